@@ -1,0 +1,5 @@
+//! Volumes: anything that holds blocks.
+#![forbid(unsafe_code)]
+
+pub mod lease;
+pub mod volume;

@@ -1,0 +1,2 @@
+//! Joins machines, device servers and volumes.
+#![forbid(unsafe_code)]

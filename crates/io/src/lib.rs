@@ -1,0 +1,7 @@
+//! The machine room: the only crate with `unsafe`.
+//!
+//! Memory that the kernel may read and write, sockets, files, and the rings by which they move:
+//! io_uring, and epoll as an equal second.
+
+pub mod memory;
+pub mod ring;

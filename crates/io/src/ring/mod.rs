@@ -1,0 +1,181 @@
+//! What a reactor needs of the kernel, as operations that complete later.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::memory::Buffer;
+
+/// Given with an operation, returned with its event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Token(pub u64);
+
+/// A socket that a ring has taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SocketId(pub u32);
+
+/// The operations of a reactor's ring. Nothing happens before [`Ring::wait`]; whatever was asked
+/// for until then goes to the kernel in one submission.
+pub trait Ring: FileRing {
+    /// What the ring lends received octets in.
+    type Received: std::ops::Deref<Target = [u8]>;
+
+    /// Accepts one connection after the other on a listening socket → [`Event::Accepted`], until
+    /// the ring is dropped or `stop_listening` is called.
+    fn listen(&mut self, listener: OwnedFd, token: Token) -> io::Result<()>;
+
+    /// Closes every listening socket.
+    fn stop_listening(&mut self);
+
+    /// Takes over a connected socket.
+    fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId>;
+
+    /// Gives a socket back, to be adopted by another ring. Nothing of it may be under way.
+    fn release(&mut self, socket: SocketId) -> OwnedFd;
+
+    /// Receives once, as much as is there → [`Event::Received`]. One at a time for a socket.
+    fn receive(&mut self, socket: SocketId, token: Token);
+
+    /// Sends the whole batch → [`Event::Sent`] with the batch, empty, to be filled again. One at
+    /// a time for a socket.
+    fn send(&mut self, socket: SocketId, token: Token, batch: Box<SendBatch>);
+
+    /// Shuts a socket down both ways and closes it. Operations under way end with their events
+    /// first; no event follows the last of them.
+    fn close(&mut self, socket: SocketId);
+
+    /// Submits what was asked for, and waits for an event, for `timeout` at the most (`None`:
+    /// for ever; zero: not at all).
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()>;
+
+    /// The next event, of those that the last `wait` found.
+    fn next_event(&mut self) -> Option<Event<Self::Received>>;
+
+    /// Wakes `wait` from another thread.
+    fn waker(&self) -> Waker;
+}
+
+/// The operations on files, apart so that volumes can be written against a trait object.
+pub trait FileRing {
+    /// Starts an operation → [`Event::File`].
+    fn file(&mut self, token: Token, op: FileOp);
+}
+
+/// What can be done to a file or a block device. The operation owns its buffer until it is over.
+pub enum FileOp {
+    /// Fill the buffer from `offset`.
+    Read {
+        /// Of which file.
+        file: Arc<OwnedFd>,
+        /// In octets.
+        offset: u64,
+        /// To be filled whole.
+        buffer: Buffer,
+    },
+    /// Write the buffer at `offset`.
+    Write {
+        /// Of which file.
+        file: Arc<OwnedFd>,
+        /// In octets.
+        offset: u64,
+        /// Written whole.
+        buffer: Buffer,
+        /// With RWF_DSYNC.
+        dsync: bool,
+        /// With RWF_ATOMIC.
+        atomic: bool,
+    },
+    /// fdatasync.
+    DataSync {
+        /// Of which file.
+        file: Arc<OwnedFd>,
+    },
+    /// Anything that blocks, on a thread of a bounded pool: fallocate, lseek, ioctl.
+    Blocking(Box<dyn FnOnce() -> io::Result<u64> + Send>),
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Event<R> {
+    /// A connection came in.
+    Accepted {
+        /// Of `listen`.
+        token: Token,
+        /// The socket, non-blocking, close-on-exec.
+        socket: OwnedFd,
+        /// Who.
+        peer: SocketAddr,
+    },
+    /// Octets came in; none at all means that the peer has closed. Dropping `octets` gives the
+    /// memory back to the ring: do so before the next event is asked for.
+    Received {
+        /// Of `receive`.
+        token: Token,
+        /// What.
+        octets: io::Result<R>,
+    },
+    /// A batch has left, or could not.
+    Sent {
+        /// Of `send`.
+        token: Token,
+        /// The batch, empty.
+        batch: Box<SendBatch>,
+        /// How.
+        result: io::Result<()>,
+    },
+    /// A file operation is over.
+    File {
+        /// Of `file`.
+        token: Token,
+        /// Its value; for reads and writes, the octets moved (all of them, or an error; a read
+        /// past the end gives zeros).
+        result: io::Result<u64>,
+        /// The buffer of a read or write.
+        buffer: Option<Buffer>,
+    },
+    /// Another thread called [`Waker::wake`].
+    Woken,
+}
+
+/// What is to be sent: octets copied, and buffers sent from where they lie.
+#[derive(Debug, Default)]
+pub struct SendBatch {
+    octets: Vec<u8>,
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug)]
+#[expect(dead_code, reason = "read by the rings")]
+enum Piece {
+    Octets(std::ops::Range<usize>),
+    Buffer(Buffer),
+}
+
+impl SendBatch {
+    /// Copies octets to the end of the batch.
+    pub fn octets(&mut self, octets: &[u8]) {
+        let start = self.octets.len();
+        self.octets.extend_from_slice(octets);
+        self.pieces.push(Piece::Octets(start..self.octets.len()));
+    }
+
+    /// Puts a buffer at the end of the batch.
+    pub fn buffer(&mut self, buffer: Buffer) {
+        self.pieces.push(Piece::Buffer(buffer));
+    }
+}
+
+/// Wakes a ring from another thread.
+#[derive(Clone, Debug)]
+pub struct Waker {
+    event: Arc<OwnedFd>,
+}
+
+impl Waker {
+    /// Wakes it.
+    pub fn wake(&self) {
+        let _ = &self.event;
+    }
+}

@@ -1,0 +1,11 @@
+//! iSCSI (RFC 7143, RFC 7144) as machines without I/O, clock or randomness.
+//!
+//! A connection begins as a [`login::Login`]; when that ends well it becomes a
+//! [`session::Session`]. Octets go in by `receive`, events come out of `poll`, and octets to be
+//! sent out of `transmit`.
+#![forbid(unsafe_code)]
+
+pub mod datamover;
+pub mod login;
+pub mod session;
+pub mod target;

@@ -1,0 +1,101 @@
+//! What the target nodes of a process are, and which sessions they have.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Everything that a login needs to know; the same for all cores.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The target nodes, by name.
+    pub nodes: Vec<Arc<Node>>,
+    /// Addresses told to initiators in place of the one they came to (`--advertise`).
+    pub advertise: Vec<String>,
+    /// Limits.
+    pub limits: Limits,
+}
+
+/// A target node: one SCSI target device with one portal group, tag 1.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// iSCSI name, normalised.
+    pub name: String,
+    /// TargetAlias, if any.
+    pub alias: Option<String>,
+    /// Who may log in.
+    pub access: Access,
+}
+
+/// Who may log in to a node, and how it proves that.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// The initiator names allowed (normalised); `None`: any.
+    pub allow: Option<BTreeSet<String>>,
+    /// CHAP, which then must be done.
+    pub chap: Option<Chap>,
+}
+
+/// CHAP credentials.
+#[derive(Clone)]
+pub struct Chap {
+    /// User name and secret of the initiators; several may be given.
+    pub users: Vec<(String, Vec<u8>)>,
+    /// Our own name and secret for initiators that ask for mutual authentication.
+    pub mutual: Option<(String, Vec<u8>)>,
+    /// The weakest hash that will do, by its CHAP_A number: 5 MD5, 6 SHA1, 7 SHA-256, 8 SHA3-256.
+    pub minimum: u8,
+}
+
+impl std::fmt::Debug for Chap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Chap")
+            .field("minimum", &self.minimum)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Bounds on what a peer can cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// From accept to full feature phase.
+    pub login_timeout: Duration,
+    /// Silence after which a NOP-In is sent.
+    pub nop_interval: Duration,
+    /// Silence after that NOP-In after which the connection is dropped.
+    pub nop_timeout: Duration,
+    /// Connections that have not logged in.
+    pub logins: usize,
+    /// Sessions.
+    pub sessions: usize,
+    /// MaxRecvDataSegmentLength that we declare.
+    pub data_segment: u32,
+    /// FirstBurstLength that we offer.
+    pub first_burst: u32,
+    /// MaxBurstLength that we offer.
+    pub max_burst: u32,
+    /// MaxOutstandingR2T that we offer.
+    pub outstanding_r2t: u16,
+    /// The widest command window (MaxCmdSN - ExpCmdSN + 1).
+    pub window: u32,
+    /// Data-Out octets that may be held for a session before its device server took them.
+    pub held_bytes: u32,
+}
+
+/// An initiator's port: its name and ISID.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InitiatorPort {
+    /// InitiatorName, normalised.
+    pub name: String,
+    /// ISID.
+    pub isid: [u8; 6],
+}
+
+/// The two ends of the TCP connection that a login came by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoints {
+    /// Ours, as the peer addressed it.
+    pub local: SocketAddr,
+    /// The peer's.
+    pub peer: SocketAddr,
+}

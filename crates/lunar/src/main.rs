@@ -1,0 +1,3 @@
+//! `lunar`: a storage area network in one program.
+#![forbid(unsafe_code)]
+fn main() {}

@@ -1,0 +1,319 @@
+//! The vocabulary of what SBC-4 asks of storage.
+//!
+//! The device server emits a [`MediumOp`]; the volume behind the logical unit answers it, now or
+//! later, with an [`Outcome`]. Data never passes through the device server: it travels in a
+//! [`Lease`], a counted claim on memory that belongs to the volume or to a pool.
+
+use std::time::Duration;
+
+/// A claim on memory that holds data on its way between a transport and a medium.
+///
+/// The memory may be the volume's own (a RAM disk), so its octets can change under a reader; that
+/// is why there is no way to borrow them as a slice. Cloning and slicing share the memory; it goes
+/// back to its owner when the last claim is dropped.
+pub trait Lease: Clone + Sized {
+    /// A lease over octets on the heap, for parameter data and for tests.
+    fn from_bytes(bytes: Vec<u8>) -> Self;
+
+    /// Length in octets.
+    fn len(&self) -> usize;
+
+    /// Whether the lease covers nothing.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The part of `len` octets from `offset`. The range must lie inside the lease.
+    #[must_use]
+    fn slice(&self, offset: usize, len: usize) -> Self;
+
+    /// Stores `bytes` at `offset`. The range must lie inside the lease.
+    fn copy_in(&mut self, offset: usize, bytes: &[u8]);
+
+    /// Fills `bytes` from `offset`. The range must lie inside the lease.
+    fn copy_out(&self, offset: usize, bytes: &mut [u8]);
+
+    /// The offset of the first octet that differs from `other`, which must be as long.
+    fn difference(&self, other: &Self) -> Option<usize>;
+
+    /// Sets each octet to itself OR that of `other`, which must be as long (ORWRITE).
+    fn or_with(&mut self, other: &Self);
+}
+
+/// Consecutive logical blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// The first block.
+    pub lba: u64,
+    /// How many blocks.
+    pub blocks: u64,
+}
+
+impl Extent {
+    /// `blocks` blocks from `lba`.
+    #[must_use]
+    pub const fn new(lba: u64, blocks: u64) -> Self {
+        Self { lba, blocks }
+    }
+
+    /// The first block after the extent.
+    #[must_use]
+    pub const fn end(self) -> u64 {
+        self.lba.saturating_add(self.blocks)
+    }
+
+    /// Whether the two have a block in common.
+    #[must_use]
+    pub const fn overlaps(self, other: Self) -> bool {
+        self.lba < other.end() && other.lba < self.end()
+    }
+}
+
+/// What the device server asks of a volume. Every extent has been checked against the capacity.
+#[derive(Debug)]
+pub enum MediumOp<L> {
+    /// Hand out the data of `extent` → [`Outcome::Lease`]. At most [`SEGMENT_BYTES`] long.
+    Read {
+        /// Where from.
+        extent: Extent,
+    },
+    /// Hand out memory to receive the data of a coming `Write` of `extent` into →
+    /// [`Outcome::Lease`]. A RAM disk lends its own memory, so octets received are octets stored;
+    /// other volumes lend a buffer. At most [`SEGMENT_BYTES`] long.
+    Lend {
+        /// Where the data is to go.
+        extent: Extent,
+    },
+    /// Store what a lease (of `Lend`, or any other) holds → [`Outcome::Done`].
+    Write {
+        /// Where to.
+        extent: Extent,
+        /// What, exactly as long as the extent.
+        data: L,
+        /// Whether it must be on stable storage before the outcome is told.
+        fua: bool,
+        /// Whether, over a power cut, all of it or nothing may be found
+        /// (within [`Traits::atomic`]).
+        atomic: bool,
+    },
+    /// Store one block's worth of data in every block → [`Outcome::Done`].
+    WriteSame {
+        /// Where to; not limited to [`SEGMENT_BYTES`].
+        extent: Extent,
+        /// One logical block; `None` means zeros.
+        pattern: Option<L>,
+    },
+    /// Make stable what was written to `extent` (`blocks` = 0: everything) → [`Outcome::Done`].
+    Flush {
+        /// What.
+        extent: Extent,
+    },
+    /// Deallocate; reads give zeros afterwards → [`Outcome::Done`].
+    Unmap {
+        /// What; not limited in length.
+        extent: Extent,
+        /// Keep the space reserved (ANCHOR).
+        anchor: bool,
+    },
+    /// How the blocks from `extent.lba` on are provisioned → [`Outcome::Provisioning`].
+    Status {
+        /// Where to look; the answer may be shorter.
+        extent: Extent,
+    },
+    /// Bring into the cache what a later read will want → [`Outcome::Done`].
+    Prefetch {
+        /// What.
+        extent: Extent,
+    },
+    /// Make every block's data irrecoverable by the given method → [`Outcome::Done`].
+    Sanitize {
+        /// By what means; only one that [`Traits::sanitize`] lists.
+        method: Sanitize,
+    },
+}
+
+/// How the data of one provisioning extent is kept (SBC-4, GET LBA STATUS).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provisioning {
+    /// Has storage.
+    Mapped,
+    /// Has none; reads zeros.
+    Deallocated,
+    /// Reads zeros, storage is reserved.
+    Anchored,
+}
+
+/// The ways of SANITIZE that a volume may offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sanitize {
+    /// OVERWRITE with one byte pattern, some number of times.
+    Overwrite {
+        /// How often.
+        passes: u8,
+        /// The octet to write.
+        pattern: u8,
+    },
+    /// BLOCK ERASE: the storage itself is discarded.
+    BlockErase,
+}
+
+/// What a volume answers to a [`MediumOp`] that went well.
+#[derive(Debug)]
+pub enum Outcome<L> {
+    /// Done.
+    Done,
+    /// The memory asked for, exactly as long as the extent.
+    Lease(L),
+    /// The first `blocks` blocks asked about are all kept in this way.
+    Provisioning {
+        /// At least one.
+        blocks: u64,
+        /// In which way.
+        state: Provisioning,
+    },
+}
+
+/// What a volume answers to a [`MediumOp`] that went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MediumError {
+    /// The medium could not read.
+    #[error("unrecovered read error")]
+    Read,
+    /// The medium could not write, or a failed write-back is latched.
+    #[error("write error")]
+    Write,
+    /// No room: memory limit, full file system.
+    #[error("space allocation failed")]
+    NoSpace,
+    /// The volume may not be written.
+    #[error("write protected")]
+    ReadOnly,
+    /// The volume went away.
+    #[error("not ready")]
+    Gone,
+    /// No buffer is to be had now; the command ends with TASK SET FULL.
+    #[error("out of buffers")]
+    Busy,
+    /// The volume cannot do this (the device server did not look at its traits).
+    #[error("unsupported")]
+    Unsupported,
+}
+
+/// The answer to a [`MediumOp`].
+pub type MediumResult<L> = Result<Outcome<L>, MediumError>;
+
+/// The longest piece that the device server reads or writes by one operation. Longer transfers are
+/// done piece by piece, which bounds the memory that one command can hold.
+pub const SEGMENT_BYTES: u64 = 256 << 10;
+
+/// What a volume is and can do. VPD pages, mode pages and REPORT SUPPORTED OPERATION CODES follow
+/// from it: nothing is promised that the volume cannot keep over a power cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traits {
+    /// Octets in a logical block: 512 or 4096.
+    pub block_size: u32,
+    /// Capacity in logical blocks; more than 0.
+    pub blocks: u64,
+    /// Logical blocks in a physical block, as a power of two.
+    pub physical_exponent: u8,
+    /// The volume cannot be written.
+    pub read_only: bool,
+    /// Writes are volatile until flushed (WCE = 1).
+    pub write_cache: bool,
+    /// UNMAP gives storage back; blocks in the granule, `None` where it cannot.
+    pub unmap_granularity: Option<u32>,
+    /// Blocks can be allocated without being written (ANCHOR).
+    pub anchor: bool,
+    /// The longest write, in blocks, that is whole or absent after a power cut, and the alignment
+    /// that it needs; `None` where none is.
+    pub atomic: Option<Atomic>,
+    /// SANITIZE methods after which the data is really gone.
+    pub sanitize: &'static [SanitizeKind],
+    /// A solid-state medium (VPD B1: rotation rate 1).
+    pub solid_state: bool,
+}
+
+/// The limits of atomic writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Atomic {
+    /// The longest, in blocks.
+    pub max_blocks: u32,
+    /// The first block must be a multiple of this.
+    pub alignment: u32,
+}
+
+/// A SANITIZE method without its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SanitizeKind {
+    /// OVERWRITE.
+    Overwrite,
+    /// BLOCK ERASE.
+    BlockErase,
+}
+
+/// A heap lease for tests of the machines, and for parameter data in simulations.
+#[derive(Clone, Debug)]
+pub struct HeapLease {
+    bytes: std::rc::Rc<std::cell::RefCell<Vec<u8>>>,
+    start: usize,
+    len: usize,
+}
+
+impl Lease for HeapLease {
+    fn from_bytes(bytes: Vec<u8>) -> Self {
+        let len = bytes.len();
+        Self {
+            bytes: std::rc::Rc::new(std::cell::RefCell::new(bytes)),
+            start: 0,
+            len,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn slice(&self, offset: usize, len: usize) -> Self {
+        assert!(
+            offset + len <= self.len,
+            "slice {offset}+{len} of a lease of {}",
+            self.len
+        );
+        Self {
+            bytes: self.bytes.clone(),
+            start: self.start + offset,
+            len,
+        }
+    }
+
+    fn copy_in(&mut self, offset: usize, bytes: &[u8]) {
+        assert!(offset + bytes.len() <= self.len);
+        let at = self.start + offset;
+        self.bytes.borrow_mut()[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn copy_out(&self, offset: usize, bytes: &mut [u8]) {
+        assert!(offset + bytes.len() <= self.len);
+        let at = self.start + offset;
+        bytes.copy_from_slice(&self.bytes.borrow()[at..at + bytes.len()]);
+    }
+
+    fn difference(&self, other: &Self) -> Option<usize> {
+        let (mut a, mut b) = (vec![0; self.len], vec![0; other.len]);
+        self.copy_out(0, &mut a);
+        other.copy_out(0, &mut b);
+        a.iter().zip(&b).position(|(x, y)| x != y)
+    }
+
+    fn or_with(&mut self, other: &Self) {
+        let (mut a, mut b) = (vec![0; self.len], vec![0; other.len]);
+        self.copy_out(0, &mut a);
+        other.copy_out(0, &mut b);
+        a.iter_mut().zip(&b).for_each(|(x, y)| *x |= y);
+        self.copy_in(0, &a);
+    }
+}
+
+/// Time since an arbitrary start, the same for all machines of a process. It comes in as an
+/// argument; nothing here reads a clock.
+pub type Now = Duration;

@@ -1,0 +1,64 @@
+//! I_T nexuses, as a transport presents them.
+
+use std::sync::Arc;
+
+use crate::unit::UnitId;
+use crate::wire::lun::Lun;
+
+/// A nexus of this core. Numbers are given out by the transport's side and not used again before
+/// [`crate::device::DeviceServer::nexus_lost`] has been answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NexusId(pub u32);
+
+/// What identifies an I_T nexus beyond a session: reservations outlive it (SPC-5 §5.14.1).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The initiator port's TransportID as it travels (SPC-5 §7.6.4), a multiple of 4 octets.
+    pub initiator: Box<[u8]>,
+    /// RELATIVE TARGET PORT IDENTIFIER of the port it came through; 1 and up.
+    pub port: u16,
+}
+
+/// A SCSI target port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetPort {
+    /// RELATIVE TARGET PORT IDENTIFIER; 1 and up.
+    pub relative_id: u16,
+    /// Designation descriptors (SPC-5 §7.7.6.1) with ASSOCIATION = target port, ready to be
+    /// placed in VPD pages 83h and 88h: for iSCSI the SCSI name string `iqn…,t,0x0001`.
+    pub designators: Vec<u8>,
+}
+
+/// A SCSI target device: what an initiator that logged in to it can see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetDevice {
+    /// Designation descriptors with ASSOCIATION = target device (SCSI name string).
+    pub designators: Vec<u8>,
+    /// All its ports, by relative id.
+    pub ports: Vec<TargetPort>,
+    /// Its logical units, sorted by LUN.
+    pub luns: Vec<(Lun, UnitId)>,
+    /// The SCSI protocol identifier (SPC-5 §7.6.1): 5 is iSCSI, 0 FCP.
+    pub protocol: u8,
+    /// Version descriptors of the transport for standard INQUIRY data: iSCSI 0x0960.
+    pub versions: Vec<u16>,
+}
+
+impl TargetDevice {
+    /// The unit behind `lun`, in whichever single-level form it is written.
+    #[must_use]
+    pub fn unit(&self, lun: Lun) -> Option<UnitId> {
+        let lun = Lun::from_index(lun.index()?);
+        let at = self.luns.binary_search_by_key(&lun, |entry| entry.0).ok()?;
+        Some(self.luns[at].1)
+    }
+}
+
+/// An I_T nexus.
+#[derive(Clone, Debug)]
+pub struct Nexus {
+    /// Who it is.
+    pub identity: Arc<Identity>,
+    /// What it sees.
+    pub target: Arc<TargetDevice>,
+}

@@ -1,0 +1,69 @@
+//! A logical unit: what all cores agree upon.
+//!
+//! A [`UnitState`] is an immutable snapshot. Only the unit's owner makes a new one, out of a
+//! [`Change`], and each core works by the newest that was published to it (see [`crate::owner`]).
+
+use std::sync::Arc;
+
+use crate::medium::{Extent, Traits};
+use crate::nexus::Identity;
+
+/// A logical unit of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UnitId(pub u32);
+
+/// What a unit says of itself, fixed for its life.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitIdentity {
+    /// T10 VENDOR IDENTIFICATION, up to 8 printable ASCII characters.
+    pub vendor: String,
+    /// PRODUCT IDENTIFICATION, up to 16.
+    pub product: String,
+    /// PRODUCT REVISION LEVEL, up to 4.
+    pub revision: String,
+    /// Unit serial number (VPD 80h), printable ASCII.
+    pub serial: String,
+    /// NAA designator, locally assigned (NAA 3h) or registered extended (6h): 8 or 16 octets.
+    pub naa: Vec<u8>,
+    /// The medium can be removed (RMB = 1).
+    pub removable: bool,
+}
+
+/// Everything that the cores must agree on.
+#[derive(Clone, Debug)]
+pub struct UnitState {
+    /// Grows by one with each publication.
+    pub version: u64,
+    /// What the unit is called.
+    pub identity: Arc<UnitIdentity>,
+    /// What its volume can do, with the capacity.
+    pub traits: Traits,
+    /// Ranges that only their holder may touch now (COMPARE AND WRITE and its like).
+    pub locks: Vec<Lock>,
+    // Reservations, mode pages, power condition, prevention, long operation in progress,
+    // timestamp and ALUA state are added by the modules that own them.
+}
+
+/// An extent that one command has for itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lock {
+    /// Which blocks.
+    pub extent: Extent,
+    /// By which core, for which of its requests.
+    pub holder: (CoreId, u64),
+}
+
+/// A core of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CoreId(pub u16);
+
+/// Whom an effect meets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Every nexus of the unit.
+    All,
+    /// Every nexus but this one.
+    AllBut(Arc<Identity>),
+    /// Just these.
+    Only(Vec<Arc<Identity>>),
+}

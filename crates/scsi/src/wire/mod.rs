@@ -1,0 +1,5 @@
+//! Octets: CDB fields, parameter data and sense data. All numbers are big-endian.
+
+pub mod lun;
+pub mod sense;
+pub mod status;

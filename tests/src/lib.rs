@@ -1,0 +1,1 @@
+//! Conformance, interoperation, and tests of the source itself.
