@@ -7,5 +7,6 @@
 
 pub mod datamover;
 pub mod login;
+pub mod parameters;
 pub mod session;
 pub mod target;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use scsi::medium::{Lease, Now};
 
 use crate::datamover::Outgoing;
+use crate::parameters::Parameters;
 use crate::session::Session;
-use crate::target::{Config, Endpoints, InitiatorPort, Node};
+use crate::target::{Config, Endpoints, InitiatorPort, Node, Scope};
 
 /// A connection in its login phase.
 #[derive(Debug)]
@@ -16,6 +17,7 @@ pub struct Login<L> {
     config: Arc<Config>,
     endpoints: Endpoints,
     events: VecDeque<Event>,
+    parameters: Option<Parameters>,
     lease: PhantomData<L>,
 }
 
@@ -34,6 +36,8 @@ pub enum Event {
         cid: u16,
         /// To which node; `None` for discovery.
         node: Option<Arc<Node>>,
+        /// Where the initiator port may have one session only.
+        scope: Scope,
     },
     /// The final response is queued: once it has been transmitted, [`Login::into_session`].
     Done,
@@ -65,6 +69,7 @@ impl<L: Lease> Login<L> {
             config,
             endpoints,
             events: VecDeque::new(),
+            parameters: None,
             lease: PhantomData,
         }
     }
@@ -112,9 +117,10 @@ impl<L: Lease> Login<L> {
     /// The deadline passed.
     pub fn timeout(&mut self, _now: Now) {}
 
-    /// The full-feature phase, after [`Event::Done`].
+    /// The full-feature phase, after [`Event::Done`]; `None` before it.
     #[must_use]
-    pub fn into_session(self, _now: Now) -> Session<L> {
-        Session::new()
+    pub fn into_session(self, now: Now) -> Option<Session<L>> {
+        let parameters = self.parameters?;
+        Some(Session::new(parameters, self.config, now))
     }
 }

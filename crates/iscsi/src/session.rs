@@ -4,6 +4,7 @@
 //! connection (ErrorRecoveryLevel 0).
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use scsi::medium::{Lease, Now};
 use scsi::task::{Command, Completed, Function, FunctionResult, Tag};
@@ -11,6 +12,8 @@ use scsi::wire::lun::Lun;
 
 use crate::datamover::Outgoing;
 use crate::login::Violation;
+use crate::parameters::Parameters;
+use crate::target::Config;
 
 /// A session.
 #[derive(Debug)]
@@ -51,7 +54,9 @@ pub enum Event<L> {
 }
 
 impl<L: Lease> Session<L> {
-    pub(crate) fn new() -> Self {
+    /// The session that a login led to.
+    #[must_use]
+    pub fn new(_parameters: Parameters, _config: Arc<Config>, _now: Now) -> Self {
         Self {
             events: VecDeque::new(),
         }

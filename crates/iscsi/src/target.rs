@@ -91,6 +91,16 @@ pub struct InitiatorPort {
     pub isid: [u8; 6],
 }
 
+/// Within what an initiator port may have one session only.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// A portal group of a target node, by the node's name (RFC 7143 §4.4.3, the ISID RULE). There
+    /// is one portal group to a node.
+    Node(String),
+    /// A portal, by its address: a discovery session that named no target (§7.4.2.1).
+    Portal(SocketAddr),
+}
+
 /// The two ends of the TCP connection that a login came by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoints {

@@ -1,0 +1,128 @@
+//! What a login agreed upon, and for whom: all that a session in its full-feature phase begins with.
+
+use std::sync::Arc;
+
+use crate::target::{Endpoints, InitiatorPort, Node};
+
+/// The outcome of a login.
+#[derive(Clone, Debug)]
+pub struct Parameters {
+    /// Who logged in.
+    pub initiator: InitiatorPort,
+    /// InitiatorAlias, if one was declared; for display only.
+    pub initiator_alias: Option<String>,
+    /// The CHAP user name that was proven; `None` where none was asked for.
+    pub user: Option<String>,
+    /// To what.
+    pub purpose: Purpose,
+    /// Session identifying handle; never 0.
+    pub tsih: u16,
+    /// Connection id.
+    pub cid: u16,
+    /// The addresses of the connection.
+    pub endpoints: Endpoints,
+    /// StatSN of the next response.
+    pub stat_sn: u32,
+    /// ExpCmdSN: the CmdSN of the first non-immediate command to come.
+    pub exp_cmd_sn: u32,
+    /// The operational keys.
+    pub keys: Operational,
+}
+
+impl Parameters {
+    /// The node that a normal session is with.
+    #[must_use]
+    pub fn node(&self) -> Option<&Arc<Node>> {
+        match &self.purpose {
+            Purpose::Normal(node) => Some(node),
+            Purpose::Discovery(_) => None,
+        }
+    }
+}
+
+/// SessionType (RFC 7143 §13.21), with what follows from it.
+#[derive(Clone, Debug)]
+pub enum Purpose {
+    /// An I_T nexus with this node.
+    Normal(Arc<Node>),
+    /// SendTargets only; these are the nodes that this initiator may be told of.
+    Discovery(Vec<Arc<Node>>),
+}
+
+/// The operational keys after negotiation (RFC 7143 §13, RFC 7144 §7.1). Lengths are in octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operational {
+    /// HeaderDigest=CRC32C.
+    pub header_digest: bool,
+    /// DataDigest=CRC32C.
+    pub data_digest: bool,
+    /// MaxConnections.
+    pub max_connections: u16,
+    /// InitialR2T: no unsolicited Data-Out PDUs.
+    pub initial_r2t: bool,
+    /// ImmediateData.
+    pub immediate_data: bool,
+    /// MaxRecvDataSegmentLength that the initiator declared: the longest data segment we may send.
+    pub peer_data_segment: u32,
+    /// MaxRecvDataSegmentLength that we declared: the longest data segment we must accept.
+    pub own_data_segment: u32,
+    /// MaxBurstLength.
+    pub max_burst: u32,
+    /// FirstBurstLength; not above `max_burst`.
+    pub first_burst: u32,
+    /// DefaultTime2Wait, seconds.
+    pub time2wait: u16,
+    /// DefaultTime2Retain, seconds.
+    pub time2retain: u16,
+    /// MaxOutstandingR2T.
+    pub outstanding_r2t: u16,
+    /// DataPDUInOrder.
+    pub pdu_in_order: bool,
+    /// DataSequenceInOrder.
+    pub sequence_in_order: bool,
+    /// ErrorRecoveryLevel.
+    pub error_recovery_level: u8,
+    /// TaskReporting.
+    pub task_reporting: TaskReporting,
+    /// iSCSIProtocolLevel; 2 enables RFC 7144.
+    pub protocol_level: u8,
+}
+
+impl Default for Operational {
+    /// The values that hold where nothing was negotiated.
+    fn default() -> Self {
+        Self {
+            header_digest: false,
+            data_digest: false,
+            max_connections: 1,
+            initial_r2t: true,
+            immediate_data: true,
+            peer_data_segment: DEFAULT_DATA_SEGMENT,
+            own_data_segment: DEFAULT_DATA_SEGMENT,
+            max_burst: 262_144,
+            first_burst: 65_536,
+            time2wait: 2,
+            time2retain: 20,
+            outstanding_r2t: 1,
+            pdu_in_order: true,
+            sequence_in_order: true,
+            error_recovery_level: 0,
+            task_reporting: TaskReporting::Rfc3720,
+            protocol_level: 1,
+        }
+    }
+}
+
+/// How the end of tasks is reported (RFC 7143 §13.23).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskReporting {
+    /// As RFC 3720 did.
+    Rfc3720,
+    /// Response fences (§4.2.2.3.3).
+    ResponseFence,
+    /// Fast multi-task abort (§4.2.3.4), which implies response fences.
+    FastAbort,
+}
+
+/// MaxRecvDataSegmentLength where none was declared, and of every login PDU (RFC 7143 §13.12).
+pub const DEFAULT_DATA_SEGMENT: u32 = 8192;
