@@ -1,2 +1,4 @@
 //! Joins machines, device servers and volumes.
 #![forbid(unsafe_code)]
+
+pub mod serve;
