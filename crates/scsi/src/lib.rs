@@ -6,11 +6,13 @@
 //! on the medium, changes to be agreed upon by all cores.
 #![forbid(unsafe_code)]
 
+pub mod alua;
 pub mod commands;
 pub mod device;
 pub mod medium;
 pub mod nexus;
 pub mod owner;
+pub mod reserve;
 pub mod task;
 pub mod unit;
 pub mod wire;

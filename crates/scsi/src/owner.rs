@@ -4,13 +4,20 @@
 //! the change asks for that), publishes it to every core, and answers the asking core only when
 //! all have acknowledged. A core acknowledges when new commands are checked against the new state,
 //! tasks that it aborts have ended at the medium, and attentions are queued. Without the
-//! acknowledgement a host that was fenced could still write. Changes of a unit are made one after
-//! the other.
+//! acknowledgement a host that was fenced could still write.
+//!
+//! Changes of a unit are made one after the other, but for locks, which pass all others by: a lock
+//! waits for the transfers it overlaps, and a reset or PREEMPT AND ABORT that would cut those must
+//! not stand in line behind it. So a core can have several publications to put into effect at once.
+//! It works by the newest at once, acknowledges **each version by itself, in whatever order they
+//! come into effect**, and a publication that asks for nothing special at once.
 
 use std::sync::Arc;
 
+use crate::alua::AccessState;
 use crate::medium::Extent;
 use crate::nexus::Identity;
+use crate::reserve::Action;
 use crate::task::Failure;
 use crate::unit::{CoreId, UnitState, Who};
 
@@ -43,6 +50,14 @@ pub enum Change {
     ClearTaskSet,
     /// The nexus is gone (SAM-5 §6.3.4): prevention and RESERVE(6) end with it.
     NexusLoss,
+    /// PERSISTENT RESERVE OUT.
+    PersistentReserve(Action),
+    /// RESERVE(6) and (10).
+    Reserve,
+    /// RELEASE(6) and (10).
+    Release,
+    /// SET TARGET PORT GROUPS.
+    AccessState(AccessState),
 }
 
 /// A new state with what it does to nexuses and tasks.

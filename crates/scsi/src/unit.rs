@@ -5,8 +5,10 @@
 
 use std::sync::Arc;
 
+use crate::alua::AccessState;
 use crate::medium::{Extent, Traits};
 use crate::nexus::Identity;
+use crate::reserve::Reservations;
 
 /// A logical unit of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,8 +42,31 @@ pub struct UnitState {
     pub traits: Traits,
     /// Ranges that only their holder may touch now (COMPARE AND WRITE and its like).
     pub locks: Vec<Lock>,
-    // Reservations, mode pages, power condition, prevention, long operation in progress,
-    // timestamp and ALUA state are added by the modules that own them.
+    /// Who is registered, and for whom the unit is reserved.
+    pub reservations: Arc<Reservations>,
+    /// Whether reservations can be kept over a power loss (PTPL_C).
+    pub persistence: bool,
+    /// The asymmetric access state of the one target port group.
+    pub access_state: AccessState,
+    // Mode pages, power condition, prevention, long operation in progress and timestamp are added
+    // by the modules that own them.
+}
+
+impl UnitState {
+    /// The state at power on of a unit that nobody has registered with, version 0, without
+    /// persistence.
+    #[must_use]
+    pub fn new(identity: UnitIdentity, traits: Traits) -> Self {
+        Self {
+            version: 0,
+            identity: Arc::new(identity),
+            traits,
+            locks: Vec::new(),
+            reservations: Arc::default(),
+            persistence: false,
+            access_state: AccessState::default(),
+        }
+    }
 }
 
 /// An extent that one command has for itself.
