@@ -1,3 +1,58 @@
 //! `lunar`: a storage area network in one program.
 #![forbid(unsafe_code)]
-fn main() {}
+
+mod cli;
+mod documents;
+mod log;
+mod serve;
+mod units;
+
+use std::process::ExitCode;
+
+use cli::{Cli, Verb};
+
+fn main() -> ExitCode {
+    let cli = match cli::parse(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(answer) => return answer.print(),
+    };
+    run(cli).unwrap_or_else(Failure::print)
+}
+
+fn run(Cli { verb }: Cli) -> Result<ExitCode, Failure> {
+    match verb {
+        Verb::Serve(args) => serve::run(*args),
+        Verb::Completion { shell } => documents::completion(shell),
+        Verb::Manual { verb } => documents::manual(verb.as_deref()),
+    }
+}
+
+/// Why a verb did not do what it was told: one line for standard error, and an exit code.
+#[derive(Debug)]
+struct Failure {
+    line: String,
+    code: u8,
+}
+
+impl Failure {
+    /// The command line is wrong, nothing was tried.
+    fn usage(line: impl Into<String>) -> Self {
+        Self {
+            line: line.into(),
+            code: 2,
+        }
+    }
+
+    /// It was tried and failed.
+    fn failed(line: impl Into<String>) -> Self {
+        Self {
+            line: line.into(),
+            code: 1,
+        }
+    }
+
+    fn print(self) -> ExitCode {
+        eprintln!("lunar: {}", self.line);
+        ExitCode::from(self.code)
+    }
+}

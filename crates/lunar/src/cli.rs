@@ -1,0 +1,109 @@
+//! The command line as a whole: verbs, and how a wrong one is answered.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+use crate::Failure;
+use crate::serve::args::ServeArgs;
+
+/// A storage area network in one program: block devices over iSCSI, in user space.
+///
+/// Every volume has an address, such as ram:1G or file:/srv/disk.img, and every verb takes
+/// addresses. Exit codes: 0 done; 1 failed; 2 the command line or an address is malformed and
+/// nothing was tried.
+#[derive(Debug, Parser)]
+#[command(
+    name = "lunar",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Serve(Box<ServeArgs>),
+
+    /// Print a completion script for a shell
+    ///
+    /// For bash: lunar completion bash > /etc/bash_completion.d/lunar
+    Completion {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+
+    /// Print a manual page
+    ///
+    /// To read it: lunar manual serve | man -l -
+    Manual {
+        /// The verb; without one, the page of lunar itself
+        verb: Option<String>,
+    },
+}
+
+/// What is said in place of doing something.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// `--help` or `--version`.
+    Asked(clap::Error),
+    /// A wrong command line.
+    Wrong(Failure),
+}
+
+impl Answer {
+    pub(crate) fn print(self) -> ExitCode {
+        match self {
+            Self::Asked(text) => {
+                // Standard output may be closed; there is nobody left to tell.
+                let _ = text.print();
+                ExitCode::SUCCESS
+            }
+            Self::Wrong(failure) => failure.print(),
+        }
+    }
+}
+
+/// Reads a command line. What is wrong with it comes back as one line: scripts and logs keep
+/// lines, and the usage text is one `--help` away.
+pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Answer> {
+    let args: Vec<_> = args.into_iter().collect();
+    let help = match args.get(1) {
+        Some(verb) if verb == "serve" => "lunar serve --help",
+        _ => "lunar --help",
+    };
+    Cli::try_parse_from(args).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Answer::Asked(error),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Answer::Wrong(Failure::usage(format!("no verb given: see {help}")))
+        }
+        _ => {
+            let what = one_line(&error.render().to_string());
+            Answer::Wrong(Failure::usage(format!("{what} (see {help})")))
+        }
+    })
+}
+
+/// clap's message on one line, without the usage block below it.
+fn one_line(message: &str) -> String {
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    let ends = ["\n\nUsage: ", "\n\nFor more information"];
+    let end = ends.iter().filter_map(|end| message.find(end)).min();
+    let lines = message[..end.unwrap_or(message.len())].lines();
+    let mut line = String::new();
+    for part in lines.map(str::trim).filter(|part| !part.is_empty()) {
+        match line.chars().last() {
+            None => {}
+            Some(':') => line.push(' '),
+            Some(_) => line.push_str(", "),
+        }
+        line.push_str(part.strip_prefix("tip: ").unwrap_or(part));
+    }
+    line
+}

@@ -1,0 +1,54 @@
+//! Completion scripts and manual pages, made from the command line's own description so that
+//! they cannot differ from it.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::Failure;
+use crate::cli::Cli;
+
+pub(crate) fn completion(shell: Shell) -> Result<ExitCode, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "lunar", &mut script);
+    print(&script)
+}
+
+pub(crate) fn manual(verb: Option<&str>) -> Result<ExitCode, Failure> {
+    let command = page(verb)?;
+    let mut text = Vec::new();
+    clap_mangen::Man::new(command)
+        .render(&mut text)
+        .map_err(|cause| Failure::failed(format!("cannot make the page: {cause}")))?;
+    print(&text)
+}
+
+fn page(verb: Option<&str>) -> Result<clap::Command, Failure> {
+    let mut lunar = Cli::command();
+    // Gives the verbs their full names, which a page is headed by.
+    lunar.build();
+    let Some(verb) = verb else { return Ok(lunar) };
+    let Some(command) = lunar.find_subcommand(verb) else {
+        let verbs: Vec<_> = lunar
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .collect();
+        return Err(Failure::usage(format!(
+            "there is no verb {verb}, so it has no page: choose from {}",
+            verbs.join(", ")
+        )));
+    };
+    Ok(command.clone())
+}
+
+fn print(text: &[u8]) -> Result<ExitCode, Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text).and_then(|()| out.flush()) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        // `lunar manual | head` is no failure.
+        Err(cause) if cause.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        Err(cause) => Err(Failure::failed(format!("cannot write: {cause}"))),
+    }
+}

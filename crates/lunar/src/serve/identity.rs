@@ -1,0 +1,106 @@
+//! What a server is called, and where it keeps its state, when nobody says so.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+
+use crate::Failure;
+
+/// `iqn.2026-11.org.lunar:HOSTNAME`.
+pub(crate) fn default_name() -> String {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("iqn.2026-11.org.lunar:{}", name_part(host.trim()))
+}
+
+/// A host name in the characters that an iSCSI name may have (RFC 7143 §4.2.7.2).
+fn name_part(host: &str) -> String {
+    if host.is_empty() {
+        return "localhost".to_owned();
+    }
+    host.chars()
+        .map(|c| match c.to_ascii_lowercase() {
+            c @ ('a'..='z' | '0'..='9' | '.' | '-') => c,
+            _ => '-',
+        })
+        .collect()
+}
+
+/// `$STATE_DIRECTORY`, else `/var/lib/lunar` as root, else `$XDG_STATE_HOME/lunar`.
+pub(crate) fn state_dir() -> Result<PathBuf, Failure> {
+    choose_state_dir(
+        |name| env::var(name).ok(),
+        rustix::process::geteuid().is_root(),
+    )
+    .ok_or_else(|| Failure::usage("no home for the state: give --state-dir"))
+}
+
+fn choose_state_dir(variable: impl Fn(&str) -> Option<String>, root: bool) -> Option<PathBuf> {
+    let variable = |name| variable(name).filter(|value| value.starts_with('/'));
+    if let Some(dirs) = variable("STATE_DIRECTORY") {
+        // systemd gives several, with colons between (systemd.exec(5)); the first is ours.
+        return dirs.split(':').next().map(PathBuf::from);
+    }
+    if root {
+        return Some(PathBuf::from("/var/lib/lunar"));
+    }
+    let home = variable("XDG_STATE_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".local/state")));
+    Some(home?.join("lunar"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(set: &[(&str, &str)], root: bool) -> Option<PathBuf> {
+        let find = |name: &str| {
+            set.iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, v)| (*v).into())
+        };
+        choose_state_dir(find, root)
+    }
+
+    #[test]
+    fn host_names_become_name_parts() {
+        let names = [
+            ("Alpha.Example", "alpha.example"),
+            ("a_b", "a-b"),
+            ("", "localhost"),
+        ];
+        for (host, part) in names {
+            assert_eq!(name_part(host), part);
+        }
+    }
+
+    #[test]
+    fn systemd_says_first_where_state_is_kept() {
+        let set = [
+            ("STATE_DIRECTORY", "/var/lib/a:/var/lib/b"),
+            ("HOME", "/home/u"),
+        ];
+        assert_eq!(chosen(&set, true), Some("/var/lib/a".into()));
+    }
+
+    #[test]
+    fn root_keeps_it_in_var_and_users_at_home() {
+        let set = [("HOME", "/home/u"), ("XDG_STATE_HOME", "/x")];
+        assert_eq!(chosen(&set, true), Some("/var/lib/lunar".into()));
+        assert_eq!(chosen(&set, false), Some("/x/lunar".into()));
+        assert_eq!(
+            chosen(&set[..1], false),
+            Some("/home/u/.local/state/lunar".into())
+        );
+        assert_eq!(chosen(&[], false), None);
+    }
+
+    #[test]
+    fn relative_directories_do_not_count() {
+        // The XDG base directory specification says to ignore them.
+        let set = [("XDG_STATE_HOME", "state"), ("HOME", "/home/u")];
+        assert_eq!(
+            chosen(&set, false),
+            Some("/home/u/.local/state/lunar".into())
+        );
+    }
+}
