@@ -9,8 +9,10 @@
 pub mod alua;
 pub mod commands;
 pub mod device;
+pub mod limits;
 pub mod medium;
 pub mod nexus;
+pub mod operation;
 pub mod owner;
 pub mod reserve;
 pub mod task;

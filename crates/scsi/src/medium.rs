@@ -125,8 +125,12 @@ pub enum MediumOp<L> {
         /// What.
         extent: Extent,
     },
-    /// Make every block's data irrecoverable by the given method → [`Outcome::Done`].
+    /// Make the data of every block of `extent` irrecoverable by the given method →
+    /// [`Outcome::Done`]. The device server sanitizes the whole unit piece by piece, so that it
+    /// can tell how far it got.
     Sanitize {
+        /// Which blocks; not limited in length.
+        extent: Extent,
         /// By what means; only one that [`Traits::sanitize`] lists.
         method: Sanitize,
     },

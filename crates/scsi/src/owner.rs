@@ -17,6 +17,7 @@ use std::sync::Arc;
 use crate::alua::AccessState;
 use crate::medium::Extent;
 use crate::nexus::Identity;
+use crate::operation::Step;
 use crate::reserve::Action;
 use crate::task::Failure;
 use crate::unit::{CoreId, UnitState, Who};
@@ -48,6 +49,8 @@ pub enum Change {
     Reset,
     /// CLEAR TASK SET... of every nexus.
     ClearTaskSet,
+    /// FORMAT UNIT or SANITIZE gets on ([`UnitState::operation`]).
+    Operation(Step),
     /// The nexus is gone (SAM-5 §6.3.4): prevention and RESERVE(6) end with it.
     NexusLoss,
     /// PERSISTENT RESERVE OUT.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::alua::AccessState;
 use crate::medium::{Extent, Traits};
 use crate::nexus::Identity;
+use crate::operation::OperationState;
 use crate::reserve::Reservations;
 
 /// A logical unit of this process.
@@ -48,8 +49,9 @@ pub struct UnitState {
     pub persistence: bool,
     /// The asymmetric access state of the one target port group.
     pub access_state: AccessState,
-    // Mode pages, power condition, prevention, long operation in progress and timestamp are added
-    // by the modules that own them.
+    /// FORMAT UNIT or SANITIZE in progress, or failed.
+    pub operation: OperationState,
+    // Mode pages, power condition, prevention and timestamp are added by the modules that own them.
 }
 
 impl UnitState {
@@ -65,6 +67,7 @@ impl UnitState {
             reservations: Arc::default(),
             persistence: false,
             access_state: AccessState::default(),
+            operation: OperationState::default(),
         }
     }
 }

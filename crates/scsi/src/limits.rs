@@ -1,0 +1,69 @@
+//! How much one command may ask for: what the device server enforces and the block limits VPD page
+//! (SBC-4 §6.6.4) tells. All are in logical blocks unless they say otherwise.
+
+use crate::medium::{SEGMENT_BYTES, Traits};
+
+/// The longest READ, WRITE, VERIFY and the like, in octets (MAXIMUM TRANSFER LENGTH).
+pub const TRANSFER_BYTES: u64 = 16 << 20;
+
+/// What a PRE-FETCH may ask for and be told CONDITION MET, in octets (MAXIMUM PREFETCH LENGTH).
+pub const PREFETCH_BYTES: u64 = 64 << 20;
+
+/// The longest WRITE SAME, in octets (MAXIMUM WRITE SAME LENGTH). NUMBER OF LOGICAL BLOCKS = 0 is
+/// refused (WSNZ = 1).
+pub const WRITE_SAME_BYTES: u64 = 1 << 30;
+
+/// The most that the descriptors of one UNMAP may cover, in octets (MAXIMUM UNMAP LBA COUNT).
+pub const UNMAP_BYTES: u64 = 16 << 30;
+
+/// MAXIMUM UNMAP BLOCK DESCRIPTOR COUNT.
+pub const UNMAP_DESCRIPTORS: u32 = 256;
+
+const fn blocks(octets: u64, traits: &Traits) -> u32 {
+    (octets / traits.block_size as u64) as u32
+}
+
+/// MAXIMUM TRANSFER LENGTH.
+#[must_use]
+pub const fn transfer(traits: &Traits) -> u32 {
+    blocks(TRANSFER_BYTES, traits)
+}
+
+/// MAXIMUM PREFETCH LENGTH.
+#[must_use]
+pub const fn prefetch(traits: &Traits) -> u32 {
+    blocks(PREFETCH_BYTES, traits)
+}
+
+/// MAXIMUM WRITE SAME LENGTH.
+#[must_use]
+pub const fn write_same(traits: &Traits) -> u32 {
+    blocks(WRITE_SAME_BYTES, traits)
+}
+
+/// MAXIMUM UNMAP LBA COUNT; 0 where the volume cannot unmap.
+#[must_use]
+pub const fn unmap(traits: &Traits) -> u32 {
+    match traits.unmap_granularity {
+        Some(_) => blocks(UNMAP_BYTES, traits),
+        None => 0,
+    }
+}
+
+/// MAXIMUM COMPARE AND WRITE LENGTH: what is compared is held at once, so it is one segment at
+/// most, and the field in the CDB has one octet.
+#[must_use]
+pub const fn compare_and_write(traits: &Traits) -> u8 {
+    let blocks = blocks(SEGMENT_BYTES, traits);
+    if blocks > 255 { 255 } else { blocks as u8 }
+}
+
+/// MAXIMUM ATOMIC TRANSFER LENGTH: what the volume keeps whole over a power cut, as far as it
+/// fits one segment; 0 where it keeps nothing.
+#[must_use]
+pub fn atomic(traits: &Traits) -> u32 {
+    let fits = blocks(SEGMENT_BYTES, traits);
+    traits
+        .atomic
+        .map_or(0, |atomic| atomic.max_blocks.min(fits))
+}
