@@ -7,6 +7,8 @@
 
 pub mod datamover;
 pub mod login;
+pub mod names;
 pub mod parameters;
 pub mod session;
 pub mod target;
+pub mod text;

@@ -1,0 +1,176 @@
+//! iSCSI names (RFC 7143 §4.2.7) and what SCSI makes of them: TransportIDs and designators.
+
+use scsi::nexus::{TargetDevice, TargetPort};
+use scsi::unit::UnitId;
+use scsi::wire::lun::Lun;
+
+use crate::target::InitiatorPort;
+
+#[cfg(test)]
+mod tests;
+
+/// The longest name, in octets of UTF-8.
+pub const MAX_NAME: usize = 223;
+
+/// The tag of the one portal group that each of our nodes has.
+pub const PORTAL_GROUP: u16 = 1;
+
+/// Why a string is no iSCSI name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Over [`MAX_NAME`] octets.
+    #[error("an iSCSI name has at most 223 octets")]
+    TooLong,
+    /// Neither `iqn.`, `eui.` nor `naa.`.
+    #[error("an iSCSI name begins with iqn., eui. or naa.")]
+    Type,
+    /// `iqn.` without a `yyyy-mm.` and a naming authority.
+    #[error("an iqn. name goes on with year-month, a dot and a reversed domain name")]
+    Authority,
+    /// `eui.` or `naa.` with another number of digits.
+    #[error("eui. is followed by 16 hexadecimal digits, naa. by 16 or 32")]
+    Digits,
+    /// A character that no name may hold.
+    #[error("an iSCSI name has no blanks and of punctuation only '-', '.', ':'")]
+    Character,
+}
+
+/// Checks a name and brings it to the form in which names are compared octet by octet: upper case
+/// becomes lower case, as the stringprep profile of RFC 3722 does.
+///
+/// Two things are handled leniently. Letters outside ASCII are not brought to normalization form
+/// C, which §4.2.7.2 asks of whoever makes the name; and `_`, which RFC 3722 leaves out, is let in
+/// because host names that hold it end up in initiator names.
+///
+/// # Errors
+/// What is wrong with the name.
+pub fn normalise(name: &str) -> Result<String, NameError> {
+    if name.len() > MAX_NAME {
+        return Err(NameError::TooLong);
+    }
+    let name: String = name.chars().flat_map(char::to_lowercase).collect();
+    let (kind, rest) = name.split_at_checked(4).ok_or(NameError::Type)?;
+    match kind {
+        "iqn." => qualified(rest)?,
+        "eui." => digits(rest, &[16])?,
+        "naa." => digits(rest, &[16, 32])?,
+        _ => return Err(NameError::Type),
+    }
+    if name.len() > MAX_NAME {
+        return Err(NameError::TooLong);
+    }
+    Ok(name)
+}
+
+/// `yyyy-mm.` and at least one more character; what follows is the naming authority's affair.
+fn qualified(rest: &str) -> Result<(), NameError> {
+    if !rest.chars().all(allowed) {
+        return Err(NameError::Character);
+    }
+    let (date, authority) = rest.split_once('.').ok_or(NameError::Authority)?;
+    let (year, month) = date.split_once('-').ok_or(NameError::Authority)?;
+    let numeric = |text: &str| text.bytes().all(|octet| octet.is_ascii_digit());
+    let month_number = month.parse::<u8>().unwrap_or(0);
+    let dated = year.len() == 4 && numeric(year) && month.len() == 2 && numeric(month);
+    if !dated || !(1..=12).contains(&month_number) || authority.starts_with([':', '.', '-']) {
+        return Err(NameError::Authority);
+    }
+    if authority.is_empty() {
+        Err(NameError::Authority)
+    } else {
+        Ok(())
+    }
+}
+
+fn allowed(character: char) -> bool {
+    match character {
+        '-' | '.' | ':' | '_' => true,
+        _ if character.is_ascii() => character.is_ascii_alphanumeric(),
+        _ => !character.is_whitespace() && !character.is_control() && !unwritable(character),
+    }
+}
+
+/// What RFC 3722 prohibits outside ASCII: marks of direction and other invisible characters,
+/// private use and non-characters, and the ideographic full stop.
+fn unwritable(character: char) -> bool {
+    matches!(u32::from(character),
+        0xad | 0x34f | 0x6dd | 0x70f | 0x180b..=0x180e | 0x200b..=0x200f | 0x2028..=0x202e
+        | 0x2060..=0x206f | 0x2ff0..=0x2ffb | 0x3002 | 0xe000..=0xf8ff | 0xfdd0..=0xfdef
+        | 0xfe00..=0xfe0f | 0xfeff | 0xfff9..=0xffff | 0x1d173..=0x1d17a | 0xe0000..=0xe007f
+        | 0xf0000..)
+}
+
+fn digits(rest: &str, lengths: &[usize]) -> Result<(), NameError> {
+    let fits = lengths.contains(&rest.len()) && rest.bytes().all(|octet| octet.is_ascii_hexdigit());
+    if fits { Ok(()) } else { Err(NameError::Digits) }
+}
+
+/// The TransportID of an iSCSI initiator port (SPC-5 §7.6.4.6, format code 01b): a multiple of 4
+/// octets.
+#[must_use]
+pub fn transport_id(port: &InitiatorPort) -> Vec<u8> {
+    let digits = crate::text::hex(&port.isid);
+    let name = padded(&format!("{},i,{digits}", port.name), 20);
+    let length = u16::try_from(name.len()).unwrap_or(u16::MAX);
+    let mut id = vec![0x40 | PROTOCOL, 0];
+    id.extend_from_slice(&length.to_be_bytes());
+    id.extend_from_slice(&name);
+    id
+}
+
+/// The SCSI name of the target port that is a portal group of `node` (RFC 7143 §4.4.2).
+#[must_use]
+pub fn target_port_name(node: &str, portal_group: u16) -> String {
+    format!("{node},t,0x{portal_group:04x}")
+}
+
+/// The SCSI target device that a node is, its one port included, as a nexus of the given
+/// iSCSIProtocolLevel sees it: RFC 7144 §4.2 has the version descriptor tell the level.
+/// `luns` must be sorted.
+#[must_use]
+pub fn target_device(node: &str, luns: Vec<(Lun, UnitId)>, protocol_level: u8) -> TargetDevice {
+    TargetDevice {
+        designators: name_string(node, TARGET_DEVICE),
+        ports: vec![TargetPort {
+            relative_id: PORTAL_GROUP,
+            designators: name_string(&target_port_name(node, PORTAL_GROUP), TARGET_PORT),
+        }],
+        luns,
+        protocol: PROTOCOL,
+        versions: vec![0x0960 + u16::from(protocol_level)],
+    }
+}
+
+/// A designation descriptor that holds a SCSI name string (SPC-5 §7.7.6.11).
+fn name_string(name: &str, association: u8) -> Vec<u8> {
+    let name = padded(name, 0);
+    let length = u8::try_from(name.len()).unwrap_or(u8::MAX);
+    let mut descriptor = vec![
+        PROTOCOL << 4 | UTF8,
+        PIV | association << 4 | SCSI_NAME,
+        0,
+        length,
+    ];
+    descriptor.extend_from_slice(&name);
+    descriptor
+}
+
+/// With its null and as many more as make it a multiple of 4 octets and at least `shortest`.
+fn padded(name: &str, shortest: usize) -> Vec<u8> {
+    let mut octets = name.as_bytes().to_vec();
+    octets.resize((octets.len() + 1).next_multiple_of(4).max(shortest), 0);
+    octets
+}
+
+/// PROTOCOL IDENTIFIER of iSCSI (SPC-5 §7.6.1).
+const PROTOCOL: u8 = 5;
+/// CODE SET: UTF-8.
+const UTF8: u8 = 3;
+/// PROTOCOL IDENTIFIER VALID.
+const PIV: u8 = 0x80;
+/// ASSOCIATION: the target port that received the command.
+const TARGET_PORT: u8 = 1;
+/// ASSOCIATION: the SCSI target device.
+const TARGET_DEVICE: u8 = 2;
+/// DESIGNATOR TYPE: SCSI name string.
+const SCSI_NAME: u8 = 8;

@@ -1,0 +1,275 @@
+//! Text of login and text PDUs: key=value pairs and the forms of their values (RFC 7143 §6.1).
+
+#[cfg(test)]
+mod tests;
+
+/// The longest key-name, in octets.
+pub const MAX_KEY: usize = 63;
+
+/// The longest simple value, in octets.
+pub const MAX_VALUE: usize = 255;
+
+/// The most text that one side may send before the other answers. §6.1 asks for at least 8,192
+/// octets, and for 65,536 only with authentication methods that are not offered here.
+pub const MAX_TEXT: usize = 16_384;
+
+/// What makes a text unusable. None of these can be answered by key, as the key is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// More octets than [`MAX_TEXT`].
+    #[error("text without end")]
+    TooLong,
+    /// The last pair has no null delimiter.
+    #[error("a key=value pair without its null")]
+    Unterminated,
+    /// A pair without `=`.
+    #[error("a key without a value")]
+    NoValue,
+    /// Not a key-name: empty, over [`MAX_KEY`] octets, or of other characters.
+    #[error("a key that is no key-name")]
+    BadKey,
+    /// The value is not UTF-8.
+    #[error("a value that is not UTF-8")]
+    NotUtf8,
+}
+
+/// One key=value pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair<'a> {
+    /// A key-name: 1 to [`MAX_KEY`] ASCII characters.
+    pub key: &'a str,
+    /// Everything after the first `=`; any UTF-8 without null.
+    pub value: &'a str,
+}
+
+/// Splits a whole logical text data segment into its pairs. Superfluous nulls are passed over,
+/// as some initiators count their padding as data.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn parse(octets: &[u8]) -> Result<Vec<Pair<'_>>, Malformed> {
+    let Some((last, terminated)) = octets.split_last() else {
+        return Ok(Vec::new());
+    };
+    if *last != 0 {
+        return Err(Malformed::Unterminated);
+    }
+    terminated
+        .split(|octet| *octet == 0)
+        .filter(|pair| !pair.is_empty())
+        .map(pair)
+        .collect()
+}
+
+fn pair(octets: &[u8]) -> Result<Pair<'_>, Malformed> {
+    let at = octets
+        .iter()
+        .position(|octet| *octet == b'=')
+        .ok_or(Malformed::NoValue)?;
+    let (key, value) = octets.split_at(at);
+    let key = key_name(key).ok_or(Malformed::BadKey)?;
+    let value = std::str::from_utf8(value.get(1..).unwrap_or_default());
+    Ok(Pair {
+        key,
+        value: value.map_err(|_| Malformed::NotUtf8)?,
+    })
+}
+
+/// §6.1 wants a capital letter first, which `iSCSIProtocolLevel` (RFC 7144) has not, and knows no
+/// `#`, which `X#NodeArchitecture` (§13.26) has: both are let in.
+fn key_name(octets: &[u8]) -> Option<&str> {
+    let first = octets.first()?;
+    let fits = |octet: &u8| octet.is_ascii_alphanumeric() || b".-+@_#".contains(octet);
+    if octets.len() > MAX_KEY || !first.is_ascii_alphabetic() || !octets.iter().all(fits) {
+        return None;
+    }
+    std::str::from_utf8(octets).ok()
+}
+
+/// Text that comes in several PDUs, the C bit set in all but the last.
+#[derive(Debug, Default)]
+pub struct Assembly {
+    octets: Vec<u8>,
+}
+
+impl Assembly {
+    /// Takes the data segment of one PDU.
+    ///
+    /// # Errors
+    /// [`Malformed::TooLong`]; what was held is dropped.
+    pub fn push(&mut self, data: &[u8]) -> Result<(), Malformed> {
+        if self.octets.len() + data.len() > MAX_TEXT {
+            self.octets = Vec::new();
+            return Err(Malformed::TooLong);
+        }
+        self.octets.extend_from_slice(data);
+        Ok(())
+    }
+
+    /// The whole, after the PDU whose C bit is 0; the next text starts empty.
+    #[must_use]
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.octets)
+    }
+
+    /// Whether nothing is held.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.octets.is_empty()
+    }
+}
+
+/// Text on its way out, written pair by pair and sent in as many PDUs as it needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Text {
+    octets: Vec<u8>,
+    sent: usize,
+}
+
+impl Text {
+    /// Appends a pair. `value` must hold no null; ours never do, and those of peers cannot.
+    pub fn put(&mut self, key: &str, value: &str) {
+        self.octets.extend_from_slice(key.as_bytes());
+        self.octets.push(b'=');
+        self.octets.extend_from_slice(value.as_bytes());
+        self.octets.push(0);
+    }
+
+    /// Whether nothing is left to be sent.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sent == self.octets.len()
+    }
+
+    /// What the next PDU carries, at most `limit` octets, and whether more follows (the C bit).
+    pub fn next_segment(&mut self, limit: u32) -> (&[u8], bool) {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let end = self.octets.len().min(self.sent.saturating_add(limit));
+        let segment = self.octets.get(self.sent..end).unwrap_or_default();
+        self.sent = end;
+        (segment, end < self.octets.len())
+    }
+}
+
+/// A boolean-value.
+#[must_use]
+pub fn boolean(value: &str) -> Option<bool> {
+    match value {
+        "Yes" => Some(true),
+        "No" => Some(false),
+        _ => None,
+    }
+}
+
+/// How a boolean-value is written.
+#[must_use]
+pub const fn yes_no(value: bool) -> &'static str {
+    if value { "Yes" } else { "No" }
+}
+
+/// A numerical-value: a decimal-constant (no leading zeros) or a hex-constant, below 2^64.
+#[must_use]
+pub fn number(value: &str) -> Option<u64> {
+    if let Some(digits) = hex_digits(value) {
+        return u64::from_str_radix(digits, 16).ok();
+    }
+    let plain = !value.is_empty() && value.bytes().all(|octet| octet.is_ascii_digit());
+    if !plain || (value.starts_with('0') && value != "0") {
+        return None;
+    }
+    value.parse().ok()
+}
+
+/// A binary-value of at most `limit` octets, as a hex-constant or a base64-constant. (A
+/// decimal-constant has no implicit length, and no key here gives it one.)
+#[must_use]
+pub fn binary(value: &str, limit: usize) -> Option<Vec<u8>> {
+    let octets = match hex_digits(value) {
+        Some(digits) => from_hex(digits)?,
+        None => from_base64(prefixed(value, 'b')?)?,
+    };
+    (octets.len() <= limit).then_some(octets)
+}
+
+/// A hex-constant.
+#[must_use]
+pub fn hex(octets: &[u8]) -> String {
+    let mut out = String::with_capacity(2 + 2 * octets.len());
+    out.push_str("0x");
+    for octet in octets {
+        for nibble in [octet >> 4, octet & 15] {
+            out.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
+        }
+    }
+    out
+}
+
+/// The hexadecimal digits of a hex-constant: one or more.
+fn hex_digits(value: &str) -> Option<&str> {
+    let digits = prefixed(value, 'x')?;
+    digits
+        .bytes()
+        .all(|octet| octet.is_ascii_hexdigit())
+        .then_some(digits)
+}
+
+fn prefixed(value: &str, letter: char) -> Option<&str> {
+    let rest = value.strip_prefix('0')?;
+    let digits = rest.strip_prefix([letter, letter.to_ascii_uppercase()])?;
+    (!digits.is_empty()).then_some(digits)
+}
+
+/// An odd number of digits stands for (n + 1) / 2 octets, the first with one digit.
+fn from_hex(digits: &str) -> Option<Vec<u8>> {
+    let value = |digit: u8| {
+        char::from(digit)
+            .to_digit(16)
+            .and_then(|v| u8::try_from(v).ok())
+    };
+    let (first, pairs) = digits.as_bytes().split_at(digits.len() % 2);
+    let mut octets = Vec::with_capacity(digits.len().div_ceil(2));
+    if let [digit] = first {
+        octets.push(value(*digit)?);
+    }
+    for pair in pairs.chunks_exact(2) {
+        let [high, low] = pair else { return None };
+        octets.push(value(*high)? << 4 | value(*low)?);
+    }
+    Some(octets)
+}
+
+/// RFC 4648 §4, with padding and without stray bits.
+fn from_base64(digits: &str) -> Option<Vec<u8>> {
+    let body = digits.trim_end_matches('=');
+    let padding = digits.len() - body.len();
+    if !digits.len().is_multiple_of(4) || padding > 2 {
+        return None;
+    }
+    let mut octets = Vec::with_capacity(digits.len() / 4 * 3);
+    for group in body.as_bytes().chunks(4) {
+        let mut bits = 0_u32;
+        for digit in group {
+            bits = bits << 6 | base64_digit(*digit)?;
+        }
+        let spare = 6 * (4 - u32::try_from(group.len()).ok()?);
+        let [_, decoded @ ..] = (bits << spare).to_be_bytes();
+        let (kept, rest) = decoded.split_at_checked(group.len() * 6 / 8)?;
+        if rest.iter().any(|octet| *octet != 0) {
+            return None;
+        }
+        octets.extend_from_slice(kept);
+    }
+    Some(octets)
+}
+
+fn base64_digit(digit: u8) -> Option<u32> {
+    let value = match digit {
+        b'A'..=b'Z' => digit - b'A',
+        b'a'..=b'z' => digit - b'a' + 26,
+        b'0'..=b'9' => digit - b'0' + 52,
+        b'+' => 62,
+        b'/' => 63,
+        _ => return None,
+    };
+    Some(u32::from(value))
+}
