@@ -12,3 +12,4 @@ pub mod parameters;
 pub mod session;
 pub mod target;
 pub mod text;
+pub mod wire;

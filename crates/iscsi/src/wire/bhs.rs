@@ -1,0 +1,302 @@
+//! RFC 7143 §11.2.1: the Basic Header Segment, and what all PDUs have in common.
+
+use scsi::wire::lun::Lun;
+
+use super::serial::{CmdSn, StatSn};
+
+/// Octets in a Basic Header Segment.
+pub const BHS_LEN: usize = 48;
+
+/// The longest DataSegmentLength that the field can hold.
+pub const MAX_DATA_LEN: u32 = (1 << 24) - 1;
+
+/// A Basic Header Segment as it travels.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Bhs(pub [u8; BHS_LEN]);
+
+impl Bhs {
+    /// All zero but for the opcode.
+    #[must_use]
+    pub const fn new(opcode: Opcode) -> Self {
+        let mut octets = [0; BHS_LEN];
+        octets[0] = opcode.code();
+        Self(octets)
+    }
+
+    /// The opcode, without the Immediate bit.
+    #[must_use]
+    pub const fn opcode(&self) -> Opcode {
+        Opcode::from_code(self.0[0] & 0x3f)
+    }
+
+    /// The I bit of a request.
+    #[must_use]
+    pub const fn is_immediate(&self) -> bool {
+        self.0[0] & 0x40 != 0
+    }
+
+    /// Sets the I bit.
+    pub const fn set_immediate(&mut self, immediate: bool) {
+        self.0[0] = self.0[0] & !0x40 | (immediate as u8) << 6;
+    }
+
+    /// The F bit: the last or only PDU of a sequence.
+    #[must_use]
+    pub const fn is_final(&self) -> bool {
+        self.0[1] & 0x80 != 0
+    }
+
+    /// TotalAHSLength, in octets: a multiple of 4 up to 1,020.
+    #[must_use]
+    pub const fn ahs_len(&self) -> usize {
+        self.0[4] as usize * 4
+    }
+
+    /// Sets TotalAHSLength from octets, which must be a multiple of 4 up to 1,020.
+    pub const fn set_ahs_len(&mut self, octets: usize) {
+        debug_assert!(octets.is_multiple_of(4) && octets <= 1020);
+        self.0[4] = (octets / 4) as u8;
+    }
+
+    /// DataSegmentLength: octets of the data segment without padding.
+    #[must_use]
+    pub const fn data_len(&self) -> u32 {
+        self.word(4) & MAX_DATA_LEN
+    }
+
+    /// Sets DataSegmentLength, up to [`MAX_DATA_LEN`].
+    pub const fn set_data_len(&mut self, octets: u32) {
+        debug_assert!(octets <= MAX_DATA_LEN);
+        let [_, a, b, c] = octets.to_be_bytes();
+        self.0[5] = a;
+        self.0[6] = b;
+        self.0[7] = c;
+    }
+
+    /// The LUN field.
+    #[must_use]
+    pub const fn lun(&self) -> Lun {
+        let o = &self.0;
+        Lun([o[8], o[9], o[10], o[11], o[12], o[13], o[14], o[15]])
+    }
+
+    /// The Initiator Task Tag.
+    #[must_use]
+    pub const fn itt(&self) -> Itt {
+        Itt(self.word(16))
+    }
+
+    /// The CmdSN of a request that has one.
+    #[must_use]
+    pub const fn cmd_sn(&self) -> CmdSn {
+        CmdSn(self.word(24))
+    }
+
+    /// The ExpStatSN of a request.
+    #[must_use]
+    pub const fn exp_stat_sn(&self) -> StatSn {
+        StatSn(self.word(28))
+    }
+
+    pub(super) const fn word(&self, at: usize) -> u32 {
+        let o = &self.0;
+        u32::from_be_bytes([o[at], o[at + 1], o[at + 2], o[at + 3]])
+    }
+
+    pub(super) const fn half(&self, at: usize) -> u16 {
+        u16::from_be_bytes([self.0[at], self.0[at + 1]])
+    }
+
+    pub(super) const fn bit(&self, octet: usize, mask: u8) -> bool {
+        self.0[octet] & mask != 0
+    }
+
+    pub(super) fn put_word(&mut self, at: usize, value: u32) {
+        self.0[at..at + 4].copy_from_slice(&value.to_be_bytes());
+    }
+
+    pub(super) fn put_half(&mut self, at: usize, value: u16) {
+        self.0[at..at + 2].copy_from_slice(&value.to_be_bytes());
+    }
+
+    pub(super) const fn put_bit(&mut self, octet: usize, mask: u8, value: bool) {
+        if value {
+            self.0[octet] |= mask;
+        }
+    }
+
+    pub(super) fn put_lun(&mut self, lun: Lun) {
+        self.0[8..16].copy_from_slice(&lun.0);
+    }
+
+    pub(super) fn put_itt(&mut self, itt: Itt) {
+        self.put_word(16, itt.0);
+    }
+
+    pub(super) fn put_request(&mut self, cmd_sn: CmdSn, exp_stat_sn: StatSn) {
+        self.put_word(24, cmd_sn.0);
+        self.put_word(28, exp_stat_sn.0);
+    }
+}
+
+impl std::fmt::Debug for Bhs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} ", self.opcode())?;
+        self.0.chunks_exact(4).try_for_each(|word| {
+            write!(
+                f,
+                "{:02x}{:02x}{:02x}{:02x} ",
+                word[0], word[1], word[2], word[3]
+            )
+        })
+    }
+}
+
+/// RFC 7143 §11.2.1.2: what kind of PDU it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PDUs")]
+pub enum Opcode {
+    NopOut,
+    ScsiCommand,
+    TaskRequest,
+    LoginRequest,
+    TextRequest,
+    DataOut,
+    LogoutRequest,
+    SnackRequest,
+    NopIn,
+    ScsiResponse,
+    TaskResponse,
+    LoginResponse,
+    TextResponse,
+    DataIn,
+    LogoutResponse,
+    R2t,
+    AsyncMessage,
+    Reject,
+    /// Vendor-specific or unassigned; up to 0x3f.
+    Other(u8),
+}
+
+/// The assigned opcodes.
+const OPCODES: [(u8, Opcode); 18] = [
+    (0x00, Opcode::NopOut),
+    (0x01, Opcode::ScsiCommand),
+    (0x02, Opcode::TaskRequest),
+    (0x03, Opcode::LoginRequest),
+    (0x04, Opcode::TextRequest),
+    (0x05, Opcode::DataOut),
+    (0x06, Opcode::LogoutRequest),
+    (0x10, Opcode::SnackRequest),
+    (0x20, Opcode::NopIn),
+    (0x21, Opcode::ScsiResponse),
+    (0x22, Opcode::TaskResponse),
+    (0x23, Opcode::LoginResponse),
+    (0x24, Opcode::TextResponse),
+    (0x25, Opcode::DataIn),
+    (0x26, Opcode::LogoutResponse),
+    (0x31, Opcode::R2t),
+    (0x32, Opcode::AsyncMessage),
+    (0x3f, Opcode::Reject),
+];
+
+/// [`OPCODES`] by code, so that decoding is one load.
+const BY_CODE: [Opcode; 64] = {
+    let mut table = [Opcode::Other(0); 64];
+    let mut code = 0;
+    while code < table.len() {
+        table[code] = Opcode::Other(code as u8);
+        code += 1;
+    }
+    let mut row = 0;
+    while row < OPCODES.len() {
+        table[OPCODES[row].0 as usize] = OPCODES[row].1;
+        row += 1;
+    }
+    table
+};
+
+impl Opcode {
+    /// The opcode with this code, of which the upper two bits are ignored.
+    #[must_use]
+    pub const fn from_code(code: u8) -> Self {
+        BY_CODE[(code & 0x3f) as usize]
+    }
+
+    /// The code.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::NopOut => 0x00,
+            Self::ScsiCommand => 0x01,
+            Self::TaskRequest => 0x02,
+            Self::LoginRequest => 0x03,
+            Self::TextRequest => 0x04,
+            Self::DataOut => 0x05,
+            Self::LogoutRequest => 0x06,
+            Self::SnackRequest => 0x10,
+            Self::NopIn => 0x20,
+            Self::ScsiResponse => 0x21,
+            Self::TaskResponse => 0x22,
+            Self::LoginResponse => 0x23,
+            Self::TextResponse => 0x24,
+            Self::DataIn => 0x25,
+            Self::LogoutResponse => 0x26,
+            Self::R2t => 0x31,
+            Self::AsyncMessage => 0x32,
+            Self::Reject => 0x3f,
+            Self::Other(code) => code & 0x3f,
+        }
+    }
+
+    /// Whether initiators may send it (codes 0x00 to 0x1f).
+    #[must_use]
+    pub const fn is_request(self) -> bool {
+        self.code() < 0x20
+    }
+}
+
+/// An Initiator Task Tag: names a task of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Itt(pub u32);
+
+impl Itt {
+    /// The reserved value: no task.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
+/// A Target Transfer Tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ttt(pub u32);
+
+impl Ttt {
+    /// The reserved value: not supplied.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
+/// The numbers that every response carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Stamps {
+    /// StatSN: of this response, or the next one where the PDU is not numbered.
+    pub stat_sn: StatSn,
+    /// The next CmdSN that is expected.
+    pub exp_cmd_sn: CmdSn,
+    /// The last CmdSN that may be sent.
+    pub max_cmd_sn: CmdSn,
+}
+
+impl Stamps {
+    pub(super) const fn decode(bhs: &Bhs) -> Self {
+        Self {
+            stat_sn: StatSn(bhs.word(24)),
+            exp_cmd_sn: CmdSn(bhs.word(28)),
+            max_cmd_sn: CmdSn(bhs.word(32)),
+        }
+    }
+
+    pub(super) fn encode(self, bhs: &mut Bhs) {
+        bhs.put_word(24, self.stat_sn.0);
+        bhs.put_word(28, self.exp_cmd_sn.0);
+        bhs.put_word(32, self.max_cmd_sn.0);
+    }
+}

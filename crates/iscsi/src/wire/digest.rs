@@ -1,0 +1,34 @@
+//! RFC 7143 §11.2.3, §13.1: CRC32C digests. They travel with the octet of the lowest powers first.
+
+use crc_fast::{CrcAlgorithm, Digest};
+
+/// Octets in a digest.
+pub const DIGEST_LEN: usize = 4;
+
+/// The digest of `octets`, which include padding.
+#[must_use]
+pub fn crc32c(octets: &[u8]) -> [u8; DIGEST_LEN] {
+    crc_fast::crc32_iscsi(octets).to_le_bytes()
+}
+
+/// A digest that is made piece by piece.
+#[derive(Clone, Debug)]
+pub struct Running(Digest);
+
+impl Default for Running {
+    fn default() -> Self {
+        Self(Digest::new(CrcAlgorithm::Crc32Iscsi))
+    }
+}
+
+impl Running {
+    /// Takes more octets.
+    pub fn update(&mut self, octets: &[u8]) {
+        self.0.update(octets);
+    }
+
+    /// The digest of all octets since the last call; begins anew.
+    pub fn finish(&mut self) -> [u8; DIGEST_LEN] {
+        (self.0.finalize_reset() as u32).to_le_bytes()
+    }
+}

@@ -1,0 +1,292 @@
+//! Cuts a stream of octets into PDUs, however it arrives (RFC 7143 §11.2).
+//!
+//! Only a header that is not there whole is kept, in a small array; data is handed through as it
+//! lies in the octets that came. Digests are checked on the way.
+
+use super::bhs::{BHS_LEN, Bhs};
+use super::digest::{DIGEST_LEN, Running, crc32c};
+
+/// Cuts octets into PDUs.
+#[derive(Debug)]
+pub struct Framer {
+    max_data: u32,
+    header_digest: bool,
+    data_digest: Option<Box<Running>>,
+    stage: Stage,
+    /// What came of a header that is not whole; at most BHS, 1,020 octets and a digest.
+    held: Vec<u8>,
+    /// Additional header segments of the last header.
+    ahs: Vec<u8>,
+}
+
+/// Where in a PDU the stream stands.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// In the header.
+    Header,
+    /// In the data segment: so many octets are left, then its padding.
+    Data { left: u32, padding: u8 },
+    /// In what follows the data: so many octets of padding are left, and a digest, of which so many
+    /// octets came.
+    Trailer {
+        padding: u8,
+        digest: [u8; DIGEST_LEN],
+        have: u8,
+    },
+}
+
+/// A piece of a PDU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// A whole header; [`Framer::ahs`] has the additional header segments. Where `data_len` is not
+    /// zero, `Data` follows.
+    Header(Bhs),
+    /// Octets of the data segment, next to those before.
+    Data {
+        /// The octets, without padding; there may be none when `end` is set.
+        octets: &'a [u8],
+        /// Whether the PDU ends with them, its digest (if there is one) being right.
+        end: bool,
+    },
+    /// The PDU ends, and its data digest is wrong.
+    BadData,
+}
+
+/// A stream that cannot be cut any more, as the place of the next PDU is not known for sure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// The header digest is wrong (RFC 7143 §7.8).
+    #[error("header digest error")]
+    HeaderDigest,
+    /// The data segment is longer than MaxRecvDataSegmentLength (RFC 7143 §13.12).
+    #[error("a data segment of {length} octets where {limit} were declared")]
+    TooLong {
+        /// The header.
+        header: Bhs,
+        /// DataSegmentLength.
+        length: u32,
+        /// MaxRecvDataSegmentLength.
+        limit: u32,
+    },
+}
+
+impl Framer {
+    /// For PDUs without digests, with data segments of at most `max_data` octets.
+    #[must_use]
+    pub const fn new(max_data: u32) -> Self {
+        Self {
+            max_data,
+            header_digest: false,
+            data_digest: None,
+            stage: Stage::Header,
+            held: Vec::new(),
+            ahs: Vec::new(),
+        }
+    }
+
+    /// From the next PDU on there are these digests. To be called between PDUs.
+    pub fn set_digests(&mut self, header: bool, data: bool) {
+        self.header_digest = header;
+        self.data_digest = data.then(Box::default);
+    }
+
+    /// From the next PDU on data segments may have this length.
+    pub const fn set_max_data(&mut self, octets: u32) {
+        self.max_data = octets;
+    }
+
+    /// Whether data segments have digests.
+    #[must_use]
+    pub const fn has_data_digest(&self) -> bool {
+        self.data_digest.is_some()
+    }
+
+    /// Whether nothing of a PDU has come yet.
+    #[must_use]
+    pub const fn is_between(&self) -> bool {
+        matches!(self.stage, Stage::Header) && self.held.is_empty()
+    }
+
+    /// Takes the next piece from the front of `octets`, which becomes shorter by what was used.
+    /// `None`: all has been used, and more is needed.
+    pub fn next<'a>(&mut self, octets: &mut &'a [u8]) -> Result<Option<Piece<'a>>, FrameError> {
+        match self.stage {
+            Stage::Header => self.header(octets),
+            Stage::Data { left, padding } => Ok(self.data(octets, left, padding)),
+            Stage::Trailer {
+                padding,
+                digest,
+                have,
+            } => Ok(self.trailer(octets, padding, digest, have)),
+        }
+    }
+
+    /// The additional header segments of the header that `next` returned last.
+    #[must_use]
+    pub fn ahs(&self) -> &[u8] {
+        &self.ahs
+    }
+
+    fn header<'a>(&mut self, octets: &mut &'a [u8]) -> Result<Option<Piece<'a>>, FrameError> {
+        if self.held.is_empty()
+            && let Some((head, rest)) = self.split_header(octets)
+        {
+            *octets = rest;
+            return self.accept(head).map(Some);
+        }
+        self.hold(BHS_LEN, octets);
+        let Some(len) = self.header_len(&self.held) else {
+            return Ok(None);
+        };
+        self.hold(len, octets);
+        if self.held.len() < len {
+            return Ok(None);
+        }
+        let held = std::mem::take(&mut self.held);
+        let piece = self.accept(&held);
+        self.held = held;
+        self.held.clear();
+        piece.map(Some)
+    }
+
+    /// A header that lies whole at the front of `octets`.
+    fn split_header<'a>(&self, octets: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        octets.split_at_checked(self.header_len(octets)?)
+    }
+
+    /// How long the header is that begins with `octets`, with its digest; `None` before it can be
+    /// told.
+    fn header_len(&self, octets: &[u8]) -> Option<usize> {
+        let bhs = octets.first_chunk::<BHS_LEN>()?;
+        let digest = if self.header_digest { DIGEST_LEN } else { 0 };
+        Some(BHS_LEN + usize::from(bhs[4]) * 4 + digest)
+    }
+
+    /// Moves octets into `held` until that has `len`, as far as they go.
+    fn hold(&mut self, len: usize, octets: &mut &[u8]) {
+        let missing = len.saturating_sub(self.held.len()).min(octets.len());
+        let (now, rest) = octets.split_at(missing);
+        self.held.extend_from_slice(now);
+        *octets = rest;
+    }
+
+    /// Looks at a whole header.
+    fn accept<'a>(&mut self, head: &[u8]) -> Result<Piece<'a>, FrameError> {
+        let head = self.check_header(head)?;
+        let (bhs, ahs) = head.split_first_chunk().ok_or(FrameError::HeaderDigest)?;
+        let bhs = Bhs(*bhs);
+        self.ahs.clear();
+        self.ahs.extend_from_slice(ahs);
+        let length = bhs.data_len();
+        if length > self.max_data {
+            return Err(FrameError::TooLong {
+                header: bhs,
+                length,
+                limit: self.max_data,
+            });
+        }
+        if length > 0 {
+            self.stage = Stage::Data {
+                left: length,
+                padding: padding(length),
+            };
+        }
+        Ok(Piece::Header(bhs))
+    }
+
+    /// The header without its digest, which is checked.
+    fn check_header<'h>(&self, head: &'h [u8]) -> Result<&'h [u8], FrameError> {
+        if !self.header_digest {
+            return Ok(head);
+        }
+        let (head, digest) = head.split_last_chunk().ok_or(FrameError::HeaderDigest)?;
+        if crc32c(head) != *digest {
+            return Err(FrameError::HeaderDigest);
+        }
+        Ok(head)
+    }
+
+    fn data<'a>(&mut self, octets: &mut &'a [u8], left: u32, padding: u8) -> Option<Piece<'a>> {
+        if octets.is_empty() {
+            return None;
+        }
+        let (now, rest) = octets.split_at(octets.len().min(left as usize));
+        *octets = rest;
+        if let Some(digest) = &mut self.data_digest {
+            digest.update(now);
+        }
+        let left = left - now.len() as u32;
+        self.stage = if left > 0 {
+            Stage::Data { left, padding }
+        } else if padding == 0 && self.data_digest.is_none() {
+            Stage::Header
+        } else {
+            Stage::Trailer {
+                padding,
+                digest: [0; DIGEST_LEN],
+                have: 0,
+            }
+        };
+        Some(Piece::Data {
+            octets: now,
+            end: matches!(self.stage, Stage::Header),
+        })
+    }
+
+    fn trailer<'a>(
+        &mut self,
+        octets: &mut &'a [u8],
+        padding: u8,
+        mut digest: [u8; DIGEST_LEN],
+        have: u8,
+    ) -> Option<Piece<'a>> {
+        let (pad, rest) = octets.split_at(octets.len().min(usize::from(padding)));
+        let padding = padding - pad.len() as u8;
+        *octets = rest;
+        let Some(running) = &mut self.data_digest else {
+            return self.end_trailer(padding == 0, padding, true);
+        };
+        running.update(pad);
+        let missing = &mut digest[usize::from(have)..];
+        let (now, rest) = rest.split_at(rest.len().min(missing.len()));
+        missing[..now.len()].copy_from_slice(now);
+        *octets = rest;
+        let have = have + now.len() as u8;
+        if usize::from(have) < DIGEST_LEN {
+            self.stage = Stage::Trailer {
+                padding,
+                digest,
+                have,
+            };
+            return None;
+        }
+        let right = running.finish() == digest;
+        self.end_trailer(true, 0, right)
+    }
+
+    fn end_trailer<'a>(&mut self, ended: bool, padding: u8, right: bool) -> Option<Piece<'a>> {
+        if !ended {
+            self.stage = Stage::Trailer {
+                padding,
+                digest: [0; DIGEST_LEN],
+                have: 0,
+            };
+            return None;
+        }
+        self.stage = Stage::Header;
+        Some(if right {
+            Piece::Data {
+                octets: &[],
+                end: true,
+            }
+        } else {
+            Piece::BadData
+        })
+    }
+}
+
+/// How many octets of padding follow a segment of `length` octets.
+#[must_use]
+pub const fn padding(length: u32) -> u8 {
+    (length.wrapping_neg() & 3) as u8
+}
