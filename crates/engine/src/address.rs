@@ -1,0 +1,167 @@
+//! Addresses: how every verb names a volume, wherever it is.
+//!
+//! ```text
+//! address = leaf | name[:args](address,…)
+//! leaf    = scheme:body[?key=value&…]
+//! args    = value | key=value,…
+//! ```
+//!
+//! A comma or `)` ends a leaf only inside parentheses; in a body, `( ) , ? & %` are written `%XX`.
+//! Here are the plain data and how they are written; [`Address::from_str`] reads them.
+
+mod error;
+mod host;
+mod leaf;
+mod number;
+mod parse;
+mod piece;
+mod wrapper;
+mod write;
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+pub use error::{ParseError, Problem};
+pub use host::{Host, HostPort, Portal};
+pub use number::{Count, Rate, Size};
+
+/// The port of iSCSI and iSER where none is given (RFC 7143 §13.8).
+pub const ISCSI_PORT: u16 = 3260;
+
+/// The greatest LUN that an address can name: what the flat space addressing method of SAM-5
+/// §4.7.7.4 has room for.
+pub const LUN_MAX: u16 = 0x3fff;
+
+/// Names a volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// `ram:1G`, a RAM disk.
+    Ram(Size),
+    /// `null:1T`, which reads zeros and drops writes.
+    Null(Size),
+    /// `file:/path`.
+    File(FileAddress),
+    /// `block:/dev/nvme0n1`, a block device.
+    Block(BlockAddress),
+    /// `scsi:/dev/sg3`, a real SCSI device.
+    Scsi(PathBuf),
+    /// `rbd:pool/image@snap`, an image of Ceph.
+    Rbd(RbdAddress),
+    /// `iscsi://…`, a remote logical unit over TCP.
+    Iscsi(UnitAddress),
+    /// `iser://…`, the same over RDMA.
+    Iser(UnitAddress),
+    /// `fcoe://eth0/20:00:ac:de:48:23:45:67/0`, a remote logical unit over Ethernet.
+    Fcoe(FcoeAddress),
+    /// `stripe:64k(A,B,…)`, RAID-0.
+    Stripe {
+        /// How much lies on one volume before the next one follows.
+        chunk: Size,
+        /// Two volumes or more.
+        volumes: Vec<Address>,
+    },
+    /// `concat(A,B)`, one volume after the other.
+    Concat(Vec<Address>),
+    /// `mirror(A,B)`, RAID-1.
+    Mirror(Vec<Address>),
+    /// `limit:iops=10k,rate=100M(A)`; one of the two limits at least.
+    Limit {
+        /// Operations a second.
+        iops: Option<Count>,
+        /// Octets a second.
+        rate: Option<Rate>,
+        /// What is limited.
+        volume: Box<Address>,
+    },
+    /// `delay:5ms(A)`.
+    Delay {
+        /// How long, in whole microseconds.
+        time: Duration,
+        /// What is delayed.
+        volume: Box<Address>,
+    },
+    /// `fault:…(A)`, which fails as its arguments say.
+    Fault {
+        /// Each a value, or a key and a value, as they were written.
+        arguments: Vec<(Option<String>, String)>,
+        /// What fails.
+        volume: Box<Address>,
+    },
+    /// `verify(A)`, which checks what it reads against what was written.
+    Verify(Box<Address>),
+    /// `readonly(A)`, which cannot be written.
+    Readonly(Box<Address>),
+}
+
+/// `file:/path?size=10G&sparse&direct&sync&readonly`
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileAddress {
+    /// Where; any octets but NUL.
+    pub path: PathBuf,
+    /// The file is created, or extended, to this size; never made shorter.
+    pub size: Option<Size>,
+    /// Room for `size` is not reserved, but taken as blocks are written.
+    pub sparse: bool,
+    /// Past the page cache (O_DIRECT).
+    pub direct: bool,
+    /// Every write is on stable storage before it is answered.
+    pub sync: bool,
+    /// Opened for reading.
+    pub read_only: bool,
+}
+
+/// `block:/dev/sdb?readonly`
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockAddress {
+    /// The device node.
+    pub device: PathBuf,
+    /// Opened for reading.
+    pub read_only: bool,
+}
+
+/// `rbd:pool/image@snap`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RbdAddress {
+    /// The pool.
+    pub pool: String,
+    /// The image.
+    pub image: String,
+    /// The snapshot, which cannot be written.
+    pub snapshot: Option<String>,
+}
+
+/// `iscsi://[user@]host[:3260]/iqn.2026-11.org.example:disk0/0`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitAddress {
+    /// The CHAP name. Its secret never stands in an address.
+    pub user: Option<String>,
+    /// The portal.
+    pub portal: HostPort,
+    /// The target's iSCSI name.
+    pub target: String,
+    /// The logical unit; 0 where the address does not say.
+    pub lun: u16,
+}
+
+/// `fcoe://eth0/20:00:ac:de:48:23:45:67/0`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FcoeAddress {
+    /// The local interface to go out by.
+    pub interface: String,
+    /// The WWPN of the target port, as the number that its eight octets are.
+    pub port_name: u64,
+    /// The logical unit; 0 where the address does not say.
+    pub lun: u16,
+}
+
+impl FromStr for Address {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        parse::address(text)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! Hosts, ports and portals.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use super::ISCSI_PORT;
+use super::error::{Fault, ParseError, Problem};
+use super::piece::{Parsed, Piece};
+
+/// A host, by name or by number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Host {
+    /// A name to be resolved.
+    Name(String),
+    /// An IPv4 address.
+    V4(Ipv4Addr),
+    /// An IPv6 address, with the interface that a link-local one needs.
+    V6(Ipv6Addr, Option<String>),
+}
+
+/// `HOST[:PORT]`; the port is 3260 where none is given.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HostPort {
+    /// The host.
+    pub host: Host,
+    /// The TCP port; 0 lets the kernel choose one, for a listener.
+    pub port: u16,
+}
+
+/// Where targets are to be found: `HOST[:PORT]`, `iscsi://HOST`, `iser://HOST` or `fcoe://IFACE`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Portal {
+    /// An iSCSI portal over TCP.
+    Iscsi(HostPort),
+    /// An iSCSI portal over RDMA.
+    Iser(HostPort),
+    /// The fabric behind an Ethernet interface.
+    Fcoe(String),
+}
+
+impl HostPort {
+    pub(super) fn parse(piece: Piece<'_>) -> Parsed<Self> {
+        if let Some(inner) = piece.strip_prefix("[") {
+            return bracketed(piece, inner);
+        }
+        let (host, port) = match piece.split_once(':') {
+            Some((_, rest)) if rest.text.contains(':') => {
+                return Err(host_fault(
+                    piece,
+                    "an IPv6 address stands in brackets",
+                    V6_HINT,
+                ));
+            }
+            Some((host, port)) => (host, parse_port(port)?),
+            None => (piece, ISCSI_PORT),
+        };
+        Ok(Self {
+            host: name_or_v4(host)?,
+            port,
+        })
+    }
+}
+
+impl FromStr for HostPort {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::parse(Piece::new(text)).map_err(|fault| ParseError::new(text, fault))
+    }
+}
+
+impl FromStr for Portal {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        portal(Piece::new(text)).map_err(|fault| ParseError::new(text, fault))
+    }
+}
+
+fn portal(piece: Piece<'_>) -> Parsed<Portal> {
+    let Some((scheme, rest)) = piece.text.find("://").map(|at| piece.split_at(at)) else {
+        return HostPort::parse(piece).map(Portal::Iscsi);
+    };
+    let place = rest.split_at("://".len()).1;
+    if let Some((_, behind)) = place.split_once('/') {
+        let shape = "SCHEME://HOST, without a target";
+        return Err(behind.fault(Problem::Trailing { shape }));
+    }
+    match scheme.text {
+        "iscsi" => HostPort::parse(place).map(Portal::Iscsi),
+        "iser" => HostPort::parse(place).map(Portal::Iser),
+        "fcoe" => interface(place).map(Portal::Fcoe),
+        _ => Err(host_fault(
+            scheme,
+            "there is no such kind of portal",
+            PORTAL_HINT,
+        )),
+    }
+}
+
+/// The name of an Ethernet interface (IFNAMSIZ is 16, with its NUL).
+pub(super) fn interface(piece: Piece<'_>) -> Parsed<String> {
+    let name = piece.string()?;
+    let wrong = name.is_empty() || name.len() > 15 || name.contains(['/', ' ']);
+    match wrong {
+        true => Err(host_fault(
+            piece,
+            "the name of an Ethernet interface is expected here",
+            "write for example fcoe://eth0",
+        )),
+        false => Ok(name),
+    }
+}
+
+fn bracketed(piece: Piece<'_>, inner: Piece<'_>) -> Parsed<HostPort> {
+    let Some((inner, behind)) = inner.split_once(']') else {
+        return Err(host_fault(piece, "this \"[\" is never closed", V6_HINT));
+    };
+    let text = inner.string()?;
+    let (number, zone) = match text.split_once('%') {
+        Some((number, zone)) if !zone.is_empty() => (number, Some(zone.to_owned())),
+        Some(_) => {
+            return Err(host_fault(
+                inner,
+                "an interface must follow \"%25\"",
+                V6_HINT,
+            ));
+        }
+        None => (text.as_str(), None),
+    };
+    let number = number
+        .parse()
+        .map_err(|_| host_fault(inner, "this is not an IPv6 address", V6_HINT))?;
+    let port = match behind.strip_prefix(":") {
+        Some(port) => parse_port(port)?,
+        None if behind.is_empty() => ISCSI_PORT,
+        None => {
+            return Err(host_fault(
+                behind,
+                "\":\" and a port may follow here",
+                PORT_HINT,
+            ));
+        }
+    };
+    Ok(HostPort {
+        host: Host::V6(number, zone),
+        port,
+    })
+}
+
+fn name_or_v4(piece: Piece<'_>) -> Parsed<Host> {
+    if piece.is_empty() {
+        return Err(host_fault(piece, "a host is expected here", HOST_HINT));
+    }
+    if let Ok(number) = piece.text.parse() {
+        return Ok(Host::V4(number));
+    }
+    let label = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+    if let Some(at) = piece.text.find(|c| !label(c)) {
+        let (_, wrong) = piece.split_at(at);
+        let len = wrong.text.chars().next().map_or(0, char::len_utf8);
+        let (wrong, _) = wrong.split_at(len);
+        return Err(host_fault(
+            wrong,
+            "this cannot be part of a host name",
+            HOST_HINT,
+        ));
+    }
+    if piece.text.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        return Err(host_fault(piece, "this is not an IPv4 address", HOST_HINT));
+    }
+    Ok(Host::Name(piece.text.to_owned()))
+}
+
+fn parse_port(piece: Piece<'_>) -> Parsed<u16> {
+    let digits = piece.text.bytes().all(|c| c.is_ascii_digit());
+    match piece.text.parse() {
+        Ok(port) if digits => Ok(port),
+        _ => Err(host_fault(piece, "a port is expected here", PORT_HINT)),
+    }
+}
+
+fn host_fault(piece: Piece<'_>, problem: &'static str, hint: &'static str) -> Fault {
+    piece.fault(Problem::Host { problem, hint })
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::V4(number) => write!(f, "{number}"),
+            Self::V6(number, None) => write!(f, "[{number}]"),
+            Self::V6(number, Some(zone)) => {
+                write!(
+                    f,
+                    "[{number}%25{}]",
+                    super::write::Escaped(zone.as_bytes(), b"[]/@")
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for HostPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+impl fmt::Display for Portal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Iscsi(place) => write!(f, "iscsi://{place}"),
+            Self::Iser(place) => write!(f, "iser://{place}"),
+            Self::Fcoe(interface) => {
+                write!(
+                    f,
+                    "fcoe://{}",
+                    super::write::Escaped(interface.as_bytes(), b"/")
+                )
+            }
+        }
+    }
+}
+
+const HOST_HINT: &str = "write a name, an IPv4 address, or an IPv6 address in brackets";
+const V6_HINT: &str = "write for example [2001:db8::1]:3260 or [fe80::1%25eth0]:3260";
+const PORT_HINT: &str = "write a number from 0 to 65535, as in 192.0.2.1:3260";
+const PORTAL_HINT: &str = "write HOST[:PORT], iscsi://HOST, iser://HOST or fcoe://IFACE";

@@ -1,0 +1,354 @@
+//! Leaves: `scheme:body[?key=value&…]`.
+
+use super::error::Problem;
+use super::host::{self, HostPort};
+use super::number::Size;
+use super::parse::first;
+use super::piece::{Parsed, Piece};
+use super::{Address, BlockAddress, FcoeAddress, FileAddress, LUN_MAX, RbdAddress, UnitAddress};
+
+/// How one scheme is read.
+pub(super) struct Rule {
+    /// What stands between the scheme and the body.
+    opening: &'static str,
+    /// What the body is, for the message when it is not there.
+    body: &'static str,
+    example: &'static str,
+    /// The options that there are.
+    options: &'static [&'static str],
+    parse: fn(Piece<'_>, &Options<'_>) -> Parsed<Address>,
+}
+
+/// Reads what follows a scheme.
+pub(super) fn parse(
+    scheme: &'static str,
+    rule: &Rule,
+    name: Piece<'_>,
+    rest: Piece<'_>,
+) -> Parsed<Address> {
+    let missing = |piece: Piece<'_>| {
+        piece.fault(Problem::Body {
+            scheme,
+            expected: rule.body,
+            example: rule.example,
+        })
+    };
+    let Some(text) = rest.strip_prefix(rule.opening) else {
+        let colon = rest.text.starts_with(':');
+        return Err(missing(if colon { first(rest) } else { name }));
+    };
+    let (body, options) = match text.split_once('?') {
+        Some((body, options)) => (body, Some(options)),
+        None => (text, None),
+    };
+    if body.is_empty() {
+        return Err(missing(body));
+    }
+    if let Some(at) = body.text.find(['(', '&']) {
+        let wrong = first(body.split_at(at).1);
+        let found = if wrong.text == "(" { '(' } else { '&' };
+        return Err(wrong.fault(Problem::Reserved { found }));
+    }
+    let options = Options::parse(scheme, rule.options, options)?;
+    (rule.parse)(body, &options)
+}
+
+/// The options that were given, each known and there once.
+struct Options<'a>(Vec<(Piece<'a>, Option<Piece<'a>>)>);
+
+impl<'a> Options<'a> {
+    fn parse(
+        scheme: &'static str,
+        known: &'static [&'static str],
+        text: Option<Piece<'a>>,
+    ) -> Parsed<Self> {
+        let mut options: Vec<(Piece<'a>, Option<Piece<'a>>)> = Vec::new();
+        for option in text.iter().flat_map(|text| text.split('&')) {
+            if let Some(at) = option.text.find('?') {
+                let wrong = first(option.split_at(at).1);
+                return Err(wrong.fault(Problem::Reserved { found: '?' }));
+            }
+            let (key, value) = match option.split_once('=') {
+                Some((key, value)) => (key, Some(value)),
+                None => (option, None),
+            };
+            if !known.contains(&key.text) {
+                return Err(key.fault(Problem::UnknownOption {
+                    scheme,
+                    key: key.text.to_owned(),
+                    known,
+                }));
+            }
+            if options.iter().any(|(other, _)| other.text == key.text) {
+                return Err(key.fault(Problem::Duplicate(key.text.to_owned())));
+            }
+            options.push((key, value));
+        }
+        Ok(Self(options))
+    }
+
+    fn find(&self, key: &str) -> Option<(Piece<'a>, Option<Piece<'a>>)> {
+        self.0.iter().find(|(k, _)| k.text == key).copied()
+    }
+
+    fn flag(&self, key: &'static str) -> Parsed<bool> {
+        match self.find(key) {
+            None => Ok(false),
+            Some((_, None)) => Ok(true),
+            Some((_, Some(value))) => Err(value.fault(Problem::TakesNoValue(key))),
+        }
+    }
+
+    fn value(&self, key: &'static str, example: &'static str) -> Parsed<Option<Piece<'a>>> {
+        match self.find(key) {
+            None => Ok(None),
+            Some((_, Some(value))) => Ok(Some(value)),
+            Some((key_piece, None)) => Err(key_piece.fault(Problem::NeedsValue { key, example })),
+        }
+    }
+}
+
+fn ram(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
+    Size::parse_positive(body, "the size of a volume").map(Address::Ram)
+}
+
+fn null(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
+    Size::parse_positive(body, "the size of a volume").map(Address::Null)
+}
+
+fn file(body: Piece<'_>, options: &Options<'_>) -> Parsed<Address> {
+    let size = options
+        .value("size", "size=10G")?
+        .map(|value| Size::parse_positive(value, "the size of a volume"))
+        .transpose()?;
+    let file = FileAddress {
+        path: body.path()?,
+        size,
+        sparse: options.flag("sparse")?,
+        direct: options.flag("direct")?,
+        sync: options.flag("sync")?,
+        read_only: options.flag("readonly")?,
+    };
+    match options.find("readonly") {
+        Some((key, _)) if file.size.is_some() => {
+            Err(key.fault(Problem::Contradiction("size", "readonly")))
+        }
+        _ => Ok(Address::File(file)),
+    }
+}
+
+fn block(body: Piece<'_>, options: &Options<'_>) -> Parsed<Address> {
+    Ok(Address::Block(BlockAddress {
+        device: body.path()?,
+        read_only: options.flag("readonly")?,
+    }))
+}
+
+fn scsi(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
+    body.path().map(Address::Scsi)
+}
+
+fn rbd(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
+    let missing = || {
+        body.fault(Problem::Body {
+            scheme: "rbd",
+            expected: RBD.body,
+            example: RBD.example,
+        })
+    };
+    let (pool, rest) = body.split_once('/').ok_or_else(missing)?;
+    let (image, snapshot) = match rest.split_once('@') {
+        Some((image, snapshot)) => (image, Some(snapshot)),
+        None => (rest, None),
+    };
+    let wrong = [Some(pool), Some(image), snapshot]
+        .into_iter()
+        .flatten()
+        .find(|part| part.is_empty() || part.text.contains(['/', '@']));
+    if let Some(part) = wrong {
+        return Err(part.fault(Problem::Trailing {
+            shape: "rbd:POOL/IMAGE[@SNAPSHOT]",
+        }));
+    }
+    Ok(Address::Rbd(RbdAddress {
+        pool: pool.string()?,
+        image: image.string()?,
+        snapshot: snapshot.map(Piece::string).transpose()?,
+    }))
+}
+
+fn iscsi(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
+    unit(body).map(Address::Iscsi)
+}
+
+fn iser(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
+    unit(body).map(Address::Iser)
+}
+
+/// `[user@]host[:port]/target[/lun]`
+fn unit(body: Piece<'_>) -> Parsed<UnitAddress> {
+    let mut parts = body.split('/');
+    let place = parts.next().unwrap_or(body);
+    let (user, place) = match place.rsplit_once('@') {
+        Some((user, place)) => (Some(user_name(user)?), place),
+        None => (None, place),
+    };
+    let portal = HostPort::parse(place)?;
+    if portal.port == 0 {
+        return Err(place.fault(Problem::Zero("the port of a target")));
+    }
+    let target = target_name(parts.next().unwrap_or(end_of(body)))?;
+    let lun = parts.next().map_or(Ok(0), lun)?;
+    nothing(parts.next(), "HOST[:PORT]/TARGET[/LUN]")?;
+    Ok(UnitAddress {
+        user,
+        portal,
+        target,
+        lun,
+    })
+}
+
+fn user_name(user: Piece<'_>) -> Parsed<String> {
+    if let Some((_, secret)) = user.split_once(':') {
+        return Err(secret.fault(Problem::Secret));
+    }
+    match user.string()? {
+        name if name.is_empty() => Err(user.fault(Problem::Host {
+            problem: "a CHAP name is expected before \"@\"",
+            hint: "write for example iscsi://user@host/iqn.2026-11.org.example:disk0/0",
+        })),
+        name => Ok(name),
+    }
+}
+
+/// An iSCSI name as far as an address must know it (RFC 7143 §4.2.7): its type and its length.
+fn target_name(piece: Piece<'_>) -> Parsed<String> {
+    let name = piece.string()?;
+    let problem = match name.as_str() {
+        "" => "the name of a target is expected here",
+        name if name.len() > 223 => "the name of a target has no more than 223 octets",
+        name if name.contains(['/', ' ']) => "the name of a target has neither \"/\" nor blanks",
+        name if ["iqn.", "eui.", "naa."]
+            .iter()
+            .any(|t| starts_with(name, t)) =>
+        {
+            return Ok(name.into());
+        }
+        _ => "the name of a target begins with iqn., eui. or naa.",
+    };
+    Err(piece.fault(Problem::TargetName(problem)))
+}
+
+fn starts_with(name: &str, kind: &str) -> bool {
+    name.len() > kind.len()
+        && name
+            .get(..kind.len())
+            .is_some_and(|begin| begin.eq_ignore_ascii_case(kind))
+}
+
+fn fcoe(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
+    let mut parts = body.split('/');
+    let interface = host::interface(parts.next().unwrap_or(body))?;
+    let port_name = port_name(parts.next().unwrap_or(end_of(body)))?;
+    let lun = parts.next().map_or(Ok(0), lun)?;
+    nothing(parts.next(), "fcoe://IFACE/WWPN[/LUN]")?;
+    Ok(Address::Fcoe(FcoeAddress {
+        interface,
+        port_name,
+        lun,
+    }))
+}
+
+fn port_name(piece: Piece<'_>) -> Parsed<u64> {
+    let octet = |text: Piece<'_>| {
+        let digits = text.text.bytes().all(|c| c.is_ascii_hexdigit());
+        let octet = u8::from_str_radix(text.text, 16).ok();
+        octet.filter(|_| digits && text.text.len() == 2)
+    };
+    let octets: Option<Vec<u8>> = piece.split(':').map(octet).collect();
+    match octets.map(<[u8; 8]>::try_from) {
+        Some(Ok(octets)) => Ok(u64::from_be_bytes(octets)),
+        _ => Err(piece.fault(Problem::PortName)),
+    }
+}
+
+fn lun(piece: Piece<'_>) -> Parsed<u16> {
+    let digits = piece.text.bytes().all(|c| c.is_ascii_digit());
+    match piece.text.parse() {
+        Ok(lun) if digits && lun <= LUN_MAX => Ok(lun),
+        _ => Err(piece.fault(Problem::Lun)),
+    }
+}
+
+fn nothing(piece: Option<Piece<'_>>, shape: &'static str) -> Parsed<()> {
+    match piece {
+        Some(piece) => Err(piece.fault(Problem::Trailing { shape })),
+        None => Ok(()),
+    }
+}
+
+fn end_of(piece: Piece<'_>) -> Piece<'_> {
+    piece.split_at(piece.text.len()).1
+}
+
+const fn rule(
+    opening: &'static str,
+    body: &'static str,
+    example: &'static str,
+    options: &'static [&'static str],
+    parse: fn(Piece<'_>, &Options<'_>) -> Parsed<Address>,
+) -> Rule {
+    Rule {
+        opening,
+        body,
+        example,
+        options,
+        parse,
+    }
+}
+
+pub(super) const RAM: Rule = rule(":", "\":\" and a size", "ram:1G", &[], ram);
+pub(super) const NULL: Rule = rule(":", "\":\" and a size", "null:1T", &[], null);
+pub(super) const FILE: Rule = rule(
+    ":",
+    "\":\" and a path",
+    "file:/path?size=10G",
+    &["size", "sparse", "direct", "sync", "readonly"],
+    file,
+);
+pub(super) const BLOCK: Rule = rule(
+    ":",
+    "\":\" and a device node",
+    "block:/dev/nvme0n1",
+    &["readonly"],
+    block,
+);
+pub(super) const SCSI: Rule = rule(":", "\":\" and a device node", "scsi:/dev/sg3", &[], scsi);
+pub(super) const RBD: Rule = rule(
+    ":",
+    "\":\", a pool, \"/\" and an image",
+    "rbd:pool/image@snap",
+    &[],
+    rbd,
+);
+pub(super) const ISCSI: Rule = rule(
+    "://",
+    "\"://\", a host and a target",
+    "iscsi://host/iqn.2026-11.org.example:disk0/0",
+    &[],
+    iscsi,
+);
+pub(super) const ISER: Rule = rule(
+    "://",
+    "\"://\", a host and a target",
+    "iser://host/iqn.2026-11.org.example:disk0/0",
+    &[],
+    iser,
+);
+pub(super) const FCOE: Rule = rule(
+    "://",
+    "\"://\", an interface and a WWPN",
+    "fcoe://eth0/20:00:ac:de:48:23:45:67/0",
+    &[],
+    fcoe,
+);

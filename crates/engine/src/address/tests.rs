@@ -1,0 +1,397 @@
+//! Addresses that are right read back as they are written; those that are wrong say why.
+
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::unix::ffi::OsStringExt;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+
+use super::*;
+
+fn parse(text: &str) -> Address {
+    text.parse().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The messages for several addresses that are wrong.
+fn errors(texts: &[&str]) -> String {
+    let message = |text: &&str| match text.parse::<Address>() {
+        Ok(address) => format!("{text} is accepted: {address:?}"),
+        Err(error) => error.to_string(),
+    };
+    texts.iter().map(message).collect::<Vec<_>>().join("\n\n")
+}
+
+#[test]
+fn every_example_of_the_manual_is_written_as_it_was_read() {
+    for text in [
+        "ram:1G",
+        "null:1T",
+        "file:/path",
+        "file:/path?size=10G&sparse",
+        "file:/path?direct&sync",
+        "file:/path?readonly",
+        "block:/dev/nvme0n1",
+        "block:/dev/nvme0n1?readonly",
+        "scsi:/dev/sg3",
+        "rbd:pool/image@snap",
+        "rbd:pool/image",
+        "iscsi://user@host:3260/iqn.2026-11.org.example:disk0/0",
+        "iser://host:3260/iqn.2026-11.org.example:disk0/3",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0",
+        "stripe:64k(ram:1G,ram:1G)",
+        "concat(ram:1G,file:/path?size=1G&direct)",
+        "mirror(ram:1G,ram:1G)",
+        "limit:iops=10k,rate=100M(null:1T)",
+        "delay:5ms(ram:1G)",
+        "fault:read=1,often(ram:1G)",
+        "verify(ram:1G)",
+        "readonly(mirror(stripe:4k(ram:1G,ram:1G),file:/a%2Cb))",
+    ] {
+        assert_eq!(parse(text).to_string(), text);
+    }
+}
+
+#[test]
+fn what_an_iscsi_address_leaves_out_is_filled_in() {
+    let Address::Iscsi(unit) = parse("iscsi://[2001:db8::1]/iqn.2026-11.org.example:d") else {
+        panic!("another scheme");
+    };
+    assert_eq!(unit.user, None);
+    assert_eq!((unit.portal.port, unit.lun), (3260, 0));
+    let written = unit.to_string();
+    assert_eq!(written, "[2001:db8::1]:3260/iqn.2026-11.org.example:d/0");
+}
+
+#[test]
+fn letters_of_sizes_are_binary_and_those_of_counts_decimal() {
+    assert_eq!(parse("ram:3K"), Address::Ram(Size(3072)));
+    assert_eq!(parse("ram:1024k"), Address::Ram(Size(1 << 20)));
+    let limit = parse("limit:iops=2k,rate=2k(null:1)");
+    let Address::Limit { iops, rate, .. } = limit else {
+        panic!("another wrapper");
+    };
+    assert_eq!((iops, rate), (Some(Count(2000)), Some(Rate(2048))));
+}
+
+#[test]
+fn a_comma_and_a_parenthesis_end_a_leaf_only_inside_parentheses() {
+    let path = |text| match parse(text) {
+        Address::File(file) => file.path,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(path("file:/a,b)c"), PathBuf::from("/a,b)c"));
+    assert_eq!(path("file:/a%28b%25"), PathBuf::from("/a(b%"));
+    assert_eq!(parse("concat(file:/a,file:/b)").inner().len(), 2);
+}
+
+#[test]
+fn portals_come_with_and_without_a_scheme() {
+    for (text, written) in [
+        ("192.0.2.1", "iscsi://192.0.2.1:3260"),
+        ("storage.example:0", "iscsi://storage.example:0"),
+        ("[fe80::1%25eth0]:860", "iscsi://[fe80::1%25eth0]:860"),
+        ("iser://host", "iser://host:3260"),
+        ("fcoe://eth0", "fcoe://eth0"),
+    ] {
+        let portal: Portal = text.parse().unwrap();
+        assert_eq!(portal.to_string(), written);
+        assert_eq!(written.parse::<Portal>().unwrap(), portal);
+    }
+}
+
+#[test]
+fn error_unknown_scheme() {
+    assert_snapshot!(errors(&[
+        "",
+        " ram:1G",
+        "/srv/disk.img",
+        "/dev/sdb",
+        "/dev/sg3",
+        "fiel:/x",
+        "rma:1G",
+        "http://x/",
+        ":1G",
+        "mirror(ram:1G, ram:1G)",
+        "Ram:1G",
+    ]));
+}
+
+#[test]
+fn error_body() {
+    assert_snapshot!(errors(&[
+        "ram",
+        "ram:",
+        "file:",
+        "file:?size=1G",
+        "file:/a(1)",
+        "file:/a&direct",
+        "file:/50%",
+        "file:/%0g",
+        "file:/a%00b",
+        "rbd:image",
+        "rbd:a/b/c",
+        "iscsi:host",
+        "scsi:/dev/sg0?direct",
+    ]));
+}
+
+#[test]
+fn error_number() {
+    assert_snapshot!(errors(&[
+        "ram:0",
+        "ram:G",
+        "ram:1.5G",
+        "ram:1GiB",
+        "ram:-1",
+        "ram:1P",
+        "ram:99999999999999999999",
+        "ram:16777216T",
+        "delay:5(ram:1G)",
+        "delay:ms(ram:1G)",
+        "limit:iops=0(ram:1G)",
+        "limit:rate=fast(ram:1G)",
+        "stripe:0(ram:1G,ram:1G)",
+    ]));
+}
+
+#[test]
+fn error_option() {
+    assert_snapshot!(errors(&[
+        "file:/x?sise=1G",
+        "file:/x?color=red",
+        "ram:1G?direct",
+        "file:/x?direct=1",
+        "file:/x?size",
+        "file:/x?size=",
+        "file:/x?direct&direct",
+        "file:/x?size=1G?direct",
+        "file:/x?",
+        "file:/x?size=1G&readonly",
+        "block:/dev/sdb?read-only",
+        "file:/x?direct(",
+    ]));
+}
+
+#[test]
+fn error_remote() {
+    assert_snapshot!(errors(&[
+        "iscsi://",
+        "iscsi:///iqn.2026-11.org.example:d",
+        "iscsi://host",
+        "iscsi://host/",
+        "iscsi://host/disk0",
+        "iscsi://host:99999/iqn.a",
+        "iscsi://host:0/iqn.a",
+        "iscsi://::1/iqn.a",
+        "iscsi://[::1/iqn.a",
+        "iscsi://[::1]x/iqn.a",
+        "iscsi://[::g]/iqn.a",
+        "iscsi://ho_st!/iqn.a",
+        "iscsi://1.2.3/iqn.a",
+        "iscsi://host/iqn.a/x",
+        "iscsi://host/iqn.a/16384",
+        "iscsi://host/iqn.a/0/1",
+        "iscsi://@host/iqn.a",
+        "iscsi://me:geheim@host/iqn.a",
+        "fcoe://eth0",
+        "fcoe://eth0/20:00",
+        "fcoe:///20:00:ac:de:48:23:45:67",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67:00/0",
+    ]));
+}
+
+#[test]
+fn error_wrapper() {
+    assert_snapshot!(errors(&[
+        "stripe:64k",
+        "stripe(ram:1G,ram:1G)",
+        "mirror",
+        "mirror()",
+        "mirror(ram:1G)",
+        "mirror:2(ram:1G,ram:1G)",
+        "readonly(ram:1G,ram:1G)",
+        "readonly(ram:1G",
+        "readonly(ram:1G))",
+        "readonly(readonly(ram:1G)x)",
+        "limit(ram:1G)",
+        "limit:10k(ram:1G)",
+        "limit:ipos=1(ram:1G)",
+        "limit:iops=1,iops=2(ram:1G)",
+        "fault:(ram:1G)",
+        "fault:a=%(ram:1G)",
+        "ram:1G,ram:1G)",
+        "concat(ram:1G,,ram:1G)",
+    ]));
+}
+
+#[test]
+fn error_nesting_is_bounded() {
+    let deep = format!("{}ram:1G{}", "verify(".repeat(5000), ")".repeat(5000));
+    let error = deep.parse::<Address>().unwrap_err();
+    assert_eq!(*error.problem(), Problem::TooDeep);
+}
+
+#[test]
+fn error_hides_a_secret() {
+    let text = "iscsi://me:geheim@host/iqn.a";
+    let error = text.parse::<Address>().unwrap_err();
+    assert!(!error.to_string().contains("geheim"));
+    assert!(!format!("{error:?}").contains("geheim"));
+}
+
+#[test]
+fn error_portal() {
+    let message = |text: &str| match text.parse::<Portal>() {
+        Ok(portal) => format!("{text} is accepted: {portal:?}"),
+        Err(error) => error.to_string(),
+    };
+    let all = [
+        "",
+        "::1",
+        "[::1",
+        "host:http",
+        "nvme://host",
+        "iscsi://host/iqn.a",
+        "fcoe://",
+    ];
+    assert_snapshot!(all.map(message).join("\n\n"));
+}
+
+proptest! {
+    #[test]
+    fn any_address_reads_back_as_it_is_written(address in any_address()) {
+        let text = address.to_string();
+        let read = text.parse::<Address>();
+        prop_assert_eq!(read.map_err(|error| error.to_string()), Ok(address), "{}", text);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused_with_a_span_inside_it(text in "\\PC{0,40}") {
+        if let Err(error) = text.parse::<Address>() {
+            prop_assert!(text.get(error.span()).is_some());
+            prop_assert!(error.to_string().contains('^'));
+        }
+    }
+
+    #[test]
+    fn any_text_near_the_grammar_is_read_or_refused(
+        text in "((ram|file|iscsi|fcoe|rbd|limit|stripe|readonly|fault)[:/?&=%@,()\\[\\]a-z0-9]{0,9}){1,4}",
+    ) {
+        match text.parse::<Address>() {
+            Ok(address) => prop_assert_eq!(address.to_string().parse(), Ok(address)),
+            Err(error) => prop_assert!(text.get(error.span()).is_some()),
+        }
+    }
+}
+
+fn any_address() -> impl Strategy<Value = Address> {
+    any_leaf().prop_recursive(4, 24, 3, |inner| {
+        let one = || inner.clone().prop_map(Box::new);
+        let several = || prop::collection::vec(inner.clone(), 2..4);
+        let limits = prop_oneof![
+            (1u64.., any::<Option<u64>>()).prop_map(|(a, b)| (Some(a), b)),
+            (1u64..).prop_map(|b| (None, Some(b))),
+        ];
+        prop_oneof![
+            (size(), several()).prop_map(|(chunk, volumes)| Address::Stripe { chunk, volumes }),
+            several().prop_map(Address::Concat),
+            several().prop_map(Address::Mirror),
+            (limits, one()).prop_map(|((iops, rate), volume)| Address::Limit {
+                iops: iops.map(Count),
+                rate: rate.map(|rate| Rate(rate.max(1))),
+                volume,
+            }),
+            (any::<u64>(), one()).prop_map(|(micros, volume)| Address::Delay {
+                time: Duration::from_micros(micros),
+                volume,
+            }),
+            (prop::collection::vec(argument(), 1..3), one())
+                .prop_map(|(arguments, volume)| Address::Fault { arguments, volume }),
+            one().prop_map(Address::Verify),
+            one().prop_map(Address::Readonly),
+        ]
+    })
+}
+
+fn any_leaf() -> impl Strategy<Value = Address> {
+    prop_oneof![
+        size().prop_map(Address::Ram),
+        size().prop_map(Address::Null),
+        any_file().prop_map(Address::File),
+        (path(), any::<bool>())
+            .prop_map(|(device, read_only)| Address::Block(BlockAddress { device, read_only })),
+        path().prop_map(Address::Scsi),
+        (word(), word(), prop::option::of(word())).prop_map(|(pool, image, snapshot)| {
+            Address::Rbd(RbdAddress {
+                pool,
+                image,
+                snapshot,
+            })
+        }),
+        any_unit().prop_map(Address::Iscsi),
+        any_unit().prop_map(Address::Iser),
+        ("[^\\pC/ ]{1,3}", any::<u64>(), 0..=LUN_MAX).prop_map(|(interface, port_name, lun)| {
+            Address::Fcoe(FcoeAddress {
+                interface,
+                port_name,
+                lun,
+            })
+        }),
+    ]
+}
+
+fn any_file() -> impl Strategy<Value = FileAddress> {
+    let flags = any::<[bool; 4]>();
+    (path(), prop::option::of(size()), flags).prop_map(
+        |(path, size, [sparse, direct, sync, read_only])| FileAddress {
+            path,
+            read_only: read_only && size.is_none(),
+            size,
+            sparse,
+            direct,
+            sync,
+        },
+    )
+}
+
+fn any_unit() -> impl Strategy<Value = UnitAddress> {
+    let user = prop::option::of(word());
+    let target = "(iqn|eui|naa)\\.[a-z0-9.:,()?&%ä-]{1,20}";
+    (user, any_host(), 1u16.., target, 0..=LUN_MAX).prop_map(|(user, host, port, target, lun)| {
+        UnitAddress {
+            user,
+            portal: HostPort { host, port },
+            target,
+            lun,
+        }
+    })
+}
+
+fn any_host() -> impl Strategy<Value = Host> {
+    prop_oneof![
+        "[a-z][a-z0-9.-]{0,9}".prop_map(Host::Name),
+        any::<u32>().prop_map(|number| Host::V4(Ipv4Addr::from(number))),
+        (any::<u128>(), prop::option::of(word()))
+            .prop_map(|(number, zone)| Host::V6(Ipv6Addr::from(number), zone)),
+    ]
+}
+
+fn size() -> impl Strategy<Value = Size> {
+    let exact = prop_oneof![1u64..5000, 1u64..];
+    (exact, 0u32..5).prop_map(|(n, power)| Size(n.saturating_mul(1024u64.pow(power)).max(1)))
+}
+
+/// Any octets but NUL.
+fn path() -> impl Strategy<Value = PathBuf> {
+    prop::collection::vec(1u8.., 1..12).prop_map(|octets| OsString::from_vec(octets).into())
+}
+
+fn word() -> impl Strategy<Value = String> {
+    "\\PC{1,8}"
+}
+
+fn argument() -> impl Strategy<Value = (Option<String>, String)> {
+    (prop::option::of("[a-z]{1,5}"), "[a-z0-9.-]{1,5}")
+}

@@ -1,0 +1,257 @@
+//! Wrappers: `name[:args](address,…)`.
+
+use super::Address;
+use super::error::{Fault, Problem};
+use super::number::{self, Count, Rate, Size};
+use super::parse::{first, nested};
+use super::piece::{Parsed, Piece};
+
+/// How one wrapper is read.
+pub(super) struct Rule {
+    /// It stands around several volumes, else around one.
+    several: bool,
+    example: &'static str,
+    parse: fn(&Arguments<'_>, Vec<Address>) -> Parsed<Address>,
+}
+
+/// What stands between the name and the parenthesis.
+pub(super) struct Arguments<'a> {
+    name: Piece<'a>,
+    example: &'static str,
+    /// `None` without a colon.
+    text: Option<Piece<'a>>,
+}
+
+/// Reads what follows the name of a wrapper, and says what follows that.
+pub(super) fn parse<'a>(
+    wrapper: &'static str,
+    rule: &Rule,
+    name: Piece<'a>,
+    rest: Piece<'a>,
+    depth: usize,
+) -> Parsed<(Address, Piece<'a>)> {
+    let (arguments, volumes) = split(wrapper, rule, name, rest)?;
+    let (addresses, rest) = list(volumes, depth)?;
+    let found = addresses.len();
+    let fits = if rule.several { found >= 2 } else { found == 1 };
+    if !fits {
+        return Err(name.fault(Problem::Volumes {
+            name: wrapper,
+            takes: if rule.several {
+                "two volumes or more"
+            } else {
+                "one volume"
+            },
+            found,
+        }));
+    }
+    Ok(((rule.parse)(&arguments, addresses)?, rest))
+}
+
+/// The arguments, and the rest from `(` on.
+fn split<'a>(
+    wrapper: &'static str,
+    rule: &Rule,
+    name: Piece<'a>,
+    rest: Piece<'a>,
+) -> Parsed<(Arguments<'a>, Piece<'a>)> {
+    let missing = |at: usize| {
+        rest.split_at(at)
+            .1
+            .split_at(0)
+            .0
+            .fault(Problem::Parenthesis {
+                name: wrapper,
+                example: rule.example,
+            })
+    };
+    let (text, volumes) = match rest.strip_prefix(":") {
+        Some(text) => {
+            let end = text.text.find(['(', ')']).unwrap_or(text.text.len());
+            let (text, volumes) = text.split_at(end);
+            (Some(text), volumes)
+        }
+        None => (None, rest),
+    };
+    if !volumes.text.starts_with('(') {
+        return Err(missing(volumes.at - rest.at));
+    }
+    let arguments = Arguments {
+        name,
+        example: rule.example,
+        text,
+    };
+    Ok((arguments, volumes))
+}
+
+/// `(address,…)`, and what follows it.
+fn list(text: Piece<'_>, depth: usize) -> Parsed<(Vec<Address>, Piece<'_>)> {
+    let (open, mut rest) = text.split_at(1);
+    let mut addresses = Vec::new();
+    loop {
+        let (address, behind) = nested(rest, depth + 1)?;
+        addresses.push(address);
+        let next = first(behind);
+        match next.text {
+            "," => rest = behind.split_at(1).1,
+            ")" => return Ok((addresses, behind.split_at(1).1)),
+            "" => return Err(open.fault(Problem::Unclosed)),
+            other => {
+                let found = other.chars().next().unwrap_or_default();
+                return Err(next.fault(Problem::Behind(found)));
+            }
+        }
+    }
+}
+
+impl<'a> Arguments<'a> {
+    fn none(&self, name: &'static str) -> Parsed<()> {
+        match self.text {
+            Some(text) => Err(text.fault(Problem::NoArguments(name))),
+            None => Ok(()),
+        }
+    }
+
+    fn missing(&self, name: &'static str, needs: &'static str) -> Fault {
+        self.name.fault(Problem::MissingArgument {
+            name,
+            needs,
+            example: self.example,
+        })
+    }
+
+    /// The one value that there must be.
+    fn value(&self, name: &'static str, needs: &'static str) -> Parsed<Piece<'a>> {
+        match self.text {
+            Some(text) if !text.is_empty() => Ok(text),
+            _ => Err(self.missing(name, needs)),
+        }
+    }
+
+    /// `key=value,…` of a list of known keys.
+    fn pairs(
+        &self,
+        name: &'static str,
+        needs: &'static str,
+        known: &'static [&'static str],
+    ) -> Parsed<Vec<(Piece<'a>, Piece<'a>)>> {
+        let mut pairs: Vec<(Piece<'a>, Piece<'a>)> = Vec::new();
+        for pair in self.value(name, needs)?.split(',') {
+            let (key, value) = pair
+                .split_once('=')
+                .ok_or_else(|| pair.fault(self.missing(name, needs).problem))?;
+            if !known.contains(&key.text) {
+                return Err(key.fault(Problem::UnknownOption {
+                    scheme: name,
+                    key: key.text.to_owned(),
+                    known,
+                }));
+            }
+            if pairs.iter().any(|(other, _)| other.text == key.text) {
+                return Err(key.fault(Problem::Duplicate(key.text.to_owned())));
+            }
+            pairs.push((key, value));
+        }
+        Ok(pairs)
+    }
+}
+
+fn stripe(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
+    let chunk = arguments.value("stripe", "the size of its chunks")?;
+    let chunk = Size::parse_positive(chunk, "the size of a chunk")?;
+    Ok(Address::Stripe { chunk, volumes })
+}
+
+fn concat(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
+    arguments.none("concat")?;
+    Ok(Address::Concat(volumes))
+}
+
+fn mirror(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
+    arguments.none("mirror")?;
+    Ok(Address::Mirror(volumes))
+}
+
+fn limit(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
+    let (mut iops, mut rate) = (None, None);
+    for (key, value) in arguments.pairs("limit", "iops=COUNT or rate=RATE", &["iops", "rate"])? {
+        match key.text {
+            "iops" => iops = Some(Count::parse(value)?),
+            _ => rate = Some(Rate::parse(value)?),
+        }
+    }
+    let volume = single(arguments, volumes)?;
+    Ok(Address::Limit { iops, rate, volume })
+}
+
+fn delay(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
+    let time = number::time(arguments.value("delay", "a time")?)?;
+    let volume = single(arguments, volumes)?;
+    Ok(Address::Delay { time, volume })
+}
+
+fn fault(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
+    let mut list = Vec::new();
+    for argument in arguments
+        .value("fault", "to be told how to fail")?
+        .split(',')
+    {
+        if let Some(at) = argument.text.find(['?', '&', '%']) {
+            let wrong = first(argument.split_at(at).1);
+            let found = wrong.text.chars().next().unwrap_or_default();
+            return Err(wrong.fault(Problem::Reserved { found }));
+        }
+        if argument.is_empty() {
+            return Err(
+                argument.fault(arguments.missing("fault", "to be told how to fail").problem)
+            );
+        }
+        list.push(match argument.split_once('=') {
+            Some((key, value)) => (Some(key.text.to_owned()), value.text.to_owned()),
+            None => (None, argument.text.to_owned()),
+        });
+    }
+    let volume = single(arguments, volumes)?;
+    Ok(Address::Fault {
+        arguments: list,
+        volume,
+    })
+}
+
+fn verify(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
+    arguments.none("verify")?;
+    single(arguments, volumes).map(Address::Verify)
+}
+
+fn readonly(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
+    arguments.none("readonly")?;
+    single(arguments, volumes).map(Address::Readonly)
+}
+
+fn single(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Box<Address>> {
+    let volume = volumes.into_iter().next();
+    volume
+        .map(Box::new)
+        .ok_or_else(|| arguments.name.fault(Problem::Empty))
+}
+
+const fn rule(
+    several: bool,
+    example: &'static str,
+    parse: fn(&Arguments<'_>, Vec<Address>) -> Parsed<Address>,
+) -> Rule {
+    Rule {
+        several,
+        example,
+        parse,
+    }
+}
+
+pub(super) const STRIPE: Rule = rule(true, "stripe:64k(A,B)", stripe);
+pub(super) const CONCAT: Rule = rule(true, "concat(A,B)", concat);
+pub(super) const MIRROR: Rule = rule(true, "mirror(A,B)", mirror);
+pub(super) const LIMIT: Rule = rule(false, "limit:iops=10k,rate=100M(A)", limit);
+pub(super) const DELAY: Rule = rule(false, "delay:5ms(A)", delay);
+pub(super) const FAULT: Rule = rule(false, "fault:KEY=VALUE(A)", fault);
+pub(super) const VERIFY: Rule = rule(false, "verify(A)", verify);
+pub(super) const READONLY: Rule = rule(false, "readonly(A)", readonly);

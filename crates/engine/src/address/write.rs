@@ -1,0 +1,216 @@
+//! How addresses are written, so that they read back the same.
+
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::{Address, BlockAddress, FcoeAddress, FileAddress, RbdAddress, UnitAddress, number};
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ram(size) => write!(f, "ram:{size}"),
+            Self::Null(size) => write!(f, "null:{size}"),
+            Self::File(file) => file.fmt(f),
+            Self::Block(block) => block.fmt(f),
+            Self::Scsi(device) => write!(f, "scsi:{}", path(device)),
+            Self::Rbd(rbd) => rbd.fmt(f),
+            Self::Iscsi(unit) => write!(f, "iscsi://{unit}"),
+            Self::Iser(unit) => write!(f, "iser://{unit}"),
+            Self::Fcoe(fcoe) => fcoe.fmt(f),
+            _ => self.write_wrapper(f),
+        }
+    }
+}
+
+impl Address {
+    fn write_wrapper(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            Self::Stripe { chunk, .. } => write!(f, ":{chunk}")?,
+            Self::Limit { iops, rate, .. } => {
+                let mut list = Separated::new(':', ',');
+                if let Some(iops) = iops {
+                    list.item(f, format_args!("iops={iops}"))?;
+                }
+                if let Some(rate) = rate {
+                    list.item(f, format_args!("rate={rate}"))?;
+                }
+            }
+            Self::Delay { time, .. } => {
+                f.write_str(":")?;
+                number::write_time(f, *time)?;
+            }
+            Self::Fault { arguments, .. } => write_arguments(f, arguments)?,
+            _ => {}
+        }
+        let mut list = Separated::new('(', ',');
+        for volume in self.inner() {
+            list.item(f, format_args!("{volume}"))?;
+        }
+        f.write_str(")")
+    }
+
+    /// The scheme or the name of the wrapper.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Ram(_) => "ram",
+            Self::Null(_) => "null",
+            Self::File(_) => "file",
+            Self::Block(_) => "block",
+            Self::Scsi(_) => "scsi",
+            Self::Rbd(_) => "rbd",
+            Self::Iscsi(_) => "iscsi",
+            Self::Iser(_) => "iser",
+            Self::Fcoe(_) => "fcoe",
+            Self::Stripe { .. } => "stripe",
+            Self::Concat(_) => "concat",
+            Self::Mirror(_) => "mirror",
+            Self::Limit { .. } => "limit",
+            Self::Delay { .. } => "delay",
+            Self::Fault { .. } => "fault",
+            Self::Verify(_) => "verify",
+            Self::Readonly(_) => "readonly",
+        }
+    }
+
+    /// The volumes that a wrapper stands around; none for a leaf.
+    #[must_use]
+    pub fn inner(&self) -> &[Address] {
+        match self {
+            Self::Stripe { volumes, .. } | Self::Concat(volumes) | Self::Mirror(volumes) => volumes,
+            Self::Limit { volume, .. }
+            | Self::Delay { volume, .. }
+            | Self::Fault { volume, .. }
+            | Self::Verify(volume)
+            | Self::Readonly(volume) => std::slice::from_ref(volume),
+            _ => &[],
+        }
+    }
+}
+
+impl fmt::Display for FileAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "file:{}", path(&self.path))?;
+        let mut list = Separated::new('?', '&');
+        if let Some(size) = self.size {
+            list.item(f, format_args!("size={size}"))?;
+        }
+        let flags = [
+            (self.sparse, "sparse"),
+            (self.direct, "direct"),
+            (self.sync, "sync"),
+            (self.read_only, "readonly"),
+        ];
+        for (_, name) in flags.iter().filter(|(set, _)| *set) {
+            list.item(f, format_args!("{name}"))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for BlockAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let read_only = if self.read_only { "?readonly" } else { "" };
+        write!(f, "block:{}{read_only}", path(&self.device))
+    }
+}
+
+impl fmt::Display for RbdAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part = |text| Escaped(str::as_bytes(text), b"/@");
+        write!(f, "rbd:{}/{}", part(&self.pool), part(&self.image))?;
+        match &self.snapshot {
+            Some(snapshot) => write!(f, "@{}", part(snapshot)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for UnitAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(user) = &self.user {
+            write!(f, "{}@", Escaped(user.as_bytes(), b"/@:"))?;
+        }
+        let target = Escaped(self.target.as_bytes(), b"/");
+        write!(f, "{}/{target}/{}", self.portal, self.lun)
+    }
+}
+
+impl fmt::Display for FcoeAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "fcoe://{}/", Escaped(self.interface.as_bytes(), b"/"))?;
+        for (i, octet) in self.port_name.to_be_bytes().iter().enumerate() {
+            let colon = if i == 0 { "" } else { ":" };
+            write!(f, "{colon}{octet:02x}")?;
+        }
+        write!(f, "/{}", self.lun)
+    }
+}
+
+fn write_arguments(
+    f: &mut fmt::Formatter<'_>,
+    arguments: &[(Option<String>, String)],
+) -> fmt::Result {
+    let mut list = Separated::new(':', ',');
+    for (key, value) in arguments {
+        match key {
+            Some(key) => list.item(f, format_args!("{key}={value}"))?,
+            None => list.item(f, format_args!("{value}"))?,
+        }
+    }
+    Ok(())
+}
+
+/// A list with one character before its first item and another between items.
+struct Separated {
+    before: char,
+    between: char,
+}
+
+impl Separated {
+    fn new(before: char, between: char) -> Self {
+        Self { before, between }
+    }
+
+    fn item(&mut self, f: &mut fmt::Formatter<'_>, item: fmt::Arguments<'_>) -> fmt::Result {
+        write!(f, "{}{item}", self.before)?;
+        self.before = self.between;
+        Ok(())
+    }
+}
+
+fn path(path: &Path) -> Escaped<'_> {
+    Escaped(path.as_os_str().as_bytes(), b"")
+}
+
+/// Octets as a body has them: what the grammar keeps for itself, the further characters given,
+/// control characters and what is not UTF-8 as `%XX`.
+pub(super) struct Escaped<'a>(pub(super) &'a [u8], pub(super) &'static [u8]);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.utf8_chunks() {
+            for c in chunk.valid().chars() {
+                let ascii = u8::try_from(c).ok();
+                let reserved = ascii.is_some_and(|c| RESERVED.contains(&c) || self.1.contains(&c));
+                if reserved || c.is_control() || c.is_whitespace() {
+                    write_octets(f, c.encode_utf8(&mut [0; 4]).as_bytes())?;
+                } else {
+                    write!(f, "{c}")?;
+                }
+            }
+            write_octets(f, chunk.invalid())?;
+        }
+        Ok(())
+    }
+}
+
+fn write_octets(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::Result {
+    octets
+        .iter()
+        .try_for_each(|octet| write!(f, "%{octet:02X}"))
+}
+
+const RESERVED: &[u8] = b"(),?&%";
