@@ -1,12 +1,52 @@
 //! THE opcode table: it drives dispatch, the check of reserved bits, access under reservations,
 //! ordering, and REPORT SUPPORTED OPERATION CODES.
 
-use crate::medium::Now;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use crate::medium::{Extent, Now, SanitizeKind};
 use crate::nexus::Nexus;
 use crate::owner::Change;
 use crate::task::Failure;
 use crate::unit::UnitState;
+use crate::wire::asc;
+use crate::wire::cdb::{Field, octet};
 use crate::wire::lun::Lun;
+use crate::wire::sense::{Key, Sense};
+
+pub use table::TABLE;
+
+/// The row for a CDB, which is zero-padded to at least the length that its opcode asks for.
+///
+/// # Errors
+/// INVALID COMMAND OPERATION CODE; INVALID FIELD IN CDB pointing at an unknown service action or at
+/// the first bit that is set though the row's usage mask does not have it.
+pub fn find(cdb: &[u8]) -> Result<&'static Row, Sense> {
+    let row = match table::rows(octet(cdb, 0)) {
+        [] => return Err(INVALID_OPCODE),
+        [row] if row.service_action.is_none() => row,
+        rows => rows
+            .iter()
+            .find(|row| row.service_action == Some(service_action(cdb)))
+            .ok_or(INVALID_SERVICE_ACTION)?,
+    };
+    row.check_reserved(cdb)?;
+    Ok(row)
+}
+
+/// Rows of an opcode, those of its service actions; none where the opcode is unknown.
+#[must_use]
+pub fn rows_of(opcode: u8) -> &'static [Row] {
+    table::rows(opcode)
+}
+
+const INVALID_OPCODE: Sense = Sense::new(Key::IllegalRequest, asc::INVALID_COMMAND_OPERATION_CODE);
+const INVALID_SERVICE_ACTION: Sense = Sense::cdb_field(1, Some(4));
+
+fn service_action(cdb: &[u8]) -> u16 {
+    u16::from(octet(cdb, 1) & 0x1f)
+}
 
 /// One command: an opcode, or an opcode with a service action.
 #[derive(Debug)]
@@ -15,6 +55,8 @@ pub struct Row {
     pub opcode: u8,
     /// SERVICE ACTION, where the opcode has them.
     pub service_action: Option<u16>,
+    /// What the standards call it.
+    pub name: &'static str,
     /// CDB USAGE DATA (SPC-5 §6.30.3): a one for each bit that is evaluated. Its length is that of
     /// the CDB. A set bit outside it is INVALID FIELD IN CDB.
     pub usage: &'static [u8],
@@ -26,6 +68,144 @@ pub struct Row {
     pub always: Always,
     /// What carries it out.
     pub handler: Handler,
+    /// LOGICAL BLOCK ADDRESS, where the CDB has one.
+    pub lba: Option<Field>,
+    /// How much is moved, and by what measure.
+    pub length: Length,
+    /// What the unit must be able to do for the command to be offered.
+    pub needs: Needs,
+    /// RECOMMENDED COMMAND TIMEOUT in seconds; 0 where none can be named (SPC-5 §6.30.4).
+    pub timeout_s: u16,
+}
+
+impl Row {
+    /// The first logical block; 0 where the CDB names none.
+    #[must_use]
+    pub fn lba(&self, cdb: &[u8]) -> u64 {
+        self.lba.map_or(0, |field| field.read(cdb))
+    }
+
+    /// TRANSFER LENGTH, VERIFICATION LENGTH or NUMBER OF BLOCKS; 0 where there is none.
+    #[must_use]
+    pub fn blocks(&self, cdb: &[u8]) -> u64 {
+        match self.length {
+            Length::Blocks(field) => match field.read(cdb) {
+                // SBC-4 §5.12: in READ(6) and WRITE(6) zero stands for 256.
+                0 if self.usage.len() == 6 => 256,
+                blocks => blocks,
+            },
+            _ => 0,
+        }
+    }
+
+    /// The blocks that the CDB names.
+    #[must_use]
+    pub fn extent(&self, cdb: &[u8]) -> Extent {
+        Extent::new(self.lba(cdb), self.blocks(cdb))
+    }
+
+    /// ALLOCATION LENGTH in octets; 0 where there is none.
+    #[must_use]
+    pub fn allocation_length(&self, cdb: &[u8]) -> u32 {
+        match self.length {
+            Length::Allocation(field) => field.read(cdb) as u32,
+            _ => 0,
+        }
+    }
+
+    /// PARAMETER LIST LENGTH in octets; 0 where there is none.
+    #[must_use]
+    pub fn parameter_length(&self, cdb: &[u8]) -> u32 {
+        match self.length {
+            Length::Parameters(field) => field.read(cdb) as u32,
+            _ => 0,
+        }
+    }
+
+    /// What a reservation of another nexus does to this very CDB: starting a unit and allowing
+    /// removal are harmless where stopping and preventing are not (SBC-4 table 13).
+    #[must_use]
+    pub fn access_for(&self, cdb: &[u8]) -> Access {
+        match self.opcode {
+            START_STOP_UNIT if octet(cdb, 4) & 0xf1 == 0x01 => Access::Any,
+            PREVENT_ALLOW_MEDIUM_REMOVAL if octet(cdb, 4) & 0x03 == 0 => Access::Any,
+            _ => self.access,
+        }
+    }
+
+    /// Whether the unit can do it. What it cannot do is not reported by REPORT SUPPORTED OPERATION
+    /// CODES either.
+    ///
+    /// # Errors
+    /// As those of [`find`] for a command that is not in the table.
+    pub fn check_offered(&self, unit: &UnitState) -> Result<(), Sense> {
+        if self.needs.met_by(unit) {
+            return Ok(());
+        }
+        let siblings = table::rows(self.opcode);
+        Err(match siblings.iter().any(|row| row.needs.met_by(unit)) {
+            true => INVALID_SERVICE_ACTION,
+            false => INVALID_OPCODE,
+        })
+    }
+
+    fn check_reserved(&self, cdb: &[u8]) -> Result<(), Sense> {
+        let stray = |(octet, mask): (&u8, &u8)| octet & !mask;
+        match cdb.iter().zip(self.usage).position(|pair| stray(pair) != 0) {
+            None => Ok(()),
+            Some(at) => {
+                let bits = octet(cdb, at) & !octet(self.usage, at);
+                Err(Sense::cdb_field(at as u16, Some(bits.ilog2() as u8)))
+            }
+        }
+    }
+}
+
+const START_STOP_UNIT: u8 = 0x1b;
+const PREVENT_ALLOW_MEDIUM_REMOVAL: u8 = 0x1e;
+
+/// The field of a CDB that says how much is moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// None: nothing is moved.
+    None,
+    /// ALLOCATION LENGTH: the most parameter data, in octets, that the initiator takes.
+    Allocation(Field),
+    /// PARAMETER LIST LENGTH: what the initiator sends, in octets.
+    Parameters(Field),
+    /// A number of logical blocks.
+    Blocks(Field),
+}
+
+/// What a command asks of the unit's volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing beyond what every volume has.
+    Nothing,
+    /// [`crate::medium::Traits::unmap_granularity`].
+    Unmap,
+    /// [`crate::medium::Traits::atomic`].
+    Atomic,
+    /// This method in [`crate::medium::Traits::sanitize`].
+    Sanitize(SanitizeKind),
+    /// Any method there.
+    AnySanitize,
+    /// A medium that can be removed.
+    Removable,
+}
+
+impl Needs {
+    fn met_by(self, unit: &UnitState) -> bool {
+        let traits = &unit.traits;
+        match self {
+            Self::Nothing => true,
+            Self::Unmap => traits.unmap_granularity.is_some(),
+            Self::Atomic => traits.atomic.is_some(),
+            Self::Sanitize(kind) => traits.sanitize.contains(&kind),
+            Self::AnySanitize => !traits.sanitize.is_empty(),
+            Self::Removable => unit.identity.removable,
+        }
+    }
 }
 
 /// SPC-5 table 62 and SBC-4 table 13: allowed in the presence of persistent reservations.
@@ -104,6 +284,7 @@ pub enum Medium {
     FormatUnit,
     Sanitize,
     ExtendedCopy,
+    ReceiveCopyResults,
 }
 
 /// What a command of the first kind may look at.
@@ -144,7 +325,8 @@ pub enum Answer {
     Fail(Failure),
     /// GOOD once the owner of the unit has agreed.
     Change(Change),
+    /// GOOD once the owner of the unit has agreed and, after that, everything that was written is
+    /// on stable storage: a stopped, ejected or no longer cached unit has nothing left to lose. A
+    /// flush that fails is the status of the command.
+    ChangeAndFlush(Change),
 }
-
-/// Every command there is.
-pub static TABLE: &[Row] = &[];

@@ -14,6 +14,7 @@ pub mod medium;
 pub mod nexus;
 pub mod operation;
 pub mod owner;
+pub mod query;
 pub mod reserve;
 pub mod task;
 pub mod unit;

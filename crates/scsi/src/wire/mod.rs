@@ -1,5 +1,7 @@
 //! Octets: CDB fields, parameter data and sense data. All numbers are big-endian.
 
+pub mod asc;
+pub mod cdb;
 pub mod lun;
 pub mod sense;
 pub mod status;

@@ -1,6 +1,9 @@
 //! SPC-5 §4.4: sense data, as a value; octets are made from it when a command ends, in the format
 //! that D_SENSE asks for.
 
+use crate::task::SenseBytes;
+use crate::wire::asc;
+
 /// SPC-5 §4.4.8: sense keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -89,4 +92,123 @@ impl Sense {
             specific: None,
         }
     }
+
+    /// INVALID FIELD IN CDB, pointing at `octet`, and at `bit` of it where the field is not the
+    /// whole octet.
+    #[must_use]
+    pub const fn cdb_field(octet: u16, bit: Option<u8>) -> Self {
+        Self::field(asc::INVALID_FIELD_IN_CDB, true, octet, bit)
+    }
+
+    /// INVALID FIELD IN PARAMETER LIST, likewise.
+    #[must_use]
+    pub const fn parameter_field(octet: u16, bit: Option<u8>) -> Self {
+        Self::field(asc::INVALID_FIELD_IN_PARAMETER_LIST, false, octet, bit)
+    }
+
+    /// PARAMETER LIST LENGTH ERROR: what came is too short, or cut in the middle of a structure.
+    #[must_use]
+    pub const fn parameter_length() -> Self {
+        Self::new(Key::IllegalRequest, asc::PARAMETER_LIST_LENGTH_ERROR)
+    }
+
+    /// A UNIT ATTENTION.
+    #[must_use]
+    pub const fn attention(code: u16) -> Self {
+        Self::new(Key::UnitAttention, code)
+    }
+
+    const fn field(code: u16, in_cdb: bool, octet: u16, bit: Option<u8>) -> Self {
+        Self {
+            specific: Some(Specific::Field { in_cdb, octet, bit }),
+            ..Self::new(Key::IllegalRequest, code)
+        }
+    }
+
+    /// The octets, for current (not deferred) information. Fixed format cannot tell INFORMATION
+    /// or COMMAND-SPECIFIC INFORMATION beyond 32 bits; they are left out then (SPC-5 §4.4.3).
+    #[must_use]
+    pub fn encode(&self, format: Format) -> SenseBytes {
+        match format {
+            Format::Fixed => SenseBytes::new(&self.fixed()),
+            Format::Descriptor => self.descriptors(),
+        }
+    }
+
+    fn fixed(&self) -> [u8; 18] {
+        let mut bytes = [0; 18];
+        bytes[0] = 0x70;
+        if let Some(information) = self.information.and_then(|value| u32::try_from(value).ok()) {
+            bytes[0] |= 0x80;
+            bytes[3..7].copy_from_slice(&information.to_be_bytes());
+        }
+        bytes[2] = self.key as u8;
+        bytes[7] = 10;
+        if let Some(value) = self
+            .command_specific
+            .and_then(|value| u32::try_from(value).ok())
+        {
+            bytes[8..12].copy_from_slice(&value.to_be_bytes());
+        }
+        bytes[12..14].copy_from_slice(&self.code.to_be_bytes());
+        if let Some(specific) = self.specific {
+            bytes[15..18].copy_from_slice(&specific.octets());
+        }
+        bytes
+    }
+
+    fn descriptors(&self) -> SenseBytes {
+        let mut bytes = [0; 40];
+        let [asc, ascq] = self.code.to_be_bytes();
+        bytes[..4].copy_from_slice(&[0x72, self.key as u8, asc, ascq]);
+        let mut end = 8;
+        let mut put = |descriptor: &[u8]| {
+            bytes[end..end + descriptor.len()].copy_from_slice(descriptor);
+            end += descriptor.len();
+        };
+        if let Some(value) = self.information {
+            put(&[0x00, 0x0a, 0x80, 0]);
+            put(&value.to_be_bytes());
+        }
+        if let Some(value) = self.command_specific {
+            put(&[0x01, 0x0a, 0, 0]);
+            put(&value.to_be_bytes());
+        }
+        if let Some(specific) = self.specific {
+            let [a, b, c] = specific.octets();
+            put(&[0x02, 0x06, 0, 0, a, b, c, 0]);
+        }
+        bytes[7] = (end - 8) as u8;
+        SenseBytes::new(&bytes[..end])
+    }
 }
+
+impl Specific {
+    /// The three octets, SKSV first (SPC-5 §4.4.2.4).
+    fn octets(self) -> [u8; 3] {
+        let pointer = |bit: Option<u8>| bit.map_or(0, |bit| 0x08 | bit & 0x07);
+        let (first, number) = match self {
+            Self::Field { in_cdb, octet, bit } => (u8::from(in_cdb) << 6 | pointer(bit), octet),
+            Self::Progress(progress) => (0, progress),
+            Self::Segment {
+                in_segments,
+                octet,
+                bit,
+            } => (u8::from(in_segments) << 5 | pointer(bit), octet),
+        };
+        let [high, low] = number.to_be_bytes();
+        [0x80 | first, high, low]
+    }
+}
+
+/// How sense data is laid out (SPC-5 §4.4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// 18 octets, response code 70h.
+    Fixed,
+    /// A header and descriptors, response code 72h.
+    Descriptor,
+}
+
+#[cfg(test)]
+mod tests;
