@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod datamover;
+pub mod keys;
 pub mod login;
 pub mod names;
 pub mod parameters;

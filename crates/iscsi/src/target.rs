@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::parameters::Operational;
+
 /// Everything that a login needs to know; the same for all cores.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -108,4 +110,31 @@ pub struct Endpoints {
     pub local: SocketAddr,
     /// The peer's.
     pub peer: SocketAddr,
+}
+
+impl Limits {
+    /// What we would choose for each negotiated key, and the MaxRecvDataSegmentLength that we
+    /// declare. Unsolicited data is welcome, as an R2T for every small write costs four fifths of
+    /// the speed; order of data does not matter to us; there is one connection a session and no
+    /// recovery of it, so nothing is retained.
+    #[must_use]
+    pub fn preferences(&self) -> Operational {
+        let length = |octets: u32| octets.clamp(512, (1 << 24) - 1);
+        Operational {
+            max_connections: 1,
+            initial_r2t: false,
+            immediate_data: true,
+            own_data_segment: length(self.data_segment),
+            max_burst: length(self.max_burst),
+            first_burst: length(self.first_burst),
+            time2wait: 0,
+            time2retain: 0,
+            outstanding_r2t: self.outstanding_r2t.max(1),
+            pdu_in_order: false,
+            sequence_in_order: false,
+            error_recovery_level: 0,
+            protocol_level: 2,
+            ..Operational::default()
+        }
+    }
 }
