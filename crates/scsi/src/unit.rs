@@ -2,6 +2,11 @@
 //!
 //! A [`UnitState`] is an immutable snapshot. Only the unit's owner makes a new one, out of a
 //! [`Change`], and each core works by the newest that was published to it (see [`crate::owner`]).
+//!
+//! [`UnitState::apply`] hands each change to the module whose part of the state it is. Such a
+//! function changes the state in place, or fails and leaves what it did to be thrown away.
+
+mod apply;
 
 use std::sync::Arc;
 
@@ -33,7 +38,7 @@ pub struct UnitIdentity {
 }
 
 /// Everything that the cores must agree on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitState {
     /// Grows by one with each publication.
     pub version: u64,
