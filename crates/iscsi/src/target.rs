@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use zeroize::Zeroize;
+
 use crate::parameters::Operational;
 
 /// Everything that a login needs to know; the same for all cores.
@@ -47,6 +49,17 @@ pub struct Chap {
     pub mutual: Option<(String, Vec<u8>)>,
     /// The weakest hash that will do, by its CHAP_A number: 5 MD5, 6 SHA1, 7 SHA-256, 8 SHA3-256.
     pub minimum: u8,
+}
+
+impl Drop for Chap {
+    fn drop(&mut self) {
+        self.users
+            .iter_mut()
+            .for_each(|(_, secret)| secret.zeroize());
+        if let Some((_, secret)) = &mut self.mutual {
+            secret.zeroize();
+        }
+    }
 }
 
 impl std::fmt::Debug for Chap {
