@@ -16,6 +16,8 @@ pub mod operation;
 pub mod owner;
 pub mod query;
 pub mod reserve;
+pub mod setting;
+pub mod statistics;
 pub mod task;
 pub mod unit;
 pub mod wire;

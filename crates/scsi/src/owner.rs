@@ -40,6 +40,7 @@ use crate::medium::Extent;
 use crate::nexus::Identity;
 use crate::operation::Step;
 use crate::reserve::Action;
+use crate::setting::Setting;
 use crate::task::Failure;
 use crate::unit::{CoreId, UnitState, Who};
 use crate::wire::asc;
@@ -88,6 +89,8 @@ pub enum Change {
     Release,
     /// SET TARGET PORT GROUPS.
     AccessState(AccessState),
+    /// Mode parameters, the medium's removal, the timestamp, the buffers.
+    Setting(Setting),
 }
 
 /// A new state with what it does to nexuses and tasks.

@@ -15,6 +15,8 @@ use crate::medium::{Extent, Traits};
 use crate::nexus::Identity;
 use crate::operation::OperationState;
 use crate::reserve::Reservations;
+use crate::setting::Settings;
+use crate::statistics::Statistics;
 
 /// A logical unit of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,7 +58,10 @@ pub struct UnitState {
     pub access_state: AccessState,
     /// FORMAT UNIT or SANITIZE in progress, or failed.
     pub operation: OperationState,
-    // Mode pages, power condition, prevention and timestamp are added by the modules that own them.
+    /// What initiators can set of the unit.
+    pub settings: Arc<Settings>,
+    /// What the unit has done, counted by every core.
+    pub statistics: Arc<Statistics>,
 }
 
 impl UnitState {
@@ -64,6 +69,7 @@ impl UnitState {
     /// persistence.
     #[must_use]
     pub fn new(identity: UnitIdentity, traits: Traits) -> Self {
+        let settings = Arc::new(Settings::new(&traits));
         Self {
             version: 0,
             identity: Arc::new(identity),
@@ -73,6 +79,8 @@ impl UnitState {
             persistence: false,
             access_state: AccessState::default(),
             operation: OperationState::default(),
+            settings,
+            statistics: Arc::default(),
         }
     }
 }

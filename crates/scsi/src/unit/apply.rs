@@ -6,6 +6,7 @@ use super::{UnitState, Who};
 use crate::nexus::Identity;
 use crate::owner::{Change, Effect, Request};
 use crate::reserve::apply as reservations;
+use crate::setting;
 use crate::task::Failure;
 use crate::wire::asc;
 use crate::wire::sense::{Key, Sense};
@@ -29,6 +30,7 @@ impl UnitState {
             }
             Change::Reserve => reservations::reserve(self, needed(nexus)?)?,
             Change::Release => reservations::release(self, needed(nexus)?)?,
+            Change::Setting(setting) => return setting::apply(self, needed(nexus)?, setting),
             Change::AccessState(state) if *state == self.access_state => {}
             Change::AccessState(state) => {
                 self.access_state = *state;
@@ -51,6 +53,7 @@ impl UnitState {
     /// are gone like everybody's.
     fn reset(&mut self) -> Vec<Effect> {
         reservations::reset(self);
+        setting::reset(self);
         vec![
             Effect::Abort(Who::All),
             Effect::Reset,
@@ -61,6 +64,7 @@ impl UnitState {
     fn lose(&mut self, nexus: Option<&Arc<Identity>>) {
         if let Some(nexus) = nexus {
             reservations::nexus_loss(self, nexus);
+            setting::nexus_loss(self, nexus);
         }
     }
 }
