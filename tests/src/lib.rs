@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cunit;
+pub mod initiator;
 pub mod server;
 pub mod tool;
 
