@@ -3,14 +3,37 @@
 //! Each core has one, with its own nexuses and task sets (TST = 001b: a task set per I_T nexus),
 //! so that ORDERED and HEAD OF QUEUE never cross cores.
 
+mod admit;
+mod ask;
+mod attention;
+mod begin;
+mod finish;
+mod manage;
+mod nexus;
+mod publish;
+mod query;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use slab::Slab;
+
+use self::ask::Asks;
+use self::manage::Management;
+use self::nexus::NexusSlot;
+use self::publish::UnitSlot;
+use self::tasks::{Ending, Task};
+use self::transfer::Stream;
 use crate::medium::{Lease, MediumOp, MediumResult, Now};
 use crate::nexus::{Nexus, NexusId};
 use crate::owner::{Publication, Request};
 use crate::task::{Command, Completed, Failure, Function, FunctionResult, Tag};
 use crate::unit::{CoreId, UnitId, UnitState};
+use crate::wire::asc;
 use crate::wire::lun::Lun;
 
 /// Names a medium operation until its result is told.
@@ -109,16 +132,62 @@ pub enum Output<L> {
 #[derive(Debug)]
 pub struct DeviceServer<L> {
     core: CoreId,
+    now: Now,
+    /// Indexed by [`UnitId`].
+    units: Vec<UnitSlot>,
+    /// Indexed by [`NexusId`].
+    nexuses: Vec<Option<NexusSlot>>,
+    tasks: Slab<Task<L>>,
+    asks: Asks,
+    managements: Vec<Management>,
     outputs: VecDeque<Output<L>>,
+    /// Task sets in which a task ended that others wait for.
+    wakes: Vec<(NexusId, u32)>,
+    /// Something ended that an acknowledgement, a function or the loss of a nexus may wait for.
+    stirred: bool,
+    /// Nexuses that are being lost.
+    losses: Vec<NexusId>,
+    /// Commands that have come so far.
+    arrivals: u64,
+}
+
+/// What is being done for a task.
+#[derive(Debug)]
+enum Job<L> {
+    /// Nothing (yet), or nothing that has a state of its own.
+    Idle,
+    /// A read of one segment.
+    Read,
+    /// A write of one segment.
+    Write,
+    /// A read or write of several segments.
+    Stream(Box<Stream<L>>),
+    /// Takes in the parameter list of a command of the table's kind `Parameters`.
+    Parameters,
+    /// Waits for the owner, and flushes then if so told.
+    Change {
+        /// See [`crate::commands::Answer::ChangeAndFlush`].
+        flush: bool,
+    },
 }
 
 impl<L: Lease> DeviceServer<L> {
     /// A device server with these units, all of the process, indexed by [`UnitId`].
     #[must_use]
-    pub fn new(core: CoreId, _units: Vec<Arc<UnitState>>) -> Self {
+    pub fn new(core: CoreId, units: Vec<Arc<UnitState>>) -> Self {
         Self {
             core,
+            now: Now::ZERO,
+            units: units.into_iter().map(UnitSlot::new).collect(),
+            nexuses: Vec::new(),
+            tasks: Slab::new(),
+            asks: Asks::default(),
+            managements: Vec::new(),
             outputs: VecDeque::new(),
+            wakes: Vec::new(),
+            stirred: false,
+            losses: Vec::new(),
+            arrivals: 0,
         }
     }
 
@@ -129,31 +198,103 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// An I_T nexus came to be. Its units have POWER ON unit attentions for it where SPC asks.
-    pub fn nexus_up(&mut self, _id: NexusId, _nexus: Nexus) {}
+    /// Numbers should be small: a table is as long as the greatest.
+    pub fn nexus_up(&mut self, id: NexusId, nexus: Nexus) {
+        let at = id.0 as usize;
+        if self.nexuses.len() <= at {
+            self.nexuses.resize_with(at + 1, || None);
+        }
+        let mut slot = NexusSlot::new(nexus);
+        for view in &mut slot.units {
+            view.attentions.establish(asc::POWER_ON_OR_RESET);
+        }
+        if let Some(entry) = self.nexuses.get_mut(at) {
+            *entry = Some(slot);
+        }
+    }
 
     /// *Nexus Loss* (SAM-5 §6.3.4): every task of it is aborted; [`Output::NexusGone`] follows.
-    pub fn nexus_lost(&mut self, _id: NexusId) {}
+    pub fn nexus_lost(&mut self, id: NexusId) {
+        self.lose(id);
+        self.settle();
+    }
 
     /// *Execute Command*. What is wrong with it comes back as its status.
-    pub fn execute(&mut self, _now: Now, _command: Command) {}
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the transport is done with it"
+    )]
+    pub fn execute(&mut self, now: Now, command: Command) {
+        self.now = now;
+        self.admit(&command);
+        self.settle();
+    }
 
     /// Data-Out that [`Output::ReceiveDataOut`] asked for is there.
-    pub fn data_out(&mut self, _nexus: NexusId, _tag: Tag, _offset: u32, _data: L) {}
+    pub fn data_out(&mut self, nexus: NexusId, tag: Tag, offset: u32, data: L) {
+        let Some(slot) = self.nexus(nexus).and_then(|nexus| nexus.task(tag)) else {
+            return;
+        };
+        let Some(task) = self.tasks.get_mut(slot as usize) else {
+            return;
+        };
+        if task.lent == 0 {
+            return;
+        }
+        task.lent -= 1;
+        match task.ending {
+            None => self.received(slot, offset, data),
+            Some(_) => self.quiesce(slot),
+        }
+        self.settle();
+    }
 
     /// A task management function; [`Output::Managed`] follows with the same `id`.
-    pub fn manage(&mut self, _nexus: NexusId, _id: u32, _lun: Lun, _function: Function) {}
+    pub fn manage(&mut self, nexus: NexusId, id: u32, lun: Lun, function: Function) {
+        self.function(nexus, id, lun, function);
+        self.settle();
+    }
 
     /// The result of a medium operation.
-    pub fn medium_done(&mut self, _id: OpId, _result: MediumResult<L>) {}
+    pub fn medium_done(&mut self, id: OpId, result: MediumResult<L>) {
+        let (slot, piece) = id.parts();
+        let Some(task) = self.tasks.get_mut(slot as usize) else {
+            return;
+        };
+        if task.operations == 0 {
+            return;
+        }
+        task.operations -= 1;
+        match (task.ending, result) {
+            (None, Ok(outcome)) => self.progressed(slot, piece, outcome),
+            (None, Err(error)) => self.finish(slot, Ending::Failed(finish::failure(error))),
+            (Some(_), _) => self.quiesce(slot),
+        }
+        self.settle();
+    }
 
     /// The owner of a unit published a new state.
-    pub fn publish(&mut self, _unit: UnitId, _publication: Publication) {}
+    pub fn publish(&mut self, unit: UnitId, publication: Publication) {
+        self.put_into_effect(unit, publication);
+        self.settle();
+    }
 
     /// The owner of a unit answered [`Output::Ask`].
-    pub fn replied(&mut self, _unit: UnitId, _id: u64, _result: Result<(), Failure>) {}
+    pub fn replied(&mut self, _unit: UnitId, id: u64, result: Result<(), Failure>) {
+        self.answered_by_owner(id, result);
+        self.settle();
+    }
 
     /// What to do next; call until `None` after each call of another function.
     pub fn poll(&mut self) -> Option<Output<L>> {
         self.outputs.pop_front()
+    }
+
+    fn nexus(&self, id: NexusId) -> Option<&NexusSlot> {
+        self.nexuses.get(id.0 as usize)?.as_ref()
+    }
+
+    fn nexus_mut(&mut self, id: NexusId) -> Option<&mut NexusSlot> {
+        self.nexuses.get_mut(id.0 as usize)?.as_mut()
     }
 }

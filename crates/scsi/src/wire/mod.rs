@@ -3,7 +3,5 @@
 pub mod asc;
 pub mod cdb;
 pub mod lun;
-pub mod reserve;
 pub mod sense;
 pub mod status;
-pub mod transport_id;

@@ -1,3 +1,0 @@
-mod buffer;
-mod pool;
-mod region;

@@ -1,0 +1,140 @@
+//! A command comes in: what is looked at before it enters its task set (SAM-5 §5.3.3, §5.14).
+
+use super::finish::completed;
+use super::nexus::{Entry, Leaving};
+use super::tasks::{Ending, Phase, Slot, Task};
+use super::{DeviceServer, Output};
+use crate::commands::{self, Always, Row};
+use crate::medium::Lease;
+use crate::task::{Attribute, Command, Failure};
+use crate::wire::asc;
+use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
+use crate::wire::sense::{Format, Key, Sense};
+use crate::wire::status::Status;
+
+/// The most commands that a task set takes in (measured by nothing: four times the widest queue
+/// that initiators open by default).
+pub(super) const TASK_SET_LIMIT: u32 = 1024;
+
+const INVALID_MESSAGE: Sense = Sense::new(Key::IllegalRequest, 0x4900);
+const NO_SUCH_UNIT: Sense = Sense::new(Key::IllegalRequest, asc::LOGICAL_UNIT_NOT_SUPPORTED);
+
+impl<L: Lease> DeviceServer<L> {
+    pub(super) fn admit(&mut self, command: &Command) {
+        let Some(nexus) = self.nexus(command.nexus) else {
+            // A transport that names a nexus which is not there has nobody to tell.
+            return;
+        };
+        if nexus.leaving != Leaving::No {
+            let (nexus, tag) = (command.nexus, command.tag);
+            return self.outputs.push_back(Output::Aborted { nexus, tag });
+        }
+        let Some(at) = nexus.position(command.lun) else {
+            return self.execute_without_unit(command);
+        };
+        match self.check_arrival(command, at) {
+            Ok(row) => self.enter(command, at, row),
+            Err(failure) => self.refuse(command, at, failure),
+        }
+    }
+
+    fn check_arrival(&mut self, command: &Command, at: usize) -> Result<&'static Row, Failure> {
+        let unavailable = Failure::Status(Status::Busy);
+        let nexus = self.nexus_mut(command.nexus).ok_or(unavailable)?;
+        let view = nexus.units.get_mut(at).ok_or(unavailable)?;
+        if view.set.tasks >= TASK_SET_LIMIT {
+            return Err(Failure::Status(Status::TaskSetFull));
+        }
+        let row = commands::find(&command.cdb);
+        if !view.attentions.is_empty()
+            && !row.is_ok_and(|row| row.always == Always::Answered)
+            && let Some(code) = view.attentions.take()
+        {
+            return Err(Failure::Check(Sense::attention(code)));
+        }
+        if command.attribute == Attribute::Aca {
+            return Err(Failure::Check(INVALID_MESSAGE));
+        }
+        row.map_err(Failure::Check)
+    }
+
+    /// A command to a LUN that names no unit (SPC-5 §6.6.1, §6.33, §6.39).
+    fn execute_without_unit(&mut self, command: &Command) {
+        let failure = match commands::find(&command.cdb) {
+            Ok(row) if row.always == Always::Answered => {
+                return self.query_without_unit(command, row);
+            }
+            Ok(row) if command.lun == WELL_KNOWN_REPORT_LUNS && row.opcode == TEST_UNIT_READY => {
+                let ending = Ending::Good;
+                return self.complete_at_once(command, completed(ending, Format::Fixed, (0, 0)));
+            }
+            Err(sense) if command.lun == WELL_KNOWN_REPORT_LUNS => sense,
+            _ => NO_SUCH_UNIT,
+        };
+        let ending = Ending::Failed(Failure::Check(failure));
+        self.complete_at_once(command, completed(ending, Format::Fixed, (0, 0)));
+    }
+
+    fn refuse(&mut self, command: &Command, at: usize, failure: Failure) {
+        let unit = self
+            .nexus(command.nexus)
+            .map(|nexus| nexus.nexus.target.luns[at].1);
+        let format = unit.map_or(Format::Fixed, |unit| self.sense_format(unit));
+        let done = completed(Ending::Failed(failure), format, (0, 0));
+        self.complete_at_once(command, done);
+    }
+
+    /// Answers a command that entered no task set.
+    pub(super) fn complete_at_once(
+        &mut self,
+        command: &Command,
+        completed: crate::task::Completed,
+    ) {
+        self.outputs.push_back(Output::Complete {
+            nexus: command.nexus,
+            tag: command.tag,
+            completed,
+        });
+    }
+
+    fn enter(&mut self, command: &Command, at: usize, row: &'static Row) {
+        let place = self.tasks.vacant_key() as Slot;
+        let Some(nexus) = self
+            .nexuses
+            .get_mut(command.nexus.0 as usize)
+            .and_then(Option::as_mut)
+        else {
+            return;
+        };
+        let unit = nexus.nexus.target.luns[at].1;
+        let mut task = Task::new(command, at, unit, row);
+        self.arrivals += 1;
+        task.arrival = self.arrivals;
+        let rank = task.rank();
+        let set = &mut nexus.units[at].set;
+        let waits = (set.barriers > 0 || rank.looks_back()) && {
+            let older = nexus
+                .tasks
+                .iter()
+                .filter_map(|entry| self.tasks.get(entry.slot as usize));
+            let mut older = older.filter(|task| task.at as usize == at);
+            older.any(|older| rank.waits_for(older.rank()))
+        };
+        set.tasks += 1;
+        set.barriers += u32::from(rank.is_barrier());
+        set.dormant += u32::from(waits);
+        if waits {
+            task.phase = Phase::Dormant;
+        }
+        nexus.tasks.push_back(Entry {
+            tag: command.tag,
+            slot: place,
+        });
+        self.tasks.insert(task);
+        if !waits {
+            self.begin(place);
+        }
+    }
+}
+
+const TEST_UNIT_READY: u8 = 0x00;

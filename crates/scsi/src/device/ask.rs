@@ -1,0 +1,96 @@
+//! Requests to the owners of units, and who waits for the answers.
+
+use slab::Slab;
+
+use super::tasks::Slot;
+use super::{DeviceServer, Output};
+use crate::medium::Lease;
+use crate::nexus::NexusId;
+use crate::owner::{Change, Request};
+use crate::task::Failure;
+use crate::unit::UnitId;
+
+/// Who waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// Nobody.
+    Nobody,
+    /// A task.
+    Task(Slot),
+    /// The task management function of this nexus with this number.
+    Function(NexusId, u32),
+    /// The loss of a nexus.
+    Loss(NexusId),
+}
+
+/// The requests that have not been answered. The low half of a number is the place in the slab,
+/// the high half makes it unique.
+#[derive(Debug, Default)]
+pub(super) struct Asks {
+    open: Slab<(u64, Asker)>,
+    count: u32,
+}
+
+impl Asks {
+    fn open(&mut self, asker: Asker) -> u64 {
+        self.count = self.count.wrapping_add(1);
+        let entry = self.open.vacant_entry();
+        let id = u64::from(self.count) << 32 | entry.key() as u64;
+        entry.insert((id, asker));
+        id
+    }
+
+    fn close(&mut self, id: u64) -> Option<Asker> {
+        self.asker(id)?;
+        Some(self.open.remove(Self::place(id)).1)
+    }
+
+    /// Who waits for the answer to this request.
+    pub(super) fn asker(&self, id: u64) -> Option<Asker> {
+        let &(open, asker) = self.open.get(Self::place(id))?;
+        (open == id).then_some(asker)
+    }
+
+    const fn place(id: u64) -> usize {
+        (id & 0xffff_ffff) as usize
+    }
+}
+
+impl<L: Lease> DeviceServer<L> {
+    /// Asks the owner of a unit for a change on behalf of a nexus.
+    pub(super) fn ask(
+        &mut self,
+        unit: UnitId,
+        nexus: NexusId,
+        asker: Asker,
+        change: Change,
+    ) -> u64 {
+        let id = self.asks.open(asker);
+        let request = Request {
+            core: self.core,
+            id,
+            nexus: self.nexus(nexus).map(|slot| slot.nexus.identity.clone()),
+            change,
+        };
+        self.outputs.push_back(Output::Ask { unit, request });
+        id
+    }
+
+    /// Has a task ask its unit's owner, and wait for the answer.
+    pub(super) fn ask_for_task(&mut self, slot: Slot, change: Change) {
+        let task = &self.tasks[slot as usize];
+        let id = self.ask(task.unit, task.nexus, Asker::Task(slot), change);
+        self.tasks[slot as usize].ask = Some(id);
+    }
+
+    pub(super) fn answered_by_owner(&mut self, id: u64, result: Result<(), Failure>) {
+        match self.asks.close(id) {
+            Some(Asker::Task(slot)) => self.task_answered(slot, id, result),
+            Some(Asker::Function(nexus, function)) => {
+                self.function_answered(nexus, function, result);
+            }
+            Some(Asker::Loss(nexus)) => self.loss_answered(nexus),
+            Some(Asker::Nobody) | None => {}
+        }
+    }
+}

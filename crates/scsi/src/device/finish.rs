@@ -1,0 +1,247 @@
+//! A command ends: when nothing of it is under way any more, its status is sent, what it held is
+//! given back, and those that waited for it go on.
+
+use super::ask::Asker;
+use super::nexus::Leaving;
+use super::tasks::{Ending, Phase, Slot, Task};
+use super::{DeviceServer, Job, OpId, Output};
+use crate::medium::{Lease, MediumError, Outcome};
+use crate::nexus::NexusId;
+use crate::order::Older;
+use crate::owner::Change;
+use crate::task::{Attribute, Completed, Failure, SenseBytes};
+use crate::unit::UnitId;
+use crate::wire::asc;
+use crate::wire::sense::{Format, Key, Sense};
+use crate::wire::status::Status;
+
+impl OpId {
+    pub(super) const fn new(slot: Slot, piece: u32) -> Self {
+        Self((slot as u64) << 32 | piece as u64)
+    }
+
+    pub(super) const fn parts(self) -> (Slot, u32) {
+        ((self.0 >> 32) as Slot, self.0 as u32)
+    }
+}
+
+impl<L: Lease> DeviceServer<L> {
+    /// Something of a task went well at the medium.
+    pub(super) fn progressed(&mut self, slot: Slot, piece: u32, outcome: Outcome<L>) {
+        match &self.tasks[slot as usize].job {
+            Job::Read => self.read_done(slot, outcome),
+            Job::Write => self.write_progressed(slot, outcome),
+            Job::Stream(_) => self.stream_progressed(slot, piece, outcome),
+            Job::Change { .. } => self.finish(slot, Ending::Good),
+            Job::Idle | Job::Parameters => {}
+        }
+    }
+
+    /// Data-Out came for a task.
+    pub(super) fn received(&mut self, slot: Slot, offset: u32, data: L) {
+        match &self.tasks[slot as usize].job {
+            Job::Write => self.write_received(slot, data),
+            Job::Stream(_) => self.stream_received(slot, offset, data),
+            Job::Parameters => self.parameters_received(slot, &data),
+            Job::Idle | Job::Read | Job::Change { .. } => {}
+        }
+    }
+
+    /// The owner answered a task.
+    pub(super) fn task_answered(&mut self, slot: Slot, id: u64, result: Result<(), Failure>) {
+        let Some(task) = self.tasks.get_mut(slot as usize) else {
+            return;
+        };
+        task.ask = None;
+        if task.lock == Some(id) && result.is_err() {
+            task.lock = None;
+        }
+        match (task.ending, result) {
+            (Some(_), _) => self.quiesce(slot),
+            (None, Err(failure)) => self.finish(slot, Ending::Failed(failure)),
+            (None, Ok(())) => self.granted(slot),
+        }
+    }
+
+    fn granted(&mut self, slot: Slot) {
+        match &self.tasks[slot as usize].job {
+            Job::Change { flush } => self.changed(slot, *flush),
+            Job::Idle | Job::Read | Job::Write | Job::Stream(_) | Job::Parameters => {}
+        }
+    }
+
+    /// The outcome of a task is known: it ends as soon as nothing of it is under way.
+    pub(super) fn finish(&mut self, slot: Slot, ending: Ending) {
+        self.tasks[slot as usize].ending = Some(ending);
+        self.quiesce(slot);
+    }
+
+    /// Ends a task whose outcome is known, if nothing of it is under way. An aborted one does not
+    /// wait for data that the transport may be receiving: that is dropped.
+    pub(super) fn quiesce(&mut self, slot: Slot) {
+        let task = &self.tasks[slot as usize];
+        let Some(ending) = task.ending else {
+            return;
+        };
+        if task.operations > 0 {
+            return;
+        }
+        self.stirred |= ending.is_abort();
+        if task.ask.is_some() || task.lent > 0 && !ending.is_abort() {
+            return;
+        }
+        self.close(slot, ending);
+    }
+
+    fn close(&mut self, slot: Slot, ending: Ending) {
+        let Some(task) = self.tasks.try_remove(slot as usize) else {
+            return;
+        };
+        self.leave_set(slot, &task);
+        if let Some(lock) = task.lock {
+            self.ask(task.unit, task.nexus, Asker::Nobody, Change::Unlock(lock));
+        }
+        if !task.detached {
+            self.tell(&task, ending);
+        }
+        let waited_for = self
+            .unit(task.unit)
+            .is_some_and(|unit| !unit.pending.is_empty());
+        self.stirred |= waited_for || !self.managements.is_empty();
+    }
+
+    /// Takes a task out of its task set.
+    pub(super) fn leave_set(&mut self, slot: Slot, task: &Task<L>) {
+        if task.phase == Phase::Blocked
+            && let Some(unit) = self.units.get_mut(task.unit.0 as usize)
+        {
+            unit.blocked -= 1;
+        }
+        let Some(nexus) = self
+            .nexuses
+            .get_mut(task.nexus.0 as usize)
+            .and_then(Option::as_mut)
+        else {
+            return;
+        };
+        if !task.detached {
+            nexus.remove(slot);
+            let set = &mut nexus.units[task.at as usize].set;
+            set.tasks -= 1;
+            set.barriers -= u32::from(task.rank().is_barrier());
+            set.dormant -= u32::from(task.phase == Phase::Dormant);
+            if set.dormant > 0 {
+                self.wakes.push((task.nexus, task.at));
+            }
+        }
+        self.stirred |= nexus.leaving != Leaving::No;
+    }
+
+    /// Tells the transport how a task ended.
+    pub(super) fn tell(&mut self, task: &Task<L>, ending: Ending) {
+        let (nexus, tag) = (task.nexus, task.tag);
+        self.outputs.push_back(match ending {
+            Ending::Aborted => Output::Aborted { nexus, tag },
+            _ => {
+                let format = match ending {
+                    Ending::Failed(_) => self.sense_format(task.unit),
+                    _ => Format::Fixed,
+                };
+                let completed = completed(ending, format, (task.length_in, task.length_out));
+                Output::Complete {
+                    nexus,
+                    tag,
+                    completed,
+                }
+            }
+        });
+    }
+
+    /// Lets go on what waited for others to end, until nothing more ends by that. It is a loop,
+    /// not a recursion, as an initiator decides how long such a chain is.
+    pub(super) fn settle(&mut self) {
+        loop {
+            if let Some((nexus, at)) = self.wakes.pop() {
+                self.wake(nexus, at);
+            } else if self.stirred {
+                self.stirred = false;
+                self.acknowledge();
+                self.conclude_functions();
+                self.conclude_losses();
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Begins what nothing holds back any more in a task set.
+    fn wake(&mut self, nexus: NexusId, at: u32) {
+        for slot in self.enabled(nexus, at) {
+            if let Some(nexus) = self.nexus_mut(nexus) {
+                nexus.units[at as usize].set.dormant -= 1;
+            }
+            self.tasks[slot as usize].phase = Phase::Preparing;
+            self.begin(slot);
+        }
+    }
+
+    /// The dormant tasks of a set that nothing holds back, oldest first.
+    fn enabled(&self, nexus: NexusId, at: u32) -> Vec<Slot> {
+        let Some(nexus) = self.nexus(nexus) else {
+            return Vec::new();
+        };
+        let tasks = nexus.tasks.iter();
+        let tasks = tasks.map(|entry| (entry.slot, &self.tasks[entry.slot as usize]));
+        let set = tasks.filter(|(_, task)| task.at == at);
+        if set
+            .clone()
+            .any(|(_, task)| task.attribute == Attribute::HeadOfQueue)
+        {
+            return Vec::new();
+        }
+        let mut older = Older::default();
+        set.filter(|(_, task)| {
+            let held = older.holds_back(task.rank());
+            older.add(task.rank());
+            task.phase == Phase::Dormant && !held
+        })
+        .map(|(slot, _)| slot)
+        .collect()
+    }
+
+    /// The format in which sense data of a unit is told.
+    pub(super) fn sense_format(&self, _unit: UnitId) -> Format {
+        Format::Fixed
+    }
+}
+
+/// *Send Command Complete*.
+pub(super) fn completed(ending: Ending, format: Format, lengths: (u64, u64)) -> Completed {
+    let (status, sense) = match ending {
+        Ending::Good | Ending::Aborted => (Status::Good, SenseBytes::EMPTY),
+        Ending::TaskAborted => (Status::TaskAborted, SenseBytes::EMPTY),
+        Ending::Failed(Failure::Status(status)) => (status, SenseBytes::EMPTY),
+        Ending::Failed(Failure::Check(sense)) => (Status::CheckCondition, sense.encode(format)),
+    };
+    Completed {
+        status,
+        sense,
+        qualifier: 0,
+        length_in: lengths.0,
+        length_out: lengths.1,
+    }
+}
+
+/// What an initiator is told of an error of the medium.
+pub(super) const fn failure(error: MediumError) -> Failure {
+    let (key, code) = match error {
+        MediumError::Read => (Key::MediumError, asc::UNRECOVERED_READ_ERROR),
+        MediumError::Write => (Key::MediumError, asc::WRITE_ERROR),
+        MediumError::NoSpace => (Key::DataProtect, asc::SPACE_ALLOCATION_FAILED),
+        MediumError::ReadOnly => (Key::DataProtect, asc::WRITE_PROTECTED),
+        MediumError::Gone => (Key::NotReady, asc::NOT_READY_CAUSE_NOT_REPORTABLE),
+        MediumError::Busy => return Failure::Status(Status::TaskSetFull),
+        MediumError::Unsupported => (Key::HardwareError, asc::INTERNAL_TARGET_FAILURE),
+    };
+    Failure::Check(Sense::new(key, code))
+}

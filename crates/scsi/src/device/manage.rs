@@ -1,0 +1,311 @@
+//! Task management (SAM-5 §7) and the loss of a nexus (SAM-5 §6.3.4).
+//!
+//! ABORT TASK, ABORT TASK SET and I_T NEXUS RESET concern this core alone. What concerns others'
+//! tasks goes through the owners of the units, whose publications abort them on every core. Each
+//! function ends when every task that it aborted here has ended at the medium.
+
+use super::ask::Asker;
+use super::nexus::{Leaving, NexusSlot, sees};
+use super::tasks::{Ending, Task};
+use super::{DeviceServer, Output};
+use crate::medium::Lease;
+use crate::nexus::NexusId;
+use crate::owner::Change;
+use crate::task::{Failure, Function, FunctionResult, Tag};
+use crate::unit::UnitId;
+use crate::wire::asc;
+use crate::wire::lun::Lun;
+use crate::wire::sense::Key;
+
+/// A function that has not ended.
+#[derive(Debug)]
+pub(super) struct Management {
+    nexus: NexusId,
+    id: u32,
+    scope: Scope,
+    /// Owners that have not answered.
+    owners: usize,
+    result: FunctionResult,
+}
+
+/// Whose tasks a function aborts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// This one of the nexus.
+    Task(Tag),
+    /// The nexus', on the unit that stands there.
+    TaskSet(u32),
+    /// The nexus', on every unit.
+    Nexus,
+    /// Everybody's on the unit.
+    Unit(UnitId),
+    /// Everybody's on every unit of the target device.
+    Target,
+}
+
+impl<L: Lease> DeviceServer<L> {
+    pub(super) fn function(&mut self, nexus: NexusId, id: u32, lun: Lun, function: Function) {
+        let Some(slot) = self.nexus(nexus) else {
+            return;
+        };
+        let at = slot.position(lun);
+        let per_target = matches!(function, Function::TargetReset | Function::NexusReset);
+        let Some(at) = at.or(per_target.then_some(0)) else {
+            return self.managed(nexus, id, FunctionResult::IncorrectLun);
+        };
+        match function {
+            Function::AbortTask(tag) => self.abort_task(nexus, id, at, tag),
+            Function::AbortTaskSet => self.abort_here(nexus, id, Scope::TaskSet(at as u32)),
+            Function::NexusReset => self.reset_nexus(nexus, id),
+            Function::ClearTaskSet => self.through_owner(nexus, id, at, &Change::ClearTaskSet),
+            Function::LogicalUnitReset => self.through_owner(nexus, id, at, &Change::Reset),
+            Function::TargetReset => self.reset_target(nexus, id),
+            Function::ClearAca => self.managed(nexus, id, FunctionResult::Rejected),
+            Function::QueryTask(tag) => {
+                let found = self.find(nexus, at, tag);
+                self.managed(nexus, id, existence(found.is_some()));
+            }
+            Function::QueryTaskSet => {
+                let found = slot.units.get(at).is_some_and(|view| view.set.tasks > 0);
+                self.managed(nexus, id, existence(found));
+            }
+            Function::QueryAsynchronousEvent => {
+                let result = pending_event(slot, at);
+                self.managed(nexus, id, result);
+            }
+        }
+    }
+
+    fn managed(&mut self, nexus: NexusId, id: u32, result: FunctionResult) {
+        self.outputs
+            .push_back(Output::Managed { nexus, id, result });
+    }
+
+    fn find(&self, nexus: NexusId, at: usize, tag: Tag) -> Option<u32> {
+        let slot = self.nexus(nexus)?.task(tag)?;
+        (self.tasks[slot as usize].at as usize == at).then_some(slot)
+    }
+
+    fn abort_task(&mut self, nexus: NexusId, id: u32, at: usize, tag: Tag) {
+        match self.find(nexus, at, tag) {
+            Some(_) => self.abort_here(nexus, id, Scope::Task(tag)),
+            None => self.managed(nexus, id, FunctionResult::NoTask),
+        }
+    }
+
+    /// Aborts tasks of the nexus that asks.
+    fn abort_here(&mut self, nexus: NexusId, id: u32, scope: Scope) {
+        self.managements.push(Management {
+            nexus,
+            id,
+            scope,
+            owners: 0,
+            result: FunctionResult::Complete,
+        });
+        self.stirred = true;
+        self.abort_own(nexus, scope);
+    }
+
+    fn abort_own(&mut self, nexus: NexusId, scope: Scope) {
+        let met = |task: &Task<L>| !task.detached && task.nexus == nexus && scope.of_nexus(task);
+        for slot in self.slots(met) {
+            self.abort(slot, Ending::Aborted);
+        }
+    }
+
+    /// I_T NEXUS RESET (SAM-5 §7.6): like the loss of the nexus, but it stays.
+    fn reset_nexus(&mut self, nexus: NexusId, id: u32) {
+        let Some(slot) = self.nexus_mut(nexus) else {
+            return;
+        };
+        for view in &mut slot.units {
+            view.attentions.establish(asc::NEXUS_LOSS);
+        }
+        let units = slot.distinct_units();
+        self.abort_here(nexus, id, Scope::Nexus);
+        self.ask_owners(nexus, id, units, &Change::NexusLoss);
+    }
+
+    fn through_owner(&mut self, nexus: NexusId, id: u32, at: usize, change: &Change) {
+        let Some(slot) = self.nexus(nexus) else {
+            return;
+        };
+        let unit = slot.nexus.target.luns[at].1;
+        self.managements.push(Management {
+            nexus,
+            id,
+            scope: Scope::Unit(unit),
+            owners: 0,
+            result: FunctionResult::Complete,
+        });
+        self.ask_owners(nexus, id, vec![unit], change);
+    }
+
+    fn reset_target(&mut self, nexus: NexusId, id: u32) {
+        let Some(slot) = self.nexus(nexus) else {
+            return;
+        };
+        let units = slot.distinct_units();
+        self.managements.push(Management {
+            nexus,
+            id,
+            scope: Scope::Target,
+            owners: 0,
+            result: FunctionResult::Complete,
+        });
+        self.stirred = true;
+        self.ask_owners(nexus, id, units, &Change::Reset);
+    }
+
+    fn ask_owners(&mut self, nexus: NexusId, id: u32, units: Vec<UnitId>, change: &Change) {
+        if let Some(management) = self.managements.last_mut() {
+            management.owners = units.len();
+        }
+        for unit in units {
+            self.ask(unit, nexus, Asker::Function(nexus, id), change.clone());
+        }
+    }
+
+    pub(super) fn function_answered(
+        &mut self,
+        nexus: NexusId,
+        id: u32,
+        result: Result<(), Failure>,
+    ) {
+        let mut open = self.managements.iter_mut();
+        let Some(management) = open.find(|open| open.nexus == nexus && open.id == id) else {
+            return;
+        };
+        management.owners = management.owners.saturating_sub(1);
+        if result.is_err() {
+            management.result = FunctionResult::Rejected;
+        }
+        self.stirred = true;
+    }
+
+    /// Answers the functions of which everything has ended.
+    pub(super) fn conclude_functions(&mut self) {
+        let mut at = 0;
+        while let Some(management) = self.managements.get(at) {
+            if management.owners > 0 || self.is_ending(management) {
+                at += 1;
+                continue;
+            }
+            let done = self.managements.remove(at);
+            self.managed(done.nexus, done.id, done.result);
+        }
+    }
+
+    /// Whether a task that the function aborted is still ending here.
+    fn is_ending(&self, management: &Management) -> bool {
+        let target = self
+            .nexus(management.nexus)
+            .map(|nexus| &nexus.nexus.target);
+        self.tasks.iter().any(|(_, task)| {
+            task.is_aborted()
+                && match management.scope {
+                    Scope::Unit(unit) => task.unit == unit,
+                    Scope::Target => target.is_some_and(|target| sees(target, task.unit)),
+                    own => task.nexus == management.nexus && own.of_nexus(task),
+                }
+        })
+    }
+
+    pub(super) fn lose(&mut self, id: NexusId) {
+        let Some(nexus) = self.nexus_mut(id) else {
+            return;
+        };
+        if nexus.leaving != Leaving::No {
+            return;
+        }
+        nexus.leaving = Leaving::Tasks;
+        self.losses.push(id);
+        self.managements.retain(|management| management.nexus != id);
+        self.stirred = true;
+        self.abort_own(id, Scope::Nexus);
+    }
+
+    /// Takes the losses of nexuses on: when their tasks have ended, the owners of their units
+    /// take note, and when those have, nothing is left. The order matters where the initiator
+    /// logs in again on another core at once: what it asks for must come after its loss.
+    pub(super) fn conclude_losses(&mut self) {
+        for id in self.losses.clone() {
+            let Some(nexus) = self.nexus(id) else {
+                continue;
+            };
+            match nexus.leaving {
+                Leaving::Tasks if nexus.tasks.is_empty() => self.tell_owners(id),
+                Leaving::Owners(0) => self.forget(id),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<L: Lease> DeviceServer<L> {
+    fn tell_owners(&mut self, id: NexusId) {
+        let Some(nexus) = self.nexus_mut(id) else {
+            return;
+        };
+        let units = nexus.distinct_units();
+        nexus.leaving = Leaving::Owners(units.len());
+        for unit in units {
+            self.ask(unit, id, Asker::Loss(id), Change::NexusLoss);
+        }
+        self.stirred = true;
+    }
+
+    pub(super) fn loss_answered(&mut self, id: NexusId) {
+        if let Some(nexus) = self.nexus_mut(id)
+            && let Leaving::Owners(left) = &mut nexus.leaving
+        {
+            *left = left.saturating_sub(1);
+            self.stirred = true;
+        }
+    }
+
+    fn forget(&mut self, id: NexusId) {
+        if let Some(slot) = self.nexuses.get_mut(id.0 as usize) {
+            *slot = None;
+        }
+        self.losses.retain(|lost| *lost != id);
+        self.outputs.push_back(Output::NexusGone(id));
+    }
+}
+
+impl Scope {
+    fn of_nexus<L>(self, task: &Task<L>) -> bool {
+        match self {
+            Self::Task(tag) => task.tag == tag,
+            Self::TaskSet(at) => task.at == at,
+            Self::Nexus => true,
+            Self::Unit(_) | Self::Target => false,
+        }
+    }
+}
+
+/// What QUERY TASK and QUERY TASK SET answer.
+const fn existence(found: bool) -> FunctionResult {
+    match found {
+        true => FunctionResult::Succeeded([0; 3]),
+        false => FunctionResult::Complete,
+    }
+}
+
+/// What QUERY ASYNCHRONOUS EVENT answers (SAM-5 §7.9): whether more than one unit attention is
+/// pending, with sense key and additional sense code of the first.
+fn pending_event(nexus: &NexusSlot, at: usize) -> FunctionResult {
+    let Some(view) = nexus.units.get(at) else {
+        return FunctionResult::Complete;
+    };
+    let Some(code) = view.attentions.first() else {
+        return FunctionResult::Complete;
+    };
+    let depth = if view.attentions.len() > 1 {
+        0b10
+    } else {
+        0b01
+    };
+    let [asc, ascq] = code.to_be_bytes();
+    FunctionResult::Succeeded([depth << 4 | Key::UnitAttention as u8, asc, ascq])
+}

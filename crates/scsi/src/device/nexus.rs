@@ -1,0 +1,120 @@
+//! What a core keeps of each nexus: its tasks in the order they came, and a task set and unit
+//! attentions for each unit that it sees (TST = 001b).
+
+use std::collections::VecDeque;
+
+use super::attention::Attentions;
+use super::tasks::Slot;
+use crate::nexus::{Nexus, TargetDevice};
+use crate::task::Tag;
+use crate::unit::UnitId;
+use crate::wire::asc;
+use crate::wire::lun::Lun;
+
+/// A nexus of this core.
+#[derive(Debug)]
+pub(super) struct NexusSlot {
+    pub(super) nexus: Nexus,
+    /// In the order of `nexus.target.luns`.
+    pub(super) units: Vec<View>,
+    /// Every task that has not ended, oldest first. As most end in the order they came, looking
+    /// from the front and removing there is cheap, and no hashing is needed.
+    pub(super) tasks: VecDeque<Entry>,
+    pub(super) leaving: Leaving,
+}
+
+/// A task of a nexus.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) tag: Tag,
+    pub(super) slot: Slot,
+}
+
+/// How far the loss of a nexus got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leaving {
+    /// It is there.
+    No,
+    /// Its tasks are ending.
+    Tasks,
+    /// So many owners have not yet taken note.
+    Owners(usize),
+}
+
+/// A unit as one nexus sees it.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    pub(super) attentions: Attentions,
+    pub(super) set: TaskSet,
+}
+
+/// What must be known of a task set to let most commands begin without looking at others.
+#[derive(Debug, Default)]
+pub(super) struct TaskSet {
+    /// Tasks in it.
+    pub(super) tasks: u32,
+    /// ORDERED and HEAD OF QUEUE tasks in it.
+    pub(super) barriers: u32,
+    /// Tasks that wait for others of the set.
+    pub(super) dormant: u32,
+}
+
+impl NexusSlot {
+    pub(super) fn new(nexus: Nexus) -> Self {
+        let mut units = Vec::new();
+        units.resize_with(nexus.target.luns.len(), View::default);
+        Self {
+            nexus,
+            units,
+            tasks: VecDeque::new(),
+            leaving: Leaving::No,
+        }
+    }
+
+    /// Where in `units` the unit behind `lun` stands.
+    pub(super) fn position(&self, lun: Lun) -> Option<usize> {
+        let luns = &self.nexus.target.luns;
+        let index = lun.index()?;
+        let lun = Lun::from_index(index);
+        // Most targets number their units from 0 without a gap.
+        let guess = usize::from(index);
+        match luns.get(guess) {
+            Some(entry) if entry.0 == lun => Some(guess),
+            _ => luns.binary_search_by_key(&lun, |entry| entry.0).ok(),
+        }
+    }
+
+    /// The units that it sees, each once, however many LUNs one has.
+    pub(super) fn distinct_units(&self) -> Vec<UnitId> {
+        let luns = self.nexus.target.luns.iter();
+        let mut units: Vec<UnitId> = luns.map(|entry| entry.1).collect();
+        units.sort_unstable();
+        units.dedup();
+        units
+    }
+
+    /// The task of this tag.
+    pub(super) fn task(&self, tag: Tag) -> Option<Slot> {
+        let entry = self.tasks.iter().find(|entry| entry.tag == tag)?;
+        Some(entry.slot)
+    }
+
+    /// Takes a task off the list.
+    pub(super) fn remove(&mut self, slot: Slot) {
+        if let Some(at) = self.tasks.iter().position(|entry| entry.slot == slot) {
+            self.tasks.remove(at);
+        }
+    }
+
+    /// REPORT LUNS tells what REPORTED LUNS DATA HAS CHANGED would (SPC-5 §6.33).
+    pub(super) fn forget_luns_changed(&mut self) {
+        for view in &mut self.units {
+            view.attentions.clear(asc::REPORTED_LUNS_DATA_CHANGED);
+        }
+    }
+}
+
+/// Whether a target device has a unit.
+pub(super) fn sees(target: &TargetDevice, unit: UnitId) -> bool {
+    target.luns.iter().any(|entry| entry.1 == unit)
+}

@@ -1,0 +1,249 @@
+//! A new state of a unit is put into effect: first new commands are checked against it, then what
+//! it does to nexuses and tasks is done, and when all of that has taken place at the medium, it is
+//! acknowledged.
+
+use std::sync::Arc;
+
+use super::ask::Asker;
+use super::tasks::{Ending, Phase, Slot, Task};
+use super::{DeviceServer, Output};
+use crate::medium::{Extent, Lease};
+use crate::nexus::{Identity, NexusId};
+use crate::owner::{Effect, Publication};
+use crate::unit::{CoreId, UnitId, UnitState, Who};
+use crate::wire::asc;
+
+/// A unit as this core knows it.
+#[derive(Debug)]
+pub(super) struct UnitSlot {
+    pub(super) state: Arc<UnitState>,
+    /// What was published and is not yet in effect.
+    pub(super) pending: Vec<Pending>,
+    /// Tasks that wait until a lock is gone.
+    pub(super) blocked: u32,
+}
+
+/// A publication that waits to be acknowledged.
+#[derive(Debug)]
+pub(super) struct Pending {
+    version: u64,
+    /// It aborted tasks, which have to end at the medium.
+    aborts: bool,
+    /// Locks that came with it: extents that others have to be done with.
+    locks: Vec<Extent>,
+}
+
+impl UnitSlot {
+    pub(super) const fn new(state: Arc<UnitState>) -> Self {
+        Self {
+            state,
+            pending: Vec::new(),
+            blocked: 0,
+        }
+    }
+}
+
+impl Pending {
+    fn waits_for<L>(&self, task: &Task<L>) -> bool {
+        self.aborts && task.is_aborted() && task.operations > 0
+            || self.locks.iter().any(|lock| task.touches(*lock))
+    }
+}
+
+/// Somebody whose task or function a publication comes from; nothing of it is cut off with TASK
+/// ABORTED.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cause {
+    task: Option<Slot>,
+    nexus: Option<NexusId>,
+}
+
+impl<L: Lease> DeviceServer<L> {
+    pub(super) fn unit(&self, unit: UnitId) -> Option<&UnitSlot> {
+        self.units.get(unit.0 as usize)
+    }
+
+    /// The state of a unit that a task belongs to.
+    pub(super) fn state(&self, unit: UnitId) -> &UnitState {
+        &self.units[unit.0 as usize].state
+    }
+
+    pub(super) fn put_into_effect(&mut self, unit: UnitId, publication: Publication) {
+        let cause = self.cause(publication.cause);
+        let Some(slot) = self.units.get_mut(unit.0 as usize) else {
+            return;
+        };
+        let Publication { state, effects, .. } = publication;
+        let before = std::mem::replace(&mut slot.state, state);
+        let locks = slot.state.locks.iter();
+        let locks = locks
+            .filter(|lock| !before.locks.contains(lock))
+            .map(|lock| lock.extent);
+        slot.pending.push(Pending {
+            version: slot.state.version,
+            aborts: effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::Abort(_))),
+            locks: locks.collect(),
+        });
+        self.stirred = true;
+        for effect in effects.iter() {
+            match effect {
+                Effect::Attention(who, code) => self.attention(unit, who, *code),
+                Effect::Abort(who) => self.abort_tasks(unit, who, cause, &effects),
+                Effect::Reset => {}
+            }
+        }
+        self.unblock(unit);
+    }
+
+    fn cause(&self, cause: Option<(CoreId, u64)>) -> Cause {
+        let Some((core, id)) = cause else {
+            return Cause::default();
+        };
+        if core != self.core {
+            return Cause::default();
+        }
+        match self.asks.asker(id) {
+            Some(Asker::Task(slot)) => Cause {
+                task: Some(slot),
+                nexus: Some(self.tasks[slot as usize].nexus),
+            },
+            Some(Asker::Function(nexus, _) | Asker::Loss(nexus)) => Cause {
+                task: None,
+                nexus: Some(nexus),
+            },
+            Some(Asker::Nobody) | None => Cause::default(),
+        }
+    }
+
+    /// Establishes a unit attention for some nexuses of a unit.
+    fn attention(&mut self, unit: UnitId, who: &Who, code: u16) {
+        for (number, nexus) in self.nexuses.iter_mut().enumerate() {
+            let Some(nexus) = nexus else { continue };
+            if !who.includes(&nexus.nexus.identity) {
+                continue;
+            }
+            let luns = nexus.nexus.target.luns.iter().zip(&mut nexus.units);
+            for (&(lun, _), view) in luns.filter(|(entry, _)| entry.1 == unit) {
+                if view.attentions.establish(code) {
+                    let nexus = NexusId(number as u32);
+                    self.outputs
+                        .push_back(Output::Attention { nexus, lun, code });
+                }
+            }
+        }
+    }
+
+    /// Aborts the tasks of some nexuses on a unit.
+    fn abort_tasks(&mut self, unit: UnitId, who: &Who, cause: Cause, effects: &[Effect]) {
+        let silent = !self.reports_task_aborted(unit);
+        let reset = effects.contains(&Effect::Reset);
+        let mut cleared = Vec::new();
+        let victims = self.slots(|task| task.unit == unit && !task.detached);
+        for slot in victims {
+            let nexus = self.tasks[slot as usize].nexus;
+            let identity = self.nexus(nexus).map(|nexus| nexus.nexus.identity.clone());
+            let met = identity.is_some_and(|identity| who.includes(&identity));
+            if !met || cause.task == Some(slot) {
+                continue;
+            }
+            let own = cause.nexus == Some(nexus);
+            let ending = match own || silent {
+                true => Ending::Aborted,
+                false => Ending::TaskAborted,
+            };
+            if !own && silent && !reset && !cleared.contains(&nexus) {
+                cleared.push(nexus);
+            }
+            self.abort(slot, ending);
+        }
+        for nexus in cleared {
+            self.tell_cleared(unit, nexus);
+        }
+    }
+
+    /// SAM-5 §7.4, §5.9.2: whose commands vanish without TASK ABORTED is told so afterwards.
+    fn tell_cleared(&mut self, unit: UnitId, nexus: NexusId) {
+        let identity = self.nexus(nexus).map(|nexus| nexus.nexus.identity.clone());
+        if let Some(identity) = identity {
+            let who = Who::Only(vec![identity]);
+            self.attention(unit, &who, asc::COMMANDS_CLEARED_BY_ANOTHER_INITIATOR);
+        }
+    }
+
+    /// The tasks of which something is true, in the order of the slab.
+    pub(super) fn slots(&self, wanted: impl Fn(&Task<L>) -> bool) -> Vec<Slot> {
+        let tasks = self.tasks.iter();
+        tasks
+            .filter(|(_, task)| wanted(task))
+            .map(|(slot, _)| slot as Slot)
+            .collect()
+    }
+
+    /// Aborts a task: it ends when it has ended at the medium.
+    pub(super) fn abort(&mut self, slot: Slot, ending: Ending) {
+        // Others may have ended along with one aborted before.
+        let Some(task) = self.tasks.get_mut(slot as usize) else {
+            return;
+        };
+        if !task.is_aborted() {
+            task.ending = Some(ending);
+        }
+        self.quiesce(slot);
+    }
+
+    /// Lets those begin again that waited for a lock to go, the oldest first.
+    fn unblock(&mut self, unit: UnitId) {
+        let Some(slot) = self.units.get_mut(unit.0 as usize) else {
+            return;
+        };
+        if slot.blocked == 0 {
+            return;
+        }
+        slot.blocked = 0;
+        let mut blocked = self.slots(|task| task.unit == unit && task.phase == Phase::Blocked);
+        blocked.sort_by_key(|slot| self.tasks[*slot as usize].arrival);
+        for &slot in &blocked {
+            self.tasks[slot as usize].phase = Phase::Preparing;
+        }
+        for slot in blocked {
+            self.begin(slot);
+        }
+    }
+
+    /// TAS: whether tasks that others abort end with TASK ABORTED.
+    fn reports_task_aborted(&self, _unit: UnitId) -> bool {
+        false
+    }
+
+    /// Acknowledges what is in effect.
+    pub(super) fn acknowledge(&mut self) {
+        for (number, unit) in self.units.iter_mut().enumerate() {
+            let id = UnitId(number as u32);
+            let tasks = &self.tasks;
+            let outputs = &mut self.outputs;
+            unit.pending.retain(|pending| {
+                let mut tasks = tasks.iter().filter(|(_, task)| task.unit == id);
+                let waits = tasks.any(|(_, task)| pending.waits_for(task));
+                if !waits {
+                    outputs.push_back(Output::Acknowledge {
+                        unit: id,
+                        version: pending.version,
+                    });
+                }
+                waits
+            });
+        }
+    }
+}
+
+impl Who {
+    fn includes(&self, identity: &Arc<Identity>) -> bool {
+        match self {
+            Self::All => true,
+            Self::AllBut(other) => other != identity,
+            Self::Only(some) => some.contains(identity),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Commands that are answered from what is known, and those that take a parameter list first.
+
+use super::begin::too_long;
+use super::finish::completed;
+use super::tasks::{Ending, Slot};
+use super::{DeviceServer, Job, Output};
+use crate::commands::{Answer, Handler, Length, Local, Query, Row};
+use crate::medium::{Extent, Lease, MediumOp, SEGMENT_BYTES};
+use crate::owner::Change;
+use crate::task::{Command, Failure};
+use crate::wire::sense::Format;
+
+/// The longest parameter list that is taken in.
+const PARAMETER_BYTES: u32 = SEGMENT_BYTES as u32;
+
+const REQUEST_SENSE: u8 = 0x03;
+const REPORT_LUNS: u8 = 0xa0;
+
+impl<L: Lease> DeviceServer<L> {
+    pub(super) fn query(
+        &mut self,
+        slot: Slot,
+        handler: fn(&Query<'_>) -> Answer,
+        parameters: &[u8],
+    ) {
+        let task = &self.tasks[slot as usize];
+        let Some(nexus) = self.nexus(task.nexus) else {
+            return;
+        };
+        let at = task.at as usize;
+        let local = Local {
+            attention: nexus.units[at].attentions.first(),
+        };
+        let answer = handler(&Query {
+            cdb: task.cdb(),
+            parameters,
+            unit: Some(self.state(task.unit)),
+            nexus: &nexus.nexus,
+            lun: nexus.nexus.target.luns[at].0,
+            now: self.now,
+            local: &local,
+        });
+        if matches!(answer, Answer::Data(_)) {
+            self.clear_told(slot, local.attention);
+        }
+        self.answer(slot, answer);
+    }
+
+    /// What parameter data told needs no unit attention any more (SPC-5 §6.33, §6.39).
+    fn clear_told(&mut self, slot: Slot, reported: Option<u16>) {
+        let task = &self.tasks[slot as usize];
+        let (opcode, at) = (task.row.opcode, task.at as usize);
+        let Some(nexus) = self
+            .nexuses
+            .get_mut(task.nexus.0 as usize)
+            .and_then(Option::as_mut)
+        else {
+            return;
+        };
+        match (opcode, reported) {
+            (REQUEST_SENSE, Some(code)) => nexus.units[at].attentions.clear(code),
+            (REPORT_LUNS, _) => nexus.forget_luns_changed(),
+            _ => {}
+        }
+    }
+
+    fn answer(&mut self, slot: Slot, answer: Answer) {
+        match answer {
+            Answer::Good => self.finish(slot, Ending::Good),
+            Answer::Fail(failure) => self.finish(slot, Ending::Failed(failure)),
+            Answer::Data(data) => {
+                let task = &mut self.tasks[slot as usize];
+                let data = cut(task.row, &task.cdb, data);
+                task.length_in = data.len() as u64;
+                self.send(slot, 0, L::from_bytes(data));
+                self.finish(slot, Ending::Good);
+            }
+            Answer::Change(change) => self.change(slot, change, false),
+            Answer::ChangeAndFlush(change) => self.change(slot, change, true),
+        }
+    }
+
+    fn change(&mut self, slot: Slot, change: Change, flush: bool) {
+        self.tasks[slot as usize].job = Job::Change { flush };
+        self.ask_for_task(slot, change);
+    }
+
+    /// The owner agreed.
+    pub(super) fn changed(&mut self, slot: Slot, flush: bool) {
+        match flush {
+            true => self.operate(
+                slot,
+                0,
+                MediumOp::Flush {
+                    extent: Extent::new(0, 0),
+                },
+            ),
+            false => self.finish(slot, Ending::Good),
+        }
+    }
+
+    pub(super) fn query_without_unit(&mut self, command: &Command, row: &'static Row) {
+        let (Handler::Query(handler), Some(nexus)) = (row.handler, self.nexus(command.nexus))
+        else {
+            return;
+        };
+        let answer = handler(&Query {
+            cdb: command.cdb.get(..row.usage.len()).unwrap_or(&command.cdb),
+            parameters: &[],
+            unit: None,
+            nexus: &nexus.nexus,
+            lun: command.lun,
+            now: self.now,
+            local: &Local::default(),
+        });
+        let (ending, length) = match answer {
+            Answer::Data(data) => (Ending::Good, self.send_without_task(command, row, data)),
+            Answer::Fail(failure) => (Ending::Failed(failure), 0),
+            _ => (Ending::Good, 0),
+        };
+        if row.opcode == REPORT_LUNS
+            && let Some(nexus) = self.nexus_mut(command.nexus)
+        {
+            nexus.forget_luns_changed();
+        }
+        self.complete_at_once(command, completed(ending, Format::Fixed, (length, 0)));
+    }
+
+    fn send_without_task(&mut self, command: &Command, row: &Row, data: Vec<u8>) -> u64 {
+        let mut data = cut(row, &command.cdb, data);
+        let length = data.len() as u64;
+        data.truncate(command.expected_in as usize);
+        if !data.is_empty() {
+            self.outputs.push_back(Output::SendDataIn {
+                nexus: command.nexus,
+                tag: command.tag,
+                offset: 0,
+                data: L::from_bytes(data),
+            });
+        }
+        length
+    }
+
+    /// Has the transport send the parameter list of a task.
+    pub(super) fn receive_parameters(&mut self, slot: Slot, length: u32) {
+        let task = &mut self.tasks[slot as usize];
+        if length > PARAMETER_BYTES {
+            let sense = too_long(task.row);
+            return self.finish(slot, Ending::Failed(Failure::Check(sense)));
+        }
+        task.length_out = u64::from(length);
+        task.job = Job::Parameters;
+        match length.min(task.expected_out) as usize {
+            0 => self.parameters_received(slot, &L::from_bytes(Vec::new())),
+            length => self.receive(slot, 0, L::from_bytes(vec![0; length])),
+        }
+    }
+
+    pub(super) fn parameters_received(&mut self, slot: Slot, data: &L) {
+        let mut parameters = vec![0; data.len()];
+        data.copy_out(0, &mut parameters);
+        if let Handler::Parameters(_, handler) = self.tasks[slot as usize].row.handler {
+            self.query(slot, handler, &parameters);
+        }
+    }
+}
+
+/// Parameter data as far as ALLOCATION LENGTH lets it go. What has no such field is sent whole.
+fn cut(row: &Row, cdb: &[u8], mut data: Vec<u8>) -> Vec<u8> {
+    if let Length::Allocation(_) = row.length {
+        data.truncate(row.allocation_length(cdb) as usize);
+    }
+    data
+}

@@ -1,0 +1,131 @@
+//! A command on its way, and how it ends.
+
+use super::Job;
+use crate::commands::Row;
+use crate::medium::Extent;
+use crate::nexus::NexusId;
+use crate::order::Rank;
+use crate::task::{Attribute, Command, Failure, Tag};
+use crate::unit::UnitId;
+
+/// A task's place in the slab. It stays taken until every operation and request of the task was
+/// answered, so it can be part of their names.
+pub(super) type Slot = u32;
+
+/// A command that has not ended.
+#[derive(Debug)]
+pub(super) struct Task<L> {
+    pub(super) nexus: NexusId,
+    pub(super) tag: Tag,
+    /// Which of the nexus' units, as [`super::nexus::NexusSlot::units`] counts.
+    pub(super) at: u32,
+    pub(super) unit: UnitId,
+    pub(super) row: &'static Row,
+    pub(super) attribute: Attribute,
+    /// Older tasks of the core have lesser ones.
+    pub(super) arrival: u64,
+    pub(super) phase: Phase,
+    /// It has been answered and goes on by itself (IMMED).
+    pub(super) detached: bool,
+    /// Medium operations under way.
+    pub(super) operations: u32,
+    /// Leases that the transport is filling.
+    pub(super) lent: u32,
+    /// The request to the unit's owner that is to be answered.
+    pub(super) ask: Option<u64>,
+    /// The request by which it holds a lock.
+    pub(super) lock: Option<u64>,
+    /// The blocks that it names; none for commands that touch none.
+    pub(super) extent: Extent,
+    pub(super) expected_in: u32,
+    pub(super) expected_out: u32,
+    /// Octets that the CDB asks to move to the initiator.
+    pub(super) length_in: u64,
+    /// Octets that the CDB asks to move from the initiator.
+    pub(super) length_out: u64,
+    pub(super) cdb: [u8; 32],
+    /// How it is to end as soon as nothing of it is under way any more.
+    pub(super) ending: Option<Ending>,
+    pub(super) job: Job<L>,
+}
+
+/// Whether a task has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Waits for others of its task set.
+    Dormant,
+    /// Waits until a lock of somebody else is gone.
+    Blocked,
+    /// Touches no block (yet): takes in its parameters, or waits for the unit's owner.
+    Preparing,
+    /// May be at the blocks of its extent.
+    Running,
+}
+
+/// How a task ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// GOOD.
+    Good,
+    /// Anything else.
+    Failed(Failure),
+    /// Without a status.
+    Aborted,
+    /// With TASK ABORTED, as somebody else aborted it and TAS = 1.
+    TaskAborted,
+}
+
+impl Ending {
+    pub(super) const fn is_abort(self) -> bool {
+        matches!(self, Self::Aborted | Self::TaskAborted)
+    }
+}
+
+impl<L> Task<L> {
+    pub(super) fn new(command: &Command, at: usize, unit: UnitId, row: &'static Row) -> Self {
+        Self {
+            nexus: command.nexus,
+            tag: command.tag,
+            at: at as u32,
+            unit,
+            row,
+            attribute: command.attribute,
+            arrival: 0,
+            phase: Phase::Preparing,
+            detached: false,
+            operations: 0,
+            lent: 0,
+            ask: None,
+            lock: None,
+            extent: Extent::new(0, 0),
+            expected_in: command.expected_in,
+            expected_out: command.expected_out,
+            length_in: 0,
+            length_out: 0,
+            cdb: command.cdb,
+            ending: None,
+            job: Job::Idle,
+        }
+    }
+
+    pub(super) const fn rank(&self) -> Rank {
+        Rank {
+            attribute: self.attribute,
+            class: self.row.ordering,
+        }
+    }
+
+    /// The CDB, as long as its row says.
+    pub(super) fn cdb(&self) -> &[u8] {
+        self.cdb.get(..self.row.usage.len()).unwrap_or(&self.cdb)
+    }
+
+    pub(super) fn is_aborted(&self) -> bool {
+        self.ending.is_some_and(Ending::is_abort)
+    }
+
+    /// Whether it is at the medium, or data for the medium is being received.
+    pub(super) fn touches(&self, extent: Extent) -> bool {
+        self.phase == Phase::Running && self.extent.overlaps(extent)
+    }
+}

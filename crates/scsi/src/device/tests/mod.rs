@@ -1,0 +1,6 @@
+//! Stories of commands, as a transport, a medium and an owner see them.
+
+mod manage;
+mod order;
+mod rig;
+mod transfer;

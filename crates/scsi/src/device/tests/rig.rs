@@ -1,0 +1,409 @@
+//! A device server with everything around it: initiators that answer at once, a medium that
+//! answers at once or when told to, and a log of what the initiators saw.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::device::{DeviceServer, OpId, Output};
+use crate::medium::{
+    Extent, HeapLease, Lease, MediumError, MediumOp, MediumResult, Now, Outcome, Traits,
+};
+use crate::nexus::{Identity, Nexus, NexusId, TargetDevice, TargetPort};
+use crate::owner::{Input, Output as OwnerOutput, Owner};
+use crate::task::{Attribute, Command, Completed, Function, FunctionResult, Tag};
+use crate::unit::{CoreId, UnitId, UnitIdentity, UnitState};
+use crate::wire::lun::Lun;
+use crate::wire::status::Status;
+
+pub(super) const BLOCK: usize = 512;
+
+/// How a story's command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Completed(Completed),
+    Aborted,
+}
+
+pub(super) struct Rig {
+    pub(super) server: DeviceServer<HeapLease>,
+    pub(super) disks: Vec<Vec<u8>>,
+    pub(super) owners: Vec<Owner>,
+    /// Operations that the medium has not answered.
+    pub(super) held: VecDeque<(OpId, UnitId, MediumOp<HeapLease>)>,
+    /// Whether the medium waits to be told to answer.
+    pub(super) hold: bool,
+    /// Whether the initiators wait to be told to send data.
+    pub(super) hold_data: bool,
+    pub(super) asked_for: VecDeque<(NexusId, Tag, u32, HeapLease)>,
+    pub(super) data_out: BTreeMap<(NexusId, Tag), Vec<u8>>,
+    pub(super) data_in: BTreeMap<(NexusId, Tag), Vec<u8>>,
+    pub(super) ended: BTreeMap<(NexusId, Tag), End>,
+    pub(super) managed: Vec<(NexusId, u32, FunctionResult)>,
+    pub(super) gone: Vec<NexusId>,
+    pub(super) attentions: Vec<(NexusId, u16)>,
+    /// What happened to commands, in order.
+    pub(super) order: Vec<Tag>,
+    pub(super) fail: Option<MediumError>,
+    tag: u32,
+}
+
+pub(super) fn traits() -> Traits {
+    Traits {
+        block_size: BLOCK as u32,
+        blocks: 8192,
+        physical_exponent: 3,
+        read_only: false,
+        write_cache: true,
+        unmap_granularity: Some(8),
+        anchor: true,
+        atomic: None,
+        sanitize: &[],
+        solid_state: true,
+    }
+}
+
+fn identity(number: u32) -> UnitIdentity {
+    UnitIdentity {
+        vendor: "LUNAR".into(),
+        product: "TEST".into(),
+        revision: "1".into(),
+        serial: format!("{number}"),
+        naa: vec![0x30, 0, 0, 0, 0, 0, 0, number as u8],
+        removable: false,
+    }
+}
+
+impl Rig {
+    /// One nexus, one unit, no unit attention pending.
+    pub(super) fn new() -> Self {
+        Self::with(1, 1, &traits())
+    }
+
+    pub(super) fn with(nexuses: u32, units: u32, traits: &Traits) -> Self {
+        let states = (0..units).map(|unit| UnitState::new(identity(unit), traits.clone()));
+        let states: Vec<UnitState> = states.collect();
+        let shared = states.iter().cloned().map(Arc::new).collect();
+        let mut rig = Self {
+            server: DeviceServer::new(CoreId(0), shared),
+            disks: vec![vec![0; traits.blocks as usize * BLOCK]; units as usize],
+            owners: states
+                .into_iter()
+                .map(|state| Owner::new(state, 1))
+                .collect(),
+            held: VecDeque::new(),
+            hold: false,
+            hold_data: false,
+            asked_for: VecDeque::new(),
+            data_out: BTreeMap::new(),
+            data_in: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            managed: Vec::new(),
+            gone: Vec::new(),
+            attentions: Vec::new(),
+            order: Vec::new(),
+            fail: None,
+            tag: 0,
+        };
+        for nexus in 0..nexuses {
+            rig.log_in(NexusId(nexus), units);
+        }
+        rig
+    }
+
+    pub(super) fn log_in(&mut self, id: NexusId, units: u32) {
+        let target = TargetDevice {
+            designators: Vec::new(),
+            ports: vec![TargetPort {
+                relative_id: 1,
+                designators: Vec::new(),
+            }],
+            luns: (0..units)
+                .map(|unit| (Lun::from_index(unit as u16), UnitId(unit)))
+                .collect(),
+            protocol: 5,
+            versions: vec![0x0960],
+        };
+        let initiator = vec![0x45, 0, 0, 4, b'i', b'0' + id.0 as u8, 0, 0].into_boxed_slice();
+        let identity = Arc::new(Identity { initiator, port: 1 });
+        self.server.nexus_up(
+            id,
+            Nexus {
+                identity,
+                target: Arc::new(target),
+            },
+        );
+        for unit in 0..units {
+            let tag = self.send_to(id, unit as u16, &[0; 6], Attribute::Simple, 0, Vec::new());
+            assert_eq!(self.sense(id, tag), (0x6, 0x2900), "POWER ON comes first");
+        }
+    }
+
+    /// Sends a command and lets everything happen that can.
+    pub(super) fn send_to(
+        &mut self,
+        nexus: NexusId,
+        lun: u16,
+        cdb: &[u8],
+        attribute: Attribute,
+        expected_in: u32,
+        data_out: Vec<u8>,
+    ) -> Tag {
+        self.tag += 1;
+        let tag = Tag(self.tag);
+        let mut padded = [0; 32];
+        padded[..cdb.len()].copy_from_slice(cdb);
+        let expected_out = data_out.len() as u32;
+        self.data_out.insert((nexus, tag), data_out);
+        self.server.execute(
+            Now::ZERO,
+            Command {
+                nexus,
+                tag,
+                lun: Lun::from_index(lun),
+                cdb: padded,
+                cdb_len: 16,
+                attribute,
+                priority: 0,
+                expected_in,
+                expected_out,
+            },
+        );
+        self.run();
+        tag
+    }
+
+    /// A SIMPLE command of nexus 0 to LUN 0.
+    pub(super) fn send(&mut self, cdb: &[u8], expected_in: usize, data_out: Vec<u8>) -> Tag {
+        self.send_to(
+            NexusId(0),
+            0,
+            cdb,
+            Attribute::Simple,
+            expected_in as u32,
+            data_out,
+        )
+    }
+
+    pub(super) fn manage(&mut self, nexus: NexusId, function: Function) -> u32 {
+        self.tag += 1;
+        self.server
+            .manage(nexus, self.tag, Lun::from_index(0), function);
+        self.run();
+        self.tag
+    }
+
+    pub(super) fn answer_to(&self, id: u32) -> Option<FunctionResult> {
+        self.managed
+            .iter()
+            .find(|managed| managed.1 == id)
+            .map(|managed| managed.2)
+    }
+
+    /// Does what the device server wants done until it wants nothing more.
+    pub(super) fn run(&mut self) {
+        while let Some(output) = self.server.poll() {
+            self.carry_out(output);
+        }
+    }
+
+    fn carry_out(&mut self, output: Output<HeapLease>) {
+        match output {
+            Output::Medium { id, unit, op } if self.hold => self.held.push_back((id, unit, op)),
+            Output::Medium { id, unit, op } => {
+                let result = self.medium(unit, op);
+                self.server.medium_done(id, result);
+            }
+            Output::SendDataIn {
+                nexus,
+                tag,
+                offset,
+                data,
+            } => self.sent(nexus, tag, offset, &data),
+            Output::ReceiveDataOut {
+                nexus,
+                tag,
+                offset,
+                into,
+            } if self.hold_data => {
+                self.asked_for.push_back((nexus, tag, offset, into));
+            }
+            Output::ReceiveDataOut {
+                nexus,
+                tag,
+                offset,
+                into,
+            } => {
+                self.fill(nexus, tag, offset, into);
+            }
+            Output::Complete {
+                nexus,
+                tag,
+                completed,
+            } => {
+                self.ended(nexus, tag, End::Completed(completed));
+            }
+            Output::Aborted { nexus, tag } => self.ended(nexus, tag, End::Aborted),
+            Output::Managed { nexus, id, result } => self.managed.push((nexus, id, result)),
+            Output::NexusGone(nexus) => self.gone.push(nexus),
+            Output::Attention { nexus, code, .. } => self.attentions.push((nexus, code)),
+            Output::Ask { unit, request } => self.owner(unit, Input::Request(request)),
+            Output::Acknowledge { unit, version } => {
+                let core = CoreId(0);
+                self.owner(unit, Input::Acknowledged { core, version });
+            }
+        }
+    }
+
+    pub(super) fn owner(&mut self, unit: UnitId, input: Input) {
+        self.owners[unit.0 as usize].handle(input);
+        while let Some(output) = self.owners[unit.0 as usize].poll() {
+            match output {
+                OwnerOutput::Publish(publication) => self.server.publish(unit, publication),
+                OwnerOutput::Reply { id, result, .. } => self.server.replied(unit, id, result),
+                OwnerOutput::Persist(_) => self.owner(unit, Input::Persisted(true)),
+            }
+        }
+    }
+
+    fn sent(&mut self, nexus: NexusId, tag: Tag, offset: u32, data: &HeapLease) {
+        assert!(
+            !self.ended.contains_key(&(nexus, tag)),
+            "data after the status"
+        );
+        let all = self.data_in.entry((nexus, tag)).or_default();
+        assert_eq!(all.len(), offset as usize, "Data-In is consecutive");
+        let mut bytes = vec![0; data.len()];
+        data.copy_out(0, &mut bytes);
+        all.extend(bytes);
+    }
+
+    fn fill(&mut self, nexus: NexusId, tag: Tag, offset: u32, mut into: HeapLease) {
+        let all = &self.data_out[&(nexus, tag)];
+        let from = offset as usize;
+        into.copy_in(0, &all[from..from + into.len()]);
+        self.server.data_out(nexus, tag, offset, into);
+    }
+
+    fn ended(&mut self, nexus: NexusId, tag: Tag, end: End) {
+        self.order.push(tag);
+        let before = self.ended.insert((nexus, tag), end);
+        assert_eq!(before, None, "{tag:?} ended twice");
+    }
+
+    /// The initiators send the data that was asked for first.
+    pub(super) fn send_data(&mut self) {
+        let (nexus, tag, offset, into) = self.asked_for.pop_front().expect("data is asked for");
+        self.fill(nexus, tag, offset, into);
+        self.run();
+    }
+
+    /// The medium answers the operation at this place of those held.
+    pub(super) fn answer(&mut self, at: usize) {
+        let (id, unit, op) = self.held.remove(at).expect("an operation is held");
+        let result = self.medium(unit, op);
+        self.server.medium_done(id, result);
+        self.run();
+    }
+
+    fn medium(&mut self, unit: UnitId, op: MediumOp<HeapLease>) -> MediumResult<HeapLease> {
+        if let Some(error) = self.fail.take() {
+            return Err(error);
+        }
+        let disk = &mut self.disks[unit.0 as usize];
+        let range = |extent: Extent| {
+            let start = extent.lba as usize * BLOCK;
+            start..start + extent.blocks as usize * BLOCK
+        };
+        match op {
+            MediumOp::Read { extent } => Ok(Outcome::Lease(HeapLease::from_bytes(
+                disk[range(extent)].to_vec(),
+            ))),
+            MediumOp::Lend { extent } => {
+                Ok(Outcome::Lease(HeapLease::from_bytes(vec![
+                    0;
+                    range(extent)
+                        .len()
+                ])))
+            }
+            MediumOp::Write { extent, data, .. } => {
+                data.copy_out(0, &mut disk[range(extent)]);
+                Ok(Outcome::Done)
+            }
+            MediumOp::WriteSame { extent, pattern } => {
+                let mut block = vec![0; BLOCK];
+                if let Some(pattern) = pattern {
+                    pattern.copy_out(0, &mut block);
+                }
+                disk[range(extent)]
+                    .chunks_mut(BLOCK)
+                    .for_each(|to| to.copy_from_slice(&block));
+                Ok(Outcome::Done)
+            }
+            MediumOp::Unmap { extent, .. } | MediumOp::Sanitize { extent, .. } => {
+                disk[range(extent)].fill(0);
+                Ok(Outcome::Done)
+            }
+            MediumOp::Flush { .. } | MediumOp::Prefetch { .. } => Ok(Outcome::Done),
+            MediumOp::Status { extent } => Ok(Outcome::Provisioning {
+                blocks: extent.blocks.min(64),
+                state: crate::medium::Provisioning::Mapped,
+            }),
+        }
+    }
+
+    pub(super) fn completed(&self, nexus: NexusId, tag: Tag) -> &Completed {
+        match self.ended.get(&(nexus, tag)) {
+            Some(End::Completed(completed)) => completed,
+            other => panic!("{tag:?} of {nexus:?}: {other:?}"),
+        }
+    }
+
+    pub(super) fn status(&self, tag: Tag) -> Status {
+        self.completed(NexusId(0), tag).status
+    }
+
+    pub(super) fn data(&self, tag: Tag) -> &[u8] {
+        self.data_in
+            .get(&(NexusId(0), tag))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// Sense key and additional sense code of a CHECK CONDITION with fixed format sense data.
+    pub(super) fn sense(&self, nexus: NexusId, tag: Tag) -> (u8, u16) {
+        let completed = self.completed(nexus, tag);
+        assert_eq!(completed.status, Status::CheckCondition);
+        let sense = completed.sense.as_slice();
+        (sense[2] & 0x0f, u16::from_be_bytes([sense[12], sense[13]]))
+    }
+
+    /// INFORMATION of fixed format sense data.
+    pub(super) fn information(&self, tag: Tag) -> Option<u32> {
+        let sense = self.completed(NexusId(0), tag).sense;
+        let sense = sense.as_slice();
+        (sense[0] & 0x80 != 0).then(|| u32::from_be_bytes([sense[3], sense[4], sense[5], sense[6]]))
+    }
+}
+
+/// Octets that differ from block to block.
+pub(super) fn pattern(blocks: usize, seed: u8) -> Vec<u8> {
+    (0..blocks * BLOCK)
+        .map(|at| (at / BLOCK) as u8 ^ at as u8 ^ seed)
+        .collect()
+}
+
+/// READ(10), WRITE(10) and their like.
+pub(super) fn cdb10(opcode: u8, flags: u8, lba: u32, blocks: u16) -> [u8; 10] {
+    let [a, b, c, d] = lba.to_be_bytes();
+    let [e, f] = blocks.to_be_bytes();
+    [opcode, flags, a, b, c, d, 0, e, f, 0]
+}
+
+/// READ(16), WRITE(16) and their like.
+pub(super) fn cdb16(opcode: u8, flags: u8, lba: u64, blocks: u32) -> [u8; 16] {
+    let mut cdb = [0; 16];
+    cdb[0] = opcode;
+    cdb[1] = flags;
+    cdb[2..10].copy_from_slice(&lba.to_be_bytes());
+    cdb[10..14].copy_from_slice(&blocks.to_be_bytes());
+    cdb
+}

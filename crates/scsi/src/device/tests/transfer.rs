@@ -1,0 +1,210 @@
+//! READ and WRITE.
+
+use super::rig::{BLOCK, Rig, cdb10, cdb16, pattern};
+use crate::medium::{MediumError, MediumOp};
+use crate::nexus::NexusId;
+use crate::task::Attribute;
+use crate::wire::status::Status;
+
+const NEXUS: NexusId = NexusId(0);
+
+#[test]
+fn write_then_read_of_one_segment() {
+    let mut rig = Rig::new();
+    let data = pattern(8, 1);
+    let write = rig.send(&cdb10(0x2a, 0, 16, 8), 0, data.clone());
+    assert_eq!(rig.status(write), Status::Good);
+    assert_eq!(rig.completed(NEXUS, write).length_out, 8 * BLOCK as u64);
+    let read = rig.send(&cdb10(0x28, 0, 16, 8), data.len(), Vec::new());
+    assert_eq!(rig.status(read), Status::Good);
+    assert_eq!(rig.data(read), data);
+    assert_eq!(rig.completed(NEXUS, read).length_in, 8 * BLOCK as u64);
+}
+
+#[test]
+fn six_octet_commands_take_zero_for_256_blocks() {
+    let mut rig = Rig::new();
+    let data = pattern(256, 2);
+    let write = rig.send(&[0x0a, 0, 1, 0, 0, 0], 0, data.clone());
+    assert_eq!(rig.status(write), Status::Good);
+    assert_eq!(rig.disks[0][256 * BLOCK..512 * BLOCK], data);
+    let read = rig.send(&[0x08, 0, 1, 0, 0, 0], data.len(), Vec::new());
+    assert_eq!(rig.data(read), data);
+}
+
+#[test]
+fn many_segments_arrive_in_order_though_the_medium_answers_in_any() {
+    let mut rig = Rig::new();
+    let data = pattern(4096, 3);
+    rig.disks[0][..data.len()].copy_from_slice(&data);
+    rig.hold = true;
+    let read = rig.send(&cdb16(0x88, 0, 0, 4096), data.len(), Vec::new());
+    assert_eq!(rig.held.len(), 4, "a bounded number is under way");
+    while !rig.held.is_empty() {
+        assert!(rig.held.len() <= 4);
+        rig.answer(rig.held.len() - 1);
+    }
+    assert_eq!(rig.status(read), Status::Good);
+    assert_eq!(rig.data(read), data);
+}
+
+#[test]
+fn a_long_write_asks_for_its_data_in_order() {
+    let mut rig = Rig::new();
+    let data = pattern(4096, 4);
+    rig.hold = true;
+    let write = rig.send(&cdb16(0x8a, 0, 0, 4096), 0, data.clone());
+    let mut turn = 0;
+    while !rig.held.is_empty() {
+        turn += 3;
+        rig.answer(turn % rig.held.len());
+    }
+    assert_eq!(rig.status(write), Status::Good);
+    assert_eq!(rig.disks[0][..data.len()], data);
+}
+
+#[test]
+fn fua_reaches_the_medium() {
+    let mut rig = Rig::new();
+    rig.hold = true;
+    for (flags, expected) in [(0x08, true), (0x10, false)] {
+        rig.send(&cdb10(0x2a, flags, 0, 1), 0, pattern(1, 5));
+        rig.answer(0);
+        assert!(
+            matches!(rig.held[0].2, MediumOp::Write { fua, .. } if fua == expected),
+            "{:?}",
+            rig.held[0]
+        );
+        rig.answer(0);
+    }
+}
+
+#[test]
+fn no_blocks_is_no_error() {
+    let mut rig = Rig::new();
+    let read = rig.send(&cdb10(0x28, 0, 8192, 0), 0, Vec::new());
+    assert_eq!(rig.status(read), Status::Good);
+    let read = rig.send(&cdb10(0x28, 0, 8193, 0), 0, Vec::new());
+    assert_eq!(rig.sense(NEXUS, read), (0x5, 0x2100));
+}
+
+#[test]
+fn blocks_past_the_end_are_named() {
+    let mut rig = Rig::new();
+    for opcode in [0x28, 0x2a] {
+        let tag = rig.send(&cdb10(opcode, 0, 8190, 3), 0, Vec::new());
+        assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2100));
+        assert_eq!(rig.information(tag), Some(8192));
+    }
+    let tag = rig.send(&cdb16(0x88, 0, u64::MAX, 2), 0, Vec::new());
+    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2100));
+}
+
+#[test]
+fn more_than_the_maximum_transfer_length_is_an_invalid_field() {
+    let mut big = super::rig::traits();
+    big.blocks = 1 << 20;
+    let mut rig = Rig::with(1, 1, &big);
+    let tag = rig.send(&cdb16(0x88, 0, 0, 32769), 1 << 30, Vec::new());
+    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2400));
+    let sense = rig.completed(NEXUS, tag).sense;
+    assert_eq!(
+        sense.as_slice()[15..18],
+        [0xc0, 0, 10],
+        "points at TRANSFER LENGTH"
+    );
+}
+
+#[test]
+fn a_read_moves_no_more_than_is_expected() {
+    let mut rig = Rig::new();
+    let data = pattern(4, 6);
+    rig.disks[0][..data.len()].copy_from_slice(&data);
+    let tag = rig.send(&cdb10(0x28, 0, 0, 4), 700, Vec::new());
+    assert_eq!(rig.status(tag), Status::Good);
+    assert_eq!(rig.data(tag), &data[..700]);
+    assert_eq!(rig.completed(NEXUS, tag).length_in, 2048);
+}
+
+#[test]
+fn a_write_moves_the_whole_blocks_that_are_expected() {
+    let mut rig = Rig::new();
+    let tag = rig.send(&cdb10(0x2a, 0, 0, 2), 0, vec![7; 700]);
+    assert_eq!(rig.status(tag), Status::Good);
+    assert_eq!(rig.completed(NEXUS, tag).length_out, 1024);
+    assert_eq!(rig.disks[0][..512], [7; 512]);
+    assert_eq!(
+        rig.disks[0][512..1024],
+        [0; 512],
+        "the second block was not written"
+    );
+}
+
+#[test]
+fn what_the_medium_says_is_told() {
+    let cases = [
+        (MediumError::Read, (0x3, 0x1100)),
+        (MediumError::Write, (0x3, 0x0c00)),
+        (MediumError::NoSpace, (0x7, 0x2707)),
+        (MediumError::ReadOnly, (0x7, 0x2700)),
+        (MediumError::Gone, (0x2, 0x0400)),
+        (MediumError::Unsupported, (0x4, 0x4400)),
+    ];
+    let mut rig = Rig::new();
+    for (error, sense) in cases {
+        rig.fail = Some(error);
+        let tag = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
+        assert_eq!(rig.sense(NEXUS, tag), sense);
+    }
+    rig.fail = Some(MediumError::Busy);
+    let tag = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
+    assert_eq!(rig.status(tag), Status::TaskSetFull);
+}
+
+#[test]
+fn an_error_in_the_middle_waits_for_the_rest() {
+    let mut rig = Rig::new();
+    rig.hold = true;
+    let tag = rig.send(&cdb16(0x88, 0, 0, 2048), 2048 * BLOCK, Vec::new());
+    rig.fail = Some(MediumError::Read);
+    rig.answer(1);
+    assert_eq!(rig.ended.len(), 1, "three operations are still under way");
+    rig.answer(0);
+    rig.answer(0);
+    rig.answer(0);
+    assert_eq!(rig.sense(NEXUS, tag), (0x3, 0x1100));
+    assert!(rig.held.is_empty());
+}
+
+#[test]
+fn a_volume_that_may_not_be_written_says_so() {
+    let mut protected = super::rig::traits();
+    protected.read_only = true;
+    let mut rig = Rig::with(1, 1, &protected);
+    let tag = rig.send(&cdb10(0x2a, 0, 0, 1), 0, pattern(1, 7));
+    assert_eq!(rig.sense(NEXUS, tag), (0x7, 0x2700));
+    let tag = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
+    assert_eq!(rig.status(tag), Status::Good);
+}
+
+#[test]
+fn absent_units_and_unknown_commands_are_refused() {
+    let mut rig = Rig::new();
+    let tag = rig.send_to(
+        NEXUS,
+        5,
+        &cdb10(0x28, 0, 0, 1),
+        Attribute::Simple,
+        512,
+        Vec::new(),
+    );
+    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2500));
+    let tag = rig.send(&[0xff; 6], 0, Vec::new());
+    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2000));
+    let tag = rig.send(&cdb10(0x28, 0x20, 0, 1), 512, Vec::new());
+    assert_eq!(
+        rig.sense(NEXUS, tag),
+        (0x5, 0x2400),
+        "RDPROTECT is not offered"
+    );
+}

@@ -1,0 +1,252 @@
+//! READ and WRITE (SBC-4 §5.12 ff., §5.40 ff.): data goes between initiator and medium in
+//! segments, a few at a time. One segment needs no state but the task itself.
+
+use super::tasks::{Ending, Slot};
+use super::{DeviceServer, Job, OpId, Output};
+use crate::limits;
+use crate::medium::{Extent, Lease, MediumOp, Outcome, SEGMENT_BYTES};
+use crate::wire::cdb::octet;
+
+/// Segments of one command under way at once: enough to keep a medium busy while data travels,
+/// and 1 MiB of memory at most.
+const WINDOW: u32 = 4;
+
+/// Marks the `Write` of a segment, as opposed to its `Lend`.
+const STORE: u32 = 1 << 31;
+
+/// A transfer of several segments.
+#[derive(Debug)]
+pub(super) struct Stream<L> {
+    write: bool,
+    /// Blocks in a segment; the last may have fewer.
+    stride: u64,
+    /// What is moved, which is less than the CDB names where the initiator expects less.
+    extent: Extent,
+    segments: u32,
+    /// Segments that the medium was asked for.
+    issued: u32,
+    /// Segments given to the transport, which happens in order.
+    handed: u32,
+    /// Segments that are done with.
+    done: u32,
+    /// What the medium handed out, waiting for its turn.
+    ring: [Option<L>; WINDOW as usize],
+}
+
+impl<L: Lease> DeviceServer<L> {
+    pub(super) fn transfer(&mut self, slot: Slot, write: bool) {
+        let traits = &self.state(self.tasks[slot as usize].unit).traits;
+        let block_size = u64::from(traits.block_size);
+        let limit = limits::transfer(traits);
+        let Some(extent) = self.take_extent(slot, limit) else {
+            return;
+        };
+        let task = &mut self.tasks[slot as usize];
+        let blocks = if write {
+            task.length_out = extent.blocks * block_size;
+            // Part of a block cannot be written.
+            u64::from(task.expected_out) / block_size
+        } else {
+            task.length_in = extent.blocks * block_size;
+            u64::from(task.expected_in).div_ceil(block_size)
+        };
+        let extent = Extent::new(extent.lba, extent.blocks.min(blocks));
+        match extent.blocks * block_size {
+            0 => self.finish(slot, Ending::Good),
+            1..=SEGMENT_BYTES if write => {
+                self.tasks[slot as usize].job = Job::Write;
+                self.operate(slot, 0, MediumOp::Lend { extent });
+            }
+            1..=SEGMENT_BYTES => {
+                self.tasks[slot as usize].job = Job::Read;
+                self.operate(slot, 0, MediumOp::Read { extent });
+            }
+            _ => self.stream(slot, write, extent, SEGMENT_BYTES / block_size),
+        }
+    }
+
+    /// Starts a medium operation for a task.
+    pub(super) fn operate(&mut self, slot: Slot, piece: u32, op: MediumOp<L>) {
+        let task = &mut self.tasks[slot as usize];
+        task.operations += 1;
+        self.outputs.push_back(Output::Medium {
+            id: OpId::new(slot, piece),
+            unit: task.unit,
+            op,
+        });
+    }
+
+    /// Sends the part of a lease that the initiator expects.
+    pub(super) fn send(&mut self, slot: Slot, offset: u32, data: L) {
+        let task = &self.tasks[slot as usize];
+        let room = task.expected_in.saturating_sub(offset) as usize;
+        let data = match data.len() {
+            len if len <= room => data,
+            _ if room == 0 => return,
+            _ => data.slice(0, room),
+        };
+        self.outputs.push_back(Output::SendDataIn {
+            nexus: task.nexus,
+            tag: task.tag,
+            offset,
+            data,
+        });
+    }
+
+    /// Lets the transport fill a lease.
+    pub(super) fn receive(&mut self, slot: Slot, offset: u32, into: L) {
+        let task = &mut self.tasks[slot as usize];
+        task.lent += 1;
+        self.outputs.push_back(Output::ReceiveDataOut {
+            nexus: task.nexus,
+            tag: task.tag,
+            offset,
+            into,
+        });
+    }
+
+    pub(super) fn read_done(&mut self, slot: Slot, outcome: Outcome<L>) {
+        if let Outcome::Lease(data) = outcome {
+            self.send(slot, 0, data);
+        }
+        self.finish(slot, Ending::Good);
+    }
+
+    pub(super) fn write_progressed(&mut self, slot: Slot, outcome: Outcome<L>) {
+        match outcome {
+            Outcome::Lease(into) => self.receive(slot, 0, into),
+            Outcome::Done | Outcome::Provisioning { .. } => self.finish(slot, Ending::Good),
+        }
+    }
+
+    pub(super) fn write_received(&mut self, slot: Slot, data: L) {
+        let task = &self.tasks[slot as usize];
+        let block_size = self.state(task.unit).traits.block_size;
+        let blocks = data.len() as u64 / u64::from(block_size);
+        let extent = Extent::new(task.extent.lba, blocks);
+        let fua = forces_unit_access(&task.cdb);
+        self.operate(
+            slot,
+            STORE,
+            MediumOp::Write {
+                extent,
+                data,
+                fua,
+                atomic: false,
+            },
+        );
+    }
+
+    fn stream(&mut self, slot: Slot, write: bool, extent: Extent, stride: u64) {
+        let stream = Stream {
+            write,
+            stride,
+            extent,
+            segments: extent.blocks.div_ceil(stride) as u32,
+            issued: 0,
+            handed: 0,
+            done: 0,
+            ring: [const { None }; WINDOW as usize],
+        };
+        self.tasks[slot as usize].job = Job::Stream(Box::new(stream));
+        self.fill_window(slot);
+    }
+
+    /// Asks the medium for as many segments as may be under way.
+    fn fill_window(&mut self, slot: Slot) {
+        while let Job::Stream(stream) = &mut self.tasks[slot as usize].job
+            && stream.issued < stream.segments.min(stream.done + WINDOW)
+        {
+            let segment = stream.issued;
+            stream.issued += 1;
+            let extent = stream.segment(segment);
+            let op = match stream.write {
+                true => MediumOp::Lend { extent },
+                false => MediumOp::Read { extent },
+            };
+            self.operate(slot, segment, op);
+        }
+    }
+
+    pub(super) fn stream_progressed(&mut self, slot: Slot, piece: u32, outcome: Outcome<L>) {
+        let Job::Stream(stream) = &mut self.tasks[slot as usize].job else {
+            return;
+        };
+        if piece & STORE != 0 {
+            stream.done += 1;
+        } else if let Outcome::Lease(lease) = outcome {
+            stream.ring[(piece % WINDOW) as usize] = Some(lease);
+        }
+        self.hand_over(slot);
+        self.stream_on(slot);
+    }
+
+    /// Gives the transport the segments whose turn it is: initiators may have been promised
+    /// data in order.
+    fn hand_over(&mut self, slot: Slot) {
+        let block_size = self.block_size(slot);
+        while let Job::Stream(stream) = &mut self.tasks[slot as usize].job
+            && let Some(lease) = stream.ring[(stream.handed % WINDOW) as usize].take()
+        {
+            let offset = (u64::from(stream.handed) * stream.stride * block_size) as u32;
+            stream.handed += 1;
+            if stream.write {
+                self.receive(slot, offset, lease);
+            } else {
+                stream.done += 1;
+                self.send(slot, offset, lease);
+            }
+        }
+    }
+
+    fn stream_on(&mut self, slot: Slot) {
+        match &self.tasks[slot as usize].job {
+            Job::Stream(stream) if stream.done == stream.segments => {
+                self.finish(slot, Ending::Good);
+            }
+            _ => self.fill_window(slot),
+        }
+    }
+
+    pub(super) fn stream_received(&mut self, slot: Slot, offset: u32, data: L) {
+        let block_size = self.block_size(slot);
+        let task = &self.tasks[slot as usize];
+        let Job::Stream(stream) = &task.job else {
+            return;
+        };
+        let segment = (u64::from(offset) / (stream.stride * block_size)) as u32;
+        let extent = stream.segment(segment);
+        let fua = forces_unit_access(&task.cdb);
+        let op = MediumOp::Write {
+            extent,
+            data,
+            fua,
+            atomic: false,
+        };
+        self.operate(slot, STORE | segment, op);
+    }
+
+    pub(super) fn block_size(&self, slot: Slot) -> u64 {
+        let unit = self.tasks[slot as usize].unit;
+        u64::from(self.state(unit).traits.block_size)
+    }
+}
+
+impl<L> Stream<L> {
+    /// The blocks of a segment.
+    const fn segment(&self, segment: u32) -> Extent {
+        let first = segment as u64 * self.stride;
+        let rest = self.extent.blocks.saturating_sub(first);
+        let blocks = if rest < self.stride {
+            rest
+        } else {
+            self.stride
+        };
+        Extent::new(self.extent.lba + first, blocks)
+    }
+}
+
+/// FUA. The six-octet commands have none: the bit belongs to their LBA.
+pub(super) fn forces_unit_access(cdb: &[u8]) -> bool {
+    octet(cdb, 0) >= 0x20 && octet(cdb, 1) & 0x08 != 0
+}

@@ -1,2 +1,0 @@
-//! Stories.
-#![forbid(unsafe_code)]
