@@ -1,1 +1,30 @@
-//! Conformance, interoperation, and tests of the source itself.
+//! Conformance, interoperation, and tests of the source itself: what they share.
+#![forbid(unsafe_code)]
+
+pub mod cunit;
+pub mod initiator;
+pub mod server;
+pub mod tool;
+
+use std::path::{Path, PathBuf};
+
+/// The top folder of the repository.
+#[must_use]
+pub fn top() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package).to_owned()
+}
+
+/// A folder for what tests write, below the build output; it is made anew.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn scratch(name: &str) -> std::io::Result<PathBuf> {
+    let dir = top().join("target/tests").join(name);
+    match std::fs::remove_dir_all(&dir) {
+        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => return Err(cause),
+        _ => {}
+    }
+    std::fs::create_dir_all(&dir)?;
+    Ok(dir)
+}

@@ -1,2 +1,3 @@
 //! Chores.
+#![forbid(unsafe_code)]
 fn main() {}

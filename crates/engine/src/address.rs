@@ -24,7 +24,7 @@ use std::time::Duration;
 
 pub use error::{ParseError, Problem};
 pub use host::{Host, HostPort, Portal};
-pub use number::{Count, Rate, Size};
+pub use number::{Count, Rate, Size, parse_time};
 
 /// The port of iSCSI and iSER where none is given (RFC 7143 §13.8).
 pub const ISCSI_PORT: u16 = 3260;

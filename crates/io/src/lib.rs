@@ -3,5 +3,8 @@
 //! Memory that the kernel may read and write, sockets, files, and the rings by which they move:
 //! io_uring, and epoll as an equal second.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
+pub mod limits;
 pub mod memory;
 pub mod ring;

@@ -1,23 +1,35 @@
 //! Memory for data: pools of buffers, and regions for RAM volumes. All access is by raw copies;
 //! nobody holds a slice over octets that another core or the kernel may write.
+//!
+//! - [`Buffer`]: a counted claim on some octets, wherever they lie. Bound to its core.
+//! - [`Pool`]: page-aligned buffers of one core, for volumes that read into memory.
+//! - [`Region`]: the memory of a RAM volume, shared by all cores, which knows what of it was ever
+//!   written. A core works on it through its [`LocalRegion`].
+//! - [`MemoryLimit`]: what all regions of a process may hold together.
 
-/// A counted claim on a piece of memory of a [`Pool`], a region, or the heap. It stays valid until
-/// the last claim is dropped, and is bound to its core.
-#[derive(Clone, Debug)]
-pub struct Buffer {
-    bytes: std::rc::Rc<[u8]>,
-}
+mod bitmap;
+mod buffer;
+mod limit;
+mod mapping;
+mod pool;
+mod raw;
+mod region;
+#[cfg(test)]
+mod tests;
 
-impl Buffer {
-    /// Its length in octets.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
-}
+pub use buffer::{Buffer, ZEROS_MAX};
+pub use limit::{MemoryLimit, NoSpace};
+pub use pool::{Pool, SLOT_MAX};
+pub use region::{GRANULE, LocalRegion, Pages, Region};
 
-/// Buffers of one core, given out and taken back without a lock.
-#[derive(Clone, Debug)]
-pub struct Pool {
-    _free: std::rc::Rc<()>,
+pub(crate) use mapping::Mapping;
+
+/// Sets octets to zero.
+///
+/// # Safety
+///
+/// They are mapped, and belong to a [`Buffer`] that is held, to be written.
+pub(crate) unsafe fn fill_zero(to: *mut u8, len: usize) {
+    // SAFETY: as ours.
+    unsafe { raw::fill(to, 0, len) };
 }

@@ -5,7 +5,9 @@
 //! sent out of `transmit`.
 #![forbid(unsafe_code)]
 
+pub mod auth;
 pub mod datamover;
+pub mod keys;
 pub mod login;
 pub mod names;
 pub mod parameters;

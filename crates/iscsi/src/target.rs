@@ -5,6 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use zeroize::Zeroize;
+
+use crate::parameters::Operational;
+
 /// Everything that a login needs to know; the same for all cores.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -45,6 +49,17 @@ pub struct Chap {
     pub mutual: Option<(String, Vec<u8>)>,
     /// The weakest hash that will do, by its CHAP_A number: 5 MD5, 6 SHA1, 7 SHA-256, 8 SHA3-256.
     pub minimum: u8,
+}
+
+impl Drop for Chap {
+    fn drop(&mut self) {
+        self.users
+            .iter_mut()
+            .for_each(|(_, secret)| secret.zeroize());
+        if let Some((_, secret)) = &mut self.mutual {
+            secret.zeroize();
+        }
+    }
 }
 
 impl std::fmt::Debug for Chap {
@@ -108,4 +123,31 @@ pub struct Endpoints {
     pub local: SocketAddr,
     /// The peer's.
     pub peer: SocketAddr,
+}
+
+impl Limits {
+    /// What we would choose for each negotiated key, and the MaxRecvDataSegmentLength that we
+    /// declare. Unsolicited data is welcome, as an R2T for every small write costs four fifths of
+    /// the speed; order of data does not matter to us; there is one connection a session and no
+    /// recovery of it, so nothing is retained.
+    #[must_use]
+    pub fn preferences(&self) -> Operational {
+        let length = |octets: u32| octets.clamp(512, (1 << 24) - 1);
+        Operational {
+            max_connections: 1,
+            initial_r2t: false,
+            immediate_data: true,
+            own_data_segment: length(self.data_segment),
+            max_burst: length(self.max_burst),
+            first_burst: length(self.first_burst),
+            time2wait: 0,
+            time2retain: 0,
+            outstanding_r2t: self.outstanding_r2t.max(1),
+            pdu_in_order: false,
+            sequence_in_order: false,
+            error_recovery_level: 0,
+            protocol_level: 2,
+            ..Operational::default()
+        }
+    }
 }

@@ -17,6 +17,8 @@ pub mod order;
 pub mod owner;
 pub mod query;
 pub mod reserve;
+pub mod setting;
+pub mod statistics;
 pub mod task;
 pub mod unit;
 pub mod wire;

@@ -84,6 +84,14 @@ pub enum MediumOp<L> {
         /// Where the data is to go.
         extent: Extent,
     },
+    /// Hand out memory that is nobody's storage → [`Outcome::Lease`]. For data that is to be
+    /// compared and not stored (VERIFY, COMPARE AND WRITE), or that must not be stored before all
+    /// of it is there and known to be right (ORWRITE, WRITE ATOMIC, a data digest): a RAM disk
+    /// lends its own memory only by `Lend`.
+    Buffer {
+        /// In octets; at most [`SEGMENT_BYTES`].
+        bytes: u32,
+    },
     /// Store what a lease (of `Lend`, or any other) holds → [`Outcome::Done`].
     Write {
         /// Where to.
@@ -244,6 +252,8 @@ pub struct Atomic {
     pub max_blocks: u32,
     /// The first block must be a multiple of this.
     pub alignment: u32,
+    /// The length must be a multiple of this.
+    pub granularity: u32,
 }
 
 /// A SANITIZE method without its arguments.

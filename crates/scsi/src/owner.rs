@@ -11,16 +11,41 @@
 //! not stand in line behind it. So a core can have several publications to put into effect at once.
 //! It works by the newest at once, acknowledges **each version by itself, in whatever order they
 //! come into effect**, and a publication that asks for nothing special at once.
+//!
+//! # Reservations that outlive the process
+//!
+//! A change is persisted before it is published, and published before it is answered:
+//!
+//! | the process dies | on storage | what hosts saw |
+//! |---|---|---|
+//! | before [`Output::Persist`] is done | the old state, as storage replaces whole | nothing; the command was not answered |
+//! | after that, before it is published | the new state | nothing; as if the answer had been lost |
+//! | before all have acknowledged | the new state | perhaps the new state, but no GOOD |
+//! | after GOOD | the new state | GOOD, and it is true |
+//!
+//! In the other order a host could read a registration, or be fenced, and find after a power loss
+//! that it never was. Where persisting fails nothing is published, and the command ends with
+//! HARDWARE ERROR. What storage holds is unknown then, old or new, so the next change of whatever
+//! kind to reservations writes again. As long as APTPL is 0 what is to be stored does not change,
+//! and nothing is written.
 
+mod locks;
+
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use self::locks::Locks;
 use crate::alua::AccessState;
 use crate::medium::Extent;
 use crate::nexus::Identity;
 use crate::operation::Step;
 use crate::reserve::Action;
+use crate::setting::Setting;
 use crate::task::Failure;
 use crate::unit::{CoreId, UnitState, Who};
+use crate::wire::asc;
+use crate::wire::sense::{Key, Sense};
+use crate::wire::status::Status;
 
 /// What a core asks the owner of a unit for.
 #[derive(Clone, Debug)]
@@ -39,9 +64,12 @@ pub struct Request {
 /// variant here.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// Have an extent alone: granted when no other command touches it on any core.
+    /// Have an extent alone: granted when no other command touches it on any core. A core
+    /// acknowledges the version with the lock when no command of its own touches the extent, the
+    /// one that asks excepted.
     Lock(Extent),
-    /// Give the extent locked by request `0` back.
+    /// Give the extent that this request of the same core locked back, or no longer ask for it:
+    /// a lock that is not granted yet is answered with TASK ABORTED. Always answered well.
     Unlock(u64),
     /// The volume has another size now, in blocks.
     Capacity(u64),
@@ -61,6 +89,8 @@ pub enum Change {
     Release,
     /// SET TARGET PORT GROUPS.
     AccessState(AccessState),
+    /// Mode parameters, the medium's removal, the timestamp, the buffers.
+    Setting(Setting),
 }
 
 /// A new state with what it does to nexuses and tasks.
@@ -100,6 +130,9 @@ pub enum Input {
     },
     /// The octets of [`Output::Persist`] are on stable storage, or could not be put there.
     Persisted(bool),
+    /// A core has ended. It acknowledges nothing any more, what it locked is free, and what it
+    /// asked for is not begun.
+    Gone(CoreId),
 }
 
 /// What an owner wants done.
@@ -124,14 +157,58 @@ pub enum Output {
 #[derive(Debug)]
 pub struct Owner {
     state: Arc<UnitState>,
+    cores: Vec<CoreId>,
+    /// What waits for the change that is being made.
+    waiting: VecDeque<Request>,
+    /// The change that is being made, but for locks.
+    change: Option<InProgress>,
+    locks: Locks,
+    /// What storage holds for sure.
+    stored: Option<Vec<u8>>,
+    outputs: VecDeque<Output>,
 }
 
+#[derive(Debug)]
+enum InProgress {
+    /// It waits for storage.
+    Persisting { next: Box<Next>, bytes: Vec<u8> },
+    /// It waits for cores.
+    Publishing(Acknowledgements),
+}
+
+/// A state that is not published yet.
+#[derive(Debug)]
+struct Next {
+    request: Request,
+    state: UnitState,
+    effects: Vec<Effect>,
+}
+
+/// Who has not yet acknowledged a version, and whom to answer then.
+#[derive(Debug)]
+struct Acknowledgements {
+    version: u64,
+    missing: Vec<CoreId>,
+    asked: (CoreId, u64),
+}
+
+/// How many changes may wait, and how many locks. Only what a command asks for is refused beyond
+/// that, with BUSY.
+pub const MAX_WAITING: usize = 1024;
+
 impl Owner {
-    /// The owner of a unit with this state, for so many cores (numbered from 0).
+    /// The owner of a unit with this state, for so many cores (numbered from 0). Reservations in it
+    /// are taken to be what storage holds.
     #[must_use]
-    pub fn new(state: UnitState, _cores: u16) -> Self {
+    pub fn new(state: UnitState, cores: u16) -> Self {
         Self {
+            stored: Some(state.reservations.to_bytes()),
             state: Arc::new(state),
+            cores: (0..cores).map(CoreId).collect(),
+            waiting: VecDeque::new(),
+            change: None,
+            locks: Locks::default(),
+            outputs: VecDeque::new(),
         }
     }
 
@@ -142,10 +219,175 @@ impl Owner {
     }
 
     /// Takes what came in.
-    pub fn handle(&mut self, _input: Input) {}
+    pub fn handle(&mut self, input: Input) {
+        match input {
+            Input::Request(request) => self.take(request),
+            Input::Acknowledged { core, version } => self.acknowledged(core, version),
+            Input::Persisted(well) => self.persisted(well),
+            Input::Gone(core) => self.gone(core),
+        }
+        self.make_changes();
+    }
 
     /// What to do next; call until `None` after each `handle`.
     pub fn poll(&mut self) -> Option<Output> {
-        None
+        self.outputs.pop_front()
+    }
+
+    fn take(&mut self, request: Request) {
+        match request.change {
+            Change::Lock(extent) => self.lock(&request, extent),
+            Change::Unlock(id) => self.unlock(&request, id),
+            _ if self.waiting.len() >= MAX_WAITING && can_be_refused(&request.change) => {
+                self.reply((request.core, request.id), Err(BUSY));
+            }
+            _ => self.waiting.push_back(request),
+        }
+    }
+
+    /// Begins changes until one has to wait.
+    fn make_changes(&mut self) {
+        while self.change.is_none() {
+            let Some(request) = self.waiting.pop_front() else {
+                return;
+            };
+            self.begin(request);
+        }
+    }
+
+    fn begin(&mut self, request: Request) {
+        let asked = (request.core, request.id);
+        let mut state = UnitState::clone(&self.state);
+        let effects = match state.apply(&request) {
+            Ok(effects) => effects,
+            Err(failure) => return self.reply(asked, Err(failure)),
+        };
+        if effects.is_empty() && state == *self.state {
+            return self.reply(asked, Ok(()));
+        }
+        let next = Next {
+            request,
+            state,
+            effects,
+        };
+        match self.to_be_stored(&next.state) {
+            Some(bytes) => {
+                self.outputs.push_back(Output::Persist(bytes.clone()));
+                let next = Box::new(next);
+                self.change = Some(InProgress::Persisting { next, bytes });
+            }
+            None => self.publish_change(next),
+        }
+    }
+
+    fn to_be_stored(&self, state: &UnitState) -> Option<Vec<u8>> {
+        let same = Arc::ptr_eq(&state.reservations, &self.state.reservations);
+        if !state.persistence || same {
+            return None;
+        }
+        let bytes = state.reservations.to_bytes();
+        (self.stored.as_ref() != Some(&bytes)).then_some(bytes)
+    }
+
+    fn persisted(&mut self, well: bool) {
+        let Some(InProgress::Persisting { next, bytes }) = self
+            .change
+            .take_if(|change| matches!(change, InProgress::Persisting { .. }))
+        else {
+            return;
+        };
+        if well {
+            self.stored = Some(bytes);
+            return self.publish_change(*next);
+        }
+        self.stored = None;
+        self.reply((next.request.core, next.request.id), Err(NOT_STORED));
+    }
+
+    fn publish_change(&mut self, next: Next) {
+        let asked = (next.request.core, next.request.id);
+        let state = UnitState {
+            // They may have changed while storage was waited for.
+            locks: self.state.locks.clone(),
+            ..next.state
+        };
+        let acknowledgements = self.publish(state, next.effects, asked);
+        self.change = Some(InProgress::Publishing(acknowledgements));
+        self.end_change();
+    }
+
+    fn publish(
+        &mut self,
+        mut state: UnitState,
+        effects: Vec<Effect>,
+        cause: (CoreId, u64),
+    ) -> Acknowledgements {
+        state.version = self.state.version + 1;
+        self.state = Arc::new(state);
+        self.outputs.push_back(Output::Publish(Publication {
+            state: self.state.clone(),
+            effects: effects.into(),
+            cause: Some(cause),
+        }));
+        Acknowledgements {
+            version: self.state.version,
+            missing: self.cores.clone(),
+            asked: cause,
+        }
+    }
+
+    fn acknowledged(&mut self, core: CoreId, version: u64) {
+        match &mut self.change {
+            Some(InProgress::Publishing(waiting)) if waiting.version == version => {
+                waiting.missing.retain(|one| *one != core);
+                self.end_change();
+            }
+            _ => {
+                self.locks.acknowledged(core, Some(version));
+                self.grant_locks();
+            }
+        }
+    }
+
+    fn end_change(&mut self) {
+        if let Some(InProgress::Publishing(waiting)) = &self.change
+            && waiting.missing.is_empty()
+        {
+            let asked = waiting.asked;
+            self.change = None;
+            self.reply(asked, Ok(()));
+        }
+    }
+
+    fn gone(&mut self, core: CoreId) {
+        self.cores.retain(|one| *one != core);
+        self.waiting.retain(|request| request.core != core);
+        if let Some(InProgress::Publishing(waiting)) = &mut self.change {
+            waiting.missing.retain(|one| *one != core);
+        }
+        self.end_change();
+        self.release_locks_of(core);
+    }
+
+    fn reply(&mut self, (core, id): (CoreId, u64), result: Result<(), Failure>) {
+        if self.cores.contains(&core) {
+            self.outputs.push_back(Output::Reply { core, id, result });
+        }
     }
 }
+
+/// What must not be lost: it does not come from a command that could be tried again.
+fn can_be_refused(change: &Change) -> bool {
+    !matches!(
+        change,
+        Change::Reset
+            | Change::ClearTaskSet
+            | Change::NexusLoss
+            | Change::Capacity(_)
+            | Change::Operation(_)
+    )
+}
+
+const BUSY: Failure = Failure::Status(Status::Busy);
+const NOT_STORED: Failure =
+    Failure::Check(Sense::new(Key::HardwareError, asc::INTERNAL_TARGET_FAILURE));

@@ -2,6 +2,11 @@
 //!
 //! A [`UnitState`] is an immutable snapshot. Only the unit's owner makes a new one, out of a
 //! [`Change`], and each core works by the newest that was published to it (see [`crate::owner`]).
+//!
+//! [`UnitState::apply`] hands each change to the module whose part of the state it is. Such a
+//! function changes the state in place, or fails and leaves what it did to be thrown away.
+
+mod apply;
 
 use std::sync::Arc;
 
@@ -10,6 +15,8 @@ use crate::medium::{Extent, Traits};
 use crate::nexus::Identity;
 use crate::operation::OperationState;
 use crate::reserve::Reservations;
+use crate::setting::Settings;
+use crate::statistics::Statistics;
 
 /// A logical unit of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,7 +40,7 @@ pub struct UnitIdentity {
 }
 
 /// Everything that the cores must agree on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitState {
     /// Grows by one with each publication.
     pub version: u64,
@@ -51,7 +58,10 @@ pub struct UnitState {
     pub access_state: AccessState,
     /// FORMAT UNIT or SANITIZE in progress, or failed.
     pub operation: OperationState,
-    // Mode pages, power condition, prevention and timestamp are added by the modules that own them.
+    /// What initiators can set of the unit.
+    pub settings: Arc<Settings>,
+    /// What the unit has done, counted by every core.
+    pub statistics: Arc<Statistics>,
 }
 
 impl UnitState {
@@ -59,6 +69,7 @@ impl UnitState {
     /// persistence.
     #[must_use]
     pub fn new(identity: UnitIdentity, traits: Traits) -> Self {
+        let settings = Arc::new(Settings::new(&traits));
         Self {
             version: 0,
             identity: Arc::new(identity),
@@ -68,6 +79,8 @@ impl UnitState {
             persistence: false,
             access_state: AccessState::default(),
             operation: OperationState::default(),
+            settings,
+            statistics: Arc::default(),
         }
     }
 }

@@ -34,6 +34,15 @@ impl ParseError {
         &self.problem
     }
 
+    /// What is wrong and what to write instead, for where there is no room for the caret.
+    #[must_use]
+    pub fn one_line(&self) -> String {
+        match self.problem.way_out() {
+            Some(way_out) => format!("{}: {way_out}", self.problem),
+            None => self.problem.to_string(),
+        }
+    }
+
     /// Where, in octets of the text that was parsed.
     #[must_use]
     pub fn span(&self) -> Range<usize> {

@@ -78,7 +78,14 @@ impl fmt::Display for Count {
     }
 }
 
-/// A time in whole microseconds: `5ms`.
+/// Reads a time in whole microseconds, as arguments of an address have it: `5ms`, `30s`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse_time(text: &str) -> Result<Duration, ParseError> {
+    time(Piece::new(text)).map_err(|fault| ParseError::new(text, fault))
+}
+
 pub(super) fn time(piece: Piece<'_>) -> Parsed<Duration> {
     let (number, unit) = digits(piece);
     let number = whole(number, piece, "a time", TIME_HINT)?;

@@ -1,5 +1,15 @@
 //! What a reactor needs of the kernel, as operations that complete later.
 
+mod any;
+mod batch;
+mod bell;
+mod blocking;
+mod epoll;
+mod file;
+mod lend;
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -7,6 +17,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::memory::Buffer;
+
+pub use any::{AnyRing, Kind};
+pub use batch::SendBatch;
+pub use bell::Waker;
+pub use epoll::EpollRing;
+pub use lend::Received;
 
 /// Given with an operation, returned with its event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +59,7 @@ pub trait Ring: FileRing {
     fn send(&mut self, socket: SocketId, token: Token, batch: Box<SendBatch>);
 
     /// Shuts a socket down both ways and closes it. Operations under way end with their events
-    /// first; no event follows the last of them.
+    /// first (with ECANCELED, unless they were over already); no event follows the last of them.
     fn close(&mut self, socket: SocketId);
 
     /// Submits what was asked for, and waits for an event, for `timeout` at the most (`None`:
@@ -103,7 +119,7 @@ pub enum Event<R> {
     Accepted {
         /// Of `listen`.
         token: Token,
-        /// The socket, non-blocking, close-on-exec.
+        /// The socket, close-on-exec, to be adopted by any ring.
         socket: OwnedFd,
         /// Who.
         peer: SocketAddr,
@@ -139,43 +155,5 @@ pub enum Event<R> {
     Woken,
 }
 
-/// What is to be sent: octets copied, and buffers sent from where they lie.
-#[derive(Debug, Default)]
-pub struct SendBatch {
-    octets: Vec<u8>,
-    pieces: Vec<Piece>,
-}
-
-#[derive(Debug)]
-#[expect(dead_code, reason = "read by the rings")]
-enum Piece {
-    Octets(std::ops::Range<usize>),
-    Buffer(Buffer),
-}
-
-impl SendBatch {
-    /// Copies octets to the end of the batch.
-    pub fn octets(&mut self, octets: &[u8]) {
-        let start = self.octets.len();
-        self.octets.extend_from_slice(octets);
-        self.pieces.push(Piece::Octets(start..self.octets.len()));
-    }
-
-    /// Puts a buffer at the end of the batch.
-    pub fn buffer(&mut self, buffer: Buffer) {
-        self.pieces.push(Piece::Buffer(buffer));
-    }
-}
-
-/// Wakes a ring from another thread.
-#[derive(Clone, Debug)]
-pub struct Waker {
-    event: Arc<OwnedFd>,
-}
-
-impl Waker {
-    /// Wakes it.
-    pub fn wake(&self) {
-        let _ = &self.event;
-    }
-}
+/// How long accepting rests when there are no descriptors or no memory for another connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use engine::serve::options as engine_options;
 use engine_options::{BlockSize, Chap, Limits, Options, UnitOptions};
 
-use super::portal::Portal;
+use super::portal::Listen;
 use super::{identity, secret};
 use crate::Failure;
 use crate::units::{parse_size, parse_time};
@@ -65,7 +65,7 @@ struct NetworkArgs {
     /// no port means 3260. A portal that other machines can reach needs --allow, --chap or
     /// --open.
     #[arg(long, value_name = "HOST:PORT")]
-    listen: Vec<Portal>,
+    listen: Vec<Listen>,
 
     /// Tell initiators that discover to connect here; may be repeated
     ///
@@ -260,7 +260,7 @@ impl ServeArgs {
                 .network
                 .listen
                 .iter()
-                .flat_map(Portal::addresses)
+                .flat_map(Listen::addresses)
                 .collect();
         }
         options.target_per_volume = self.target_per_volume;

@@ -1,34 +1,34 @@
-//! Portals as they are typed: `HOST[:PORT]`.
+//! Portals as they are typed, `HOST[:PORT]`, and the addresses that they stand for.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-/// The registered port of iSCSI (RFC 7143 §15).
-const PORT: u16 = 3260;
-
-const FORM: &str = "a portal is HOST:PORT, with an IPv6 address in brackets: [::1]:3260";
+use engine::address::{Host, HostPort};
 
 /// Where to listen: every address that a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Portal(Vec<SocketAddr>);
+pub(crate) struct Listen(Vec<SocketAddr>);
 
-impl Portal {
+impl Listen {
     pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
         self.0.iter().copied()
     }
 }
 
-impl FromStr for Portal {
+impl FromStr for Listen {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (host, port) = split(text)?;
-        if let Ok(address) = host.parse::<IpAddr>() {
-            return Ok(Self(vec![SocketAddr::new(address, port)]));
-        }
-        let found = (host, port)
+        let HostPort { host, port } = parse(text)?;
+        let name = match &host {
+            Host::V4(address) => return Ok(Self(vec![(*address, port).into()])),
+            Host::V6(address, None) => return Ok(Self(vec![(*address, port).into()])),
+            Host::V6(address, Some(interface)) => format!("{address}%{interface}"),
+            Host::Name(name) => name.clone(),
+        };
+        let found = (name.as_str(), port)
             .to_socket_addrs()
-            .map_err(|cause| format!("{host} cannot be resolved ({cause}): give an address"))?;
+            .map_err(|cause| format!("{name} cannot be resolved ({cause}): give an address"))?;
         let mut addresses: Vec<_> = found.collect();
         addresses.sort();
         addresses.dedup();
@@ -39,39 +39,15 @@ impl FromStr for Portal {
 /// A portal for SendTargets, where the initiator does the resolving (RFC 7143 §13.8): checked for
 /// its form, with the port filled in.
 pub(crate) fn advertised(text: &str) -> Result<String, String> {
-    match split(text)? {
-        (_, 0) => Err("port 0 is nowhere to connect to".to_owned()),
-        (host, port) if host.contains(':') => Ok(format!("[{host}]:{port}")),
-        (host, port) => Ok(format!("{host}:{port}")),
+    match parse(text)? {
+        HostPort { port: 0, .. } => Err("port 0 is nowhere to connect to: give another".to_owned()),
+        portal => Ok(portal.to_string()),
     }
 }
 
-fn split(text: &str) -> Result<(&str, u16), String> {
-    if let Some(rest) = text.strip_prefix('[') {
-        let (host, port) = rest.split_once(']').ok_or(FORM)?;
-        host.parse::<std::net::Ipv6Addr>().map_err(|_| FORM)?;
-        return match port.strip_prefix(':') {
-            Some(port) => Ok((host, parse_port(port)?)),
-            None if port.is_empty() => Ok((host, PORT)),
-            None => Err(FORM.to_owned()),
-        };
-    }
-    match text.split_once(':') {
-        // An IPv6 address without brackets could end in a port or in a group: only without port.
-        Some((_, rest)) if rest.contains(':') => match text.parse::<IpAddr>() {
-            Ok(_) => Ok((text, PORT)),
-            Err(_) => Err(FORM.to_owned()),
-        },
-        Some(("", _)) => Err(FORM.to_owned()),
-        Some((host, port)) => Ok((host, parse_port(port)?)),
-        None if text.is_empty() => Err(FORM.to_owned()),
-        None => Ok((text, PORT)),
-    }
-}
-
-fn parse_port(text: &str) -> Result<u16, String> {
+fn parse(text: &str) -> Result<HostPort, String> {
     text.parse()
-        .map_err(|_| format!("{text:?} is no port: a number from 0 to 65535"))
+        .map_err(|error: engine::address::ParseError| error.one_line())
 }
 
 #[cfg(test)]
@@ -79,7 +55,7 @@ mod tests {
     use super::*;
 
     fn listen(text: &str) -> Result<Vec<String>, String> {
-        let portal: Portal = text.parse()?;
+        let portal: Listen = text.parse()?;
         Ok(portal
             .addresses()
             .map(|address| address.to_string())
@@ -92,9 +68,7 @@ mod tests {
             ("127.0.0.1:0", "127.0.0.1:0"),
             ("192.0.2.1", "192.0.2.1:3260"),
             ("[::1]:860", "[::1]:860"),
-            ("[::1]", "[::1]:3260"),
-            ("::", "[::]:3260"),
-            ("2001:db8::1", "[2001:db8::1]:3260"),
+            ("[::]", "[::]:3260"),
         ];
         for (text, address) in forms {
             assert_eq!(listen(text), Ok(vec![address.to_owned()]), "{text}");
@@ -109,6 +83,12 @@ mod tests {
     }
 
     #[test]
+    fn an_interface_follows_a_link_local_address() {
+        let addresses = listen("[fe80::1%25lo]:3260").unwrap();
+        assert_eq!(addresses, ["[fe80::1%1]:3260"]);
+    }
+
+    #[test]
     fn what_is_no_portal_is_refused() {
         for text in [
             "",
@@ -117,7 +97,7 @@ mod tests {
             "127.0.0.1:x",
             "127.0.0.1:65536",
             "[::1",
-            "[x]:1",
+            "::1",
         ] {
             assert!(listen(text).is_err(), "{text}");
         }

@@ -160,10 +160,15 @@ const ROWS: &[Row] = &[
 /// An octet of which every bit counts.
 const F: u8 = 0xff;
 
-/// PARAMETER LIST LENGTH in `LEN` octets from `AT`.
+/// PARAMETER LIST LENGTH in `LEN` octets from `AT`. No command has a use for more than
+/// [`PARAMETER_BYTES`]: what is longer is taken so far only, and its handler refuses it.
 fn length<const AT: u8, const LEN: u8>(cdb: &[u8]) -> u32 {
-    Field::new(AT, LEN).read(cdb) as u32
+    let length = Field::new(AT, LEN).read(cdb) as u32;
+    length.min(PARAMETER_BYTES)
 }
+
+/// The longest parameter list that is received, so that a peer cannot have memory reserved at will.
+const PARAMETER_BYTES: u32 = 64 << 10;
 
 /// LBA in octets 2 to 5, length in 6 to 9, GROUP NUMBER in 10; `flags` count in octet 1.
 const fn twelve(flags: u8) -> [u8; 12] {

@@ -10,4 +10,6 @@ pub mod mode;
 pub mod power;
 pub mod report;
 pub mod sense;
+#[cfg(test)]
+pub(crate) mod test_unit;
 pub mod time;

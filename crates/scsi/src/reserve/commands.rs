@@ -1,40 +1,184 @@
-//! The commands about reservations.
+//! PERSISTENT RESERVE IN and OUT, RESERVE and RELEASE, as the opcode table calls them.
 
+use std::sync::Arc;
+
+use super::{Action, Hold, Move, Register, Type};
 use crate::commands::{Answer, Query};
+use crate::nexus::{Identity, Nexus};
 use crate::owner::Change;
 use crate::task::Failure;
+use crate::wire::asc;
+use crate::wire::cdb::{be32, octet};
+use crate::wire::reserve as wire;
 use crate::wire::sense::{Key, Sense};
+use crate::wire::status::Status;
 
-/// PERSISTENT RESERVE IN, every service action.
+/// PERSISTENT RESERVE IN, every service action (SPC-5 §6.16).
 #[must_use]
-pub fn persistent_reserve_in(_query: &Query<'_>) -> Answer {
-    refused()
+pub fn persistent_reserve_in(query: &Query<'_>) -> Answer {
+    let Some(unit) = query.unit else {
+        return absent();
+    };
+    let reservations = &unit.reservations;
+    if matches!(reservations.hold, Hold::Reserved(_)) {
+        return Answer::Fail(Failure::Status(Status::ReservationConflict));
+    }
+    match action(query.cdb) {
+        0x00 => Answer::Data(wire::keys(reservations)),
+        0x01 => Answer::Data(wire::reservation(reservations)),
+        0x02 => Answer::Data(wire::capabilities(reservations, unit.persistence)),
+        0x03 => Answer::Data(wire::full_status(reservations)),
+        _ => invalid_action(),
+    }
 }
 
-/// PARAMETER LIST LENGTH of PERSISTENT RESERVE OUT.
+/// PERSISTENT RESERVE OUT, every service action but REPLACE LOST RESERVATION (SPC-5 §6.17): as
+/// reservations are never lost without the unit being lost (RLR_C = 0), that one is refused as
+/// unknown.
 #[must_use]
-pub fn persistent_reserve_out_length(_cdb: &[u8]) -> u32 {
-    0
+pub fn persistent_reserve_out(query: &Query<'_>) -> Answer {
+    match requested(query) {
+        Ok(action) => Answer::Change(Change::PersistentReserve(action)),
+        Err(sense) => Answer::Fail(Failure::Check(sense)),
+    }
 }
 
-/// PERSISTENT RESERVE OUT, every service action.
+/// RESERVE(6) and RESERVE(10) of the whole unit for the nexus itself (SPC-2 §7.21, §7.22).
 #[must_use]
-pub fn persistent_reserve_out(_query: &Query<'_>) -> Answer {
-    refused()
+pub fn reserve(query: &Query<'_>) -> Answer {
+    match query.unit {
+        Some(_) => Answer::Change(Change::Reserve),
+        None => absent(),
+    }
 }
 
-/// RESERVE(6) and RESERVE(10).
+/// RELEASE(6) and RELEASE(10) (SPC-2 §7.16, §7.17).
 #[must_use]
-pub fn reserve(_query: &Query<'_>) -> Answer {
-    Answer::Change(Change::Reserve)
+pub fn release(query: &Query<'_>) -> Answer {
+    match query.unit {
+        Some(_) => Answer::Change(Change::Release),
+        None => absent(),
+    }
 }
 
-/// RELEASE(6) and RELEASE(10).
-#[must_use]
-pub fn release(_query: &Query<'_>) -> Answer {
-    Answer::Change(Change::Release)
+fn requested(query: &Query<'_>) -> Result<Action, Sense> {
+    if query.unit.is_none() {
+        return Err(ABSENT);
+    }
+    if be32(query.cdb, 5) as usize != query.parameters.len() {
+        return Err(Sense::parameter_length());
+    }
+    if action(query.cdb) == REGISTER_AND_MOVE {
+        return moved(query).map(Action::Move);
+    }
+    let list = wire::list(query.parameters, query.nexus.target.protocol)?;
+    if list.initiators.is_some() && action(query.cdb) != REGISTER {
+        return Err(Sense::parameter_field(20, Some(3)));
+    }
+    let key = list.key;
+    Ok(match action(query.cdb) {
+        REGISTER => Action::Register(register(query.nexus, &list, Some(key))),
+        REGISTER_AND_IGNORE => Action::Register(register(query.nexus, &list, None)),
+        0x01 => Action::Reserve {
+            key,
+            kind: kind(query.cdb)?,
+        },
+        0x02 => Action::Release {
+            key,
+            kind: kind(query.cdb)?,
+        },
+        0x03 => Action::Clear { key },
+        code @ (0x04 | 0x05) => Action::Preempt {
+            key,
+            victim: list.service_action_key,
+            kind: kind(query.cdb).ok(),
+            abort: code == 0x05,
+        },
+        _ => return Err(INVALID_ACTION),
+    })
 }
 
-fn refused() -> Answer {
-    Answer::Fail(Failure::Check(Sense::new(Key::IllegalRequest, 0x2000)))
+const REGISTER: u8 = 0x00;
+const REGISTER_AND_IGNORE: u8 = 0x06;
+const REGISTER_AND_MOVE: u8 = 0x07;
+
+fn register(nexus: &Nexus, list: &wire::List, key: Option<u64>) -> Register {
+    let own = &nexus.identity;
+    let ports = match list.all_ports {
+        true => nexus
+            .target
+            .ports
+            .iter()
+            .map(|port| port.relative_id)
+            .collect(),
+        false => vec![own.port],
+    };
+    let siblings = ports.iter().filter(|port| **port != own.port);
+    let initiators = list.initiators.as_ref();
+    Register {
+        key,
+        new_key: list.service_action_key,
+        siblings: siblings
+            .map(|port| identity(&own.initiator, *port))
+            .collect(),
+        specified: initiators.map(|all| across(all, &ports)),
+        aptpl: list.aptpl,
+    }
+}
+
+fn across(initiators: &[Box<[u8]>], ports: &[u16]) -> Vec<Arc<Identity>> {
+    let pairs = initiators
+        .iter()
+        .flat_map(|one| ports.iter().map(move |port| (one, *port)));
+    pairs.map(|(one, port)| identity(one, port)).collect()
+}
+
+fn identity(initiator: &[u8], port: u16) -> Arc<Identity> {
+    Arc::new(Identity {
+        initiator: initiator.into(),
+        port,
+    })
+}
+
+fn moved(query: &Query<'_>) -> Result<Move, Sense> {
+    let target = &query.nexus.target;
+    let list = wire::move_list(query.parameters, target.protocol)?;
+    if !target
+        .ports
+        .iter()
+        .any(|port| port.relative_id == list.port)
+    {
+        return Err(Sense::parameter_field(18, None));
+    }
+    Ok(Move {
+        key: list.key,
+        new_key: list.service_action_key,
+        to: identity(&list.initiator, list.port),
+        unregister: list.unregister,
+        aptpl: list.aptpl,
+    })
+}
+
+/// SCOPE must be that of a logical unit.
+fn kind(cdb: &[u8]) -> Result<Type, Sense> {
+    let octet = octet(cdb, 2);
+    if octet & 0xf0 != 0 {
+        return Err(Sense::cdb_field(2, Some(7)));
+    }
+    Type::from_code(octet).ok_or(Sense::cdb_field(2, Some(3)))
+}
+
+fn action(cdb: &[u8]) -> u8 {
+    octet(cdb, 1) & 0x1f
+}
+
+const INVALID_ACTION: Sense = Sense::cdb_field(1, Some(4));
+const ABSENT: Sense = Sense::new(Key::IllegalRequest, asc::LOGICAL_UNIT_NOT_SUPPORTED);
+
+fn invalid_action() -> Answer {
+    Answer::Fail(Failure::Check(INVALID_ACTION))
+}
+
+fn absent() -> Answer {
+    Answer::Fail(Failure::Check(ABSENT))
 }

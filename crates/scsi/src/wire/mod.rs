@@ -3,5 +3,7 @@
 pub mod asc;
 pub mod cdb;
 pub mod lun;
+pub mod reserve;
 pub mod sense;
 pub mod status;
+pub mod transport_id;

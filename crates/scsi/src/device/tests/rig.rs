@@ -329,6 +329,12 @@ impl Rig {
                 data.copy_out(0, &mut disk[range(extent)]);
                 Ok(Outcome::Done)
             }
+            MediumOp::Buffer { bytes } => {
+                Ok(Outcome::Lease(HeapLease::from_bytes(vec![
+                    0;
+                    bytes as usize
+                ])))
+            }
             MediumOp::WriteSame { extent, pattern } => {
                 let mut block = vec![0; BLOCK];
                 if let Some(pattern) = pattern {

@@ -1,0 +1,270 @@
+//! Counted claims on memory.
+
+use std::io;
+use std::ptr::NonNull;
+use std::rc::Rc;
+use std::sync::OnceLock;
+
+use super::mapping::Mapping;
+use super::pool::Slot;
+use super::raw;
+use super::region::LocalRegion;
+
+/// The longest [`Buffer::zeros`].
+pub const ZEROS_MAX: usize = 256 << 10;
+
+/// Octets that a comparison or combination handles at a time: on the stack, within the L1 cache.
+const STEP: usize = 2048;
+
+/// A counted claim on a piece of memory of a [`Pool`](super::Pool), a region, or the heap. It
+/// stays valid until the last claim is dropped, and is bound to its core.
+///
+/// Clones and slices share the memory: what is copied into one is seen in all. Of memory that was
+/// not written yet the content is that of the former use, except for regions, which read as zeros.
+#[derive(Clone)]
+pub struct Buffer {
+    start: NonNull<u8>,
+    len: usize,
+    owner: Owner,
+}
+
+#[derive(Clone)]
+enum Owner {
+    Heap(#[expect(dead_code, reason = "held")] Rc<Heap>),
+    Slot(#[expect(dead_code, reason = "held")] Slot),
+    Region(#[expect(dead_code, reason = "held")] LocalRegion),
+    Zeros,
+}
+
+/// A box whose octets are no longer reached through it, but by address.
+struct Heap {
+    octets: NonNull<[u8]>,
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        // SAFETY: it came from `Box::into_raw`, and no buffer points to it any more.
+        drop(unsafe { Box::from_raw(self.octets.as_ptr()) });
+    }
+}
+
+impl Buffer {
+    /// Octets on the heap, for what is not on the path of data.
+    #[must_use]
+    pub fn from_vec(octets: Vec<u8>) -> Self {
+        let octets = NonNull::from(Box::leak(octets.into_boxed_slice()));
+        Self {
+            start: octets.cast(),
+            len: octets.len(),
+            owner: Owner::Heap(Rc::new(Heap { octets })),
+        }
+    }
+
+    /// Zeros, at most [`ZEROS_MAX`] of them, which take no memory. They cannot be written.
+    #[must_use]
+    pub fn zeros(len: usize) -> Self {
+        assert!(len <= ZEROS_MAX, "{len} zeros");
+        Self {
+            start: zero_pages().at(0),
+            len,
+            owner: Owner::Zeros,
+        }
+    }
+
+    pub(super) fn of_slot(start: NonNull<u8>, len: usize, slot: Slot) -> Self {
+        let owner = Owner::Slot(slot);
+        Self { start, len, owner }
+    }
+
+    pub(super) fn of_region(start: NonNull<u8>, len: usize, region: LocalRegion) -> Self {
+        let owner = Owner::Region(region);
+        Self { start, len, owner }
+    }
+
+    /// Its length in octets.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it covers nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether it is of [`Self::zeros`]; such a buffer cannot be written.
+    #[must_use]
+    pub fn is_zeros(&self) -> bool {
+        matches!(self.owner, Owner::Zeros)
+    }
+
+    /// The part of `len` octets from `offset`.
+    ///
+    /// # Panics
+    ///
+    /// When the range is not inside the buffer.
+    #[must_use]
+    pub fn slice(&self, offset: usize, len: usize) -> Self {
+        Self {
+            start: self.range(offset, len),
+            len,
+            owner: self.owner.clone(),
+        }
+    }
+
+    /// Stores `octets` at `offset`.
+    ///
+    /// # Panics
+    ///
+    /// When the range is not inside the buffer, or the buffer is one of zeros.
+    pub fn copy_in(&self, offset: usize, octets: &[u8]) {
+        let to = self.writable(offset, octets.len());
+        // SAFETY: `to` is ours for that length, and the slice is the caller's.
+        unsafe { raw::copy(to.as_ptr(), octets.as_ptr(), octets.len()) };
+    }
+
+    /// Fills `octets` from `offset`.
+    ///
+    /// # Panics
+    ///
+    /// When the range is not inside the buffer.
+    pub fn copy_out(&self, offset: usize, octets: &mut [u8]) {
+        let from = self.range(offset, octets.len());
+        // SAFETY: `from` is ours for that length, and the slice is the caller's.
+        unsafe { raw::copy(octets.as_mut_ptr(), from.as_ptr(), octets.len()) };
+    }
+
+    /// Adds all of it to the end of `octets`.
+    pub fn append_to(&self, octets: &mut Vec<u8>) {
+        octets.reserve(self.len);
+        let end = octets.len();
+        // SAFETY: room for `self.len` octets was made behind the end, and they are initialized
+        // when they become part of the vector.
+        unsafe {
+            raw::copy(octets.as_mut_ptr().add(end), self.start.as_ptr(), self.len);
+            octets.set_len(end + self.len);
+        }
+    }
+
+    /// Stores the octets of `source` at `offset`.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::copy_in`].
+    pub fn copy_from(&self, offset: usize, source: &Self) {
+        let to = self.writable(offset, source.len);
+        // SAFETY: both are ours for that length. Should they overlap, the result is one that
+        // copying octet by octet can have.
+        unsafe { raw::copy(to.as_ptr(), source.start.as_ptr(), source.len) };
+    }
+
+    /// Sets `len` octets from `offset` to zero.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::copy_in`].
+    pub fn zero(&self, offset: usize, len: usize) {
+        let to = self.writable(offset, len);
+        // SAFETY: ours for that length.
+        unsafe { raw::fill(to.as_ptr(), 0, len) };
+    }
+
+    /// The offset of the first octet that differs from `other`.
+    ///
+    /// # Panics
+    ///
+    /// When `other` has another length.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Option<usize> {
+        assert_eq!(self.len, other.len, "buffers to compare");
+        let (mut ours, mut theirs) = ([0; STEP], [0; STEP]);
+        steps(self.len).find_map(|(at, len)| {
+            self.copy_out(at, &mut ours[..len]);
+            other.copy_out(at, &mut theirs[..len]);
+            if ours[..len] == theirs[..len] {
+                return None;
+            }
+            let first = ours.iter().zip(&theirs).position(|(a, b)| a != b);
+            first.map(|first| at + first)
+        })
+    }
+
+    /// Sets each octet to itself OR that of `other`. Each for itself: a writer at the same moment
+    /// may be lost.
+    ///
+    /// # Panics
+    ///
+    /// When `other` has another length, or this is a buffer of zeros.
+    pub fn or_with(&self, other: &Self) {
+        assert_eq!(self.len, other.len, "buffers to combine");
+        let (mut ours, mut theirs) = ([0; STEP], [0; STEP]);
+        for (at, len) in steps(self.len) {
+            self.copy_out(at, &mut ours[..len]);
+            other.copy_out(at, &mut theirs[..len]);
+            for (a, b) in ours[..len].iter_mut().zip(&theirs[..len]) {
+                *a |= b;
+            }
+            self.copy_in(at, &ours[..len]);
+        }
+    }
+
+    /// Where it lies, for the kernel only. Valid as long as the buffer or a clone of it is held.
+    pub(crate) fn address(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// The same for an operation that writes.
+    ///
+    /// # Panics
+    ///
+    /// When it is a buffer of zeros.
+    pub(crate) fn writable_address(&self) -> NonNull<u8> {
+        self.writable(0, self.len)
+    }
+
+    fn writable(&self, offset: usize, len: usize) -> NonNull<u8> {
+        assert!(!self.is_zeros() || len == 0, "a write to zeros");
+        self.range(offset, len)
+    }
+
+    fn range(&self, offset: usize, len: usize) -> NonNull<u8> {
+        let inside = offset <= self.len && len <= self.len - offset;
+        assert!(inside, "{len} octets at {offset} of {}", self.len);
+        // SAFETY: within the memory claimed.
+        unsafe { self.start.add(offset) }
+    }
+}
+
+impl std::fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let owner = match self.owner {
+            Owner::Heap(_) => "heap",
+            Owner::Slot(_) => "pool",
+            Owner::Region(_) => "region",
+            Owner::Zeros => "zeros",
+        };
+        write!(f, "Buffer({owner}, {} octets)", self.len)
+    }
+}
+
+fn steps(len: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..len)
+        .step_by(STEP)
+        .map(move |at| (at, STEP.min(len - at)))
+}
+
+/// One mapping for the whole process: however often its pages are sent, it is the kernel's own
+/// zero page that leaves.
+fn zero_pages() -> &'static Mapping {
+    static ZEROS: OnceLock<Mapping> = OnceLock::new();
+    ZEROS.get_or_init(|| match Mapping::read_only(ZEROS_MAX) {
+        Ok(mapping) => mapping,
+        Err(error) => out_of_address_space(&error),
+    })
+}
+
+/// As the allocator does it: there is no going on without 256 KiB of address space.
+fn out_of_address_space(error: &io::Error) -> ! {
+    panic!("no address space for zeros: {error}")
+}

@@ -1,0 +1,63 @@
+//! How much memory the RAM volumes of a process may hold.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The memory limit is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("memory limit reached")]
+pub struct NoSpace;
+
+/// What all regions of a process may hold together. Clones count against the same limit.
+#[derive(Clone, Debug)]
+pub struct MemoryLimit {
+    account: Arc<Account>,
+}
+
+#[derive(Debug)]
+struct Account {
+    limit: u64,
+    used: AtomicU64,
+}
+
+impl MemoryLimit {
+    /// A limit in octets.
+    #[must_use]
+    pub fn new(limit: u64) -> Self {
+        let used = AtomicU64::new(0);
+        Self {
+            account: Arc::new(Account { limit, used }),
+        }
+    }
+
+    /// The limit in octets.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.account.limit
+    }
+
+    /// What is held now, in octets.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.account.used.load(Relaxed)
+    }
+
+    /// Counts `octets` more, or none of them.
+    pub(super) fn charge(&self, octets: u64) -> Result<(), NoSpace> {
+        let fits = |used: u64| {
+            let sum = used.checked_add(octets)?;
+            (sum <= self.account.limit).then_some(sum)
+        };
+        let charged = self.account.used.fetch_update(Relaxed, Relaxed, fits);
+        charged.map(|_| ()).map_err(|_| NoSpace)
+    }
+
+    /// Counts `octets` more, above the limit if need be.
+    pub(super) fn charge_anyway(&self, octets: u64) {
+        self.account.used.fetch_add(octets, Relaxed);
+    }
+
+    pub(super) fn release(&self, octets: u64) {
+        self.account.used.fetch_sub(octets, Relaxed);
+    }
+}

@@ -1,0 +1,255 @@
+//! Buffers of one core.
+//!
+//! A buffer is a slot of one of four sizes. Each size has an address range as large as the whole
+//! limit, so that a slot is a number and the limit alone decides which sizes get the memory. A slot
+//! is warm (free, with memory), cold (free, its memory given back, or never used) or counted.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+
+use super::buffer::Buffer;
+use super::mapping::Mapping;
+
+/// The longest buffer of a pool, in octets: a segment.
+pub const SLOT_MAX: usize = 256 << 10;
+
+/// Sizes of slots: a logical block, and what segments are when transfers are short, usual, long.
+const SIZES: [usize; 4] = [4 << 10, 16 << 10, 64 << 10, SLOT_MAX];
+
+/// Buffers of one core, given out and taken back without a lock. They begin at a page boundary, as
+/// O_DIRECT asks for. Clones share the pool.
+#[derive(Clone)]
+pub struct Pool {
+    shared: Rc<Shared>,
+}
+
+struct Shared {
+    limit: usize,
+    /// Octets of slots that are counted or warm.
+    resident: Cell<usize>,
+    /// Octets of slots that are counted.
+    in_use: Cell<usize>,
+    classes: [Class; SIZES.len()],
+}
+
+struct Class {
+    size: usize,
+    memory: Mapping,
+    slots: RefCell<Slots>,
+}
+
+/// Vectors whose capacity is that of all slots ever used, so that taking a slot back never
+/// allocates.
+#[derive(Default)]
+struct Slots {
+    /// How many claims there are on each slot that was ever used.
+    claims: Vec<u32>,
+    warm: VecDeque<u32>,
+    cold: Vec<u32>,
+    /// The fewest warm slots since the last trim: those that nobody needed.
+    idle: usize,
+}
+
+impl Pool {
+    /// A pool that holds `limit` octets at the most. It takes memory when it is used.
+    ///
+    /// # Errors
+    ///
+    /// Of mmap.
+    pub fn new(limit: usize) -> io::Result<Self> {
+        let class = |size: usize| {
+            let memory = Mapping::reserve(limit.max(1).next_multiple_of(size))?;
+            // A huge page would be charged to whoever touches its first octet.
+            memory.advise(0, memory.len(), rustix::mm::Advice::LinuxNoHugepage);
+            let slots = RefCell::default();
+            io::Result::Ok(Class {
+                size,
+                memory,
+                slots,
+            })
+        };
+        let [a, b, c, d] = SIZES.map(class);
+        Ok(Self {
+            shared: Rc::new(Shared {
+                limit,
+                resident: Cell::new(0),
+                in_use: Cell::new(0),
+                classes: [a?, b?, c?, d?],
+            }),
+        })
+    }
+
+    /// A buffer of `len` octets, at most [`SLOT_MAX`]; `None` when the pool is exhausted. Its
+    /// content is what was left in it.
+    ///
+    /// # Panics
+    ///
+    /// When `len` is larger than that.
+    #[must_use]
+    pub fn buffer(&self, len: usize) -> Option<Buffer> {
+        let class = SIZES.iter().position(|size| len <= *size);
+        let class = class.unwrap_or_else(|| too_long(len));
+        let index = self.shared.take(class)?;
+        let start = self.shared.classes[class].offset(index);
+        let start = self.shared.classes[class].memory.at(start);
+        let slot = Slot {
+            pool: Rc::clone(&self.shared),
+            class: class as u32,
+            index,
+        };
+        Some(Buffer::of_slot(start, len, slot))
+    }
+
+    /// What buffers that are held cover, in octets of whole slots.
+    #[must_use]
+    pub fn in_use(&self) -> usize {
+        self.shared.in_use.get()
+    }
+
+    /// The memory that the pool holds, in octets.
+    #[must_use]
+    pub fn resident(&self) -> usize {
+        self.shared.resident.get()
+    }
+
+    /// Gives back the memory that was not needed since the last call. To be called every second
+    /// or so; when idle, once more than that.
+    pub fn trim(&self) {
+        for class in &self.shared.classes {
+            let idle = {
+                let mut slots = class.slots.borrow_mut();
+                let idle = slots.idle.min(slots.warm.len());
+                slots.idle = slots.warm.len() - idle;
+                idle
+            };
+            for _ in 0..idle {
+                self.shared.cool(class);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Shared { limit, .. } = *self.shared;
+        write!(f, "Pool({} of {limit} octets in use)", self.in_use())
+    }
+}
+
+impl Shared {
+    /// Counts a first claim on a free slot.
+    fn take(&self, class: usize) -> Option<u32> {
+        let class = &self.classes[class];
+        let warm = class.slots.borrow_mut().take_warm();
+        let index = match warm {
+            Some(index) => index,
+            None => {
+                self.make_room(class.size)?;
+                self.resident.set(self.resident.get() + class.size);
+                class.slots.borrow_mut().take_cold()
+            }
+        };
+        self.in_use.set(self.in_use.get() + class.size);
+        Some(index)
+    }
+
+    /// Sees that `octets` more may be resident, by giving back what other sizes have idle.
+    fn make_room(&self, octets: usize) -> Option<()> {
+        while self.resident.get() + octets > self.limit {
+            let idle = |class: &&Class| !class.slots.borrow().warm.is_empty();
+            let class = self.classes.iter().rev().find(idle)?;
+            self.cool(class);
+        }
+        Some(())
+    }
+
+    /// Gives back the memory of the warm slot that was not used for the longest time.
+    fn cool(&self, class: &Class) {
+        let mut slots = class.slots.borrow_mut();
+        let Some(index) = slots.warm.pop_front() else {
+            return;
+        };
+        slots.cold.push(index);
+        slots.idle = slots.idle.min(slots.warm.len());
+        class.memory.discard(class.offset(index), class.size);
+        self.resident.set(self.resident.get() - class.size);
+    }
+}
+
+impl Class {
+    fn offset(&self, index: u32) -> usize {
+        index as usize * self.size
+    }
+}
+
+impl Slots {
+    fn take_warm(&mut self) -> Option<u32> {
+        let index = self.warm.pop_back()?;
+        self.idle = self.idle.min(self.warm.len());
+        self.claims[index as usize] = 1;
+        Some(index)
+    }
+
+    /// There is one, as the range of each size is as large as the limit.
+    fn take_cold(&mut self) -> u32 {
+        if let Some(index) = self.cold.pop() {
+            self.claims[index as usize] = 1;
+            return index;
+        }
+        let index = self.claims.len();
+        self.claims.push(1);
+        let room = self.claims.capacity();
+        self.warm.reserve(room - self.warm.len());
+        self.cold.reserve(room - self.cold.len());
+        index as u32
+    }
+}
+
+/// One claim on a slot.
+pub(super) struct Slot {
+    pool: Rc<Shared>,
+    class: u32,
+    index: u32,
+}
+
+impl Slot {
+    fn class(&self) -> &Class {
+        &self.pool.classes[self.class as usize]
+    }
+}
+
+impl Clone for Slot {
+    fn clone(&self) -> Self {
+        let claims = &mut self.class().slots.borrow_mut().claims;
+        let claims = &mut claims[self.index as usize];
+        *claims = claims.checked_add(1).unwrap_or_else(|| too_many());
+        Self {
+            pool: Rc::clone(&self.pool),
+            class: self.class,
+            index: self.index,
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let class = self.class();
+        let mut slots = class.slots.borrow_mut();
+        let claims = &mut slots.claims[self.index as usize];
+        *claims -= 1;
+        if *claims == 0 {
+            slots.warm.push_back(self.index);
+            self.pool.in_use.set(self.pool.in_use.get() - class.size);
+        }
+    }
+}
+
+fn too_long(len: usize) -> ! {
+    panic!("a pool buffer of {len} octets")
+}
+
+fn too_many() -> ! {
+    panic!("4 Gi claims on a buffer")
+}

@@ -1,0 +1,130 @@
+//! Copies of octets that somebody else may be reading or writing at the same moment.
+//!
+//! Two initiators may write one block at once, and the kernel reads a RAM volume's memory while a
+//! third one writes it. In Rust's memory model such accesses must be atomic, each octet for itself;
+//! `ptr::copy_nonoverlapping` is not, so that using it here would be undefined behaviour, however
+//! well it may work. There is no atomic copy in the language (RFC 3301 has not landed), so that
+//! two ways are left:
+//!
+//! - a loop of relaxed atomic loads and stores, which compilers do not vectorize: 8 octets a cycle
+//!   at best; it is what other architectures get ([`portable`]);
+//! - on x86-64, inline assembly. The compiler knows nothing of it but that it may touch any
+//!   memory, and what it does is what a sequence of relaxed atomic accesses to single octets could
+//!   have done, as every plain load and store of the processor is one. So a racing copy finds
+//!   each octet old or new, never anything else, and nothing else is at stake.
+//!
+//! `rep movsb` is taken because processors since 2013 copy whole cache lines by it, for large
+//! lengths without reading the destination first, and it needs no dispatch on what the processor
+//! has.
+//!
+//! All accesses to memory of regions, pools and heap buffers are made here or by the kernel. No
+//! `&[u8]` to them is ever made.
+
+/// Copies `len` octets.
+///
+/// # Safety
+///
+/// Both ranges are mapped for the duration, `to` for writing. No reference to octets of either
+/// range is alive, except that `from` may be a shared slice and `to` an exclusive one of the
+/// caller's own.
+#[inline]
+pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads and writes what the caller vouches for. The direction flag is clear, as the
+    // ABI has it on entry to an `asm!` block.
+    unsafe {
+        std::arch::asm!(
+            "rep movsb",
+            inout("rcx") len => _,
+            inout("rdi") to => _,
+            inout("rsi") from => _,
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: as ours.
+    unsafe {
+        portable::copy(to, from, len);
+    }
+}
+
+/// Sets `len` octets to `value`.
+///
+/// # Safety
+///
+/// As of [`copy`], for the destination.
+#[inline]
+pub(crate) unsafe fn fill(to: *mut u8, value: u8, len: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: writes what the caller vouches for; the direction flag as above.
+    unsafe {
+        std::arch::asm!(
+            "rep stosb",
+            inout("rcx") len => _,
+            inout("rdi") to => _,
+            in("al") value,
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: as ours.
+    unsafe {
+        portable::fill(to, value, len);
+    }
+}
+
+/// The same for any processor.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+pub(crate) mod portable {
+    use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+
+    const WORD: usize = size_of::<u64>();
+
+    /// As [`super::copy`].
+    ///
+    /// # Safety
+    ///
+    /// As of [`super::copy`].
+    pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
+        let together = (to as usize).abs_diff(from as usize).is_multiple_of(WORD);
+        let head = if together {
+            to.align_offset(WORD).min(len)
+        } else {
+            len
+        };
+        let words = (len - head) / WORD;
+        // SAFETY: the three parts make up the range, and the middle one is aligned on both sides.
+        unsafe {
+            octets(to, from, head);
+            for at in (0..words).map(|word| head + word * WORD) {
+                let word = AtomicU64::from_ptr(from.add(at).cast_mut().cast()).load(Relaxed);
+                AtomicU64::from_ptr(to.add(at).cast()).store(word, Relaxed);
+            }
+            let done = head + words * WORD;
+            octets(to.add(done), from.add(done), len - done);
+        }
+    }
+
+    /// As [`super::fill`].
+    ///
+    /// # Safety
+    ///
+    /// As of [`super::fill`].
+    pub(crate) unsafe fn fill(to: *mut u8, value: u8, len: usize) {
+        for at in 0..len {
+            // SAFETY: within the range.
+            unsafe { AtomicU8::from_ptr(to.add(at)).store(value, Relaxed) };
+        }
+    }
+
+    unsafe fn octets(to: *mut u8, from: *const u8, len: usize) {
+        for at in 0..len {
+            // SAFETY: within the range. A load through a pointer to what may be immutable memory is
+            // fine for the sizes that processors load in one instruction.
+            unsafe {
+                let octet = AtomicU8::from_ptr(from.add(at).cast_mut()).load(Relaxed);
+                AtomicU8::from_ptr(to.add(at)).store(octet, Relaxed);
+            }
+        }
+    }
+}

@@ -1,0 +1,3 @@
+mod buffer;
+mod pool;
+mod region;

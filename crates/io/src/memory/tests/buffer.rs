@@ -1,0 +1,106 @@
+use super::super::raw::portable;
+use super::super::{Buffer, ZEROS_MAX};
+
+fn octets_of(buffer: &Buffer) -> Vec<u8> {
+    let mut octets = Vec::new();
+    buffer.append_to(&mut octets);
+    octets
+}
+
+#[test]
+fn slices_and_clones_share_the_memory() {
+    let buffer = Buffer::from_vec(vec![0; 8]);
+    let slice = buffer.clone().slice(2, 4).slice(1, 3);
+    slice.copy_in(0, &[1, 2, 3]);
+    assert_eq!(octets_of(&buffer), [0, 0, 0, 1, 2, 3, 0, 0]);
+    drop(buffer);
+    let mut end = [0; 2];
+    slice.copy_out(1, &mut end);
+    assert_eq!(end, [2, 3]);
+}
+
+#[test]
+fn copy_from_and_zero_stay_within_their_range() {
+    let buffer = Buffer::from_vec(vec![7; 6]);
+    buffer.copy_from(1, &Buffer::from_vec(vec![1, 2, 3]));
+    buffer.zero(2, 1);
+    assert_eq!(octets_of(&buffer), [7, 1, 0, 3, 7, 7]);
+}
+
+#[test]
+fn difference_finds_the_first_octet_in_every_place() {
+    let len = 5000;
+    let a = Buffer::from_vec(vec![9; len]);
+    assert_eq!(a.difference(&Buffer::from_vec(vec![9; len])), None);
+    for at in [0, 1, 2047, 2048, 2049, 4096, len - 1] {
+        let b = Buffer::from_vec(vec![9; len]);
+        b.copy_in(at, &[8]);
+        b.copy_in(len - 1, &[8]);
+        assert_eq!(a.difference(&b), Some(at));
+    }
+}
+
+#[test]
+fn or_with_combines_all_octets() {
+    let a = Buffer::from_vec((0..5000).map(|at| at as u8).collect());
+    let b = Buffer::from_vec(vec![0x80; 5000]);
+    a.or_with(&b);
+    let expected: Vec<u8> = (0..5000).map(|at| at as u8 | 0x80).collect();
+    assert_eq!(octets_of(&a), expected);
+}
+
+#[test]
+fn zeros_read_as_zeros() {
+    let zeros = Buffer::zeros(ZEROS_MAX);
+    assert!(octets_of(&zeros).iter().all(|octet| *octet == 0));
+    let other = Buffer::from_vec(vec![0; ZEROS_MAX]);
+    assert_eq!(zeros.difference(&other), None);
+}
+
+#[test]
+#[should_panic(expected = "a write to zeros")]
+fn zeros_are_not_written() {
+    Buffer::zeros(512).copy_in(0, &[1]);
+}
+
+#[test]
+#[should_panic(expected = "3 octets at 6 of 8")]
+fn a_range_past_the_end_is_refused() {
+    Buffer::from_vec(vec![0; 8]).copy_out(6, &mut [0; 3]);
+}
+
+#[test]
+#[should_panic(expected = "octets at 4 of 8")]
+fn a_range_that_overflows_is_refused() {
+    let _ = Buffer::from_vec(vec![0; 8]).slice(4, usize::MAX);
+}
+
+#[test]
+fn an_empty_buffer_is_harmless() {
+    let empty = Buffer::from_vec(Vec::new());
+    empty.copy_in(0, &[]);
+    empty.zero(0, 0);
+    assert_eq!(empty.difference(&Buffer::zeros(0)), None);
+    assert!(empty.is_empty() && empty.slice(0, 0).is_empty());
+}
+
+#[test]
+fn portable_copies_agree_at_every_alignment() {
+    let source: Vec<u8> = (0..64).collect();
+    for (to, from, len) in (0..9).flat_map(|to| (0..9).map(move |from| (to, from, 40 - to))) {
+        let mut copy = vec![0xff; 64];
+        // SAFETY: both ranges are inside their vectors.
+        unsafe { portable::copy(copy.as_mut_ptr().add(to), source.as_ptr().add(from), len) };
+        assert_eq!(copy[to..to + len], source[from..from + len]);
+        assert!(
+            copy[..to]
+                .iter()
+                .chain(&copy[to + len..])
+                .all(|octet| *octet == 0xff)
+        );
+        // SAFETY: as above.
+        unsafe { portable::fill(copy.as_mut_ptr().add(to), 3, len) };
+        assert!(copy[to..to + len].iter().all(|octet| *octet == 3));
+        assert_eq!(copy[to + len], 0xff);
+    }
+}

@@ -1,0 +1,233 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use super::super::{Buffer, GRANULE, LocalRegion, MemoryLimit, NoSpace, Pages, Region};
+
+const MIB: u64 = 1 << 20;
+
+fn region(len: u64) -> (LocalRegion, MemoryLimit) {
+    with_pages(len, Pages::Small)
+}
+
+fn with_pages(len: u64, pages: Pages) -> (LocalRegion, MemoryLimit) {
+    let limit = MemoryLimit::new(64 * MIB);
+    (Region::reserve(len, pages, &limit).unwrap().attach(), limit)
+}
+
+fn write(region: &LocalRegion, offset: u64, octets: &[u8]) {
+    let range = offset..offset + octets.len() as u64;
+    region.allocate(range.clone()).unwrap();
+    region.memory(range.clone()).copy_in(0, octets);
+    region.confirm(range);
+}
+
+fn read(region: &LocalRegion, offset: u64, len: u64) -> Vec<u8> {
+    let mut octets = Vec::new();
+    region.buffer(offset..offset + len).append_to(&mut octets);
+    octets
+}
+
+#[test]
+fn a_region_larger_than_the_machine_starts_at_once() {
+    let (region, limit) = region(50 << 30);
+    assert_eq!(region.state(0), (false, 16 << 30));
+    write(&region, (50 << 30) - 512, &[1; 512]);
+    assert_eq!(limit.used(), GRANULE);
+    assert_eq!(read(&region, (50 << 30) - 513, 2), [0, 1]);
+}
+
+#[test]
+fn what_was_not_written_reads_as_zeros_and_takes_nothing() {
+    let (region, limit) = region(MIB);
+    assert!(region.buffer(0..256 << 10).is_zeros());
+    assert_eq!(read(&region, 0, MIB), vec![0; MIB as usize]);
+    assert_eq!((region.charged(), limit.used()), (0, 0));
+}
+
+#[test]
+fn a_write_is_read_and_only_its_granules_are_allocated() {
+    let (region, limit) = region(MIB);
+    write(&region, 3 * GRANULE - 512, &[5; 1024]);
+    assert_eq!(read(&region, 3 * GRANULE - 512, 1024), [5; 1024]);
+    assert_eq!(region.state(0), (false, 2 * GRANULE));
+    assert_eq!(region.state(2 * GRANULE + 7), (true, 2 * GRANULE - 7));
+    assert_eq!(region.state(4 * GRANULE), (false, MIB - 4 * GRANULE));
+    assert_eq!(limit.used(), 2 * GRANULE);
+    assert!(!region.buffer(0..3 * GRANULE).is_zeros());
+    assert_eq!(read(&region, 0, 3 * GRANULE - 512), vec![0; 3 * 4096 - 512]);
+}
+
+#[test]
+fn runs_cross_words_and_groups() {
+    let (region, _) = region(8 * MIB);
+    let (start, end) = (63 * GRANULE, 3 * MIB + GRANULE);
+    region.allocate(start..end).unwrap();
+    assert_eq!(region.state(0), (false, start));
+    assert_eq!(region.state(start), (true, end - start));
+    assert_eq!(region.state(end), (false, 8 * MIB - end));
+}
+
+#[test]
+fn deallocate_gives_whole_granules_back_and_zeroes_the_edges() {
+    let (region, limit) = region(MIB);
+    write(&region, 0, &vec![9; 6 * 4096]);
+    region.deallocate(512..4 * GRANULE + 512);
+    assert_eq!(limit.used(), 3 * GRANULE);
+    assert_eq!(region.state(0), (true, GRANULE));
+    assert_eq!(region.state(GRANULE), (false, 3 * GRANULE));
+    assert_eq!(read(&region, 0, 512), [9; 512]);
+    assert_eq!(read(&region, 512, 4 * GRANULE), [0; 4 * 4096]);
+    assert_eq!(read(&region, 4 * GRANULE + 512, 512), [9; 512]);
+}
+
+#[test]
+fn deallocate_within_a_granule_keeps_it_allocated() {
+    let (region, limit) = region(MIB);
+    write(&region, 0, &[9; 4096]);
+    region.deallocate(1024..1536);
+    assert_eq!(
+        read(&region, 512, 1536),
+        [[9; 512], [0; 512], [9; 512]].concat()
+    );
+    region.deallocate(GRANULE + 1..GRANULE + 2);
+    assert_eq!(limit.used(), GRANULE);
+}
+
+#[test]
+fn deallocate_up_to_an_end_within_a_granule_gives_it_back() {
+    let (region, limit) = region(MIB + 512);
+    write(&region, MIB, &[9; 512]);
+    assert_eq!(region.state(MIB), (true, 512));
+    region.deallocate(MIB..MIB + 512);
+    assert_eq!(limit.used(), 0);
+    assert_eq!(read(&region, MIB, 512), [0; 512]);
+}
+
+#[test]
+fn the_limit_is_shared_and_memory_comes_back() {
+    let limit = MemoryLimit::new(3 * GRANULE);
+    let a = Region::reserve(MIB, Pages::Small, &limit).unwrap();
+    let b = Region::reserve(MIB, Pages::Small, &limit).unwrap();
+    a.allocate(0..2 * GRANULE).unwrap();
+    b.allocate(0..GRANULE).unwrap();
+    assert_eq!(b.allocate(GRANULE..GRANULE + 1), Err(NoSpace));
+    assert!(!b.state(GRANULE).0);
+    a.allocate(0..2 * GRANULE).unwrap();
+    a.deallocate(0..GRANULE);
+    b.allocate(GRANULE..GRANULE + 1).unwrap();
+    drop(b);
+    assert_eq!(limit.used(), GRANULE);
+}
+
+#[test]
+fn an_unmap_between_allocate_and_confirm_leaves_no_stale_octets() {
+    let (region, limit) = region(MIB);
+    let range = 0..GRANULE;
+    region.allocate(range.clone()).unwrap();
+    let memory = region.memory(range.clone());
+    region.deallocate(range.clone());
+    assert_eq!(limit.used(), 0);
+    memory.copy_in(0, &[7; 4096]);
+    region.confirm(range.clone());
+    assert_eq!((region.state(0).0, limit.used()), (true, GRANULE));
+    assert_eq!(read(&region, 0, GRANULE), [7; 4096]);
+    region.deallocate(range);
+    write(&region, 0, &[1]);
+    assert_eq!(read(&region, 1, GRANULE - 1), [0; 4095]);
+}
+
+#[test]
+fn huge_pages_are_charged_and_given_back_whole() {
+    let (region, limit) = with_pages(5 * MIB, Pages::Huge);
+    if region.pages() == Pages::Small {
+        return;
+    }
+    write(&region, 4096, &[5; 8192]);
+    assert_eq!(limit.used(), 2 * MIB);
+    assert_eq!(region.state(4096), (true, 8192));
+    write(&region, 2 * MIB - 512, &[6; 1024]);
+    assert_eq!(limit.used(), 4 * MIB);
+    region.deallocate(4096..8192);
+    assert_eq!(limit.used(), 4 * MIB);
+    assert_eq!(read(&region, 4096, 4096), [0; 4096]);
+    assert_eq!(read(&region, 8192, 4096), [5; 4096]);
+    assert_eq!(region.state(4096), (false, 4096));
+    region.deallocate(0..2 * MIB);
+    assert_eq!(limit.used(), 2 * MIB);
+    assert_eq!(read(&region, 0, 2 * MIB + 512), {
+        let mut octets = vec![0; 2 * MIB as usize];
+        octets.extend([6; 512]);
+        octets
+    });
+    write(&region, 5 * MIB - 1, &[1]);
+    region.deallocate(0..5 * MIB);
+    assert_eq!((limit.used(), region.charged()), (0, 0));
+}
+
+#[test]
+#[should_panic(expected = "of a region of 4096")]
+fn a_range_past_the_end_is_refused() {
+    let _ = region(4096).0.buffer(1..4097);
+}
+
+/// Writers and an unmapper at the same granules: whatever is not allocated reads as zeros in the
+/// end, and the account is that of the bits.
+#[test]
+fn writes_and_unmaps_at_once_leave_a_true_account() {
+    for pages in [Pages::Small, Pages::Huge] {
+        let limit = MemoryLimit::new(64 * MIB);
+        let region = Region::reserve(4 * MIB, pages, &limit).unwrap();
+        let over = Arc::new(AtomicBool::new(false));
+        let unmapper = std::thread::spawn({
+            let (region, over) = (Arc::clone(&region), Arc::clone(&over));
+            move || {
+                while !over.load(Relaxed) {
+                    region.deallocate(MIB..3 * MIB);
+                }
+            }
+        });
+        let writers = [0, 1].map(|writer| {
+            let region = Arc::clone(&region);
+            std::thread::spawn(move || hammer(&region, writer))
+        });
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        over.store(true, Relaxed);
+        unmapper.join().unwrap();
+        check_account(&region.attach());
+        assert_eq!(limit.used(), region.charged());
+    }
+}
+
+/// Writes granules of its own all over the region, and reads back those that nobody unmaps.
+fn hammer(region: &Arc<Region>, writer: u64) {
+    let region = region.attach();
+    for round in 0..2000u64 {
+        let granule = (round * 7 % 512) * 2 + writer;
+        write(&region, granule * GRANULE, &[round as u8 | 1; 4096]);
+        if !(256..768).contains(&granule) {
+            assert_eq!(
+                read(&region, granule * GRANULE, GRANULE),
+                [round as u8 | 1; 4096]
+            );
+        }
+    }
+}
+
+fn check_account(region: &LocalRegion) {
+    let mut allocated = 0;
+    for granule in 0..region.len() / GRANULE {
+        let range = granule * GRANULE..(granule + 1) * GRANULE;
+        if region.state(range.start).0 {
+            allocated += GRANULE;
+        } else {
+            let zeros = Buffer::zeros(GRANULE as usize);
+            assert_eq!(region.memory(range).difference(&zeros), None);
+        }
+    }
+    match region.pages() {
+        Pages::Small => assert_eq!(allocated, region.charged()),
+        Pages::Huge => assert!(allocated <= region.charged()),
+    }
+}

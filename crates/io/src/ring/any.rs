@@ -1,0 +1,100 @@
+//! The ring that a machine offers.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use super::{
+    EpollRing, Event, FileOp, FileRing, Received, Ring, SendBatch, SocketId, Token, Waker,
+};
+
+/// Which ring is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// io_uring where the kernel has it and lets us, else epoll.
+    #[default]
+    Auto,
+    /// io_uring or nothing.
+    Uring,
+    /// epoll.
+    Epoll,
+}
+
+/// A ring of either kind. It belongs to the thread that opened it.
+#[derive(Debug)]
+pub enum AnyRing {
+    /// Over epoll.
+    Epoll(EpollRing),
+}
+
+impl AnyRing {
+    /// Opens a ring on this thread. With it comes why it is not io_uring, if that was wanted.
+    ///
+    /// # Errors
+    ///
+    /// As of the ring's own `open`.
+    pub fn open(kind: Kind) -> io::Result<(Self, Option<io::Error>)> {
+        match kind {
+            Kind::Uring => Err(io::ErrorKind::Unsupported.into()),
+            Kind::Auto | Kind::Epoll => Ok((Self::Epoll(EpollRing::open()?), None)),
+        }
+    }
+}
+
+macro_rules! either {
+    ($self:ident, $ring:ident => $call:expr) => {
+        match $self {
+            Self::Epoll($ring) => $call,
+        }
+    };
+}
+
+impl Ring for AnyRing {
+    type Received = Received;
+
+    fn listen(&mut self, listener: OwnedFd, token: Token) -> io::Result<()> {
+        either!(self, ring => ring.listen(listener, token))
+    }
+
+    fn stop_listening(&mut self) {
+        either!(self, ring => ring.stop_listening());
+    }
+
+    fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId> {
+        either!(self, ring => ring.adopt(socket))
+    }
+
+    fn release(&mut self, socket: SocketId) -> OwnedFd {
+        either!(self, ring => ring.release(socket))
+    }
+
+    fn receive(&mut self, socket: SocketId, token: Token) {
+        either!(self, ring => ring.receive(socket, token));
+    }
+
+    fn send(&mut self, socket: SocketId, token: Token, batch: Box<SendBatch>) {
+        either!(self, ring => ring.send(socket, token, batch));
+    }
+
+    fn close(&mut self, socket: SocketId) {
+        either!(self, ring => ring.close(socket));
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        either!(self, ring => ring.wait(timeout))
+    }
+
+    fn next_event(&mut self) -> Option<Event<Received>> {
+        either!(self, ring => ring.next_event())
+    }
+
+    fn waker(&self) -> Waker {
+        either!(self, ring => ring.waker())
+    }
+}
+
+impl FileRing for AnyRing {
+    fn file(&mut self, token: Token, op: FileOp) {
+        either!(self, ring => ring.file(token, op));
+    }
+}

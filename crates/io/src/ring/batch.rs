@@ -1,0 +1,166 @@
+//! What is to be sent by one operation.
+
+use std::ops::Range;
+
+use crate::memory::Buffer;
+
+/// Pieces that fill a batch: enough that a system call is shared by many PDUs, and half of what
+/// one sendmsg takes (UIO_MAXIOV), so that what is added last has room.
+const PIECES_FULL: usize = 512;
+
+/// Octets that fill a batch; more than a socket's buffer takes at once.
+const OCTETS_FULL: usize = 1 << 20;
+
+/// The most pieces that the kernel takes at once (UIO_MAXIOV).
+const IOVECS_MAX: usize = 1024;
+
+/// What is to be sent: octets copied, and buffers sent from where they lie. When it comes back
+/// from a ring it is empty and has kept its room, so that filling it again allocates nothing; that
+/// room can be 1 MiB, so let idle connections not hold one each.
+#[derive(Debug, Default)]
+pub struct SendBatch {
+    octets: Vec<u8>,
+    pieces: Vec<Piece>,
+    len: usize,
+    progress: Progress,
+}
+
+#[derive(Debug)]
+enum Piece {
+    Octets(Range<usize>),
+    Buffer(Buffer),
+}
+
+/// Which memory is still to be sent, as the kernel wants to be told.
+#[derive(Debug, Default)]
+struct Progress {
+    iovecs: Vec<libc::iovec>,
+    /// The first of `iovecs` that was not sent whole.
+    next: usize,
+    header: Header,
+}
+
+#[derive(Debug)]
+struct Header(libc::msghdr);
+
+impl Default for Header {
+    fn default() -> Self {
+        // SAFETY: a C struct of integers and pointers, for which zeros are a value: no address, no
+        // memory, no control data.
+        Self(unsafe { std::mem::zeroed() })
+    }
+}
+
+impl SendBatch {
+    /// Copies octets to the end of the batch.
+    pub fn octets(&mut self, octets: &[u8]) {
+        self.octets.extend_from_slice(octets);
+        self.cover(octets.len());
+    }
+
+    /// Puts a buffer at the end of the batch.
+    pub fn buffer(&mut self, buffer: Buffer) {
+        if buffer.is_empty() {
+            return;
+        }
+        self.len += buffer.len();
+        self.pieces.push(Piece::Buffer(buffer));
+    }
+
+    /// Copies what a buffer holds to the end of the batch, and lends the copy, which nobody changes
+    /// any more. For small buffers this is also cheaper than [`Self::buffer`].
+    pub fn buffer_copied(&mut self, buffer: &Buffer) -> &[u8] {
+        let start = self.octets.len();
+        buffer.append_to(&mut self.octets);
+        self.cover(buffer.len());
+        &self.octets[start..]
+    }
+
+    /// Whether more should wait for the next batch. More may be added nevertheless.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.pieces.len() >= PIECES_FULL || self.len >= OCTETS_FULL
+    }
+
+    /// Whether there is nothing to send.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Octets to send.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Forgets everything, and lets go of the buffers.
+    pub fn clear(&mut self) {
+        self.octets.clear();
+        self.pieces.clear();
+        self.len = 0;
+        self.progress.iovecs.clear();
+        self.progress.next = 0;
+    }
+
+    /// Counts `len` octets at the end of `octets` as part of the batch, with the piece before if
+    /// that can be.
+    fn cover(&mut self, len: usize) {
+        let end = self.octets.len();
+        self.len += len;
+        match self.pieces.last_mut() {
+            _ if len == 0 => {}
+            Some(Piece::Octets(range)) => range.end = end,
+            _ => self.pieces.push(Piece::Octets(end - len..end)),
+        }
+    }
+
+    /// Begins to send: from now until [`Self::clear`] the batch must not be added to, nor moved
+    /// out of its box.
+    pub(super) fn start(&mut self) {
+        let octets = self.octets.as_ptr();
+        let iovec = |piece: &Piece| match piece {
+            Piece::Octets(range) => libc::iovec {
+                iov_base: octets.wrapping_add(range.start).cast_mut().cast(),
+                iov_len: range.len(),
+            },
+            Piece::Buffer(buffer) => libc::iovec {
+                iov_base: buffer.address().as_ptr().cast(),
+                iov_len: buffer.len(),
+            },
+        };
+        let progress = &mut self.progress;
+        progress.iovecs.clear();
+        progress.iovecs.extend(self.pieces.iter().map(iovec));
+        progress.next = 0;
+    }
+
+    /// What to give to sendmsg next. It points into the batch, and stays valid until the next call
+    /// of a method of the batch.
+    pub(super) fn message(&mut self) -> *const libc::msghdr {
+        let Progress {
+            iovecs,
+            next,
+            header,
+        } = &mut self.progress;
+        let rest = &mut iovecs[*next..];
+        header.0.msg_iov = rest.as_mut_ptr();
+        header.0.msg_iovlen = rest.len().min(IOVECS_MAX);
+        &raw const header.0
+    }
+
+    /// Counts octets as sent. Returns whether there are more.
+    pub(super) fn advance(&mut self, mut sent: usize) -> bool {
+        let progress = &mut self.progress;
+        while let Some(iovec) = progress.iovecs.get_mut(progress.next) {
+            if sent < iovec.iov_len {
+                iovec.iov_base = iovec.iov_base.wrapping_byte_add(sent);
+                iovec.iov_len -= sent;
+                return true;
+            }
+            sent -= iovec.iov_len;
+            progress.next += 1;
+        }
+        false
+    }
+}

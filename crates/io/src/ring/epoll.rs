@@ -1,0 +1,314 @@
+//! The ring for kernels and containers that have no io_uring.
+//!
+//! A socket is registered once, edge-triggered, for both directions, and what is known of its
+//! readiness is kept here, so that no I/O costs an `epoll_ctl`, and a receive is tried only when
+//! something is there. Sends are tried at once in `wait`. Octets are received when the event is
+//! asked for, in a buffer that is still in the cache from the one before. Files are read and
+//! written by threads.
+
+mod listen;
+mod socket;
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use slab::Slab;
+
+use self::listen::Listeners;
+use self::socket::Socket;
+use super::bell::{Bell, DONE, WOKEN};
+use super::blocking::{Blocking, Job};
+use super::file::PendingFile;
+use super::lend::{Lender, Received};
+use super::{Event, FileOp, FileRing, Ring, SendBatch, SocketId, Token, Waker};
+
+/// Events taken from the kernel at a time.
+const POLLED_MAX: usize = 256;
+
+/// Buffers to receive in. One is in use; the others are for a user who keeps one for longer than
+/// the contract says.
+const BUFFERS: u16 = 4;
+
+/// A [`Ring`] over epoll.
+pub struct EpollRing {
+    epoll: OwnedFd,
+    bell: Arc<Bell>,
+    lender: Rc<Lender>,
+    sockets: Slab<Socket>,
+    listeners: Listeners,
+    /// Before `files`, so that its threads have ended when the buffers go.
+    blocking: Blocking,
+    files: Slab<PendingFile>,
+    /// Started by the next `wait`.
+    jobs: Vec<(usize, Job)>,
+    done: Vec<(usize, io::Result<u64>)>,
+    polled: Vec<epoll::Event>,
+    /// Sockets with a receive that was asked for since the last `wait`.
+    asked: Vec<u32>,
+    /// Sockets with something to be received.
+    readable: VecDeque<u32>,
+    /// Sockets with something to be sent now.
+    sendable: Vec<u32>,
+    events: VecDeque<Event<Received>>,
+}
+
+impl EpollRing {
+    /// Opens a ring.
+    ///
+    /// # Errors
+    ///
+    /// No file descriptors, no memory.
+    pub fn open() -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let bell = Bell::new()?;
+        let edge = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&epoll, &*bell, Source::Bell.data(), edge)?;
+        Ok(Self {
+            epoll,
+            lender: Lender::new(BUFFERS)?,
+            sockets: Slab::new(),
+            listeners: Listeners::default(),
+            files: Slab::new(),
+            blocking: Blocking::new(&bell),
+            bell,
+            jobs: Vec::new(),
+            done: Vec::new(),
+            polled: Vec::with_capacity(POLLED_MAX),
+            asked: Vec::new(),
+            readable: VecDeque::new(),
+            sendable: Vec::new(),
+            events: VecDeque::new(),
+        })
+    }
+
+    /// Waits for readiness and takes note of it.
+    fn poll(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        let now = Some(Duration::ZERO);
+        let timeout = match self.listeners.pause_left() {
+            Some(left) => Some(timeout.map_or(left, |timeout| timeout.min(left))),
+            None => timeout,
+        };
+        let timeout = if timeout == now || self.bell.sleep() {
+            timeout
+        } else {
+            now
+        };
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        });
+        self.polled.clear();
+        let polled = spare_capacity(&mut self.polled);
+        match epoll::wait(&self.epoll, polled, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn note_polled(&mut self) {
+        for at in 0..self.polled.len() {
+            let epoll::Event { flags, data } = self.polled[at];
+            match Source::of(data) {
+                Source::Bell => {}
+                Source::Listener(key) => self.listeners.note(key),
+                Source::Socket(key) => self.note_socket(key, flags),
+            }
+        }
+    }
+
+    fn note_socket(&mut self, key: u32, flags: epoll::EventFlags) {
+        let Some(socket) = self.sockets.get_mut(key as usize) else {
+            return;
+        };
+        socket.note(flags);
+        if socket.may_receive() {
+            self.readable.push_back(key);
+        }
+        if socket.may_send() {
+            self.sendable.push(key);
+        }
+    }
+
+    /// Sends what can be sent.
+    fn send_all(&mut self) {
+        while let Some(key) = self.sendable.pop() {
+            let sent = self.sockets.get_mut(key as usize).and_then(Socket::send);
+            self.events.extend(sent);
+        }
+    }
+
+    fn answer_bell(&mut self) {
+        let rung = self.bell.answer();
+        if rung & DONE != 0 {
+            self.blocking.done(&mut self.done);
+            for (key, result) in self.done.drain(..) {
+                let PendingFile { token, buffer } = self.files.remove(key);
+                self.events.push_back(Event::File {
+                    token,
+                    result,
+                    buffer,
+                });
+            }
+        }
+        if rung & WOKEN != 0 {
+            self.events.push_back(Event::Woken);
+        }
+    }
+
+    fn receive_next(&mut self) -> Option<Event<Received>> {
+        while let Some(key) = self.readable.pop_front() {
+            let Some(socket) = self.sockets.get_mut(key as usize) else {
+                continue;
+            };
+            if !socket.may_receive() {
+                continue;
+            }
+            let Some(id) = self.lender.take() else {
+                self.readable.push_front(key);
+                return None;
+            };
+            match socket.receive(&self.lender, id) {
+                None => self.lender.give_back(id),
+                event => return event,
+            }
+        }
+        None
+    }
+}
+
+impl Ring for EpollRing {
+    type Received = Received;
+
+    fn listen(&mut self, listener: OwnedFd, token: Token) -> io::Result<()> {
+        self.listeners.add(&self.epoll, listener, token)
+    }
+
+    fn stop_listening(&mut self) {
+        self.listeners.clear();
+        let accepted = |event: &Event<_>| matches!(event, Event::Accepted { .. });
+        self.events.retain(|event| !accepted(event));
+    }
+
+    fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        let entry = self.sockets.vacant_entry();
+        let key = key(entry.key());
+        let flags = epoll::EventFlags::IN
+            | epoll::EventFlags::OUT
+            | epoll::EventFlags::RDHUP
+            | epoll::EventFlags::ET;
+        epoll::add(&self.epoll, &socket, Source::Socket(key).data(), flags)?;
+        entry.insert(Socket::new(socket));
+        Ok(SocketId(key))
+    }
+
+    fn release(&mut self, socket: SocketId) -> OwnedFd {
+        let socket = self.sockets.remove(socket.0 as usize).into_fd();
+        // It was registered, so it cannot fail.
+        let _ = epoll::delete(&self.epoll, &socket);
+        socket
+    }
+
+    fn receive(&mut self, socket: SocketId, token: Token) {
+        if let Some(entry) = self.sockets.get_mut(socket.0 as usize) {
+            entry.ask_receive(token);
+            self.asked.push(socket.0);
+        }
+    }
+
+    fn send(&mut self, socket: SocketId, token: Token, batch: Box<SendBatch>) {
+        if let Some(entry) = self.sockets.get_mut(socket.0 as usize) {
+            entry.ask_send(token, batch);
+            self.sendable.push(socket.0);
+        }
+    }
+
+    fn close(&mut self, socket: SocketId) {
+        if let Some(socket) = self.sockets.try_remove(socket.0 as usize) {
+            // Both fail only when the peer was faster.
+            let _ = rustix::net::shutdown(socket.as_fd(), rustix::net::Shutdown::Both);
+            let _ = epoll::delete(&self.epoll, socket.as_fd());
+            self.events.extend(socket.cancel().into_iter().flatten());
+        }
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.blocking.start(&mut self.jobs)?;
+        self.send_all();
+        let sockets = &self.sockets;
+        let ready = |key: &u32| sockets.get(*key as usize).is_some_and(Socket::may_receive);
+        self.readable.extend(self.asked.drain(..).filter(ready));
+        let idle = self.events.is_empty() && self.readable.is_empty();
+        self.listeners.resume(&self.epoll)?;
+        self.poll(if idle { timeout } else { Some(Duration::ZERO) })?;
+        self.note_polled();
+        self.send_all();
+        self.answer_bell();
+        Ok(())
+    }
+
+    fn next_event(&mut self) -> Option<Event<Received>> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        self.receive_next()
+            .or_else(|| self.listeners.accept(&self.epoll))
+    }
+
+    fn waker(&self) -> Waker {
+        Waker::new(&self.bell)
+    }
+}
+
+impl FileRing for EpollRing {
+    fn file(&mut self, token: Token, op: FileOp) {
+        let (pending, job) = PendingFile::new(token, op);
+        let key = self.files.insert(pending);
+        self.jobs.push((key, job));
+    }
+}
+
+impl std::fmt::Debug for EpollRing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let sockets = self.sockets.len();
+        write!(f, "EpollRing({sockets} sockets)")
+    }
+}
+
+/// What readiness is told of, and how epoll carries it.
+#[derive(Clone, Copy)]
+enum Source {
+    Bell,
+    Listener(u32),
+    Socket(u32),
+}
+
+impl Source {
+    fn data(self) -> epoll::EventData {
+        epoll::EventData::new_u64(match self {
+            Self::Bell => 0,
+            Self::Listener(key) => 1 << 32 | u64::from(key),
+            Self::Socket(key) => 2 << 32 | u64::from(key),
+        })
+    }
+
+    fn of(data: epoll::EventData) -> Self {
+        let data = data.u64();
+        match data >> 32 {
+            0 => Self::Bell,
+            1 => Self::Listener(data as u32),
+            _ => Self::Socket(data as u32),
+        }
+    }
+}
+
+/// Slabs of file descriptors do not reach 2^32 entries.
+fn key(key: usize) -> u32 {
+    key as u32
+}

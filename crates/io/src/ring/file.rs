@@ -1,0 +1,138 @@
+//! Reading and writing files, whole buffers at a time.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::blocking::Job;
+use super::{FileOp, Token};
+use crate::memory::{Buffer, fill_zero};
+
+/// preadv2(2), since Linux 6.11.
+const RWF_ATOMIC: i32 = 0x40;
+
+/// A file operation that was asked for and is not over.
+pub(super) struct PendingFile {
+    pub(super) token: Token,
+    /// Held until the operation is over.
+    pub(super) buffer: Option<Buffer>,
+}
+
+/// Which way, and how.
+#[derive(Clone, Copy)]
+pub(super) enum Direction {
+    Read,
+    Write { flags: i32 },
+}
+
+/// A read or write that may need several system calls.
+pub(super) struct Transfer {
+    pub(super) file: Arc<OwnedFd>,
+    pub(super) direction: Direction,
+    offset: u64,
+    memory: NonNull<u8>,
+    len: usize,
+    moved: usize,
+}
+
+// SAFETY: the memory is accessed by the kernel and by `raw` only, which may be done from any
+// thread; it is held by a `PendingFile` until the transfer is over.
+unsafe impl Send for Transfer {}
+
+impl PendingFile {
+    /// Takes an operation apart: what is kept, and what is to be done.
+    pub(super) fn new(token: Token, op: FileOp) -> (Self, Job) {
+        let (job, buffer) = match op {
+            FileOp::Read {
+                file,
+                offset,
+                buffer,
+            } => {
+                let memory = buffer.writable_address();
+                let transfer = Transfer::new(file, Direction::Read, offset, memory, buffer.len());
+                (Job::Transfer(transfer), Some(buffer))
+            }
+            FileOp::Write {
+                file,
+                offset,
+                buffer,
+                dsync,
+                atomic,
+            } => {
+                let flags = if dsync { libc::RWF_DSYNC } else { 0 };
+                let flags = flags | if atomic { RWF_ATOMIC } else { 0 };
+                let way = Direction::Write { flags };
+                let transfer = Transfer::new(file, way, offset, buffer.address(), buffer.len());
+                (Job::Transfer(transfer), Some(buffer))
+            }
+            FileOp::DataSync { file } => (Job::DataSync(file), None),
+            FileOp::Blocking(call) => (Job::Call(call), None),
+        };
+        (Self { token, buffer }, job)
+    }
+}
+
+impl Transfer {
+    fn new(
+        file: Arc<OwnedFd>,
+        direction: Direction,
+        offset: u64,
+        memory: NonNull<u8>,
+        len: usize,
+    ) -> Self {
+        Self {
+            file,
+            direction,
+            offset,
+            memory,
+            len,
+            moved: 0,
+        }
+    }
+
+    /// Where the rest is to be read to, or written from.
+    pub(super) fn address(&self) -> *mut u8 {
+        // SAFETY: `moved` is within the memory.
+        unsafe { self.memory.add(self.moved).as_ptr() }
+    }
+
+    /// Octets that were not moved yet.
+    pub(super) fn remaining(&self) -> usize {
+        self.len - self.moved
+    }
+
+    /// Where in the file the rest goes, in octets.
+    pub(super) fn position(&self) -> u64 {
+        self.offset + self.moved as u64
+    }
+
+    /// Takes the result of a system call for the rest. Returns the result of the transfer when it
+    /// is over.
+    pub(super) fn advance(&mut self, moved: io::Result<usize>) -> Option<io::Result<u64>> {
+        match (moved, self.direction) {
+            (Err(error), _) if error.kind() == io::ErrorKind::Interrupted => return None,
+            (Err(_), Direction::Read) if self.moved > 0 && self.is_past_end() => self.zero_rest(),
+            (Err(error), _) => return Some(Err(error)),
+            (Ok(0), Direction::Read) => self.zero_rest(),
+            (Ok(0), _) if self.remaining() > 0 => {
+                return Some(Err(io::ErrorKind::WriteZero.into()));
+            }
+            (Ok(moved), _) => self.moved += moved.min(self.remaining()),
+        }
+        (self.moved == self.len).then_some(Ok(self.len as u64))
+    }
+
+    /// With O_DIRECT, a file that ends within a block is read up to its end, and the rest of the
+    /// block then refused for its alignment instead of telling the end.
+    fn is_past_end(&self) -> bool {
+        let stat = rustix::fs::fstat(&*self.file);
+        stat.is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|end| end <= self.position()))
+    }
+
+    fn zero_rest(&mut self) {
+        // SAFETY: the rest of the memory of a read.
+        unsafe { fill_zero(self.address(), self.remaining()) };
+        self.moved = self.len;
+    }
+}

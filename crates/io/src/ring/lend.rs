@@ -1,0 +1,85 @@
+//! The buffers that octets are received in.
+
+use std::cell::RefCell;
+use std::io;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::rc::Rc;
+
+use crate::memory::Mapping;
+
+/// Octets of a buffer: what a busy socket has ready at a time, at the most.
+pub(super) const LENT_OCTETS: usize = 256 << 10;
+
+/// Octets that came in. Dropping them gives the memory back to the ring.
+pub struct Received {
+    lender: Rc<Lender>,
+    id: u16,
+    len: usize,
+}
+
+/// Buffers that a ring receives in, numbered from 0. They take memory when they are first used;
+/// the one given back last is taken first, as it is in the cache.
+pub(super) struct Lender {
+    memory: Mapping,
+    free: RefCell<Vec<u16>>,
+}
+
+impl Lender {
+    pub(super) fn new(buffers: u16) -> io::Result<Rc<Self>> {
+        Ok(Rc::new(Self {
+            memory: Mapping::reserve(usize::from(buffers) * LENT_OCTETS)?,
+            free: RefCell::new((0..buffers).rev().collect()),
+        }))
+    }
+
+    /// A buffer of [`LENT_OCTETS`] to receive in; `None` when all are taken.
+    pub(super) fn take(&self) -> Option<u16> {
+        self.free.borrow_mut().pop()
+    }
+
+    pub(super) fn give_back(&self, id: u16) {
+        self.free.borrow_mut().push(id);
+    }
+
+    pub(super) fn address(&self, id: u16) -> NonNull<u8> {
+        self.memory.at(usize::from(id) * LENT_OCTETS)
+    }
+
+    /// Lends what was received in a buffer that was taken.
+    ///
+    /// # Safety
+    ///
+    /// Until the buffer is given back, nobody writes it, nor lends it again.
+    pub(super) unsafe fn lend(self: &Rc<Self>, id: u16, len: usize) -> Received {
+        assert!(len <= LENT_OCTETS, "{len} octets received");
+        Received {
+            lender: Rc::clone(self),
+            id,
+            len,
+        }
+    }
+}
+
+impl Deref for Received {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        let start = self.lender.address(self.id);
+        // SAFETY: mapped for as long as the lender lives, of that length, and by the promise of
+        // `lend` not written while we are here.
+        unsafe { std::slice::from_raw_parts(start.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        self.lender.give_back(self.id);
+    }
+}
+
+impl std::fmt::Debug for Received {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Received({} octets)", self.len)
+    }
+}

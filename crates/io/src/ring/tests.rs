@@ -1,0 +1,144 @@
+//! One suite for every ring.
+
+mod files;
+mod limits;
+mod listening;
+mod sockets;
+mod waiting;
+
+use std::io::{self, ErrorKind};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use super::{AnyRing, Event, Kind, Received, Ring, SendBatch, SocketId, Token};
+use crate::memory::Buffer;
+
+const LONG: Duration = Duration::from_secs(10);
+const SHORT: Duration = Duration::from_millis(30);
+
+/// Makes a test of each story for each ring.
+macro_rules! on_every_ring {
+    ($($story:ident)*) => {
+        mod epoll {
+            $(#[test]
+            fn $story() {
+                super::$story(&mut crate::ring::tests::open(crate::ring::Kind::Epoll));
+            })*
+        }
+    };
+}
+use on_every_ring;
+
+fn open(kind: Kind) -> AnyRing {
+    AnyRing::open(kind).unwrap().0
+}
+
+/// An event, with what it carries copied out of the ring.
+#[derive(Debug)]
+enum Seen {
+    Accepted(Token, OwnedFd),
+    Received(Token, io::Result<Vec<u8>>),
+    Sent(Token, Box<SendBatch>, io::Result<()>),
+    File(Token, io::Result<u64>, Option<Buffer>),
+    Woken,
+}
+
+impl From<Event<Received>> for Seen {
+    fn from(event: Event<Received>) -> Self {
+        match event {
+            Event::Accepted { token, socket, .. } => Self::Accepted(token, socket),
+            Event::Received { token, octets } => {
+                Self::Received(token, octets.map(|octets| octets.to_vec()))
+            }
+            Event::Sent {
+                token,
+                batch,
+                result,
+            } => Self::Sent(token, batch, result),
+            Event::File {
+                token,
+                result,
+                buffer,
+            } => Self::File(token, result, buffer),
+            Event::Woken => Self::Woken,
+        }
+    }
+}
+
+/// The next event, waited for.
+fn next(ring: &mut AnyRing) -> Seen {
+    let deadline = Instant::now() + LONG;
+    loop {
+        if let Some(event) = ring.next_event() {
+            return event.into();
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        assert!(!left.is_zero(), "no event");
+        ring.wait(Some(left)).unwrap();
+    }
+}
+
+/// That nothing happens.
+#[track_caller]
+fn quiet(ring: &mut AnyRing) {
+    let deadline = Instant::now() + SHORT;
+    while let Some(left) = deadline.checked_duration_since(Instant::now()) {
+        ring.wait(Some(left)).unwrap();
+        if let Some(event) = ring.next_event() {
+            panic!("{event:?}");
+        }
+    }
+}
+
+#[track_caller]
+fn received(ring: &mut AnyRing, token: u64) -> Vec<u8> {
+    match next(ring) {
+        Seen::Received(at, Ok(octets)) if at == Token(token) => octets,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn sent(ring: &mut AnyRing, token: u64) -> Box<SendBatch> {
+    match next(ring) {
+        Seen::Sent(at, batch, Ok(())) if at == Token(token) => batch,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A connection: our end is the ring's.
+fn connect(ring: &mut AnyRing) -> (SocketId, TcpStream) {
+    let (ours, theirs) = tcp_pair();
+    (ring.adopt(ours.into()).unwrap(), theirs)
+}
+
+fn tcp_pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let theirs = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    theirs.set_read_timeout(Some(LONG)).unwrap();
+    theirs.set_nodelay(true).unwrap();
+    (listener.accept().unwrap().0, theirs)
+}
+
+fn batch_of(octets: &[u8]) -> Box<SendBatch> {
+    let mut batch = Box::<SendBatch>::default();
+    batch.octets(octets);
+    batch
+}
+
+/// Octets that tell where they come from.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 7 + at / 251) as u8).collect()
+}
+
+fn is_canceled(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ECANCELED)
+}
+
+fn is_reset(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
+    )
+}

@@ -1,0 +1,236 @@
+//! Files.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
+
+use super::*;
+use crate::memory::Pool;
+use crate::ring::{FileOp, FileRing};
+
+super::on_every_ring! {
+    what_is_written_is_read
+    many_operations_are_under_way_at_once
+    a_read_past_the_end_gives_zeros
+    a_direct_read_of_a_file_that_ends_within_a_block_gives_zeros
+    an_error_is_told_with_the_buffer
+    a_full_device_is_an_error
+    what_blocks_runs_on_a_thread
+    a_ring_is_dropped_while_a_file_is_written
+    files_and_sockets_do_not_wait_for_each_other
+}
+
+fn temporary() -> (Arc<OwnedFd>, File) {
+    let fd = rustix::fs::memfd_create("io-test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+    let file = File::from(fd.try_clone().unwrap());
+    (Arc::new(fd), file)
+}
+
+fn filled(octets: &[u8]) -> Buffer {
+    Buffer::from_vec(octets.to_vec())
+}
+
+fn write(file: &Arc<OwnedFd>, offset: u64, octets: &[u8]) -> FileOp {
+    FileOp::Write {
+        file: Arc::clone(file),
+        offset,
+        buffer: filled(octets),
+        dsync: false,
+        atomic: false,
+    }
+}
+
+fn read(file: &Arc<OwnedFd>, offset: u64, len: usize) -> FileOp {
+    FileOp::Read {
+        file: Arc::clone(file),
+        offset,
+        buffer: filled(&vec![0xee; len]),
+    }
+}
+
+#[track_caller]
+fn done(ring: &mut AnyRing, token: u64) -> (u64, Option<Buffer>) {
+    match next(ring) {
+        Seen::File(at, Ok(value), buffer) if at == Token(token) => (value, buffer),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn what_is_written_is_read(ring: &mut AnyRing) {
+    let (fd, file) = temporary();
+    let octets = pattern(300_000);
+    ring.file(Token(1), write(&fd, 4096, &octets));
+    let (written, buffer) = done(ring, 1);
+    assert_eq!((written, buffer.unwrap().len()), (300_000, 300_000));
+    for dsync in [false, true] {
+        ring.file(
+            Token(2),
+            FileOp::Write {
+                file: Arc::clone(&fd),
+                offset: 0,
+                buffer: filled(&[3; 4096]),
+                dsync,
+                atomic: false,
+            },
+        );
+        assert_eq!(done(ring, 2).0, 4096);
+    }
+    ring.file(
+        Token(3),
+        FileOp::DataSync {
+            file: Arc::clone(&fd),
+        },
+    );
+    let (_, none) = done(ring, 3);
+    assert!(none.is_none());
+    ring.file(Token(4), read(&fd, 4096, 300_000));
+    let (len, buffer) = done(ring, 4);
+    assert_eq!(len, 300_000);
+    assert_eq!(buffer.unwrap().difference(&filled(&octets)), None);
+    let mut first = [0; 4096];
+    file.read_exact_at(&mut first, 0).unwrap();
+    assert_eq!(first, [3; 4096]);
+}
+
+fn many_operations_are_under_way_at_once(ring: &mut AnyRing) {
+    let (fd, file) = temporary();
+    for at in 0..2000u64 {
+        ring.file(Token(at), write(&fd, at * 512, &[at as u8; 512]));
+    }
+    let mut seen = vec![false; 2000];
+    for _ in 0..2000 {
+        match next(ring) {
+            Seen::File(Token(at), Ok(512), Some(_)) => {
+                assert!(!std::mem::replace(&mut seen[at as usize], true));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let mut last = [0; 512];
+    file.read_exact_at(&mut last, 1999 * 512).unwrap();
+    assert_eq!(last, [1999u16 as u8; 512]);
+    quiet(ring);
+}
+
+fn a_read_past_the_end_gives_zeros(ring: &mut AnyRing) {
+    let (fd, file) = temporary();
+    file.write_all_at(&[5; 700], 0).unwrap();
+    ring.file(Token(1), read(&fd, 512, 1024));
+    let (len, buffer) = done(ring, 1);
+    let expected = [&[5; 188][..], &[0; 836]].concat();
+    assert_eq!(len, 1024);
+    assert_eq!(buffer.unwrap().difference(&filled(&expected)), None);
+    ring.file(Token(2), read(&fd, 1 << 30, 10));
+    let (_, buffer) = done(ring, 2);
+    assert_eq!(buffer.unwrap().difference(&Buffer::zeros(10)), None);
+}
+
+fn a_direct_read_of_a_file_that_ends_within_a_block_gives_zeros(ring: &mut AnyRing) {
+    let path = std::env::temp_dir().join(format!("io-direct-{}-{ring:p}", std::process::id()));
+    std::fs::write(&path, [5; 5000]).unwrap();
+    let direct = File::options()
+        .read(true)
+        .custom_flags(libc::O_DIRECT)
+        .open(&path);
+    std::fs::remove_file(&path).unwrap();
+    let Ok(direct) = direct else {
+        return; // A file system without O_DIRECT.
+    };
+    let buffer = Pool::new(1 << 20).unwrap().buffer(8192).unwrap();
+    buffer.copy_in(0, &[0xee; 8192]);
+    let op = FileOp::Read {
+        file: Arc::new(direct.into()),
+        offset: 0,
+        buffer,
+    };
+    ring.file(Token(1), op);
+    let (_, buffer) = done(ring, 1);
+    let expected = [&[5; 5000][..], &[0; 3192]].concat();
+    assert_eq!(buffer.unwrap().difference(&filled(&expected)), None);
+}
+
+fn an_error_is_told_with_the_buffer(ring: &mut AnyRing) {
+    let file = Arc::new(OwnedFd::from(File::open("/dev/null").unwrap()));
+    ring.file(Token(1), write(&file, 0, &[1; 512]));
+    match next(ring) {
+        Seen::File(Token(1), Err(error), Some(buffer)) => {
+            assert_eq!(error.raw_os_error(), Some(libc::EBADF));
+            assert_eq!(buffer.len(), 512);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn a_full_device_is_an_error(ring: &mut AnyRing) {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    ring.file(Token(1), write(&Arc::new(full.into()), 0, &[1; 512]));
+    match next(ring) {
+        Seen::File(Token(1), Err(error), Some(_)) => {
+            assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn what_blocks_runs_on_a_thread(ring: &mut AnyRing) {
+    let here = std::thread::current().id();
+    let call = move || Ok(u64::from(std::thread::current().id() != here));
+    ring.file(Token(1), FileOp::Blocking(Box::new(call)));
+    assert_eq!(done(ring, 1).0, 1);
+    let calls = (0..40).map(|at| {
+        move || -> io::Result<u64> {
+            std::thread::sleep(Duration::from_millis(2));
+            Err(io::Error::from_raw_os_error(at))
+        }
+    });
+    for (at, call) in calls.enumerate() {
+        ring.file(Token(at as u64), FileOp::Blocking(Box::new(call)));
+    }
+    for _ in 0..40 {
+        match next(ring) {
+            Seen::File(Token(at), Err(error), None) => {
+                assert_eq!(error.raw_os_error(), Some(at as i32));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn a_ring_is_dropped_while_a_file_is_written(ring: &mut AnyRing) {
+    let kind = match ring {
+        AnyRing::Epoll(_) => Kind::Epoll,
+    };
+    let (fd, _file) = temporary();
+    let pool = Pool::new(64 << 20).unwrap();
+    let mut dropped = open(kind);
+    for at in 0..200 {
+        let op = FileOp::Write {
+            file: Arc::clone(&fd),
+            offset: at << 18,
+            buffer: pool.buffer(256 << 10).unwrap(),
+            dsync: false,
+            atomic: false,
+        };
+        dropped.file(Token(at), op);
+    }
+    dropped.wait(Some(Duration::ZERO)).unwrap();
+    drop(dropped);
+    assert_eq!(pool.in_use(), 0);
+    assert_eq!(Arc::strong_count(&fd), 1);
+}
+
+fn files_and_sockets_do_not_wait_for_each_other(ring: &mut AnyRing) {
+    use std::io::Write;
+    let (socket, mut peer) = connect(ring);
+    let slow = || {
+        std::thread::sleep(SHORT * 3);
+        Ok(0)
+    };
+    ring.file(Token(1), FileOp::Blocking(Box::new(slow)));
+    ring.receive(socket, Token(2));
+    ring.wait(Some(Duration::ZERO)).unwrap();
+    peer.write_all(b"quick").unwrap();
+    assert_eq!(received(ring, 2), b"quick");
+    done(ring, 1);
+}

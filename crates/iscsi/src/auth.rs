@@ -1,0 +1,226 @@
+//! Authentication in a login's SecurityNegotiation stage (RFC 7143 §12.1), at the target.
+//!
+//! Which nodes an initiator may be told of depends on what it proves. A normal session is with one
+//! node, and needs CHAP if that node does. A discovery session needs CHAP if every node that the
+//! initiator could see does; otherwise CHAP is optional there, and without it only the nodes that
+//! need none are shown.
+
+use std::sync::Arc;
+
+use crate::keys::{Admitted, Key};
+use crate::login::{LoginStatus, Violation};
+use crate::target::Node;
+use crate::text::Text;
+
+pub mod chap;
+mod hash;
+#[cfg(test)]
+mod tests;
+
+use chap::{Answer, Challenge, Proof};
+pub use hash::Hash;
+
+/// What a login may be for, and what has to be proven for it.
+#[derive(Clone, Debug, Default)]
+pub struct Realm {
+    /// The nodes that ask for CHAP.
+    pub guarded: Vec<Arc<Node>>,
+    /// Whether it will do without.
+    pub open: bool,
+}
+
+/// Why a login fails in its SecurityNegotiation stage. The initiator learns less than the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// No method of the initiator's list will do; also if it offers none where one is needed.
+    NoMethod,
+    /// None of its hashes is known and strong enough.
+    NoHash,
+    /// A user that does not exist, or not the right response. Which of them is not told.
+    WrongResponse,
+    /// It sent our own challenge back.
+    Reflected,
+    /// It knows our secret: the two directions share one.
+    SharedSecret,
+    /// It wants us to prove ourselves, and we have no secret for that.
+    NoMutual,
+    /// A key of the exchange that is missing, malformed, or out of turn.
+    Malformed,
+}
+
+impl Refusal {
+    /// What the initiator is told.
+    #[must_use]
+    pub const fn status(self) -> LoginStatus {
+        match self {
+            Self::Malformed => 0x0200,
+            _ => 0x0201,
+        }
+    }
+}
+
+impl From<Refusal> for Violation {
+    fn from(refusal: Refusal) -> Self {
+        let (rule, clause) = match refusal {
+            Refusal::NoMethod => (
+                "no authentication method that is allowed",
+                "RFC 7143 §6.3.2",
+            ),
+            Refusal::NoHash => ("no CHAP hash that is strong enough", "RFC 7143 §12.1.3"),
+            Refusal::WrongResponse => ("CHAP authentication failed", "RFC 7143 §12.1.3"),
+            Refusal::Reflected => ("our own CHAP challenge sent back", "RFC 7143 §9.2.1"),
+            Refusal::SharedSecret => ("one CHAP secret used in both directions", "RFC 7143 §9.2.1"),
+            Refusal::NoMutual => ("mutual CHAP where it is not configured", "RFC 7143 §12.1.3"),
+            Refusal::Malformed => ("a malformed CHAP exchange", "RFC 7143 §12.1.3"),
+        };
+        Self { rule, clause }
+    }
+}
+
+/// How far the exchange has come; consumed by each step.
+#[derive(Debug)]
+pub enum Exchange {
+    /// No method has been chosen.
+    Open,
+    /// AuthMethod=None.
+    Without,
+    /// AuthMethod=CHAP; CHAP_A is to come.
+    Chap,
+    /// Our challenge is on its way; CHAP_N and CHAP_R are to come.
+    Challenged(Challenge),
+    /// Done.
+    Proven(Proof),
+}
+
+/// The security keys of one text, by name.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent<'a> {
+    method: Option<&'a str>,
+    algorithms: Option<&'a str>,
+    identifier: Option<&'a str>,
+    challenge: Option<&'a str>,
+    name: Option<&'a str>,
+    response: Option<&'a str>,
+}
+
+impl<'a> Sent<'a> {
+    fn of(admitted: &[Admitted<'a>]) -> Self {
+        let mut sent = Self::default();
+        for (row, value) in admitted {
+            let field = match row.key {
+                Key::AuthMethod => &mut sent.method,
+                Key::ChapA => &mut sent.algorithms,
+                Key::ChapI => &mut sent.identifier,
+                Key::ChapC => &mut sent.challenge,
+                Key::ChapN => &mut sent.name,
+                Key::ChapR => &mut sent.response,
+                _ => continue,
+            };
+            *field = Some(value);
+        }
+        sent
+    }
+
+    fn answer(&self) -> Option<Answer<'a>> {
+        Answer::read(self.name?, self.response?, self.identifier, self.challenge)
+    }
+
+    /// Whether there are keys of the third step.
+    const fn answers(&self) -> bool {
+        self.name.is_some()
+            || self.response.is_some()
+            || self.identifier.is_some()
+            || self.challenge.is_some()
+    }
+}
+
+impl Exchange {
+    /// Takes the keys of one text and writes the answers. `random` is used for the challenge.
+    ///
+    /// # Errors
+    /// The login has failed.
+    pub fn step(
+        mut self,
+        admitted: &[Admitted<'_>],
+        realm: &Realm,
+        random: &[u8; 33],
+        out: &mut Text,
+    ) -> Result<Self, Refusal> {
+        let sent = Sent::of(admitted);
+        if let Some(methods) = sent.method {
+            self = self.choose(methods, realm, out)?;
+        }
+        if let Some(algorithms) = sent.algorithms {
+            self = self.challenge(algorithms, realm, random, out)?;
+        }
+        if sent.answers() {
+            self = self.prove(&sent, realm, out)?;
+        }
+        Ok(self)
+    }
+
+    /// Whether the stage may end.
+    #[must_use]
+    pub const fn is_over(&self, realm: &Realm) -> bool {
+        match self {
+            Self::Open => realm.open,
+            Self::Without | Self::Proven(_) => true,
+            Self::Chap | Self::Challenged(_) => false,
+        }
+    }
+
+    /// What was proven.
+    #[must_use]
+    pub fn into_proof(self) -> Option<Proof> {
+        match self {
+            Self::Proven(proof) => Some(proof),
+            _ => None,
+        }
+    }
+
+    /// The first method of the initiator's list that will do (RFC 7143 §6.3.2).
+    fn choose(self, methods: &str, realm: &Realm, out: &mut Text) -> Result<Self, Refusal> {
+        let Self::Open = self else {
+            return Err(Refusal::Malformed);
+        };
+        let chosen = methods.split(',').find(|method| match *method {
+            "CHAP" => !realm.guarded.is_empty(),
+            "None" => realm.open,
+            _ => false,
+        });
+        let method = chosen.ok_or(Refusal::NoMethod)?;
+        out.put("AuthMethod", method);
+        Ok(if method == "CHAP" {
+            Self::Chap
+        } else {
+            Self::Without
+        })
+    }
+
+    fn challenge(
+        self,
+        algorithms: &str,
+        realm: &Realm,
+        random: &[u8; 33],
+        out: &mut Text,
+    ) -> Result<Self, Refusal> {
+        let Self::Chap = self else {
+            return Err(Refusal::Malformed);
+        };
+        let minimum = realm.chaps().map(|chap| chap.minimum).min();
+        let hash = Hash::strongest(algorithms, minimum.unwrap_or(0)).ok_or(Refusal::NoHash)?;
+        let challenge = Challenge::new(hash, random);
+        challenge.write(out);
+        Ok(Self::Challenged(challenge))
+    }
+
+    fn prove(self, sent: &Sent<'_>, realm: &Realm, out: &mut Text) -> Result<Self, Refusal> {
+        let Self::Challenged(challenge) = self else {
+            return Err(Refusal::Malformed);
+        };
+        let answer = sent.answer().ok_or(Refusal::Malformed)?;
+        let proof = challenge.verify(&answer, realm)?;
+        challenge.prove_ourselves(&answer, &proof, out)?;
+        Ok(Self::Proven(proof))
+    }
+}

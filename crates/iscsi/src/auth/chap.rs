@@ -1,0 +1,189 @@
+//! CHAP (RFC 7143 §12.1.3, §9.2.1; RFC 1994), one-way and mutual, at the target.
+
+use std::sync::Arc;
+
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use super::{Hash, Realm, Refusal};
+use crate::target::{Chap, Node};
+use crate::text::{self, MAX_VALUE, Text};
+
+/// The longest challenge or response, in octets.
+const MAX_BINARY: usize = 1024;
+
+/// Our challenge, as long as it stands.
+#[derive(Debug)]
+pub struct Challenge {
+    hash: Hash,
+    identifier: u8,
+    octets: Zeroizing<Vec<u8>>,
+}
+
+/// What the initiator proved.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// CHAP_N.
+    pub user: String,
+    /// With which hash.
+    pub hash: Hash,
+    /// The nodes that have this user, with the secret that was proven.
+    pub nodes: Vec<Arc<Node>>,
+}
+
+/// The initiator's CHAP_N and CHAP_R, with its own challenge if it wants us to prove ourselves.
+#[derive(Debug)]
+pub struct Answer<'a> {
+    name: &'a str,
+    response: Vec<u8>,
+    counter: Option<(u8, Vec<u8>)>,
+}
+
+impl<'a> Answer<'a> {
+    /// From the values of CHAP_N, CHAP_R, CHAP_I and CHAP_C; `None` if one of them is malformed,
+    /// or CHAP_I comes without CHAP_C or the other way about.
+    #[must_use]
+    pub fn read(
+        name: &'a str,
+        response: &str,
+        identifier: Option<&str>,
+        challenge: Option<&str>,
+    ) -> Option<Self> {
+        let counter = match (identifier, challenge) {
+            (None, None) => None,
+            (Some(identifier), Some(challenge)) => {
+                let identifier = u8::try_from(text::number(identifier)?).ok()?;
+                Some((identifier, text::binary(challenge, MAX_BINARY)?))
+            }
+            _ => return None,
+        };
+        let response = text::binary(response, MAX_BINARY)?;
+        (name.len() <= MAX_VALUE).then_some(Self {
+            name,
+            response,
+            counter,
+        })
+    }
+}
+
+impl Realm {
+    /// The credentials of its guarded nodes.
+    pub(super) fn chaps(&self) -> impl Iterator<Item = &Chap> {
+        self.guarded
+            .iter()
+            .filter_map(|node| node.access.chap.as_ref())
+    }
+}
+
+impl Challenge {
+    /// A challenge as long as the hash's result, from fresh random octets.
+    #[must_use]
+    pub fn new(hash: Hash, random: &[u8; 33]) -> Self {
+        let [identifier, octets @ ..] = random;
+        let octets = octets.get(..hash.octets()).unwrap_or(octets);
+        Self {
+            hash,
+            identifier: *identifier,
+            octets: Zeroizing::new(octets.to_vec()),
+        }
+    }
+
+    /// CHAP_A, CHAP_I and CHAP_C.
+    pub fn write(&self, out: &mut Text) {
+        out.put("CHAP_A", &(self.hash as u8).to_string());
+        out.put("CHAP_I", &self.identifier.to_string());
+        out.put("CHAP_C", &text::hex(&self.octets));
+    }
+
+    /// What the initiator proved by its answer.
+    ///
+    /// # Errors
+    /// [`Refusal::Reflected`], [`Refusal::SharedSecret`] and [`Refusal::WrongResponse`].
+    pub fn verify(&self, answer: &Answer<'_>, realm: &Realm) -> Result<Proof, Refusal> {
+        if answer
+            .counter
+            .as_ref()
+            .is_some_and(|(_, octets)| *octets == *self.octets)
+        {
+            return Err(Refusal::Reflected);
+        }
+        let ours = realm.chaps().filter_map(|chap| chap.mutual.as_ref());
+        if ours.fold(false, |found, (_, secret)| {
+            found | self.matches(secret, &answer.response)
+        }) {
+            return Err(Refusal::SharedSecret);
+        }
+        let nodes: Vec<_> = realm
+            .guarded
+            .iter()
+            .filter(|node| self.proves(answer, node))
+            .collect();
+        if nodes.is_empty() {
+            return Err(Refusal::WrongResponse);
+        }
+        let nodes = nodes.into_iter().cloned().collect();
+        Ok(Proof {
+            user: answer.name.to_owned(),
+            hash: self.hash,
+            nodes,
+        })
+    }
+
+    /// Every user is tried, and a wrong name costs as much as a right one.
+    fn proves(&self, answer: &Answer<'_>, node: &Node) -> bool {
+        let Some(chap) = &node.access.chap else {
+            return false;
+        };
+        let proven = chap.users.iter().fold(false, |found, (name, secret)| {
+            let right = self.matches(secret, &answer.response);
+            found | (right & (name == answer.name))
+        });
+        proven && self.hash as u8 >= chap.minimum
+    }
+
+    fn matches(&self, secret: &[u8], response: &[u8]) -> bool {
+        let expected = self.hash.response(self.identifier, secret, &self.octets);
+        expected.ct_eq(response).into()
+    }
+
+    /// CHAP_N and CHAP_R, if the initiator asked for them. The nodes of a discovery session share
+    /// the first name and secret that is found.
+    ///
+    /// # Errors
+    /// [`Refusal::NoMutual`].
+    pub fn prove_ourselves(
+        &self,
+        answer: &Answer<'_>,
+        proof: &Proof,
+        out: &mut Text,
+    ) -> Result<(), Refusal> {
+        let Some((identifier, challenge)) = &answer.counter else {
+            return Ok(());
+        };
+        let mutual = |node: &'_ Arc<Node>| node.access.chap.as_ref()?.mutual.clone();
+        let (name, secret) = proof
+            .nodes
+            .iter()
+            .find_map(mutual)
+            .ok_or(Refusal::NoMutual)?;
+        let secret = Zeroizing::new(secret);
+        let response = self.hash.response(*identifier, &secret, challenge);
+        out.put("CHAP_N", &name);
+        out.put("CHAP_R", &text::hex(&response));
+        Ok(())
+    }
+}
+
+impl Chap {
+    /// Whether our secret differs from those of all initiators, as RFC 7143 §9.2.1 wants.
+    #[must_use]
+    pub fn secrets_differ(&self) -> bool {
+        let Some((_, ours)) = &self.mutual else {
+            return true;
+        };
+        !self
+            .users
+            .iter()
+            .any(|(_, secret)| bool::from(secret.ct_eq(ours)))
+    }
+}

@@ -1,0 +1,68 @@
+//! The hashes of CHAP, by the numbers that IANA gave them.
+
+use md5::Md5;
+use sha1::Sha1;
+use sha2::Sha256;
+use sha3::{Digest, Sha3_256};
+use zeroize::Zeroizing;
+
+use crate::text;
+
+/// A hash, weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hash {
+    /// 5.
+    Md5 = 5,
+    /// 6.
+    Sha1 = 6,
+    /// 7.
+    Sha256 = 7,
+    /// 8.
+    Sha3 = 8,
+}
+
+impl Hash {
+    /// The strongest that a CHAP_A list offers and that is not below `minimum`. RFC 7143 §12.1.3
+    /// would let the initiator's order of preference decide, of which an attacker in between could
+    /// make MD5 alone just as well; many initiators list MD5 first.
+    #[must_use]
+    pub fn strongest(list: &str, minimum: u8) -> Option<Self> {
+        list.split(',')
+            .filter_map(text::number)
+            .filter_map(|number| ALL.into_iter().find(|hash| number == *hash as u64))
+            .filter(|hash| *hash as u8 >= minimum)
+            .max()
+    }
+
+    /// Octets of its result, and of the challenges made for it.
+    #[must_use]
+    pub const fn octets(self) -> usize {
+        match self {
+            Self::Md5 => 16,
+            Self::Sha1 => 20,
+            Self::Sha256 | Self::Sha3 => 32,
+        }
+    }
+
+    /// RFC 1994 §4.1: what answers a challenge.
+    #[must_use]
+    pub fn response(self, identifier: u8, secret: &[u8], challenge: &[u8]) -> Zeroizing<Vec<u8>> {
+        let parts = [&[identifier], secret, challenge];
+        Zeroizing::new(match self {
+            Self::Md5 => digest::<Md5>(parts),
+            Self::Sha1 => digest::<Sha1>(parts),
+            Self::Sha256 => digest::<Sha256>(parts),
+            Self::Sha3 => digest::<Sha3_256>(parts),
+        })
+    }
+}
+
+fn digest<D: Digest>(parts: [&[u8]; 3]) -> Vec<u8> {
+    let mut digest = D::new();
+    for part in parts {
+        digest.update(part);
+    }
+    digest.finalize().to_vec()
+}
+
+const ALL: [Hash; 4] = [Hash::Md5, Hash::Sha1, Hash::Sha256, Hash::Sha3];

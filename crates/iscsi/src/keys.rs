@@ -1,0 +1,561 @@
+//! The table of text keys: RFC 7143 §12 and §13, RFC 7144 §7.1. One row a key, the same for both
+//! sides; whoever answers brings its own preferences as an [`Operational`].
+//!
+//! Adding a key: a variant of [`Key`], a row of [`TABLE`], and, if it is negotiated, a field of
+//! [`Operational`] with its arms in [`Operational::value`] and [`Operational::store`].
+
+use std::fmt;
+
+use crate::login::Violation;
+use crate::parameters::{Operational, TaskReporting};
+use crate::text::{self, MAX_VALUE, Pair, Text};
+
+pub mod negotiation;
+#[cfg(test)]
+mod tests;
+
+/// A key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the keys")]
+pub enum Key {
+    AuthMethod,
+    ChapA,
+    ChapI,
+    ChapC,
+    ChapN,
+    ChapR,
+    HeaderDigest,
+    DataDigest,
+    MaxConnections,
+    SendTargets,
+    TargetName,
+    InitiatorName,
+    TargetAlias,
+    InitiatorAlias,
+    TargetAddress,
+    TargetPortalGroupTag,
+    InitialR2T,
+    ImmediateData,
+    MaxRecvDataSegmentLength,
+    MaxBurstLength,
+    FirstBurstLength,
+    DefaultTime2Wait,
+    DefaultTime2Retain,
+    MaxOutstandingR2T,
+    DataPduInOrder,
+    DataSequenceInOrder,
+    ErrorRecoveryLevel,
+    SessionType,
+    TaskReporting,
+    ProtocolLevel,
+    OfMarker,
+    IfMarker,
+    OfMarkInt,
+    IfMarkInt,
+    NodeArchitecture,
+}
+
+/// What the standards say of a key.
+#[derive(Debug)]
+pub struct Row {
+    /// Which.
+    pub key: Key,
+    /// As it is written.
+    pub name: &'static str,
+    /// Use: when.
+    pub usage: Usage,
+    /// In which stage of the login.
+    pub stage: Stage,
+    /// By whom.
+    pub senders: Senders,
+    /// How a value comes about.
+    pub rule: Rule,
+    /// When the answer is `Irrelevant`.
+    pub irrelevant: Irrelevant,
+    /// The value without negotiation, as it would be written; `None` where there is none.
+    pub default: Option<&'static str>,
+    /// Where it is defined.
+    pub clause: &'static str,
+}
+
+/// RFC 7143 §13: *Use*.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Usage {
+    /// LO: in the login of a session's first connection.
+    LeadingOnly,
+    /// IO: in every login.
+    InitializeOnly,
+    /// ALL: in logins and in the full-feature phase.
+    All,
+    /// FFPO: in the full-feature phase.
+    FullFeatureOnly,
+}
+
+/// In which stage of a login a key may be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// SecurityNegotiation.
+    Security,
+    /// LoginOperationalNegotiation.
+    Operational,
+    /// *Any-Stage*.
+    Any,
+}
+
+/// Who may send a key that is not an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Senders {
+    /// Initiators.
+    Initiator,
+    /// Targets.
+    Target,
+    /// Both.
+    Both,
+}
+
+/// One of the two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The initiator.
+    Initiator,
+    /// The target.
+    Target,
+}
+
+/// How the value of a key comes about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// One side declares a number of octets for itself.
+    DeclareNumber(u32, u32),
+    /// One side tells the other, who does not answer.
+    Declare,
+    /// The smaller of two numbers, both in these bounds.
+    Minimum(u32, u32),
+    /// The greater of two numbers, both in these bounds.
+    Maximum(u32, u32),
+    /// Yes if both say Yes.
+    And,
+    /// Yes if one says Yes.
+    Or,
+    /// The first in the proposer's list that the other side supports: these.
+    First(&'static [&'static str]),
+    /// Part of an authentication exchange (RFC 7143 §12).
+    Authentication,
+    /// Asks for something that is not a negotiation.
+    Request,
+    /// Obsolete; the answer is always this one.
+    Obsolete(&'static str),
+}
+
+/// *Irrelevant when*.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Irrelevant {
+    /// Never.
+    Never,
+    /// SessionType=Discovery.
+    Discovery,
+    /// SessionType=Discovery, or InitialR2T=Yes with ImmediateData=No.
+    DiscoveryOrSolicited,
+}
+
+/// Where a connection stands when a key comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Login, SecurityNegotiation.
+    Security,
+    /// Login, LoginOperationalNegotiation.
+    Operational,
+    /// Full-feature phase.
+    FullFeature,
+}
+
+impl Row {
+    /// Whether the key may be sent there.
+    #[must_use]
+    pub const fn allowed(&self, phase: Phase) -> bool {
+        let in_login = !matches!(self.usage, Usage::FullFeatureOnly);
+        match phase {
+            Phase::Security => in_login && !matches!(self.stage, Stage::Operational),
+            Phase::Operational => in_login && !matches!(self.stage, Stage::Security),
+            Phase::FullFeature => matches!(self.usage, Usage::All | Usage::FullFeatureOnly),
+        }
+    }
+
+    /// Whether that side may send the key of its own accord.
+    #[must_use]
+    pub const fn sent_by(&self, side: Side) -> bool {
+        match self.senders {
+            Senders::Both => true,
+            Senders::Initiator => matches!(side, Side::Initiator),
+            Senders::Target => matches!(side, Side::Target),
+        }
+    }
+
+    /// The value of a key that is negotiated: what was offered, and what we would choose. `None`
+    /// is `Reject`: it was not admissible, or nothing in the list is supported.
+    #[must_use]
+    pub fn select(&self, offered: &str, ours: Value) -> Option<Value> {
+        match (self.rule, ours) {
+            (Rule::Minimum(..), Value::Number(ours)) => {
+                Some(Value::Number(self.number(offered)?.min(ours)))
+            }
+            (Rule::Maximum(..), Value::Number(ours)) => {
+                Some(Value::Number(self.number(offered)?.max(ours)))
+            }
+            (Rule::And, Value::Flag(ours)) => Some(Value::Flag(text::boolean(offered)? & ours)),
+            (Rule::Or, Value::Flag(ours)) => Some(Value::Flag(text::boolean(offered)? | ours)),
+            (Rule::First(supported), _) => first(offered, supported).map(Value::Choice),
+            _ => None,
+        }
+    }
+
+    /// A number within the bounds of the key.
+    #[must_use]
+    pub fn number(&self, value: &str) -> Option<u32> {
+        let (Rule::Minimum(low, high) | Rule::Maximum(low, high) | Rule::DeclareNumber(low, high)) =
+            self.rule
+        else {
+            return None;
+        };
+        let number = u32::try_from(text::number(value)?).ok()?;
+        (low..=high).contains(&number).then_some(number)
+    }
+}
+
+/// The first value of a list that is among `supported`.
+#[must_use]
+pub fn first(list: &str, supported: &[&'static str]) -> Option<&'static str> {
+    list.split(',')
+        .find_map(|offered| supported.iter().find(|known| **known == offered).copied())
+}
+
+/// The row of a key; `None` for keys that no standard known here defines.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Row> {
+    TABLE.iter().find(|row| row.name == name)
+}
+
+/// The value of a negotiated key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// Yes or No.
+    Flag(bool),
+    /// A number.
+    Number(u32),
+    /// One of a list.
+    Choice(&'static str),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => f.write_str(text::yes_no(*flag)),
+            Self::Number(number) => number.fmt(f),
+            Self::Choice(choice) => f.write_str(choice),
+        }
+    }
+}
+
+impl Operational {
+    /// What is chosen or agreed for a negotiated key; `None` for the others.
+    #[must_use]
+    pub fn value(&self, key: Key) -> Option<Value> {
+        Some(match key {
+            Key::HeaderDigest => Value::Choice(digest(self.header_digest)),
+            Key::DataDigest => Value::Choice(digest(self.data_digest)),
+            Key::MaxConnections => Value::Number(self.max_connections.into()),
+            Key::InitialR2T => Value::Flag(self.initial_r2t),
+            Key::ImmediateData => Value::Flag(self.immediate_data),
+            Key::MaxBurstLength => Value::Number(self.max_burst),
+            Key::FirstBurstLength => Value::Number(self.first_burst),
+            Key::DefaultTime2Wait => Value::Number(self.time2wait.into()),
+            Key::DefaultTime2Retain => Value::Number(self.time2retain.into()),
+            Key::MaxOutstandingR2T => Value::Number(self.outstanding_r2t.into()),
+            Key::DataPduInOrder => Value::Flag(self.pdu_in_order),
+            Key::DataSequenceInOrder => Value::Flag(self.sequence_in_order),
+            Key::ErrorRecoveryLevel => Value::Number(self.error_recovery_level.into()),
+            Key::TaskReporting => Value::Choice(self.task_reporting.name()),
+            Key::ProtocolLevel => Value::Number(self.protocol_level.into()),
+            _ => return None,
+        })
+    }
+
+    /// Notes the value of a negotiated key. Values of another kind than the key's are not noted;
+    /// [`Row::select`] gives none.
+    pub fn store(&mut self, key: Key, value: Value) {
+        let half = |number| u16::try_from(number).unwrap_or(u16::MAX);
+        let octet = |number| u8::try_from(number).unwrap_or(u8::MAX);
+        match (key, value) {
+            (Key::HeaderDigest, Value::Choice(name)) => self.header_digest = name == CRC32C,
+            (Key::DataDigest, Value::Choice(name)) => self.data_digest = name == CRC32C,
+            (Key::MaxConnections, Value::Number(n)) => self.max_connections = half(n),
+            (Key::InitialR2T, Value::Flag(flag)) => self.initial_r2t = flag,
+            (Key::ImmediateData, Value::Flag(flag)) => self.immediate_data = flag,
+            (Key::MaxBurstLength, Value::Number(n)) => self.max_burst = n,
+            (Key::FirstBurstLength, Value::Number(n)) => self.first_burst = n,
+            (Key::DefaultTime2Wait, Value::Number(n)) => self.time2wait = half(n),
+            (Key::DefaultTime2Retain, Value::Number(n)) => self.time2retain = half(n),
+            (Key::MaxOutstandingR2T, Value::Number(n)) => self.outstanding_r2t = half(n),
+            (Key::DataPduInOrder, Value::Flag(flag)) => self.pdu_in_order = flag,
+            (Key::DataSequenceInOrder, Value::Flag(flag)) => self.sequence_in_order = flag,
+            (Key::ErrorRecoveryLevel, Value::Number(n)) => self.error_recovery_level = octet(n),
+            (Key::TaskReporting, Value::Choice(name)) => {
+                self.task_reporting = TaskReporting::of(name);
+            }
+            (Key::ProtocolLevel, Value::Number(n)) => self.protocol_level = octet(n),
+            _ => {}
+        }
+    }
+}
+
+impl TaskReporting {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Rfc3720 => "RFC3720",
+            Self::ResponseFence => "ResponseFence",
+            Self::FastAbort => "FastAbort",
+        }
+    }
+
+    fn of(name: &str) -> Self {
+        [Self::ResponseFence, Self::FastAbort]
+            .into_iter()
+            .find(|known| known.name() == name)
+            .unwrap_or(Self::Rfc3720)
+    }
+}
+
+const fn digest(crc: bool) -> &'static str {
+    if crc { CRC32C } else { "None" }
+}
+
+/// How keys are misused: each ends a login, and a negotiation in the full-feature phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// Sent twice in one login or one negotiation.
+    Repeated,
+    /// Not allowed in this stage or phase.
+    Misplaced,
+    /// Only the other side may send it.
+    WrongSender,
+    /// `Reject`, `Irrelevant` or `NotUnderstood` without a proposal.
+    Reserved,
+    /// A declared value that is not admissible.
+    Inadmissible,
+}
+
+impl From<Misuse> for Violation {
+    fn from(misuse: Misuse) -> Self {
+        let (rule, clause) = match misuse {
+            Misuse::Repeated => ("a key sent twice", "RFC 7143 §6.3"),
+            Misuse::Misplaced => ("a key in a stage that does not allow it", "RFC 7143 §6.3"),
+            Misuse::WrongSender => ("a key that only targets send", "RFC 7143 §13"),
+            Misuse::Reserved => ("a reserved word as a proposal", "RFC 7143 §6.2"),
+            Misuse::Inadmissible => ("a declared value out of bounds", "RFC 7143 §7.12"),
+        };
+        Self { rule, clause }
+    }
+}
+
+/// Which keys came, so that none comes twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen(u64);
+
+impl Seen {
+    /// Looks up pairs that `from` sent, and checks all that does not depend on their values. Keys
+    /// that are not known are answered by `NotUnderstood` in `out`.
+    ///
+    /// # Errors
+    /// How the first bad pair breaks the rules.
+    pub fn admit<'a>(
+        &mut self,
+        pairs: &[Pair<'a>],
+        phase: Phase,
+        from: Side,
+        out: &mut Text,
+    ) -> Result<Vec<Admitted<'a>>, Misuse> {
+        let mut admitted = Vec::with_capacity(pairs.len());
+        for pair in pairs {
+            match find(pair.key) {
+                Some(row) => admitted.push(self.check(row, pair.value, phase, from)?),
+                // An answer to a declaration or a proposal is not answered again.
+                None if RESERVED.contains(&pair.value) => {}
+                None => out.put(pair.key, NOT_UNDERSTOOD),
+            }
+        }
+        Ok(admitted)
+    }
+
+    fn check<'a>(
+        &mut self,
+        row: &'static Row,
+        value: &'a str,
+        phase: Phase,
+        from: Side,
+    ) -> Result<Admitted<'a>, Misuse> {
+        if RESERVED.contains(&value) {
+            return Err(Misuse::Reserved);
+        }
+        if !row.sent_by(from) {
+            return Err(Misuse::WrongSender);
+        }
+        if !row.allowed(phase) {
+            return Err(Misuse::Misplaced);
+        }
+        let bit = 1 << row.key as u32;
+        if self.0 & bit != 0 {
+            return Err(Misuse::Repeated);
+        }
+        self.0 |= bit;
+        let simple = !matches!(row.rule, Rule::Authentication | Rule::First(_));
+        if simple && value.len() > MAX_VALUE {
+            return Err(Misuse::Inadmissible);
+        }
+        Ok((row, value))
+    }
+}
+
+/// A key that may be where it is, and the value that came with it.
+pub type Admitted<'a> = (&'static Row, &'a str);
+
+/// The answer to a key that is not known.
+const NOT_UNDERSTOOD: &str = "NotUnderstood";
+
+/// Words that are answers only (RFC 7143 §6.2).
+const RESERVED: [&str; 3] = ["Reject", "Irrelevant", NOT_UNDERSTOOD];
+
+const CRC32C: &str = "CRC32C";
+
+/// Digests that we can compute.
+const DIGESTS: Rule = Rule::First(&[CRC32C, "None"]);
+
+const REPORTING: Rule = Rule::First(&["RFC3720", "ResponseFence", "FastAbort"]);
+
+const LENGTH_MAX: u32 = (1 << 24) - 1;
+
+/// A row of an operational key that both sides may send in a leading login.
+const fn row(key: Key, name: &'static str, rule: Rule, clause: &'static str) -> Row {
+    Row {
+        key,
+        name,
+        usage: Usage::LeadingOnly,
+        stage: Stage::Operational,
+        senders: Senders::Both,
+        rule,
+        irrelevant: Irrelevant::Never,
+        default: None,
+        clause,
+    }
+}
+
+impl Row {
+    const fn usage(mut self, usage: Usage) -> Self {
+        self.usage = usage;
+        self
+    }
+
+    const fn any_stage(mut self) -> Self {
+        self.stage = Stage::Any;
+        self
+    }
+
+    const fn by(mut self, senders: Senders) -> Self {
+        self.senders = senders;
+        self
+    }
+
+    const fn irrelevant(mut self, when: Irrelevant) -> Self {
+        self.irrelevant = when;
+        self
+    }
+
+    const fn default(mut self, value: &'static str) -> Self {
+        self.default = Some(value);
+        self
+    }
+
+    const fn security(mut self) -> Self {
+        self.usage = Usage::InitializeOnly;
+        self.stage = Stage::Security;
+        self
+    }
+}
+
+/// Every key, in the order of the RFCs. What is not said of a row is as [`row`] has it. TargetName
+/// is also sent by targets, in answer to SendTargets only.
+#[rustfmt::skip]
+pub static TABLE: [Row; 35] = {
+    use Irrelevant::{Discovery, DiscoveryOrSolicited};
+    use Key as K;
+    use Rule::{
+        And, Authentication, Declare, DeclareNumber, Maximum, Minimum, Obsolete, Or, Request,
+    };
+    use Senders::{Initiator, Target};
+    use Usage::{All, FullFeatureOnly, InitializeOnly};
+    [
+        row(K::AuthMethod, "AuthMethod", Authentication, "RFC 7143 §12.1").security(),
+        row(K::ChapA, "CHAP_A", Authentication, "RFC 7143 §12.1.3").security(),
+        row(K::ChapI, "CHAP_I", Authentication, "RFC 7143 §12.1.3").security(),
+        row(K::ChapC, "CHAP_C", Authentication, "RFC 7143 §12.1.3").security(),
+        row(K::ChapN, "CHAP_N", Authentication, "RFC 7143 §12.1.3").security(),
+        row(K::ChapR, "CHAP_R", Authentication, "RFC 7143 §12.1.3").security(),
+        row(K::HeaderDigest, "HeaderDigest", DIGESTS, "RFC 7143 §13.1")
+            .usage(InitializeOnly).default("None"),
+        row(K::DataDigest, "DataDigest", DIGESTS, "RFC 7143 §13.1")
+            .usage(InitializeOnly).default("None"),
+        row(K::MaxConnections, "MaxConnections", Minimum(1, 65_535), "RFC 7143 §13.2")
+            .irrelevant(Discovery).default("1"),
+        row(K::SendTargets, "SendTargets", Request, "RFC 7143 §13.3")
+            .usage(FullFeatureOnly).by(Initiator),
+        row(K::TargetName, "TargetName", Declare, "RFC 7143 §13.4")
+            .usage(InitializeOnly).any_stage(),
+        row(K::InitiatorName, "InitiatorName", Declare, "RFC 7143 §13.5")
+            .usage(InitializeOnly).any_stage().by(Initiator),
+        row(K::TargetAlias, "TargetAlias", Declare, "RFC 7143 §13.6")
+            .usage(All).any_stage().by(Target),
+        row(K::InitiatorAlias, "InitiatorAlias", Declare, "RFC 7143 §13.7")
+            .usage(All).any_stage().by(Initiator),
+        row(K::TargetAddress, "TargetAddress", Declare, "RFC 7143 §13.8")
+            .usage(All).any_stage().by(Target),
+        row(K::TargetPortalGroupTag, "TargetPortalGroupTag", Declare, "RFC 7143 §13.9")
+            .usage(InitializeOnly).any_stage().by(Target),
+        row(K::InitialR2T, "InitialR2T", Or, "RFC 7143 §13.10")
+            .irrelevant(Discovery).default("Yes"),
+        row(K::ImmediateData, "ImmediateData", And, "RFC 7143 §13.11")
+            .irrelevant(Discovery).default("Yes"),
+        row(K::MaxRecvDataSegmentLength, "MaxRecvDataSegmentLength",
+            DeclareNumber(512, LENGTH_MAX), "RFC 7143 §13.12")
+            .usage(All).default("8192"),
+        row(K::MaxBurstLength, "MaxBurstLength", Minimum(512, LENGTH_MAX), "RFC 7143 §13.13")
+            .irrelevant(Discovery).default("262144"),
+        row(K::FirstBurstLength, "FirstBurstLength", Minimum(512, LENGTH_MAX), "RFC 7143 §13.14")
+            .irrelevant(DiscoveryOrSolicited).default("65536"),
+        row(K::DefaultTime2Wait, "DefaultTime2Wait", Maximum(0, 3600), "RFC 7143 §13.15")
+            .default("2"),
+        row(K::DefaultTime2Retain, "DefaultTime2Retain", Minimum(0, 3600), "RFC 7143 §13.16")
+            .default("20"),
+        row(K::MaxOutstandingR2T, "MaxOutstandingR2T", Minimum(1, 65_535), "RFC 7143 §13.17")
+            .irrelevant(Discovery).default("1"),
+        row(K::DataPduInOrder, "DataPDUInOrder", Or, "RFC 7143 §13.18")
+            .irrelevant(Discovery).default("Yes"),
+        row(K::DataSequenceInOrder, "DataSequenceInOrder", Or, "RFC 7143 §13.19")
+            .irrelevant(Discovery).default("Yes"),
+        row(K::ErrorRecoveryLevel, "ErrorRecoveryLevel", Minimum(0, 2), "RFC 7143 §13.20")
+            .default("0"),
+        row(K::SessionType, "SessionType", Declare, "RFC 7143 §13.21")
+            .any_stage().by(Initiator).default("Normal"),
+        row(K::TaskReporting, "TaskReporting", REPORTING, "RFC 7143 §13.23")
+            .irrelevant(Discovery).default("RFC3720"),
+        row(K::ProtocolLevel, "iSCSIProtocolLevel", Minimum(0, 31), "RFC 7144 §7.1.1")
+            .irrelevant(Discovery).default("1"),
+        // §13.25 would rather have Reject, but allows No, which initiators of RFC 3720's time
+        // know as the result of AND; some of them end the login over anything else.
+        row(K::OfMarker, "OFMarker", Obsolete("No"), "RFC 7143 §13.25").usage(InitializeOnly),
+        row(K::IfMarker, "IFMarker", Obsolete("No"), "RFC 7143 §13.25").usage(InitializeOnly),
+        row(K::OfMarkInt, "OFMarkInt", Obsolete("Reject"), "RFC 7143 §13.25")
+            .usage(InitializeOnly),
+        row(K::IfMarkInt, "IFMarkInt", Obsolete("Reject"), "RFC 7143 §13.25")
+            .usage(InitializeOnly),
+        row(K::NodeArchitecture, "X#NodeArchitecture", Declare, "RFC 7143 §13.26"),
+    ]
+};

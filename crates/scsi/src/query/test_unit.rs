@@ -1,0 +1,143 @@
+//! A unit and its nexuses for tests.
+#![allow(dead_code)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::commands::{Answer, Handler, Local, Query, find};
+use crate::medium::{Atomic, SanitizeKind, Traits};
+use crate::nexus::{Identity, Nexus, TargetDevice, TargetPort};
+use crate::task::Failure;
+use crate::unit::{UnitId, UnitIdentity, UnitState};
+use crate::wire::lun::Lun;
+use crate::wire::sense::{Key, Sense};
+
+/// A thin, cached, removable unit of 2,048 blocks of 512 octets that can do everything.
+pub(crate) fn unit() -> UnitState {
+    let identity = UnitIdentity {
+        vendor: "LUNAR".into(),
+        product: "RAM".into(),
+        revision: "0001".into(),
+        serial: "S123".into(),
+        naa: vec![0x31, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88],
+        removable: true,
+    };
+    UnitState::new(identity, traits())
+}
+
+pub(crate) fn traits() -> Traits {
+    Traits {
+        block_size: 512,
+        blocks: 2048,
+        physical_exponent: 3,
+        read_only: false,
+        write_cache: true,
+        unmap_granularity: Some(8),
+        anchor: true,
+        atomic: Some(Atomic {
+            max_blocks: 64,
+            alignment: 8,
+            granularity: 8,
+        }),
+        sanitize: &[SanitizeKind::Overwrite, SanitizeKind::BlockErase],
+        solid_state: true,
+    }
+}
+
+/// A target device with LUNs 0, 1 and 300.
+pub(crate) fn target() -> Arc<TargetDevice> {
+    let name = |text: &str| {
+        let mut octets = vec![0x53, 0x98, 0, text.len() as u8];
+        octets.extend_from_slice(text.as_bytes());
+        octets
+    };
+    Arc::new(TargetDevice {
+        designators: name("iqn.x\0\0\0"),
+        ports: vec![TargetPort {
+            relative_id: 1,
+            designators: name("iqn.x,t,0x0001\0\0"),
+        }],
+        luns: [0, 1, 300]
+            .map(|n| (Lun::from_index(n), UnitId(n.into())))
+            .into(),
+        protocol: 5,
+        versions: vec![0x0960],
+    })
+}
+
+pub(crate) fn nexus(number: u16) -> Nexus {
+    Nexus {
+        identity: Arc::new(Identity {
+            initiator: [5, 0, 0, 4, b'i', 0, (number >> 8) as u8, number as u8].into(),
+            port: 1,
+        }),
+        target: target(),
+    }
+}
+
+/// What a test asks.
+pub(crate) struct Asked<'a> {
+    pub(crate) cdb: &'a [u8],
+    pub(crate) parameters: &'a [u8],
+    pub(crate) unit: Option<&'a UnitState>,
+    pub(crate) lun: Lun,
+    pub(crate) now: Duration,
+    pub(crate) local: Local,
+}
+
+impl<'a> Asked<'a> {
+    pub(crate) fn new(cdb: &'a [u8], unit: &'a UnitState) -> Self {
+        Self {
+            cdb,
+            parameters: &[],
+            unit: Some(unit),
+            lun: Lun::from_index(0),
+            now: Duration::from_millis(5000),
+            local: Local::default(),
+        }
+    }
+
+    /// As the device server would ask, by way of the table.
+    pub(crate) fn answer(&self) -> Answer {
+        let row = match find(self.cdb) {
+            Ok(row) => row,
+            Err(sense) => return Answer::Fail(Failure::Check(sense)),
+        };
+        assert_eq!(row.usage.len(), self.cdb.len(), "length of {}", row.name);
+        let query = Query {
+            cdb: self.cdb,
+            parameters: self.parameters,
+            unit: self.unit,
+            nexus: &nexus(1),
+            lun: self.lun,
+            now: self.now,
+            local: &self.local,
+        };
+        match row.handler {
+            Handler::Query(handler) | Handler::Parameters(_, handler) => handler(&query),
+            Handler::Medium(_) => panic!("{} touches the medium", row.name),
+        }
+    }
+}
+
+/// The parameter data that a command answers, whole.
+pub(crate) fn data(cdb: &[u8], unit: &UnitState) -> Vec<u8> {
+    match Asked::new(cdb, unit).answer() {
+        Answer::Data(data) => data,
+        other => panic!("{cdb:02x?}: {other:02x?}"),
+    }
+}
+
+/// The sense data that a command answers.
+pub(crate) fn sense(answer: Answer) -> Sense {
+    match answer {
+        Answer::Fail(Failure::Check(sense)) => sense,
+        other => panic!("{other:02x?}"),
+    }
+}
+
+pub(crate) fn is_cdb_field(answer: Answer, octet: u16, bit: Option<u8>) {
+    let sense = sense(answer);
+    assert_eq!(sense.key, Key::IllegalRequest);
+    assert_eq!(sense, Sense::cdb_field(octet, bit));
+}

@@ -1,0 +1,145 @@
+//! What changes of reservations do to the state of a unit, and to its nexuses.
+
+use std::sync::Arc;
+
+use super::{Action, Hold, Notice, Outcome, Refusal, Reservations};
+use crate::nexus::Identity;
+use crate::owner::Effect;
+use crate::task::Failure;
+use crate::unit::{UnitState, Who};
+use crate::wire::asc;
+use crate::wire::sense::{Key, Sense};
+use crate::wire::status::Status;
+
+const CONFLICT: Failure = Failure::Status(Status::ReservationConflict);
+
+/// PERSISTENT RESERVE OUT.
+pub(crate) fn persistent(
+    state: &mut UnitState,
+    nexus: &Arc<Identity>,
+    action: &Action,
+) -> Result<Vec<Effect>, Failure> {
+    if wants_persistence(action) && !state.persistence {
+        return Err(Failure::Check(Sense::parameter_field(
+            aptpl_octet(action),
+            Some(0),
+        )));
+    }
+    let mut reservations = Reservations::clone(&state.reservations);
+    let outcome = reservations.act(nexus, action).map_err(failure)?;
+    state.reservations = Arc::new(reservations);
+    Ok(effects(outcome))
+}
+
+/// RESERVE(6) and (10), with the exceptions that CRH tells of (SPC-3 §5.6.3): from a nexus that a
+/// persistent reservation gives access to it is good, and does nothing.
+pub(crate) fn reserve(state: &mut UnitState, nexus: &Arc<Identity>) -> Result<(), Failure> {
+    if spared(&state.reservations, nexus)? {
+        return Ok(());
+    }
+    match &state.reservations.hold {
+        Hold::Reserved(holder) if holder == nexus => Ok(()),
+        Hold::Reserved(_) | Hold::Persistent(_) => Err(CONFLICT),
+        Hold::Free => {
+            hold(state, Hold::Reserved(nexus.clone()));
+            Ok(())
+        }
+    }
+}
+
+/// RELEASE(6) and (10); from anybody but the holder it does nothing.
+pub(crate) fn release(state: &mut UnitState, nexus: &Arc<Identity>) -> Result<(), Failure> {
+    if !spared(&state.reservations, nexus)? {
+        end(state, |holder| holder == nexus);
+    }
+    Ok(())
+}
+
+/// A reset ends what RESERVE made; persistent reservations outlast it.
+pub(crate) fn reset(state: &mut UnitState) {
+    end(state, |_| true);
+}
+
+/// The loss of its nexus ends what RESERVE made.
+pub(crate) fn nexus_loss(state: &mut UnitState, nexus: &Arc<Identity>) {
+    end(state, |holder| holder == nexus);
+}
+
+/// Whether RESERVE and RELEASE of this nexus are to be good without an effect.
+fn spared(reservations: &Reservations, nexus: &Identity) -> Result<bool, Failure> {
+    if reservations.registrations.is_empty() {
+        return Ok(false);
+    }
+    let shared = |one: &super::Reservation| one.kind.admits_registrants();
+    let admitted =
+        reservations.is_registered(nexus) && reservations.reservation().is_some_and(shared);
+    if admitted || reservations.is_holder(nexus) {
+        Ok(true)
+    } else {
+        Err(CONFLICT)
+    }
+}
+
+fn end(state: &mut UnitState, whose: impl Fn(&Arc<Identity>) -> bool) {
+    if matches!(&state.reservations.hold, Hold::Reserved(holder) if whose(holder)) {
+        hold(state, Hold::Free);
+    }
+}
+
+fn hold(state: &mut UnitState, hold: Hold) {
+    Arc::make_mut(&mut state.reservations).hold = hold;
+}
+
+fn wants_persistence(action: &Action) -> bool {
+    match action {
+        Action::Register(register) => register.aptpl,
+        Action::Move(r#move) => r#move.aptpl,
+        _ => false,
+    }
+}
+
+/// Where APTPL stands in the parameter list (SPC-5 §6.17.3, §6.17.4).
+fn aptpl_octet(action: &Action) -> u16 {
+    match action {
+        Action::Move(_) => 17,
+        _ => 20,
+    }
+}
+
+fn effects(outcome: Outcome) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    if !outcome.abort.is_empty() {
+        effects.push(Effect::Abort(Who::Only(outcome.abort)));
+    }
+    for (notice, whom) in outcome.notices {
+        effects.push(Effect::Attention(Who::Only(whom), code(notice)));
+    }
+    effects
+}
+
+fn code(notice: Notice) -> u16 {
+    match notice {
+        Notice::ReservationsPreempted => asc::RESERVATIONS_PREEMPTED,
+        Notice::ReservationsReleased => asc::RESERVATIONS_RELEASED,
+        Notice::RegistrationsPreempted => asc::REGISTRATIONS_PREEMPTED,
+    }
+}
+
+/// How SCSI tells of a refusal. The octets are those of the parameter list.
+fn failure(refusal: Refusal) -> Failure {
+    Failure::Check(match refusal {
+        Refusal::Conflict => return CONFLICT,
+        Refusal::InvalidRelease => Sense::new(
+            Key::IllegalRequest,
+            asc::INVALID_RELEASE_OF_PERSISTENT_RESERVATION,
+        ),
+        Refusal::NoResources => Sense::new(
+            Key::IllegalRequest,
+            asc::INSUFFICIENT_REGISTRATION_RESOURCES,
+        ),
+        Refusal::ZeroKey => Sense::parameter_field(8, None),
+        Refusal::NoType => Sense::cdb_field(2, Some(3)),
+        Refusal::SpecifiedByRegistrant => Sense::parameter_field(20, Some(3)),
+        Refusal::MovedToItself => Sense::parameter_field(24, None),
+    })
+}

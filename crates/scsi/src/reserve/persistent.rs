@@ -1,0 +1,376 @@
+//! Persistent reservations as such: what each action does to a [`Reservations`].
+
+use std::sync::Arc;
+
+use super::{Hold, MAX_REGISTRATIONS, Registration, Reservation, Reservations, Type};
+use crate::nexus::Identity;
+
+/// A change of registrations or of the reservation. `key` is what the nexus proves its own
+/// registration by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Register, change the key, or unregister.
+    Register(Register),
+    /// Reserve the unit.
+    Reserve {
+        /// The key of the nexus.
+        key: u64,
+        /// The type wanted.
+        kind: Type,
+    },
+    /// Release the unit.
+    Release {
+        /// The key of the nexus.
+        key: u64,
+        /// The type held.
+        kind: Type,
+    },
+    /// Take away the reservation and all registrations.
+    Clear {
+        /// The key of the nexus.
+        key: u64,
+    },
+    /// Take away the registrations with a key, and their reservation over.
+    Preempt {
+        /// The key of the nexus.
+        key: u64,
+        /// The key that goes; 0 means everybody else's, where all registrants are holders.
+        victim: u64,
+        /// The type to reserve with; looked at only where a reservation is taken over.
+        kind: Option<Type>,
+        /// Abort the tasks of whoever loses a registration.
+        abort: bool,
+    },
+    /// Hand the reservation to another nexus.
+    Move(Move),
+}
+
+/// REGISTER, and REGISTER AND IGNORE EXISTING KEY.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// The key that the nexus has now, 0 if it is not registered; `None`: whatever it is.
+    pub key: Option<u64>,
+    /// The key to have; 0: unregister.
+    pub new_key: u64,
+    /// The same initiator port by the other target ports (ALL_TG_PT).
+    pub siblings: Vec<Arc<Identity>>,
+    /// Other nexuses to be registered along with it (SPEC_I_PT); `None` where it is not asked for.
+    pub specified: Option<Vec<Arc<Identity>>>,
+    /// Keep everything over a power loss.
+    pub aptpl: bool,
+}
+
+/// REGISTER AND MOVE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The key of the nexus.
+    pub key: u64,
+    /// The key that the new holder gets; not 0.
+    pub new_key: u64,
+    /// The new holder.
+    pub to: Arc<Identity>,
+    /// Unregister the nexus that asks.
+    pub unregister: bool,
+    /// Keep everything over a power loss.
+    pub aptpl: bool,
+}
+
+/// What an action did, beyond the change itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Who has to be told what.
+    pub notices: Vec<(Notice, Vec<Arc<Identity>>)>,
+    /// Whose tasks are to be aborted.
+    pub abort: Vec<Arc<Identity>>,
+}
+
+/// What the other nexuses are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Reservation and registrations were cleared.
+    ReservationsPreempted,
+    /// The reservation that admitted them is gone, or of another type.
+    ReservationsReleased,
+    /// Their registration was taken away.
+    RegistrationsPreempted,
+}
+
+/// Why an action was refused; nothing has changed then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Not registered, a wrong key, or not the holder.
+    #[error("reservation conflict")]
+    Conflict,
+    /// The holder named another type than it holds.
+    #[error("the reservation held is of another type")]
+    InvalidRelease,
+    /// There is no room for so many registrations.
+    #[error("no room for more than {MAX_REGISTRATIONS} registrations")]
+    NoResources,
+    /// A key of zero where one must be named.
+    #[error("the key to act upon is zero")]
+    ZeroKey,
+    /// A reservation was to be made, of a type that does not exist.
+    #[error("no such reservation type")]
+    NoType,
+    /// SPEC_I_PT from a nexus that is registered already.
+    #[error("only an unregistered nexus may specify others")]
+    SpecifiedByRegistrant,
+    /// The reservation was to be moved to where it is.
+    #[error("a reservation cannot be moved to its own holder")]
+    MovedToItself,
+}
+
+impl Reservations {
+    /// Carries out an action for `nexus`.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; the value must be thrown away then, as it may have changed in part.
+    pub fn act(&mut self, nexus: &Arc<Identity>, action: &Action) -> Result<Outcome, Refusal> {
+        if matches!(self.hold, Hold::Reserved(_)) {
+            return Err(Refusal::Conflict);
+        }
+        match action {
+            Action::Register(register) => self.register(nexus, register),
+            Action::Reserve { key, kind } => self.reserve(nexus, *key, *kind),
+            Action::Release { key, kind } => self.release(nexus, *key, *kind),
+            Action::Clear { key } => self.clear(nexus, *key),
+            Action::Preempt {
+                key,
+                victim,
+                kind,
+                abort,
+            } => {
+                self.authenticate(nexus, *key)?;
+                self.preempt(nexus, *victim, *kind, *abort)
+            }
+            Action::Move(r#move) => self.r#move(nexus, r#move),
+        }
+    }
+
+    fn authenticate(&self, nexus: &Identity, key: u64) -> Result<(), Refusal> {
+        if self.key(nexus) == Some(key) {
+            Ok(())
+        } else {
+            Err(Refusal::Conflict)
+        }
+    }
+
+    fn register(&mut self, nexus: &Arc<Identity>, register: &Register) -> Result<Outcome, Refusal> {
+        let existing = self.key(nexus);
+        if register.key.is_some_and(|key| key != existing.unwrap_or(0)) {
+            return Err(Refusal::Conflict);
+        }
+        if register.specified.is_some() && existing.is_some() {
+            return Err(Refusal::SpecifiedByRegistrant);
+        }
+        self.check_siblings(register)?;
+        self.generation = self.generation.wrapping_add(1);
+        let mut all = register.siblings.clone();
+        all.push(nexus.clone());
+        if register.new_key == 0 {
+            if all.iter().any(|one| self.is_registered(one)) {
+                self.aptpl = register.aptpl;
+            }
+            return Ok(self.unregister(&all));
+        }
+        let specified = register.specified.iter().flatten();
+        all.extend(specified.filter(|one| !self.is_registered(one)).cloned());
+        for one in &all {
+            self.set(one, register.new_key)?;
+        }
+        self.aptpl = register.aptpl;
+        Ok(Outcome::default())
+    }
+
+    /// ALL_TG_PT acts as if each target port had got the command. One that already has the key to
+    /// be set is no obstacle: a host that registers path by path and then by all of them means the
+    /// same thing.
+    fn check_siblings(&self, register: &Register) -> Result<(), Refusal> {
+        let Some(expected) = register.key else {
+            return Ok(());
+        };
+        let fits = |sibling: &Arc<Identity>| {
+            let key = self.key(sibling).unwrap_or(0);
+            key == expected || key == register.new_key
+        };
+        if register.siblings.iter().all(fits) {
+            Ok(())
+        } else {
+            Err(Refusal::Conflict)
+        }
+    }
+
+    fn set(&mut self, nexus: &Arc<Identity>, key: u64) -> Result<(), Refusal> {
+        match self.position(nexus) {
+            Ok(at) => self.registrations[at].key = key,
+            Err(_) if self.registrations.len() >= MAX_REGISTRATIONS => {
+                return Err(Refusal::NoResources);
+            }
+            Err(at) => {
+                let nexus = nexus.clone();
+                self.registrations.insert(at, Registration { nexus, key });
+            }
+        }
+        Ok(())
+    }
+
+    /// SPC-5 §5.14.11.3: a holder that goes takes its reservation along, and where that admitted
+    /// all registrants, those who remain are told.
+    fn unregister(&mut self, gone: &[Arc<Identity>]) -> Outcome {
+        self.registrations.retain(|one| !gone.contains(&one.nexus));
+        match self.release_if_unheld() {
+            Some(kind) if kind.admits_registrants() => {
+                self.tell_all_but(None, Notice::ReservationsReleased)
+            }
+            _ => Outcome::default(),
+        }
+    }
+
+    fn release_if_unheld(&mut self) -> Option<Type> {
+        let reservation = self.reservation()?;
+        let held = match &reservation.holder {
+            Some(holder) => self.is_registered(holder),
+            None => !self.registrations.is_empty(),
+        };
+        if held {
+            return None;
+        }
+        let kind = reservation.kind;
+        self.hold = Hold::Free;
+        Some(kind)
+    }
+
+    fn reserve(&mut self, nexus: &Arc<Identity>, key: u64, kind: Type) -> Result<Outcome, Refusal> {
+        self.authenticate(nexus, key)?;
+        match self.reservation() {
+            None => self.establish(nexus, kind),
+            Some(held) if held.kind == kind && self.is_holder(nexus) => {}
+            Some(_) => return Err(Refusal::Conflict),
+        }
+        Ok(Outcome::default())
+    }
+
+    fn establish(&mut self, nexus: &Arc<Identity>, kind: Type) {
+        let holder = (!kind.all_registrants()).then(|| nexus.clone());
+        self.hold = Hold::Persistent(Reservation { kind, holder });
+    }
+
+    fn release(&mut self, nexus: &Arc<Identity>, key: u64, kind: Type) -> Result<Outcome, Refusal> {
+        self.authenticate(nexus, key)?;
+        let Some(held) = self.reservation().map(|reservation| reservation.kind) else {
+            return Ok(Outcome::default());
+        };
+        if !self.is_holder(nexus) {
+            return Ok(Outcome::default());
+        }
+        if held != kind {
+            return Err(Refusal::InvalidRelease);
+        }
+        self.hold = Hold::Free;
+        if !kind.admits_registrants() {
+            return Ok(Outcome::default());
+        }
+        Ok(self.tell_all_but(Some(nexus), Notice::ReservationsReleased))
+    }
+
+    fn clear(&mut self, nexus: &Arc<Identity>, key: u64) -> Result<Outcome, Refusal> {
+        self.authenticate(nexus, key)?;
+        let outcome = self.tell_all_but(Some(nexus), Notice::ReservationsPreempted);
+        self.generation = self.generation.wrapping_add(1);
+        self.registrations.clear();
+        self.hold = Hold::Free;
+        Ok(outcome)
+    }
+
+    /// SPC-5 §5.14.11.4. The reservation is taken over where its holder has the key, or where all
+    /// are holders and the key is 0; else only registrations go.
+    fn preempt(
+        &mut self,
+        nexus: &Arc<Identity>,
+        victim: u64,
+        kind: Option<Type>,
+        abort: bool,
+    ) -> Result<Outcome, Refusal> {
+        let takes_over = self.takes_over(victim);
+        if victim == 0 && !takes_over {
+            return Err(Refusal::ZeroKey);
+        }
+        let before = self.reservation().map(|reservation| reservation.kind);
+        let gone = self.remove(|one| {
+            let named = victim == 0 || one.key == victim;
+            named && !(takes_over && one.nexus == *nexus)
+        });
+        if takes_over {
+            self.establish(nexus, kind.ok_or(Refusal::NoType)?);
+        } else if gone.is_empty() {
+            return Err(Refusal::Conflict);
+        } else {
+            self.release_if_unheld();
+        }
+        self.generation = self.generation.wrapping_add(1);
+        let mut outcome = Outcome::default();
+        if takes_over && before != kind {
+            outcome = self.tell_all_but(Some(nexus), Notice::ReservationsReleased);
+        }
+        let others: Vec<_> = gone.into_iter().filter(|one| one != nexus).collect();
+        outcome.tell(Notice::RegistrationsPreempted, others.clone());
+        if abort {
+            outcome.abort = others;
+        }
+        Ok(outcome)
+    }
+
+    fn remove(&mut self, hit: impl Fn(&Registration) -> bool) -> Vec<Arc<Identity>> {
+        let gone = self.registrations.extract_if(.., |one| hit(one));
+        gone.map(|one| one.nexus).collect()
+    }
+
+    fn takes_over(&self, victim: u64) -> bool {
+        match self.reservation() {
+            None => false,
+            Some(Reservation { holder: None, .. }) => victim == 0,
+            Some(Reservation {
+                holder: Some(holder),
+                ..
+            }) => self.key(holder) == Some(victim),
+        }
+    }
+
+    fn r#move(&mut self, nexus: &Arc<Identity>, r#move: &Move) -> Result<Outcome, Refusal> {
+        self.authenticate(nexus, r#move.key)?;
+        let kind = match self.reservation() {
+            Some(held) if held.holder.as_ref() == Some(nexus) => held.kind,
+            _ => return Err(Refusal::Conflict),
+        };
+        if r#move.new_key == 0 {
+            return Err(Refusal::ZeroKey);
+        }
+        if r#move.to == *nexus {
+            return Err(Refusal::MovedToItself);
+        }
+        self.generation = self.generation.wrapping_add(1);
+        if r#move.unregister {
+            self.registrations.retain(|one| one.nexus != *nexus);
+        }
+        self.set(&r#move.to, r#move.new_key)?;
+        self.establish(&r#move.to, kind);
+        self.aptpl = r#move.aptpl;
+        Ok(Outcome::default())
+    }
+
+    fn tell_all_but(&self, nexus: Option<&Arc<Identity>>, notice: Notice) -> Outcome {
+        let others = self.registrations.iter().map(|one| one.nexus.clone());
+        let mut outcome = Outcome::default();
+        outcome.tell(notice, others.filter(|one| Some(one) != nexus).collect());
+        outcome
+    }
+}
+
+impl Outcome {
+    fn tell(&mut self, notice: Notice, whom: Vec<Arc<Identity>>) {
+        if !whom.is_empty() {
+            self.notices.push((notice, whom));
+        }
+    }
+}

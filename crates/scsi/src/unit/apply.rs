@@ -1,0 +1,89 @@
+//! What each change does.
+
+use std::sync::Arc;
+
+use super::{UnitState, Who};
+use crate::nexus::Identity;
+use crate::owner::{Change, Effect, Request};
+use crate::reserve::apply as reservations;
+use crate::setting;
+use crate::task::Failure;
+use crate::wire::asc;
+use crate::wire::sense::{Key, Sense};
+
+impl UnitState {
+    /// Makes a change. Locks are the owner's business, and nothing happens for them here.
+    ///
+    /// # Errors
+    /// Why the change is refused; the state must be thrown away then.
+    pub fn apply(&mut self, request: &Request) -> Result<Vec<Effect>, Failure> {
+        let nexus = request.nexus.as_ref();
+        match &request.change {
+            Change::Lock(_) | Change::Unlock(_) => {}
+            Change::Capacity(blocks) => return Ok(self.resize(*blocks)),
+            Change::Reset => return Ok(self.reset()),
+            Change::ClearTaskSet => return Ok(clear_task_set(nexus)),
+            Change::Operation(step) => self.operation = self.operation.after(*step)?,
+            Change::NexusLoss => self.lose(nexus),
+            Change::PersistentReserve(action) => {
+                return reservations::persistent(self, needed(nexus)?, action);
+            }
+            Change::Reserve => reservations::reserve(self, needed(nexus)?)?,
+            Change::Release => reservations::release(self, needed(nexus)?)?,
+            Change::Setting(setting) => return setting::apply(self, needed(nexus)?, setting),
+            Change::AccessState(state) if *state == self.access_state => {}
+            Change::AccessState(state) => {
+                self.access_state = *state;
+                let code = asc::ASYMMETRIC_ACCESS_STATE_CHANGED;
+                return Ok(vec![Effect::Attention(others(nexus), code)]);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn resize(&mut self, blocks: u64) -> Vec<Effect> {
+        if self.traits.blocks == blocks {
+            return Vec::new();
+        }
+        self.traits.blocks = blocks;
+        vec![Effect::Attention(Who::All, asc::CAPACITY_CHANGED)]
+    }
+
+    /// SAM-5 §6.3.3. The attention meets the nexus that asked for the reset too: its other tasks
+    /// are gone like everybody's.
+    fn reset(&mut self) -> Vec<Effect> {
+        reservations::reset(self);
+        setting::reset(self);
+        vec![
+            Effect::Abort(Who::All),
+            Effect::Reset,
+            Effect::Attention(Who::All, asc::BUS_DEVICE_RESET),
+        ]
+    }
+
+    fn lose(&mut self, nexus: Option<&Arc<Identity>>) {
+        if let Some(nexus) = nexus {
+            reservations::nexus_loss(self, nexus);
+            setting::nexus_loss(self, nexus);
+        }
+    }
+}
+
+/// SAM-5 §7.4, for every nexus.
+fn clear_task_set(nexus: Option<&Arc<Identity>>) -> Vec<Effect> {
+    let code = asc::COMMANDS_CLEARED_BY_ANOTHER_INITIATOR;
+    vec![
+        Effect::Abort(Who::All),
+        Effect::Attention(others(nexus), code),
+    ]
+}
+
+fn others(nexus: Option<&Arc<Identity>>) -> Who {
+    nexus.map_or(Who::All, |nexus| Who::AllBut(nexus.clone()))
+}
+
+/// A core that asks for a reservation and does not say for whom is in error.
+fn needed(nexus: Option<&Arc<Identity>>) -> Result<&Arc<Identity>, Failure> {
+    let failure = Sense::new(Key::HardwareError, asc::INTERNAL_TARGET_FAILURE);
+    nexus.ok_or(Failure::Check(failure))
+}

@@ -1,0 +1,120 @@
+//! SPC-5 §7.6.4: TransportIDs, which name initiator ports.
+//!
+//! Two TransportIDs of one port must be the same octets, as an [`Identity`] is compared by them. So
+//! what an initiator sends is read and written anew: iSCSI names in lower case, the ISID as twelve
+//! lower-case digits, no padding beyond what is needed.
+//!
+//! [`Identity`]: crate::nexus::Identity
+
+/// PROTOCOL IDENTIFIER of Fibre Channel.
+pub const FCP: u8 = 0x0;
+
+/// PROTOCOL IDENTIFIER of iSCSI.
+pub const ISCSI: u8 = 0x5;
+
+/// The longest iSCSI name, in octets (RFC 7143 §4.2.7).
+const NAME_MAX: usize = 223;
+
+/// What is wrong with a TransportID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TransportIdError {
+    /// The list ends within it.
+    #[error("a TransportID is cut off")]
+    Truncated,
+    /// An octet of it is wrong.
+    #[error("octet {0} of a TransportID is not valid")]
+    Octet(u16),
+}
+
+use TransportIdError::{Octet, Truncated};
+
+/// The TransportID of an iSCSI initiator port, by the initiator's name and ISID. The length is a
+/// multiple of 4, at least 24.
+#[must_use]
+pub fn iscsi(name: &str, isid: [u8; 6]) -> Box<[u8]> {
+    let mut text = name.to_ascii_lowercase().into_bytes();
+    text.extend(b",i,0x");
+    text.extend(
+        isid.iter()
+            .flat_map(|octet| [digit(octet >> 4), digit(octet & 0x0f)]),
+    );
+    let padded = (text.len() + 1).next_multiple_of(4).max(20);
+    text.resize(padded, 0);
+    let [high, low] = (padded as u16).to_be_bytes();
+    let mut bytes = vec![0x40 | ISCSI, 0, high, low];
+    bytes.extend(text);
+    bytes.into()
+}
+
+/// The TransportID of a Fibre Channel initiator port, by its port name: 24 octets.
+#[must_use]
+pub fn fcp(port_name: [u8; 8]) -> Box<[u8]> {
+    let mut bytes = [0; 24];
+    bytes[0] = FCP;
+    bytes[8..16].copy_from_slice(&port_name);
+    Box::new(bytes)
+}
+
+/// Takes the first TransportID of a list: its one form, and what follows it. It must be of
+/// `protocol`.
+///
+/// # Errors
+/// The octet, counted from the start of the TransportID, that is wrong. An iSCSI TransportID
+/// without an ISID (FORMAT 00b) is among them: it names a device with ports that are not known
+/// until they log in, so no registration can be made for it.
+pub fn take(list: &[u8], protocol: u8) -> Result<(Box<[u8]>, &[u8]), TransportIdError> {
+    let [first, ..] = *list else {
+        return Err(Truncated);
+    };
+    if first & 0x0f != protocol {
+        return Err(Octet(0));
+    }
+    match (protocol, first >> 6) {
+        (FCP, 0) => take_fcp(list),
+        (ISCSI, 1) => take_iscsi(list),
+        _ => Err(Octet(0)),
+    }
+}
+
+fn take_fcp(list: &[u8]) -> Result<(Box<[u8]>, &[u8]), TransportIdError> {
+    let (id, rest) = list.split_first_chunk::<24>().ok_or(Truncated)?;
+    let (_, after) = id.split_at(8);
+    let name = after.first_chunk().ok_or(Truncated)?;
+    Ok((fcp(*name), rest))
+}
+
+fn take_iscsi(list: &[u8]) -> Result<(Box<[u8]>, &[u8]), TransportIdError> {
+    let (head, rest) = list.split_first_chunk::<4>().ok_or(Truncated)?;
+    let len = usize::from(u16::from_be_bytes([head[2], head[3]]));
+    if len < 20 || len % 4 != 0 {
+        return Err(Octet(2));
+    }
+    let (text, rest) = rest.split_at_checked(len).ok_or(Truncated)?;
+    let (name, isid) = port(text).ok_or(Octet(4))?;
+    Ok((iscsi(name, isid), rest))
+}
+
+/// Reads `name,i,0xISID`, ended and padded by zeros.
+fn port(text: &[u8]) -> Option<(&str, [u8; 6])> {
+    let end = text.iter().position(|octet| *octet == 0)?;
+    let (text, padding) = text.split_at(end);
+    let (name, isid) = std::str::from_utf8(text).ok()?.split_once(",i,0x")?;
+    let printable = !name.is_empty() && name.len() <= NAME_MAX && !name.contains(char::is_control);
+    if !printable || padding.iter().any(|octet| *octet != 0) {
+        return None;
+    }
+    Some((name, hexadecimal(isid)?))
+}
+
+fn hexadecimal(digits: &str) -> Option<[u8; 6]> {
+    let all_digits = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if digits.len() != 12 || !all_digits {
+        return None;
+    }
+    let [_, _, octets @ ..] = u64::from_str_radix(digits, 16).ok()?.to_be_bytes();
+    Some(octets)
+}
+
+fn digit(value: u8) -> u8 {
+    b"0123456789abcdef"[usize::from(value)]
+}

@@ -1,0 +1,127 @@
+//! All tests of libiscsi's `iscsi-test-cu`, suite by suite, over two paths, against a normal, a
+//! read-only and a removable LUN, on each ring.
+//!
+//! No test may fail anywhere, and each has to pass on at least one LUN, but for those that
+//! `unable.txt` lists with a reason. On the read-only LUN only the suite that is about it may
+//! write (`-d`): every other test that writes would find what it must find there, a refusal, and
+//! call it a failure.
+//!
+//! `--ring RING` (may be repeated) picks the rings; `--at ADDRESS` tries another target, whatever
+//! it is, as a normal LUN.
+#![forbid(unsafe_code)]
+
+mod report;
+mod suites;
+
+use std::process::{Command, ExitCode};
+use std::thread;
+
+use anyhow::{Context, Result, anyhow, bail};
+use report::{Outcomes, Report};
+use suites::{Lun, Suite};
+use tests::server::Server;
+use tests::tool;
+
+/// Small enough to be sanitized whole many times.
+const VOLUME: &str = "ram:256M";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(cause) => {
+            eprintln!("conformance: {cause:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether all is well.
+fn run() -> Result<bool> {
+    tool::present(&["iscsi-test-cu"])?;
+    let suites = suites::list()?;
+    match arguments()? {
+        Arguments::At(address) => at(&suites, &address),
+        Arguments::Rings(rings) => {
+            let mut good = true;
+            for ring in rings {
+                good &= on_ring(&suites, &ring)?;
+            }
+            Ok(good)
+        }
+    }
+}
+
+enum Arguments {
+    At(String),
+    Rings(Vec<String>),
+}
+
+fn arguments() -> Result<Arguments> {
+    let mut args = std::env::args().skip(1);
+    let mut rings = Vec::new();
+    while let Some(arg) = args.next() {
+        let value = args
+            .next()
+            .with_context(|| format!("{arg} needs a value"))?;
+        match arg.as_str() {
+            "--at" => return Ok(Arguments::At(value)),
+            "--ring" => rings.push(value),
+            _ => bail!("{arg} is not known: --ring RING, --at ADDRESS"),
+        }
+    }
+    if rings.is_empty() {
+        rings = vec!["uring".to_owned(), "epoll".to_owned()];
+    }
+    Ok(Arguments::Rings(rings))
+}
+
+/// Tries whatever target is there.
+fn at(suites: &[Suite], address: &str) -> Result<bool> {
+    let outcomes = try_all(suites, Lun::Normal, address)?;
+    let report = Report::new(suites, vec![(Lun::Normal, outcomes)], &[]);
+    println!("iscsi-test-cu at {address}\n{report}");
+    Ok(report.good())
+}
+
+/// Tries our own on one ring: three servers at once, each with its LUN.
+fn on_ring(suites: &[Suite], ring: &str) -> Result<bool> {
+    let unable = suites::unable()?;
+    let runs: Result<Vec<_>> = thread::scope(|scope| {
+        let runs = Lun::ALL.map(|lun| (lun, scope.spawn(move || serve_and_try(suites, lun, ring))));
+        let ended = runs.map(|(lun, run)| {
+            let outcomes = run.join().map_err(|_| anyhow!("the run on {lun} died"))?;
+            Ok((lun, outcomes.with_context(|| format!("on the {lun} LUN"))?))
+        });
+        ended.into_iter().collect()
+    });
+    let report = Report::new(suites, runs?, &unable);
+    println!("iscsi-test-cu on ring {ring}\n{report}");
+    Ok(report.good())
+}
+
+fn serve_and_try(suites: &[Suite], lun: Lun, ring: &str) -> Result<Outcomes> {
+    let name = format!("conformance-{ring}-{lun}");
+    let options = [lun.options(), &["--ring", ring]].concat();
+    let mut server = Server::start(&name, &[VOLUME], &options)?;
+    let outcomes = try_all(suites, lun, server.address(0))?;
+    if !server.alive()? {
+        bail!("the server died: {}", server.log());
+    }
+    Ok(outcomes)
+}
+
+fn try_all(suites: &[Suite], lun: Lun, address: &str) -> Result<Outcomes> {
+    let mut outcomes = Outcomes::new();
+    for suite in suites {
+        let mut command = Command::new("iscsi-test-cu");
+        if lun.may_write(suite) {
+            command.args(["-d", "-S"]);
+        }
+        command.args(["-t", &format!("ALL.{}", suite.name)]);
+        // The same address twice: two I_T nexuses to one logical unit.
+        let ran = tool::run(command.args([address, address]), suites::LIMIT)?;
+        outcomes.insert(suite.name.clone(), suite.outcomes(&ran));
+    }
+    Ok(outcomes)
+}

@@ -1,0 +1,197 @@
+//! What came of it, as a table and a list of what is wrong.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tests::cunit::{Test, Verdict};
+
+use crate::suites::{Lun, Suite};
+
+/// The tests of each suite on one LUN.
+pub(crate) type Outcomes = BTreeMap<String, Vec<Test>>;
+
+/// How many lines of what a failed test said are shown.
+const SAID: usize = 4;
+
+/// What came of all runs together.
+#[derive(Debug)]
+pub(crate) struct Report {
+    luns: Vec<Lun>,
+    rows: Vec<Row>,
+    total: Row,
+    wrong: Vec<String>,
+    unable: usize,
+}
+
+/// One suite: how many of its tests passed, failed and were skipped, on each LUN.
+#[derive(Debug, Default)]
+struct Row {
+    name: String,
+    tests: usize,
+    counts: Vec<Counts>,
+    /// How many passed on one LUN at least and failed on none.
+    good: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+impl Report {
+    /// Merges what came of each LUN. Every test of `unable` has to be skipped everywhere: one that
+    /// passes is no longer unable.
+    pub(crate) fn new(suites: &[Suite], runs: Vec<(Lun, Outcomes)>, unable: &[String]) -> Self {
+        let mut report = Self {
+            luns: runs.iter().map(|(lun, _)| *lun).collect(),
+            rows: Vec::new(),
+            total: Row::new("total", runs.len()),
+            wrong: Vec::new(),
+            unable: 0,
+        };
+        for suite in suites {
+            let mut row = Row::new(&suite.name, runs.len());
+            for (at, name) in suite.tests.iter().enumerate() {
+                let tests: Vec<_> = runs.iter().map(|(_, all)| &all[&suite.name][at]).collect();
+                row.add(&tests);
+                let name = format!("{}.{name}", suite.name);
+                report.judge(&name, &tests, unable.contains(&name));
+            }
+            report.total.merge(&row);
+            report.rows.push(row);
+        }
+        let known = |name: &&String| suites.iter().any(|suite| suite.has(name));
+        let gone = unable.iter().filter(|name| !known(name));
+        report
+            .wrong
+            .extend(gone.map(|name| format!("{name} of unable.txt is no test")));
+        report
+    }
+
+    /// Whether no test failed and each passed somewhere, but those that are unable to.
+    pub(crate) fn good(&self) -> bool {
+        self.wrong.is_empty()
+    }
+
+    fn judge(&mut self, name: &str, tests: &[&Test], unable: bool) {
+        for (lun, test) in self.luns.iter().zip(tests) {
+            if test.verdict == Verdict::Failed {
+                let said: Vec<_> = test.said.iter().take(SAID).map(String::as_str).collect();
+                let said = said.join("\n        ");
+                self.wrong
+                    .push(format!("{name} failed on {lun}:\n        {said}"));
+            }
+        }
+        if tests.iter().any(|test| test.verdict == Verdict::Failed) {
+            return;
+        }
+        let passes = tests.iter().any(|test| test.verdict == Verdict::Passed);
+        match (passes, unable) {
+            (true, false) => {}
+            (false, true) => self.unable += 1,
+            (true, true) => self
+                .wrong
+                .push(format!("{name} passes: take it off unable.txt")),
+            (false, false) => {
+                let said = tests
+                    .first()
+                    .map(|test| test.said.join("; "))
+                    .unwrap_or_default();
+                self.wrong.push(format!("{name} passed nowhere: {said}"));
+            }
+        }
+    }
+}
+
+/// The lines of a failed test that tell why.
+fn gist(said: &[String]) -> Vec<&str> {
+    let tells = |line: &&str| line.contains("[FAILED]") || line.contains(" - CU_");
+    let lines = said.iter().map(String::as_str);
+    let telling: Vec<_> = lines.clone().filter(tells).take(SAID).collect();
+    if telling.is_empty() {
+        return lines.take(SAID).collect();
+    }
+    telling
+}
+
+impl Suite {
+    fn has(&self, name: &str) -> bool {
+        name.strip_prefix(&self.name)
+            .and_then(|rest| rest.strip_prefix('.'))
+            .is_some_and(|test| self.tests.iter().any(|known| known == test))
+    }
+}
+
+impl Row {
+    fn new(name: &str, luns: usize) -> Self {
+        Self {
+            name: name.to_owned(),
+            counts: vec![Counts::default(); luns],
+            ..Self::default()
+        }
+    }
+
+    fn add(&mut self, tests: &[&Test]) {
+        self.tests += 1;
+        for (counts, test) in self.counts.iter_mut().zip(tests) {
+            match test.verdict {
+                Verdict::Passed => counts.passed += 1,
+                Verdict::Failed => counts.failed += 1,
+                Verdict::Skipped => counts.skipped += 1,
+            }
+        }
+        let has = |verdict| tests.iter().any(|test| test.verdict == verdict);
+        self.good += usize::from(has(Verdict::Passed) && !has(Verdict::Failed));
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.tests += other.tests;
+        self.good += other.good;
+        for (sum, counts) in self.counts.iter_mut().zip(&other.counts) {
+            sum.passed += counts.passed;
+            sum.failed += counts.failed;
+            sum.skipped += counts.skipped;
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:<22}{:>6}", "passed/failed/skipped", "tests")?;
+        for lun in &self.luns {
+            write!(f, "{lun:>13}")?;
+        }
+        writeln!(f, "{:>7}", "good")?;
+        for row in self.rows.iter().chain([&self.total]) {
+            writeln!(f, "{row}")?;
+        }
+        for wrong in &self.wrong {
+            writeln!(f, "  * {wrong}")?;
+        }
+        let result = if self.good() { "ok" } else { "FAILED" };
+        let bad = self.total.tests - self.total.good - self.unable;
+        let Self { total, unable, .. } = self;
+        write!(
+            f,
+            "test result: {result}. {} passed; {bad} failed; {unable} unable",
+            total.good
+        )
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:<22}{:>6}", self.name, self.tests)?;
+        for Counts {
+            passed,
+            failed,
+            skipped,
+        } in &self.counts
+        {
+            write!(f, "{:>13}", format!("{passed}/{failed}/{skipped}"))?;
+        }
+        write!(f, "{:>7}", self.good)
+    }
+}

@@ -1,0 +1,130 @@
+//! What there is to be run: suites, LUNs, and the tests that cannot pass.
+
+use std::fmt;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use tests::cunit::{self, Test, Verdict};
+use tests::tool::{self, Ran};
+
+/// How long a suite may take. The slowest takes 12 s, most of it the tool's own sleeps.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// What the tool itself says it has; another version has other tests, and is looked at by a
+/// person.
+const TESTS: usize = 230;
+
+/// A suite of the tool.
+#[derive(Debug)]
+pub(crate) struct Suite {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its tests.
+    pub(crate) tests: Vec<String>,
+}
+
+/// The suites of the family ALL.
+pub(crate) fn list() -> Result<Vec<Suite>> {
+    let output = tool::must(Command::new("iscsi-test-cu").arg("-l"))?;
+    let mut suites: Vec<Suite> = Vec::new();
+    for line in output.lines() {
+        let parts: Vec<_> = line.split('.').collect();
+        match (parts.as_slice(), suites.last_mut()) {
+            (["ALL", suite], _) => suites.push(Suite {
+                name: (*suite).to_owned(),
+                tests: Vec::new(),
+            }),
+            (["ALL", _, test], Some(suite)) => suite.tests.push((*test).to_owned()),
+            _ => {}
+        }
+    }
+    let count: usize = suites.iter().map(|suite| suite.tests.len()).sum();
+    if count != TESTS {
+        bail!("this iscsi-test-cu has {count} tests, not the {TESTS} of version 1.19");
+    }
+    Ok(suites)
+}
+
+impl Suite {
+    /// What became of each of its tests; one that the output does not name has failed.
+    pub(crate) fn outcomes(&self, ran: &Ran) -> Vec<Test> {
+        let found = cunit::parse(&ran.output);
+        let outcome = |name: &String| {
+            let test = found.iter().find(|test| test.name == *name).cloned();
+            test.unwrap_or_else(|| Test {
+                name: name.clone(),
+                verdict: Verdict::Failed,
+                said: not_run(ran),
+            })
+        };
+        self.tests.iter().map(outcome).collect()
+    }
+}
+
+fn not_run(ran: &Ran) -> Vec<String> {
+    let why = match ran.status {
+        Some(status) => format!("did not run: the tool ended with {status}"),
+        None => format!(
+            "did not run: the suite took more than {} s",
+            LIMIT.as_secs()
+        ),
+    };
+    let last = ran.output.lines().rev().take(3).map(str::to_owned);
+    [why].into_iter().chain(last).collect()
+}
+
+/// The LUNs that each suite meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lun {
+    /// As `lunar serve` makes it.
+    Normal,
+    /// `--readonly`.
+    ReadOnly,
+    /// `--removable`.
+    Removable,
+}
+
+impl Lun {
+    pub(crate) const ALL: [Self; 3] = [Self::Normal, Self::ReadOnly, Self::Removable];
+
+    /// How it is made.
+    pub(crate) fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Normal => &[],
+            Self::ReadOnly => &["--readonly"],
+            Self::Removable => &["--removable"],
+        }
+    }
+
+    /// Whether the tool is let write to it.
+    pub(crate) fn may_write(self, suite: &Suite) -> bool {
+        self != Self::ReadOnly || suite.name == "ReadOnly"
+    }
+}
+
+impl fmt::Display for Lun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Normal => "normal",
+            Self::ReadOnly => "readonly",
+            Self::Removable => "removable",
+        })
+    }
+}
+
+/// The tests that cannot pass on any LUN, from `unable.txt`: `Suite.Test  reason` a line.
+pub(crate) fn unable() -> Result<Vec<String>> {
+    let lines = include_str!("unable.txt").lines();
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let name = |line: &str| {
+        let (name, reason) = line.split_once("  ").context("no reason")?;
+        if reason.trim().is_empty() {
+            bail!("no reason for {name}");
+        }
+        Ok(name.to_owned())
+    };
+    lines
+        .map(|line| name(line).with_context(|| format!("unable.txt: {line}")))
+        .collect()
+}

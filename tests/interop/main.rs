@@ -1,0 +1,2 @@
+//! Stories.
+#![forbid(unsafe_code)]

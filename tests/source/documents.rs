@@ -1,0 +1,125 @@
+//! README, manual and `--help` say the same, both ways.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use tests::{server, tool};
+
+/// Options with their defaults, where they have one.
+type Options = BTreeMap<String, Option<String>>;
+
+fn help() -> String {
+    let mut command = Command::new(server::binary().unwrap());
+    tool::must(command.args(["serve", "--help"])).unwrap()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(tests::top().join(path)).unwrap_or_else(|cause| panic!("{path}: {cause}"))
+}
+
+/// `      --listen <HOST:PORT>` and, below it, `[default: 127.0.0.1:3260]`.
+fn in_help(help: &str) -> Options {
+    collect(help, |line| {
+        let option = line
+            .trim_start()
+            .strip_prefix("-h, ")
+            .unwrap_or(line.trim_start());
+        option.strip_prefix("--").map(|_| option)
+    })
+}
+
+/// ``### `--listen HOST:PORT` `` and, below it, ``Default: `127.0.0.1:3260`.``
+fn in_manual(manual: &str) -> Options {
+    collect(manual, |line| line.strip_prefix("### `")?.strip_suffix('`'))
+}
+
+fn collect(text: &str, heading: impl Fn(&str) -> Option<&str>) -> Options {
+    let mut options = Options::new();
+    let mut last = None;
+    for line in text.lines() {
+        if let Some(option) = heading(line) {
+            let name = option.split(' ').find(|word| word.starts_with("--"));
+            let name = name.unwrap_or(option).to_owned();
+            last = Some(options.entry(name).or_insert(None));
+        } else if let Some(default) = &mut last
+            && let Some(value) = default_in(line)
+        {
+            **default = Some(value);
+        }
+    }
+    options
+}
+
+fn default_in(line: &str) -> Option<String> {
+    let (_, help) = line.split_once("[default: ").unwrap_or_default();
+    let (_, manual) = line.split_once("Default: ").unwrap_or_default();
+    let value = help
+        .strip_suffix(']')
+        .or_else(|| Some(manual.strip_suffix('.')?.trim_matches('`')));
+    value.map(str::to_owned)
+}
+
+#[test]
+fn help_and_manual_have_the_same_options_and_defaults() {
+    let (help, manual) = (in_help(&help()), in_manual(&read("docs/manual/serve.md")));
+    assert!(help.len() > 20, "{help:?}");
+    for (option, default) in &help {
+        let told = manual.get(option);
+        assert!(told.is_some(), "{option} is not in docs/manual/serve.md");
+        assert_eq!(
+            told,
+            Some(default),
+            "the default of {option}, manual against --help"
+        );
+    }
+    for option in manual.keys() {
+        assert!(help.contains_key(option), "{option} is not in --help");
+    }
+}
+
+#[test]
+fn options_that_the_readme_names_are_there() {
+    let help = in_help(&help());
+    let readme = read("README.md");
+    for line in readme.lines().filter(|line| line.contains("lunar serve")) {
+        for word in line
+            .split_whitespace()
+            .filter(|word| word.starts_with("--"))
+        {
+            let option = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '-');
+            assert!(help.contains_key(option), "README names {option}");
+        }
+    }
+}
+
+#[test]
+fn the_readme_has_the_two_commands() {
+    let readme = read("README.md");
+    for command in ["cargo run --release -- serve ram:1G", "./check"] {
+        assert!(
+            readme.lines().any(|line| line.trim() == command),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn documents_point_at_files_that_are_there() {
+    for document in ["README.md", "CONTRIBUTING.md", "docs/manual/serve.md"] {
+        let text = read(document);
+        let dir = tests::top().join(document);
+        let dir = dir.parent().unwrap();
+        for link in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let path = link.split('#').next().unwrap_or_default();
+            if path.is_empty() || path.contains("://") {
+                continue;
+            }
+            assert!(dir.join(path).exists(), "{document} points at {path}");
+        }
+    }
+}

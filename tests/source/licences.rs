@@ -1,0 +1,118 @@
+//! What goes into the binary may be given on under MIT or Apache-2.0.
+
+use std::process::Command;
+
+use cargo_metadata::MetadataCommand;
+
+/// Licences that ask for no more than their notice.
+const ALLOWED: &[&str] = &[
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+/// The host's own triple: packages for other systems are not built, and need not be there.
+fn host() -> String {
+    let output = Command::new("rustc").arg("-vV").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn every_dependency_has_a_licence_that_we_may_use() {
+    let mut command = MetadataCommand::new();
+    command.current_dir(tests::top());
+    command.other_options([
+        "--locked".to_owned(),
+        "--filter-platform".to_owned(),
+        host(),
+    ]);
+    for package in command.exec().unwrap().packages {
+        let licence = package.license.unwrap_or_default();
+        assert!(allows(&licence), "{} is under {licence:?}", package.name);
+    }
+}
+
+/// Whether an SPDX expression can be met with allowed licences. AND binds more closely than OR; a
+/// slash is an old way to write OR.
+fn allows(expression: &str) -> bool {
+    let spaced = expression
+        .replace('(', " ( ")
+        .replace(')', " ) ")
+        .replace('/', " OR ");
+    let words: Vec<_> = spaced.split_whitespace().collect();
+    let mut at = 0;
+    either(&words, &mut at) && at == words.len()
+}
+
+fn either(words: &[&str], at: &mut usize) -> bool {
+    let mut good = both(words, at);
+    while words.get(*at) == Some(&"OR") {
+        *at += 1;
+        good |= both(words, at);
+    }
+    good
+}
+
+fn both(words: &[&str], at: &mut usize) -> bool {
+    let mut good = one(words, at);
+    while words.get(*at) == Some(&"AND") {
+        *at += 1;
+        good &= one(words, at);
+    }
+    good
+}
+
+fn one(words: &[&str], at: &mut usize) -> bool {
+    let Some(word) = words.get(*at) else {
+        return false;
+    };
+    *at += 1;
+    if *word == "(" {
+        let good = either(words, at);
+        *at += 1;
+        return good;
+    }
+    if words.get(*at) != Some(&"WITH") {
+        return ALLOWED.contains(word);
+    }
+    let exception = words.get(*at + 1).copied().unwrap_or_default();
+    *at += 2;
+    ALLOWED.contains(&format!("{word} WITH {exception}").as_str())
+}
+
+#[test]
+fn expressions_are_read_as_spdx_means_them() {
+    let good = [
+        "MIT",
+        "MIT OR GPL-3.0",
+        "MIT/Apache-2.0",
+        "(MIT OR Apache-2.0) AND Unicode-3.0",
+        "Apache-2.0 WITH LLVM-exception OR GPL-2.0",
+        "GPL-2.0 AND MIT OR ISC",
+    ];
+    let bad = [
+        "",
+        "GPL-3.0",
+        "MIT AND GPL-3.0",
+        "MIT AND (GPL-2.0 OR LGPL-2.1)",
+        "MIT MIT",
+    ];
+    good.iter()
+        .for_each(|licence| assert!(allows(licence), "{licence}"));
+    bad.iter()
+        .for_each(|licence| assert!(!allows(licence), "{licence}"));
+}

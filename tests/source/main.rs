@@ -1,0 +1,9 @@
+//! Tests of the source itself: rules that matter and that nobody should have to watch over.
+#![forbid(unsafe_code)]
+#![cfg(test)]
+
+mod arrows;
+mod documents;
+mod licences;
+mod sources;
+mod tidy;

@@ -1,0 +1,212 @@
+//! Lines, functions and files of a size that can be read; panics and `unsafe` where they belong.
+
+use crate::sources::{self, Source};
+
+const COLUMNS: usize = 100;
+const FUNCTION_LINES: usize = 70;
+const FILE_LINES: usize = 500;
+
+/// Files that are longer on purpose, each with its reason.
+const LONG_FILES: &[(&str, &str)] = &[];
+
+/// What ends a thread. A peer can reach all of these two crates, so they have none.
+const PANICS: &[&str] = &[
+    ".unwrap()",
+    ".expect(",
+    "panic!(",
+    "unreachable!(",
+    "todo!(",
+    "unimplemented!(",
+];
+
+/// Fails with all of `wrong` at once.
+#[track_caller]
+fn none(wrong: &[String]) {
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn lines_have_100_columns_at_most() {
+    let mut wrong = Vec::new();
+    for source in sources::all() {
+        for (line, number) in source.text.lines().zip(1..) {
+            let columns = line.chars().count();
+            if columns > COLUMNS {
+                wrong.push(format!("{}:{number}: {columns} columns", source.path));
+            }
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn functions_have_70_lines_at_most() {
+    let all = sources::all();
+    let long = all.iter().flat_map(long_functions);
+    none(&long.collect::<Vec<_>>());
+}
+
+/// Goes by rustfmt's indentation: a function ends at the brace below the `fn`. Empty lines and
+/// comments do not count.
+fn long_functions(source: &Source) -> Vec<String> {
+    let code = source.code();
+    let mut long = Vec::new();
+    for (at, (number, line)) in code.iter().enumerate() {
+        let Some(indent) = function_indent(line) else {
+            continue;
+        };
+        let body = code[at..].iter().map(|(_, line)| line.as_str());
+        let end = format!("{}}}", " ".repeat(indent));
+        let lines = body.take_while(|line| *line != end);
+        let count = lines.filter(|line| !line.trim().is_empty()).count() + 1;
+        if !line.ends_with('}') && !line.ends_with(';') && count > FUNCTION_LINES {
+            long.push(format!("{}:{number}: {count} lines", source.path));
+        }
+    }
+    long
+}
+
+/// How far a line that begins a function is indented.
+fn function_indent(line: &str) -> Option<usize> {
+    let text = line.trim_start();
+    let before = text
+        .split("fn ")
+        .next()
+        .filter(|before| before.len() < text.len())?;
+    let words = [
+        "pub",
+        "const",
+        "async",
+        "unsafe",
+        "extern",
+        "pub(crate)",
+        "pub(super)",
+    ];
+    let known = before.split_whitespace().all(|word| words.contains(&word));
+    known.then_some(line.len() - text.len())
+}
+
+#[test]
+fn files_have_500_lines_at_most() {
+    let mut wrong = Vec::new();
+    for source in sources::all() {
+        let lines = source.text.lines().count();
+        let excused = LONG_FILES.iter().any(|(path, _)| *path == source.path);
+        if lines > FILE_LINES && !excused {
+            wrong.push(format!("{}: {lines} lines: split it by duty", source.path));
+        }
+        if lines <= FILE_LINES && excused {
+            wrong.push(format!(
+                "{}: no longer long, take it off the list",
+                source.path
+            ));
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn unsafe_is_said_in_io_only() {
+    let mut wrong = Vec::new();
+    for source in sources::all() {
+        if source.path.starts_with("crates/io/") {
+            continue;
+        }
+        for (number, line) in source.code() {
+            let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+            if words.any(|word| word == "unsafe") {
+                wrong.push(format!("{}:{number}", source.path));
+            }
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn every_other_crate_forbids_it() {
+    let mut wrong = Vec::new();
+    for source in sources::all() {
+        let root = ["src/lib.rs", "src/main.rs"]
+            .iter()
+            .any(|end| source.path.ends_with(end));
+        let exempt = source.path.starts_with("crates/io/") || source.path.starts_with("fuzz/");
+        if root && !exempt && !source.text.contains("#![forbid(unsafe_code)]") {
+            wrong.push(source.path);
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn every_unsafe_block_says_why_it_is_sound() {
+    let mut wrong = Vec::new();
+    for source in sources::all() {
+        if !source.path.starts_with("crates/io/src/") {
+            continue;
+        }
+        let text: Vec<_> = source.text.lines().collect();
+        for (number, line) in source.code() {
+            let says = line.contains("unsafe {") || line.contains("unsafe impl");
+            if says && !explained(&text[..number]) {
+                wrong.push(format!("{}:{number}: no SAFETY comment", source.path));
+            }
+        }
+    }
+    none(&wrong);
+}
+
+/// Whether the lines up to an `unsafe`, back to the end of the statement before it, hold a SAFETY
+/// comment.
+fn explained(lines: &[&str]) -> bool {
+    let mut above = lines.iter().rev();
+    let own = above.next().is_some_and(|line| line.contains("SAFETY:"));
+    let ends = |line: &&&str| {
+        let line = line.trim_end();
+        !line.trim_start().starts_with("//") && (line.ends_with(';') || line.ends_with('}'))
+    };
+    own || above
+        .take_while(|line| !ends(line))
+        .any(|line| line.contains("SAFETY:"))
+}
+
+#[test]
+fn protocol_crates_have_no_panic() {
+    let mut wrong = Vec::new();
+    for source in sources::all() {
+        let protocol = ["crates/scsi/src/", "crates/iscsi/src/"];
+        let protocol = protocol.iter().any(|dir| source.path.starts_with(dir));
+        if !protocol || source.is_test() {
+            continue;
+        }
+        for (number, line) in source.own_code() {
+            if let Some(found) = PANICS.iter().find(|panic| line.contains(**panic)) {
+                wrong.push(format!("{}:{number}: {found}", source.path));
+            }
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn no_test_is_ignored() {
+    let mut wrong = Vec::new();
+    for source in sources::all() {
+        for (number, line) in source.code() {
+            if line.trim_start().starts_with("#[ignore") {
+                wrong.push(format!("{}:{number}", source.path));
+            }
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn the_scanner_sees_a_long_function() {
+    let body = "        step();\n".repeat(FUNCTION_LINES);
+    let text = format!("impl A {{\n    pub(crate) fn long() {{\n{body}    }}\n}}\n");
+    let source = Source {
+        path: "a.rs".into(),
+        text,
+    };
+    assert_eq!(long_functions(&source), ["a.rs:2: 72 lines"]);
+}
