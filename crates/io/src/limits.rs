@@ -1,6 +1,8 @@
 //! What the machine lets us have.
 
+use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -18,3 +20,105 @@ pub fn raise_open_files() -> io::Result<Option<u64>> {
     }
     Ok(maximum)
 }
+
+/// The memory that this process could take now without others being swapped out or killed, in
+/// octets: what the kernel calls available, or what is left in the tightest control group around
+/// us, if that is less.
+///
+/// # Errors
+///
+/// When /proc/meminfo does not tell.
+pub fn available_memory() -> io::Result<u64> {
+    let meminfo = fs::read_to_string("/proc/meminfo")?;
+    let untold = || io::Error::other("/proc/meminfo does not tell MemAvailable");
+    let available = mem_available(&meminfo).ok_or_else(untold)?;
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let left = memory_groups(&groups).iter().filter_map(Group::left).min();
+    Ok(left.map_or(available, |left| left.min(available)))
+}
+
+/// The field MemAvailable, in octets.
+fn mem_available(meminfo: &str) -> Option<u64> {
+    let value = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// A control group that limits our memory.
+#[derive(Debug, PartialEq, Eq)]
+struct Group {
+    path: PathBuf,
+    /// The names of its files for the limit and for the usage, and of what in memory.stat can be
+    /// taken back at once.
+    limit: &'static str,
+    usage: &'static str,
+    reclaimable: &'static str,
+}
+
+impl Group {
+    /// What is left in it, in octets; `None` when it has no limit.
+    fn left(&self) -> Option<u64> {
+        let number = |name: &str| -> Option<u64> {
+            let text = fs::read_to_string(self.path.join(name)).ok()?;
+            text.trim().parse().ok()
+        };
+        let limit = number(self.limit)?;
+        let stat = fs::read_to_string(self.path.join("memory.stat")).unwrap_or_default();
+        let cache = field(&stat, self.reclaimable).unwrap_or(0);
+        let used = number(self.usage)?.saturating_sub(cache);
+        Some(limit.saturating_sub(used))
+    }
+}
+
+fn field(stat: &str, name: &str) -> Option<u64> {
+    let mut fields = stat.lines().filter_map(|line| line.split_once(' '));
+    let (_, value) = fields.find(|(field, _)| *field == name)?;
+    value.trim().parse().ok()
+}
+
+/// The groups that /proc/self/cgroup names (`hierarchy:controllers:path`), with all groups around
+/// them, of version 2 (no controllers named) and 1.
+fn memory_groups(list: &str) -> Vec<Group> {
+    let lines = list.lines().filter_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        Some((controllers, Path::new(path)))
+    });
+    lines
+        .flat_map(|(controllers, path)| groups_of(controllers, path))
+        .collect()
+}
+
+fn groups_of(controllers: &str, path: &Path) -> Vec<Group> {
+    let version_2 = controllers.is_empty();
+    if !version_2
+        && !controllers
+            .split(',')
+            .any(|controller| controller == "memory")
+    {
+        return Vec::new();
+    }
+    let group = |path: &Path| {
+        let path = path.strip_prefix("/").unwrap_or(path);
+        if version_2 {
+            Group {
+                path: Path::new("/sys/fs/cgroup").join(path),
+                limit: "memory.max",
+                usage: "memory.current",
+                reclaimable: "inactive_file",
+            }
+        } else {
+            Group {
+                path: Path::new("/sys/fs/cgroup/memory").join(path),
+                limit: "memory.limit_in_bytes",
+                usage: "memory.usage_in_bytes",
+                reclaimable: "total_inactive_file",
+            }
+        }
+    };
+    path.ancestors().map(group).collect()
+}
+
+#[cfg(test)]
+mod tests;

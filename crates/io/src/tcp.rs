@@ -1,0 +1,117 @@
+//! Listening sockets, and what is set on connections.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
+
+/// How long a portal in use is tried again, and how often: a process that ends gives its port
+/// back within this.
+const BIND_PATIENCE: Duration = Duration::from_secs(1);
+const BIND_PERIOD: Duration = Duration::from_millis(20);
+
+/// Connections that may wait to be accepted; the kernel cuts it to net.core.somaxconn.
+const BACKLOG: i32 = 4096;
+
+/// What is set on connections. Those that are accepted inherit it from the listening socket, at no
+/// system call. TCP_NODELAY is always set: PDUs are sent in batches, and the last must not wait.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The congestion control algorithm, by the kernel's name for it; `None` for the system's.
+    pub congestion: Option<String>,
+    /// After so long without a word from the peer it is asked whether it lives, three times.
+    pub keepalive: Option<Duration>,
+    /// How long octets may stay unacknowledged before the connection is given up.
+    pub user_timeout: Option<Duration>,
+}
+
+impl Options {
+    /// Sets them on a connection, or on a listening socket for all its connections.
+    ///
+    /// # Errors
+    ///
+    /// Of setsockopt: an algorithm that the kernel has not, or that we may not use.
+    pub fn apply(&self, socket: &impl AsFd) -> io::Result<()> {
+        let socket = SockRef::from(socket);
+        socket.set_tcp_nodelay(true)?;
+        if let Some(algorithm) = &self.congestion {
+            socket.set_tcp_congestion(algorithm.as_bytes())?;
+        }
+        if let Some(silence) = self.keepalive {
+            let keepalive = TcpKeepalive::new().with_time(silence);
+            let keepalive = keepalive.with_interval(silence / 3).with_retries(3);
+            socket.set_tcp_keepalive(&keepalive)?;
+        }
+        if self.user_timeout.is_some() {
+            socket.set_tcp_user_timeout(self.user_timeout)?;
+        }
+        Ok(())
+    }
+}
+
+/// Listens on a portal; an address in use is tried again for 1 s, during which this sleeps. Port 0
+/// is any free one. An IPv6 address is for IPv6 alone, so that `0.0.0.0` and `[::]` go together.
+///
+/// # Errors
+///
+/// Of socket, bind, listen, and [`Options::apply`].
+pub fn listen(portal: SocketAddr, options: &Options) -> io::Result<OwnedFd> {
+    let deadline = Instant::now() + BIND_PATIENCE;
+    loop {
+        match listen_once(portal, options) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                if Instant::now() >= deadline {
+                    return Err(error);
+                }
+                std::thread::sleep(BIND_PERIOD);
+            }
+            result => return result,
+        }
+    }
+}
+
+fn listen_once(portal: SocketAddr, options: &Options) -> io::Result<OwnedFd> {
+    let socket = Socket::new(
+        Domain::for_address(portal),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    if portal.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    // Connections of a former process that linger in TIME-WAIT do not keep the port.
+    socket.set_reuse_address(true)?;
+    options.apply(&socket)?;
+    socket.bind(&portal.into())?;
+    // Two can be bound to one port before either listens; the second is told only now.
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// The address that a connection came to, or a listening socket has.
+///
+/// # Errors
+///
+/// Of getsockname; a socket that is not of IP.
+pub fn local_address(socket: &impl AsFd) -> io::Result<SocketAddr> {
+    of_ip(&SockRef::from(socket).local_addr()?)
+}
+
+/// The address of a connection's peer.
+///
+/// # Errors
+///
+/// Of getpeername: there is no peer (any more); a socket that is not of IP.
+pub fn peer_address(socket: &impl AsFd) -> io::Result<SocketAddr> {
+    of_ip(&SockRef::from(socket).peer_addr()?)
+}
+
+fn of_ip(address: &socket2::SockAddr) -> io::Result<SocketAddr> {
+    let error = || io::Error::new(io::ErrorKind::InvalidInput, "not an address of IP");
+    address.as_socket().ok_or_else(error)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+use std::net::{TcpListener, TcpStream};
+
+use super::*;
+
+fn any(host: &str) -> SocketAddr {
+    format!("{host}:0").parse().unwrap()
+}
+
+#[test]
+fn a_portal_of_either_protocol_is_listened_on() {
+    for host in ["127.0.0.1", "[::1]"] {
+        let listener = listen(any(host), &Options::default()).unwrap();
+        let portal = local_address(&listener).unwrap();
+        assert_ne!(portal.port(), 0);
+        let peer = TcpStream::connect(portal).unwrap();
+        let (ours, _) = TcpListener::from(listener).accept().unwrap();
+        assert_eq!(local_address(&ours).unwrap(), portal);
+        assert_eq!(peer_address(&ours).unwrap(), peer.local_addr().unwrap());
+    }
+}
+
+#[test]
+fn both_wildcards_share_a_port() {
+    let v4 = listen(any("0.0.0.0"), &Options::default()).unwrap();
+    let mut portal = any("[::]");
+    portal.set_port(local_address(&v4).unwrap().port());
+    listen(portal, &Options::default()).unwrap();
+}
+
+#[test]
+fn accepted_connections_inherit_the_options() {
+    let options = Options {
+        congestion: Some("reno".into()),
+        keepalive: Some(Duration::from_secs(30)),
+        user_timeout: Some(Duration::from_secs(20)),
+    };
+    let listener = listen(any("127.0.0.1"), &options).unwrap();
+    let _peer = TcpStream::connect(local_address(&listener).unwrap()).unwrap();
+    let (ours, _) = TcpListener::from(listener).accept().unwrap();
+    let ours = SockRef::from(&ours);
+    assert!(ours.tcp_nodelay().unwrap() && ours.keepalive().unwrap());
+    assert!(ours.tcp_congestion().unwrap().starts_with(b"reno"));
+    assert_eq!(ours.tcp_keepalive_time().unwrap(), Duration::from_secs(30));
+    assert_eq!(
+        ours.tcp_keepalive_interval().unwrap(),
+        Duration::from_secs(10)
+    );
+    assert_eq!(ours.tcp_user_timeout().unwrap(), options.user_timeout);
+}
+
+#[test]
+fn an_unknown_congestion_control_is_refused() {
+    let options = Options {
+        congestion: Some("no-such".into()),
+        ..Options::default()
+    };
+    assert!(listen(any("127.0.0.1"), &options).is_err());
+}
+
+#[test]
+fn a_portal_in_use_is_tried_again() {
+    let first = listen(any("127.0.0.1"), &Options::default()).unwrap();
+    let portal = local_address(&first).unwrap();
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(150));
+        drop(first);
+    });
+    listen(portal, &Options::default()).unwrap();
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_portal_that_stays_in_use_is_given_up_after_a_second() {
+    let first = listen(any("127.0.0.1"), &Options::default()).unwrap();
+    let start = Instant::now();
+    let error = listen(local_address(&first).unwrap(), &Options::default()).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+    assert!(start.elapsed() >= BIND_PATIENCE);
+}
+
+#[test]
+fn an_address_that_is_not_ours_is_refused_at_once() {
+    let start = Instant::now();
+    let error = listen(any("192.0.2.1"), &Options::default()).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
+    assert!(start.elapsed() < BIND_PATIENCE);
+}
