@@ -21,11 +21,10 @@ fn read(path: &str) -> String {
 /// `      --listen <HOST:PORT>` and, below it, `[default: 127.0.0.1:3260]`.
 fn in_help(help: &str) -> Options {
     collect(help, |line| {
-        let option = line
-            .trim_start()
-            .strip_prefix("-h, ")
-            .unwrap_or(line.trim_start());
-        option.strip_prefix("--").map(|_| option)
+        // Deeper lines are text, which may begin with the name of another option.
+        let short = line.strip_prefix("  -h, --");
+        let option = short.or_else(|| line.strip_prefix("      --"))?;
+        line.get(line.len() - option.len() - 2..)
     })
 }
 

@@ -15,7 +15,8 @@ impl Source {
     /// Whether it holds nothing but tests.
     pub(crate) fn is_test(&self) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or_default();
-        name == "tests.rs" || name.ends_with("_tests.rs") || self.path.contains("tests/")
+        let marked = name.starts_with("test_") || name.ends_with("_tests.rs");
+        marked || name == "tests.rs" || self.path.contains("tests/")
     }
 
     /// Its lines, numbered from 1, with comments and the contents of strings taken out.
