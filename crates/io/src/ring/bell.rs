@@ -26,6 +26,15 @@ impl Waker {
         Self { bell }
     }
 
+    /// A waker that wakes nobody, for rings that are simulated.
+    ///
+    /// # Errors
+    ///
+    /// When the process has too many descriptors.
+    pub fn of_nobody() -> io::Result<Self> {
+        Ok(Self::new(&Bell::new()?))
+    }
+
     /// Wakes it: [`Event::Woken`](super::Event::Woken) comes out of its next `wait`, once for
     /// however many calls there were before.
     pub fn wake(&self) {
