@@ -99,6 +99,18 @@ impl Buffer {
         matches!(self.owner, Owner::Zeros)
     }
 
+    /// Whether `other` claims exactly the same memory.
+    #[must_use]
+    pub fn is_same_memory(&self, other: &Self) -> bool {
+        (self.start, self.len) == (other.start, other.len)
+    }
+
+    /// Whether it begins at a multiple of `alignment` octets in memory, as direct I/O asks for.
+    #[must_use]
+    pub fn is_aligned(&self, alignment: usize) -> bool {
+        self.start.addr().get().is_multiple_of(alignment)
+    }
+
     /// The part of `len` octets from `offset`.
     ///
     /// # Panics

@@ -104,3 +104,23 @@ fn portable_copies_agree_at_every_alignment() {
         assert_eq!(copy[to + len], 0xff);
     }
 }
+
+#[test]
+fn same_memory_is_the_same_place_and_length() {
+    let whole = Buffer::from_vec(vec![0; 16]);
+    assert!(whole.is_same_memory(&whole.clone()));
+    assert!(
+        whole
+            .slice(4, 8)
+            .is_same_memory(&whole.slice(2, 14).slice(2, 8))
+    );
+    assert!(!whole.slice(4, 8).is_same_memory(&whole.slice(4, 7)));
+    assert!(!whole.is_same_memory(&Buffer::from_vec(vec![0; 16])));
+}
+
+#[test]
+fn alignment_is_that_of_the_first_octet() {
+    let zeros = Buffer::zeros(4096);
+    assert!(zeros.is_aligned(4096));
+    assert!(!zeros.slice(8, 8).is_aligned(16));
+}
