@@ -108,3 +108,6 @@ fn wanted(list: &[u8]) -> Result<Option<AccessState>, Sense> {
     }
     Ok(wanted)
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,5 +20,7 @@ pub mod reserve;
 pub mod setting;
 pub mod statistics;
 pub mod task;
+#[cfg(test)]
+mod testing;
 pub mod unit;
 pub mod wire;

@@ -391,3 +391,6 @@ fn can_be_refused(change: &Change) -> bool {
 const BUSY: Failure = Failure::Status(Status::Busy);
 const NOT_STORED: Failure =
     Failure::Check(Sense::new(Key::HardwareError, asc::INTERNAL_TARGET_FAILURE));
+
+#[cfg(test)]
+mod tests;

@@ -20,8 +20,8 @@ pub use store::StoreError;
 
 use crate::nexus::Identity;
 
-/// How many registrations a unit keeps. The most that a field installation is known to need is
-/// 128 hosts by 8 paths; READ FULL STATUS stays below 600 KiB.
+/// How many registrations a unit keeps: room for 256 hosts by 8 paths, and READ FULL STATUS stays
+/// below 600 KiB.
 pub const MAX_REGISTRATIONS: usize = 2048;
 
 /// Everything about the reservations of one unit.
@@ -204,3 +204,6 @@ fn order(a: &Identity, b: &Identity) -> Ordering {
     let ports = a.port.cmp(&b.port);
     ports.then_with(|| a.initiator.cmp(&b.initiator))
 }
+
+#[cfg(test)]
+mod tests;

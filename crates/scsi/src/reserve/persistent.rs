@@ -201,7 +201,7 @@ impl Reservations {
         }
     }
 
-    fn set(&mut self, nexus: &Arc<Identity>, key: u64) -> Result<(), Refusal> {
+    pub(super) fn set(&mut self, nexus: &Arc<Identity>, key: u64) -> Result<(), Refusal> {
         match self.position(nexus) {
             Ok(at) => self.registrations[at].key = key,
             Err(_) if self.registrations.len() >= MAX_REGISTRATIONS => {

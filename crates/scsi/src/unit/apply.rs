@@ -87,3 +87,6 @@ fn needed(nexus: Option<&Arc<Identity>>) -> Result<&Arc<Identity>, Failure> {
     let failure = Sense::new(Key::HardwareError, asc::INTERNAL_TARGET_FAILURE);
     nexus.ok_or(Failure::Check(failure))
 }
+
+#[cfg(test)]
+mod tests;

@@ -189,3 +189,6 @@ const fn mask(types: [Type; 6]) -> u16 {
     }
     mask
 }
+
+#[cfg(test)]
+mod tests;

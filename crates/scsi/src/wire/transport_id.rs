@@ -118,3 +118,6 @@ fn hexadecimal(digits: &str) -> Option<[u8; 6]> {
 fn digit(value: u8) -> u8 {
     b"0123456789abcdef"[usize::from(value)]
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! Reservations that outlive the process: what storage holds at each step.
+
+use super::*;
+use crate::reserve::Reservations;
+
+const NOT_STORED: Failure = Failure::Check(Sense::new(Key::HardwareError, 0x4400));
+
+/// The octets to be stored, and whatever else came out.
+fn persisted(owner: &mut Owner, input: Input) -> (Option<Vec<u8>>, Vec<Did>) {
+    owner.handle(input);
+    let mut bytes = None;
+    let mut rest = Vec::new();
+    while let Some(output) = owner.poll() {
+        match output {
+            Output::Persist(octets) => bytes = Some(octets),
+            output => rest.push(brief(output)),
+        }
+    }
+    (bytes, rest)
+}
+
+/// Acknowledges by both cores.
+fn agree(owner: &mut Owner, version: u64) -> Vec<Did> {
+    let mut all = did(owner, acknowledge(0, version));
+    all.extend(did(owner, acknowledge(1, version)));
+    all
+}
+
+#[test]
+fn aptpl_is_stored_before_anybody_sees_it_and_seen_before_it_is_answered() {
+    let mut owner = owner();
+    let (bytes, rest) = persisted(&mut owner, ask(0, 1, register(0xa, true)));
+    assert_eq!(rest, [], "nothing is published yet");
+    assert!(!owner.state().reservations.is_registered(&host(1)));
+    let stored = Reservations::from_bytes(&bytes.expect("to be stored")).unwrap();
+    assert_eq!(stored.key(&host(1)), Some(0xa));
+    assert_eq!(did(&mut owner, Input::Persisted(true)), [Did::Publish(1)]);
+    assert_eq!(agree(&mut owner, 1), [Did::Reply(0, 1, Ok(()))]);
+}
+
+#[test]
+fn without_aptpl_nothing_is_stored() {
+    let mut owner = owner();
+    assert_eq!(
+        did(&mut owner, ask(0, 1, register(0xa, false))),
+        [Did::Publish(1)]
+    );
+    agree(&mut owner, 1);
+    assert_eq!(did(&mut owner, ask(0, 2, reserve(0xa))), [Did::Publish(2)]);
+}
+
+#[test]
+fn with_aptpl_every_change_is_stored_until_it_is_taken_back() {
+    let mut owner = owner();
+    assert_eq!(
+        did(&mut owner, ask(0, 1, register(0xa, true))),
+        [Did::Persist]
+    );
+    did(&mut owner, Input::Persisted(true));
+    agree(&mut owner, 1);
+    assert_eq!(did(&mut owner, ask(0, 2, reserve(0xa))), [Did::Persist]);
+    did(&mut owner, Input::Persisted(true));
+    agree(&mut owner, 2);
+    let (bytes, _) = persisted(&mut owner, ask(1, 1, register(0xb, false)));
+    let stored = Reservations::from_bytes(&bytes.expect("to be stored")).unwrap();
+    assert_eq!(stored, Reservations::default(), "the newest APTPL counts");
+    did(&mut owner, Input::Persisted(true));
+    agree(&mut owner, 3);
+    assert_eq!(
+        did(&mut owner, ask(1, 2, register(0xc, false))),
+        [Did::Publish(4)]
+    );
+}
+
+#[test]
+fn what_cannot_be_stored_does_not_happen() {
+    let mut owner = owner();
+    assert_eq!(
+        did(&mut owner, ask(0, 1, register(0xa, true))),
+        [Did::Persist]
+    );
+    assert_eq!(did(&mut owner, ask(1, 1, Change::Reserve)), []);
+    let after = did(&mut owner, Input::Persisted(false));
+    let failed = Did::Reply(0, 1, Err(NOT_STORED));
+    assert_eq!(after[0], failed);
+    assert_eq!(owner.state().reservations.registrations(), []);
+}
+
+#[test]
+fn after_a_failure_the_next_change_stores_whatever_it_is() {
+    let mut owner = owner();
+    did(&mut owner, ask(0, 1, register(0xa, true)));
+    did(&mut owner, Input::Persisted(false));
+    let (bytes, _) = persisted(&mut owner, ask(0, 2, register(0xa, false)));
+    let stored = Reservations::from_bytes(&bytes.expect("to be stored")).unwrap();
+    assert_eq!(stored, Reservations::default());
+    assert_eq!(did(&mut owner, Input::Persisted(true)), [Did::Publish(1)]);
+    agree(&mut owner, 1);
+    assert_eq!(
+        did(&mut owner, ask(0, 3, register(0xb, false))),
+        [Did::Publish(2)]
+    );
+}
+
+#[test]
+fn what_is_restored_is_taken_as_stored() {
+    let mut before = owner();
+    let (bytes, _) = persisted(&mut before, ask(0, 1, register(0xa, true)));
+    let mut state = unit();
+    let restored = Reservations::from_bytes(&bytes.unwrap()).unwrap();
+    state.reservations = Arc::new(restored);
+    let mut owner = Owner::new(state, 2);
+    assert_eq!(
+        did(&mut owner, ask(0, 1, Change::Capacity(8))),
+        [Did::Publish(1)]
+    );
+    agree(&mut owner, 1);
+    assert_eq!(did(&mut owner, ask(0, 2, reserve(0xa))), [Did::Persist]);
+}
+
+#[test]
+fn a_word_of_storage_that_nobody_asked_for_is_of_no_account() {
+    let mut owner = owner();
+    assert_eq!(did(&mut owner, Input::Persisted(true)), []);
+    assert_eq!(
+        did(&mut owner, ask(0, 1, Change::Reserve)),
+        [Did::Publish(1)]
+    );
+    assert_eq!(did(&mut owner, Input::Persisted(false)), []);
+    assert_eq!(agree(&mut owner, 1), [Did::Reply(0, 1, Ok(()))]);
+}

@@ -1,0 +1,74 @@
+use super::*;
+use crate::alua::AccessState;
+use crate::testing::{host, unit};
+use crate::unit::CoreId;
+
+fn apply(state: &mut UnitState, change: Change) -> Result<Vec<Effect>, Failure> {
+    state.apply(&Request {
+        core: CoreId(0),
+        id: 1,
+        nexus: Some(host(1)),
+        change,
+    })
+}
+
+#[test]
+fn a_change_of_capacity_is_told_to_everybody_once() {
+    let mut state = unit();
+    let told = vec![Effect::Attention(Who::All, 0x2a09)];
+    assert_eq!(apply(&mut state, Change::Capacity(4096)), Ok(told));
+    assert_eq!(state.traits.blocks, 4096);
+    assert_eq!(apply(&mut state, Change::Capacity(4096)), Ok(vec![]));
+}
+
+#[test]
+fn a_reset_aborts_for_everybody_before_it_resets_and_tells() {
+    let mut state = unit();
+    apply(&mut state, Change::Reserve).unwrap();
+    let expected = vec![
+        Effect::Abort(Who::All),
+        Effect::Reset,
+        Effect::Attention(Who::All, 0x2903),
+    ];
+    assert_eq!(apply(&mut state, Change::Reset), Ok(expected));
+    assert_eq!(state.reservations, unit().reservations);
+}
+
+#[test]
+fn clear_task_set_tells_all_but_the_one_that_asked() {
+    let expected = vec![
+        Effect::Abort(Who::All),
+        Effect::Attention(Who::AllBut(host(1)), 0x2f00),
+    ];
+    assert_eq!(apply(&mut unit(), Change::ClearTaskSet), Ok(expected));
+}
+
+#[test]
+fn a_new_access_state_is_told_to_the_others() {
+    let mut state = unit();
+    let change = || Change::AccessState(AccessState::NonOptimized);
+    let told = vec![Effect::Attention(Who::AllBut(host(1)), 0x2a06)];
+    assert_eq!(apply(&mut state, change()), Ok(told));
+    assert_eq!(apply(&mut state, change()), Ok(vec![]));
+}
+
+#[test]
+fn the_loss_of_a_nexus_ends_what_it_had_reserved() {
+    let mut state = unit();
+    apply(&mut state, Change::Reserve).unwrap();
+    assert_ne!(state.reservations, unit().reservations);
+    assert_eq!(apply(&mut state, Change::NexusLoss), Ok(vec![]));
+    assert_eq!(state.reservations, unit().reservations);
+}
+
+#[test]
+fn a_reservation_for_nobody_is_an_error_of_the_target() {
+    let found = unit().apply(&Request {
+        core: CoreId(0),
+        id: 1,
+        nexus: None,
+        change: Change::Reserve,
+    });
+    let failure = Sense::new(Key::HardwareError, 0x4400);
+    assert_eq!(found, Err(Failure::Check(failure)));
+}
