@@ -317,7 +317,12 @@ impl Initiator {
 
     /// Forgets a command that was aborted: no response comes for it.
     pub fn abandon(&mut self, itt: Itt) {
-        if self.tasks.get_mut(itt.0 as usize).and_then(Option::take).is_some() {
+        if self
+            .tasks
+            .get_mut(itt.0 as usize)
+            .and_then(Option::take)
+            .is_some()
+        {
             self.free.push(itt.0);
         }
     }

@@ -13,6 +13,7 @@ mod error;
 mod host;
 mod leaf;
 mod number;
+mod open;
 mod parse;
 mod piece;
 mod wrapper;
@@ -25,6 +26,7 @@ use std::time::Duration;
 pub use error::{ParseError, Problem};
 pub use host::{Host, HostPort, Portal};
 pub use number::{Count, Rate, Size, parse_time};
+pub use open::{Cause, OpenError, OpenOptions};
 
 /// The port of iSCSI and iSER where none is given (RFC 7143 §13.8).
 pub const ISCSI_PORT: u16 = 3260;
@@ -163,5 +165,7 @@ impl FromStr for Address {
     }
 }
 
+#[cfg(test)]
+mod open_tests;
 #[cfg(test)]
 mod tests;

@@ -329,12 +329,10 @@ impl Rig {
                 data.copy_out(0, &mut disk[range(extent)]);
                 Ok(Outcome::Done)
             }
-            MediumOp::Buffer { bytes } => {
-                Ok(Outcome::Lease(HeapLease::from_bytes(vec![
+            MediumOp::Buffer { bytes } => Ok(Outcome::Lease(HeapLease::from_bytes(vec![
                     0;
                     bytes as usize
-                ])))
-            }
+                ]))),
             MediumOp::WriteSame { extent, pattern } => {
                 let mut block = vec![0; BLOCK];
                 if let Some(pattern) = pattern {

@@ -1,0 +1,164 @@
+//! What files and block devices have in common: blocks behind a descriptor.
+//!
+//! # Failed writes are remembered
+//!
+//! After a write-back failed the kernel marks the pages clean and tells the error once. A later
+//! fdatasync succeeds although the data is gone, so from the first such failure on every flush and
+//! every forced write of the volume fails, on all cores, until it is opened anew. Writes that were
+//! refused before anything was taken (no space, write protection) do not count.
+//!
+//! The kernel tells the error once to each open file description, and each core has two of its
+//! own: one to write through the cache and flush, one for writes that are durable when they end.
+//! So no core, and no flush beside a durable write, takes another one's error away. On one core
+//! flushes go one after the other; those that come while one is under way share the next.
+
+mod handle;
+mod space;
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use scsi::medium::{Atomic, MediumError, Traits};
+
+use crate::error::write_error;
+use crate::size::BlockSize;
+use crate::volume::{CoreContext, Handle};
+
+pub(crate) use space::{Zeroing, punch};
+
+/// Blocks behind a descriptor, for all cores.
+#[derive(Debug)]
+pub(crate) struct Backing {
+    /// Holds the lock; each core opens its own by it.
+    master: OwnedFd,
+    rules: Rules,
+    blocks: AtomicU64,
+    /// Data that was accepted is lost.
+    lost: AtomicBool,
+}
+
+/// How a backing is to be treated; fixed when it is opened.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub(crate) block_size: BlockSize,
+    pub(crate) physical_exponent: u8,
+    pub(crate) read_only: bool,
+    /// There is a volatile cache below, of the kernel or of the device.
+    pub(crate) write_cache: bool,
+    /// Every write is durable when it ends.
+    pub(crate) sync: bool,
+    /// Reads and writes go past the page cache, from memory aligned to so many octets.
+    pub(crate) direct: Option<usize>,
+    /// Blocks in the granule of UNMAP.
+    pub(crate) unmap_granularity: Option<u32>,
+    /// How zeros are made, the best way first; without any that works they are written.
+    pub(crate) zeroing: &'static [Zeroing],
+    /// Holes can be told from data.
+    pub(crate) knows_holes: bool,
+    pub(crate) atomic: Option<Atomic>,
+    pub(crate) solid_state: bool,
+}
+
+impl Backing {
+    pub(crate) fn new(master: OwnedFd, rules: Rules, blocks: u64) -> Arc<Self> {
+        Arc::new(Self {
+            master,
+            rules,
+            blocks: AtomicU64::new(blocks),
+            lost: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn master(&self) -> &OwnedFd {
+        &self.master
+    }
+
+    pub(crate) fn traits(&self) -> Traits {
+        let rules = &self.rules;
+        Traits {
+            block_size: rules.block_size.octets(),
+            blocks: self.blocks.load(SeqCst),
+            physical_exponent: rules.physical_exponent,
+            read_only: rules.read_only,
+            write_cache: rules.write_cache,
+            unmap_granularity: rules.unmap_granularity,
+            anchor: false,
+            atomic: rules.atomic,
+            // Below us may be copies on write, journals, snapshots and flash translation: nobody
+            // can tell whether overwriting or discarding reaches the old data.
+            sanitize: &[],
+            solid_state: rules.solid_state,
+        }
+    }
+
+    pub(crate) fn attach(self: &Arc<Self>, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
+        let data = Arc::new(self.reopen()?);
+        let durable = Arc::new(self.reopen()?);
+        let pool = core.pool.clone();
+        Ok(Box::new(handle::BackingHandle::new(
+            Arc::clone(self),
+            data,
+            durable,
+            pool,
+        )))
+    }
+
+    /// Takes the capacity that is there now, in octets. Returns whether it has grown; a file that
+    /// became shorter keeps its capacity, and reads zeros where it ended.
+    pub(crate) fn resize(&self, octets: u64) -> bool {
+        let blocks = octets / u64::from(self.rules.block_size.octets());
+        self.blocks.fetch_max(blocks, SeqCst) < blocks
+    }
+
+    /// A file description of one's own. Whoever is locked out by the lock is so already.
+    fn reopen(&self) -> io::Result<OwnedFd> {
+        let access = match self.rules.read_only {
+            true => OFlags::RDONLY,
+            false => OFlags::RDWR,
+        };
+        let direct = match self.rules.direct {
+            Some(_) => OFlags::DIRECT,
+            None => OFlags::empty(),
+        };
+        let path = format!("/proc/self/fd/{}", self.master.as_raw_fd());
+        let flags = access | direct | OFlags::CLOEXEC | OFlags::NOCTTY;
+        Ok(rustix::fs::open(path, flags, Mode::empty())?)
+    }
+
+    /// Whether what was accepted can still be made durable.
+    fn check(&self) -> Result<(), MediumError> {
+        match self.lost.load(SeqCst) {
+            true => Err(MediumError::Write),
+            false => Ok(()),
+        }
+    }
+
+    /// What a failed write means, and what follows from it.
+    fn write_failed(&self, error: &io::Error) -> MediumError {
+        if !was_refused(error) {
+            self.lost.store(true, SeqCst);
+        }
+        write_error(error)
+    }
+
+    /// What a failed flush means. Whatever the cause, data may be gone.
+    fn flush_failed(&self, error: &io::Error) -> MediumError {
+        self.lost.store(true, SeqCst);
+        write_error(error)
+    }
+}
+
+/// Whether a write took no data that it could have lost.
+fn was_refused(error: &io::Error) -> bool {
+    matches!(
+        write_error(error),
+        MediumError::NoSpace | MediumError::ReadOnly | MediumError::Unsupported
+    ) || matches!(
+        Errno::from_io_error(error),
+        Some(Errno::INVAL | Errno::NOMEM | Errno::AGAIN | Errno::INTR)
+    )
+}

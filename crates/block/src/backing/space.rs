@@ -1,0 +1,95 @@
+//! Allocation: holes and zeros. Everything here blocks.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Advice, FallocateFlags, SeekFrom};
+use rustix::io::Errno;
+
+use crate::error::is_unsupported;
+use crate::size::BlockSize;
+
+/// A way to make a range read as zeros without writing them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Zeroing {
+    /// Gives the space back.
+    Punch,
+    /// Keeps the space.
+    Range,
+}
+
+/// Gives the space of a range back; it reads as zeros afterwards.
+///
+/// On a block device this is what discards only where the device then reads as zeros.
+pub(crate) fn punch(file: &OwnedFd, range: Range<u64>) -> io::Result<()> {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    allocate(file, flags, range)
+}
+
+/// Makes a range read as zeros by the first way that works.
+pub(super) fn zero(file: &OwnedFd, range: &Range<u64>, ways: &[Zeroing]) -> io::Result<()> {
+    for way in ways {
+        let result = match way {
+            Zeroing::Punch => punch(file, range.clone()),
+            Zeroing::Range => {
+                let flags = FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE;
+                allocate(file, flags, range.clone())
+            }
+        };
+        match result {
+            Err(error) if is_unsupported(&error) => {}
+            result => return result,
+        }
+    }
+    Err(Errno::OPNOTSUPP.into())
+}
+
+fn allocate(file: &OwnedFd, flags: FallocateFlags, range: Range<u64>) -> io::Result<()> {
+    let len = range.end - range.start;
+    loop {
+        match rustix::fs::fallocate(file, flags, range.start, len) {
+            Err(Errno::INTR) => {}
+            result => return Ok(result?),
+        }
+    }
+}
+
+/// Whether the first block of a range has storage, and for how many blocks that holds.
+pub(super) fn status(
+    file: &OwnedFd,
+    range: &Range<u64>,
+    block_size: BlockSize,
+) -> io::Result<(bool, u64)> {
+    let size = u64::from(block_size.octets());
+    let blocks = (range.end - range.start) / size;
+    let data = seek(file, SeekFrom::Data(range.start))?.unwrap_or(range.end);
+    let hole_blocks = (data.min(range.end) - range.start) / size;
+    if hole_blocks > 0 {
+        return Ok((false, hole_blocks));
+    }
+    // Data begins within the first block.
+    let hole = seek(file, SeekFrom::Hole(data))?.unwrap_or(range.end);
+    let data_blocks = hole.saturating_sub(range.start).div_ceil(size);
+    Ok((true, data_blocks.clamp(1, blocks.max(1))))
+}
+
+/// `None` behind the last data.
+fn seek(file: &OwnedFd, to: SeekFrom) -> io::Result<Option<u64>> {
+    match rustix::fs::seek(file, to) {
+        Ok(offset) => Ok(Some(offset)),
+        Err(Errno::NXIO) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Asks the kernel to read ahead.
+pub(super) fn prefetch(file: &OwnedFd, range: &Range<u64>) -> io::Result<()> {
+    let len = std::num::NonZeroU64::new(range.end - range.start);
+    Ok(rustix::fs::fadvise(
+        file,
+        range.start,
+        len,
+        Advice::WillNeed,
+    )?)
+}

@@ -1,0 +1,63 @@
+//! `block:DEV`: a block device of the kernel, past its page cache.
+//!
+//! It is opened exclusively: what is mounted, or part of a RAID, of LVM or of another server, is
+//! refused. Blocks have the device's own size unless a larger one is asked for. UNMAP is offered
+//! where the device then reads as zeros; the kernel does not tell what is mapped, so everything is
+//! said to be.
+
+mod open;
+pub(crate) mod sysfs;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustix::fs::SeekFrom;
+use scsi::medium::Traits;
+
+use crate::backing::Backing;
+use crate::error::OpenError;
+use crate::volume::{CoreContext, Handle, Volume};
+
+/// How a device is to be opened.
+#[derive(Clone, Debug, Default)]
+pub struct DeviceOptions {
+    /// Its node.
+    pub path: PathBuf,
+    /// Only for reading.
+    pub read_only: bool,
+    /// Octets in a logical block; `None`: the device's own.
+    pub block_size: Option<u32>,
+}
+
+/// A block device.
+#[derive(Debug)]
+pub struct Device {
+    backing: Arc<Backing>,
+}
+
+impl Device {
+    /// Opens a device for this process alone.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, and what the kernel refuses.
+    pub fn open(options: &DeviceOptions) -> Result<Self, OpenError> {
+        open::open(options).map(|backing| Self { backing })
+    }
+}
+
+impl Volume for Device {
+    fn traits(&self) -> Traits {
+        self.backing.traits()
+    }
+
+    fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
+        self.backing.attach(core)
+    }
+
+    fn refresh(&self) -> io::Result<bool> {
+        let octets = rustix::fs::seek(self.backing.master(), SeekFrom::End(0))?;
+        Ok(self.backing.resize(octets))
+    }
+}

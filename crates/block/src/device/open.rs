@@ -1,0 +1,124 @@
+//! Opens block devices.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, SeekFrom, StatxFlags};
+use rustix::io::Errno;
+
+use super::DeviceOptions;
+use super::sysfs::Attributes;
+use crate::backing::{Backing, Rules, Zeroing};
+use crate::error::OpenError;
+use crate::size::BlockSize;
+
+pub(super) fn open(options: &DeviceOptions) -> Result<Arc<Backing>, OpenError> {
+    let number = device_number(&options.path)?;
+    let attributes = Attributes::of(number);
+    if !options.read_only && attributes.own("ro").as_deref() == Some("1") {
+        return Err(OpenError::Unwritable);
+    }
+    let device = open_exclusively(options)?;
+    let stat = rustix::fs::fstat(&device).map_err(OpenError::kernel("look at it"))?;
+    if stat.st_rdev != number {
+        return Err(OpenError::NoDevice);
+    }
+    let octets = rustix::fs::seek(&device, SeekFrom::End(0))
+        .map_err(OpenError::kernel("find out its size"))?;
+    if octets == 0 {
+        return Err(OpenError::NoMedium);
+    }
+    let rules = rules(&device, options, &attributes)?;
+    let blocks = rules.block_size.capacity(octets)?;
+    Ok(Backing::new(device, rules, blocks))
+}
+
+fn device_number(path: &Path) -> Result<u64, OpenError> {
+    let stat = match rustix::fs::stat(path) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Err(OpenError::NoDevice),
+        Err(Errno::ACCESS) => return Err(OpenError::Denied),
+        Err(error) => return Err(OpenError::kernel("look at it")(error)),
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::BlockDevice => Ok(stat.st_rdev),
+        FileType::RegularFile => Err(OpenError::IsFile),
+        _ => Err(OpenError::Neither),
+    }
+}
+
+fn open_exclusively(options: &DeviceOptions) -> Result<OwnedFd, OpenError> {
+    let access = match options.read_only {
+        true => OFlags::RDONLY,
+        false => OFlags::RDWR,
+    };
+    let flags = access | OFlags::EXCL | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY;
+    rustix::fs::open(&options.path, flags, Mode::empty()).map_err(|error| match error {
+        Errno::BUSY => OpenError::Held,
+        Errno::ROFS => OpenError::Unwritable,
+        Errno::ACCESS | Errno::PERM => OpenError::Denied,
+        Errno::NXIO | Errno::NODEV | Errno::NOENT => OpenError::NoDevice,
+        Errno::NOMEDIUM => OpenError::NoMedium,
+        Errno::INVAL => OpenError::NoDirect,
+        error => OpenError::kernel("open it")(error),
+    })
+}
+
+fn rules(
+    device: &OwnedFd,
+    options: &DeviceOptions,
+    attributes: &Attributes,
+) -> Result<Rules, OpenError> {
+    let own = rustix::fs::ioctl_blksszget(device).map_err(OpenError::kernel("look at it"))?;
+    let physical = rustix::fs::ioctl_blkpbszget(device).unwrap_or(own);
+    let block_size = BlockSize::new(options.block_size.unwrap_or(own))?;
+    if block_size.octets() < own {
+        return Err(OpenError::Granularity {
+            asked: block_size.octets(),
+            least: own,
+        });
+    }
+    // Who asks for 512 is told of 4 KiB, as for every other volume.
+    let told = options
+        .block_size
+        .map_or(0, |_| block_size.physical_exponent());
+    Ok(Rules {
+        block_size,
+        physical_exponent: block_size.exponent_of(physical).max(told),
+        read_only: options.read_only,
+        write_cache: attributes.queue("write_cache").as_deref() != Some("write through"),
+        sync: false,
+        direct: Some(memory_alignment(device, own)),
+        unmap_granularity: unmap_granularity(options, attributes, block_size),
+        zeroing: &[Zeroing::Range],
+        knows_holes: false,
+        atomic: None,
+        solid_state: attributes.queue_number("rotational") != Some(1),
+    })
+}
+
+/// What the device's DMA needs; where the kernel does not tell, a block is enough.
+fn memory_alignment(device: &OwnedFd, own: u32) -> usize {
+    let facts = rustix::fs::statx(device, Path::new(""), AtFlags::EMPTY_PATH, DIRECT_ALIGNMENT);
+    let told = facts.ok().map(|facts| facts.stx_dio_mem_align);
+    told.filter(|alignment| *alignment > 0).unwrap_or(own) as usize
+}
+
+/// Blocks in the granule of UNMAP. It is done by what makes zeros, where that can discard.
+fn unmap_granularity(
+    options: &DeviceOptions,
+    attributes: &Attributes,
+    block_size: BlockSize,
+) -> Option<u32> {
+    let most = |name| attributes.queue_number(name).unwrap_or(0);
+    let able = most("discard_max_bytes") > 0 && most("write_zeroes_max_bytes") > 0;
+    if options.read_only || !able {
+        return None;
+    }
+    let blocks = most("discard_granularity") / u64::from(block_size.octets());
+    u32::try_from(blocks.max(1)).ok()
+}
+
+/// STATX_DIOALIGN, since Linux 6.1.
+const DIRECT_ALIGNMENT: StatxFlags = StatxFlags::from_bits_retain(0x2000);

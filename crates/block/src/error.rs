@@ -1,0 +1,129 @@
+//! Why volumes cannot be opened, and how errors of the kernel become errors of the medium.
+
+use std::io;
+
+use rustix::io::Errno;
+use scsi::medium::MediumError;
+
+/// Why a volume cannot be opened, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no such file, and no size to create it with.
+    #[error("no such file; give ?size=10G to create it")]
+    NoFile,
+    /// There is no such directory.
+    #[error("no such directory to create the file in")]
+    NoDirectory,
+    /// There is no such device node.
+    #[error("no such device")]
+    NoDevice,
+    /// A file without content.
+    #[error("the file is empty; give ?size=10G to extend it")]
+    Empty,
+    /// A device without a medium.
+    #[error("the device has no capacity (no medium, or a loop device without a file)")]
+    NoMedium,
+    /// Less than a block.
+    #[error("{octets} octets hold not a single block of {block_size}")]
+    TooSmall {
+        /// What there is.
+        octets: u64,
+        /// What a block takes.
+        block_size: u32,
+    },
+    /// Not a block size that is served.
+    #[error("a block size of {octets} octets is not supported, only 512 and 4096")]
+    BlockSize {
+        /// What was asked for, or what the device has.
+        octets: u32,
+    },
+    /// The blocks would be smaller than what can be read and written at once.
+    #[error(
+        "blocks of {asked} octets cannot be had, as everything here is done by {least}; \
+         give --block-size {least}"
+    )]
+    Granularity {
+        /// What was asked for.
+        asked: u32,
+        /// What the medium works by.
+        least: u32,
+    },
+    /// A block device where a file was expected.
+    #[error("this is a block device; write block: in place of file:")]
+    IsDevice,
+    /// A file where a block device was expected.
+    #[error("this is a file; write file: in place of block:")]
+    IsFile,
+    /// A directory, socket, pipe or the like.
+    #[error("this is neither a file nor a block device")]
+    Neither,
+    /// Another server, or this one by another address, has it.
+    #[error("another server has it open (or it is given twice); stop that one first")]
+    Locked,
+    /// The device is mounted, or part of a RAID, LVM, dm or swap.
+    #[error("the device is in use: mounted, part of RAID or LVM, or open exclusively elsewhere")]
+    Held,
+    /// Permission is lacking.
+    #[error("permission denied; it may still be opened with ?readonly, or by another user")]
+    Denied,
+    /// A medium that cannot be written.
+    #[error("it cannot be written; give ?readonly to serve it all the same")]
+    Unwritable,
+    /// No O_DIRECT.
+    #[error("the file system cannot do direct I/O; leave ?direct out")]
+    NoDirect,
+    /// Space cannot be reserved.
+    #[error("the file system cannot reserve space; give ?sparse to do without")]
+    NoReservation,
+    /// The file system is full.
+    #[error("no space for {octets} octets; make room, or give ?sparse to take it when needed")]
+    NoSpace {
+        /// What was to be reserved.
+        octets: u64,
+    },
+    /// Everything else.
+    #[error("cannot {what}: {cause}")]
+    Kernel {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+}
+
+impl OpenError {
+    /// The error of a step of opening that has no more to say.
+    pub(crate) fn kernel(what: &'static str) -> impl FnOnce(Errno) -> Self {
+        move |cause| Self::Kernel {
+            what,
+            cause: cause.into(),
+        }
+    }
+}
+
+/// What a failed read means.
+pub(crate) fn read_error(error: &io::Error) -> MediumError {
+    match Errno::from_io_error(error) {
+        Some(Errno::NODEV | Errno::NXIO | Errno::STALE | Errno::NOMEDIUM) => MediumError::Gone,
+        _ => MediumError::Read,
+    }
+}
+
+/// What a failed write, flush or change of allocation means.
+pub(crate) fn write_error(error: &io::Error) -> MediumError {
+    match Errno::from_io_error(error) {
+        Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => MediumError::NoSpace,
+        Some(Errno::ROFS | Errno::PERM | Errno::ACCESS) => MediumError::ReadOnly,
+        Some(Errno::NODEV | Errno::NXIO | Errno::STALE | Errno::NOMEDIUM) => MediumError::Gone,
+        Some(Errno::OPNOTSUPP) => MediumError::Unsupported,
+        _ => MediumError::Write,
+    }
+}
+
+/// Whether the kernel or the file system does not know how.
+pub(crate) fn is_unsupported(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NODEV)
+    )
+}

@@ -1,0 +1,85 @@
+//! `file:PATH`: a volume in a file.
+//!
+//! The capacity is the file's size in whole blocks; it follows when the file grows. A file is
+//! created and extended to the size that is asked for, and never made shorter. Extending reserves
+//! the space, unless `sparse` says that it shall be taken when blocks are written.
+//!
+//! Whoever may write locks the file for himself, whoever only reads locks it against writers
+//! (flock), so that two servers never write one file.
+
+mod open;
+mod watch;
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use scsi::medium::Traits;
+
+use crate::backing::Backing;
+use crate::error::OpenError;
+use crate::volume::{CoreContext, Handle, Volume};
+use watch::Watch;
+
+/// How a file is to be opened.
+#[derive(Clone, Debug, Default)]
+pub struct FileOptions {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Create it, or extend it to so many octets.
+    pub size: Option<u64>,
+    /// Do not reserve space for what is created or extended.
+    pub sparse: bool,
+    /// Past the page cache.
+    pub direct: bool,
+    /// Every write is durable when it ends (WCE = 0).
+    pub sync: bool,
+    /// Only for reading.
+    pub read_only: bool,
+    /// Octets in a logical block; `None`: 512, or what direct I/O needs at least.
+    pub block_size: Option<u32>,
+}
+
+/// A volume in a file.
+#[derive(Debug)]
+pub struct File {
+    backing: Arc<Backing>,
+    watch: Option<Watch>,
+}
+
+impl File {
+    /// Opens, creates or extends a file.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, and what the kernel refuses. A file is then as it was before.
+    pub fn open(options: &FileOptions) -> Result<Self, OpenError> {
+        let backing = open::open(options)?;
+        // Without inotify (its limits are per user) growth is found by looking.
+        let watch = Watch::new(backing.master()).ok();
+        Ok(Self { backing, watch })
+    }
+}
+
+impl Volume for File {
+    fn traits(&self) -> Traits {
+        self.backing.traits()
+    }
+
+    fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
+        self.backing.attach(core)
+    }
+
+    fn changes(&self) -> Option<BorrowedFd<'_>> {
+        self.watch.as_ref().map(Watch::fd)
+    }
+
+    fn refresh(&self) -> io::Result<bool> {
+        if self.watch.as_ref().is_some_and(|watch| !watch.drain()) {
+            return Ok(false);
+        }
+        let size = rustix::fs::fstat(self.backing.master())?.st_size;
+        Ok(self.backing.resize(u64::try_from(size).unwrap_or(0)))
+    }
+}

@@ -1,0 +1,250 @@
+//! Opens, creates, locks and extends files.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{
+    AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, Stat, Statx, StatxFlags,
+};
+use rustix::io::Errno;
+use scsi::medium::Atomic;
+
+use super::FileOptions;
+use crate::backing::{Backing, Rules, Zeroing, punch};
+use crate::device::sysfs;
+use crate::error::{OpenError, is_unsupported};
+use crate::size::{BlockSize, DEFAULT_BLOCK_SIZE};
+
+pub(super) fn open(options: &FileOptions) -> Result<Arc<Backing>, OpenError> {
+    let (file, created) = open_or_create(options)?;
+    let backing = prepare(file, options);
+    if created && backing.is_err() {
+        // Nobody else can have it: it was locked and empty.
+        let _ = rustix::fs::unlink(&options.path);
+    }
+    backing
+}
+
+/// The file, and whether it was created.
+fn open_or_create(options: &FileOptions) -> Result<(OwnedFd, bool), OpenError> {
+    match open_existing(options) {
+        Err(Errno::NOENT) => {}
+        result => {
+            return result
+                .map(|file| (file, false))
+                .map_err(|e| refused(e, options));
+        }
+    }
+    if options.size.is_none() {
+        return Err(OpenError::NoFile);
+    }
+    let flags = flags(options) | OFlags::CREATE | OFlags::EXCL;
+    // Whatever the initiators store is nobody else's business.
+    match rustix::fs::open(&options.path, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => Ok((file, true)),
+        Err(Errno::NOENT) => Err(OpenError::NoDirectory),
+        Err(error) => Err(refused(error, options)),
+    }
+}
+
+/// Without waiting for the other end, should it be a FIFO.
+fn open_existing(options: &FileOptions) -> rustix::io::Result<OwnedFd> {
+    let file = rustix::fs::open(
+        &options.path,
+        flags(options) | OFlags::NONBLOCK,
+        Mode::empty(),
+    )?;
+    let now = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, now - OFlags::NONBLOCK)?;
+    Ok(file)
+}
+
+fn flags(options: &FileOptions) -> OFlags {
+    let access = match options.read_only {
+        true => OFlags::RDONLY,
+        false => OFlags::RDWR,
+    };
+    let direct = match options.direct {
+        true => OFlags::DIRECT,
+        false => OFlags::empty(),
+    };
+    access | direct | OFlags::CLOEXEC | OFlags::NOCTTY
+}
+
+fn refused(error: Errno, options: &FileOptions) -> OpenError {
+    let kind = rustix::fs::stat(&options.path).map(|stat| file_type(&stat));
+    match (error, kind) {
+        (_, Ok(FileType::BlockDevice)) => OpenError::IsDevice,
+        (_, Ok(kind)) if kind != FileType::RegularFile => OpenError::Neither,
+        (Errno::ISDIR | Errno::NXIO, _) => OpenError::Neither,
+        (Errno::ACCESS | Errno::PERM, _) => OpenError::Denied,
+        (Errno::ROFS, _) => OpenError::Unwritable,
+        (Errno::INVAL, _) if options.direct => OpenError::NoDirect,
+        (error, _) => OpenError::kernel("open it")(error),
+    }
+}
+
+fn file_type(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+/// Everything between a descriptor and a volume.
+fn prepare(file: OwnedFd, options: &FileOptions) -> Result<Arc<Backing>, OpenError> {
+    let stat = rustix::fs::fstat(&file).map_err(OpenError::kernel("look at it"))?;
+    match file_type(&stat) {
+        FileType::RegularFile => {}
+        FileType::BlockDevice => return Err(OpenError::IsDevice),
+        _ => return Err(OpenError::Neither),
+    }
+    let facts = facts(&file)?;
+    let direct = options.direct.then(|| Direct::of(&facts)).transpose()?;
+    let block_size = block_size(options, direct.as_ref())?;
+    lock(&file, options.read_only)?;
+    let found = rustix::fs::fstat(&file).map_err(OpenError::kernel("look at it"))?;
+    let found = u64::try_from(found.st_size).unwrap_or(0);
+    let octets = options.size.map_or(found, |size| size.max(found));
+    if octets == 0 {
+        return Err(OpenError::Empty);
+    }
+    let blocks = block_size.capacity(octets)?;
+    if octets > found {
+        extend(&file, found, octets, options.sparse)?;
+    }
+    let rules = Rules {
+        block_size,
+        physical_exponent: block_size.physical_exponent(),
+        read_only: options.read_only,
+        write_cache: !options.sync,
+        sync: options.sync,
+        direct: direct.as_ref().map(|direct| direct.memory),
+        unmap_granularity: unmap_granularity(&file, options, octets, block_size),
+        zeroing: match options.sparse {
+            true => &[Zeroing::Punch, Zeroing::Range],
+            false => &[Zeroing::Range],
+        },
+        knows_holes: true,
+        atomic: direct.and_then(|_| atomic(&facts, block_size)),
+        solid_state: sysfs::is_solid_state(stat.st_dev),
+    };
+    Ok(Backing::new(file, rules, blocks))
+}
+
+fn facts(file: &OwnedFd) -> Result<Statx, OpenError> {
+    let mask = StatxFlags::BASIC_STATS | DIRECT_ALIGNMENT | WRITE_ATOMIC;
+    rustix::fs::statx(file, Path::new(""), AtFlags::EMPTY_PATH, mask)
+        .map_err(OpenError::kernel("look at it"))
+}
+
+/// What direct I/O must be aligned to, in octets.
+struct Direct {
+    memory: usize,
+    offset: u32,
+}
+
+impl Direct {
+    /// As the file system says; where it says nothing, a page, which is enough everywhere.
+    fn of(facts: &Statx) -> Result<Self, OpenError> {
+        if facts.stx_mask & DIRECT_ALIGNMENT.bits() == 0 {
+            return Ok(Self {
+                memory: PAGE as usize,
+                offset: PAGE,
+            });
+        }
+        match (facts.stx_dio_mem_align, facts.stx_dio_offset_align) {
+            (_, 0) => Err(OpenError::NoDirect),
+            (memory, offset) => Ok(Self {
+                memory: memory.max(1) as usize,
+                offset,
+            }),
+        }
+    }
+}
+
+/// The block size, which must not be smaller than what is written at once: otherwise two
+/// initiators that write neighbouring blocks would undo each other's writes.
+fn block_size(options: &FileOptions, direct: Option<&Direct>) -> Result<BlockSize, OpenError> {
+    let least = direct.map_or(1, |direct| direct.offset);
+    let asked = options.block_size.unwrap_or(match least {
+        0..=DEFAULT_BLOCK_SIZE => DEFAULT_BLOCK_SIZE,
+        least => least,
+    });
+    let block_size = BlockSize::new(asked)?;
+    match asked < least {
+        true => Err(OpenError::Granularity { asked, least }),
+        false => Ok(block_size),
+    }
+}
+
+fn lock(file: &OwnedFd, read_only: bool) -> Result<(), OpenError> {
+    let how = match read_only {
+        true => FlockOperation::NonBlockingLockShared,
+        false => FlockOperation::NonBlockingLockExclusive,
+    };
+    match rustix::fs::flock(file, how) {
+        Ok(()) => Ok(()),
+        Err(Errno::WOULDBLOCK) => Err(OpenError::Locked),
+        Err(error) => Err(OpenError::kernel("lock it")(error)),
+    }
+}
+
+/// Makes a file longer; when that fails it is as it was.
+fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), OpenError> {
+    if sparse {
+        return rustix::fs::ftruncate(file, to).map_err(OpenError::kernel("extend it"));
+    }
+    let reserved = rustix::fs::fallocate(file, FallocateFlags::empty(), from, to - from);
+    reserved.map_err(|error| {
+        let _ = rustix::fs::ftruncate(file, from);
+        match error {
+            Errno::OPNOTSUPP | Errno::NOSYS => OpenError::NoReservation,
+            Errno::NOSPC | Errno::DQUOT => OpenError::NoSpace { octets: to - from },
+            error => OpenError::kernel("extend it")(error),
+        }
+    })
+}
+
+/// Blocks in the granule of UNMAP, found by punching a hole behind the end, where nothing is.
+fn unmap_granularity(
+    file: &OwnedFd,
+    options: &FileOptions,
+    end: u64,
+    block_size: BlockSize,
+) -> Option<u32> {
+    if options.read_only {
+        return None;
+    }
+    let behind = end.checked_next_multiple_of(u64::from(PAGE))?;
+    match punch(file, behind..behind.checked_add(u64::from(PAGE))?) {
+        Err(error) if is_unsupported(&error) => return None,
+        _ => {}
+    }
+    let unit = rustix::fs::fstatvfs(file).map_or(u64::from(PAGE), |fs| fs.f_bsize);
+    let blocks = unit / u64::from(block_size.octets());
+    u32::try_from(blocks.max(1)).ok()
+}
+
+/// What RWF_ATOMIC keeps whole. It takes powers of two only, at their natural alignment; of those
+/// the two longest make up all multiples of a granularity, which is how SBC-4 wants it told.
+fn atomic(facts: &Statx, block_size: BlockSize) -> Option<Atomic> {
+    if facts.stx_mask & WRITE_ATOMIC.bits() == 0 || facts.stx_atomic_write_segments_max == 0 {
+        return None;
+    }
+    let blocks = |octets: u32| octets / block_size.octets();
+    let longest = blocks(facts.stx_atomic_write_unit_max);
+    let shortest = blocks(facts.stx_atomic_write_unit_min).max(1);
+    if longest == 0 || !longest.is_power_of_two() {
+        return None;
+    }
+    Some(Atomic {
+        max_blocks: longest,
+        alignment: longest,
+        granularity: shortest.max(longest / 2),
+    })
+}
+
+/// STATX_DIOALIGN, since Linux 6.1.
+const DIRECT_ALIGNMENT: StatxFlags = StatxFlags::from_bits_retain(0x2000);
+/// STATX_WRITE_ATOMIC, since Linux 6.11.
+const WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
+const PAGE: u32 = 4096;

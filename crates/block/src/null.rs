@@ -1,0 +1,111 @@
+//! `null:SIZE`: reads zeros, drops writes. For measuring what is above it.
+
+use std::io;
+
+use ::io::memory::{Buffer, Pool};
+use scsi::medium::{
+    MediumError, MediumOp, MediumResult, Outcome, Provisioning, SEGMENT_BYTES, SanitizeKind, Traits,
+};
+
+use crate::error::OpenError;
+use crate::lease::Lease;
+use crate::size::BlockSize;
+use crate::volume::{Context, CoreContext, Handle, Volume};
+
+/// A volume that holds nothing.
+///
+/// What is written to it is gone at once, so it promises everything that does not need data to be
+/// kept: no write is volatile, no block is mapped, and every method of SANITIZE has already worked.
+#[derive(Debug)]
+pub struct Null {
+    block_size: BlockSize,
+    blocks: u64,
+}
+
+impl Null {
+    /// A volume of `size` octets.
+    ///
+    /// # Errors
+    ///
+    /// When that is less than a block, or `block_size` is neither 512 nor 4096.
+    pub fn new(size: u64, block_size: u32) -> Result<Self, OpenError> {
+        let block_size = BlockSize::new(block_size)?;
+        Ok(Self {
+            block_size,
+            blocks: block_size.capacity(size)?,
+        })
+    }
+}
+
+impl Volume for Null {
+    fn traits(&self) -> Traits {
+        Traits {
+            block_size: self.block_size.octets(),
+            blocks: self.blocks,
+            physical_exponent: self.block_size.physical_exponent(),
+            read_only: false,
+            write_cache: false,
+            unmap_granularity: Some(1),
+            anchor: false,
+            atomic: None,
+            sanitize: &[SanitizeKind::Overwrite, SanitizeKind::BlockErase],
+            solid_state: true,
+        }
+    }
+
+    fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
+        let scratch = vec![0; usize::try_from(SEGMENT_BYTES).map_err(io::Error::other)?];
+        Ok(Box::new(NullHandle {
+            block_size: self.block_size,
+            scratch: Buffer::from_vec(scratch),
+            pool: core.pool.clone(),
+        }))
+    }
+
+    fn is_empty_at_start(&self) -> bool {
+        true
+    }
+}
+
+struct NullHandle {
+    block_size: BlockSize,
+    /// What everything that is written goes to.
+    scratch: Buffer,
+    pool: Pool,
+}
+
+impl NullHandle {
+    fn answer(&self, op: &MediumOp<Lease>) -> MediumResult<Lease> {
+        Ok(match op {
+            MediumOp::Read { extent } => {
+                Outcome::Lease(Buffer::zeros(self.block_size.len(*extent)).into())
+            }
+            MediumOp::Lend { extent } => {
+                let len = self.block_size.len(*extent);
+                Outcome::Lease(self.scratch.slice(0, len).into())
+            }
+            MediumOp::Buffer { bytes } => {
+                let buffer = self.pool.buffer(*bytes as usize);
+                Outcome::Lease(buffer.ok_or(MediumError::Busy)?.into())
+            }
+            MediumOp::Status { extent } => Outcome::Provisioning {
+                blocks: extent.blocks,
+                state: Provisioning::Deallocated,
+            },
+            MediumOp::Unmap { anchor: true, .. } | MediumOp::Write { atomic: true, .. } => {
+                return Err(MediumError::Unsupported);
+            }
+            _ => Outcome::Done,
+        })
+    }
+}
+
+impl Handle for NullHandle {
+    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+        cx.done(id, self.answer(&op));
+    }
+
+    fn completed(&mut self, _: &mut Context<'_>, _: u32, _: io::Result<u64>, _: Option<Buffer>) {
+        // It starts no file operations.
+    }
+}

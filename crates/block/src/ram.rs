@@ -1,0 +1,291 @@
+//! `ram:SIZE`: a RAM disk.
+//!
+//! Memory is taken where blocks are written and given back where they are unmapped; the region's
+//! own map says which are, so that reading a hole takes none. What is read leaves from the memory
+//! of the volume itself, and what is written into memory that [`MediumOp::Lend`] gave is there
+//! already.
+//!
+//! # What it promises
+//!
+//! It does not outlive the process, let alone a power cut: after either it is a new, empty volume
+//! of another identity. Between the two nothing is volatile, so there is no write cache to flush.
+//! A write of up to a segment from private memory is all there or not at all, since space is
+//! reserved before anything is copied and the copy cannot fail; no power cut can leave half of it
+//! behind, because none leaves anything. So it offers atomic writes of up to a segment, at any
+//! alignment. That does not hold for memory that was lent: who wants atomicity asks for
+//! [`MediumOp::Buffer`], and keeps readers on other cores away for the time of the copy.
+//!
+//! SANITIZE is real: overwriting overwrites the only copy that there is, and a block erase gives
+//! the memory back to the kernel, which clears it before anybody else gets it. (What was swapped
+//! out is beyond our reach; who sanitizes RAM disks does not swap.)
+//!
+//! # Huge pages
+//!
+//! They are faster, but one octet takes 2 MiB. They are asked for when the volume fits whole into
+//! what is left of the memory limit, where that cannot make writes fail; otherwise pages have
+//! 4 KiB and thin provisioning stays thin.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use ::io::memory::{Buffer, GRANULE, LocalRegion, MemoryLimit, NoSpace, Pages, Pool, Region};
+use rustix::io::Errno;
+use scsi::medium::{
+    Atomic, Extent, MediumError, MediumOp, MediumResult, Outcome, Provisioning, SEGMENT_BYTES,
+    Sanitize, SanitizeKind, Traits,
+};
+use slab::Slab;
+
+use crate::error::{OpenError, write_error};
+use crate::lease::Lease;
+use crate::long::{Long, Work};
+use crate::size::BlockSize;
+use crate::volume::{Context, CoreContext, Handle, Volume};
+
+/// A RAM disk.
+#[derive(Debug)]
+pub struct Ram {
+    region: Arc<Region>,
+    block_size: BlockSize,
+    blocks: u64,
+}
+
+impl Ram {
+    /// A RAM disk of `size` octets, all holes. It may be larger than the machine's memory.
+    ///
+    /// # Errors
+    ///
+    /// When the size is less than a block, `block_size` is neither 512 nor 4096, or there is no
+    /// address space left.
+    pub fn new(size: u64, block_size: u32, memory: &MemoryLimit) -> Result<Self, OpenError> {
+        let block_size = BlockSize::new(block_size)?;
+        let blocks = block_size.capacity(size)?;
+        let pages = match size <= memory.limit().saturating_sub(memory.used()) {
+            true => Pages::Huge,
+            false => Pages::Small,
+        };
+        let len = blocks * u64::from(block_size.octets());
+        let region = Region::reserve(len, pages, memory).map_err(|cause| OpenError::Kernel {
+            what: "reserve address space",
+            cause,
+        })?;
+        Ok(Self {
+            region,
+            block_size,
+            blocks,
+        })
+    }
+}
+
+impl Volume for Ram {
+    fn traits(&self) -> Traits {
+        let block_size = u64::from(self.block_size.octets());
+        Traits {
+            block_size: self.block_size.octets(),
+            blocks: self.blocks,
+            physical_exponent: self.block_size.physical_exponent(),
+            read_only: false,
+            write_cache: false,
+            unmap_granularity: u32::try_from(GRANULE / block_size).ok(),
+            anchor: false,
+            atomic: Some(Atomic {
+                max_blocks: u32::try_from(SEGMENT_BYTES / block_size).unwrap_or(1),
+                alignment: 1,
+                granularity: 1,
+            }),
+            sanitize: &[SanitizeKind::Overwrite, SanitizeKind::BlockErase],
+            solid_state: true,
+        }
+    }
+
+    fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
+        Ok(Box::new(RamHandle {
+            region: self.region.attach(),
+            shared: Arc::clone(&self.region),
+            block_size: self.block_size,
+            pool: core.pool.clone(),
+            long: Slab::new(),
+        }))
+    }
+
+    fn is_empty_at_start(&self) -> bool {
+        true
+    }
+}
+
+struct RamHandle {
+    region: LocalRegion,
+    /// The same, for threads that may block.
+    shared: Arc<Region>,
+    block_size: BlockSize,
+    pool: Pool,
+    long: Slab<(u64, Long)>,
+}
+
+impl Handle for RamHandle {
+    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+        let result = match op {
+            MediumOp::Read { extent } => Ok(self.read(extent)),
+            MediumOp::Lend { extent } => self.lend(extent),
+            MediumOp::Buffer { bytes } => self.private(bytes),
+            MediumOp::Write { extent, data, .. } => self.write(extent, &data),
+            MediumOp::Flush { .. } | MediumOp::Prefetch { .. } => Ok(Outcome::Done),
+            MediumOp::Status { extent } => Ok(self.status(extent)),
+            MediumOp::Unmap { anchor: true, .. } => Err(MediumError::Unsupported),
+            MediumOp::WriteSame { extent, pattern } => {
+                let work = match pattern {
+                    Some(pattern) => self.filling(&pattern.into(), 1),
+                    None => self.freeing(),
+                };
+                return self.start(cx, id, extent, work);
+            }
+            MediumOp::Unmap { extent, .. } => {
+                let work = self.freeing();
+                return self.start(cx, id, extent, work);
+            }
+            MediumOp::Sanitize { extent, method } => {
+                let work = self.sanitizing(method);
+                return self.start(cx, id, extent, work);
+            }
+        };
+        cx.done(id, result);
+    }
+
+    fn completed(
+        &mut self,
+        cx: &mut Context<'_>,
+        slot: u32,
+        result: io::Result<u64>,
+        _: Option<Buffer>,
+    ) {
+        let Some((id, long)) = self.long.get_mut(slot as usize) else {
+            return;
+        };
+        let id = *id;
+        let result = match result {
+            Ok(_) => {
+                long.advance();
+                match long.next() {
+                    Some(op) => return cx.file(slot, op),
+                    None => Ok(Outcome::Done),
+                }
+            }
+            Err(error) => Err(write_error(&error)),
+        };
+        self.long.remove(slot as usize);
+        cx.done(id, result);
+    }
+}
+
+impl RamHandle {
+    fn read(&self, extent: Extent) -> Outcome<Lease> {
+        Outcome::Lease(self.region.buffer(self.block_size.range(extent)).into())
+    }
+
+    fn lend(&self, extent: Extent) -> MediumResult<Lease> {
+        let range = self.block_size.range(extent);
+        self.region.allocate(range.clone()).map_err(no_space)?;
+        Ok(Outcome::Lease(self.region.memory(range).into()))
+    }
+
+    fn private(&self, bytes: u32) -> MediumResult<Lease> {
+        let buffer = self.pool.buffer(bytes as usize);
+        Ok(Outcome::Lease(buffer.ok_or(MediumError::Busy)?.into()))
+    }
+
+    fn write(&self, extent: Extent, data: &Lease) -> MediumResult<Lease> {
+        let range = self.block_size.range(extent);
+        let memory = self.region.memory(range.clone());
+        if !data.buffer().is_same_memory(&memory) {
+            self.region.allocate(range.clone()).map_err(no_space)?;
+            memory.copy_from(0, data.buffer());
+        }
+        self.region.confirm(range);
+        Ok(Outcome::Done)
+    }
+
+    fn status(&self, extent: Extent) -> Outcome<Lease> {
+        let range = self.block_size.range(extent);
+        let (mapped, octets) = self.region.state(range.start);
+        let blocks = octets / u64::from(self.block_size.octets());
+        Outcome::Provisioning {
+            blocks: blocks.clamp(1, extent.blocks.max(1)),
+            state: if mapped {
+                Provisioning::Mapped
+            } else {
+                Provisioning::Deallocated
+            },
+        }
+    }
+
+    /// Does it at once when it is short, else a step at a time on other threads.
+    fn start(&mut self, cx: &mut Context<'_>, id: u64, extent: Extent, work: Work) {
+        let range = self.block_size.range(extent);
+        if range.end - range.start <= AT_ONCE {
+            let result = work(range).map_err(|error| write_error(&error));
+            return cx.done(id, result.map(|()| Outcome::Done));
+        }
+        let long = Long::new(range, STEP, work);
+        let first = long.next();
+        let slot = self.long.insert((id, long));
+        if let (Some(op), Ok(slot)) = (first, u32::try_from(slot)) {
+            cx.file(slot, op);
+        }
+    }
+
+    fn freeing(&self) -> Work {
+        let region = Arc::clone(&self.shared);
+        Arc::new(move |range| {
+            region.deallocate(range);
+            Ok(())
+        })
+    }
+
+    /// Fills with a pattern, several times over.
+    fn filling(&self, pattern: &Buffer, passes: u8) -> Work {
+        let region = Arc::clone(&self.shared);
+        let mut octets = vec![0; pattern.len()];
+        pattern.copy_out(0, &mut octets);
+        let octets = octets.repeat((FILL_OCTETS / octets.len().max(1)).max(1));
+        Arc::new(move |range| (0..passes).try_for_each(|_| fill(&region, range.clone(), &octets)))
+    }
+
+    fn sanitizing(&self, method: Sanitize) -> Work {
+        match method {
+            Sanitize::BlockErase => self.freeing(),
+            Sanitize::Overwrite { passes, pattern } => {
+                let block = vec![pattern; self.block_size.octets() as usize];
+                self.filling(&Buffer::from_vec(block), passes.max(1))
+            }
+        }
+    }
+}
+
+/// Stores `octets` again and again. The range begins where they do, and has whole blocks.
+fn fill(region: &Arc<Region>, range: Range<u64>, octets: &[u8]) -> io::Result<()> {
+    let local = region.attach();
+    for start in range.clone().step_by(octets.len()) {
+        let end = range.end.min(start + octets.len() as u64);
+        local.allocate(start..end).map_err(|NoSpace| Errno::NOSPC)?;
+        let memory = local.memory(start..end);
+        memory.copy_in(0, &octets[..memory.len()]);
+        local.confirm(start..end);
+    }
+    Ok(())
+}
+
+fn no_space(_: NoSpace) -> MediumError {
+    MediumError::NoSpace
+}
+
+/// What a pattern is repeated to before it is stored: enough that the length of a step does not
+/// matter, and small enough for the L2 cache.
+const FILL_OCTETS: usize = 64 << 10;
+
+/// Up to here a change of allocation is done on the core itself: giving a segment back takes some
+/// 20 us, about what handing it to another thread and back takes.
+const AT_ONCE: u64 = SEGMENT_BYTES;
+
+/// What one step on another thread covers: a few milliseconds.
+const STEP: u64 = 16 << 20;

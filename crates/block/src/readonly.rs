@@ -1,0 +1,83 @@
+//! `readonly(A)`: any volume, protected from writes.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use ::io::memory::Buffer;
+use scsi::medium::{MediumError, MediumOp, Outcome, Traits};
+
+use crate::lease::Lease;
+use crate::volume::{Context, CoreContext, Handle, Volume};
+
+/// A volume through which another one cannot be written.
+#[derive(Debug)]
+pub struct Readonly(Arc<dyn Volume>);
+
+impl Readonly {
+    /// Protects a volume.
+    #[must_use]
+    pub fn new(volume: Arc<dyn Volume>) -> Self {
+        Self(volume)
+    }
+}
+
+impl Volume for Readonly {
+    fn traits(&self) -> Traits {
+        Traits {
+            read_only: true,
+            write_cache: false,
+            unmap_granularity: None,
+            anchor: false,
+            atomic: None,
+            sanitize: &[],
+            ..self.0.traits()
+        }
+    }
+
+    fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
+        Ok(Box::new(ReadonlyHandle(self.0.attach(core)?)))
+    }
+
+    fn is_empty_at_start(&self) -> bool {
+        self.0.is_empty_at_start()
+    }
+
+    fn changes(&self) -> Option<BorrowedFd<'_>> {
+        self.0.changes()
+    }
+
+    fn refresh(&self) -> io::Result<bool> {
+        self.0.refresh()
+    }
+}
+
+struct ReadonlyHandle(Box<dyn Handle>);
+
+impl Handle for ReadonlyHandle {
+    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+        match op {
+            MediumOp::Read { .. }
+            | MediumOp::Buffer { .. }
+            | MediumOp::Status { .. }
+            | MediumOp::Prefetch { .. } => self.0.submit(cx, id, op),
+            // Nothing was written by us, and what others wrote is theirs to flush.
+            MediumOp::Flush { .. } => cx.done(id, Ok(Outcome::Done)),
+            MediumOp::Lend { .. }
+            | MediumOp::Write { .. }
+            | MediumOp::WriteSame { .. }
+            | MediumOp::Unmap { .. }
+            | MediumOp::Sanitize { .. } => cx.done(id, Err(MediumError::ReadOnly)),
+        }
+    }
+
+    fn completed(
+        &mut self,
+        cx: &mut Context<'_>,
+        slot: u32,
+        result: io::Result<u64>,
+        buffer: Option<Buffer>,
+    ) {
+        self.0.completed(cx, slot, result, buffer);
+    }
+}
