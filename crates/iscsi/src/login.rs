@@ -1,24 +1,89 @@
 //! The login phase of a target connection (RFC 7143 §6.3, §11.12, §11.13).
+//!
+//! | state | what may come | where it leads |
+//! |---|---|---|
+//! | waiting (XPT_UP, S3) | the first Login Request | negotiating; anything else closes (§4.2.4) |
+//! | negotiating (IN_LOGIN, S4) | Login Requests of the stage | on, or a reject and close |
+//! | asking | nothing | `admit` or `refuse` decides |
+//! | done (LOGGED_IN, S5) | nothing: it is the session's | `into_session` |
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use scsi::medium::{Lease, Now};
+use zeroize::Zeroizing;
 
+use crate::auth::Hash;
 use crate::datamover::Outgoing;
-use crate::parameters::Parameters;
+use crate::parameters::{DEFAULT_DATA_SEGMENT, FIRST_WINDOW, Parameters, Purpose};
 use crate::session::Session;
 use crate::target::{Config, Endpoints, InitiatorPort, Node, Scope};
+use crate::text::Text;
+use crate::wire::bhs::{Bhs, Opcode};
+use crate::wire::framer::{Framer, Piece};
+use crate::wire::login_request::LoginRequest;
+
+mod dialogue;
+mod identity;
+mod stage;
+pub mod status;
+#[cfg(test)]
+mod tests;
+
+use dialogue::{Dialogue, Taken};
+use stage::{Agreed, Leaving, Stage};
+use status::Fault;
+pub use status::LoginStatus;
 
 /// A connection in its login phase.
 #[derive(Debug)]
 pub struct Login<L> {
     config: Arc<Config>,
     endpoints: Endpoints,
+    random: Zeroizing<[u8; 64]>,
+    deadline: Now,
+    framer: Framer,
+    header: Option<Bhs>,
+    data: Vec<u8>,
+    state: State,
+    outgoing: Vec<u8>,
     events: VecDeque<Event>,
-    parameters: Option<Parameters>,
     lease: PhantomData<L>,
+}
+
+/// Where a login stands.
+#[derive(Debug)]
+enum State {
+    /// No PDU has come.
+    Waiting,
+    /// Requests and responses alternate.
+    Negotiating(Box<Dialogue>, Stage),
+    /// All is agreed; whether there may be a session is being decided.
+    Asking(Box<Asking>),
+    /// There is a session.
+    Done(Box<Parameters>),
+    /// It has failed.
+    Closed,
+}
+
+/// What is left to be sent when the session is admitted.
+#[derive(Debug)]
+struct Asking {
+    dialogue: Box<Dialogue>,
+    current: u8,
+    segment: Vec<u8>,
+    agreed: Box<Agreed>,
+}
+
+/// What a request led to.
+enum Turn {
+    Stage(Stage),
+    Over {
+        current: u8,
+        segment: Vec<u8>,
+        agreed: Box<Agreed>,
+    },
 }
 
 /// What a login wants of its surroundings.
@@ -57,19 +122,23 @@ pub struct Violation {
     pub clause: &'static str,
 }
 
-/// Status-Class and Status-Detail of a Login Response (RFC 7143 §11.13.5), as 0xCCDD.
-pub type LoginStatus = u16;
-
 impl<L: Lease> Login<L> {
     /// A connection that was just accepted. `random` are fresh random octets, used for
-    /// challenges.
+    /// challenges and the first StatSN.
     #[must_use]
-    pub fn new(_now: Now, config: Arc<Config>, endpoints: Endpoints, _random: [u8; 64]) -> Self {
+    pub fn new(now: Now, config: Arc<Config>, endpoints: Endpoints, random: [u8; 64]) -> Self {
+        let deadline = now.saturating_add(config.limits.login_timeout);
         Self {
             config,
             endpoints,
+            random: Zeroizing::new(random),
+            deadline,
+            framer: Framer::new(DEFAULT_DATA_SEGMENT),
+            header: None,
+            data: Vec::new(),
+            state: State::Waiting,
+            outgoing: Vec::new(),
             events: VecDeque::new(),
-            parameters: None,
             lease: PhantomData,
         }
     }
@@ -87,9 +156,27 @@ impl<L: Lease> Login<L> {
     }
 
     /// Takes octets from the wire, as many as can be used now; the rest is to be given again
-    /// after `poll` has given `None`.
+    /// after `poll` has given `None`. What comes after the last request belongs to the session,
+    /// and is left; what comes after a failure is thrown away.
     pub fn receive(&mut self, _now: Now, octets: &[u8]) -> usize {
-        octets.len()
+        let mut rest = octets;
+        while matches!(self.state, State::Waiting | State::Negotiating(..)) {
+            if self.framer.is_between() && !begins_login(rest) {
+                self.unexpected();
+                break;
+            }
+            match self.framer.next(&mut rest) {
+                Ok(Some(piece)) => self.piece(piece),
+                Ok(None) => break,
+                // Without digests, a length is all that can be wrong.
+                Err(_) => self.close(TOO_LONG),
+            }
+        }
+        if matches!(self.state, State::Closed) {
+            octets.len()
+        } else {
+            octets.len() - rest.len()
+        }
     }
 
     /// What to do next.
@@ -97,30 +184,276 @@ impl<L: Lease> Login<L> {
         self.events.pop_front()
     }
 
-    /// There may be a session, with this TSIH.
-    pub fn admit(&mut self, _tsih: u16) {}
+    /// There may be a session, with this TSIH, which is not 0.
+    pub fn admit(&mut self, tsih: u16) {
+        let State::Asking(asking) = std::mem::replace(&mut self.state, State::Closed) else {
+            return;
+        };
+        let Asking {
+            mut dialogue,
+            current,
+            segment,
+            agreed,
+        } = *asking;
+        dialogue.accept(&mut self.outgoing, current, tsih, &segment);
+        let parameters = self.parameters(&dialogue, *agreed, tsih);
+        self.state = State::Done(Box::new(parameters));
+        self.events.push_back(Event::Done);
+    }
 
     /// There may not.
-    pub fn refuse(&mut self, _status: LoginStatus) {}
+    pub fn refuse(&mut self, status: LoginStatus) {
+        if let State::Asking(mut asking) = std::mem::replace(&mut self.state, State::Closed) {
+            self.fail(&mut asking.dialogue, Fault::refused(status));
+        }
+    }
 
     /// Puts what is to be sent into `out`; returns whether there was anything.
-    pub fn transmit(&mut self, _out: &mut impl Outgoing<L>) -> bool {
-        false
+    pub fn transmit(&mut self, out: &mut impl Outgoing<L>) -> bool {
+        if self.outgoing.is_empty() {
+            return false;
+        }
+        out.octets(&self.outgoing);
+        self.outgoing.clear();
+        true
     }
 
     /// When [`Login::timeout`] wants to be called.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Now> {
-        None
+        let over = matches!(self.state, State::Done(_) | State::Closed);
+        (!over).then_some(self.deadline)
     }
 
     /// The deadline passed.
-    pub fn timeout(&mut self, _now: Now) {}
+    pub fn timeout(&mut self, now: Now) {
+        if self.next_deadline().is_none_or(|deadline| now < deadline) {
+            return;
+        }
+        let rule = match self.state {
+            State::Asking(_) => "an old session that did not end in time",
+            _ => "a login that did not end in time",
+        };
+        self.close(Violation {
+            rule,
+            clause: "RFC 7143 §8.1.2",
+        });
+    }
 
     /// The full-feature phase, after [`Event::Done`]; `None` before it.
     #[must_use]
     pub fn into_session(self, now: Now) -> Option<Session<L>> {
-        let parameters = self.parameters?;
-        Some(Session::new(parameters, self.config, now))
+        match self.state {
+            State::Done(parameters) => Some(Session::new(*parameters, self.config, now)),
+            _ => None,
+        }
+    }
+
+    fn piece(&mut self, piece: Piece<'_>) {
+        match piece {
+            Piece::Header(bhs) if bhs.data_len() == 0 => self.request(bhs),
+            Piece::Header(bhs) => self.header = Some(bhs),
+            Piece::Data { octets, end } => {
+                self.data.extend_from_slice(octets);
+                if end && let Some(bhs) = self.header.take() {
+                    self.request(bhs);
+                }
+            }
+            // There are no digests before the full-feature phase (RFC 7143 §13.1).
+            Piece::BadData => self.close(Violation {
+                rule: "data digest error",
+                clause: "",
+            }),
+        }
+    }
+
+    /// A whole request has come.
+    fn request(&mut self, bhs: Bhs) {
+        let request = LoginRequest::decode(&bhs);
+        let data = std::mem::take(&mut self.data);
+        let (mut dialogue, stage) = match std::mem::replace(&mut self.state, State::Closed) {
+            State::Waiting => (self.dialogue(request), Stage::start(request.current)),
+            State::Negotiating(dialogue, stage) => (dialogue, stage),
+            state => {
+                self.state = state;
+                return;
+            }
+        };
+        if !self.outgoing.is_empty() {
+            return self.fail(&mut dialogue, TWO_AT_ONCE);
+        }
+        match self.turn(&mut dialogue, stage, &request, bhs.ahs_len(), &data) {
+            Ok(Turn::Stage(stage)) => self.state = State::Negotiating(dialogue, stage),
+            Ok(Turn::Over {
+                current,
+                segment,
+                agreed,
+            }) => {
+                self.ask(Asking {
+                    dialogue,
+                    current,
+                    segment,
+                    agreed,
+                });
+            }
+            Err(fault) => self.fail(&mut dialogue, fault),
+        }
+    }
+
+    fn dialogue(&self, first: LoginRequest) -> Box<Dialogue> {
+        let [.., a, b, c, d] = *self.random;
+        let window = self.config.limits.window.min(FIRST_WINDOW);
+        Box::new(Dialogue::new(
+            first,
+            u32::from_be_bytes([a, b, c, d]),
+            window,
+        ))
+    }
+
+    /// One request, and the response to it unless it is the last.
+    fn turn(
+        &mut self,
+        dialogue: &mut Dialogue,
+        stage: Stage,
+        request: &LoginRequest,
+        ahs_len: usize,
+        data: &[u8],
+    ) -> Result<Turn, Fault> {
+        if ahs_len > 0 {
+            return Err(ADDITIONAL_HEADER);
+        }
+        let stage = match dialogue.take(request, stage.current(), data)? {
+            Taken::Part => stage,
+            Taken::Whole(text) => self.text(dialogue, stage, &text)?,
+        };
+        let current = stage.current();
+        let segment = dialogue.segment();
+        let leaving = if request.transit && !segment.1 {
+            stage.leave(request.next, &self.config)?
+        } else {
+            Leaving::Stay(stage)
+        };
+        let (next, stage) = match leaving {
+            Leaving::Stay(stage) => (None, stage),
+            Leaving::Moved(stage) => (Some(stage.current()), stage),
+            Leaving::Over(agreed) => {
+                return Ok(Turn::Over {
+                    current,
+                    segment: segment.0,
+                    agreed,
+                });
+            }
+        };
+        dialogue.respond(&mut self.outgoing, current, next, &segment);
+        Ok(Turn::Stage(stage))
+    }
+
+    fn text(&self, dialogue: &mut Dialogue, stage: Stage, text: &[u8]) -> Result<Stage, Fault> {
+        let mut answer = Text::default();
+        let random = self.random.first_chunk().unwrap_or(&[0; 33]);
+        let stage = stage.text(text, &self.config, random, &mut answer)?;
+        dialogue.send(answer);
+        Ok(stage)
+    }
+
+    fn ask(&mut self, asking: Asking) {
+        let first = asking.dialogue.first();
+        let identity = &asking.agreed.identity;
+        if asking
+            .agreed
+            .proof
+            .as_ref()
+            .is_some_and(|proof| proof.hash == Hash::Md5)
+        {
+            self.events.push_back(Event::Remark("CHAP with MD5"));
+        }
+        self.events.push_back(Event::Session {
+            initiator: InitiatorPort {
+                name: identity.initiator.clone(),
+                isid: first.isid,
+            },
+            tsih: first.tsih,
+            cid: first.cid,
+            node: match &asking.agreed.purpose {
+                Purpose::Normal(node) => Some(node.clone()),
+                Purpose::Discovery(_) => None,
+            },
+            scope: identity.scope(self.endpoints),
+        });
+        self.state = State::Asking(Box::new(asking));
+    }
+
+    fn parameters(&self, dialogue: &Dialogue, agreed: Agreed, tsih: u16) -> Parameters {
+        let first = dialogue.first();
+        Parameters {
+            initiator: InitiatorPort {
+                name: agreed.identity.initiator,
+                isid: first.isid,
+            },
+            initiator_alias: agreed.identity.alias,
+            user: agreed.proof.map(|proof| proof.user),
+            purpose: agreed.purpose,
+            tsih,
+            cid: first.cid,
+            endpoints: self.endpoints,
+            stat_sn: dialogue.stat_sn().0,
+            exp_cmd_sn: first.cmd_sn.0,
+            keys: agreed.keys,
+        }
+    }
+
+    /// A PDU that is no Login Request: before the login it ends the connection, in it also the
+    /// login (RFC 7143 §4.2.4).
+    fn unexpected(&mut self) {
+        match std::mem::replace(&mut self.state, State::Closed) {
+            State::Negotiating(mut dialogue, _) => self.fail(&mut dialogue, NOT_A_LOGIN),
+            _ => self.close(BEFORE_LOGIN),
+        }
+    }
+
+    fn fail(&mut self, dialogue: &mut Dialogue, fault: Fault) {
+        dialogue.reject(&mut self.outgoing, fault.status);
+        self.close(fault.violation);
+    }
+
+    fn close(&mut self, violation: Violation) {
+        self.state = State::Closed;
+        self.events.push_back(Event::Close(violation));
     }
 }
+
+/// Whether a Login Request may begin so. The first octet tells, and is not waited for: the rest of
+/// what is none may never come.
+fn begins_login(octets: &[u8]) -> bool {
+    octets
+        .first()
+        .is_none_or(|octet| Opcode::from_code(*octet) == Opcode::LoginRequest)
+}
+
+const BEFORE_LOGIN: Violation = Violation {
+    rule: "a PDU other than a Login Request before login",
+    clause: "RFC 7143 §4.2.4",
+};
+
+const TOO_LONG: Violation = Violation {
+    rule: "a Login Request over 8192 octets",
+    clause: "RFC 7143 §6.3",
+};
+
+const NOT_A_LOGIN: Fault = Fault::new(
+    status::INVALID_DURING_LOGIN,
+    "a PDU other than a Login Request during login",
+    "RFC 7143 §4.2.4",
+);
+
+const TWO_AT_ONCE: Fault = Fault::new(
+    status::INITIATOR_ERROR,
+    "a Login Request before the last was answered",
+    "RFC 7143 §6.3",
+);
+
+const ADDITIONAL_HEADER: Fault = Fault::new(
+    status::INITIATOR_ERROR,
+    "an additional header segment in a Login Request",
+    "RFC 7143 §11.12",
+);

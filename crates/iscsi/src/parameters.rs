@@ -23,7 +23,8 @@ pub struct Parameters {
     pub endpoints: Endpoints,
     /// StatSN of the next response.
     pub stat_sn: u32,
-    /// ExpCmdSN: the CmdSN of the first non-immediate command to come.
+    /// ExpCmdSN: the CmdSN of the first non-immediate command to come. The login responses opened a
+    /// window of [`FIRST_WINDOW`] from it (or of the configured limit, if that is less).
     pub exp_cmd_sn: u32,
     /// The operational keys.
     pub keys: Operational,
@@ -126,3 +127,7 @@ pub enum TaskReporting {
 
 /// MaxRecvDataSegmentLength where none was declared, and of every login PDU (RFC 7143 §13.12).
 pub const DEFAULT_DATA_SEGMENT: u32 = 8192;
+
+/// Places in the command window that login responses open: enough for an initiator that sends one
+/// command after the other, its task management and its pings. The session widens it with use.
+pub const FIRST_WINDOW: u32 = 16;

@@ -40,6 +40,16 @@ pub struct Access {
     pub chap: Option<Chap>,
 }
 
+impl Access {
+    /// Whether the allow list lets an initiator in, whose name is normalised.
+    #[must_use]
+    pub fn admits(&self, initiator: &str) -> bool {
+        self.allow
+            .as_ref()
+            .is_none_or(|names| names.contains(initiator))
+    }
+}
+
 /// CHAP credentials.
 #[derive(Clone)]
 pub struct Chap {

@@ -1,0 +1,98 @@
+//! Status-Class and Status-Detail of a Login Response (RFC 7143 §11.13.5), and what goes with them
+//! when a login fails.
+
+use super::Violation;
+use crate::auth::Refusal;
+use crate::keys::Misuse;
+use crate::text::Malformed;
+
+/// Status-Class and Status-Detail, as 0xCCDD.
+pub type LoginStatus = u16;
+
+/// Login is proceeding.
+pub const SUCCESS: LoginStatus = 0x0000;
+/// Miscellaneous initiator errors.
+pub const INITIATOR_ERROR: LoginStatus = 0x0200;
+/// The initiator did not prove who it is.
+pub const AUTHENTICATION_FAILURE: LoginStatus = 0x0201;
+/// It may not use the target.
+pub const AUTHORIZATION_FAILURE: LoginStatus = 0x0202;
+/// There is no such target.
+pub const NOT_FOUND: LoginStatus = 0x0203;
+/// No version in common.
+pub const UNSUPPORTED_VERSION: LoginStatus = 0x0205;
+/// Too many connections in the session.
+pub const TOO_MANY_CONNECTIONS: LoginStatus = 0x0206;
+/// InitiatorName or TargetName is missing.
+pub const MISSING_PARAMETER: LoginStatus = 0x0207;
+/// No such SessionType.
+pub const SESSION_TYPE: LoginStatus = 0x0209;
+/// A connection for a session that does not exist.
+pub const SESSION_DOES_NOT_EXIST: LoginStatus = 0x020a;
+/// A PDU that is no Login Request.
+pub const INVALID_DURING_LOGIN: LoginStatus = 0x020b;
+/// The target is going down.
+pub const SERVICE_UNAVAILABLE: LoginStatus = 0x0301;
+/// No room for another session.
+pub const OUT_OF_RESOURCES: LoginStatus = 0x0302;
+
+/// Why a login ends, for the initiator and for the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// What the initiator is told before the connection is closed.
+    pub(super) status: LoginStatus,
+    /// What the log is told.
+    pub(super) violation: Violation,
+}
+
+impl Fault {
+    pub(super) const fn new(status: LoginStatus, rule: &'static str, clause: &'static str) -> Self {
+        Self {
+            status,
+            violation: Violation { rule, clause },
+        }
+    }
+
+    /// Of a session that the registry refuses.
+    pub(super) const fn refused(status: LoginStatus) -> Self {
+        let (rule, clause) = match status {
+            TOO_MANY_CONNECTIONS => ("a second connection in a session", "RFC 7143 §13.2"),
+            SESSION_DOES_NOT_EXIST => ("a session that does not exist", "RFC 7143 §6.3.1"),
+            SERVICE_UNAVAILABLE => ("a login while the target goes down", ""),
+            OUT_OF_RESOURCES => ("no room for another session", ""),
+            _ => ("the session was refused", ""),
+        };
+        Self::new(status, rule, clause)
+    }
+}
+
+impl From<Misuse> for Fault {
+    fn from(misuse: Misuse) -> Self {
+        Self {
+            status: INITIATOR_ERROR,
+            violation: misuse.into(),
+        }
+    }
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            status: refusal.status(),
+            violation: refusal.into(),
+        }
+    }
+}
+
+impl From<Malformed> for Fault {
+    fn from(malformed: Malformed) -> Self {
+        let rule = match malformed {
+            Malformed::TooLong => "a text over 16384 octets",
+            Malformed::Unterminated => "a key=value pair without its null",
+            Malformed::NoValue => "a key without a value",
+            Malformed::BadKey => "a key that is no key-name",
+            Malformed::NotUtf8 => "a value that is not UTF-8",
+        };
+        Self::new(INITIATOR_ERROR, rule, "RFC 7143 §6.1")
+    }
+}

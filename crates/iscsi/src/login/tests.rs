@@ -1,0 +1,292 @@
+//! Logins as packet traces. A request is written as its stage, `S` or `O`, with the stage that it
+//! asks for (`S>O`, `O>F`) or `C` for the C bit, and its text with blanks in place of nulls; so is
+//! a response, after its status.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use scsi::medium::HeapLease;
+
+use super::*;
+use crate::target::{Access, Chap, Limits};
+use crate::wire::bhs::{BHS_LEN, Itt};
+use crate::wire::login_response::LoginResponse;
+use crate::wire::serial::{CmdSn, StatSn};
+
+mod bad_peers;
+mod logins;
+mod stories;
+
+const INITIATOR: &str = "InitiatorName=iqn.2026-01.test:ini";
+const TARGET: &str = "TargetName=iqn.2026-11.org.lunar:a";
+
+fn node(letter: char, access: Access) -> Arc<Node> {
+    let name = format!("iqn.2026-11.org.lunar:{letter}");
+    Arc::new(Node {
+        name,
+        alias: None,
+        access,
+    })
+}
+
+fn only(names: &[&str]) -> Access {
+    let names: BTreeSet<String> = names.iter().map(|&name| name.to_owned()).collect();
+    Access {
+        allow: Some(names),
+        chap: None,
+    }
+}
+
+fn chap() -> Access {
+    let users = vec![("user1".to_owned(), b"secretsecret1".to_vec())];
+    let mutual = Some(("tuser1".to_owned(), b"tsecretsecret1".to_vec()));
+    Access {
+        allow: None,
+        chap: Some(Chap {
+            users,
+            mutual,
+            minimum: 5,
+        }),
+    }
+}
+
+fn config(nodes: Vec<Arc<Node>>) -> Arc<Config> {
+    let limits = Limits {
+        login_timeout: Duration::from_secs(15),
+        nop_interval: Duration::from_secs(30),
+        nop_timeout: Duration::from_secs(60),
+        logins: 256,
+        sessions: 16_384,
+        data_segment: 262_144,
+        first_burst: 262_144,
+        max_burst: 1 << 20,
+        outstanding_r2t: 8,
+        window: 128,
+        held_bytes: 1 << 20,
+    };
+    Arc::new(Config {
+        nodes,
+        advertise: vec![],
+        limits,
+    })
+}
+
+/// Node `a` for everybody, `b` for `iqn.2026-01.test:other`, `c` with CHAP.
+fn three_nodes() -> Arc<Config> {
+    config(vec![
+        node('a', Access::default()),
+        node('b', only(&["iqn.2026-01.test:other"])),
+        node('c', chap()),
+    ])
+}
+
+fn endpoints() -> Endpoints {
+    Endpoints {
+        local: "10.9.0.1:3260".parse().unwrap(),
+        peer: "10.9.0.2:40000".parse().unwrap(),
+    }
+}
+
+/// What a login sends.
+#[derive(Default)]
+struct Sent(Vec<u8>);
+
+impl Outgoing<HeapLease> for Sent {
+    fn octets(&mut self, octets: &[u8]) {
+        self.0.extend_from_slice(octets);
+    }
+
+    fn lease(&mut self, _data: HeapLease) {
+        panic!("a login sends no data");
+    }
+
+    fn copied(&mut self, _data: &HeapLease) -> &[u8] {
+        panic!("a login sends no data");
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+}
+
+/// An initiator, and the login that it talks to.
+struct Peer {
+    login: Login<HeapLease>,
+    next: LoginRequest,
+    sent: Sent,
+}
+
+impl Peer {
+    fn new(config: &Arc<Config>) -> Self {
+        let mut random = [0; 64];
+        random
+            .iter_mut()
+            .zip(0..)
+            .for_each(|(octet, value)| *octet = value);
+        random[60..].copy_from_slice(&1000_u32.to_be_bytes());
+        Self {
+            login: Login::new(Duration::ZERO, config.clone(), endpoints(), random),
+            next: LoginRequest {
+                transit: false,
+                more: false,
+                current: 0,
+                next: 0,
+                version_max: 0,
+                version_min: 0,
+                isid: [0, 2, 0x3d, 0, 0, 1],
+                tsih: 0,
+                itt: Itt(0x77),
+                cid: 5,
+                cmd_sn: CmdSn(500),
+                exp_stat_sn: StatSn(0),
+            },
+            sent: Sent::default(),
+        }
+    }
+
+    /// The octets of a request.
+    fn request(&self, head: &str, text: &str) -> Vec<u8> {
+        let mut request = self.next;
+        let mut parts = head.split(['>', ' ']);
+        let stage = |name| match name {
+            "S" => 0,
+            "O" => 1,
+            "F" => 3,
+            _ => 2,
+        };
+        request.current = stage(parts.next().unwrap());
+        request.transit = head.contains('>');
+        request.more = head.contains('C');
+        if let Some(next) = parts.next().filter(|_| request.transit) {
+            request.next = stage(next);
+        }
+        let mut data: Vec<u8> = text
+            .bytes()
+            .map(|o| if o == b' ' { 0 } else { o })
+            .collect();
+        if !request.more && !data.is_empty() {
+            data.push(0);
+        }
+        pdu(request.encode(), &data)
+    }
+
+    fn send(&mut self, head: &str, text: &str) {
+        let octets = self.request(head, text);
+        self.send_octets(&octets);
+    }
+
+    fn send_octets(&mut self, octets: &[u8]) {
+        let taken = self.login.receive(Duration::ZERO, octets);
+        assert_eq!(taken, octets.len());
+    }
+
+    /// What has been sent since.
+    fn recv(&mut self) -> String {
+        self.login.transmit(&mut self.sent);
+        let octets = std::mem::take(&mut self.sent.0);
+        let mut traces = Vec::new();
+        let mut rest = &octets[..];
+        while let Some((head, after)) = rest.split_first_chunk::<BHS_LEN>() {
+            let bhs = Bhs(*head);
+            assert_eq!(bhs.opcode(), Opcode::LoginResponse);
+            let length = bhs.data_len() as usize;
+            let response = LoginResponse::decode(&bhs);
+            self.check(&response);
+            traces.push(trace(&response, &after[..length]));
+            rest = &after[length.next_multiple_of(4)..];
+        }
+        assert!(rest.is_empty());
+        traces.join("\n")
+    }
+
+    /// What every response must carry.
+    fn check(&self, response: &LoginResponse) {
+        assert_eq!(
+            (response.itt, response.isid),
+            (self.next.itt, self.next.isid)
+        );
+        assert_eq!(response.stamps.exp_cmd_sn, self.next.cmd_sn);
+        assert_eq!(response.stamps.max_cmd_sn, self.next.cmd_sn.plus(15));
+        assert_eq!((response.version_max, response.version_active), (0, 0));
+    }
+
+    fn event(&mut self) -> Option<Event> {
+        self.login.poll()
+    }
+
+    /// One request and its response.
+    #[track_caller]
+    fn exchange(&mut self, head: &str, text: &str, expected: &str) {
+        self.send(head, text);
+        assert_eq!(self.recv(), expected, "after {head} {text}");
+    }
+
+    /// The session that the login asks for.
+    #[track_caller]
+    fn asks(&mut self) -> (InitiatorPort, Option<String>, Scope) {
+        match self.event() {
+            Some(Event::Session {
+                initiator,
+                node,
+                scope,
+                tsih,
+                cid,
+            }) => {
+                assert_eq!((tsih, cid), (self.next.tsih, self.next.cid));
+                (initiator, node.map(|node| node.name.clone()), scope)
+            }
+            event => panic!("{event:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn closes(&mut self) -> Violation {
+        match self.event() {
+            Some(Event::Close(violation)) => {
+                assert!(self.event().is_none());
+                assert_eq!(self.login.next_deadline(), None);
+                violation
+            }
+            event => panic!("{event:?}"),
+        }
+    }
+
+    /// Admits it, and gives the last response and what was agreed.
+    #[track_caller]
+    fn admitted(&mut self, tsih: u16) -> (String, Parameters) {
+        self.login.admit(tsih);
+        assert!(matches!(self.event(), Some(Event::Done)));
+        let State::Done(parameters) = &self.login.state else {
+            panic!("not done")
+        };
+        let parameters = (**parameters).clone();
+        (self.recv(), parameters)
+    }
+}
+
+/// A PDU: header, data and padding.
+fn pdu(mut bhs: Bhs, data: &[u8]) -> Vec<u8> {
+    bhs.set_data_len(u32::try_from(data.len()).unwrap());
+    let mut octets = bhs.0.to_vec();
+    octets.extend_from_slice(data);
+    octets.resize(octets.len().next_multiple_of(4), 0);
+    octets
+}
+
+fn trace(response: &LoginResponse, data: &[u8]) -> String {
+    let stage = |code: u8| ["S", "O", "?", "F"][usize::from(code)];
+    if response.status != 0 {
+        assert!(data.is_empty() && !response.transit && !response.more);
+        return format!("reject {:04x}", response.status);
+    }
+    let next = if response.transit {
+        format!(">{}", stage(response.next))
+    } else {
+        String::new()
+    };
+    let more = if response.more { " C" } else { "" };
+    let text = String::from_utf8(data.to_vec()).unwrap().replace('\0', " ");
+    format!("{}{next}{more}: {text}", stage(response.current))
+        .trim_end()
+        .to_owned()
+}

@@ -1,0 +1,175 @@
+//! How texts and logins go over several PDUs, byte by byte, and out of time.
+
+use super::*;
+
+#[test]
+fn a_text_in_several_requests() {
+    let mut peer = Peer::new(&three_nodes());
+    peer.exchange("O C", "InitiatorName=iqn.20", "O:");
+    peer.exchange("O C", "", "O:");
+    peer.exchange("O C", "26-01.test:ini Target", "O:");
+    peer.send("O>F", "Name=iqn.2026-11.org.lunar:a InitialR2T=No");
+    peer.asks();
+    let (response, parameters) = peer.admitted(1);
+    assert_eq!(
+        response, "O>F: TargetPortalGroupTag=1 MaxRecvDataSegmentLength=262144 InitialR2T=No",
+        "TargetPortalGroupTag comes with the first response that may carry it"
+    );
+    assert_eq!(parameters.stat_sn, 1004);
+}
+
+#[test]
+fn an_answer_in_several_responses() {
+    let mut peer = Peer::new(&three_nodes());
+    let keys: String = (0..700).map(|n| format!(" X-a{n}=1")).collect();
+    peer.send(
+        "O>F",
+        &format!("{INITIATOR} {TARGET}{}", &keys[..keys.len()]),
+    );
+    let mut text = peer.recv();
+    assert!(
+        text.starts_with("O C: X-a0=NotUnderstood "),
+        "no transit while more follows"
+    );
+    assert!(peer.event().is_none());
+    peer.exchange_more(&mut text);
+    peer.asks();
+    let (last, _) = peer.admitted(1);
+    text += last.strip_prefix("O>F: ").unwrap();
+    let answered = text.replace("O C: ", "").matches("=NotUnderstood").count();
+    assert!(
+        (699..=700).contains(&answered),
+        "{answered}: one may be cut in two"
+    );
+    assert!(text.ends_with("MaxRecvDataSegmentLength=262144"));
+}
+
+impl Peer {
+    /// Asks for the rest of an answer until the login is over.
+    fn exchange_more(&mut self, text: &mut String) {
+        for _ in 0..4 {
+            self.send("O>F", "");
+            let part = self.recv();
+            if part.is_empty() {
+                return;
+            }
+            text.push_str(part.strip_prefix("O C: ").unwrap());
+        }
+        panic!("no end");
+    }
+}
+
+#[test]
+fn an_answer_in_several_responses_takes_no_text_meanwhile() {
+    let mut peer = Peer::new(&three_nodes());
+    let keys: String = (0..700).map(|n| format!(" X-a{n}=1")).collect();
+    peer.send("O>F", &format!("{INITIATOR} {TARGET}{keys}"));
+    peer.recv();
+    peer.exchange("O>F", "InitialR2T=No", "reject 0200");
+    assert_eq!(peer.closes().rule, "text in answer to a C bit");
+}
+
+#[test]
+fn a_login_byte_by_byte() {
+    let mut peer = Peer::new(&three_nodes());
+    let first = peer.request("S>O", &format!("{INITIATOR} {TARGET} AuthMethod=None"));
+    for octet in &first {
+        assert_eq!(peer.recv(), "");
+        peer.send_octets(std::slice::from_ref(octet));
+    }
+    assert_eq!(peer.recv(), "S>O: TargetPortalGroupTag=1 AuthMethod=None");
+    let second = peer.request("O>F", "InitialR2T=No ImmediateData=Yes");
+    for octet in &second {
+        assert!(peer.event().is_none());
+        peer.send_octets(std::slice::from_ref(octet));
+    }
+    peer.asks();
+}
+
+#[test]
+fn a_login_split_at_every_octet() {
+    let request = Peer::new(&three_nodes()).request("O>F", &format!("{INITIATOR} {TARGET}"));
+    for at in 0..=request.len() {
+        let mut peer = Peer::new(&three_nodes());
+        peer.send_octets(&request[..at]);
+        peer.send_octets(&request[at..]);
+        peer.asks();
+    }
+}
+
+#[test]
+fn what_follows_the_last_request_is_left_for_the_session() {
+    let mut peer = Peer::new(&three_nodes());
+    let mut octets = peer.request("O>F", &format!("{INITIATOR} {TARGET}"));
+    let request = octets.len();
+    octets.extend_from_slice(&[0; 100]);
+    assert_eq!(peer.login.receive(Duration::ZERO, &octets), request);
+    assert_eq!(peer.login.receive(Duration::ZERO, &octets[request..]), 0);
+    peer.asks();
+    peer.admitted(1);
+    assert_eq!(peer.login.receive(Duration::ZERO, &octets[request..]), 0);
+}
+
+#[test]
+fn a_login_has_a_deadline() {
+    let limit = Duration::from_secs(15);
+    let mut peer = Peer::new(&three_nodes());
+    assert_eq!(peer.login.next_deadline(), Some(limit));
+    peer.login.timeout(limit - Duration::from_nanos(1));
+    assert!(peer.event().is_none());
+    peer.login.timeout(limit);
+    assert_eq!(peer.closes().rule, "a login that did not end in time");
+    peer.login.timeout(limit);
+    assert!(peer.event().is_none(), "told once");
+
+    let mut peer = Peer::new(&three_nodes());
+    peer.send("O>F", &format!("{INITIATOR} {TARGET}"));
+    peer.asks();
+    peer.login.timeout(limit);
+    assert_eq!(
+        peer.closes().rule,
+        "an old session that did not end in time"
+    );
+    peer.login.admit(1);
+    assert!(peer.event().is_none(), "too late");
+    assert!(peer.login.into_session(limit).is_none());
+}
+
+#[test]
+fn a_session_can_be_refused() {
+    for (status, rule) in [
+        (status::OUT_OF_RESOURCES, "no room for another session"),
+        (
+            status::SERVICE_UNAVAILABLE,
+            "a login while the target goes down",
+        ),
+        (
+            status::SESSION_DOES_NOT_EXIST,
+            "a session that does not exist",
+        ),
+        (
+            status::TOO_MANY_CONNECTIONS,
+            "a second connection in a session",
+        ),
+    ] {
+        let mut peer = Peer::new(&three_nodes());
+        peer.send("O>F", &format!("{INITIATOR} {TARGET}"));
+        peer.asks();
+        peer.login.refuse(status);
+        assert_eq!(peer.recv(), format!("reject {status:04x}"));
+        assert_eq!(peer.closes().rule, rule);
+    }
+}
+
+#[test]
+fn a_login_that_failed_takes_nothing_more() {
+    let mut peer = Peer::new(&three_nodes());
+    peer.exchange("O>F", INITIATOR, "reject 0207");
+    peer.closes();
+    peer.send("O>F", &format!("{INITIATOR} {TARGET}"));
+    assert_eq!(peer.recv(), "");
+    assert!(peer.event().is_none());
+    peer.login.admit(1);
+    peer.login.refuse(0x0300);
+    assert!(peer.event().is_none());
+}
