@@ -105,17 +105,11 @@ fn digits(rest: &str, lengths: &[usize]) -> Result<(), NameError> {
     if fits { Ok(()) } else { Err(NameError::Digits) }
 }
 
-/// The TransportID of an iSCSI initiator port (SPC-5 §7.6.4.6, format code 01b): a multiple of 4
-/// octets.
+/// The TransportID of an iSCSI initiator port (SPC-5 §7.6.4.6, format code 01b), in the one form
+/// by which the device server knows it from reservations: a multiple of 4 octets.
 #[must_use]
 pub fn transport_id(port: &InitiatorPort) -> Vec<u8> {
-    let digits = crate::text::hex(&port.isid);
-    let name = padded(&format!("{},i,{digits}", port.name), 20);
-    let length = u16::try_from(name.len()).unwrap_or(u16::MAX);
-    let mut id = vec![0x40 | PROTOCOL, 0];
-    id.extend_from_slice(&length.to_be_bytes());
-    id.extend_from_slice(&name);
-    id
+    scsi::wire::transport_id::iscsi(&port.name, port.isid).into_vec()
 }
 
 /// The SCSI name of the target port that is a portal group of `node` (RFC 7143 §4.4.2).
