@@ -110,7 +110,8 @@ pub enum Effect {
     /// Establish a unit attention condition with this additional sense code (0xAAQQ).
     Attention(Who, u16),
     /// Abort the tasks of these nexuses on the unit; the acknowledgement waits until they have
-    /// ended at the medium.
+    /// ended at the medium. Whose tasks vanish without a status is told COMMANDS CLEARED BY ANOTHER
+    /// INITIATOR by its core, which alone knows whether it had any.
     Abort(Who),
     /// Reset what the core itself keeps of the unit, after the tasks have been aborted.
     Reset,

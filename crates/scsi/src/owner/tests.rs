@@ -1,3 +1,4 @@
+mod any_order;
 mod crash;
 mod in_turn;
 mod lock;

@@ -22,7 +22,7 @@ impl UnitState {
             Change::Lock(_) | Change::Unlock(_) => {}
             Change::Capacity(blocks) => return Ok(self.resize(*blocks)),
             Change::Reset => return Ok(self.reset()),
-            Change::ClearTaskSet => return Ok(clear_task_set(nexus)),
+            Change::ClearTaskSet => return Ok(vec![Effect::Abort(Who::All)]),
             Change::Operation(step) => self.operation = self.operation.after(*step)?,
             Change::NexusLoss => self.lose(nexus),
             Change::PersistentReserve(action) => {
@@ -67,15 +67,6 @@ impl UnitState {
             setting::nexus_loss(self, nexus);
         }
     }
-}
-
-/// SAM-5 §7.4, for every nexus.
-fn clear_task_set(nexus: Option<&Arc<Identity>>) -> Vec<Effect> {
-    let code = asc::COMMANDS_CLEARED_BY_ANOTHER_INITIATOR;
-    vec![
-        Effect::Abort(Who::All),
-        Effect::Attention(others(nexus), code),
-    ]
 }
 
 fn others(nexus: Option<&Arc<Identity>>) -> Who {

@@ -32,7 +32,7 @@ use TransportIdError::{Octet, Truncated};
 /// multiple of 4, at least 24.
 #[must_use]
 pub fn iscsi(name: &str, isid: [u8; 6]) -> Box<[u8]> {
-    let mut text = name.to_ascii_lowercase().into_bytes();
+    let mut text = name.to_lowercase().into_bytes();
     text.extend(b",i,0x");
     text.extend(
         isid.iter()
@@ -99,7 +99,9 @@ fn port(text: &[u8]) -> Option<(&str, [u8; 6])> {
     let end = text.iter().position(|octet| *octet == 0)?;
     let (text, padding) = text.split_at(end);
     let (name, isid) = std::str::from_utf8(text).ok()?.split_once(",i,0x")?;
-    let printable = !name.is_empty() && name.len() <= NAME_MAX && !name.contains(char::is_control);
+    // Some characters are longer in lower case, in which the name is kept.
+    let fits = !name.is_empty() && name.to_lowercase().len() <= NAME_MAX;
+    let printable = fits && !name.contains(char::is_control);
     if !printable || padding.iter().any(|octet| *octet != 0) {
         return None;
     }
