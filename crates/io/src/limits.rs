@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Raises the soft limit of open files to the hard one. Returns how many there may be now, `None`
-/// for no limit.
+/// for no limit. To be done before a ring listens, as io_uring keeps the limit of that moment.
 ///
 /// # Errors
 ///

@@ -5,7 +5,8 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use super::{
-    EpollRing, Event, FileOp, FileRing, Received, Ring, SendBatch, SocketId, Token, Waker,
+    EpollRing, Event, FileOp, FileRing, Received, Ring, SendBatch, SocketId, Token, UringRing,
+    Waker,
 };
 
 /// Which ring is wanted.
@@ -22,7 +23,10 @@ pub enum Kind {
 
 /// A ring of either kind. It belongs to the thread that opened it.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one a core")]
 pub enum AnyRing {
+    /// Over io_uring.
+    Uring(UringRing),
     /// Over epoll.
     Epoll(EpollRing),
 }
@@ -35,8 +39,12 @@ impl AnyRing {
     /// As of the ring's own `open`.
     pub fn open(kind: Kind) -> io::Result<(Self, Option<io::Error>)> {
         match kind {
-            Kind::Uring => Err(io::ErrorKind::Unsupported.into()),
-            Kind::Auto | Kind::Epoll => Ok((Self::Epoll(EpollRing::open()?), None)),
+            Kind::Uring => Ok((Self::Uring(UringRing::open()?), None)),
+            Kind::Epoll => Ok((Self::Epoll(EpollRing::open()?), None)),
+            Kind::Auto => match UringRing::open() {
+                Ok(ring) => Ok((Self::Uring(ring), None)),
+                Err(error) => Ok((Self::Epoll(EpollRing::open()?), Some(error))),
+            },
         }
     }
 }
@@ -44,6 +52,7 @@ impl AnyRing {
 macro_rules! either {
     ($self:ident, $ring:ident => $call:expr) => {
         match $self {
+            Self::Uring($ring) => $call,
             Self::Epoll($ring) => $call,
         }
     };

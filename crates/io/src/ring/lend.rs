@@ -14,7 +14,7 @@ pub(super) const LENT_OCTETS: usize = 256 << 10;
 /// Octets that came in. Dropping them gives the memory back to the ring.
 pub struct Received {
     lender: Rc<Lender>,
-    id: u16,
+    id: Option<u16>,
     len: usize,
 }
 
@@ -55,8 +55,17 @@ impl Lender {
         assert!(len <= LENT_OCTETS, "{len} octets received");
         Received {
             lender: Rc::clone(self),
-            id,
+            id: Some(id),
             len,
+        }
+    }
+
+    /// Lends no octets, and no buffer.
+    pub(super) fn nothing(self: &Rc<Self>) -> Received {
+        Received {
+            lender: Rc::clone(self),
+            id: None,
+            len: 0,
         }
     }
 }
@@ -65,7 +74,10 @@ impl Deref for Received {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        let start = self.lender.address(self.id);
+        let Some(id) = self.id else {
+            return &[];
+        };
+        let start = self.lender.address(id);
         // SAFETY: mapped for as long as the lender lives, of that length, and by the promise of
         // `lend` not written while we are here.
         unsafe { std::slice::from_raw_parts(start.as_ptr(), self.len) }
@@ -74,7 +86,9 @@ impl Deref for Received {
 
 impl Drop for Received {
     fn drop(&mut self) {
-        self.lender.give_back(self.id);
+        if let Some(id) = self.id {
+            self.lender.give_back(id);
+        }
     }
 }
 

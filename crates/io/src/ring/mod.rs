@@ -9,6 +9,7 @@ mod file;
 mod lend;
 #[cfg(test)]
 mod tests;
+mod uring;
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,6 +24,7 @@ pub use batch::SendBatch;
 pub use bell::Waker;
 pub use epoll::EpollRing;
 pub use lend::Received;
+pub use uring::UringRing;
 
 /// Given with an operation, returned with its event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -26,6 +26,12 @@ macro_rules! on_every_ring {
                 super::$story(&mut crate::ring::tests::open(crate::ring::Kind::Epoll));
             })*
         }
+        mod uring {
+            $(#[test]
+            fn $story() {
+                super::$story(&mut crate::ring::tests::open(crate::ring::Kind::Uring));
+            })*
+        }
     };
 }
 use on_every_ring;

@@ -4,6 +4,8 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use super::*;
 
 const CHILD: &str = "IO_TEST_OUT_OF_DESCRIPTORS";
@@ -11,6 +13,11 @@ const CHILD: &str = "IO_TEST_OUT_OF_DESCRIPTORS";
 #[test]
 fn epoll_does_not_spin_without_descriptors() {
     in_a_process("epoll_does_not_spin_without_descriptors", Kind::Epoll);
+}
+
+#[test]
+fn uring_does_not_spin_without_descriptors() {
+    in_a_process("uring_does_not_spin_without_descriptors", Kind::Uring);
 }
 
 fn in_a_process(name: &str, kind: Kind) {
@@ -33,23 +40,21 @@ fn in_a_process(name: &str, kind: Kind) {
 }
 
 fn without_descriptors(kind: Kind) {
+    // First of all: io_uring keeps the limit that it found when the accept was submitted.
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let current = Some(64);
+    setrlimit(Resource::Nofile, Rlimit { current, maximum }).unwrap();
     let ring = &mut open(kind);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     ring.listen(listener.into(), Token(1)).unwrap();
     ring.wait(Some(Duration::ZERO)).unwrap();
-    let _peer = socket2::Socket::from(TcpStream::connect(address).unwrap());
+    let peer = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     let mut taken = Vec::new();
-    let limit = rustix::process::Rlimit {
-        current: Some(64),
-        maximum: None,
-    };
-    let maximum = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
-    let limit = rustix::process::Rlimit { maximum, ..limit };
-    rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).unwrap();
     while let Ok(file) = std::fs::File::open("/dev/null") {
         taken.push(file);
     }
+    peer.connect(&address.into()).unwrap();
     let start = Instant::now();
     let mut waits = 0;
     while start.elapsed() < Duration::from_millis(350) {

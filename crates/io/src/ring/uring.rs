@@ -1,0 +1,445 @@
+//! The ring over io_uring.
+//!
+//! `wait` is one system call, which submits whatever was asked for and waits. A receive names no
+//! buffer: the kernel chooses one of few when octets come, so that thousands of idle connections
+//! hold none and a busy one finds them in the cache. A send is one SENDMSG that the kernel carries
+//! on with until all has left. Files are read and written by the kernel.
+//!
+//! An operation owns what it points to until its completion was taken; a socket that is closed
+//! stays until then, and a ring that is dropped waits.
+
+mod buffers;
+mod listen;
+mod queue;
+mod setup;
+mod socket;
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use io_uring::types::{Fd, FsyncFlags};
+use io_uring::{cqueue, opcode, squeue};
+use slab::Slab;
+
+use self::buffers::Buffers;
+use self::listen::Listeners;
+use self::queue::Queue;
+use self::socket::{Next, Socket, result_of};
+use super::bell::{Bell, DONE, WOKEN};
+use super::blocking::{Blocking, Job};
+use super::file::{Direction, PendingFile, Transfer};
+use super::lend::Received;
+use super::{Event, FileOp, FileRing, Ring, SendBatch, SocketId, Token, Waker};
+
+/// A [`Ring`] over io_uring, from Linux 5.19 on.
+pub struct UringRing {
+    queue: Queue,
+    buffers: Buffers,
+    bell: Arc<Bell>,
+    sockets: Slab<Socket>,
+    listeners: Listeners,
+    /// Before `files`, so that its threads have ended when the buffers go.
+    blocking: Blocking,
+    files: Slab<FileTask>,
+    /// Started by the next `wait`.
+    jobs: Vec<(usize, Job)>,
+    done: Vec<(usize, io::Result<u64>)>,
+    /// Sockets whose receive waits for a buffer.
+    starved: Vec<u32>,
+    /// Events that did not come as completions.
+    events: VecDeque<Event<Received>>,
+    /// Completions that the last `wait` has found and that were not taken.
+    found: usize,
+}
+
+struct FileTask {
+    pending: PendingFile,
+    work: Work,
+}
+
+enum Work {
+    Transfer(Transfer),
+    DataSync(#[expect(dead_code, reason = "held until it is over")] Arc<OwnedFd>),
+    Thread,
+}
+
+impl UringRing {
+    /// Opens a ring, for this thread alone.
+    ///
+    /// # Errors
+    ///
+    /// The kernel is too old, or something forbids io_uring; the error says what.
+    pub fn open() -> io::Result<Self> {
+        let queue = Queue::new(setup::open()?);
+        let buffers = Buffers::register(queue.ring())?;
+        let bell = Bell::new()?;
+        let mut ring = Self {
+            queue,
+            buffers,
+            blocking: Blocking::new(&bell),
+            bell,
+            sockets: Slab::new(),
+            listeners: Listeners::default(),
+            files: Slab::new(),
+            jobs: Vec::new(),
+            done: Vec::new(),
+            starved: Vec::new(),
+            events: VecDeque::new(),
+            found: 0,
+        };
+        ring.listen_to_bell();
+        Ok(ring)
+    }
+
+    fn listen_to_bell(&mut self) {
+        let fd = Fd(self.bell.as_fd().as_raw_fd());
+        let poll = opcode::PollAdd::new(fd, libc::POLLIN as u32).multi(true);
+        // SAFETY: it points to nothing, and the bell lives as long as we do.
+        unsafe { self.queue.push(poll.build(), Op::Bell) };
+    }
+
+    fn submit_receive(&mut self, key: u32) {
+        if let Some(socket) = self.sockets.get(key as usize) {
+            // SAFETY: it points to nothing: the buffer is one of those registered. The socket
+            // stays until the operation is over.
+            unsafe { self.queue.push(socket.receive_entry(), Op::Receive(key)) };
+        }
+    }
+
+    fn submit_send(&mut self, key: u32) {
+        let socket = self.sockets.get_mut(key as usize);
+        if let Some(entry) = socket.and_then(Socket::send_entry) {
+            // SAFETY: the socket and its batch stay until the operation is over.
+            unsafe { self.queue.push(entry, Op::Send(key)) };
+        }
+    }
+
+    fn submit_accept(&mut self, key: u32) {
+        if let Some(entry) = self.listeners.arm(key) {
+            // SAFETY: it points to nothing, and the socket stays until the accept is over.
+            unsafe { self.queue.push(entry, Op::Accept(key)) };
+        }
+    }
+
+    fn submit_transfer(&mut self, key: u32) {
+        let task = self.files.get(key as usize);
+        if let Some(Work::Transfer(transfer)) = task.map(|task| &task.work) {
+            // SAFETY: the task holds the buffer and the file until the operation is over.
+            unsafe { self.queue.push(transfer_entry(transfer), Op::File(key)) };
+        }
+    }
+
+    /// Takes a completion.
+    fn complete(&mut self, completion: &cqueue::Entry) -> Option<Event<Received>> {
+        match Op::of(completion.user_data()) {
+            Op::Bell => {
+                if !cqueue::more(completion.flags()) {
+                    self.listen_to_bell();
+                }
+                None
+            }
+            Op::Cancel => None,
+            Op::Accept(key) => {
+                let (event, again) = self.listeners.accepted(key, completion);
+                if again {
+                    self.submit_accept(key);
+                }
+                event
+            }
+            Op::Receive(key) => self.received(key, completion),
+            Op::Send(key) => self.sent(key, completion),
+            Op::File(key) => self.transferred(key, completion),
+        }
+    }
+
+    fn received(&mut self, key: u32, completion: &cqueue::Entry) -> Option<Event<Received>> {
+        let socket = self.sockets.get_mut(key as usize)?;
+        match socket.received(completion, &mut self.buffers)? {
+            Next::Event(event) => {
+                self.forget_closed(key);
+                return Some(event);
+            }
+            Next::Again => self.submit_receive(key),
+            Next::Starved => self.starved.push(key),
+        }
+        None
+    }
+
+    fn sent(&mut self, key: u32, completion: &cqueue::Entry) -> Option<Event<Received>> {
+        match self.sockets.get_mut(key as usize)?.sent(completion)? {
+            Next::Event(event) => {
+                self.forget_closed(key);
+                return Some(event);
+            }
+            Next::Again | Next::Starved => self.submit_send(key),
+        }
+        None
+    }
+
+    fn transferred(&mut self, key: u32, completion: &cqueue::Entry) -> Option<Event<Received>> {
+        let moved = result_of(completion);
+        let task = self.files.get_mut(key as usize)?;
+        let result = match &mut task.work {
+            Work::Transfer(transfer) => transfer.advance(moved),
+            Work::DataSync(_) | Work::Thread => Some(moved.map(|_| 0)),
+        };
+        match result {
+            Some(result) => Some(self.file_over(key as usize, result)),
+            None => {
+                self.submit_transfer(key);
+                None
+            }
+        }
+    }
+
+    fn file_over(&mut self, key: usize, result: io::Result<u64>) -> Event<Received> {
+        let PendingFile { token, buffer } = self.files.remove(key).pending;
+        Event::File {
+            token,
+            result,
+            buffer,
+        }
+    }
+
+    fn forget_closed(&mut self, key: u32) {
+        if self.sockets.get(key as usize).is_some_and(Socket::is_over) {
+            self.sockets.remove(key as usize);
+        }
+    }
+
+    /// Gives the kernel buffers, and the receives that wait for them.
+    fn hand_over_buffers(&mut self) {
+        if self.buffers.hand_over() {
+            while let Some(key) = self.starved.pop() {
+                self.submit_receive(key);
+            }
+        }
+    }
+
+    fn enter(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        let now = Some(Duration::ZERO);
+        if !self.events.is_empty() || timeout == now {
+            return self.queue.enter(now);
+        }
+        let timeout = match self.listeners.pause_left() {
+            Some(left) => Some(timeout.map_or(left, |timeout| timeout.min(left))),
+            None => timeout,
+        };
+        let timeout = if self.bell.sleep() { timeout } else { now };
+        self.queue.enter(timeout)
+    }
+
+    fn answer_bell(&mut self) {
+        let rung = self.bell.answer();
+        if rung & DONE != 0 {
+            let mut done = std::mem::take(&mut self.done);
+            self.blocking.done(&mut done);
+            for (key, result) in done.drain(..) {
+                let event = self.file_over(key, result);
+                self.events.push_back(event);
+            }
+            self.done = done;
+        }
+        if rung & WOKEN != 0 {
+            self.events.push_back(Event::Woken);
+        }
+    }
+}
+
+impl Ring for UringRing {
+    type Received = Received;
+
+    fn listen(&mut self, listener: OwnedFd, token: Token) -> io::Result<()> {
+        let key = self.listeners.add(listener, token)?;
+        self.submit_accept(key);
+        Ok(())
+    }
+
+    fn stop_listening(&mut self) {
+        for key in self.listeners.stop() {
+            let cancel = opcode::AsyncCancel::new(Op::Accept(key).data()).build();
+            // SAFETY: it points to nothing.
+            unsafe { self.queue.push(cancel, Op::Cancel) };
+        }
+    }
+
+    fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId> {
+        // A non-blocking socket would make operations fail instead of wait.
+        rustix::io::ioctl_fionbio(&socket, false)?;
+        Ok(SocketId(self.sockets.insert(Socket::new(socket)) as u32))
+    }
+
+    fn release(&mut self, socket: SocketId) -> OwnedFd {
+        self.sockets.remove(socket.0 as usize).into_fd()
+    }
+
+    fn receive(&mut self, socket: SocketId, token: Token) {
+        if let Some(entry) = self.sockets.get_mut(socket.0 as usize) {
+            entry.ask_receive(token);
+            self.submit_receive(socket.0);
+        }
+    }
+
+    fn send(&mut self, socket: SocketId, token: Token, batch: Box<SendBatch>) {
+        let Some(entry) = self.sockets.get_mut(socket.0 as usize) else {
+            return;
+        };
+        if entry.ask_send(token, batch) {
+            self.submit_send(socket.0);
+        } else {
+            self.events.extend(entry.end_send(Ok(())));
+        }
+    }
+
+    fn close(&mut self, socket: SocketId) {
+        let Some(entry) = self.sockets.get_mut(socket.0 as usize) else {
+            return;
+        };
+        entry.close();
+        if let Some(at) = self.starved.iter().position(|key| *key == socket.0) {
+            self.starved.swap_remove(at);
+            self.events.extend(entry.cancel_receive());
+        }
+        self.forget_closed(socket.0);
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.blocking.start(&mut self.jobs)?;
+        self.hand_over_buffers();
+        for key in self.listeners.resume() {
+            self.submit_accept(key);
+        }
+        let entered = self.enter(timeout);
+        self.answer_bell();
+        self.found = self.queue.completed();
+        entered
+    }
+
+    fn next_event(&mut self) -> Option<Event<Received>> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        while self.found > 0 {
+            self.found -= 1;
+            let completion = self.queue.next()?;
+            if let Some(event) = self.complete(&completion) {
+                return Some(event);
+            }
+        }
+        None
+    }
+
+    fn waker(&self) -> Waker {
+        Waker::new(&self.bell)
+    }
+}
+
+impl FileRing for UringRing {
+    fn file(&mut self, token: Token, op: FileOp) {
+        let (pending, job) = PendingFile::new(token, op);
+        let entry = self.files.vacant_entry();
+        let key = entry.key() as u32;
+        match job {
+            Job::Transfer(transfer) => {
+                let work = Work::Transfer(transfer);
+                entry.insert(FileTask { pending, work });
+                self.submit_transfer(key);
+            }
+            Job::DataSync(file) => {
+                let sync = opcode::Fsync::new(Fd(file.as_raw_fd())).flags(FsyncFlags::DATASYNC);
+                let work = Work::DataSync(file);
+                entry.insert(FileTask { pending, work });
+                // SAFETY: it points to nothing, and the task holds the file until it is over.
+                unsafe { self.queue.push(sync.build(), Op::File(key)) };
+            }
+            call @ Job::Call(_) => {
+                let work = Work::Thread;
+                entry.insert(FileTask { pending, work });
+                self.jobs.push((key as usize, call));
+            }
+        }
+    }
+}
+
+impl Drop for UringRing {
+    /// Sockets are shut down first, so that a send in the middle of a batch ends.
+    fn drop(&mut self) {
+        for (_, socket) in &mut self.sockets {
+            socket.close();
+        }
+        let drained = self.queue.drain(|completion| {
+            if let Op::Accept(_) = Op::of(completion.user_data()) {
+                drop(listen::accepted_socket(completion));
+            }
+        });
+        if drained.is_err() {
+            // The kernel may go on writing to the memory: better it is never free again.
+            std::mem::forget(std::mem::take(&mut self.files));
+            std::mem::forget(std::mem::take(&mut self.sockets));
+            self.buffers.leak();
+        }
+    }
+}
+
+impl std::fmt::Debug for UringRing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let sockets = self.sockets.len();
+        write!(f, "UringRing({sockets} sockets)")
+    }
+}
+
+/// What an entry is for, and how the kernel carries it.
+#[derive(Clone, Copy)]
+enum Op {
+    Bell,
+    Cancel,
+    Accept(u32),
+    Receive(u32),
+    Send(u32),
+    File(u32),
+}
+
+impl Op {
+    fn data(self) -> u64 {
+        let (kind, key) = match self {
+            Self::Bell => (0, 0),
+            Self::Cancel => (1, 0),
+            Self::Accept(key) => (2, key),
+            Self::Receive(key) => (3, key),
+            Self::Send(key) => (4, key),
+            Self::File(key) => (5, key),
+        };
+        kind << 32 | u64::from(key)
+    }
+
+    fn of(data: u64) -> Self {
+        let key = data as u32;
+        match data >> 32 {
+            0 => Self::Bell,
+            2 => Self::Accept(key),
+            3 => Self::Receive(key),
+            4 => Self::Send(key),
+            5 => Self::File(key),
+            _ => Self::Cancel,
+        }
+    }
+}
+
+fn transfer_entry(transfer: &Transfer) -> squeue::Entry {
+    let fd = Fd(transfer.file.as_raw_fd());
+    let len = u32::try_from(transfer.remaining()).unwrap_or(u32::MAX);
+    let offset = transfer.position();
+    match transfer.direction {
+        Direction::Read => {
+            let read = opcode::Read::new(fd, transfer.address(), len);
+            read.offset(offset).build()
+        }
+        Direction::Write { flags } => {
+            let write = opcode::Write::new(fd, transfer.address(), len);
+            write.offset(offset).rw_flags(flags).build()
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The two queues of an io_uring, and what is between them.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
+use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
+
+use super::Op;
+
+/// An io_uring, used by the thread that made it.
+///
+/// Entries are kept until the next `enter`, however many they are; each completes once or, when
+/// multishot, several times.
+pub(super) struct Queue {
+    ring: IoUring,
+    /// What does not fit into the submission queue.
+    backlog: VecDeque<squeue::Entry>,
+    /// Entries in the kernel, or on their way, that have not completed for the last time.
+    under_way: usize,
+}
+
+impl Queue {
+    pub(super) fn new(ring: IoUring) -> Self {
+        Self {
+            ring,
+            backlog: VecDeque::new(),
+            under_way: 0,
+        }
+    }
+
+    pub(super) fn ring(&self) -> &IoUring {
+        &self.ring
+    }
+
+    /// Adds an entry.
+    ///
+    /// # Safety
+    ///
+    /// What it points to stays valid until its last completion was taken by [`Self::next`], or
+    /// [`Self::drain`] has returned well. Its file descriptor stays open until then as well.
+    pub(super) unsafe fn push(&mut self, entry: squeue::Entry, op: Op) {
+        self.backlog.push_back(entry.user_data(op.data()));
+        self.fill();
+    }
+
+    /// Moves entries from the backlog to the submission queue.
+    fn fill(&mut self) {
+        let mut submission = self.ring.submission();
+        while let Some(entry) = self.backlog.front() {
+            // SAFETY: the promise of `push`.
+            if unsafe { submission.push(entry) }.is_err() {
+                return;
+            }
+            self.backlog.pop_front();
+            self.under_way += 1;
+        }
+    }
+
+    /// Submits all entries, and waits for a completion for `timeout` at the most. Makes no system
+    /// call when there is nothing to submit, and no time to wait, and the kernel has nothing for
+    /// us.
+    pub(super) fn enter(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        loop {
+            let more = !self.backlog.is_empty();
+            let at_once = more || self.completed() > 0;
+            let entered = self.enter_once(if at_once {
+                Some(Duration::ZERO)
+            } else {
+                timeout
+            });
+            match entered.map_err(|error| (error.raw_os_error(), error)) {
+                Ok(()) => {}
+                // Time is up; a signal; completions must be taken, or memory be freed, before more
+                // can be submitted: entries that were not taken stay in the queue.
+                Err((
+                    Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN | libc::ENOMEM),
+                    _,
+                )) => return Ok(()),
+                Err((_, error)) => return Err(error),
+            }
+            if !more {
+                return Ok(());
+            }
+            self.fill();
+        }
+    }
+
+    fn enter_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        let submission = self.ring.submission();
+        let to_submit = submission.len() as u32;
+        let news = submission.taskrun() || submission.cq_overflow();
+        drop(submission);
+        let submitter = self.ring.submitter();
+        let flags = EnterFlags::GETEVENTS.bits();
+        let timespec;
+        let entered = match timeout {
+            Some(Duration::ZERO) if to_submit == 0 && !news => return Ok(()),
+            // SAFETY: no argument; entries are as `push` was promised.
+            Some(Duration::ZERO) => unsafe { submitter.enter::<()>(to_submit, 0, flags, None) },
+            // SAFETY: as above.
+            None => unsafe { submitter.enter::<()>(to_submit, 1, flags, None) },
+            Some(timeout) => {
+                timespec = Timespec::from(timeout);
+                let arguments = SubmitArgs::new().timespec(&timespec);
+                let flags = flags | EnterFlags::EXT_ARG.bits();
+                // SAFETY: the argument is what EXT_ARG announces, and lives until we return.
+                unsafe { submitter.enter(to_submit, 1, flags, Some(&arguments)) }
+            }
+        };
+        entered.map(|_| ())
+    }
+
+    /// How many completions there are.
+    pub(super) fn completed(&mut self) -> usize {
+        self.ring.completion().len()
+    }
+
+    /// Takes the next completion.
+    pub(super) fn next(&mut self) -> Option<cqueue::Entry> {
+        let completion = self.ring.completion().next()?;
+        if !cqueue::more(completion.flags()) {
+            self.under_way -= 1;
+        }
+        Some(completion)
+    }
+
+    /// Cancels everything and waits until all of it is over. `over` gets each completion. After an
+    /// error the kernel may still use what entries point to.
+    pub(super) fn drain(&mut self, mut over: impl FnMut(&cqueue::Entry)) -> io::Result<()> {
+        self.backlog.clear();
+        let cancel = opcode::AsyncCancel2::new(CancelBuilder::any().all()).build();
+        // SAFETY: it points to nothing.
+        unsafe { self.push(cancel, Op::Cancel) };
+        while self.under_way > 0 {
+            self.enter(None)?;
+            while let Some(completion) = self.next() {
+                over(&completion);
+            }
+        }
+        Ok(())
+    }
+}

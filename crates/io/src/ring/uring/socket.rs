@@ -1,0 +1,156 @@
+//! A socket, and what of it the kernel has.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use io_uring::{cqueue, opcode, squeue, types};
+
+use super::buffers::{Buffers, GROUP};
+use crate::ring::lend::Received;
+use crate::ring::{Event, SendBatch, Token};
+
+/// A socket.
+pub(super) struct Socket {
+    fd: OwnedFd,
+    receive: Option<Token>,
+    send: Option<(Token, Box<SendBatch>)>,
+    /// Events are those of cancellation from now on; when the last is told, the socket goes.
+    closing: bool,
+}
+
+/// What a completion leads to.
+pub(super) enum Next {
+    /// An event.
+    Event(Event<Received>),
+    /// The same operation again, for the rest.
+    Again,
+    /// The same again when there is a buffer.
+    Starved,
+}
+
+impl Socket {
+    pub(super) fn new(fd: OwnedFd) -> Self {
+        Self {
+            fd,
+            receive: None,
+            send: None,
+            closing: false,
+        }
+    }
+
+    pub(super) fn into_fd(self) -> OwnedFd {
+        self.fd
+    }
+
+    pub(super) fn ask_receive(&mut self, token: Token) {
+        debug_assert!(self.receive.is_none(), "two receives on a socket");
+        self.receive = Some(token);
+    }
+
+    /// Returns whether there is anything to send.
+    pub(super) fn ask_send(&mut self, token: Token, mut batch: Box<SendBatch>) -> bool {
+        debug_assert!(self.send.is_none(), "two sends on a socket");
+        batch.start();
+        let any = !batch.is_empty();
+        self.send = Some((token, batch));
+        any
+    }
+
+    /// The entry for the receive that was asked for.
+    pub(super) fn receive_entry(&self) -> squeue::Entry {
+        let receive = opcode::Recv::new(types::Fd(self.fd.as_raw_fd()), std::ptr::null_mut(), 0);
+        let receive = receive.buf_group(GROUP).build();
+        receive.flags(squeue::Flags::BUFFER_SELECT)
+    }
+
+    /// The entry for what is still to be sent. It points into the batch.
+    pub(super) fn send_entry(&mut self) -> Option<squeue::Entry> {
+        let (_, batch) = self.send.as_mut()?;
+        let send = opcode::SendMsg::new(types::Fd(self.fd.as_raw_fd()), batch.message());
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+        Some(send.flags(flags as u32).build())
+    }
+
+    pub(super) fn received(
+        &mut self,
+        completion: &cqueue::Entry,
+        buffers: &mut Buffers,
+    ) -> Option<Next> {
+        let result = result_of(completion);
+        let len = *result.as_ref().unwrap_or(&0);
+        // A buffer may come with nothing in it.
+        let chosen = cqueue::buffer_select(completion.flags());
+        let octets = chosen.map(|id| buffers.received(id, len));
+        let octets = match result {
+            _ if self.closing => Err(canceled()),
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
+                buffers.ran_out();
+                return Some(Next::Starved);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Some(Next::Again),
+            Err(error) => Err(error),
+            Ok(_) => Ok(octets.unwrap_or_else(|| buffers.nothing())),
+        };
+        let token = self.receive.take()?;
+        Some(Next::Event(Event::Received { token, octets }))
+    }
+
+    pub(super) fn sent(&mut self, completion: &cqueue::Entry) -> Option<Next> {
+        let (_, batch) = self.send.as_mut()?;
+        let result = match result_of(completion) {
+            Ok(sent) if !batch.advance(sent) => Ok(()),
+            _ if self.closing => Err(canceled()),
+            Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+            Ok(_) => return Some(Next::Again),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Some(Next::Again),
+            Err(error) => Err(error),
+        };
+        self.end_send(result).map(Next::Event)
+    }
+
+    /// The send is over.
+    pub(super) fn end_send(&mut self, result: io::Result<()>) -> Option<Event<Received>> {
+        let (token, mut batch) = self.send.take()?;
+        batch.clear();
+        Some(Event::Sent {
+            token,
+            batch,
+            result,
+        })
+    }
+
+    /// A receive that the kernel does not have is over.
+    pub(super) fn cancel_receive(&mut self) -> Option<Event<Received>> {
+        let token = self.receive.take()?;
+        let octets = Err(canceled());
+        Some(Event::Received { token, octets })
+    }
+
+    /// Shuts the socket down, by which all operations end.
+    pub(super) fn close(&mut self) {
+        self.closing = true;
+        // It fails only when the peer was faster.
+        let _ = rustix::net::shutdown(&self.fd, rustix::net::Shutdown::Both);
+    }
+
+    /// Whether the socket is closed and all operations are over.
+    pub(super) fn is_over(&self) -> bool {
+        self.closing && self.receive.is_none() && self.send.is_none()
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A completion's result as a number of octets, or whatever it counts.
+pub(super) fn result_of(completion: &cqueue::Entry) -> io::Result<usize> {
+    let result = completion.result();
+    usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(result.saturating_neg()))
+}
+
+fn canceled() -> io::Error {
+    io::Error::from_raw_os_error(libc::ECANCELED)
+}
