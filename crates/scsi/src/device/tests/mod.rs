@@ -2,5 +2,6 @@
 
 mod manage;
 mod order;
+mod reserve;
 mod rig;
 mod transfer;
