@@ -49,7 +49,8 @@ pub struct Login<L> {
     state: State,
     outgoing: Vec<u8>,
     events: VecDeque<Event>,
-    lease: PhantomData<L>,
+    /// A login holds no lease, so it may move to another core whatever its session's leases are.
+    lease: PhantomData<fn() -> L>,
 }
 
 /// Where a login stands.
@@ -238,6 +239,15 @@ impl<L: Lease> Login<L> {
             rule,
             clause: "RFC 7143 §8.1.2",
         });
+    }
+
+    /// What was agreed upon, after [`Event::Done`]; `None` before it.
+    #[must_use]
+    pub fn outcome(&self) -> Option<&Parameters> {
+        match &self.state {
+            State::Done(parameters) => Some(parameters),
+            _ => None,
+        }
     }
 
     /// The full-feature phase, after [`Event::Done`]; `None` before it.
