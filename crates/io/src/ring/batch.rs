@@ -94,6 +94,19 @@ impl SendBatch {
         self.len
     }
 
+    /// A copy of everything, for rings that are simulated.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut copy = Vec::with_capacity(self.len);
+        for piece in &self.pieces {
+            match piece {
+                Piece::Octets(range) => copy.extend_from_slice(&self.octets[range.clone()]),
+                Piece::Buffer(buffer) => buffer.append_to(&mut copy),
+            }
+        }
+        copy
+    }
+
     /// Forgets everything, and lets go of the buffers.
     pub fn clear(&mut self) {
         self.octets.clear();
