@@ -28,3 +28,6 @@ mod size;
 pub mod volume;
 
 pub use error::OpenError;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! Block devices, as loop devices where the machine lets us make them.
+
+use std::path::PathBuf;
+
+use ::io::ring::AnyRing;
+use scsi::medium::{Extent, MediumError, MediumOp, Provisioning};
+
+use super::places::{LoopDevice, run};
+use super::rig::{self, Rig, is_done};
+use crate::device::{Device, DeviceOptions};
+use crate::error::OpenError;
+use crate::file::{File, FileOptions};
+use crate::volume::Volume;
+
+fn at(path: PathBuf) -> DeviceOptions {
+    DeviceOptions {
+        path,
+        ..DeviceOptions::default()
+    }
+}
+
+fn ring() -> AnyRing {
+    rig::rings().remove(0)
+}
+
+#[test]
+fn device_has_its_own_block_size() {
+    for size in [512, 4096] {
+        let sectors = size.to_string();
+        let Some(disk) = LoopDevice::new(1 << 20, &["--sector-size", &sectors]) else {
+            return;
+        };
+        let device = Device::open(&at(disk.node.clone())).unwrap();
+        let traits = device.traits();
+        assert_eq!(
+            (traits.block_size, traits.blocks),
+            (size, (1 << 20) / u64::from(size))
+        );
+        assert_eq!(traits.sanitize, []);
+        assert!(!device.is_empty_at_start());
+        let mut rig = Rig::new(ring(), &device);
+        assert!(is_done(&rig.write(3, 2, 0x42)));
+        assert_eq!(rig.read(3, 2), vec![0x42; 2 * size as usize]);
+        assert_eq!(rig.status(0, 100), (Provisioning::Mapped, 100));
+        assert!(is_done(&rig.flush()));
+    }
+}
+
+#[test]
+fn larger_blocks_can_be_asked_for_and_smaller_ones_cannot() {
+    let Some(small) = LoopDevice::new((1 << 20) + 512, &[]) else {
+        return;
+    };
+    let large_blocks = DeviceOptions {
+        block_size: Some(4096),
+        ..at(small.node.clone())
+    };
+    assert_eq!(Device::open(&large_blocks).unwrap().traits().blocks, 256);
+    let Some(large) = LoopDevice::new(1 << 20, &["--sector-size", "4096"]) else {
+        return;
+    };
+    let small_blocks = DeviceOptions {
+        block_size: Some(512),
+        ..at(large.node.clone())
+    };
+    let error = Device::open(&small_blocks).unwrap_err();
+    assert!(matches!(
+        error,
+        OpenError::Granularity {
+            asked: 512,
+            least: 4096
+        }
+    ));
+}
+
+#[test]
+fn device_is_opened_by_one_server_only() {
+    let Some(disk) = LoopDevice::new(1 << 20, &[]) else {
+        return;
+    };
+    let first = Device::open(&at(disk.node.clone())).unwrap();
+    let second = Device::open(&at(disk.node.clone())).unwrap_err();
+    assert!(matches!(second, OpenError::Held));
+    drop(first);
+    Device::open(&at(disk.node.clone())).unwrap();
+}
+
+#[test]
+fn mounted_device_is_refused() {
+    let Some(disk) = LoopDevice::new(16 << 20, &[]) else {
+        return;
+    };
+    let place = disk.folder().file("place");
+    std::fs::create_dir(&place).unwrap();
+    let (node, there) = (disk.node.display().to_string(), place.display().to_string());
+    if run("mkfs.ext4", &["-q", &node], None).is_none()
+        || run("mount", &[&node, &there], None).is_none()
+    {
+        return;
+    }
+    let error = Device::open(&at(disk.node.clone())).unwrap_err();
+    run("umount", &[&there], None).unwrap();
+    assert!(matches!(error, OpenError::Held), "{error}");
+    assert!(error.to_string().contains("mounted"));
+    Device::open(&at(disk.node.clone())).unwrap();
+}
+
+#[test]
+fn read_only_device_must_be_asked_for_as_such() {
+    let Some(disk) = LoopDevice::new(1 << 20, &["--read-only"]) else {
+        return;
+    };
+    let error = Device::open(&at(disk.node.clone())).unwrap_err();
+    assert!(matches!(error, OpenError::Unwritable));
+    let read_only = DeviceOptions {
+        read_only: true,
+        ..at(disk.node.clone())
+    };
+    let device = Device::open(&read_only).unwrap();
+    assert!(device.traits().read_only);
+    let mut rig = Rig::new(ring(), &device);
+    assert!(matches!(rig.write(0, 1, 1), Err(MediumError::ReadOnly)));
+    assert_eq!(rig.read(0, 8), [0; 4096]);
+}
+
+#[test]
+fn unmap_and_zeros_reach_the_device() {
+    let Some(disk) = LoopDevice::new(4 << 20, &[]) else {
+        return;
+    };
+    let device = Device::open(&at(disk.node.clone())).unwrap();
+    assert!(
+        device.traits().unmap_granularity.is_some(),
+        "loop devices discard"
+    );
+    let mut rig = Rig::new(ring(), &device);
+    for lba in (0..8192).step_by(512) {
+        assert!(is_done(&rig.write(lba, 512, 9)));
+    }
+    assert!(is_done(&rig.unmap(0, 4096)));
+    let extent = Extent::new(4096, 1000);
+    let pattern = None;
+    assert!(is_done(&rig.run(MediumOp::WriteSame { extent, pattern })));
+    assert_eq!(rig.read(0, 512), vec![0; 512 * 512]);
+    assert_eq!(rig.read(5095, 2), [[0; 512], [9; 512]].concat());
+}
+
+#[test]
+fn growth_of_a_device_is_noticed() {
+    let Some(disk) = LoopDevice::new(1 << 20, &[]) else {
+        return;
+    };
+    let device = Device::open(&at(disk.node.clone())).unwrap();
+    assert!(!device.refresh().unwrap());
+    disk.grow(2 << 20);
+    assert!(device.refresh().unwrap());
+    assert_eq!(device.traits().blocks, 4096);
+    assert!(!device.refresh().unwrap());
+}
+
+#[test]
+fn open_refuses_what_is_no_device() {
+    let error = |path: &str| Device::open(&at(path.into())).unwrap_err();
+    assert!(matches!(error("/dev/no-such-device"), OpenError::NoDevice));
+    assert!(matches!(error("/dev/null"), OpenError::Neither));
+    assert!(matches!(error("/etc/hostname"), OpenError::IsFile));
+    let Some(disk) = LoopDevice::new(1 << 20, &[]) else {
+        return;
+    };
+    let as_file = FileOptions {
+        path: disk.node.clone(),
+        ..FileOptions::default()
+    };
+    assert!(matches!(File::open(&as_file), Err(OpenError::IsDevice)));
+}

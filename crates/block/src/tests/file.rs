@@ -1,0 +1,298 @@
+//! Files: created, extended, locked, grown, full.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
+
+use scsi::medium::{Extent, MediumError, MediumOp, Provisioning};
+
+use super::fake::FakeRing;
+use super::places::{Folder, SmallDisk};
+use super::rig::{self, Rig, is_done};
+use crate::error::OpenError;
+use crate::file::{File, FileOptions};
+use crate::volume::Volume;
+
+fn at(path: PathBuf) -> FileOptions {
+    FileOptions {
+        path,
+        ..FileOptions::default()
+    }
+}
+
+fn sized(path: PathBuf, size: u64) -> FileOptions {
+    FileOptions {
+        size: Some(size),
+        ..at(path)
+    }
+}
+
+#[test]
+fn open_creates_a_file_for_its_owner_and_reserves_space() {
+    let folder = Folder::on_disk();
+    let path = folder.file("disk");
+    let file = File::open(&sized(path.clone(), 1 << 20)).unwrap();
+    let found = std::fs::metadata(&path).unwrap();
+    assert_eq!(
+        (found.len(), found.permissions().mode() & 0o777),
+        (1 << 20, 0o600)
+    );
+    assert!(found.blocks() * 512 >= 1 << 20, "space is reserved");
+    let traits = file.traits();
+    assert_eq!((traits.block_size, traits.blocks), (512, 2048));
+    assert!(traits.write_cache && !traits.read_only);
+    assert_eq!(traits.sanitize, []);
+}
+
+#[test]
+fn open_sparse_reserves_nothing() {
+    let folder = Folder::on_disk();
+    let path = folder.file("disk");
+    let options = FileOptions {
+        sparse: true,
+        ..sized(path.clone(), 1 << 40)
+    };
+    File::open(&options).unwrap();
+    assert!(std::fs::metadata(&path).unwrap().blocks() < 100);
+}
+
+#[test]
+fn open_extends_and_never_shrinks() {
+    let folder = Folder::on_disk();
+    let path = folder.file("disk");
+    std::fs::write(&path, [7; 1024]).unwrap();
+    let extended = File::open(&sized(path.clone(), 4096)).unwrap();
+    assert_eq!(extended.traits().blocks, 8);
+    let mut rig = Rig::new(FakeRing::default(), &extended);
+    assert_eq!(rig.read(1, 2), [[7; 512], [0; 512]].concat());
+    drop((rig, extended));
+    let longer = File::open(&sized(path.clone(), 512)).unwrap();
+    assert_eq!(longer.traits().blocks, 8);
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 4096);
+}
+
+#[test]
+fn octets_behind_the_last_whole_block_are_not_part_of_it() {
+    let folder = Folder::on_disk();
+    let path = folder.file("disk");
+    std::fs::write(&path, [7; 1500]).unwrap();
+    let file = File::open(&at(path.clone())).unwrap();
+    assert_eq!(file.traits().blocks, 2);
+    let mut rig = Rig::new(FakeRing::default(), &file);
+    assert!(is_done(&rig.unmap(0, 2)));
+    let found = std::fs::read(&path).unwrap();
+    assert_eq!((found.len(), &found[1024..]), (1500, &[7; 476][..]));
+}
+
+#[test]
+fn open_refuses_what_is_no_file() {
+    let folder = Folder::on_disk();
+    let error = |options: &FileOptions| File::open(options).unwrap_err();
+    assert!(matches!(error(&at(folder.file("none"))), OpenError::NoFile));
+    let nowhere = folder.file("none").join("disk");
+    assert!(matches!(
+        error(&sized(nowhere, 512)),
+        OpenError::NoDirectory
+    ));
+    assert!(matches!(error(&at(folder.file(""))), OpenError::Neither));
+    assert!(matches!(error(&at("/dev/null".into())), OpenError::Neither));
+    std::fs::write(folder.file("empty"), []).unwrap();
+    assert!(matches!(error(&at(folder.file("empty"))), OpenError::Empty));
+    std::fs::write(folder.file("short"), [0; 511]).unwrap();
+    assert!(matches!(
+        error(&at(folder.file("short"))),
+        OpenError::TooSmall { .. }
+    ));
+    let wrong_block = FileOptions {
+        block_size: Some(1024),
+        ..sized(folder.file("new"), 1 << 20)
+    };
+    assert!(matches!(
+        error(&wrong_block),
+        OpenError::BlockSize { octets: 1024 }
+    ));
+    assert!(
+        !folder.file("new").exists(),
+        "what was created is taken away again"
+    );
+}
+
+#[test]
+fn open_does_not_wait_for_a_fifo() {
+    let folder = Folder::on_disk();
+    let path = folder.file("fifo");
+    let mode = rustix::fs::Mode::RUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let read_only = FileOptions {
+        read_only: true,
+        ..at(path.clone())
+    };
+    for options in [at(path), read_only] {
+        assert!(matches!(File::open(&options), Err(OpenError::Neither)));
+    }
+}
+
+#[test]
+fn lock_keeps_a_second_writer_out() {
+    let folder = Folder::on_disk();
+    let path = folder.file("disk");
+    let read_only = FileOptions {
+        read_only: true,
+        ..at(path.clone())
+    };
+    let writer = File::open(&sized(path.clone(), 4096)).unwrap();
+    assert!(matches!(
+        File::open(&at(path.clone())),
+        Err(OpenError::Locked)
+    ));
+    assert!(matches!(File::open(&read_only), Err(OpenError::Locked)));
+    drop(writer);
+    let readers = [
+        File::open(&read_only).unwrap(),
+        File::open(&read_only).unwrap(),
+    ];
+    assert!(matches!(
+        File::open(&at(path.clone())),
+        Err(OpenError::Locked)
+    ));
+    drop(readers);
+    File::open(&at(path)).unwrap();
+}
+
+#[test]
+fn read_only_file_cannot_be_changed() {
+    let folder = Folder::on_disk();
+    let path = folder.file("disk");
+    std::fs::write(&path, [7; 4096]).unwrap();
+    let options = FileOptions {
+        read_only: true,
+        ..at(path)
+    };
+    let file = File::open(&options).unwrap();
+    let traits = file.traits();
+    assert!(traits.read_only && traits.unmap_granularity.is_none());
+    let mut rig = Rig::new(FakeRing::default(), &file);
+    assert!(matches!(rig.write(0, 1, 1), Err(MediumError::ReadOnly)));
+    assert!(matches!(rig.unmap(0, 1), Err(MediumError::ReadOnly)));
+    assert!(is_done(&rig.flush()));
+    assert_eq!(rig.read(0, 8), [7; 4096]);
+}
+
+#[test]
+fn growth_is_noticed_and_shrinking_is_not() {
+    let folder = Folder::on_disk();
+    let path = folder.file("disk");
+    let file = File::open(&sized(path.clone(), 4096)).unwrap();
+    assert!(file.changes().is_some());
+    assert!(!file.refresh().unwrap());
+    let outside = std::fs::File::options().write(true).open(&path).unwrap();
+    outside.set_len(8192 + 100).unwrap();
+    assert!(file.refresh().unwrap());
+    assert_eq!(file.traits().blocks, 16);
+    outside.set_len(1024).unwrap();
+    assert!(!file.refresh().unwrap());
+    assert_eq!(file.traits().blocks, 16);
+    let mut rig = Rig::new(FakeRing::default(), &file);
+    assert_eq!(rig.read(8, 8), [0; 4096], "what was cut off reads as zeros");
+    assert!(is_done(&rig.write(0, 1, 1)));
+    assert!(!file.refresh().unwrap(), "our own writes are no growth");
+}
+
+#[test]
+fn status_tells_holes_from_data() {
+    let folder = Folder::on_disk();
+    let options = FileOptions {
+        sparse: true,
+        ..sized(folder.file("disk"), 1 << 20)
+    };
+    let file = File::open(&options).unwrap();
+    let unit = u64::from(file.traits().unmap_granularity.unwrap());
+    let mut rig = Rig::new(FakeRing::default(), &file);
+    assert_eq!(rig.status(0, 2048), (Provisioning::Deallocated, 2048));
+    assert!(is_done(&rig.write(4 * unit, unit, 1)));
+    assert_eq!(rig.status(0, 2048), (Provisioning::Deallocated, 4 * unit));
+    assert_eq!(
+        rig.status(4 * unit, 2048 - 4 * unit),
+        (Provisioning::Mapped, unit)
+    );
+    assert!(is_done(&rig.unmap(4 * unit, unit)));
+    assert_eq!(rig.status(0, 2048), (Provisioning::Deallocated, 2048));
+}
+
+#[test]
+fn sync_file_has_no_write_cache() {
+    let folder = Folder::on_disk();
+    let options = FileOptions {
+        sync: true,
+        ..sized(folder.file("disk"), 4096)
+    };
+    assert!(!File::open(&options).unwrap().traits().write_cache);
+}
+
+#[test]
+fn direct_file_has_blocks_as_large_as_it_needs() {
+    let folder = Folder::on_disk();
+    let options = FileOptions {
+        direct: true,
+        ..sized(folder.file("disk"), 1 << 20)
+    };
+    let own = File::open(&options).unwrap().traits().block_size;
+    let small = FileOptions {
+        block_size: Some(512),
+        ..options
+    };
+    match File::open(&small) {
+        Ok(file) => assert_eq!((own, file.traits().block_size), (512, 512)),
+        Err(OpenError::Granularity { asked: 512, least }) => assert_eq!(least, own),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn full_file_system_refuses_a_reservation_and_leaves_no_file() {
+    let Some(disk) = SmallDisk::mount(1 << 20) else {
+        return;
+    };
+    let path = disk.file("disk");
+    let error = File::open(&sized(path.clone(), 2 << 20)).unwrap_err();
+    assert!(
+        matches!(error, OpenError::NoSpace { octets } if octets == 2 << 20),
+        "{error}"
+    );
+    assert!(!path.exists());
+    std::fs::write(&path, [7; 4096]).unwrap();
+    File::open(&sized(path.clone(), 2 << 20)).unwrap_err();
+    assert_eq!(
+        std::fs::metadata(&path).unwrap().len(),
+        4096,
+        "it is as it was"
+    );
+}
+
+#[test]
+fn full_file_system_ends_writes_and_nothing_else() {
+    let Some(disk) = SmallDisk::mount(1 << 20) else {
+        return;
+    };
+    let options = FileOptions {
+        sparse: true,
+        ..sized(disk.file("disk"), 8 << 20)
+    };
+    for ring in rig::rings() {
+        let file = File::open(&options).unwrap();
+        let mut rig = Rig::new(ring, &file);
+        let writes = (0..32).map(|n| rig.write(n * 512, 512, 1));
+        let results: Vec<_> = writes.collect();
+        let full = results.iter().position(|result| !is_done(result)).unwrap();
+        assert!((2..=4).contains(&full), "{full} segments fit");
+        for result in &results[full..] {
+            assert!(matches!(result, Err(MediumError::NoSpace)), "{result:?}");
+        }
+        assert_eq!(rig.read(0, 512), vec![1; 512 * 512]);
+        assert!(is_done(&rig.flush()));
+        let extent = Extent::new(0, 16384);
+        let pattern = None;
+        let zeroed = rig.run(MediumOp::WriteSame { extent, pattern });
+        assert!(is_done(&zeroed), "zeros need no space: {zeroed:?}");
+        assert!(is_done(&rig.write(8192, 512, 3)), "and make some");
+    }
+}

@@ -1,0 +1,76 @@
+//! The volume that holds nothing, and what protects any other.
+
+use std::sync::Arc;
+
+use ::io::memory::MemoryLimit;
+use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, Provisioning};
+
+use super::fake::FakeRing;
+use super::rig::{Rig, is_done};
+use crate::null::Null;
+use crate::ram::Ram;
+use crate::readonly::Readonly;
+use crate::volume::Volume;
+
+#[test]
+fn null_drops_what_is_written() {
+    let null = Null::new(1 << 40, 512).unwrap();
+    let mut rig = Rig::new(FakeRing::default(), &null);
+    assert!(is_done(&rig.write(7, 3, 0xaa)));
+    assert_eq!(rig.read(7, 3), vec![0; 3 * 512]);
+    assert_eq!(rig.status(0, 1 << 31), (Provisioning::Deallocated, 1 << 31));
+    assert!(is_done(&rig.flush()));
+    assert!(null.is_empty_at_start());
+}
+
+#[test]
+fn null_lends_the_same_memory_to_all() {
+    let null = Null::new(1 << 20, 512).unwrap();
+    let mut rig = Rig::new(FakeRing::default(), &null);
+    let extent = Extent::new(0, 512);
+    let first = rig.lease(MediumOp::Lend { extent });
+    let second = rig.lease(MediumOp::Lend { extent });
+    assert_eq!(first.len(), 512 * 512);
+    assert!(first.buffer().is_same_memory(second.buffer()));
+    assert_eq!(rig.pool.in_use(), 0);
+}
+
+#[test]
+fn null_has_private_memory_for_comparisons() {
+    let null = Null::new(1 << 20, 512).unwrap();
+    let mut rig = Rig::new(FakeRing::default(), &null);
+    let first = rig.lease(MediumOp::Buffer { bytes: 4096 });
+    let second = rig.lease(MediumOp::Buffer { bytes: 4096 });
+    assert!(!first.buffer().is_same_memory(second.buffer()));
+}
+
+#[test]
+fn readonly_refuses_everything_that_changes_something() {
+    let memory = MemoryLimit::new(1 << 30);
+    let ram = Ram::new(1 << 20, 512, &memory).unwrap();
+    let volume = Readonly::new(Arc::new(ram));
+    assert!(volume.traits().read_only);
+    assert!(volume.is_empty_at_start());
+    let mut rig = Rig::new(FakeRing::default(), &volume);
+    let extent = Extent::new(0, 8);
+    let pattern = None;
+    for op in [
+        MediumOp::Lend { extent },
+        rig.write_op(0, 8, 1, false),
+        MediumOp::WriteSame { extent, pattern },
+        MediumOp::Unmap {
+            extent,
+            anchor: false,
+        },
+    ] {
+        let what = format!("{op:?}");
+        let result = rig.run(op);
+        assert!(
+            matches!(result, Err(MediumError::ReadOnly)),
+            "{what}: {result:?}"
+        );
+    }
+    assert_eq!(rig.read(0, 8), vec![0; 8 * 512]);
+    assert!(is_done(&rig.flush()));
+    assert_eq!(memory.used(), 0);
+}

@@ -1,0 +1,121 @@
+//! Where test volumes are kept; everything goes when the test ends.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// A folder of its own.
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    /// On the disk.
+    pub(super) fn on_disk() -> Self {
+        Self::in_folder(&std::env::temp_dir())
+    }
+
+    /// In memory.
+    pub(super) fn in_memory() -> Self {
+        Self::in_folder(Path::new("/dev/shm"))
+    }
+
+    fn in_folder(parent: &Path) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Relaxed);
+        let path = parent.join(format!("lunar-block-{}-{number}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A file system of so many octets, where the machine lets us mount one.
+pub(super) struct SmallDisk(Folder);
+
+impl SmallDisk {
+    pub(super) fn mount(octets: u64) -> Option<Self> {
+        let folder = Folder::on_disk();
+        let size = format!("size={octets}");
+        let arguments = ["-t", "tmpfs", "-o", &size, "tmpfs"];
+        run("mount", &arguments, Some(&folder.0))?;
+        Some(Self(folder))
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.0.file(name)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        run("umount", &["--lazy"], Some(&self.0.0));
+    }
+}
+
+/// A loop device, where the machine lets us make one.
+pub(super) struct LoopDevice {
+    pub(super) node: PathBuf,
+    file: PathBuf,
+    folder: Folder,
+}
+
+impl LoopDevice {
+    pub(super) fn new(octets: u64, options: &[&str]) -> Option<Self> {
+        let folder = Folder::on_disk();
+        let file = folder.file("disk");
+        std::fs::File::create(&file)
+            .unwrap()
+            .set_len(octets)
+            .unwrap();
+        let arguments = [&["--find", "--show"], options].concat();
+        let node = run("losetup", &arguments, Some(&file))?.into();
+        Some(Self { node, file, folder })
+    }
+
+    /// Makes the file behind it longer, and tells the kernel so.
+    pub(super) fn grow(&self, octets: u64) {
+        let file = std::fs::File::options()
+            .write(true)
+            .open(&self.file)
+            .unwrap();
+        file.set_len(octets).unwrap();
+        run("losetup", &["--set-capacity"], Some(&self.node)).unwrap();
+    }
+
+    pub(super) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        run("losetup", &["--detach"], Some(&self.node));
+    }
+}
+
+/// Runs a program of the machine and returns what it says; says loudly when it cannot.
+pub(super) fn run(program: &str, arguments: &[&str], path: Option<&Path>) -> Option<String> {
+    let output = Command::new(program).args(arguments).args(path).output();
+    match output {
+        Ok(output) if output.status.success() => {
+            Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        }
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            eprintln!("SKIPPED: {program} {arguments:?} {path:?}: {said}");
+            None
+        }
+        Err(error) => {
+            eprintln!("SKIPPED: {program}: {error}");
+            None
+        }
+    }
+}

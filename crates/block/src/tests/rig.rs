@@ -1,0 +1,198 @@
+//! What a core does for its volumes, reduced to one volume.
+
+use std::io;
+use std::time::Duration;
+
+use ::io::memory::{Buffer, Pool};
+use ::io::ring::{AnyRing, Event, FileRing, Kind, Ring, Token};
+use scsi::medium::{Extent, Lease as _, MediumOp, MediumResult, Outcome, Provisioning};
+
+use crate::lease::Lease;
+use crate::volume::{Context, CoreContext, Handle, Volume};
+
+/// The end of a file operation.
+pub(super) type Ended = (Token, io::Result<u64>, Option<Buffer>);
+
+/// A ring as far as volumes need one.
+pub(super) trait Files {
+    fn ring(&mut self) -> &mut dyn FileRing;
+
+    /// Waits for operations to end.
+    fn ended(&mut self) -> Vec<Ended>;
+}
+
+impl Files for AnyRing {
+    fn ring(&mut self) -> &mut dyn FileRing {
+        self
+    }
+
+    fn ended(&mut self) -> Vec<Ended> {
+        self.wait(Some(Duration::from_secs(20))).unwrap();
+        let mut ended = Vec::new();
+        while let Some(event) = self.next_event() {
+            if let Event::File {
+                token,
+                result,
+                buffer,
+            } = event
+            {
+                ended.push((token, result, buffer));
+            }
+        }
+        assert!(!ended.is_empty(), "nothing ends");
+        ended
+    }
+}
+
+/// Every ring that the machine has.
+pub(super) fn rings() -> Vec<AnyRing> {
+    let open = |kind| match AnyRing::open(kind) {
+        Ok((ring, _)) => Some(ring),
+        Err(error) => {
+            eprintln!("SKIPPED on {kind:?}: {error}");
+            None
+        }
+    };
+    [Kind::Epoll, Kind::Uring]
+        .into_iter()
+        .filter_map(open)
+        .collect()
+}
+
+/// A core with several handles on one volume, as if it were several cores.
+pub(super) struct Rig<R> {
+    pub(super) ring: R,
+    pub(super) handles: Vec<Box<dyn Handle>>,
+    pub(super) pool: Pool,
+    pub(super) done: Vec<(u64, MediumResult<Lease>)>,
+    next_id: u64,
+    block_size: usize,
+}
+
+impl<R: Files> Rig<R> {
+    pub(super) fn new(ring: R, volume: &dyn Volume) -> Self {
+        Self::with_pool(ring, volume, 16 << 20)
+    }
+
+    pub(super) fn with_pool(ring: R, volume: &dyn Volume, limit: usize) -> Self {
+        let pool = Pool::new(limit).unwrap();
+        let core = CoreContext { pool: pool.clone() };
+        Self {
+            ring,
+            handles: (0..2).map(|_| volume.attach(&core).unwrap()).collect(),
+            pool,
+            done: Vec::new(),
+            next_id: 0,
+            block_size: volume.traits().block_size as usize,
+        }
+    }
+
+    /// Starts an operation on a handle.
+    pub(super) fn submit(&mut self, handle: usize, op: MediumOp<Lease>) -> u64 {
+        self.next_id += 1;
+        let mut cx = Context {
+            ring: self.ring.ring(),
+            volume: handle as u32,
+            done: &mut self.done,
+        };
+        self.handles[handle].submit(&mut cx, self.next_id, op);
+        self.next_id
+    }
+
+    /// Lets operations of the ring end, and tells the handles.
+    pub(super) fn turn(&mut self) {
+        for (token, result, buffer) in self.ring.ended() {
+            let mut cx = Context {
+                ring: self.ring.ring(),
+                volume: (token.0 >> 32) as u32,
+                done: &mut self.done,
+            };
+            let handle = &mut self.handles[(token.0 >> 32) as usize];
+            handle.completed(&mut cx, token.0 as u32, result, buffer);
+        }
+    }
+
+    /// The result of an operation, if it is there.
+    pub(super) fn result(&mut self, id: u64) -> Option<MediumResult<Lease>> {
+        let at = self.done.iter().position(|(done, _)| *done == id)?;
+        Some(self.done.remove(at).1)
+    }
+
+    /// Does an operation from begin to end.
+    pub(super) fn run_on(&mut self, handle: usize, op: MediumOp<Lease>) -> MediumResult<Lease> {
+        let id = self.submit(handle, op);
+        loop {
+            match self.result(id) {
+                Some(result) => return result,
+                None => self.turn(),
+            }
+        }
+    }
+
+    pub(super) fn run(&mut self, op: MediumOp<Lease>) -> MediumResult<Lease> {
+        self.run_on(0, op)
+    }
+
+    pub(super) fn lease(&mut self, op: MediumOp<Lease>) -> Lease {
+        match self.run(op) {
+            Ok(Outcome::Lease(lease)) => lease,
+            other => panic!("no lease but {other:?}"),
+        }
+    }
+
+    pub(super) fn read(&mut self, lba: u64, blocks: u64) -> Vec<u8> {
+        let extent = Extent::new(lba, blocks);
+        let lease = self.lease(MediumOp::Read { extent });
+        assert_eq!(lease.len(), blocks as usize * self.block_size);
+        octets(&lease)
+    }
+
+    /// Writes blocks that are full of one octet.
+    pub(super) fn write(&mut self, lba: u64, blocks: u64, octet: u8) -> MediumResult<Lease> {
+        let op = self.write_op(lba, blocks, octet, false);
+        self.run(op)
+    }
+
+    pub(super) fn write_op(&self, lba: u64, blocks: u64, octet: u8, fua: bool) -> MediumOp<Lease> {
+        MediumOp::Write {
+            extent: Extent::new(lba, blocks),
+            data: Lease::from_bytes(vec![octet; blocks as usize * self.block_size]),
+            fua,
+            atomic: false,
+        }
+    }
+
+    pub(super) fn status(&mut self, lba: u64, blocks: u64) -> (Provisioning, u64) {
+        let extent = Extent::new(lba, blocks);
+        match self.run(MediumOp::Status { extent }) {
+            Ok(Outcome::Provisioning { blocks, state }) => (state, blocks),
+            other => panic!("no status but {other:?}"),
+        }
+    }
+
+    pub(super) fn unmap(&mut self, lba: u64, blocks: u64) -> MediumResult<Lease> {
+        let extent = Extent::new(lba, blocks);
+        self.run(MediumOp::Unmap {
+            extent,
+            anchor: false,
+        })
+    }
+
+    pub(super) fn flush(&mut self) -> MediumResult<Lease> {
+        self.run(FLUSH)
+    }
+}
+
+pub(super) const FLUSH: MediumOp<Lease> = MediumOp::Flush {
+    extent: Extent::new(0, 0),
+};
+
+pub(super) fn octets(lease: &Lease) -> Vec<u8> {
+    let mut octets = vec![0; lease.len()];
+    lease.copy_out(0, &mut octets);
+    octets
+}
+
+pub(super) fn is_done(result: &MediumResult<Lease>) -> bool {
+    matches!(result, Ok(Outcome::Done))
+}
