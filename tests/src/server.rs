@@ -83,20 +83,30 @@ impl Server {
     /// # Errors
     /// When it does not become ready, with its log.
     pub fn start_in(dir: &Path, volumes: &[&str], options: &[&str]) -> Result<Self> {
+        let command = binary()?.to_string_lossy().into_owned();
+        Self::start_as(&[command], dir, volumes, options)
+    }
+
+    /// The same by another command, such as one that pins it to a CPU. It must become the server,
+    /// not start it.
+    ///
+    /// # Errors
+    /// When it does not become ready, with its log.
+    pub fn start_as(
+        command: &[String],
+        dir: &Path,
+        volumes: &[&str],
+        options: &[&str],
+    ) -> Result<Self> {
+        let (program, before) = command.split_first().context("no command")?;
         let log = dir.join("log");
-        let ring = std::env::var("LUNAR_RING").unwrap_or_else(|_| "auto".to_owned());
-        let mut child = Command::new(binary()?)
+        let mut child = Command::new(program)
+            .args(before)
             .arg("serve")
             .args(volumes)
-            .args([
-                "--listen",
-                "127.0.0.1:0",
-                "--json",
-                "--ring",
-                &ring,
-                "--state-dir",
-            ])
+            .args(["--json", "--state-dir"])
             .arg(dir.join("state"))
+            .args(usual(options))
             .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -174,6 +184,16 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What is not among `options`: a free port, and the ring of `$LUNAR_RING`.
+fn usual(options: &[&str]) -> Vec<String> {
+    let ring = std::env::var("LUNAR_RING").unwrap_or_else(|_| "auto".to_owned());
+    let usual = [("--listen", "127.0.0.1:0"), ("--ring", ring.as_str())];
+    let missing = usual.iter().filter(|(option, _)| !options.contains(option));
+    missing
+        .flat_map(|(option, value)| [(*option).to_owned(), (*value).to_owned()])
+        .collect()
 }
 
 /// Reads a line for each volume, on a thread so that the wait can end.

@@ -1,3 +1,32 @@
-//! Chores.
+//! Chores: `cargo xtask bench` measures `lunar serve` side by side with tgtd.
 #![forbid(unsafe_code)]
-fn main() {}
+
+mod bench;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    Bench(bench::Arguments),
+    /// The other end of the bare-TCP floor; started by bench itself
+    #[command(hide = true)]
+    Floor {
+        /// Whether it spins in place of sleeping
+        #[arg(long)]
+        spin: bool,
+    },
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().chore {
+        Chore::Bench(arguments) => bench::run(&arguments),
+        Chore::Floor { spin } => bench::floor::serve(spin),
+    }
+}

@@ -1,0 +1,66 @@
+//! What a target costs besides its I/O: to start, while idle, and for each session.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use tests::server::Server;
+
+use super::process::{cpu_time, raise_file_limit, resident};
+use super::report::Footprint;
+use super::session::{Buffer, Session};
+use super::target::{Target, release_binary};
+
+const IDLE_SESSIONS: u32 = 100;
+const IDLE: Duration = Duration::from_secs(10);
+const MANY_SESSIONS: u32 = 10_000;
+const STARTS: usize = 5;
+
+pub(crate) fn measure() -> Result<Footprint> {
+    eprintln!("start, idle load, memory");
+    raise_file_limit()?;
+    let target = Target::lunar_with("bench-footprint", "ram:1G")?;
+    let mut buffer = Buffer::new();
+    let mut sessions = log_in(&target, 0..IDLE_SESSIONS, &mut buffer)?;
+    let idle_load = idle_load(target.pid)?;
+    let before = resident(target.pid)?;
+    sessions.extend(log_in(&target, IDLE_SESSIONS..MANY_SESSIONS, &mut buffer)?);
+    let grown = resident(target.pid)?.saturating_sub(before);
+    Ok(Footprint {
+        idle_load,
+        session_octets: grown / u64::from(MANY_SESSIONS - IDLE_SESSIONS),
+        sessions: sessions.len(),
+        start_ms: start_ms()?,
+    })
+}
+
+fn log_in(
+    target: &Target,
+    numbers: std::ops::Range<u32>,
+    buffer: &mut Buffer,
+) -> Result<Vec<Session>> {
+    numbers
+        .map(|number| Session::log_in(target, number, buffer))
+        .collect()
+}
+
+fn idle_load(pid: u32) -> Result<f64> {
+    let before = cpu_time(pid)?;
+    thread::sleep(IDLE);
+    Ok((cpu_time(pid)? - before).as_secs_f64() / IDLE.as_secs_f64())
+}
+
+/// From the start of the process to its ready line, the median of several.
+fn start_ms() -> Result<f64> {
+    let command = [release_binary()?.to_string_lossy().into_owned()];
+    let mut times = Vec::new();
+    for _ in 0..STARTS {
+        let dir = tests::scratch("bench-start")?;
+        let start = Instant::now();
+        let server = Server::start_as(&command, &dir, &["ram:50G"], &[])?;
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+        drop(server);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[STARTS / 2])
+}

@@ -1,0 +1,279 @@
+//! Load: sessions that keep so many commands under way, at random places of the volume.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use serde::Serialize;
+use tests::initiator::{Data, Reply};
+
+use super::VOLUME;
+use super::process::{GENERATOR_CPU, cpu_time, pin};
+use super::session::{self, Buffer, Session};
+use super::target::Target;
+
+const BLOCK: u64 = 512;
+
+/// A kind of load.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    /// What it is called.
+    pub(crate) name: &'static str,
+    /// Octets an I/O.
+    pub(crate) size: u32,
+    /// Whether it writes.
+    pub(crate) write: bool,
+    /// Commands under way, for each session.
+    pub(crate) depth: usize,
+    /// How many sessions.
+    pub(crate) sessions: u32,
+}
+
+impl Job {
+    pub(crate) const fn new(name: &'static str, size: u32, write: bool, depth: usize) -> Self {
+        Self {
+            name,
+            size,
+            write,
+            depth,
+            sessions: 1,
+        }
+    }
+
+    pub(crate) const fn sessions(mut self, sessions: u32) -> Self {
+        self.sessions = sessions;
+        self
+    }
+
+    /// Whether bare TCP says something: with few small blocks under way, its two ends run in
+    /// lock-step, and it is no lower bound.
+    pub(crate) fn has_floor(&self) -> bool {
+        self.sessions == 1 && (self.size >= 65_536 || self.depth >= 128)
+    }
+}
+
+/// What a load gave.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Measured {
+    /// I/Os a second.
+    pub(crate) iops: f64,
+    /// Seconds of target CPU a second.
+    pub(crate) target_load: f64,
+    /// Seconds of generator CPU a second.
+    pub(crate) generator_load: f64,
+    /// Median of the time from command to response, in microseconds.
+    pub(crate) p50_us: f64,
+    /// The time under which 99 of 100 stay.
+    pub(crate) p99_us: f64,
+}
+
+impl Measured {
+    /// Target CPU an I/O, in microseconds.
+    pub(crate) fn cpu_us(&self) -> f64 {
+        self.target_load * 1e6 / self.iops
+    }
+}
+
+/// What is counted while a load runs.
+pub(crate) struct Meter {
+    start: Instant,
+    target: (u32, Duration),
+    own: Duration,
+    times: Vec<u32>,
+}
+
+impl Meter {
+    pub(crate) fn start(pid: u32) -> Result<Self> {
+        Ok(Self {
+            target: (pid, cpu_time(pid)?),
+            own: cpu_time(std::process::id())?,
+            times: Vec::with_capacity(4 << 20),
+            start: Instant::now(),
+        })
+    }
+
+    pub(crate) fn done(&mut self, began: Instant) {
+        let time = began.elapsed().as_nanos();
+        self.times.push(u32::try_from(time).unwrap_or(u32::MAX));
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    pub(crate) fn end(mut self) -> Result<Measured> {
+        let seconds = self.start.elapsed().as_secs_f64();
+        let (pid, before) = self.target;
+        let target = cpu_time(pid)? - before;
+        let own = cpu_time(std::process::id())? - self.own;
+        if self.times.is_empty() {
+            bail!("nothing was done");
+        }
+        let count = self.times.len();
+        self.times.sort_unstable();
+        let at = |share: f64| f64::from(self.times[(count as f64 * share) as usize]) / 1e3;
+        Ok(Measured {
+            iops: count as f64 / seconds,
+            target_load: target.as_secs_f64() / seconds,
+            generator_load: own.as_secs_f64() / seconds,
+            p50_us: at(0.5),
+            p99_us: at(0.99),
+        })
+    }
+}
+
+/// Runs a load for a while, after a short warm-up.
+pub(crate) fn measure(target: &Target, job: &Job, time: Duration) -> Result<Measured> {
+    pin(GENERATOR_CPU)?;
+    let mut buffer = Buffer::new();
+    let mut sessions = Vec::new();
+    for number in 0..job.sessions {
+        let mut session = Session::log_in(target, number, &mut buffer)?;
+        session.settle(target, &mut buffer)?;
+        sessions.push(session);
+    }
+    let mut load = Load::new(target, job);
+    let mut warm = Meter::start(target.pid)?;
+    load.run(&mut sessions, &mut buffer, &mut warm, time / 10)?;
+    let mut meter = Meter::start(target.pid)?;
+    load.run(&mut sessions, &mut buffer, &mut meter, time)?;
+    meter.end()
+}
+
+struct Load<'a> {
+    target: &'a Target,
+    job: &'a Job,
+    data: Rc<[u8]>,
+    random: Random,
+    /// When the command of each slot began; slots are what the replies name.
+    began: Vec<Instant>,
+    /// The free slots of each session.
+    free: Vec<Vec<u32>>,
+}
+
+impl<'a> Load<'a> {
+    fn new(target: &'a Target, job: &'a Job) -> Self {
+        let slots = |session: u32| (0..job.depth as u32).map(move |slot| session * 1024 + slot);
+        Self {
+            target,
+            job,
+            data: vec![0xa5; job.size as usize].into(),
+            random: Random(0x9e37_79b9_7f4a_7c15),
+            began: vec![Instant::now(); job.sessions as usize * 1024],
+            free: (0..job.sessions)
+                .map(|session| slots(session).collect())
+                .collect(),
+        }
+    }
+
+    fn run(
+        &mut self,
+        sessions: &mut [Session],
+        buffer: &mut Buffer,
+        meter: &mut Meter,
+        time: Duration,
+    ) -> Result<()> {
+        while meter.elapsed() < time {
+            for (session, at) in sessions.iter_mut().zip(0..) {
+                self.start_commands(session, at);
+                session.exchange(buffer)?;
+                self.take_replies(session, at, meter)?;
+                self.start_commands(session, at);
+                session.send()?;
+            }
+            session::wait(sessions)?;
+        }
+        Ok(())
+    }
+
+    fn start_commands(&mut self, session: &mut Session, at: usize) {
+        while session.initiator.is_ready() {
+            let Some(slot) = self.free[at].pop() else {
+                return;
+            };
+            self.began[slot as usize] = Instant::now();
+            let cdb = self.cdb();
+            let data = if self.job.write {
+                Data::Out(self.data.clone())
+            } else {
+                Data::In(self.job.size)
+            };
+            session
+                .initiator
+                .command(u64::from(slot), self.target.lun, &cdb, data);
+        }
+    }
+
+    fn take_replies(&mut self, session: &mut Session, at: usize, meter: &mut Meter) -> Result<()> {
+        while let Some(reply) = session.initiator.poll() {
+            match reply {
+                Reply::Done {
+                    user, status: 0, ..
+                } => {
+                    meter.done(self.began[user as usize]);
+                    self.free[at].push(user as u32);
+                }
+                other => bail!("{} answered {other:?}", self.target.name),
+            }
+        }
+        Ok(())
+    }
+
+    /// READ(10) or WRITE(10) at a random multiple of the size.
+    fn cdb(&mut self) -> [u8; 10] {
+        let places = VOLUME / u64::from(self.job.size);
+        let lba = self.random.below(places) * u64::from(self.job.size) / BLOCK;
+        rw10(self.job.write, lba, self.job.size)
+    }
+}
+
+fn rw10(write: bool, lba: u64, size: u32) -> [u8; 10] {
+    let mut cdb = [0; 10];
+    cdb[0] = if write { 0x2a } else { 0x28 };
+    cdb[2..6].copy_from_slice(&(lba as u32).to_be_bytes());
+    cdb[7..9].copy_from_slice(&((u64::from(size) / BLOCK) as u16).to_be_bytes());
+    cdb
+}
+
+/// Writes the whole volume once.
+pub(crate) fn fill(target: &Target) -> Result<()> {
+    const SIZE: u32 = 256 << 10;
+    let mut buffer = Buffer::new();
+    let mut session = Session::log_in(target, 1000, &mut buffer)?;
+    session.settle(target, &mut buffer)?;
+    let data: Rc<[u8]> = (0..SIZE).map(|at| (at % 251) as u8).collect();
+    let count = VOLUME / u64::from(SIZE);
+    let (mut begun, mut done) = (0, 0);
+    while done < count {
+        while begun < count && begun - done < 16 && session.initiator.is_ready() {
+            let cdb = rw10(true, begun * u64::from(SIZE) / BLOCK, SIZE);
+            session
+                .initiator
+                .command(begun, target.lun, &cdb, Data::Out(data.clone()));
+            begun += 1;
+        }
+        session.exchange(&mut buffer)?;
+        while let Some(reply) = session.initiator.poll() {
+            let Reply::Done { status: 0, .. } = reply else {
+                bail!("{reply:?}");
+            };
+            done += 1;
+        }
+        session.send()?;
+        session::wait(std::slice::from_mut(&mut session))?;
+    }
+    Ok(())
+}
+
+/// Marsaglia's xorshift64: places have to be spread, and the same in each run.
+#[derive(Debug)]
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}

@@ -1,0 +1,34 @@
+//! A network namespace of our own.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use tests::tool;
+
+/// Set in the environment once we are inside.
+const MARK: &str = "LUNAR_BENCH_NAMESPACE";
+
+/// Whether this process runs in it.
+pub(crate) fn entered() -> bool {
+    std::env::var_os(MARK).is_some()
+}
+
+/// Runs this very command again inside. Comes back only with an error.
+pub(crate) fn enter() -> Result<()> {
+    let own = std::env::current_exe()?;
+    let error = Command::new("unshare")
+        .args(["--map-root-user", "--net"])
+        .arg(own)
+        .args(std::env::args_os().skip(1))
+        .env(MARK, "1")
+        .exec();
+    Err(error).context("cannot start unshare (package util-linux)")
+}
+
+/// Brings the loopback up and takes bbr, which paces even that, away.
+pub(crate) fn prepare() -> Result<()> {
+    tool::must(Command::new("ip").args(["link", "set", "lo", "up"]))?;
+    fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno").context("cannot choose reno")
+}

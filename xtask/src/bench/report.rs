@@ -1,0 +1,202 @@
+//! What was measured, as a table and as JSON.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::load::{Job, Measured};
+
+/// A side is saturated from this share of its CPU on.
+const SATURATED: f64 = 0.95;
+
+/// Everything that was measured.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Report {
+    pub(crate) rows: Vec<Finished>,
+    pub(crate) footprint: Option<Footprint>,
+}
+
+/// The rounds of one load.
+pub(crate) struct Row {
+    name: &'static str,
+    required: Option<f64>,
+    pub(crate) lunar: Vec<Measured>,
+    pub(crate) tgtd: Vec<Measured>,
+    pub(crate) floor: Vec<Measured>,
+}
+
+/// The medians of one load.
+#[derive(Debug, Serialize)]
+pub(crate) struct Finished {
+    name: &'static str,
+    lunar: Option<Measured>,
+    tgtd: Option<Measured>,
+    floor: Option<Measured>,
+    /// How many times less target CPU an I/O costs than with tgtd.
+    ratio: Option<f64>,
+    required: Option<f64>,
+}
+
+/// What is not about I/O.
+#[derive(Debug, Serialize)]
+pub(crate) struct Footprint {
+    /// Seconds of CPU a second, with 100 idle sessions.
+    pub(crate) idle_load: f64,
+    /// Resident octets that one more idle session takes.
+    pub(crate) session_octets: u64,
+    /// How many sessions were held at once.
+    pub(crate) sessions: usize,
+    /// From the start to the ready line of `ram:50G`.
+    pub(crate) start_ms: f64,
+}
+
+impl Row {
+    pub(crate) fn new(job: &Job, required: Option<f64>) -> Self {
+        Self {
+            name: job.name,
+            required,
+            lunar: Vec::new(),
+            tgtd: Vec::new(),
+            floor: Vec::new(),
+        }
+    }
+
+    pub(crate) fn finished(self) -> Finished {
+        let (lunar, tgtd) = (median(self.lunar), median(self.tgtd));
+        let ratio = tgtd
+            .zip(lunar)
+            .map(|(tgtd, lunar)| tgtd.cpu_us() / lunar.cpu_us());
+        Finished {
+            name: self.name,
+            lunar,
+            tgtd,
+            floor: median(self.floor),
+            ratio,
+            required: self.required,
+        }
+    }
+}
+
+/// The round in the middle, by target CPU an I/O.
+fn median(mut rounds: Vec<Measured>) -> Option<Measured> {
+    rounds.sort_by(|a, b| a.cpu_us().total_cmp(&b.cpu_us()));
+    rounds.get(rounds.len() / 2).copied()
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<24}{:>24}{:>24}{:>11}  {:<18}{:<14}",
+            "us of target CPU an I/O",
+            "lunar (IOPS)",
+            "tgtd (IOPS)",
+            "floor",
+            "ratio",
+            "lunar p50/p99"
+        )?;
+        for row in &self.rows {
+            writeln!(f, "{row}")?;
+        }
+        if !self.rows.is_empty() {
+            writeln!(f, "t: the target was saturated; g: the generator; gt: both")?;
+        }
+        match &self.footprint {
+            Some(footprint) => write!(f, "\n{footprint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Finished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:<24}{:>24}{:>24}",
+            self.name,
+            cell(self.lunar),
+            cell(self.tgtd)
+        )?;
+        let floor = self.floor.map(|floor| format!("{:.2}", floor.cpu_us()));
+        write!(
+            f,
+            "{:>11}  {:<18}",
+            floor.unwrap_or_default(),
+            self.verdict()
+        )?;
+        match self.lunar {
+            Some(Measured { p50_us, p99_us, .. }) => write!(f, "{p50_us:.0}/{p99_us:.0} us"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Finished {
+    /// `6.4x of 6.2x: ok`
+    fn verdict(&self) -> String {
+        match (self.ratio, self.required) {
+            (Some(ratio), Some(required)) => {
+                let verdict = if ratio >= required { "ok" } else { "LOW" };
+                format!("{ratio:.1}x of {required:.1}x {verdict}")
+            }
+            (Some(ratio), None) => format!("{ratio:.1}x"),
+            (None, _) => String::new(),
+        }
+    }
+}
+
+/// `2.29 (437k gt)`
+fn cell(measured: Option<Measured>) -> String {
+    let Some(measured) = measured else {
+        return String::new();
+    };
+    let side = |load: f64, letter| if load >= SATURATED { letter } else { "" };
+    let generator = side(measured.generator_load, "g");
+    let target = side(measured.target_load, "t");
+    let thousands = measured.iops / 1e3;
+    format!(
+        "{:.2} ({thousands:.1}k {generator}{target})",
+        measured.cpu_us()
+    )
+}
+
+impl fmt::Display for Footprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = |good: bool| if good { "ok" } else { "MISSED" };
+        let line = |f: &mut fmt::Formatter<'_>, what: &str, value: String, limit: &str, good| {
+            writeln!(f, "{what:<40}{value:>14}   {limit:<20}{}", verdict(good))
+        };
+        let idle = format!("{:.2} %", self.idle_load * 100.0);
+        line(
+            f,
+            "100 idle sessions, of a core",
+            idle,
+            "below 0.5 %",
+            self.idle_load < 0.005,
+        )?;
+        let kib = self.session_octets as f64 / 1024.0;
+        line(
+            f,
+            "memory an idle session",
+            format!("{kib:.1} KiB"),
+            "below 64 KiB",
+            kib < 64.0,
+        )?;
+        let sessions = self.sessions;
+        line(
+            f,
+            "sessions at once",
+            sessions.to_string(),
+            "10000",
+            sessions >= 10_000,
+        )?;
+        let start = format!("{:.1} ms", self.start_ms);
+        line(
+            f,
+            "start of ram:50G to ready",
+            start,
+            "below 50 ms",
+            self.start_ms < 50.0,
+        )
+    }
+}

@@ -1,0 +1,174 @@
+//! The targets that are measured, each pinned to its CPU.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use scsi::wire::lun::Lun;
+use tests::server::Server;
+use tests::tool;
+
+use super::VOLUME;
+use super::process::TARGET_CPU;
+
+/// A target that serves one volume of [`VOLUME`] octets.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// What it is called.
+    pub(crate) name: &'static str,
+    /// Its process.
+    pub(crate) pid: u32,
+    /// Its portal.
+    pub(crate) portal: SocketAddr,
+    /// Its iSCSI name.
+    pub(crate) iqn: String,
+    /// Where the volume is.
+    pub(crate) lun: Lun,
+    /// Ends it when dropped.
+    _process: Process,
+}
+
+#[derive(Debug)]
+#[expect(dead_code, reason = "held to be dropped")]
+enum Process {
+    Lunar(Server),
+    Tgtd(Tgtd),
+}
+
+/// Builds the release binary, and has [`Server`] use it.
+pub(crate) fn release_binary() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("LUNAR") {
+        return Ok(path.into());
+    }
+    let top = tests::top();
+    let build = Command::new("cargo")
+        .args(["build", "-q", "--release", "-p", "lunar"])
+        .current_dir(&top)
+        .status()?;
+    if !build.success() {
+        bail!("lunar does not build");
+    }
+    Ok(top.join("target/release/lunar"))
+}
+
+/// `taskset` in front of a program; it becomes the program, so the process id stays.
+pub(crate) fn pinned() -> Vec<String> {
+    ["taskset", "-c", TARGET_CPU].map(str::to_owned).to_vec()
+}
+
+impl Target {
+    /// `lunar serve` with a RAM disk.
+    pub(crate) fn lunar() -> Result<Self> {
+        Self::lunar_with("bench", &format!("ram:{VOLUME}"))
+    }
+
+    /// `lunar serve` with another volume.
+    pub(crate) fn lunar_with(name: &str, volume: &str) -> Result<Self> {
+        let binary = release_binary()?;
+        let dir = tests::scratch(name)?;
+        let command = [pinned(), vec![binary.to_string_lossy().into_owned()]].concat();
+        let server = Server::start_as(&command, &dir, &[volume], &[])?;
+        let lun = server.luns.first().context("no LUN")?;
+        Ok(Self {
+            name: "lunar",
+            pid: server.pid(),
+            portal: lun.portals.first().context("no portal")?.parse()?,
+            iqn: lun.target.clone(),
+            lun: Lun::from_index(lun.lun),
+            _process: Process::Lunar(server),
+        })
+    }
+
+    /// tgtd with a file in memory.
+    pub(crate) fn tgtd() -> Result<Self> {
+        let tgtd = Tgtd::start()?;
+        Ok(Self {
+            name: "tgtd",
+            pid: tgtd.child.id(),
+            portal: ([127, 0, 0, 1], TGTD_PORT).into(),
+            iqn: TGTD_IQN.to_owned(),
+            lun: Lun::from_index(1),
+            _process: Process::Tgtd(tgtd),
+        })
+    }
+}
+
+const TGTD_PORT: u16 = 3270;
+const TGTD_IQN: &str = "iqn.2026-11.org.lunar.test:tgtd";
+
+/// Keeps this tgtd apart from another on the machine.
+const TGTD_CONTROL: &str = "3270";
+
+#[derive(Debug)]
+struct Tgtd {
+    child: Child,
+    file: PathBuf,
+}
+
+impl Tgtd {
+    fn start() -> Result<Self> {
+        tool::present(&["tgtd", "tgtadm", "taskset"])?;
+        let file = PathBuf::from(format!("/dev/shm/lunar-bench-{}", std::process::id()));
+        fs::File::create(&file)?.set_len(VOLUME)?;
+        let child = Command::new("taskset")
+            .args(["-c", TARGET_CPU, "tgtd", "-f", "-C", TGTD_CONTROL])
+            .args(["--iscsi", &format!("portal=127.0.0.1:{TGTD_PORT}")])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let tgtd = Self { child, file };
+        tgtd.configure()?;
+        Ok(tgtd)
+    }
+
+    fn configure(&self) -> Result<()> {
+        let file = self.file.to_string_lossy();
+        let target = [
+            "--op", "new", "--mode", "target", "--tid", "1", "-T", TGTD_IQN,
+        ];
+        // It takes a moment until it answers.
+        let mut tries = 0;
+        while let Err(cause) = tgtadm(&target) {
+            tries += 1;
+            if tries == 50 {
+                return Err(cause);
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        let unit = [
+            "--op",
+            "new",
+            "--mode",
+            "logicalunit",
+            "--tid",
+            "1",
+            "--lun",
+            "1",
+            "-b",
+        ];
+        tgtadm(&[&unit[..], &[&file]].concat())?;
+        tgtadm(&[
+            "--op", "bind", "--mode", "target", "--tid", "1", "-I", "ALL",
+        ])
+    }
+}
+
+fn tgtadm(args: &[&str]) -> Result<()> {
+    let mut command = Command::new("tgtadm");
+    command.args(["-C", TGTD_CONTROL, "--lld", "iscsi"]);
+    tool::must(command.args(args)).map(drop)
+}
+
+impl Drop for Tgtd {
+    fn drop(&mut self) {
+        // It ignores SIGTERM while it has targets; nothing to be done if it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_file(&self.file);
+    }
+}
