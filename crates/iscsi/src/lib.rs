@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 
 pub mod auth;
+pub mod connection;
 pub mod datamover;
+pub mod discovery;
 pub mod keys;
 pub mod login;
 pub mod names;

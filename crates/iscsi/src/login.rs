@@ -15,6 +15,7 @@ use scsi::medium::{Lease, Now};
 use zeroize::Zeroizing;
 
 use crate::auth::Hash;
+use crate::connection;
 use crate::datamover::Outgoing;
 use crate::parameters::{DEFAULT_DATA_SEGMENT, FIRST_WINDOW, Parameters, Purpose};
 use crate::session::Session;
@@ -154,6 +155,17 @@ impl<L: Lease> Login<L> {
     #[must_use]
     pub fn config(&self) -> &Arc<Config> {
         &self.config
+    }
+
+    /// Where the connection stands (RFC 7143 §8.1).
+    #[must_use]
+    pub const fn connection(&self) -> connection::State {
+        match self.state {
+            State::Waiting => connection::State::TransportUp,
+            State::Negotiating(..) | State::Asking(_) => connection::State::InLogin,
+            State::Done(_) => connection::State::LoggedIn,
+            State::Closed => connection::State::Free,
+        }
     }
 
     /// Takes octets from the wire, as many as can be used now; the rest is to be given again

@@ -9,6 +9,10 @@ use zeroize::Zeroize;
 
 use crate::parameters::Operational;
 
+mod registry;
+
+pub use registry::{Decision, Registry};
+
 /// Everything that a login needs to know; the same for all cores.
 #[derive(Clone, Debug)]
 pub struct Config {

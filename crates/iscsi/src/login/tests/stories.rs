@@ -173,3 +173,33 @@ fn a_login_that_failed_takes_nothing_more() {
     peer.login.refuse(0x0300);
     assert!(peer.event().is_none());
 }
+
+/// RFC 7143 §8.1: each step of a login is a transition of its connection, and no other.
+#[test]
+fn a_connection_goes_through_the_states_of_the_rfc() {
+    use crate::connection::{Event as Happens, State as Stands};
+    let mut stands = Stands::Free.on(Happens::Accepted).unwrap().to;
+    let mut goes = |peer: &Peer, event| {
+        stands = stands.on(event).unwrap().to;
+        assert_eq!(peer.login.connection(), stands, "{event:?}");
+    };
+    let mut peer = Peer::new(&three_nodes());
+    assert_eq!(peer.login.connection(), Stands::TransportUp);
+    peer.exchange(
+        "S>O",
+        &format!("{INITIATOR} {TARGET}"),
+        "S>O: TargetPortalGroupTag=1",
+    );
+    goes(&peer, Happens::LoginBegan);
+    peer.send("O>F", "");
+    peer.asks();
+    peer.admitted(1);
+    goes(&peer, Happens::LoginSucceeded);
+
+    let mut peer = Peer::new(&three_nodes());
+    peer.exchange("O>F", INITIATOR, "reject 0207");
+    assert_eq!(
+        Stands::InLogin.on(Happens::LoginFailed).unwrap().to,
+        peer.login.connection()
+    );
+}

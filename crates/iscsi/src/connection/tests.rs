@@ -1,0 +1,92 @@
+use std::fmt::Write;
+
+use super::*;
+
+const STATES: [(u8, State); 7] = [
+    (1, State::Free),
+    (3, State::TransportUp),
+    (4, State::InLogin),
+    (5, State::LoggedIn),
+    (6, State::InLogout),
+    (7, State::LogoutRequested),
+    (8, State::CleanupWait),
+];
+
+const EVENTS: [Event; 15] = [
+    Event::Accepted,
+    Event::LoginBegan,
+    Event::LoginSucceeded,
+    Event::LoginFailed,
+    Event::LoginTimedOut,
+    Event::TransportLost,
+    Event::LogoutReceived,
+    Event::LogoutSucceeded,
+    Event::LogoutFailed,
+    Event::LogoutAsked,
+    Event::SessionClosed,
+    Event::Reinstated,
+    Event::ReinstatementFailed,
+    Event::Dropped,
+    Event::CleanedUp,
+];
+
+/// Reviewed against RFC 7143 §8.1.4.
+#[test]
+fn every_state_and_every_event() {
+    let mut table = String::new();
+    for (number, state) in STATES {
+        writeln!(table, "S{number} {state:?}").unwrap();
+        for event in EVENTS {
+            if let Some(transition) = state.on(event) {
+                let to = STATES
+                    .iter()
+                    .find(|entry| entry.1 == transition.to)
+                    .unwrap()
+                    .0;
+                writeln!(table, "  {event:?}: T{} -> S{to}", transition.number).unwrap();
+            }
+        }
+    }
+    insta::assert_snapshot!(table);
+}
+
+/// The table of RFC 7143 §8.1.4, copied cell by cell: from, to, number.
+#[test]
+fn the_transitions_are_those_of_the_rfc() {
+    let cells = [
+        (1, 3, 3),
+        (3, 1, 6),
+        (3, 4, 4),
+        (4, 1, 7),
+        (4, 5, 5),
+        (5, 1, 8),
+        (5, 6, 9),
+        (5, 7, 11),
+        (5, 8, 15),
+        (6, 1, 13),
+        (6, 8, 17),
+        (7, 1, 18),
+        (7, 6, 10),
+        (7, 7, 12),
+        (7, 8, 16),
+    ];
+    let number = |state| STATES.iter().find(|entry| entry.1 == state).unwrap().0;
+    let mut ours: Vec<_> = TABLE
+        .iter()
+        .map(|row| (number(row.0), number(row.2), row.1))
+        .collect();
+    ours.sort_unstable();
+    assert_eq!(ours, cells);
+}
+
+#[test]
+fn the_full_feature_phase_is_s5_to_s7() {
+    let full: Vec<_> = STATES
+        .iter()
+        .filter(|entry| entry.1.is_full_feature())
+        .collect();
+    assert_eq!(
+        full.iter().map(|entry| entry.0).collect::<Vec<_>>(),
+        [5, 6, 7]
+    );
+}

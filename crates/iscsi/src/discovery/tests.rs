@@ -1,0 +1,126 @@
+use super::*;
+use crate::parameters::Operational;
+use crate::target::{Access, Endpoints, InitiatorPort};
+
+fn node(letter: char) -> Arc<Node> {
+    let name = format!("iqn.2026-11.org.lunar:{letter}");
+    Arc::new(Node {
+        name,
+        alias: None,
+        access: Access::default(),
+    })
+}
+
+fn parameters(purpose: Purpose, local: &str) -> Parameters {
+    let initiator = InitiatorPort {
+        name: "iqn.2026-01.test:ini".into(),
+        isid: [0; 6],
+    };
+    Parameters {
+        initiator,
+        initiator_alias: None,
+        user: None,
+        purpose,
+        tsih: 1,
+        cid: 0,
+        endpoints: Endpoints {
+            local: local.parse().unwrap(),
+            peer: "10.9.0.2:40000".parse().unwrap(),
+        },
+        stat_sn: 1,
+        exp_cmd_sn: 1,
+        keys: Operational::default(),
+    }
+}
+
+fn answer(value: &str, parameters: &Parameters, advertise: &[&str]) -> Result<String, Misuse> {
+    let advertise: Vec<String> = advertise
+        .iter()
+        .map(|&address| address.to_owned())
+        .collect();
+    let mut out = Text::default();
+    send_targets(value, parameters, &advertise, &mut out)?;
+    let text = String::from_utf8(out.next_segment(u32::MAX).0.to_vec()).unwrap();
+    Ok(text.replace('\0', " ").trim_end().to_owned())
+}
+
+fn discovery() -> Parameters {
+    parameters(
+        Purpose::Discovery(vec![node('a'), node('b')]),
+        "10.9.0.1:3260",
+    )
+}
+
+const A: &str = "TargetName=iqn.2026-11.org.lunar:a TargetAddress=10.9.0.1:3260,1";
+const B: &str = "TargetName=iqn.2026-11.org.lunar:b TargetAddress=10.9.0.1:3260,1";
+
+#[test]
+fn a_discovery_is_told_of_all_or_of_one() {
+    let told = |value| answer(value, &discovery(), &[]).unwrap();
+    assert_eq!(told("All"), format!("{A} {B}"));
+    assert_eq!(told("iqn.2026-11.org.lunar:b"), B);
+    assert_eq!(told("IQN.2026-11.org.lunar:B"), B);
+    assert_eq!(
+        told("iqn.2026-11.org.lunar:c"),
+        "",
+        "hidden and absent look alike"
+    );
+    assert_eq!(told(""), "", "it is with no target");
+}
+
+#[test]
+fn a_discovery_without_targets_is_told_nothing() {
+    let nothing = parameters(Purpose::Discovery(vec![]), "10.9.0.1:3260");
+    assert_eq!(answer("All", &nothing, &[]).unwrap(), "");
+}
+
+#[test]
+fn a_normal_session_is_told_of_its_own_target_only() {
+    let normal = parameters(Purpose::Normal(node('a')), "10.9.0.1:3260");
+    let told = |value| answer(value, &normal, &[]).unwrap();
+    assert_eq!(told(""), A);
+    assert_eq!(told("All"), A);
+    assert_eq!(told("iqn.2026-11.org.lunar:a"), A);
+    assert_eq!(told("iqn.2026-11.org.lunar:b"), "");
+}
+
+#[test]
+fn other_values_are_misuse() {
+    for value in ["Alle", "A", "aLL", "all", " ", "iqn.", "All,All", "eui.1"] {
+        assert_eq!(
+            answer(value, &discovery(), &[]),
+            Err(Misuse::Inadmissible),
+            "{value:?}"
+        );
+    }
+}
+
+#[test]
+fn the_address_is_the_one_that_the_connection_came_to() {
+    for (local, told) in [
+        ("192.0.2.7:3261", " TargetAddress=192.0.2.7:3261,1"),
+        ("[2001:db8::7]:3260", " TargetAddress=[2001:db8::7]:3260,1"),
+        ("[fe80::7%3]:3260", " TargetAddress=[fe80::7]:3260,1"),
+        ("[::ffff:192.0.2.7]:3260", " TargetAddress=192.0.2.7:3260,1"),
+        ("0.0.0.0:3260", ""),
+        ("[::]:3260", ""),
+    ] {
+        let session = parameters(Purpose::Normal(node('a')), local);
+        let expected = format!("TargetName=iqn.2026-11.org.lunar:a{told}");
+        assert_eq!(answer("", &session, &[]).unwrap(), expected, "{local}");
+    }
+}
+
+#[test]
+fn advertised_addresses_take_its_place() {
+    let told = answer(
+        "iqn.2026-11.org.lunar:a",
+        &discovery(),
+        &["san.example.com:860", "[2001:db8::1]:3260"],
+    );
+    assert_eq!(
+        told.unwrap(),
+        "TargetName=iqn.2026-11.org.lunar:a TargetAddress=san.example.com:860,1 \
+         TargetAddress=[2001:db8::1]:3260,1"
+    );
+}
