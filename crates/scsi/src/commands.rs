@@ -128,7 +128,7 @@ impl Row {
     pub fn access_for(&self, cdb: &[u8]) -> Access {
         match self.opcode {
             START_STOP_UNIT if octet(cdb, 4) & 0xf1 == 0x01 => Access::Any,
-            PREVENT_ALLOW_MEDIUM_REMOVAL if octet(cdb, 4) & 0x03 == 0 => Access::Any,
+            PREVENT_ALLOW_MEDIUM_REMOVAL if octet(cdb, 4) & 0x01 == 0 => Access::Any,
             _ => self.access,
         }
     }
@@ -329,4 +329,16 @@ pub enum Answer {
     /// on stable storage: a stopped, ejected or no longer cached unit has nothing left to lose. A
     /// flush that fails is the status of the command.
     ChangeAndFlush(Change),
+}
+
+impl From<Sense> for Answer {
+    fn from(sense: Sense) -> Self {
+        Self::Fail(sense.into())
+    }
+}
+
+impl From<Result<Self, Failure>> for Answer {
+    fn from(result: Result<Self, Failure>) -> Self {
+        result.unwrap_or_else(Self::Fail)
+    }
 }

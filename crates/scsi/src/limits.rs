@@ -13,11 +13,31 @@ pub const PREFETCH_BYTES: u64 = 64 << 20;
 /// refused (WSNZ = 1).
 pub const WRITE_SAME_BYTES: u64 = 1 << 30;
 
-/// The most that the descriptors of one UNMAP may cover, in octets (MAXIMUM UNMAP LBA COUNT).
-pub const UNMAP_BYTES: u64 = 16 << 30;
+/// The most blocks that the descriptors of one UNMAP may cover (MAXIMUM UNMAP LBA COUNT):
+/// libiscsi's tests take more than 1,048,576 for an error.
+pub const UNMAP_BLOCKS: u32 = 1 << 20;
 
 /// MAXIMUM UNMAP BLOCK DESCRIPTOR COUNT.
 pub const UNMAP_DESCRIPTORS: u32 = 256;
+
+/// MAXIMUM CSCD DESCRIPTOR COUNT of EXTENDED COPY.
+pub const COPY_CSCDS: u16 = 16;
+
+/// MAXIMUM SEGMENT DESCRIPTOR COUNT of EXTENDED COPY.
+pub const COPY_SEGMENTS: u16 = 64;
+
+/// MAXIMUM DESCRIPTOR LIST LENGTH of EXTENDED COPY, in octets: as many of both, of 32 and 28
+/// octets.
+pub const COPY_LIST_BYTES: u32 = COPY_CSCDS as u32 * 32 + COPY_SEGMENTS as u32 * 28;
+
+/// MAXIMUM SEGMENT LENGTH of EXTENDED COPY, in octets.
+pub const COPY_SEGMENT_BYTES: u32 = 16 << 20;
+
+/// THRESHOLD EXPONENT (SBC-4 §6.6.7): resources are counted in sets of 1 MiB.
+#[must_use]
+pub const fn threshold_exponent(traits: &Traits) -> u8 {
+    (20 - traits.block_size.ilog2()) as u8
+}
 
 const fn blocks(octets: u64, traits: &Traits) -> u32 {
     (octets / traits.block_size as u64) as u32
@@ -27,6 +47,12 @@ const fn blocks(octets: u64, traits: &Traits) -> u32 {
 #[must_use]
 pub const fn transfer(traits: &Traits) -> u32 {
     blocks(TRANSFER_BYTES, traits)
+}
+
+/// OPTIMAL TRANSFER LENGTH: what is moved in one piece.
+#[must_use]
+pub const fn optimal_transfer(traits: &Traits) -> u32 {
+    blocks(SEGMENT_BYTES, traits)
 }
 
 /// MAXIMUM PREFETCH LENGTH.
@@ -45,7 +71,7 @@ pub const fn write_same(traits: &Traits) -> u32 {
 #[must_use]
 pub const fn unmap(traits: &Traits) -> u32 {
     match traits.unmap_granularity {
-        Some(_) => blocks(UNMAP_BYTES, traits),
+        Some(_) => UNMAP_BLOCKS,
         None => 0,
     }
 }

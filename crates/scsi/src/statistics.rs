@@ -12,6 +12,8 @@ use crate::unit::CoreId;
 #[derive(Debug)]
 pub struct Statistics {
     cores: Box<[Core]>,
+    used: AtomicU64,
+    available: AtomicU64,
 }
 
 /// Two cache lines, as prefetchers fetch them in pairs.
@@ -22,6 +24,15 @@ struct Core {
     writes: AtomicU64,
     blocks_read: AtomicU64,
     blocks_written: AtomicU64,
+}
+
+/// Use of storage that is allocated on demand, in logical blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Blocks that have storage.
+    pub used: u64,
+    /// Blocks that can still be given some.
+    pub available: u64,
 }
 
 /// The sums over all cores, since the process began.
@@ -65,6 +76,20 @@ impl Statistics {
             })
     }
 
+    /// Tells how much of its storage the volume uses now; for whoever holds a volume that counts
+    /// it, now and then.
+    pub fn set_usage(&self, usage: Usage) {
+        self.used.store(usage.used, Relaxed);
+        self.available.store(usage.available, Relaxed);
+    }
+
+    /// What was last told by [`Statistics::set_usage`], if anything was.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        let (used, available) = (self.used.load(Relaxed), self.available.load(Relaxed));
+        (available != NOT_COUNTED).then_some(Usage { used, available })
+    }
+
     /// Cores beyond the last line share it with others, and may then lose a count.
     fn core(&self, core: CoreId) -> &Core {
         &self.cores[usize::from(core.0) % CORES]
@@ -85,6 +110,8 @@ impl Default for Statistics {
     fn default() -> Self {
         Self {
             cores: (0..CORES).map(|_| Core::default()).collect(),
+            used: AtomicU64::new(0),
+            available: AtomicU64::new(NOT_COUNTED),
         }
     }
 }
@@ -96,3 +123,5 @@ fn add(counter: &AtomicU64, count: u64) {
 
 /// 8 KiB a unit.
 const CORES: usize = 64;
+
+const NOT_COUNTED: u64 = u64::MAX;

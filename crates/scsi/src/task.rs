@@ -148,3 +148,9 @@ pub enum Failure {
     /// A bare status.
     Status(Status),
 }
+
+impl From<Sense> for Failure {
+    fn from(sense: Sense) -> Self {
+        Self::Check(sense)
+    }
+}

@@ -4,7 +4,9 @@
 
 use super::{Access, Always, Answer, Handler, Length, Medium, Needs, Ordering, Query, Row};
 use crate::medium::SanitizeKind;
-use crate::query::{buffer, capacity, diagnostic, inquiry, log, mode, power, report, sense, time};
+use crate::query::{
+    buffer, capacity, diagnostic, inquiry, log, mode, opcodes, power, report, sense, time,
+};
 use crate::wire::cdb::Field;
 use crate::{alua, reserve};
 
@@ -38,10 +40,9 @@ const ROWS: &[Row] = &[
         .allocation_at(4, 1).access(Access::Read),
     query(0x1b, "START STOP UNIT", &[F, 0x01, 0, 0x0f, 0xf7, 0], power::start_stop_unit)
         .access(Access::Write).timeout_s(60),
-    parameters(0x1d, "SEND DIAGNOSTIC", &[F, 0xf7, 0, F, F, 0],
-        length::<3, 2>, diagnostic::send_diagnostic)
-        .parameters_at(3, 2).access(Access::Write),
-    query(0x1e, "PREVENT ALLOW MEDIUM REMOVAL", &[F, 0, 0, 0, 0x03, 0],
+    query(0x1d, "SEND DIAGNOSTIC", &[F, 0x17, 0, 0, 0, 0], diagnostic::send_diagnostic)
+        .access(Access::Write),
+    query(0x1e, "PREVENT ALLOW MEDIUM REMOVAL", &[F, 0, 0, 0, 0x01, 0],
         power::prevent_allow_medium_removal).access(Access::Write).needs(Needs::Removable),
     query(0x25, "READ CAPACITY(10)", &[F, 0, 0, 0, 0, 0, 0, 0, 0, 0], capacity::read_capacity10),
     medium(0x28, "READ(10)", &[F, 0x18, F, F, F, F, 0x3f, F, F, 0], Ordering::Read, Medium::Read)
@@ -133,7 +134,7 @@ const ROWS: &[Row] = &[
     query(0xa3, "REPORT TARGET PORT GROUPS", &[F, F, 0, 0, 0, 0, F, F, F, F, 0, 0],
         alua::report_target_port_groups).action(0x0a).allocation_at(6, 4),
     query(0xa3, "REPORT SUPPORTED OPERATION CODES", &[F, 0x1f, 0x87, F, F, F, F, F, F, F, 0, 0],
-        report::report_supported_operation_codes).action(0x0c).allocation_at(6, 4),
+        opcodes::report_supported_operation_codes).action(0x0c).allocation_at(6, 4),
     query(0xa3, "REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS",
         &[F, 0x1f, 0x80, 0, 0, 0, F, F, F, F, 0, 0],
         report::report_supported_task_management_functions).action(0x0d).allocation_at(6, 4),

@@ -7,9 +7,38 @@ pub mod diagnostic;
 pub mod inquiry;
 pub mod log;
 pub mod mode;
+pub mod opcodes;
 pub mod power;
 pub mod report;
 pub mod sense;
+pub mod time;
+mod vpd;
+
 #[cfg(test)]
 pub(crate) mod test_unit;
-pub mod time;
+#[cfg(test)]
+mod tests;
+
+use crate::commands::Query;
+use crate::task::Failure;
+use crate::unit::UnitState;
+use crate::wire::asc;
+use crate::wire::sense::{Key, Sense};
+
+/// The unit that the query is about. The device server lets no command but INQUIRY, REPORT LUNS and
+/// REQUEST SENSE come so far without one.
+fn unit<'a>(query: &Query<'a>) -> Result<&'a UnitState, Failure> {
+    query.unit.ok_or(Failure::Check(NO_UNIT))
+}
+
+const NO_UNIT: Sense = Sense::new(Key::IllegalRequest, asc::LOGICAL_UNIT_NOT_SUPPORTED);
+
+/// `text` from the left, filled up with spaces.
+fn ascii<const LEN: usize>(text: &str) -> [u8; LEN] {
+    let mut field = [b' '; LEN];
+    field
+        .iter_mut()
+        .zip(text.bytes())
+        .for_each(|(to, from)| *to = from);
+    field
+}

@@ -1,14 +1,70 @@
-//! placeholder
+//! REPORT LUNS (SPC-5 §6.33) and REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS (SPC-5 §6.31).
+
+use super::{NO_UNIT, unit};
 use crate::commands::{Answer, Query};
-/// x
-pub fn report_luns(_q: &Query<'_>) -> Answer {
-    Answer::Good
+use crate::wire::cdb::{bit, octet};
+use crate::wire::lun::Lun;
+use crate::wire::sense::Sense;
+
+/// REPORT LUNS, of every unit that the nexus sees. It is answered on them and on LUN 0, which need
+/// not be one of them.
+#[must_use]
+pub fn report_luns(query: &Query<'_>) -> Answer {
+    if query.unit.is_none() && query.lun.index() != Some(0) {
+        return NO_UNIT.into();
+    }
+    let luns = &query.nexus.target.luns;
+    match octet(query.cdb, 2) {
+        ALL_BUT_WELL_KNOWN | ALL | ALL_BUT_SUBSIDIARY => list(luns.iter().map(|(lun, _)| *lun)),
+        WELL_KNOWN | ADMINISTRATIVE => list([].into_iter()),
+        _ => Sense::cdb_field(2, None).into(),
+    }
 }
-/// x
-pub fn report_supported_operation_codes(_q: &Query<'_>) -> Answer {
-    Answer::Good
+
+fn list(luns: impl Iterator<Item = Lun>) -> Answer {
+    let mut data = vec![0; 8];
+    data.extend(luns.flat_map(|lun| lun.0));
+    let length = (data.len() - 8) as u32;
+    data[..4].copy_from_slice(&length.to_be_bytes());
+    Answer::Data(data)
 }
-/// x
-pub fn report_supported_task_management_functions(_q: &Query<'_>) -> Answer {
-    Answer::Good
+
+/// SELECT REPORT. There are neither well known logical units nor conglomerates, so that 12h, which
+/// asks for the subsidiaries of the addressed unit, is refused: it has none to ask for.
+const ALL_BUT_WELL_KNOWN: u8 = 0x00;
+const WELL_KNOWN: u8 = 0x01;
+const ALL: u8 = 0x02;
+const ADMINISTRATIVE: u8 = 0x10;
+const ALL_BUT_SUBSIDIARY: u8 = 0x11;
+
+/// REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS, with timeouts (none specified) where REPD asks for
+/// them.
+#[must_use]
+pub fn report_supported_task_management_functions(query: &Query<'_>) -> Answer {
+    if let Err(failure) = unit(query) {
+        return Answer::Fail(failure);
+    }
+    let mut data = vec![
+        ABORT_TASK | ABORT_TASK_SET | CLEAR_TASK_SET | LOGICAL_UNIT_RESET | QUERY_TASK,
+        QUERY_ASYNCHRONOUS_EVENT | QUERY_TASK_SET | NEXUS_RESET,
+        0,
+        0,
+    ];
+    if bit(query.cdb, 2, REPD) {
+        data[3] = 12;
+        data.resize(16, 0);
+    }
+    Answer::Data(data)
 }
+
+const REPD: u8 = 0x80;
+
+const ABORT_TASK: u8 = 0x80;
+const ABORT_TASK_SET: u8 = 0x40;
+const CLEAR_TASK_SET: u8 = 0x10;
+const LOGICAL_UNIT_RESET: u8 = 0x08;
+const QUERY_TASK: u8 = 0x04;
+
+const QUERY_ASYNCHRONOUS_EVENT: u8 = 0x04;
+const QUERY_TASK_SET: u8 = 0x02;
+const NEXUS_RESET: u8 = 0x01;

@@ -1,6 +1,35 @@
-//! placeholder
+//! REQUEST SENSE (SPC-5 §6.39).
+
+use super::NO_UNIT;
 use crate::commands::{Answer, Query};
-/// x
-pub fn request_sense(_q: &Query<'_>) -> Answer {
-    Answer::Good
+use crate::operation::OperationState;
+use crate::task::Failure;
+use crate::wire::asc;
+use crate::wire::cdb::bit;
+use crate::wire::sense::{Format, Key, Sense};
+
+/// REQUEST SENSE: the pending unit attention, or how a long operation gets on, in the format that
+/// the DESC bit asks for whatever D_SENSE says.
+#[must_use]
+pub fn request_sense(query: &Query<'_>) -> Answer {
+    let format = match bit(query.cdb, 1, DESC) {
+        true => Format::Descriptor,
+        false => Format::Fixed,
+    };
+    Answer::Data(pollable(query).encode(format).as_slice().to_vec())
 }
+
+fn pollable(query: &Query<'_>) -> Sense {
+    let Some(unit) = query.unit else {
+        return NO_UNIT;
+    };
+    if let Some(code) = query.local.attention {
+        return Sense::attention(code);
+    }
+    match (unit.operation, unit.operation.ready()) {
+        (OperationState::Running { .. }, Err(Failure::Check(sense))) => sense,
+        _ => Sense::new(Key::NoSense, asc::NONE),
+    }
+}
+
+const DESC: u8 = 0x01;

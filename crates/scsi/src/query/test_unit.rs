@@ -1,5 +1,4 @@
 //! A unit and its nexuses for tests.
-#![allow(dead_code)]
 
 use std::sync::Arc;
 use std::time::Duration;

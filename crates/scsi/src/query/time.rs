@@ -1,10 +1,62 @@
-//! placeholder
+//! REPORT TIMESTAMP and SET TIMESTAMP (SPC-5 §5.3, §6.35, §6.46).
+
+use super::unit;
 use crate::commands::{Answer, Query};
-/// x
-pub fn report_timestamp(_q: &Query<'_>) -> Answer {
-    Answer::Good
+use crate::medium::Now;
+use crate::owner::Change;
+use crate::setting::{Setting, Timestamp};
+use crate::task::Failure;
+use crate::wire::cdb::{Field, be32};
+use crate::wire::sense::Sense;
+
+/// REPORT TIMESTAMP: milliseconds since 1970 where somebody has set them, else since power on.
+#[must_use]
+pub fn report_timestamp(query: &Query<'_>) -> Answer {
+    match unit(query) {
+        Ok(unit) => Answer::Data(encode(unit.settings.timestamp, query.now)),
+        Err(failure) => Answer::Fail(failure),
+    }
 }
-/// x
-pub fn set_timestamp(_q: &Query<'_>) -> Answer {
-    Answer::Good
+
+fn encode(timestamp: Timestamp, now: Now) -> Vec<u8> {
+    let passed = now.saturating_sub(timestamp.at).as_millis() as u64;
+    let (origin, ms) = match timestamp.set_ms {
+        Some(set) => (SET, set.wrapping_add(passed)),
+        None => (POWER_ON, passed),
+    };
+    let mut data = vec![0, 10, origin, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    MILLISECONDS.write(&mut data, ms);
+    data
 }
+
+/// TIMESTAMP ORIGIN.
+const POWER_ON: u8 = 0b000;
+const SET: u8 = 0b010;
+
+const MILLISECONDS: Field = Field::new(4, 6);
+
+/// SET TIMESTAMP. PARAMETER LIST LENGTH 0 is no error, and sets nothing.
+#[must_use]
+pub fn set_timestamp(query: &Query<'_>) -> Answer {
+    set(query).into()
+}
+
+fn set(query: &Query<'_>) -> Result<Answer, Failure> {
+    unit(query)?;
+    let list = query.parameters;
+    if be32(query.cdb, 6) == 0 {
+        return Ok(Answer::Good);
+    }
+    if list.len() < LIST_LEN {
+        return Err(Sense::parameter_length().into());
+    }
+    let timestamp = Timestamp {
+        set_ms: Some(MILLISECONDS.read(list)),
+        at: query.now,
+    };
+    Ok(Answer::Change(Change::Setting(Setting::Timestamp(
+        timestamp,
+    ))))
+}
+
+const LIST_LEN: usize = 12;

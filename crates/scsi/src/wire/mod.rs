@@ -2,6 +2,7 @@
 
 pub mod asc;
 pub mod cdb;
+pub mod designator;
 pub mod lun;
 pub mod reserve;
 pub mod sense;

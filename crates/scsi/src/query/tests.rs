@@ -1,0 +1,10 @@
+//! Each command against octets written by hand from the standards.
+
+mod buffer;
+mod inquiry;
+mod log;
+mod medium;
+mod mode_select;
+mod mode_sense;
+mod opcodes;
+mod report;

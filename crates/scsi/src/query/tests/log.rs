@@ -1,0 +1,108 @@
+use std::sync::Arc;
+
+use crate::commands::Answer;
+use crate::query::test_unit::{Asked, data, is_cdb_field, unit};
+use crate::statistics::Usage;
+use crate::unit::CoreId;
+
+const fn log_sense(page: u8, subpage: u8, pointer: u8) -> [u8; 10] {
+    [0x4d, 0, 0x40 | page, subpage, 0, 0, pointer, 1, 0, 0]
+}
+
+#[test]
+fn supported_pages() {
+    let list = data(&log_sense(0x00, 0, 0), &unit());
+    assert_eq!(list, [0x80, 0, 0, 4, 0x00, 0x0d, 0x0e, 0x19]);
+    let with_subpages = data(&log_sense(0x00, 0xff, 0), &unit());
+    assert_eq!(with_subpages[..4], [0xc0, 0xff, 0, 10]);
+    assert_eq!(
+        with_subpages[4..],
+        [0, 0, 0, 0xff, 0x0d, 0, 0x0e, 0, 0x19, 0]
+    );
+}
+
+#[test]
+fn each_page_that_is_listed_is_there_with_its_true_length() {
+    let unit = unit();
+    for &page in &data(&log_sense(0x00, 0, 0), &unit)[4..] {
+        let data = data(&log_sense(page, 0, 0), &unit);
+        assert_eq!(data[..2], [0x80 | page, 0]);
+        assert_eq!(
+            usize::from(u16::from_be_bytes([data[2], data[3]])),
+            data.len() - 4
+        );
+    }
+}
+
+#[test]
+fn temperature_is_not_known() {
+    let data = data(&log_sense(0x0d, 0, 0), &unit());
+    assert_eq!(data[4..], [0, 0, 3, 2, 0, 0xff, 0, 1, 3, 2, 0, 0xff]);
+}
+
+#[test]
+fn start_stop_cycles() {
+    let mut unit = unit();
+    let settings = Arc::make_mut(&mut unit.settings);
+    (settings.stops, settings.ejects) = (0x102, 3);
+    let data = data(&log_sense(0x0e, 0, 0), &unit);
+    assert_eq!(data[4..], [0, 4, 3, 4, 0, 0, 1, 2, 0, 6, 3, 4, 0, 0, 0, 3]);
+}
+
+#[test]
+fn parameters_from_the_pointer_on() {
+    let unit = unit();
+    let from = |pointer| Asked::new(&log_sense(0x0e, 0, pointer), &unit).answer();
+    assert!(matches!(from(5), Answer::Data(data) if data[4..6] == [0, 6] && data.len() == 12));
+    is_cdb_field(from(7), 5, None);
+}
+
+#[test]
+fn general_statistics() {
+    let unit = unit();
+    unit.statistics.count_read(CoreId(0), 8);
+    unit.statistics.count_read(CoreId(1), 8);
+    unit.statistics.count_write(CoreId(1), 0x100);
+    let data = data(&log_sense(0x19, 0, 0), &unit);
+    assert_eq!(data[..8], [0x99, 0, 0, 68, 0, 1, 3, 64]);
+    let numbers: Vec<_> = data[8..]
+        .chunks(8)
+        .map(|octets| u64::from_be_bytes(octets.try_into().unwrap()))
+        .collect();
+    assert_eq!(numbers, [2, 1, 0x100, 16, 0, 0, 0, 0]);
+}
+
+#[test]
+fn provisioning_is_told_where_the_volume_counts_it() {
+    let unit = unit();
+    is_cdb_field(
+        Asked::new(&log_sense(0x0c, 0, 0), &unit).answer(),
+        2,
+        Some(5),
+    );
+    unit.statistics.set_usage(Usage {
+        used: 2048 * 3,
+        available: 2048 * 0x1234,
+    });
+    let expected = [
+        [0, 1, 3, 8, 0, 0, 0x12, 0x34, 1, 0, 0, 0],
+        [0, 2, 3, 8, 0, 0, 0, 3, 1, 0, 0, 0],
+    ];
+    assert_eq!(data(&log_sense(0x0c, 0, 0), &unit)[4..], expected.concat());
+    assert_eq!(data(&log_sense(0x00, 0, 0), &unit)[5], 0x0c);
+}
+
+#[test]
+fn unknown_pages_and_controls_are_pointed_at() {
+    let unit = unit();
+    is_cdb_field(
+        Asked::new(&log_sense(0x2f, 0, 0), &unit).answer(),
+        2,
+        Some(5),
+    );
+    is_cdb_field(Asked::new(&log_sense(0x0d, 1, 0), &unit).answer(), 3, None);
+    let defaults = [0x4d, 0, 0xcd, 0, 0, 0, 0, 1, 0, 0];
+    is_cdb_field(Asked::new(&defaults, &unit).answer(), 2, Some(7));
+    let save = [0x4d, 1, 0x4d, 0, 0, 0, 0, 1, 0, 0];
+    is_cdb_field(Asked::new(&save, &unit).answer(), 1, Some(0));
+}

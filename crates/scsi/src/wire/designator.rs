@@ -1,0 +1,70 @@
+//! SPC-5 §7.7.6.1: designation descriptors, by which a logical unit, a target port and a target
+//! device are known.
+
+/// What a designator names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Association {
+    /// The addressed logical unit.
+    LogicalUnit = 0,
+    /// The target port that received the command.
+    TargetPort = 1,
+    /// The SCSI target device.
+    TargetDevice = 2,
+}
+
+/// DESIGNATOR TYPE with its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Designator<'a> {
+    /// T10 vendor identification, then what the vendor makes unique by it; ASCII.
+    T10Vendor(&'a [u8]),
+    /// A name in one of the NAA formats.
+    Naa(&'a [u8]),
+    /// RELATIVE TARGET PORT IDENTIFIER.
+    RelativeTargetPort(u16),
+    /// TARGET PORT GROUP.
+    TargetPortGroup(u16),
+    /// A SCSI name string: UTF-8, as `iqn.…` or `naa.…`.
+    Name(&'a str),
+}
+
+impl Designator<'_> {
+    /// The descriptor. `protocol` is the protocol identifier of the transport (SPC-5 §7.6.1),
+    /// which is told where a port or a device is named. Values beyond 255 octets are cut off.
+    #[must_use]
+    pub fn encode(&self, association: Association, protocol: u8) -> Vec<u8> {
+        let (kind, code_set, mut value) = self.parts();
+        value.truncate(255);
+        let (protocol, piv) = match association {
+            Association::LogicalUnit => (0, 0),
+            _ => (protocol << 4, 0x80),
+        };
+        let len = value.len() as u8;
+        let second = piv | (association as u8) << 4 | kind;
+        let mut descriptor = vec![protocol | code_set, second, 0, len];
+        descriptor.append(&mut value);
+        descriptor
+    }
+
+    fn parts(&self) -> (u8, u8, Vec<u8>) {
+        let number = |number: u16| [[0, 0], number.to_be_bytes()].concat();
+        match *self {
+            Self::T10Vendor(text) => (1, ASCII, text.to_vec()),
+            Self::Naa(name) => (3, BINARY, name.to_vec()),
+            Self::RelativeTargetPort(port) => (4, BINARY, number(port)),
+            Self::TargetPortGroup(group) => (5, BINARY, number(group)),
+            Self::Name(name) => (8, UTF8, terminated(name)),
+        }
+    }
+}
+
+/// SPC-5 §7.7.6.11: zero-terminated, and padded to a multiple of four octets.
+fn terminated(name: &str) -> Vec<u8> {
+    let mut octets = name.as_bytes().to_vec();
+    octets.resize((name.len() + 1).next_multiple_of(4), 0);
+    octets
+}
+
+const BINARY: u8 = 1;
+const ASCII: u8 = 2;
+const UTF8: u8 = 3;
