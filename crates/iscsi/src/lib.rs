@@ -15,5 +15,6 @@ pub mod names;
 pub mod parameters;
 pub mod session;
 pub mod target;
+pub mod tcp;
 pub mod text;
 pub mod wire;

@@ -1,7 +1,31 @@
 //! A session in its full-feature phase, at the target (RFC 7143 §4.2, §11).
 //!
 //! Above it is a device server, to which it presents SAM's protocol services; below it one
-//! connection (ErrorRecoveryLevel 0).
+//! connection (ErrorRecoveryLevel 0). The machine is split by duty: `receive` cuts the stream and
+//! hands PDUs out, `command`, `data_out`, `data_in` carry SCSI commands, `manage` task management,
+//! `transmit` is the way out; `window` and `task` hold what is counted.
+//!
+//! The price of the design: a status waits in one queue behind the data of other commands, as all
+//! that leaves does so in one order. That order is what makes task management simple: a response to
+//! it cannot overtake those of the tasks that it covers (RFC 7143 §4.2.2.3).
+
+mod command;
+mod data_in;
+mod data_out;
+mod logout;
+mod manage;
+mod nop;
+mod receive;
+mod reject;
+mod sense;
+mod snack;
+mod task;
+mod text;
+mod transmit;
+mod window;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,14 +34,52 @@ use scsi::medium::{Lease, Now};
 use scsi::task::{Command, Completed, Function, FunctionResult, Tag};
 use scsi::wire::lun::Lun;
 
+use self::command::Deferred;
+use self::data_out::Retired;
+use self::manage::Functions;
+use self::nop::Liveness;
+use self::receive::Inbound;
+use self::reject::Patience;
+use self::task::{Slot, Tasks};
+use self::text::Exchange;
+use self::transmit::Queue;
+use self::window::Window;
 use crate::datamover::Outgoing;
 use crate::login::Violation;
-use crate::parameters::Parameters;
+use crate::parameters::{Operational, Parameters};
 use crate::target::Config;
+use crate::wire::bhs::Itt;
+use crate::wire::framer::Framer;
+use crate::wire::serial::{CmdSn, StatSn};
 
 /// A session.
 #[derive(Debug)]
 pub struct Session<L> {
+    parameters: Parameters,
+    config: Arc<Config>,
+    now: Now,
+    is_open: bool,
+    framer: Framer,
+    inbound: Inbound,
+    /// The data segment of a PDU that is looked at only when all of it is there.
+    collected: Vec<u8>,
+    /// `collected` is still to be given to the task that `inbound` names.
+    unsettled: bool,
+    window: Window,
+    deferred: Vec<Deferred>,
+    tasks: Tasks<L>,
+    /// Octets in the `held` of all tasks, and in deferred requests.
+    held: usize,
+    next_ttt: u16,
+    retired: Retired,
+    functions: Functions,
+    text: Option<Exchange>,
+    /// A logout that is answered when all commands have ended.
+    logout: Option<Itt>,
+    liveness: Liveness,
+    patience: Patience,
+    stat_sn: StatSn,
+    queue: Queue<L>,
     events: VecDeque<Event<L>>,
 }
 
@@ -45,9 +107,13 @@ pub enum Event<L> {
         /// What.
         function: Function,
     },
+    /// A TARGET COLD RESET was done (RFC 7143 §11.5.1): every connection of every session with
+    /// this target is to be closed. `Close` for this one follows.
+    ColdReset,
     /// Close the connection once what is queued has been transmitted: the session has ended.
     Close(Violation),
-    /// Close it in good order: a logout. Nothing for the log.
+    /// Close it in good order, once what is queued has been transmitted: a logout. Nothing for
+    /// the log.
     LoggedOut,
     /// Worth a line in the log, though the session goes on.
     Remark(Violation),
@@ -56,55 +122,158 @@ pub enum Event<L> {
 impl<L: Lease> Session<L> {
     /// The session that a login led to.
     #[must_use]
-    pub fn new(_parameters: Parameters, _config: Arc<Config>, _now: Now) -> Self {
+    pub fn new(parameters: Parameters, config: Arc<Config>, now: Now) -> Self {
+        let keys = parameters.keys;
+        let mut framer = Framer::new(keys.own_data_segment);
+        framer.set_digests(keys.header_digest, keys.data_digest);
         Self {
+            now,
+            is_open: true,
+            framer,
+            inbound: Inbound::Drop,
+            collected: Vec::new(),
+            unsettled: false,
+            window: Window::new(CmdSn(parameters.exp_cmd_sn), config.limits.window),
+            deferred: Vec::new(),
+            tasks: Tasks::new(),
+            held: 0,
+            next_ttt: 0,
+            retired: Retired::default(),
+            functions: Functions::default(),
+            text: None,
+            logout: None,
+            liveness: Liveness::new(now),
+            patience: Patience::new(now),
+            stat_sn: StatSn(parameters.stat_sn),
+            queue: Queue::new(),
             events: VecDeque::new(),
+            parameters,
+            config,
         }
     }
 
-    /// Takes octets from the wire, as many as can be used now; the rest is to be given again
-    /// after `poll` has given `None` and what came of it is done. Stops after each event.
-    pub fn receive(&mut self, _now: Now, octets: &[u8]) -> usize {
-        octets.len()
+    /// What the login agreed upon.
+    #[must_use]
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
     }
 
-    /// What to do next.
+    /// Takes octets from the wire, as many as can be used now; the rest is to be given again
+    /// after `poll` has given `None` and what came of it is done. Stops after each event, and
+    /// takes nothing while [`Session::is_stalled`].
+    pub fn receive(&mut self, now: Now, octets: &[u8]) -> usize {
+        self.now = now;
+        self.liveness.heard(now, octets);
+        self.take(octets)
+    }
+
+    /// What to do next; to be asked until `None` after each call of another function.
     pub fn poll(&mut self) -> Option<Event<L>> {
         self.events.pop_front()
     }
 
     /// *Receive Data-Out* of the device server: fill `into`.
-    pub fn receive_data_out(&mut self, _tag: Tag, _offset: u32, _into: L) {}
+    pub fn receive_data_out(&mut self, tag: Tag, offset: u32, into: L) {
+        if let Some(slot) = Slot::of(tag) {
+            self.grant(slot, offset, into);
+        }
+    }
 
     /// *Send Data-In*.
-    pub fn send_data_in(&mut self, _tag: Tag, _offset: u32, _data: L) {}
+    pub fn send_data_in(&mut self, tag: Tag, offset: u32, data: L) {
+        if let Some(slot) = Slot::of(tag) {
+            self.queue_data_in(slot, offset, data);
+        }
+    }
 
     /// *Send Command Complete*.
-    pub fn complete(&mut self, _tag: Tag, _completed: &Completed) {}
+    pub fn complete(&mut self, tag: Tag, completed: &Completed) {
+        if let Some(slot) = Slot::of(tag) {
+            self.device_ended(slot, completed);
+        }
+    }
 
     /// The device server aborted the task.
-    pub fn aborted(&mut self, _tag: Tag) {}
+    pub fn aborted(&mut self, tag: Tag) {
+        if let Some(slot) = Slot::of(tag) {
+            self.device_aborted(slot);
+        }
+    }
 
     /// The answer to [`Event::Manage`].
-    pub fn managed(&mut self, _id: u32, _result: FunctionResult) {}
+    pub fn managed(&mut self, id: u32, result: FunctionResult) {
+        self.function_done(id, result);
+    }
 
     /// A unit attention became pending on `lun` (RFC 7144 §5: told to those who asked).
-    pub fn attention(&mut self, _lun: Lun, _code: u16) {}
+    pub fn attention(&mut self, lun: Lun, code: u16) {
+        self.tell_attention(lun, code);
+    }
 
     /// The target goes down: asks the initiator to log out within `seconds` (async event 1).
-    pub fn request_logout(&mut self, _seconds: u16) {}
+    pub fn request_logout(&mut self, seconds: u16) {
+        self.ask_for_logout(seconds);
+    }
 
-    /// Puts what is to be sent into `out`; returns whether there was anything.
-    pub fn transmit(&mut self, _out: &mut impl Outgoing<L>) -> bool {
-        false
+    /// Whether so many responses wait that nothing more is taken from the wire before some have
+    /// been transmitted.
+    #[must_use]
+    pub fn is_stalled(&self) -> bool {
+        self.queue.is_crowded()
+    }
+
+    /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
+    pub fn transmit(&mut self, out: &mut impl Outgoing<L>) -> bool {
+        self.send_queue(out)
     }
 
     /// When [`Session::timeout`] wants to be called.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Now> {
-        None
+        if !self.is_open {
+            return None;
+        }
+        let silence = self.liveness.deadline(&self.config.limits);
+        let others = [self.functions.deadline(), self.liveness.logout_deadline()];
+        others.into_iter().flatten().chain([silence]).min()
     }
 
     /// The deadline passed.
-    pub fn timeout(&mut self, _now: Now) {}
+    pub fn timeout(&mut self, now: Now) {
+        self.now = now;
+        if !self.is_open {
+            return;
+        }
+        self.check_logout();
+        self.check_silence();
+        self.proceed();
+    }
+
+    fn keys(&self) -> &Operational {
+        &self.parameters.keys
+    }
+
+    fn is_discovery(&self) -> bool {
+        self.parameters.node().is_none()
+    }
+
+    fn remark(&mut self, rule: &'static str, clause: &'static str) {
+        self.events
+            .push_back(Event::Remark(Violation { rule, clause }));
+    }
+
+    /// Ends the session; only responses that are not those of SCSI commands still leave.
+    fn close(&mut self, why: Event<L>) {
+        if !self.is_open {
+            return;
+        }
+        self.is_open = false;
+        self.inbound = Inbound::Drop;
+        self.queue.keep_controls();
+        self.events.push_back(why);
+    }
+
+    fn violated(&mut self, rule: &'static str, clause: &'static str) {
+        self.close(Event::Close(Violation { rule, clause }));
+    }
 }

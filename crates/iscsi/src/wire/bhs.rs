@@ -98,6 +98,11 @@ impl Bhs {
         StatSn(self.word(28))
     }
 
+    /// Sets the numbers that every response carries, at the same place in all of them.
+    pub fn stamp(&mut self, stamps: Stamps) {
+        stamps.encode(self);
+    }
+
     pub(super) const fn word(&self, at: usize) -> u32 {
         let o = &self.0;
         u32::from_be_bytes([o[at], o[at + 1], o[at + 2], o[at + 3]])

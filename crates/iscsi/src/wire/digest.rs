@@ -2,6 +2,8 @@
 
 use crc_fast::{CrcAlgorithm, Digest};
 
+use super::framer::padding;
+
 /// Octets in a digest.
 pub const DIGEST_LEN: usize = 4;
 
@@ -9,6 +11,18 @@ pub const DIGEST_LEN: usize = 4;
 #[must_use]
 pub fn crc32c(octets: &[u8]) -> [u8; DIGEST_LEN] {
     crc_fast::crc32_iscsi(octets).to_le_bytes()
+}
+
+/// The digest of `octets` and the zeros that pad them.
+#[must_use]
+pub fn crc32c_padded(octets: &[u8]) -> [u8; DIGEST_LEN] {
+    if octets.len().is_multiple_of(4) {
+        return crc32c(octets);
+    }
+    let mut running = Running::default();
+    running.update(octets);
+    running.update(&[0; 3][..usize::from(padding(octets.len() as u32))]);
+    running.finish()
 }
 
 /// A digest that is made piece by piece.

@@ -1,0 +1,375 @@
+//! Data from the initiator: unsolicited, or asked for by R2T (RFC 7143 §11.7, §11.8).
+//!
+//! The device server lends memory, and the data is copied there straight from where it was
+//! received. What comes before that is held, within a bound; beyond it the command ends with TASK
+//! SET FULL, so that a connection is never left unread.
+
+use std::collections::VecDeque;
+
+use scsi::medium::Lease;
+use scsi::task::Function;
+
+use super::command::UNSOLICITED;
+use super::receive::{Fill, Inbound};
+use super::sense::Condition;
+use super::task::{Cover, Grant, Sequence, Slot, Stage, Task};
+use super::transmit::Out;
+use super::{Event, Session, manage};
+use crate::wire::bhs::{Bhs, Itt, Ttt};
+use crate::wire::data_out::DataOut;
+use crate::wire::reject::reason;
+
+/// Tags of aborted commands for which data may still come; that is dropped without a word.
+#[derive(Debug, Default)]
+pub(super) struct Retired {
+    tags: VecDeque<(Itt, Ttt)>,
+}
+
+/// More tags than an initiator that stops its bursts soon will ever need.
+const MAX_RETIRED: usize = 64;
+
+impl Retired {
+    fn push(&mut self, itt: Itt, ttt: Ttt) {
+        if self.tags.len() == MAX_RETIRED {
+            self.tags.pop_front();
+        }
+        self.tags.push_back((itt, ttt));
+    }
+
+    /// Whether the data is that of an aborted command; its last PDU ends that.
+    fn take(&mut self, pdu: &DataOut) -> bool {
+        let tags = (pdu.itt, pdu.ttt);
+        let Some(at) = self.tags.iter().position(|known| *known == tags) else {
+            return false;
+        };
+        if pdu.last {
+            self.tags.remove(at);
+        }
+        true
+    }
+}
+
+/// Why a Data-Out cannot be used.
+enum Fault {
+    /// It belongs to nothing.
+    Stray,
+    /// It ends its command.
+    Ends(Condition),
+}
+
+impl<L: Lease> Session<L> {
+    /// A Data-Out: where its data goes.
+    pub(super) fn data_out(&mut self, bhs: &Bhs) -> Inbound {
+        let pdu = DataOut::decode(bhs);
+        let Some(slot) = self.tasks.find(pdu.itt) else {
+            self.stray(&pdu, bhs);
+            return Inbound::Drop;
+        };
+        match self.place_data(slot, &pdu, bhs.data_len()) {
+            Ok(fill) => Inbound::Fill(fill),
+            Err(Fault::Stray) => {
+                self.stray(&pdu, bhs);
+                Inbound::Drop
+            }
+            Err(Fault::Ends(condition)) => {
+                self.end_with(slot, condition);
+                self.close_if_last(slot, &pdu);
+                Inbound::Drop
+            }
+        }
+    }
+
+    fn stray(&mut self, pdu: &DataOut, bhs: &Bhs) {
+        if !self.retired.take(pdu) {
+            self.reject(reason::INVALID_FIELD, bhs);
+            self.remark("Data-Out for no task or R2T", "RFC 7143 §11.7.4");
+        }
+    }
+
+    /// Checks a Data-Out against the sequence that it belongs to.
+    fn place_data(&mut self, slot: Slot, pdu: &DataOut, len: u32) -> Result<Fill, Fault> {
+        let in_order = self.keys().pdu_in_order;
+        let task = self.tasks.entry(slot).ok_or(Fault::Stray)?;
+        let wanted = task.wants_data();
+        let (next_sn, start, limit, cover) = if pdu.ttt == UNSOLICITED {
+            unsolicited(task, wanted)?
+        } else {
+            solicited(task, pdu.ttt)?
+        };
+        let expected_sn = *next_sn;
+        *next_sn = expected_sn.wrapping_add(1);
+        if wanted {
+            if pdu.data_sn.0 != expected_sn {
+                return Err(Fault::Ends(Condition::Digest));
+            }
+            let at = pdu.offset.checked_sub(start);
+            let at = at.filter(|at| at.checked_add(len).is_some_and(|end| end <= limit));
+            if !at.is_some_and(|at| cover.add(at, len, in_order)) {
+                return Err(Fault::Ends(Condition::IncorrectAmount));
+            }
+        }
+        Ok(Fill {
+            slot,
+            offset: pdu.offset,
+            closes: pdu.last.then_some(pdu.ttt),
+        })
+    }
+
+    fn close_if_last(&mut self, slot: Slot, pdu: &DataOut) {
+        if pdu.last {
+            self.close_sequence(slot, pdu.ttt);
+        }
+    }
+
+    /// A Data-Out whose data digest is wrong: a hole in the data of its command.
+    pub(super) fn lost_data(&mut self, pdu: &DataOut) {
+        let Some(slot) = self.tasks.find(pdu.itt) else {
+            self.retired.take(pdu);
+            return;
+        };
+        self.end_with(slot, Condition::Digest);
+        self.close_if_last(slot, pdu);
+    }
+
+    /// The PDU with the F bit has come.
+    pub(super) fn close_sequence(&mut self, slot: Slot, ttt: Ttt) {
+        let first_burst = self.keys().first_burst;
+        let Some(task) = self.tasks.entry(slot) else {
+            return;
+        };
+        let whole = if ttt == UNSOLICITED {
+            let open = std::mem::take(&mut task.unsolicited.open);
+            let amount = task.unsolicited.cover.next;
+            !open || task.expected_out <= first_burst || amount == first_burst
+        } else {
+            let sequence = task.sequences.iter().position(|known| known.ttt == ttt);
+            let sequence = sequence.and_then(|at| task.sequences.remove(at));
+            sequence.is_none_or(|known| known.cover.next == known.len)
+        };
+        if !whole {
+            self.end_with(slot, Condition::IncorrectAmount);
+        }
+        self.ask_for_data(slot);
+        self.answer_if_complete(slot);
+        self.proceed();
+    }
+
+    /// *Receive Data-Out*.
+    pub(super) fn grant(&mut self, slot: Slot, offset: u32, into: L) {
+        let Some(task) = self.tasks.entry(slot) else {
+            return;
+        };
+        if task.stage != Stage::Executing || task.condition.is_some() {
+            return;
+        }
+        debug_assert!(u64::from(offset) + into.len() as u64 <= u64::from(task.expected_out));
+        let mut grant = Grant {
+            offset,
+            filled: 0,
+            asked: 0,
+            into,
+        };
+        grant.filled = task.held.copy(offset, &mut grant.into);
+        task.grants.push_back(grant);
+        if matches!(self.inbound, Inbound::Fill(fill) if fill.slot == slot) {
+            self.settle();
+        }
+        self.hand_up(slot);
+        self.ask_for_data(slot);
+    }
+
+    /// Puts data where it belongs: into the memory lent, or aside until there is some.
+    pub(super) fn fill(&mut self, slot: Slot, offset: u32, octets: &[u8]) {
+        let Some(task) = self.tasks.entry(slot) else {
+            return;
+        };
+        if !task.wants_data() || octets.is_empty() {
+            return;
+        }
+        let (mut at, mut rest) = (offset, octets);
+        let room = (self.config.limits.held_bytes as usize).saturating_sub(self.held);
+        let before = task.held.len();
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(place(task, at, rest));
+            at += now.len() as u32;
+            rest = later;
+        }
+        let held = task.held.len() - before;
+        self.held += held;
+        if held > room {
+            self.end_with(slot, Condition::NoRoom);
+            return;
+        }
+        self.hand_up(slot);
+    }
+
+    /// Tells the device server of memory that is full.
+    fn hand_up(&mut self, slot: Slot) {
+        let Some(task) = self.tasks.entry(slot) else {
+            return;
+        };
+        while let Some(at) = task.grants.iter().position(Grant::is_full) {
+            let Some(grant) = task.grants.remove(at) else {
+                return;
+            };
+            self.events.push_back(Event::DataOut {
+                tag: slot.tag(),
+                offset: grant.offset,
+                data: grant.into,
+            });
+        }
+    }
+
+    /// Sends R2Ts for memory that nothing is on its way to.
+    fn ask_for_data(&mut self, slot: Slot) {
+        let keys = *self.keys();
+        let Some(task) = self.tasks.entry(slot) else {
+            return;
+        };
+        // How far unsolicited data goes is known only at its end.
+        if task.unsolicited.open || task.frozen || !task.wants_data() {
+            return;
+        }
+        let prefix = task.unsolicited.cover.next;
+        while task.sequences.len() < usize::from(keys.outstanding_r2t) {
+            let Some((offset, len)) = next_range(&mut task.grants, prefix, keys.max_burst) else {
+                return;
+            };
+            let ttt = Ttt(u32::from(self.next_ttt) << 16 | u32::from(slot.0));
+            self.next_ttt = self.next_ttt.wrapping_add(1);
+            task.sequences.push_back(Sequence {
+                ttt,
+                offset,
+                len,
+                sent: false,
+                next_sn: 0,
+                cover: Cover::default(),
+            });
+            self.queue.push(Out::R2t { slot, ttt });
+        }
+    }
+
+    /// The session ends a command itself, once nothing more of its data is to come.
+    pub(super) fn end_with(&mut self, slot: Slot, condition: Condition) {
+        let Some(task) = self.tasks.entry(slot) else {
+            return;
+        };
+        if !task.wants_data() {
+            return;
+        }
+        task.condition = Some(condition);
+        task.stop_asking();
+        self.held -= task.held.clear();
+        if task.stage == Stage::Executing {
+            self.events.push_back(Event::Manage {
+                id: manage::OWN,
+                lun: task.lun,
+                function: Function::AbortTask(slot.tag()),
+            });
+        }
+    }
+
+    /// Forgets a task that was aborted; data that still comes for it is dropped.
+    pub(super) fn forget(&mut self, slot: Slot) {
+        let Some(task) = self.tasks.entry(slot) else {
+            return;
+        };
+        let itt = task.itt;
+        if task.unsolicited.open {
+            self.retired.push(itt, UNSOLICITED);
+        }
+        for sequence in task.sequences.iter().filter(|sequence| sequence.sent) {
+            self.retired.push(itt, sequence.ttt);
+        }
+        self.queue.remove(slot);
+        self.remove_task(slot);
+    }
+
+    /// Takes a task out of the table. Its place in the window becomes free.
+    pub(super) fn remove_task(&mut self, slot: Slot) {
+        let Some(task) = self.tasks.entry(slot) else {
+            return;
+        };
+        self.held -= task.held.clear();
+        if !task.immediate {
+            self.window.release();
+        }
+        self.tasks.remove(slot);
+        if matches!(self.inbound, Inbound::Fill(fill) if fill.slot == slot) {
+            self.inbound = Inbound::Drop;
+        }
+    }
+}
+
+impl<L: Lease> Grant<L> {
+    fn is_full(&self) -> bool {
+        self.filled as usize >= self.into.len()
+    }
+
+    fn end(&self) -> u32 {
+        self.offset + self.into.len() as u32
+    }
+}
+
+type Place<'t> = (&'t mut u32, u32, u32, &'t mut Cover);
+
+/// DataSN, start, length and cover of the unsolicited data.
+fn unsolicited<L>(task: &mut Task<L>, wanted: bool) -> Result<Place<'_>, Fault> {
+    let data = &mut task.unsolicited;
+    if !data.open {
+        return Err(if wanted {
+            Fault::Ends(Condition::UnexpectedUnsolicited)
+        } else {
+            Fault::Stray
+        });
+    }
+    Ok((&mut data.next_sn, 0, data.limit, &mut data.cover))
+}
+
+/// DataSN, start, length and cover of the answer to an R2T.
+fn solicited<L>(task: &mut Task<L>, ttt: Ttt) -> Result<Place<'_>, Fault> {
+    let sequence = task.sequences.iter_mut().find(|known| known.ttt == ttt);
+    let sequence = sequence.filter(|known| known.sent).ok_or(Fault::Stray)?;
+    let (start, len) = (sequence.offset, sequence.len);
+    Ok((&mut sequence.next_sn, start, len, &mut sequence.cover))
+}
+
+/// Puts the first octets of `rest`, which belong at `at`, into a grant or aside; tells how many.
+fn place<L: Lease>(task: &mut Task<L>, at: u32, rest: &[u8]) -> usize {
+    let inside = |grant: &&mut Grant<L>| grant.offset <= at && at < grant.end();
+    if let Some(grant) = task.grants.iter_mut().find(inside) {
+        let len = rest.len().min((grant.end() - at) as usize);
+        grant
+            .into
+            .copy_in((at - grant.offset) as usize, &rest[..len]);
+        grant.filled += len as u32;
+        return len;
+    }
+    let starts = task.grants.iter().map(|grant| grant.offset);
+    let next = starts.filter(|start| *start > at).min().unwrap_or(u32::MAX);
+    let len = rest.len().min((next - at) as usize);
+    task.held.push(at, &rest[..len]);
+    len
+}
+
+/// The next range to be asked for, which counts as asked for from now on. The first `prefix` octets
+/// of the command came unsolicited.
+fn next_range<L: Lease>(
+    grants: &mut VecDeque<Grant<L>>,
+    prefix: u32,
+    max_burst: u32,
+) -> Option<(u32, u32)> {
+    for grant in grants {
+        let len = grant.into.len() as u32;
+        let unasked = prefix
+            .saturating_sub(grant.offset)
+            .min(len)
+            .max(grant.asked);
+        if unasked < len {
+            let burst = (len - unasked).min(max_burst);
+            grant.asked = unasked + burst;
+            return Some((grant.offset + unasked, burst));
+        }
+    }
+    None
+}

@@ -1,0 +1,139 @@
+//! Logout, asked for by either side (RFC 7143 §11.14, §11.15, §11.9.1), and other events that the
+//! initiator is told of.
+
+use std::time::Duration;
+
+use scsi::medium::Lease;
+use scsi::task::Function;
+use scsi::wire::lun::Lun;
+use scsi::wire::sense::Key;
+
+use super::task::Stage;
+use super::{Event, Session, manage, sense};
+use crate::wire::async_message::event;
+use crate::wire::bhs::{Bhs, Itt, Stamps};
+use crate::wire::logout_request::{LogoutRequest, reason};
+use crate::wire::logout_response::{LogoutResponse, response};
+use crate::wire::reject;
+
+/// Unit attentions that change what an initiator should believe of a unit, and that it would
+/// otherwise learn only with its next command: INQUIRY DATA HAS CHANGED, REPORTED LUNS DATA HAS
+/// CHANGED, CAPACITY DATA HAS CHANGED, ASYMMETRIC ACCESS STATE CHANGED.
+const TOLD: [u16; 4] = [0x3f03, 0x3f0e, 0x2a09, 0x2a06];
+
+impl<L: Lease> Session<L> {
+    /// A Logout Request; whether it was not rejected.
+    pub(super) fn logout_request(&mut self, bhs: &Bhs) -> bool {
+        let request = LogoutRequest::decode(bhs);
+        if bhs.data_len() > 0 {
+            self.violated("a logout request with data", "RFC 7143 §11.14.2");
+            return false;
+        }
+        if self.is_itt_in_use(request.itt) {
+            self.reject(reject::reason::TASK_IN_PROGRESS, bhs);
+            return false;
+        }
+        let closes = match request.reason {
+            reason::CLOSE_SESSION => true,
+            // §4.3: of a discovery session only the whole may be closed.
+            _ if self.is_discovery() => {
+                self.reject(reject::reason::PROTOCOL_ERROR, bhs);
+                return false;
+            }
+            reason::CLOSE_CONNECTION if request.cid == self.parameters.cid => true,
+            reason::CLOSE_CONNECTION | reason::RECOVERY => false,
+            _ => {
+                self.reject(reject::reason::INVALID_FIELD, bhs);
+                return false;
+            }
+        };
+        if closes {
+            self.log_out(request.itt);
+        } else {
+            let code = match request.reason {
+                reason::RECOVERY => response::NO_RECOVERY,
+                _ => response::NO_CID,
+            };
+            self.logout_response(request.itt, code, !request.immediate);
+        }
+        true
+    }
+
+    /// Ends the session; first its commands, if some are with the device server.
+    fn log_out(&mut self, itt: Itt) {
+        let busy = self.tasks.iter().any(|task| task.stage == Stage::Executing);
+        self.is_open = false;
+        self.queue.keep_controls();
+        self.logout = Some(itt);
+        if busy {
+            self.events.push_back(Event::Manage {
+                id: manage::LOGOUT,
+                lun: Lun([0; 8]),
+                function: Function::NexusReset,
+            });
+        } else {
+            self.logged_out();
+        }
+    }
+
+    /// All commands have ended.
+    pub(super) fn logged_out(&mut self) {
+        if let Some(itt) = self.logout.take() {
+            self.queue.keep_controls();
+            self.logout_response(itt, response::CLOSED, false);
+            self.events.push_back(Event::LoggedOut);
+        }
+    }
+
+    fn logout_response(&mut self, itt: Itt, code: u8, releases: bool) {
+        let pdu = LogoutResponse {
+            response: code,
+            itt,
+            stamps: Stamps::default(),
+            time_to_wait: self.keys().time2wait,
+            // At ErrorRecoveryLevel 0 nothing is retained.
+            time_to_retain: 0,
+        };
+        self.queue_control(pdu.encode(), Vec::new(), releases);
+    }
+
+    /// Async event 1. A discovery session is not told, but closed in time all the same (§7.4.3).
+    pub(super) fn ask_for_logout(&mut self, seconds: u16) {
+        if !self.is_open {
+            return;
+        }
+        let wait = Duration::from_secs(u64::from(seconds));
+        self.liveness.expect_logout(self.now.saturating_add(wait));
+        if !self.is_discovery() {
+            let parameters = [0, 0, seconds];
+            self.queue_async(Lun([0; 8]), event::LOGOUT_REQUEST, parameters, Vec::new());
+        }
+    }
+
+    pub(super) fn check_logout(&mut self) {
+        if self
+            .liveness
+            .logout_deadline()
+            .is_some_and(|by| self.now >= by)
+        {
+            self.violated("no logout when it was asked for", "RFC 7143 §11.9.1");
+        }
+    }
+
+    /// Async event 0, for sessions that speak RFC 7144.
+    pub(super) fn tell_attention(&mut self, lun: Lun, code: u16) {
+        if !self.is_open
+            || self.is_discovery()
+            || self.keys().protocol_level < 2
+            || !TOLD.contains(&code)
+            || self.is_stalled()
+        {
+            return;
+        }
+        let sense = sense::fixed(Key::UnitAttention, code);
+        let sense = sense.as_slice();
+        let mut data = (sense.len() as u16).to_be_bytes().to_vec();
+        data.extend_from_slice(sense);
+        self.queue_async(lun, event::SCSI, [0; 3], data);
+    }
+}

@@ -1,0 +1,120 @@
+//! NOP-Out and NOP-In: pings both ways, and what silence leads to (RFC 7143 §11.18, §11.19).
+
+use scsi::medium::{Lease, Now};
+use scsi::wire::lun::Lun;
+
+use super::Session;
+use crate::target::Limits;
+use crate::wire::bhs::{Bhs, Itt, Stamps, Ttt};
+use crate::wire::nop_in::NopIn;
+use crate::wire::nop_out::NopOut;
+use crate::wire::reject::reason;
+
+/// When the peer was heard last, and what it was asked.
+#[derive(Debug)]
+pub(super) struct Liveness {
+    heard: Now,
+    pinged: Option<Now>,
+    logout_by: Option<Now>,
+    next_ttt: u32,
+}
+
+impl Liveness {
+    pub(super) const fn new(now: Now) -> Self {
+        Self {
+            heard: now,
+            pinged: None,
+            logout_by: None,
+            next_ttt: 0,
+        }
+    }
+
+    pub(super) const fn heard(&mut self, now: Now, octets: &[u8]) {
+        if !octets.is_empty() {
+            self.heard = now;
+            self.pinged = None;
+        }
+    }
+
+    pub(super) fn deadline(&self, limits: &Limits) -> Now {
+        match self.pinged {
+            Some(at) => at.saturating_add(limits.nop_timeout),
+            None => self.heard.saturating_add(limits.nop_interval),
+        }
+    }
+
+    pub(super) const fn logout_deadline(&self) -> Option<Now> {
+        self.logout_by
+    }
+
+    pub(super) const fn expect_logout(&mut self, by: Now) {
+        self.logout_by = Some(by);
+    }
+
+    fn next_ttt(&mut self) -> Ttt {
+        self.next_ttt = self.next_ttt.wrapping_add(1) & 0x7fff_ffff;
+        Ttt(self.next_ttt)
+    }
+}
+
+impl<L: Lease> Session<L> {
+    /// A NOP-Out, its data in `collected`; whether it was not rejected.
+    pub(super) fn nop_out(&mut self, bhs: &Bhs) -> bool {
+        let ping = NopOut::decode(bhs);
+        if ping.itt == Itt::NONE {
+            // An answer to a ping of ours, or only an ExpStatSN: that it came was all.
+            if !ping.immediate {
+                self.reject(reason::PROTOCOL_ERROR, bhs);
+                self.remark("a numbered NOP-Out without a task tag", "RFC 7143 §11.18.1");
+            }
+            return ping.immediate;
+        }
+        if self.is_itt_in_use(ping.itt) {
+            self.reject(reason::TASK_IN_PROGRESS, bhs);
+            return false;
+        }
+        let answer = NopIn {
+            lun: Lun([0; 8]),
+            itt: ping.itt,
+            ttt: Ttt::NONE,
+            stamps: Stamps::default(),
+        };
+        let limit = self.keys().peer_data_segment as usize;
+        let echo = self.collected[..self.collected.len().min(limit)].to_vec();
+        self.queue_control(answer.encode(), echo, !ping.immediate);
+        true
+    }
+
+    /// The peer has been silent for long: asks whether it is there, and in the end gives it up.
+    pub(super) fn check_silence(&mut self) {
+        if self.now < self.liveness.deadline(&self.config.limits) {
+            return;
+        }
+        if self.liveness.pinged.is_some() {
+            self.violated("silence", "RFC 7143 §7.14");
+            return;
+        }
+        self.liveness.pinged = Some(self.now);
+        self.trim();
+        // A discovery session gets nothing but text and logout responses (§7.4.3).
+        if !self.is_discovery() {
+            let ping = NopIn {
+                lun: Lun([0; 8]),
+                itt: Itt::NONE,
+                ttt: self.liveness.next_ttt(),
+                stamps: Stamps::default(),
+            };
+            self.queue_unnumbered(ping.encode());
+        }
+    }
+
+    /// Gives back the memory that a busy session needed.
+    fn trim(&mut self) {
+        self.tasks.trim();
+        self.queue.trim();
+        self.events.shrink_to_fit();
+        if !self.unsettled && self.framer.is_between() {
+            self.collected = Vec::new();
+        }
+    }
+}

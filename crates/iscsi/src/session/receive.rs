@@ -1,0 +1,199 @@
+//! From octets to PDUs, and to whoever they are for (RFC 7143 §11.2, §7.7, §7.8).
+
+use scsi::medium::Lease;
+
+use super::Session;
+use super::task::Slot;
+use crate::wire::bhs::{Bhs, Opcode, Ttt};
+use crate::wire::data_out::DataOut;
+use crate::wire::framer::{FrameError, Piece};
+use crate::wire::reject::reason;
+
+/// Where the data segment that comes next goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Inbound {
+    /// Nowhere.
+    Drop,
+    /// To be looked at when it is whole: text, pings, and everything with a data digest.
+    Collect(Bhs),
+    /// To a command.
+    Fill(Fill),
+}
+
+/// Data of a command that is coming in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fill {
+    pub(super) slot: Slot,
+    /// Where the next octet belongs.
+    pub(super) offset: u32,
+    /// The sequence that ends with this PDU.
+    pub(super) closes: Option<Ttt>,
+}
+
+impl<L: Lease> Session<L> {
+    pub(super) fn take(&mut self, octets: &[u8]) -> usize {
+        let mut rest = octets;
+        self.settle();
+        while self.is_open && self.events.is_empty() && !self.is_stalled() {
+            match self.framer.next(&mut rest) {
+                Ok(Some(Piece::Header(bhs))) => self.header(bhs),
+                Ok(Some(Piece::Data { octets, end })) => self.data(octets, end),
+                Ok(Some(Piece::BadData)) => self.bad_data(),
+                Ok(None) => break,
+                Err(error) => self.broken(error),
+            }
+        }
+        if self.is_open {
+            octets.len() - rest.len()
+        } else {
+            octets.len()
+        }
+    }
+
+    /// Gives collected data to the task that waited for it, in case that has memory for it by now.
+    pub(super) fn settle(&mut self) {
+        if std::mem::take(&mut self.unsettled) {
+            let collected = std::mem::take(&mut self.collected);
+            self.data(&collected, true);
+            self.collected = collected;
+            self.collected.clear();
+        }
+    }
+
+    fn header(&mut self, bhs: Bhs) {
+        if bhs.data_len() == 0 {
+            self.inbound = self.dispatch(&bhs);
+            self.data(&[], true);
+        } else if self.framer.has_data_digest() || is_read_whole(bhs.opcode()) {
+            self.collected.clear();
+            self.inbound = Inbound::Collect(bhs);
+        } else {
+            self.inbound = self.dispatch(&bhs);
+        }
+    }
+
+    fn data(&mut self, octets: &[u8], end: bool) {
+        match &mut self.inbound {
+            Inbound::Drop => {}
+            Inbound::Collect(bhs) => {
+                let bhs = *bhs;
+                self.collected.extend_from_slice(octets);
+                if end {
+                    self.collected_whole(&bhs);
+                }
+            }
+            Inbound::Fill(fill) => {
+                let now = *fill;
+                fill.offset += octets.len() as u32;
+                self.fill(now.slot, now.offset, octets);
+                if end {
+                    self.filled(now);
+                }
+            }
+        }
+    }
+
+    fn filled(&mut self, fill: Fill) {
+        self.inbound = Inbound::Drop;
+        if let Some(ttt) = fill.closes {
+            self.close_sequence(fill.slot, ttt);
+        }
+    }
+
+    fn collected_whole(&mut self, bhs: &Bhs) {
+        self.inbound = self.dispatch(bhs);
+        match self.inbound {
+            Inbound::Fill(_) => {
+                self.unsettled = true;
+                // Events mean that the device server may be about to give memory for the data.
+                if self.events.is_empty() {
+                    self.settle();
+                }
+            }
+            _ => self.collected.clear(),
+        }
+    }
+
+    /// RFC 7143 §7.8: the PDU is discarded; for Data-Out that ends the command.
+    fn bad_data(&mut self) {
+        let Inbound::Collect(bhs) = self.inbound else {
+            return;
+        };
+        self.inbound = Inbound::Drop;
+        self.reject(reason::DATA_DIGEST, &bhs);
+        self.remark("a data digest error", "RFC 7143 §7.8");
+        if bhs.opcode() == Opcode::DataOut {
+            self.lost_data(&DataOut::decode(&bhs));
+        }
+    }
+
+    /// What is to be done with the data segment that follows; whatever is collected of it lies
+    /// in `collected`.
+    fn dispatch(&mut self, bhs: &Bhs) -> Inbound {
+        if bhs.ahs_len() > 0 && bhs.opcode() != Opcode::ScsiCommand {
+            self.violated(
+                "additional header segments on another PDU",
+                "RFC 7143 §11.2.1.5",
+            );
+            return Inbound::Drop;
+        }
+        match bhs.opcode() {
+            Opcode::DataOut if !self.is_discovery() => return self.data_out(bhs),
+            Opcode::ScsiCommand | Opcode::TaskRequest if !self.is_discovery() => {
+                return self.request(bhs);
+            }
+            Opcode::SnackRequest if !self.is_discovery() => self.snack(bhs),
+            Opcode::NopOut | Opcode::TextRequest | Opcode::LogoutRequest => {
+                return self.request(bhs);
+            }
+            opcode => self.out_of_place(opcode, bhs),
+        }
+        Inbound::Drop
+    }
+
+    fn out_of_place(&mut self, opcode: Opcode, bhs: &Bhs) {
+        let (reason, rule, clause) = match opcode {
+            Opcode::LoginRequest => (
+                reason::PROTOCOL_ERROR,
+                "a login request after login",
+                "RFC 7143 §6.3",
+            ),
+            Opcode::Other(code) if code < 0x20 => (
+                reason::COMMAND_NOT_SUPPORTED,
+                "an unassigned opcode",
+                "RFC 7143 §11.2.1.2",
+            ),
+            opcode if opcode.is_request() => (
+                reason::PROTOCOL_ERROR,
+                "a SCSI PDU in a discovery session",
+                "RFC 7143 §4.3",
+            ),
+            _ => (
+                reason::PROTOCOL_ERROR,
+                "a target's opcode from an initiator",
+                "RFC 7143 §11.2.1.2",
+            ),
+        };
+        self.reject(reason, bhs);
+        self.remark(rule, clause);
+    }
+
+    /// The stream cannot be followed any more.
+    fn broken(&mut self, error: FrameError) {
+        match error {
+            FrameError::HeaderDigest => self.violated("a header digest error", "RFC 7143 §7.8"),
+            FrameError::TooLong { header, .. } => {
+                self.reject(reason::PROTOCOL_ERROR, &header);
+                self.violated(
+                    "a data segment longer than MaxRecvDataSegmentLength",
+                    "RFC 7143 §13.12",
+                );
+            }
+        }
+    }
+}
+
+/// Whether a PDU is looked at only when its data segment is there.
+const fn is_read_whole(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::NopOut | Opcode::TextRequest)
+}

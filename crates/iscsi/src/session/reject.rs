@@ -1,0 +1,59 @@
+//! Reject, with the header of the PDU that is refused (RFC 7143 §11.17).
+
+use std::time::Duration;
+
+use scsi::medium::{Lease, Now};
+
+use super::Session;
+use crate::wire::bhs::{Bhs, Stamps};
+use crate::wire::reject::Reject;
+use crate::wire::serial::DataSn;
+
+/// Rejects in one second after which a peer is thought to send garbage, or to fish. A conformance
+/// suite that provokes one by one stays far below.
+const MAX_REJECTS: u32 = 256;
+
+/// How many PDUs were rejected within a second.
+#[derive(Debug)]
+pub(super) struct Patience {
+    since: Now,
+    rejects: u32,
+}
+
+impl Patience {
+    pub(super) const fn new(now: Now) -> Self {
+        Self {
+            since: now,
+            rejects: 0,
+        }
+    }
+
+    /// Counts one more; `false` when it is one too many.
+    fn spend(&mut self, now: Now) -> bool {
+        if now.saturating_sub(self.since) >= Duration::from_secs(1) {
+            *self = Self::new(now);
+        }
+        self.rejects += 1;
+        self.rejects <= MAX_REJECTS
+    }
+}
+
+impl<L: Lease> Session<L> {
+    /// Queues a Reject of the PDU that just came.
+    pub(super) fn reject(&mut self, reason: u8, bhs: &Bhs) {
+        if !self.patience.spend(self.now) {
+            self.violated("too many PDUs that had to be rejected", "");
+            return;
+        }
+        let mut header = bhs.0.to_vec();
+        if bhs.ahs_len() == self.framer.ahs().len() {
+            header.extend_from_slice(self.framer.ahs());
+        }
+        let pdu = Reject {
+            reason,
+            stamps: Stamps::default(),
+            data_sn: DataSn(0),
+        };
+        self.queue_control(pdu.encode(), header, false);
+    }
+}

@@ -1,0 +1,424 @@
+//! The tasks of a session: SCSI commands from their header to the response that has left.
+
+use std::collections::VecDeque;
+
+use scsi::task::{Completed, SenseBytes, Tag};
+use scsi::wire::lun::Lun;
+use scsi::wire::status::Status;
+
+use super::sense::Condition;
+use crate::wire::bhs::{Itt, Ttt};
+use crate::wire::scsi_response::Residual;
+use crate::wire::serial::CmdSn;
+
+/// Numbers a task among those of its session; also its [`Tag`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot(pub(super) u16);
+
+impl Slot {
+    pub(super) fn tag(self) -> Tag {
+        Tag(u32::from(self.0))
+    }
+
+    pub(super) fn of(tag: Tag) -> Option<Self> {
+        u16::try_from(tag.0).ok().map(Self)
+    }
+
+    fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// A SCSI command.
+#[derive(Debug)]
+pub(super) struct Task<L> {
+    pub(super) itt: Itt,
+    pub(super) lun: Lun,
+    pub(super) cmd_sn: CmdSn,
+    pub(super) immediate: bool,
+    /// Octets the initiator wants to receive, and to send.
+    pub(super) expected_in: u32,
+    pub(super) expected_out: u32,
+    pub(super) stage: Stage,
+    /// Set when the session ends the command, whatever the device server says.
+    pub(super) condition: Option<Condition>,
+    /// A task set function waits for the data that was asked for: no more is asked for.
+    pub(super) frozen: bool,
+    /// What it ended with, once it did.
+    pub(super) ending: Option<Ending>,
+    /// DataSN of the next Data-In; R2TSN of the next R2T.
+    pub(super) next_data: u32,
+    pub(super) next_r2t: u32,
+    /// Entries of Data-In in the queue, and octets sent since the last F bit.
+    pub(super) queued: u32,
+    pub(super) burst: u32,
+    /// The status goes out with the last Data-In.
+    pub(super) collapse: bool,
+    pub(super) unsolicited: Unsolicited,
+    /// R2Ts that have not been answered whole.
+    pub(super) sequences: VecDeque<Sequence>,
+    /// What the device server gave to be filled.
+    pub(super) grants: VecDeque<Grant<L>>,
+    pub(super) held: Held,
+}
+
+/// How far a command has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Commands with lower CmdSN have to come first.
+    Deferred,
+    /// With the device server.
+    Executing,
+    /// Ended; the response waits for data that is still to come.
+    Ended,
+    /// The response is queued.
+    Answered,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug)]
+pub(super) struct Ending {
+    pub(super) status: Status,
+    pub(super) qualifier: u16,
+    pub(super) residual: Residual,
+    pub(super) read_residual: Residual,
+    /// Boxed, as most commands end without and every task has room for one.
+    pub(super) sense: Option<Box<SenseBytes>>,
+}
+
+/// Unsolicited data: what comes with and after the command without being asked for.
+#[derive(Debug, Default)]
+pub(super) struct Unsolicited {
+    /// More is to come: the F bit has not been seen.
+    pub(super) open: bool,
+    /// The most that may come, immediate data included.
+    pub(super) limit: u32,
+    pub(super) next_sn: u32,
+    pub(super) cover: Cover,
+}
+
+/// The answer to one R2T.
+#[derive(Debug)]
+pub(super) struct Sequence {
+    pub(super) ttt: Ttt,
+    pub(super) offset: u32,
+    pub(super) len: u32,
+    /// The R2T has left.
+    pub(super) sent: bool,
+    pub(super) next_sn: u32,
+    pub(super) cover: Cover,
+}
+
+/// Memory to be filled with a part of the data of a command.
+#[derive(Debug)]
+pub(super) struct Grant<L> {
+    pub(super) offset: u32,
+    pub(super) filled: u32,
+    /// Octets from its beginning that came unsolicited or were asked for.
+    pub(super) asked: u32,
+    pub(super) into: L,
+}
+
+/// Which octets of a range have come, none of them twice.
+#[derive(Debug, Default)]
+pub(super) struct Cover {
+    /// All before this one.
+    pub(super) next: u32,
+    /// Ranges after it, sorted; used only where PDUs may come in any order.
+    beyond: Vec<(u32, u32)>,
+}
+
+/// Ranges that may stand apart within one sequence; a bound on what a peer's disorder can cost.
+const MAX_APART: usize = 64;
+
+impl Cover {
+    /// Takes `len` octets at `offset`; `false` if they have come before, or out of an order that
+    /// must be kept.
+    pub(super) fn add(&mut self, offset: u32, len: u32, in_order: bool) -> bool {
+        if offset == self.next && self.beyond.is_empty() {
+            self.next += len;
+            return true;
+        }
+        if len == 0 {
+            return offset == self.next || !in_order;
+        }
+        !in_order && self.add_apart(offset, offset + len)
+    }
+
+    fn add_apart(&mut self, start: u32, end: u32) -> bool {
+        let at = self.beyond.partition_point(|range| range.0 < start);
+        let before = at.checked_sub(1).map_or(self.next, |i| self.beyond[i].1);
+        let after = self.beyond.get(at).map_or(u32::MAX, |range| range.0);
+        if start < before || end > after || self.beyond.len() == MAX_APART {
+            return false;
+        }
+        self.beyond.insert(at, (start, end));
+        while let Some(&(start, end)) = self.beyond.first()
+            && start == self.next
+        {
+            self.next = end;
+            self.beyond.remove(0);
+        }
+        true
+    }
+}
+
+/// Data that came before there was memory for it.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    octets: Vec<u8>,
+    /// Where in the data of the command the octets belong, one part after the other.
+    parts: Vec<(u32, u32)>,
+}
+
+impl Held {
+    pub(super) fn len(&self) -> usize {
+        self.octets.len()
+    }
+
+    pub(super) fn push(&mut self, offset: u32, octets: &[u8]) {
+        self.octets.extend_from_slice(octets);
+        let len = octets.len() as u32;
+        match self.parts.last_mut() {
+            Some(part) if part.0 + part.1 == offset => part.1 += len,
+            _ => self.parts.push((offset, len)),
+        }
+    }
+
+    /// Copies what belongs into `[offset, offset + into.len())`; returns how much that was.
+    pub(super) fn copy<L: scsi::medium::Lease>(&self, offset: u32, into: &mut L) -> u32 {
+        let end = offset + into.len() as u32;
+        let (mut at, mut copied) = (0, 0);
+        for &(start, len) in &self.parts {
+            let (from, to) = (start.max(offset), (start + len).min(end));
+            if from < to {
+                let source = at + (from - start) as usize;
+                let octets = &self.octets[source..source + (to - from) as usize];
+                into.copy_in((from - offset) as usize, octets);
+                copied += to - from;
+            }
+            at += len as usize;
+        }
+        copied
+    }
+
+    /// Drops everything; returns how much that was.
+    pub(super) fn clear(&mut self) -> usize {
+        let len = self.octets.len();
+        // What was needed once is not kept, as every task of the session would keep it.
+        *self = Self::default();
+        len
+    }
+}
+
+impl<L> Task<L> {
+    fn new(itt: Itt, lun: Lun, cmd_sn: CmdSn, immediate: bool) -> Self {
+        Self {
+            itt,
+            lun,
+            cmd_sn,
+            immediate,
+            expected_in: 0,
+            expected_out: 0,
+            stage: Stage::Deferred,
+            condition: None,
+            frozen: false,
+            ending: None,
+            next_data: 0,
+            next_r2t: 0,
+            queued: 0,
+            burst: 0,
+            collapse: false,
+            unsolicited: Unsolicited::default(),
+            sequences: VecDeque::new(),
+            grants: VecDeque::new(),
+            held: Held::default(),
+        }
+    }
+
+    /// Whether data is still to come that the initiator was told to send, or announced.
+    pub(super) fn awaits_data(&self) -> bool {
+        self.unsolicited.open || self.sequences.iter().any(|sequence| sequence.sent)
+    }
+
+    /// Whether data that comes is of any use.
+    pub(super) fn wants_data(&self) -> bool {
+        self.condition.is_none() && matches!(self.stage, Stage::Deferred | Stage::Executing)
+    }
+
+    /// No more is asked for, and what had not been asked for yet is forgotten.
+    pub(super) fn stop_asking(&mut self) {
+        self.frozen = true;
+        self.sequences.retain(|sequence| sequence.sent);
+    }
+
+    /// What is told when the session itself ends the command.
+    pub(super) fn condition_ending(&self, condition: Condition) -> Ending {
+        let sense = condition.sense();
+        Ending {
+            status: condition.status(),
+            qualifier: 0,
+            residual: Residual::of(self.expected_out.max(self.lone_read()), 0),
+            read_residual: self.read_residual(0),
+            sense: (!sense.as_slice().is_empty()).then(|| Box::new(sense)),
+        }
+    }
+
+    /// What is told when the device server ended the command.
+    pub(super) fn device_ending(&self, completed: &Completed) -> Ending {
+        let residual = match (self.expected_in, self.expected_out) {
+            (0, 0) => Residual::of(0, completed.length_in.saturating_add(completed.length_out)),
+            (read, 0) => Residual::of(read, completed.length_in),
+            (_, write) => Residual::of(write, completed.length_out),
+        };
+        Ending {
+            status: completed.status,
+            qualifier: completed.qualifier,
+            residual,
+            read_residual: self.read_residual(completed.length_in),
+            sense: (!completed.sense.as_slice().is_empty()).then(|| Box::new(completed.sense)),
+        }
+    }
+
+    fn is_bidirectional(&self) -> bool {
+        self.expected_in > 0 && self.expected_out > 0
+    }
+
+    /// The data expected of a command that only reads.
+    fn lone_read(&self) -> u32 {
+        if self.expected_out > 0 {
+            0
+        } else {
+            self.expected_in
+        }
+    }
+
+    fn read_residual(&self, presented: u64) -> Residual {
+        if self.is_bidirectional() {
+            Residual::of(self.expected_in, presented)
+        } else {
+            Residual::Exact
+        }
+    }
+}
+
+/// All tasks of a session. A task is found by its slot, which is an index, or by its Initiator Task
+/// Tag, which is looked for in an array of nothing but tags: for the few hundred that a window
+/// admits that is cheaper than hashing.
+#[derive(Debug)]
+pub(super) struct Tasks<L> {
+    itts: Vec<Itt>,
+    slots: Vec<Task<L>>,
+    free: Vec<Slot>,
+    immediate: usize,
+}
+
+/// Commands for immediate delivery that may be under way, beside the window.
+const MAX_IMMEDIATE: usize = 16;
+
+impl<L> Tasks<L> {
+    pub(super) const fn new() -> Self {
+        Self {
+            itts: Vec::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            immediate: 0,
+        }
+    }
+
+    pub(super) fn find(&self, itt: Itt) -> Option<Slot> {
+        if itt == Itt::NONE {
+            return None;
+        }
+        let at = self.itts.iter().position(|known| *known == itt)?;
+        Some(Slot(at as u16))
+    }
+
+    pub(super) fn has_immediate_room(&self) -> bool {
+        self.immediate < MAX_IMMEDIATE
+    }
+
+    /// The task in `slot`, if there is one.
+    pub(super) fn entry(&mut self, slot: Slot) -> Option<&mut Task<L>> {
+        let used = *self.itts.get(slot.index())? != Itt::NONE;
+        self.slots.get_mut(slot.index()).filter(|_| used)
+    }
+
+    /// The slots of all tasks.
+    pub(super) fn slots(&self) -> impl Iterator<Item = Slot> + use<L> {
+        let used: Vec<Slot> = (0..self.itts.len())
+            .filter(|at| self.itts[*at] != Itt::NONE)
+            .map(|at| Slot(at as u16))
+            .collect();
+        used.into_iter()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Task<L>> {
+        let all = self.itts.iter().zip(&self.slots);
+        all.filter(|(itt, _)| **itt != Itt::NONE)
+            .map(|(_, task)| task)
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Task<L>> {
+        let all = self.itts.iter().zip(&mut self.slots);
+        all.filter(|(itt, _)| **itt != Itt::NONE)
+            .map(|(_, task)| task)
+    }
+
+    /// A new task; `None` when there are as many as can be numbered.
+    pub(super) fn insert(
+        &mut self,
+        itt: Itt,
+        lun: Lun,
+        cmd_sn: CmdSn,
+        immediate: bool,
+    ) -> Option<Slot> {
+        let mut task = Task::new(itt, lun, cmd_sn, immediate);
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => self.grow()?,
+        };
+        match self.slots.get_mut(slot.index()) {
+            Some(old) => {
+                // The queues keep their memory from task to task.
+                task.sequences = std::mem::take(&mut old.sequences);
+                task.grants = std::mem::take(&mut old.grants);
+                *old = task;
+            }
+            None => self.slots.push(task),
+        }
+        self.itts[slot.index()] = itt;
+        self.immediate += usize::from(immediate);
+        Some(slot)
+    }
+
+    fn grow(&mut self) -> Option<Slot> {
+        // The highest number stays unused, so that no Target Transfer Tag is the reserved one.
+        let at = u16::try_from(self.itts.len()).ok()?;
+        (at < u16::MAX).then(|| self.itts.push(Itt::NONE))?;
+        Some(Slot(at))
+    }
+
+    /// Forgets a task.
+    pub(super) fn remove(&mut self, slot: Slot) {
+        let Some(task) = self.entry(slot) else { return };
+        task.sequences.clear();
+        task.grants.clear();
+        task.held = Held::default();
+        task.ending = None;
+        self.immediate -= usize::from(self.slots[slot.index()].immediate);
+        self.itts[slot.index()] = Itt::NONE;
+        self.free.push(slot);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.free.len() == self.itts.len()
+    }
+
+    /// Gives memory back, when there are no tasks.
+    pub(super) fn trim(&mut self) {
+        if self.is_empty() {
+            *self = Self::new();
+        }
+    }
+}

@@ -1,0 +1,659 @@
+//! A session with an initiator on one side and a scripted device server on the other.
+//!
+//! What the session sends is told in one line a PDU; its numbers are checked on the way: StatSN
+//! goes up by one with each numbered PDU, MaxCmdSN never moves back.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use scsi::medium::{HeapLease, Lease};
+use scsi::task::{Command, Completed, Function, FunctionResult, SenseBytes, Tag};
+use scsi::wire::lun::Lun;
+use scsi::wire::status::Status;
+
+use crate::datamover::Outgoing;
+use crate::parameters::{Operational, Parameters, Purpose};
+use crate::session::{Event, Session};
+use crate::target::{Access, Config, Endpoints, InitiatorPort, Limits, Node};
+use crate::wire::async_message::AsyncMessage;
+use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
+use crate::wire::data_in::DataIn;
+use crate::wire::data_out::DataOut;
+use crate::wire::digest::{crc32c, crc32c_padded};
+use crate::wire::framer::{Framer, Piece};
+use crate::wire::logout_request::LogoutRequest;
+use crate::wire::logout_response::LogoutResponse;
+use crate::wire::nop_in::NopIn;
+use crate::wire::nop_out::NopOut;
+use crate::wire::r2t::R2t;
+use crate::wire::reject::Reject;
+use crate::wire::scsi_command::ScsiCommand;
+use crate::wire::scsi_response::{Residual, ScsiResponse};
+use crate::wire::serial::{CmdSn, DataSn, StatSn};
+use crate::wire::task_request::TaskRequest;
+use crate::wire::task_response::TaskResponse;
+use crate::wire::text_request::TextRequest;
+use crate::wire::text_response::TextResponse;
+
+pub(super) const LUN: Lun = Lun::from_index(0);
+pub(super) const FIRST_CMD_SN: u32 = 100;
+pub(super) const FIRST_STAT_SN: u32 = 500;
+pub(super) const TARGET: &str = "iqn.2026-11.org.lunar:test";
+
+pub(super) struct Rig {
+    pub(super) session: Session<HeapLease>,
+    pub(super) now: Duration,
+    pub(super) keys: Operational,
+    cmd_sn: u32,
+    pub(super) events: VecDeque<Event<HeapLease>>,
+    wire: Wire,
+    framer: Framer,
+    stat_sn: u32,
+    pub(super) exp_cmd_sn: u32,
+    pub(super) max_cmd_sn: u32,
+}
+
+pub(super) fn limits() -> Limits {
+    Limits {
+        login_timeout: Duration::from_secs(15),
+        nop_interval: Duration::from_secs(30),
+        nop_timeout: Duration::from_secs(60),
+        logins: 256,
+        sessions: 16_384,
+        data_segment: 262_144,
+        first_burst: 65_536,
+        max_burst: 262_144,
+        outstanding_r2t: 4,
+        window: 128,
+        held_bytes: 65_536,
+    }
+}
+
+/// Short lengths, so that traces are short: 1 KiB segments, 2 KiB bursts, 4 KiB data segments.
+pub(super) fn keys() -> Operational {
+    Operational {
+        initial_r2t: false,
+        immediate_data: true,
+        peer_data_segment: 1024,
+        own_data_segment: 4096,
+        max_burst: 2048,
+        first_burst: 1024,
+        outstanding_r2t: 2,
+        protocol_level: 2,
+        ..Operational::default()
+    }
+}
+
+fn node() -> Arc<Node> {
+    Arc::new(Node {
+        name: TARGET.into(),
+        alias: None,
+        access: Access::default(),
+    })
+}
+
+impl Rig {
+    pub(super) fn new() -> Self {
+        Self::with(keys())
+    }
+
+    pub(super) fn with(keys: Operational) -> Self {
+        Self::build(keys, Purpose::Normal(node()), limits())
+    }
+
+    pub(super) fn with_limits(limits: Limits) -> Self {
+        Self::build(keys(), Purpose::Normal(node()), limits)
+    }
+
+    pub(super) fn discovery() -> Self {
+        Self::build(keys(), Purpose::Discovery(vec![node()]), limits())
+    }
+
+    pub(super) fn build(keys: Operational, purpose: Purpose, limits: Limits) -> Self {
+        let local: SocketAddr = "192.0.2.1:3260".parse().unwrap();
+        let parameters = Parameters {
+            initiator: InitiatorPort {
+                name: "iqn.2026-11.org.lunar:initiator".into(),
+                isid: [0x80, 0, 0, 0, 0, 1],
+            },
+            initiator_alias: None,
+            user: None,
+            purpose,
+            tsih: 1,
+            cid: 7,
+            endpoints: Endpoints { local, peer: local },
+            stat_sn: FIRST_STAT_SN,
+            exp_cmd_sn: FIRST_CMD_SN,
+            keys,
+        };
+        let config = Arc::new(Config {
+            nodes: vec![node()],
+            advertise: Vec::new(),
+            limits,
+        });
+        let mut framer = Framer::new(1 << 20);
+        framer.set_digests(keys.header_digest, keys.data_digest);
+        Self {
+            session: Session::new(parameters, config, Duration::ZERO),
+            now: Duration::ZERO,
+            keys,
+            cmd_sn: FIRST_CMD_SN,
+            events: VecDeque::new(),
+            wire: Wire::default(),
+            framer,
+            stat_sn: FIRST_STAT_SN,
+            exp_cmd_sn: FIRST_CMD_SN,
+            max_cmd_sn: FIRST_CMD_SN - 1,
+        }
+    }
+
+    /// The octets of a PDU, with digests as agreed upon.
+    pub(super) fn octets(&self, mut bhs: Bhs, ahs: &[u8], data: &[u8]) -> Vec<u8> {
+        bhs.set_ahs_len(ahs.len());
+        bhs.set_data_len(data.len() as u32);
+        let mut octets = [&bhs.0[..], ahs].concat();
+        if self.keys.header_digest {
+            octets.extend(crc32c(&octets));
+        }
+        octets.extend_from_slice(data);
+        octets.resize(octets.len().next_multiple_of(4), 0);
+        if self.keys.data_digest && !data.is_empty() {
+            octets.extend(crc32c_padded(data));
+        }
+        octets
+    }
+
+    /// Gives octets to the session until it has taken them all, collecting events.
+    pub(super) fn give(&mut self, octets: &[u8]) {
+        let mut rest = octets;
+        loop {
+            let used = self.session.receive(self.now, rest);
+            rest = &rest[used..];
+            let mut any = false;
+            while let Some(event) = self.session.poll() {
+                any = true;
+                self.events.push_back(event);
+            }
+            if rest.is_empty() || (used == 0 && !any) {
+                break;
+            }
+        }
+    }
+
+    pub(super) fn send(&mut self, bhs: Bhs, data: &[u8]) {
+        let octets = self.octets(bhs, &[], data);
+        self.give(&octets);
+    }
+
+    /// Gives only the header, so that the device server can act before the data comes.
+    pub(super) fn send_header(&mut self, mut bhs: Bhs, data_len: u32) {
+        bhs.set_data_len(data_len);
+        self.give(&bhs.0);
+    }
+
+    fn poll(&mut self) {
+        while let Some(event) = self.session.poll() {
+            self.events.push_back(event);
+        }
+    }
+
+    pub(super) fn next_cmd_sn(&mut self) -> CmdSn {
+        let number = CmdSn(self.cmd_sn);
+        self.cmd_sn += 1;
+        number
+    }
+
+    pub(super) fn skip_cmd_sn(&mut self) -> CmdSn {
+        self.next_cmd_sn()
+    }
+
+    /// A READ of `expected` octets.
+    pub(super) fn read(&mut self, itt: u32, expected: u32) -> Command {
+        let bhs = self.read_pdu(itt, expected);
+        self.send(bhs.encode(), &[]);
+        self.executed()
+    }
+
+    pub(super) fn read_pdu(&mut self, itt: u32, expected: u32) -> ScsiCommand {
+        let cmd_sn = self.next_cmd_sn();
+        ScsiCommand {
+            immediate: false,
+            last: true,
+            read: true,
+            write: false,
+            attribute: 1,
+            priority: 0,
+            lun: LUN,
+            itt: Itt(itt),
+            expected,
+            cmd_sn,
+            exp_stat_sn: StatSn(self.stat_sn),
+            cdb: [0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+        }
+    }
+
+    /// A WRITE of `expected` octets; without `last`, unsolicited data follows.
+    pub(super) fn write_pdu(&mut self, itt: u32, expected: u32, last: bool) -> ScsiCommand {
+        let mut pdu = self.read_pdu(itt, expected);
+        pdu.read = false;
+        pdu.write = true;
+        pdu.last = last;
+        pdu.cdb[0] = 0x2a;
+        pdu
+    }
+
+    /// A WRITE with immediate data.
+    pub(super) fn write(&mut self, itt: u32, expected: u32, last: bool, data: &[u8]) -> Command {
+        let pdu = self.write_pdu(itt, expected, last);
+        self.send(pdu.encode(), data);
+        self.executed()
+    }
+
+    pub(super) fn data_out(
+        &mut self,
+        itt: u32,
+        ttt: Ttt,
+        sn: u32,
+        at: u32,
+        last: bool,
+        data: &[u8],
+    ) {
+        let pdu = DataOut {
+            last,
+            lun: LUN,
+            itt: Itt(itt),
+            ttt,
+            exp_stat_sn: StatSn(self.stat_sn),
+            data_sn: DataSn(sn),
+            offset: at,
+        };
+        self.send(pdu.encode(), data);
+    }
+
+    pub(super) fn task_pdu(&mut self, itt: u32, function: u8) -> TaskRequest {
+        TaskRequest {
+            immediate: true,
+            function,
+            lun: LUN,
+            itt: Itt(itt),
+            referenced: Itt::NONE,
+            cmd_sn: CmdSn(self.cmd_sn),
+            exp_stat_sn: StatSn(self.stat_sn),
+            ref_cmd_sn: CmdSn(0),
+            exp_data_sn: DataSn(0),
+        }
+    }
+
+    pub(super) fn manage(&mut self, itt: u32, function: u8) {
+        let pdu = self.task_pdu(itt, function);
+        self.send(pdu.encode(), &[]);
+    }
+
+    pub(super) fn abort(&mut self, itt: u32, referenced: u32, ref_cmd_sn: u32) {
+        let mut pdu = self.task_pdu(itt, 1);
+        pdu.referenced = Itt(referenced);
+        pdu.ref_cmd_sn = CmdSn(ref_cmd_sn);
+        self.send(pdu.encode(), &[]);
+    }
+
+    pub(super) fn nop_pdu(&mut self, itt: Itt) -> NopOut {
+        NopOut {
+            immediate: true,
+            lun: Lun([0; 8]),
+            itt,
+            ttt: Ttt::NONE,
+            cmd_sn: CmdSn(self.cmd_sn),
+            exp_stat_sn: StatSn(self.stat_sn),
+        }
+    }
+
+    pub(super) fn ping(&mut self, itt: u32, data: &[u8]) {
+        let pdu = self.nop_pdu(Itt(itt));
+        self.send(pdu.encode(), data);
+    }
+
+    pub(super) fn text_pdu(&mut self, itt: u32) -> TextRequest {
+        TextRequest {
+            immediate: true,
+            last: true,
+            more: false,
+            lun: Lun([0; 8]),
+            itt: Itt(itt),
+            ttt: Ttt::NONE,
+            cmd_sn: CmdSn(self.cmd_sn),
+            exp_stat_sn: StatSn(self.stat_sn),
+        }
+    }
+
+    pub(super) fn text(&mut self, itt: u32, text: &str) {
+        let pdu = self.text_pdu(itt);
+        self.send(pdu.encode(), text.as_bytes());
+    }
+
+    pub(super) fn logout_pdu(&mut self, itt: u32, reason: u8) -> LogoutRequest {
+        LogoutRequest {
+            immediate: true,
+            reason,
+            itt: Itt(itt),
+            cid: 7,
+            cmd_sn: CmdSn(self.cmd_sn),
+            exp_stat_sn: StatSn(self.stat_sn),
+        }
+    }
+
+    /// The next event, which must be a command.
+    pub(super) fn executed(&mut self) -> Command {
+        match self.events.pop_front() {
+            Some(Event::Execute(command)) => command,
+            other => panic!("{other:?} where a command was expected"),
+        }
+    }
+
+    pub(super) fn event(&mut self) -> Option<Event<HeapLease>> {
+        self.poll();
+        self.events.pop_front()
+    }
+
+    /// The next event, which must be a task management function.
+    pub(super) fn managing(&mut self) -> (u32, Function) {
+        match self.event() {
+            Some(Event::Manage { id, function, .. }) => (id, function),
+            other => panic!("{other:?} where task management was expected"),
+        }
+    }
+
+    /// The next event, which must be Data-Out.
+    pub(super) fn got_data(&mut self) -> (Tag, u32, Vec<u8>) {
+        match self.event() {
+            Some(Event::DataOut { tag, offset, data }) => (tag, offset, octets_of(&data)),
+            other => panic!("{other:?} where Data-Out was expected"),
+        }
+    }
+
+    /// The next event, which must be an end or a remark: the rule that was broken.
+    pub(super) fn rule(&mut self) -> &'static str {
+        match self.event() {
+            Some(Event::Remark(violation) | Event::Close(violation)) => violation.rule,
+            other => panic!("{other:?} where a violation was expected"),
+        }
+    }
+
+    pub(super) fn quiet(&mut self) {
+        self.poll();
+        assert!(self.events.is_empty(), "{:?}", self.events);
+    }
+
+    pub(super) fn grant(&mut self, tag: Tag, offset: u32, len: usize) {
+        let lease = HeapLease::from_bytes(vec![0xee; len]);
+        self.session.receive_data_out(tag, offset, lease);
+        self.poll();
+    }
+
+    pub(super) fn data_in(&mut self, tag: Tag, offset: u32, data: &[u8]) {
+        let lease = HeapLease::from_bytes(data.to_vec());
+        self.session.send_data_in(tag, offset, lease);
+    }
+
+    pub(super) fn good(&mut self, tag: Tag, length_in: u64, length_out: u64) {
+        self.complete(tag, Status::Good, &[], length_in, length_out);
+    }
+
+    pub(super) fn complete(
+        &mut self,
+        tag: Tag,
+        status: Status,
+        sense: &[u8],
+        length_in: u64,
+        length_out: u64,
+    ) {
+        let completed = Completed {
+            status,
+            sense: SenseBytes::new(sense),
+            qualifier: 0,
+            length_in,
+            length_out,
+        };
+        self.session.complete(tag, &completed);
+        self.poll();
+    }
+
+    pub(super) fn managed(&mut self, id: u32, result: FunctionResult) {
+        self.session.managed(id, result);
+        self.poll();
+    }
+
+    pub(super) fn aborted(&mut self, tag: Tag) {
+        self.session.aborted(tag);
+        self.poll();
+    }
+
+    pub(super) fn wait(&mut self, seconds: u64) {
+        self.now += Duration::from_secs(seconds);
+        self.session.timeout(self.now);
+        self.poll();
+    }
+
+    /// What the session sends now, as octets.
+    pub(super) fn transmitted(&mut self) -> Vec<u8> {
+        while self.session.transmit(&mut self.wire) {}
+        std::mem::take(&mut self.wire.octets)
+    }
+
+    /// What the session sends now: header and data of each PDU.
+    pub(super) fn pdus(&mut self) -> Vec<(Bhs, Vec<u8>)> {
+        let octets = self.transmitted();
+        let mut pdus: Vec<(Bhs, Vec<u8>)> = Vec::new();
+        let mut rest = &octets[..];
+        while let Some(piece) = self.framer.next(&mut rest).unwrap() {
+            match piece {
+                Piece::Header(bhs) => pdus.push((bhs, Vec::new())),
+                Piece::Data { octets, .. } => {
+                    pdus.last_mut().unwrap().1.extend_from_slice(octets);
+                }
+                Piece::BadData => panic!("a data digest that is wrong"),
+            }
+        }
+        for (bhs, _) in &pdus {
+            self.check_numbers(bhs);
+        }
+        pdus
+    }
+
+    /// What the session sends now, one line a PDU.
+    pub(super) fn sent(&mut self) -> Vec<String> {
+        self.pdus()
+            .iter()
+            .map(|(bhs, data)| line(bhs, data))
+            .collect()
+    }
+
+    fn check_numbers(&mut self, bhs: &Bhs) {
+        let (stamps, counts) = numbers(bhs);
+        if let Some(stat_sn) = stamps.0 {
+            assert_eq!(stat_sn, StatSn(self.stat_sn), "StatSN of {bhs:?}");
+        }
+        self.stat_sn = self.stat_sn.wrapping_add(u32::from(counts));
+        let (exp, max) = stamps.1;
+        assert!(
+            !exp.is_before(CmdSn(self.exp_cmd_sn)),
+            "ExpCmdSN moved back"
+        );
+        assert!(
+            !max.is_before(CmdSn(self.max_cmd_sn)),
+            "MaxCmdSN moved back"
+        );
+        assert!(!max.next().is_before(exp), "MaxCmdSN below ExpCmdSN - 1");
+        self.exp_cmd_sn = exp.0;
+        self.max_cmd_sn = max.0;
+    }
+}
+
+pub(super) fn octets_of(lease: &HeapLease) -> Vec<u8> {
+    let mut octets = vec![0; lease.len()];
+    lease.copy_out(0, &mut octets);
+    octets
+}
+
+/// Octets that tell their place.
+pub(super) fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at / 7 + at) as u8).collect()
+}
+
+type Numbers = ((Option<StatSn>, (CmdSn, CmdSn)), bool);
+
+/// The numbers of a PDU, and whether it uses up a StatSN.
+fn numbers(bhs: &Bhs) -> Numbers {
+    let stamps = NopIn::decode(bhs).stamps;
+    let window = (stamps.exp_cmd_sn, stamps.max_cmd_sn);
+    match bhs.opcode() {
+        Opcode::DataIn if DataIn::decode(bhs).status.is_none() => {
+            assert_eq!(stamps.stat_sn, Stamps::default().stat_sn);
+            ((None, window), false)
+        }
+        Opcode::R2t => ((Some(stamps.stat_sn), window), false),
+        Opcode::NopIn if bhs.itt() == Itt::NONE => ((Some(stamps.stat_sn), window), false),
+        _ => ((Some(stamps.stat_sn), window), true),
+    }
+}
+
+fn residual(residual: Residual) -> String {
+    match residual {
+        Residual::Exact => String::new(),
+        Residual::Overflow(count) => format!(" O={count}"),
+        Residual::Underflow(count) => format!(" U={count}"),
+    }
+}
+
+fn flag(set: bool, text: &'static str) -> &'static str {
+    if set { text } else { "" }
+}
+
+fn ttt(ttt: Ttt) -> String {
+    if ttt == Ttt::NONE {
+        String::new()
+    } else {
+        format!(" ttt={:x}", ttt.0)
+    }
+}
+
+/// A PDU in one line; `#1` is the Initiator Task Tag, `[a+b]` b octets from a on.
+pub(super) fn line(bhs: &Bhs, data: &[u8]) -> String {
+    let itt = if bhs.itt() == Itt::NONE {
+        "-".into()
+    } else {
+        format!("#{}", bhs.itt().0)
+    };
+    match bhs.opcode() {
+        Opcode::DataIn => data_in_line(&itt, &DataIn::decode(bhs), data.len()),
+        Opcode::ScsiResponse => response_line(&itt, &ScsiResponse::decode(bhs), data),
+        Opcode::R2t => {
+            let pdu = R2t::decode(bhs);
+            format!(
+                "R2T {itt} ttt={:x} sn={} [{}+{}]",
+                pdu.ttt.0, pdu.r2t_sn.0, pdu.offset, pdu.desired
+            )
+        }
+        Opcode::NopIn => {
+            let pdu = NopIn::decode(bhs);
+            let text = String::from_utf8_lossy(data).into_owned();
+            format!("NOP-In {itt}{} {text:?}", ttt(pdu.ttt))
+        }
+        Opcode::TaskResponse => {
+            let pdu = TaskResponse::decode(bhs);
+            let information = if pdu.information == [0; 3] {
+                String::new()
+            } else {
+                format!(" {:02x?}", pdu.information)
+            };
+            format!("Task Response {itt} {}{information}", pdu.response)
+        }
+        Opcode::TextResponse => {
+            let pdu = TextResponse::decode(bhs);
+            let text = String::from_utf8_lossy(data).replace('\0', "|");
+            format!(
+                "Text Response {itt}{}{}{} {text}",
+                flag(pdu.last, " F"),
+                flag(pdu.more, " C"),
+                ttt(pdu.ttt)
+            )
+        }
+        Opcode::LogoutResponse => {
+            format!(
+                "Logout Response {itt} {}",
+                LogoutResponse::decode(bhs).response
+            )
+        }
+        Opcode::AsyncMessage => {
+            let pdu = AsyncMessage::decode(bhs);
+            format!("Async {} {:?} {:02x?}", pdu.event, pdu.parameters, data)
+        }
+        Opcode::Reject => {
+            let header = Bhs(*data.first_chunk().unwrap());
+            format!(
+                "Reject {:02x} of {:?}",
+                Reject::decode(bhs).reason,
+                header.opcode()
+            )
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+fn data_in_line(itt: &str, pdu: &DataIn, len: usize) -> String {
+    let status = pdu.status.map_or(String::new(), |ending| {
+        format!(" S {:02x}{}", ending.status, residual(ending.residual))
+    });
+    format!(
+        "Data-In {itt} sn={} [{}+{len}]{}{status}",
+        pdu.data_sn.0,
+        pdu.offset,
+        flag(pdu.last, " F"),
+    )
+}
+
+fn response_line(itt: &str, pdu: &ScsiResponse, data: &[u8]) -> String {
+    let sense = match data {
+        [_, _, sense @ ..] if sense.len() >= 14 => {
+            format!(" sense={:x}/{:02x}{:02x}", sense[2], sense[12], sense[13])
+        }
+        _ => String::new(),
+    };
+    let read = match pdu.read_residual {
+        Residual::Exact => String::new(),
+        other => format!(" read{}", residual(other)),
+    };
+    format!(
+        "Response {itt} {:02x}{}{read}{sense}",
+        pdu.status,
+        residual(pdu.residual)
+    )
+}
+
+/// The connection: octets in one order, however they were given.
+#[derive(Default)]
+struct Wire {
+    octets: Vec<u8>,
+    copy: Vec<u8>,
+}
+
+impl Outgoing<HeapLease> for Wire {
+    fn octets(&mut self, octets: &[u8]) {
+        self.octets.extend_from_slice(octets);
+    }
+
+    fn lease(&mut self, data: HeapLease) {
+        self.octets.extend(octets_of(&data));
+    }
+
+    fn copied(&mut self, data: &HeapLease) -> &[u8] {
+        self.copy = octets_of(data);
+        self.octets.extend_from_slice(&self.copy);
+        &self.copy
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,98 @@
+//! Writes: immediate, unsolicited and solicited data (RFC 7143 §4.2.5.2, §11.7, §11.8; UNH FFP 4.1,
+//! 7.x, 8.x, 10.1, 16.3.x).
+
+use super::rig::{Rig, keys, pattern};
+use crate::parameters::Operational;
+use crate::wire::bhs::Ttt;
+
+#[test]
+fn immediate_data_goes_straight_into_the_memory_lent() {
+    let mut rig = Rig::new();
+    let pdu = rig.write_pdu(1, 512, true);
+    rig.send_header(pdu.encode(), 512);
+    let command = rig.executed();
+    assert_eq!(command.expected_out, 512);
+    rig.grant(command.tag, 0, 512);
+    rig.give(&pattern(512));
+    assert_eq!(rig.got_data(), (command.tag, 0, pattern(512)));
+    rig.good(command.tag, 0, 512);
+    assert_eq!(rig.sent(), ["Response #1 00"]);
+    assert_eq!(rig.session.held, 0);
+}
+
+#[test]
+fn immediate_data_that_comes_before_there_is_memory_is_held() {
+    let mut rig = Rig::new();
+    let command = rig.write(1, 1000, true, &pattern(1000));
+    assert_eq!(rig.session.held, 1000);
+    rig.grant(command.tag, 0, 600);
+    assert_eq!(
+        rig.got_data(),
+        (command.tag, 0, pattern(1000)[..600].to_vec())
+    );
+    rig.grant(command.tag, 600, 400);
+    assert_eq!(
+        rig.got_data(),
+        (command.tag, 600, pattern(1000)[600..].to_vec())
+    );
+    rig.good(command.tag, 0, 1000);
+    assert_eq!(rig.sent(), ["Response #1 00"]);
+    assert_eq!(rig.session.held, 0);
+}
+
+#[test]
+fn the_rest_of_a_write_is_asked_for_burst_by_burst() {
+    let mut rig = Rig::new();
+    let command = rig.write(1, 8192, true, &pattern(8192)[..1024]);
+    rig.grant(command.tag, 0, 8192);
+    assert_eq!(
+        rig.sent(),
+        [
+            "R2T #1 ttt=0 sn=0 [1024+2048]",
+            "R2T #1 ttt=10000 sn=1 [3072+2048]"
+        ]
+    );
+    rig.data_out(1, Ttt(0), 0, 1024, false, &pattern(8192)[1024..2048]);
+    rig.data_out(1, Ttt(0), 1, 2048, true, &pattern(8192)[2048..3072]);
+    assert_eq!(rig.sent(), ["R2T #1 ttt=20000 sn=2 [5120+2048]"]);
+    rig.data_out(1, Ttt(0x1_0000), 0, 3072, true, &pattern(8192)[3072..5120]);
+    assert_eq!(rig.sent(), ["R2T #1 ttt=30000 sn=3 [7168+1024]"]);
+    rig.data_out(1, Ttt(0x2_0000), 0, 5120, true, &pattern(8192)[5120..7168]);
+    rig.quiet();
+    rig.data_out(1, Ttt(0x3_0000), 0, 7168, true, &pattern(8192)[7168..]);
+    assert_eq!(rig.got_data(), (command.tag, 0, pattern(8192)));
+    rig.good(command.tag, 0, 8192);
+    assert_eq!(rig.sent(), ["Response #1 00"]);
+}
+
+#[test]
+fn without_initial_r2t_unsolicited_data_follows_the_command() {
+    let mut rig = Rig::new();
+    let command = rig.write(1, 1500, false, &pattern(1500)[..500]);
+    rig.grant(command.tag, 0, 1500);
+    assert_eq!(rig.sent(), [""; 0]);
+    rig.data_out(1, Ttt::NONE, 0, 500, false, &pattern(1500)[500..800]);
+    rig.data_out(1, Ttt::NONE, 1, 800, true, &pattern(1500)[800..1024]);
+    assert_eq!(rig.sent(), ["R2T #1 ttt=0 sn=0 [1024+476]"]);
+    rig.data_out(1, Ttt(0), 0, 1024, true, &pattern(1500)[1024..]);
+    assert_eq!(rig.got_data(), (command.tag, 0, pattern(1500)));
+    rig.good(command.tag, 0, 1500);
+    assert_eq!(rig.sent(), ["Response #1 00"]);
+}
+
+#[test]
+fn with_initial_r2t_everything_is_asked_for() {
+    let mut rig = Rig::with(Operational {
+        initial_r2t: true,
+        immediate_data: false,
+        outstanding_r2t: 1,
+        ..keys()
+    });
+    let command = rig.write(1, 3000, true, &[]);
+    rig.grant(command.tag, 0, 3000);
+    assert_eq!(rig.sent(), ["R2T #1 ttt=0 sn=0 [0+2048]"]);
+    rig.data_out(1, Ttt(0), 0, 0, true, &pattern(3000)[..2048]);
+    assert_eq!(rig.sent(), ["R2T #1 ttt=10000 sn=1 [2048+952]"]);
+    rig.data_out(1, Ttt(0x1_0000), 0, 2048, true, &pattern(3000)[2048..]);
+    assert_eq!(rig.got_data(), (command.tag, 0, pattern(3000)));
+}

@@ -1,0 +1,182 @@
+//! Text requests: SendTargets, and the few keys that may be negotiated in the full-feature phase
+//! (RFC 7143 §11.10, §11.11, §6.4).
+
+use scsi::medium::Lease;
+use scsi::wire::lun::Lun;
+
+use super::Session;
+use crate::keys::negotiation::Negotiation;
+use crate::keys::{Key, Misuse, Phase, Seen, Side};
+use crate::login::Violation;
+use crate::parameters::Purpose;
+use crate::text::{self, Assembly, Text};
+use crate::wire::bhs::{Bhs, Itt, Stamps, Ttt};
+use crate::wire::reject::reason;
+use crate::wire::text_request::TextRequest;
+use crate::wire::text_response::TextResponse;
+
+/// A sequence of text requests and responses that has not ended.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) itt: Itt,
+    /// What the next request has to carry.
+    ttt: Ttt,
+    assembly: Assembly,
+    seen: Seen,
+    negotiation: Negotiation,
+    reply: Text,
+}
+
+/// Why an exchange fails; nothing that it brought takes effect.
+struct Failed(Violation);
+
+impl From<Misuse> for Failed {
+    fn from(misuse: Misuse) -> Self {
+        Self(misuse.into())
+    }
+}
+
+impl From<text::Malformed> for Failed {
+    fn from(_: text::Malformed) -> Self {
+        Self(Violation {
+            rule: "text that cannot be read",
+            clause: "RFC 7143 §6.1",
+        })
+    }
+}
+
+impl<L: Lease> Session<L> {
+    /// A Text Request, its text in `collected`; whether it was not rejected.
+    pub(super) fn text_request(&mut self, bhs: &Bhs) -> bool {
+        let request = TextRequest::decode(bhs);
+        let Some(mut exchange) = self.exchange(&request, bhs) else {
+            return false;
+        };
+        match self.converse(&mut exchange, &request) {
+            Ok(()) => self.reply(exchange, &request),
+            Err(Failed(why)) => {
+                self.reject(reason::PROTOCOL_ERROR, bhs);
+                self.remark(why.rule, why.clause);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The exchange that a request goes on with, or a new one, which takes the place of any other:
+    /// an initiator has only one at a time.
+    fn exchange(&mut self, request: &TextRequest, bhs: &Bhs) -> Option<Exchange> {
+        let current = self.text.take();
+        if request.ttt != Ttt::NONE {
+            let goes_on = |known: &Exchange| known.itt == request.itt && known.ttt == request.ttt;
+            let current = current.filter(goes_on);
+            if current.is_none() {
+                self.reject(reason::INVALID_FIELD, bhs);
+                self.remark("a text request for no exchange", "RFC 7143 §11.10.4");
+            }
+            return current;
+        }
+        if self.is_itt_in_use(request.itt) {
+            self.reject(reason::TASK_IN_PROGRESS, bhs);
+            return None;
+        }
+        self.next_ttt = self.next_ttt.wrapping_add(1);
+        Some(Exchange {
+            itt: request.itt,
+            ttt: Ttt(u32::from(self.next_ttt)),
+            assembly: Assembly::default(),
+            seen: Seen::default(),
+            negotiation: Negotiation::resume(*self.keys(), self.is_discovery()),
+            reply: Text::default(),
+        })
+    }
+
+    /// Takes the text of one request in.
+    fn converse(&self, exchange: &mut Exchange, request: &TextRequest) -> Result<(), Failed> {
+        if request.more && request.last {
+            return Err(Failed(Violation {
+                rule: "a text request with both C and F",
+                clause: "RFC 7143 §11.10.2",
+            }));
+        }
+        if !exchange.reply.is_empty() {
+            // The rest of a long answer is asked for by empty requests.
+            return if self.collected.is_empty() {
+                Ok(())
+            } else {
+                Err(Failed(Violation {
+                    rule: "text in the middle of an answer",
+                    clause: "RFC 7143 §11.10.4",
+                }))
+            };
+        }
+        exchange.assembly.push(&self.collected)?;
+        if request.more {
+            return Ok(());
+        }
+        let octets = exchange.assembly.take();
+        self.answer(exchange, &text::parse(&octets)?)
+    }
+
+    fn answer(&self, exchange: &mut Exchange, pairs: &[text::Pair<'_>]) -> Result<(), Failed> {
+        let reply = &mut exchange.reply;
+        let admitted = exchange
+            .seen
+            .admit(pairs, Phase::FullFeature, Side::Initiator, reply)?;
+        exchange.negotiation.answer(&admitted, reply)?;
+        for (row, value) in &admitted {
+            if row.key == Key::SendTargets {
+                self.send_targets(value, reply);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends as much of the answer as one response holds, and ends the exchange or waits for more.
+    fn reply(&mut self, mut exchange: Exchange, request: &TextRequest) {
+        let limit = self.keys().peer_data_segment;
+        let (segment, more) = exchange.reply.next_segment(limit);
+        let data = segment.to_vec();
+        let last = request.last && !more;
+        let pdu = TextResponse {
+            last,
+            more,
+            lun: Lun([0; 8]),
+            itt: request.itt,
+            ttt: if last { Ttt::NONE } else { exchange.ttt },
+            stamps: Stamps::default(),
+        };
+        self.queue_control(pdu.encode(), data, !request.immediate);
+        if last {
+            self.parameters.keys = exchange.negotiation.outcome();
+        } else {
+            self.text = Some(exchange);
+        }
+    }
+
+    /// RFC 7143 appendix C: on a normal session, only the target that it is with.
+    fn send_targets(&self, value: &str, reply: &mut Text) {
+        let (nodes, all) = match &self.parameters.purpose {
+            Purpose::Normal(node) => (std::slice::from_ref(node), value.is_empty()),
+            Purpose::Discovery(nodes) => (nodes.as_slice(), value == "All"),
+        };
+        for node in nodes.iter().filter(|node| all || node.name == value) {
+            reply.put("TargetName", &node.name);
+            let own = self.parameters.endpoints.local.to_string();
+            let told = &self.config.advertise;
+            let addresses = if told.is_empty() {
+                std::slice::from_ref(&own)
+            } else {
+                told
+            };
+            for address in addresses {
+                reply.put("TargetAddress", &format!("{address},1"));
+            }
+        }
+    }
+
+    /// Ends an exchange by ABORT TASK; whether there was one.
+    pub(super) fn abort_text(&mut self, itt: Itt) -> bool {
+        self.text.take_if(|exchange| exchange.itt == itt).is_some()
+    }
+}
