@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use super::negotiation::Negotiation;
 use super::*;
-use crate::parameters::DEFAULT_DATA_SEGMENT;
+use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational};
 
 /// What a target would choose.
 fn ours() -> Operational {

@@ -14,6 +14,7 @@ use crate::wire::login_response::LoginResponse;
 use crate::wire::serial::{CmdSn, StatSn};
 
 mod bad_peers;
+mod captures;
 mod logins;
 mod stories;
 
