@@ -227,6 +227,14 @@ impl UnitState {
     /// NOT READY: a long operation is in progress or failed, or there is no medium.
     pub fn ready(&self) -> Result<(), Failure> {
         self.operation.ready()?;
+        self.has_medium()
+    }
+
+    /// Whether there is a medium, be it ready or not.
+    ///
+    /// # Errors
+    /// NOT READY, MEDIUM NOT PRESENT.
+    pub fn has_medium(&self) -> Result<(), Failure> {
         match self.settings.loaded {
             true => Ok(()),
             false => Err(Failure::Check(Sense::new(
@@ -267,8 +275,13 @@ impl UnitState {
         self.settings.mode.is_set(ModeParameter::Tas)
     }
 
-    /// WCE: writes without FUA may be volatile until flushed. While it is zero, every write is to
-    /// be carried out as with FUA = 1.
+    /// Whether every write is to be carried out as with FUA = 1: the volume has a cache, and WCE = 0.
+    #[must_use]
+    pub fn writes_through(&self) -> bool {
+        self.traits.write_cache && !self.caches_writes()
+    }
+
+    /// WCE: writes without FUA may be volatile until flushed.
     #[must_use]
     pub fn caches_writes(&self) -> bool {
         self.settings.mode.is_set(ModeParameter::Wce)

@@ -82,18 +82,18 @@ fn check_ready(state: &UnitState, row: &Row) -> Result<(), Failure> {
     let Handler::Medium(medium) = row.handler else {
         return Ok(());
     };
-    if !matches!(
-        medium,
-        Medium::Sanitize | Medium::FormatUnit | Medium::ReceiveCopyResults
-    ) {
-        state.operation.ready()?;
+    match medium {
+        Medium::ReceiveCopyResults => return Ok(()),
+        // They say themselves whether a long operation is in their way.
+        Medium::Sanitize | Medium::FormatUnit => state.has_medium()?,
+        _ => state.ready()?,
     }
-    let writes = matches!(row.ordering, Ordering::Write | Ordering::Exclusive);
-    if writes && state.traits.read_only && medium != Medium::ExtendedCopy {
-        let sense = Sense::new(Key::DataProtect, asc::WRITE_PROTECTED);
-        return Err(Failure::Check(sense));
+    match row.ordering {
+        // What a copy writes is the unit of its destination.
+        _ if medium == Medium::ExtendedCopy => Ok(()),
+        Ordering::Write | Ordering::Exclusive => state.writable(),
+        Ordering::Free | Ordering::Read | Ordering::Flush => Ok(()),
     }
-    Ok(())
 }
 
 /// Whether the blocks are there, and not too many.

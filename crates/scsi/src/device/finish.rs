@@ -5,6 +5,7 @@ use super::ask::Asker;
 use super::nexus::Leaving;
 use super::tasks::{Ending, Phase, Slot, Task};
 use super::{DeviceServer, Job, OpId, Output};
+use crate::commands::{Handler, Medium};
 use crate::medium::{Lease, MediumError, Outcome};
 use crate::nexus::NexusId;
 use crate::order::Older;
@@ -98,6 +99,9 @@ impl<L: Lease> DeviceServer<L> {
             return;
         };
         self.leave_set(slot, &task);
+        if matches!(ending, Ending::Good) {
+            self.count(&task);
+        }
         if let Some(lock) = task.lock {
             self.ask(task.unit, task.nexus, Asker::Nobody, Change::Unlock(lock));
         }
@@ -210,8 +214,26 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// The format in which sense data of a unit is told.
-    pub(super) fn sense_format(&self, _unit: UnitId) -> Format {
-        Format::Fixed
+    pub(super) fn sense_format(&self, unit: UnitId) -> Format {
+        self.state(unit).sense_format()
+    }
+
+    /// Counts a command that moved data, for LOG SENSE.
+    fn count(&self, task: &Task<L>) {
+        let Handler::Medium(medium) = task.row.handler else {
+            return;
+        };
+        let statistics = &self.state(task.unit).statistics;
+        match medium {
+            Medium::Read => statistics.count_read(self.core, task.extent.blocks),
+            Medium::Write
+            | Medium::WriteAtomic
+            | Medium::WriteAndVerify
+            | Medium::OrWrite
+            | Medium::CompareAndWrite
+            | Medium::WriteSame => statistics.count_write(self.core, task.extent.blocks),
+            _ => {}
+        }
     }
 }
 

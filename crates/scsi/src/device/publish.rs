@@ -75,6 +75,8 @@ impl<L: Lease> DeviceServer<L> {
         };
         let Publication { state, effects, .. } = publication;
         let before = std::mem::replace(&mut slot.state, state);
+        // A reset sets TAS back, but what it aborts was begun before.
+        let tells = before.tells_aborted();
         let locks = slot.state.locks.iter();
         let locks = locks
             .filter(|lock| !before.locks.contains(lock))
@@ -90,7 +92,7 @@ impl<L: Lease> DeviceServer<L> {
         for effect in effects.iter() {
             match effect {
                 Effect::Attention(who, code) => self.attention(unit, who, *code),
-                Effect::Abort(who) => self.abort_tasks(unit, who, cause, &effects),
+                Effect::Abort(who) => self.abort_tasks(unit, who, (cause, tells), &effects),
                 Effect::Reset => {}
             }
         }
@@ -135,9 +137,16 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
-    /// Aborts the tasks of some nexuses on a unit.
-    fn abort_tasks(&mut self, unit: UnitId, who: &Who, cause: Cause, effects: &[Effect]) {
-        let silent = !self.reports_task_aborted(unit);
+    /// Aborts the tasks of some nexuses on a unit; with TAS, those of others than the cause end
+    /// with TASK ABORTED.
+    fn abort_tasks(
+        &mut self,
+        unit: UnitId,
+        who: &Who,
+        (cause, tells): (Cause, bool),
+        effects: &[Effect],
+    ) {
+        let silent = !tells;
         let reset = effects.contains(&Effect::Reset);
         let mut cleared = Vec::new();
         let victims = self.slots(|task| task.unit == unit && !task.detached);
@@ -210,11 +219,6 @@ impl<L: Lease> DeviceServer<L> {
         for slot in blocked {
             self.begin(slot);
         }
-    }
-
-    /// TAS: whether tasks that others abort end with TASK ABORTED.
-    fn reports_task_aborted(&self, _unit: UnitId) -> bool {
-        false
     }
 
     /// Acknowledges what is in effect.

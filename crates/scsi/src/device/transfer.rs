@@ -124,7 +124,7 @@ impl<L: Lease> DeviceServer<L> {
         let block_size = self.state(task.unit).traits.block_size;
         let blocks = data.len() as u64 / u64::from(block_size);
         let extent = Extent::new(task.extent.lba, blocks);
-        let fua = forces_unit_access(&task.cdb);
+        let fua = forces_unit_access(&task.cdb) || self.state(task.unit).writes_through();
         self.operate(
             slot,
             STORE,
@@ -216,7 +216,7 @@ impl<L: Lease> DeviceServer<L> {
         };
         let segment = (u64::from(offset) / (stream.stride * block_size)) as u32;
         let extent = stream.segment(segment);
-        let fua = forces_unit_access(&task.cdb);
+        let fua = forces_unit_access(&task.cdb) || self.state(task.unit).writes_through();
         let op = MediumOp::Write {
             extent,
             data,

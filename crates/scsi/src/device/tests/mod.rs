@@ -4,4 +4,5 @@ mod manage;
 mod order;
 mod reserve;
 mod rig;
+mod setting;
 mod transfer;

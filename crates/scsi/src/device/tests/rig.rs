@@ -81,11 +81,25 @@ impl Rig {
 
     pub(super) fn with(nexuses: u32, units: u32, traits: &Traits) -> Self {
         let states = (0..units).map(|unit| UnitState::new(identity(unit), traits.clone()));
-        let states: Vec<UnitState> = states.collect();
+        Self::of(nexuses, states.collect())
+    }
+
+    /// A unit with a medium that can be removed, and two nexuses.
+    pub(super) fn removable() -> Self {
+        let identity = UnitIdentity {
+            removable: true,
+            ..identity(0)
+        };
+        Self::of(2, vec![UnitState::new(identity, traits())])
+    }
+
+    fn of(nexuses: u32, states: Vec<UnitState>) -> Self {
+        let units = states.len() as u32;
+        let octets = |state: &UnitState| state.traits.blocks as usize * BLOCK;
         let shared = states.iter().cloned().map(Arc::new).collect();
         let mut rig = Self {
             server: DeviceServer::new(CoreId(0), shared),
-            disks: vec![vec![0; traits.blocks as usize * BLOCK]; units as usize],
+            disks: states.iter().map(|state| vec![0; octets(state)]).collect(),
             owners: states
                 .into_iter()
                 .map(|state| Owner::new(state, 1))
