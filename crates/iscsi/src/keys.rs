@@ -390,7 +390,7 @@ impl Row {
     }
 }
 
-/// Every key, in the order of the RFCs. What is not said of a row is as [`row`] has it. TargetName
+/// Every key, in the order of the RFCs. What is not said of a row is as `row` has it. TargetName
 /// is also sent by targets, in answer to SendTargets only.
 #[rustfmt::skip]
 pub static TABLE: [Row; 35] = {

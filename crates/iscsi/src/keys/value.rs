@@ -52,7 +52,7 @@ impl Operational {
     }
 
     /// Notes the value of a negotiated key. Values of another kind than the key's are not noted;
-    /// [`Row::select`] gives none.
+    /// [`super::Row::select`] gives none.
     pub fn store(&mut self, key: Key, value: Value) {
         let half = |number| u16::try_from(number).unwrap_or(u16::MAX);
         let octet = |number| u8::try_from(number).unwrap_or(u8::MAX);

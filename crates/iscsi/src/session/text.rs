@@ -5,10 +5,10 @@ use scsi::medium::Lease;
 use scsi::wire::lun::Lun;
 
 use super::Session;
+use crate::discovery;
 use crate::keys::negotiation::Negotiation;
 use crate::keys::{Key, Misuse, Phase, Seen, Side};
 use crate::login::Violation;
-use crate::parameters::Purpose;
 use crate::text::{self, Assembly, Text};
 use crate::wire::bhs::{Bhs, Itt, Stamps, Ttt};
 use crate::wire::reject::reason;
@@ -126,7 +126,8 @@ impl<L: Lease> Session<L> {
         exchange.negotiation.answer(&admitted, reply)?;
         for (row, value) in &admitted {
             if row.key == Key::SendTargets {
-                self.send_targets(value, reply);
+                let advertise = &self.config.advertise;
+                discovery::send_targets(value, &self.parameters, advertise, reply)?;
             }
         }
         Ok(())
@@ -151,27 +152,6 @@ impl<L: Lease> Session<L> {
             self.parameters.keys = exchange.negotiation.outcome();
         } else {
             self.text = Some(exchange);
-        }
-    }
-
-    /// RFC 7143 appendix C: on a normal session, only the target that it is with.
-    fn send_targets(&self, value: &str, reply: &mut Text) {
-        let (nodes, all) = match &self.parameters.purpose {
-            Purpose::Normal(node) => (std::slice::from_ref(node), value.is_empty()),
-            Purpose::Discovery(nodes) => (nodes.as_slice(), value == "All"),
-        };
-        for node in nodes.iter().filter(|node| all || node.name == value) {
-            reply.put("TargetName", &node.name);
-            let own = self.parameters.endpoints.local.to_string();
-            let told = &self.config.advertise;
-            let addresses = if told.is_empty() {
-                std::slice::from_ref(&own)
-            } else {
-                told
-            };
-            for address in addresses {
-                reply.put("TargetAddress", &format!("{address},1"));
-            }
         }
     }
 

@@ -5,11 +5,8 @@
 //! of places, and what a session can cost is bounded by the width. The width starts small, doubles
 //! whenever the initiator used it up, and never shrinks, as MaxCmdSN must not move back.
 
+use crate::parameters::FIRST_WINDOW;
 use crate::wire::serial::CmdSn;
-
-/// Places that a new session has: enough for an initiator that sends one command after the other,
-/// its task management and its pings.
-const FIRST_WIDTH: u32 = 16;
 
 /// The command window of a session.
 #[derive(Debug)]
@@ -35,7 +32,7 @@ pub(super) enum Place {
 impl Window {
     pub(super) fn new(expected: CmdSn, limit: u32) -> Self {
         let limit = limit.max(1);
-        let width = FIRST_WIDTH.min(limit);
+        let width = FIRST_WINDOW.min(limit);
         Self {
             expected,
             max: expected.plus(width - 1),
