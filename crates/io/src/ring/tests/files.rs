@@ -198,13 +198,9 @@ fn what_blocks_runs_on_a_thread(ring: &mut AnyRing) {
 }
 
 fn a_ring_is_dropped_while_a_file_is_written(ring: &mut AnyRing) {
-    let kind = match ring {
-        AnyRing::Epoll(_) => Kind::Epoll,
-        AnyRing::Uring(_) => Kind::Uring,
-    };
     let (fd, _file) = temporary();
     let pool = Pool::new(64 << 20).unwrap();
-    let mut dropped = open(kind);
+    let mut dropped = open(ring.kind());
     for at in 0..200 {
         let op = FileOp::Write {
             file: Arc::clone(&fd),

@@ -14,8 +14,9 @@ use crate::ring::lend::{LENT_OCTETS, Lender, Received};
 /// The group that receives choose from; there is one.
 pub(super) const GROUP: u16 = 0;
 
-/// Buffers at the most: sockets that are received from by one system call. 16 MiB.
-const BUFFERS: u16 = 64;
+/// Buffers at the most, 32 MiB: sockets that are received from by one system call. Where more have
+/// something, the rest is received by the next. A power of two.
+const BUFFERS: u16 = 128;
 
 /// Buffers that the kernel has at the least. The kernel takes the one that it had for the longest
 /// time, so few buffers stay in the cache and many do not.

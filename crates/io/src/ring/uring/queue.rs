@@ -41,8 +41,13 @@ impl Queue {
     /// What it points to stays valid until its last completion was taken by [`Self::next`], or
     /// [`Self::drain`] has returned well. Its file descriptor stays open until then as well.
     pub(super) unsafe fn push(&mut self, entry: squeue::Entry, op: Op) {
-        self.backlog.push_back(entry.user_data(op.data()));
-        self.fill();
+        let entry = entry.user_data(op.data());
+        // SAFETY: the promise made to us.
+        if self.backlog.is_empty() && unsafe { self.ring.submission().push(&entry) }.is_ok() {
+            self.under_way += 1;
+        } else {
+            self.backlog.push_back(entry);
+        }
     }
 
     /// Moves entries from the backlog to the submission queue.

@@ -52,3 +52,6 @@ fn explain(error: &io::Error) -> io::Error {
     };
     io::Error::new(error.kind(), format!("io_uring: {error}: {cause}"))
 }
+
+#[cfg(test)]
+mod tests;
