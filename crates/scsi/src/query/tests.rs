@@ -1,5 +1,6 @@
 //! Each command against octets written by hand from the standards.
 
+mod any;
 mod buffer;
 mod inquiry;
 mod log;
