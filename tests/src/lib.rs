@@ -1,8 +1,10 @@
 //! Conformance, interoperation, and tests of the source itself: what they share.
 #![forbid(unsafe_code)]
 
+pub mod client;
 pub mod cunit;
 pub mod initiator;
+pub mod process;
 pub mod server;
 pub mod tool;
 

@@ -4,9 +4,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use tests::process::{cpu_time, resident};
 use tests::server::Server;
 
-use super::process::{cpu_time, raise_file_limit, resident};
+use super::process::raise_file_limit;
 use super::report::Footprint;
 use super::session::{Buffer, Session};
 use super::target::{Target, release_binary};

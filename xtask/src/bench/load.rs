@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use serde::Serialize;
 use tests::initiator::{Data, Reply};
+use tests::process::cpu_time;
 
 use super::VOLUME;
-use super::process::{GENERATOR_CPU, cpu_time, pin};
+use super::process::{GENERATOR_CPU, pin};
 use super::session::{self, Buffer, Session};
 use super::target::Target;
 

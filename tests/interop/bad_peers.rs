@@ -1,0 +1,123 @@
+//! Five thousand peers of every bad kind, one after the other and many at once: the server stays
+//! alive, small and calm, and a good session is not disturbed.
+
+mod kinds;
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use kinds::KINDS;
+use tests::client::Client;
+use tests::initiator::Data;
+use tests::process::{cpu_time, resident};
+use tests::server::{ReadyLun, Server};
+
+const PEERS: usize = 5000;
+const AT_ONCE: usize = 8;
+
+/// How long one I/O of the good session may take while all this goes on.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What may be left of it all.
+const GROWTH: u64 = 64 << 20;
+
+/// The good session: writes and reads back until told to stop. How many I/Os, and the slowest.
+fn good_session(lun: &ReadyLun, stop: &AtomicBool) -> (usize, Duration) {
+    let mut client = Client::log_in(lun, 1_000_000).unwrap();
+    let (mut count, mut slowest) = (0, Duration::ZERO);
+    while !stop.load(Ordering::Relaxed) {
+        let data: Rc<[u8]> = vec![count as u8; 8192].into();
+        let lba = (count % 1000 * 16) as u16;
+        let [high, low] = lba.to_be_bytes();
+        let start = Instant::now();
+        client
+            .good(
+                &[0x2a, 0, 0, 0, high, low, 0, 0, 16, 0],
+                Data::Out(data.clone()),
+            )
+            .unwrap();
+        let read = client
+            .good(&[0x28, 0, 0, 0, high, low, 0, 0, 16, 0], Data::In(8192))
+            .unwrap();
+        slowest = slowest.max(start.elapsed());
+        assert_eq!(read[..], data[..]);
+        count += 1;
+    }
+    (count, slowest)
+}
+
+/// Bad peers take their kind in turn. Those that hold on are let go when a few hundred more came.
+fn bad_peers(portal: SocketAddr, target: &str, next: &AtomicUsize) {
+    let mut held = std::collections::VecDeque::new();
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if number >= PEERS {
+            return;
+        }
+        let (_, kind) = KINDS[number % KINDS.len()];
+        // However it ends: refused, reset or let be.
+        if let Ok(socket) = kind(portal, target, number as u32) {
+            held.push_back(socket);
+        }
+        if held.len() > 40 {
+            held.pop_front();
+        }
+    }
+}
+
+#[test]
+fn five_thousand_of_every_kind() {
+    let options = ["--login-timeout", "1s"];
+    let mut server = Server::start("bad-peers", &["ram:64M"], &options).unwrap();
+    let lun = server.luns[0].clone();
+    let portal: SocketAddr = lun.portals[0].parse().unwrap();
+    let (stop, next) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let before = resident(server.pid()).unwrap();
+
+    let (count, slowest) = thread::scope(|scope| {
+        let good = scope.spawn(|| good_session(&lun, &stop));
+        let bad: Vec<_> = (0..AT_ONCE)
+            .map(|_| scope.spawn(|| bad_peers(portal, &lun.target, &next)))
+            .collect();
+        let bad: Vec<_> = bad
+            .into_iter()
+            .map(thread::ScopedJoinHandle::join)
+            .collect();
+        stop.store(true, Ordering::Relaxed);
+        bad.into_iter().for_each(Result::unwrap);
+        good.join().unwrap()
+    });
+
+    assert!(server.alive().unwrap(), "{}", server.log());
+    assert!(count > 100, "the good session did {count} I/Os");
+    assert!(
+        slowest < PATIENCE,
+        "the good session once waited for {slowest:?}"
+    );
+    calm(&server, before);
+    Client::log_in(&lun, 1_000_001).unwrap();
+    let lines = server.log().lines().count();
+    assert!(
+        (1..500).contains(&lines),
+        "{lines} lines were logged about {PEERS} peers"
+    );
+}
+
+/// It has become small again, and does not spin.
+fn calm(server: &Server, before: u64) {
+    thread::sleep(Duration::from_secs(3));
+    let start = cpu_time(server.pid()).unwrap();
+    thread::sleep(Duration::from_secs(2));
+    let used = cpu_time(server.pid()).unwrap() - start;
+    assert!(
+        used < Duration::from_millis(200),
+        "idle, it used {used:?} in 2 s"
+    );
+    let after = resident(server.pid()).unwrap();
+    // The volume itself may have grown by what the good session wrote.
+    let grown = after.saturating_sub(before + (16 << 20));
+    assert!(grown < GROWTH, "it grew by {grown} octets");
+}

@@ -1,0 +1,180 @@
+//! QEMU's block layer as an initiator.
+
+use std::fs::{self, File};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+
+use tests::server::Server;
+
+use crate::{must, run};
+
+const SIZE: u64 = 64 << 20;
+
+/// A file of [`SIZE`] with data here and there and holes between.
+fn image(path: &Path) {
+    let mut file = File::create(path).unwrap();
+    file.set_len(SIZE).unwrap();
+    for (number, start) in (0..SIZE)
+        .step_by(5 << 20)
+        .zip(1_u32..)
+        .map(|(at, n)| (n, at))
+    {
+        let data: Vec<u8> = (0..300_000_u32)
+            .map(|at| (at.wrapping_mul(number) >> 3) as u8)
+            .collect();
+        let room = usize::try_from(SIZE - start).unwrap();
+        file.seek(SeekFrom::Start(start)).unwrap();
+        file.write_all(&data[..data.len().min(room)]).unwrap();
+    }
+}
+
+/// Runs commands of qemu-io, each of which has to do what it says.
+#[track_caller]
+fn io(address: &str, commands: &[&str]) {
+    let mut args = vec!["-f", "raw"];
+    args.extend(commands.iter().flat_map(|command| ["-c", command]));
+    args.push(address);
+    let said = must("qemu-io", &args);
+    // A read that finds another pattern says so, and the exit code tells only of the last command.
+    for wrong in ["failed", "error", "Error"] {
+        assert!(!said.contains(wrong), "{said}");
+    }
+}
+
+fn copies(name: &str, volume: &str, options: &[&str]) {
+    let dir = tests::scratch(&format!("{name}-image")).unwrap();
+    let path = dir.join("image");
+    image(&path);
+    let path = path.to_string_lossy();
+    let server = Server::start(name, &[volume], options).unwrap();
+    let raw = ["-f", "raw"];
+    must(
+        "qemu-img",
+        &[
+            &["convert", "-n", "-O", "raw"],
+            &raw[..],
+            &[&path, server.address(0)],
+        ]
+        .concat(),
+    );
+    let compare = [
+        &["compare", "-F", "raw"],
+        &raw[..],
+        &[&path, server.address(0)],
+    ]
+    .concat();
+    assert!(must("qemu-img", &compare).contains("identical"));
+    io(server.address(0), &["write -P 7 1M 4k"]);
+    assert!(!run("qemu-img", &compare).good(), "a difference is found");
+}
+
+#[test]
+fn an_image_is_copied_and_compared() {
+    copies("copy", "ram:64M", &[]);
+}
+
+#[test]
+fn an_image_is_copied_to_blocks_of_4096() {
+    copies("copy-4096", "ram:64M", &["--block-size", "4096"]);
+}
+
+#[test]
+fn an_image_is_copied_to_a_file() {
+    let dir = tests::scratch("copy-file-volume").unwrap();
+    copies(
+        "copy-file",
+        &format!("file:{}?size=64M", dir.join("disk").display()),
+        &[],
+    );
+}
+
+#[test]
+fn patterns_are_read_back() {
+    let server = Server::start("patterns", &["ram:64M"], &[]).unwrap();
+    io(
+        server.address(0),
+        &[
+            "read -P 0 0 1M",
+            "write -P 0xa5 512 512",
+            "write -P 0x11 1M 1M",
+            "write -P 0x22 1200k 3k",
+            "read -P 0xa5 512 512",
+            "read -P 0 0 512",
+            "read -P 0x11 1M 176k",
+            "read -P 0x22 1200k 3k",
+            "read -P 0x11 1203k 100k",
+            "write -P 0x33 63M 1M",
+            "read -P 0x33 63M 1M",
+        ],
+    );
+}
+
+#[test]
+fn zeroes_and_discards_read_as_zeroes() {
+    let server = Server::start("zeroes", &["ram:64M"], &[]).unwrap();
+    io(
+        server.address(0),
+        &[
+            "write -P 0xff 0 8M",
+            "write -z 1M 1M",
+            "read -P 0 1M 1M",
+            "write -z -u 3M 64k",
+            "read -P 0 3M 64k",
+            "discard 4M 1M",
+            "read -P 0 4M 1M",
+            "read -P 0xff 2M 1M",
+            "read -P 0xff 5M 3M",
+            "flush",
+        ],
+    );
+}
+
+#[test]
+fn many_writes_at_once() {
+    let server = Server::start("many", &["ram:64M"], &[]).unwrap();
+    let writes: Vec<_> = (0..64)
+        .map(|n| format!("aio_write -P {} {n}M 700k", n + 1))
+        .collect();
+    let reads: Vec<_> = (0..64)
+        .map(|n| format!("read -P {} {n}M 700k", n + 1))
+        .collect();
+    let all = writes.iter().map(String::as_str).chain(["aio_flush"]);
+    io(
+        server.address(0),
+        &all.chain(reads.iter().map(String::as_str))
+            .collect::<Vec<_>>(),
+    );
+}
+
+#[test]
+fn a_file_holds_what_was_flushed() {
+    let dir = tests::scratch("file-volume").unwrap();
+    let path = dir.join("disk");
+    let volume = format!("file:{}?size=16M", path.display());
+    let server = Server::start("file", &[&volume], &[]).unwrap();
+    io(server.address(0), &["write -P 0x5a 4M 128k", "flush"]);
+    let octets = fs::read(&path).unwrap();
+    assert_eq!(octets.len(), 16 << 20);
+    let (start, end) = (4 << 20, (4 << 20) + (128 << 10));
+    assert!(octets[start..end].iter().all(|octet| *octet == 0x5a));
+    assert!(
+        octets[..start]
+            .iter()
+            .chain(&octets[end..])
+            .all(|octet| *octet == 0)
+    );
+}
+
+#[test]
+fn a_readonly_volume_is_read_only() {
+    let server = Server::start("ro", &["ram:16M"], &["--readonly"]).unwrap();
+    must(
+        "qemu-io",
+        &["-r", "-f", "raw", "-c", "read -P 0 0 1M", server.address(0)],
+    );
+    let ran = run(
+        "qemu-io",
+        &["-f", "raw", "-c", "write 0 4k", server.address(0)],
+    );
+    assert!(!ran.good(), "{}", ran.output);
+}

@@ -1,0 +1,36 @@
+//! What a process costs, as the kernel counts it.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+/// The CPU time of all threads of a process, in nanoseconds (the first number of schedstat, which
+/// is finer than the ticks in stat).
+///
+/// # Errors
+/// When it has ended.
+pub fn cpu_time(pid: u32) -> Result<Duration> {
+    let mut sum = 0;
+    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let path = task?.path().join("schedstat");
+        // A thread may have ended since the folder was read.
+        let Ok(text) = fs::read_to_string(&path) else {
+            continue;
+        };
+        let time = text.split_whitespace().next().context("empty schedstat")?;
+        sum += time.parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(sum))
+}
+
+/// The resident memory of a process, in octets.
+///
+/// # Errors
+/// When it has ended.
+pub fn resident(pid: u32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.context("no VmRSS")?.trim().trim_end_matches(" kB");
+    Ok(kib.parse::<u64>()? << 10)
+}
