@@ -209,6 +209,8 @@ impl Ring for EpollRing {
     }
 
     fn release(&mut self, socket: SocketId) -> OwnedFd {
+        let idle = self.sockets[socket.0 as usize].is_idle();
+        assert!(idle, "a socket is released with operations under way");
         let socket = self.sockets.remove(socket.0 as usize).into_fd();
         // It was registered, so it cannot fail.
         let _ = epoll::delete(&self.epoll, &socket);

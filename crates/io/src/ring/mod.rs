@@ -50,7 +50,11 @@ pub trait Ring: FileRing {
     /// Takes over a connected socket.
     fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId>;
 
-    /// Gives a socket back, to be adopted by another ring. Nothing of it may be under way.
+    /// Gives a socket back, to be adopted by another ring.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such socket, or something of it is under way.
     fn release(&mut self, socket: SocketId) -> OwnedFd;
 
     /// Receives once, as much as is there → [`Event::Received`]. One at a time for a socket.

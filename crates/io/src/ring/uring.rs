@@ -273,6 +273,9 @@ impl Ring for UringRing {
     }
 
     fn release(&mut self, socket: SocketId) -> OwnedFd {
+        // Looked at before it is taken out, as a panic would drop what the kernel may be reading.
+        let idle = self.sockets[socket.0 as usize].is_idle();
+        assert!(idle, "a socket is released with operations under way");
         self.sockets.remove(socket.0 as usize).into_fd()
     }
 

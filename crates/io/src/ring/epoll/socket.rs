@@ -35,6 +35,11 @@ impl Socket {
         }
     }
 
+    /// Whether nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.receive.is_none() && self.send.is_none()
+    }
+
     pub(super) fn into_fd(self) -> OwnedFd {
         self.fd
     }
@@ -56,12 +61,12 @@ impl Socket {
     }
 
     pub(super) fn ask_receive(&mut self, token: Token) {
-        debug_assert!(self.receive.is_none(), "two receives on a socket");
+        assert!(self.receive.is_none(), "two receives on a socket");
         self.receive = Some(token);
     }
 
     pub(super) fn ask_send(&mut self, token: Token, mut batch: Box<SendBatch>) {
-        debug_assert!(self.send.is_none(), "two sends on a socket");
+        assert!(self.send.is_none(), "two sends on a socket");
         batch.start();
         self.send = Some((token, batch));
     }

@@ -383,3 +383,24 @@ fn a_thousand_sockets_echo(ring: &mut AnyRing) {
     }
     talk.join().unwrap();
 }
+
+/// Were it allowed, the kernel would go on reading memory that is freed.
+#[test]
+#[should_panic(expected = "operations under way")]
+fn a_socket_with_operations_under_way_is_not_released() {
+    let ring = &mut open(Kind::Auto);
+    let (socket, _peer) = connect(ring);
+    ring.send(socket, Token(1), batch_of(&pattern(16 << 20)));
+    ring.wait(Some(Duration::ZERO)).unwrap();
+    ring.release(socket);
+}
+
+#[test]
+#[should_panic(expected = "two sends on a socket")]
+fn a_second_send_does_not_take_the_place_of_the_first() {
+    let ring = &mut open(Kind::Auto);
+    let (socket, _peer) = connect(ring);
+    ring.send(socket, Token(1), batch_of(&pattern(16 << 20)));
+    ring.wait(Some(Duration::ZERO)).unwrap();
+    ring.send(socket, Token(2), batch_of(b"x"));
+}

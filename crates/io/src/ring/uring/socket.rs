@@ -38,18 +38,23 @@ impl Socket {
         }
     }
 
+    /// Whether nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.receive.is_none() && self.send.is_none()
+    }
+
     pub(super) fn into_fd(self) -> OwnedFd {
         self.fd
     }
 
     pub(super) fn ask_receive(&mut self, token: Token) {
-        debug_assert!(self.receive.is_none(), "two receives on a socket");
+        assert!(self.receive.is_none(), "two receives on a socket");
         self.receive = Some(token);
     }
 
     /// Returns whether there is anything to send.
     pub(super) fn ask_send(&mut self, token: Token, mut batch: Box<SendBatch>) -> bool {
-        debug_assert!(self.send.is_none(), "two sends on a socket");
+        assert!(self.send.is_none(), "two sends on a socket");
         batch.start();
         let any = !batch.is_empty();
         self.send = Some((token, batch));
@@ -135,7 +140,7 @@ impl Socket {
 
     /// Whether the socket is closed and all operations are over.
     pub(super) fn is_over(&self) -> bool {
-        self.closing && self.receive.is_none() && self.send.is_none()
+        self.closing && self.is_idle()
     }
 }
 
