@@ -109,7 +109,9 @@ fn start_stop(unit: &UnitState) -> Vec<Parameter> {
     ]
 }
 
-/// Commands and blocks are counted, processing intervals are not: those fields stay zero.
+/// Commands and blocks are counted; time is not, neither of processing nor of idling, so that those
+/// fields stay zero. They are there, with the interval of 1 ms that they would count, because
+/// sg_logs decodes the page with all three parameters only.
 fn statistics(unit: &UnitState) -> Vec<Parameter> {
     let totals = unit.statistics.totals();
     let counted = [
@@ -120,7 +122,8 @@ fn statistics(unit: &UnitState) -> Vec<Parameter> {
     ];
     let mut value: Vec<u8> = counted.into_iter().flat_map(u64::to_be_bytes).collect();
     value.resize(64, 0);
-    vec![(0x0001, value)]
+    let millisecond = [3u32.to_be_bytes(), 1u32.to_be_bytes()].concat();
+    vec![(0x0001, value), (0x0002, vec![0; 8]), (0x0003, millisecond)]
 }
 
 const SUPPORTED: u8 = 0x00;

@@ -64,8 +64,10 @@ fn general_statistics() {
     unit.statistics.count_read(CoreId(1), 8);
     unit.statistics.count_write(CoreId(1), 0x100);
     let data = data(&log_sense(0x19, 0, 0), &unit);
-    assert_eq!(data[..8], [0x99, 0, 0, 68, 0, 1, 3, 64]);
-    let numbers: Vec<_> = data[8..]
+    assert_eq!(data[..8], [0x99, 0, 0, 92, 0, 1, 3, 64]);
+    assert_eq!(data[72..84], [0, 2, 3, 8, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(data[84..], [0, 3, 3, 8, 0, 0, 0, 3, 0, 0, 0, 1]);
+    let numbers: Vec<_> = data[8..72]
         .chunks(8)
         .map(|octets| u64::from_be_bytes(octets.try_into().unwrap()))
         .collect();
