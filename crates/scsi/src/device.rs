@@ -7,11 +7,16 @@ mod admit;
 mod ask;
 mod attention;
 mod begin;
+mod cache;
+mod copy;
 mod finish;
+mod format;
 mod manage;
 mod nexus;
+mod pieces;
 mod publish;
 mod query;
+mod sweep;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -23,9 +28,14 @@ use std::sync::Arc;
 use slab::Slab;
 
 use self::ask::Asks;
+use self::cache::Statuses;
+use self::copy::Copy;
+use self::format::Long;
 use self::manage::Management;
 use self::nexus::NexusSlot;
+use self::pieces::Pieces;
 use self::publish::UnitSlot;
+use self::sweep::Sweep;
 use self::tasks::{Ending, Task};
 use self::transfer::Stream;
 use crate::medium::{Lease, MediumOp, MediumResult, Now};
@@ -154,7 +164,7 @@ pub struct DeviceServer<L> {
 /// What is being done for a task.
 #[derive(Debug)]
 enum Job<L> {
-    /// Nothing (yet), or nothing that has a state of its own.
+    /// Nothing yet.
     Idle,
     /// A read of one segment.
     Read,
@@ -162,13 +172,27 @@ enum Job<L> {
     Write,
     /// A read or write of several segments.
     Stream(Box<Stream<L>>),
-    /// Takes in the parameter list of a command of the table's kind `Parameters`.
+    /// Takes in a parameter list.
     Parameters,
     /// Waits for the owner, and flushes then if so told.
     Change {
         /// See [`crate::commands::Answer::ChangeAndFlush`].
         flush: bool,
     },
+    /// VERIFY and other commands of several steps.
+    Pieces(Box<Pieces<L>>),
+    /// WRITE SAME takes in its block.
+    Pattern,
+    /// One thing done to many blocks.
+    Sweep(Box<Sweep<L>>),
+    /// SYNCHRONIZE CACHE and PRE-FETCH, and how they end.
+    Cache(Ending),
+    /// GET LBA STATUS.
+    Statuses(Box<Statuses>),
+    /// FORMAT UNIT and SANITIZE.
+    Long(Box<Long<L>>),
+    /// EXTENDED COPY.
+    Copy(Box<Copy>),
 }
 
 impl<L: Lease> DeviceServer<L> {
@@ -267,7 +291,7 @@ impl<L: Lease> DeviceServer<L> {
         task.operations -= 1;
         match (task.ending, result) {
             (None, Ok(outcome)) => self.progressed(slot, piece, outcome),
-            (None, Err(error)) => self.finish(slot, Ending::Failed(finish::failure(error))),
+            (None, Err(error)) => self.failed(slot, error),
             (Some(_), _) => self.quiesce(slot),
         }
         self.settle();

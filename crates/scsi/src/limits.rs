@@ -76,11 +76,11 @@ pub const fn unmap(traits: &Traits) -> u32 {
     }
 }
 
-/// MAXIMUM COMPARE AND WRITE LENGTH: what is compared is held at once, so it is one segment at
-/// most, and the field in the CDB has one octet.
+/// MAXIMUM COMPARE AND WRITE LENGTH: what to compare with and what to write is held at once, in
+/// one segment, and the field in the CDB has one octet.
 #[must_use]
 pub const fn compare_and_write(traits: &Traits) -> u8 {
-    let blocks = blocks(SEGMENT_BYTES, traits);
+    let blocks = blocks(SEGMENT_BYTES / 2, traits);
     if blocks > 255 { 255 } else { blocks as u8 }
 }
 

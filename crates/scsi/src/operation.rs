@@ -10,7 +10,11 @@ pub enum Operation {
     /// FORMAT UNIT.
     Format,
     /// SANITIZE.
-    Sanitize,
+    Sanitize {
+        /// If it fails, only another SANITIZE makes the unit usable (AUSE = 0); else EXIT FAILURE
+        /// MODE does too.
+        lasting: bool,
+    },
 }
 
 /// How a unit stands with long operations.
@@ -39,6 +43,8 @@ pub enum Step {
     Progress(u16),
     /// It ended, and whether well.
     End(bool),
+    /// That it failed is to be forgotten (SANITIZE with EXIT FAILURE MODE).
+    Forget,
 }
 
 impl OperationState {
@@ -58,8 +64,9 @@ impl OperationState {
                 progress,
             },
             (Self::Running { operation, .. }, Step::End(false)) => Self::Failed(operation),
-            (Self::Running { .. }, Step::End(true)) => Self::Idle,
-            (Self::Idle | Self::Failed(_), Step::Progress(_) | Step::End(_)) => self,
+            (Self::Running { .. }, Step::End(true)) | (Self::Failed(_), Step::Forget) => Self::Idle,
+            (_, Step::Forget)
+            | (Self::Idle | Self::Failed(_), Step::Progress(_) | Step::End(_)) => self,
         })
     }
 
@@ -76,11 +83,11 @@ impl OperationState {
                 progress,
             } => (Key::NotReady, 0x0404, Some(Specific::Progress(progress))),
             Self::Running {
-                operation: Operation::Sanitize,
+                operation: Operation::Sanitize { .. },
                 progress,
             } => (Key::NotReady, 0x041b, Some(Specific::Progress(progress))),
             Self::Failed(Operation::Format) => (Key::MediumError, 0x3100, None),
-            Self::Failed(Operation::Sanitize) => (Key::MediumError, 0x3103, None),
+            Self::Failed(Operation::Sanitize { .. }) => (Key::MediumError, 0x3103, None),
         };
         Err(Failure::Check(Sense {
             specific,

@@ -1,13 +1,14 @@
 //! A command begins: what is looked at in the state of its unit, when all it had to wait for in
 //! its task set has ended. What was reserved meanwhile counts.
 
-use super::DeviceServer;
+use super::sweep::check_inside;
 use super::tasks::{Ending, Phase, Slot};
+use super::{DeviceServer, Job};
 use crate::commands::{Handler, Length, Medium, Ordering, Row};
 use crate::medium::{Extent, Lease};
 use crate::reserve;
 use crate::task::Failure;
-use crate::unit::UnitState;
+use crate::unit::{UnitId, UnitState};
 use crate::wire::asc;
 use crate::wire::sense::{Key, Sense};
 use crate::wire::status::Status;
@@ -43,35 +44,101 @@ impl<L: Lease> DeviceServer<L> {
         match medium {
             Medium::Read => self.transfer(slot, false),
             Medium::Write => self.transfer(slot, true),
-            _ => self.finish(slot, Ending::Failed(Failure::Check(UNSUPPORTED))),
+            Medium::WriteAtomic => self.write_atomic(slot),
+            Medium::Verify => self.verify(slot),
+            Medium::WriteAndVerify => self.write_and_verify(slot),
+            Medium::OrWrite => self.or_write(slot),
+            Medium::CompareAndWrite => self.compare_and_write(slot),
+            Medium::WriteSame => self.write_same(slot),
+            Medium::Prefetch => self.prefetch(slot),
+            Medium::SynchronizeCache => self.synchronize_cache(slot),
+            Medium::LbaStatus => self.lba_status(slot),
+            Medium::ReceiveCopyResults => self.receive_copy_results(slot),
+            Medium::FormatUnit => self.receive_parameters(slot, self.format_parameters(slot)),
+            Medium::Unmap | Medium::Sanitize | Medium::ExtendedCopy => {
+                let task = &self.tasks[slot as usize];
+                let length = task.row.parameter_length(&task.cdb);
+                self.receive_parameters(slot, length);
+            }
         }
     }
 
-    /// Takes the blocks that the CDB names for the task's own, at most `limit`. `None` where that
-    /// cannot be now: the task has failed then, or is blocked by a lock and will begin again.
+    /// The parameter list of a medium command has come.
+    pub(super) fn begin_with_parameters(&mut self, slot: Slot, medium: Medium, list: &[u8]) {
+        match medium {
+            Medium::Unmap => self.unmap(slot, list),
+            Medium::FormatUnit => self.format_unit(slot, list),
+            Medium::Sanitize => self.sanitize(slot, list),
+            Medium::ExtendedCopy => self.extended_copy(slot, list),
+            _ => {}
+        }
+    }
+
+    /// Goes on after a lock is gone. What was reserved meanwhile counts.
+    pub(super) fn resume(&mut self, slot: Slot) {
+        match &self.tasks[slot as usize].job {
+            Job::Copy(_) => self.copy_on(slot),
+            Job::Sweep(_) => match self.check_state(slot) {
+                Err(failure) => self.finish(slot, Ending::Failed(failure)),
+                Ok(()) => {
+                    if self.gate(slot) {
+                        self.sweep_on(slot);
+                    }
+                }
+            },
+            _ => self.begin(slot),
+        }
+    }
+
+    /// Takes the blocks that the CDB names, at most `limit`, for the task to be at. `None` where
+    /// that cannot be now: the task has failed then, or is blocked by a lock and will go on later.
     pub(super) fn take_extent(&mut self, slot: Slot, limit: u32) -> Option<Extent> {
+        let extent = self.check_blocks(slot, limit)?;
+        self.gate(slot).then_some(extent)
+    }
+
+    /// The blocks that the CDB names, at most `limit`; `None` if the task has failed.
+    pub(super) fn check_blocks(&mut self, slot: Slot, limit: u32) -> Option<Extent> {
         let task = &self.tasks[slot as usize];
         let extent = task.row.extent(&task.cdb);
-        let state = self.state(task.unit);
-        if let Err(failure) = check_extent(state, task.row, extent, limit) {
-            self.finish(slot, Ending::Failed(failure));
-            return None;
+        let checked = check_inside(self.state(task.unit), extent);
+        let checked = match checked {
+            Ok(()) if extent.blocks > u64::from(limit) => Err(too_long(task.row)),
+            checked => checked,
+        };
+        match checked {
+            Ok(()) => {
+                self.tasks[slot as usize].extent = extent;
+                Some(extent)
+            }
+            Err(sense) => {
+                self.finish(slot, Ending::Failed(Failure::Check(sense)));
+                None
+            }
         }
-        let locked = state.locks.iter().any(|lock| lock.extent.overlaps(extent));
-        let task = &mut self.tasks[slot as usize];
-        task.extent = extent;
-        if locked {
-            self.block(slot);
-            return None;
-        }
-        task.phase = Phase::Running;
-        Some(extent)
     }
 
-    fn block(&mut self, slot: Slot) {
-        let task = &mut self.tasks[slot as usize];
-        task.phase = Phase::Blocked;
-        if let Some(unit) = self.units.get_mut(task.unit.0 as usize) {
+    /// Lets a task go to the blocks of its extent, or blocks it while somebody has locked them.
+    pub(super) fn gate(&mut self, slot: Slot) -> bool {
+        let task = &self.tasks[slot as usize];
+        let unit = task.unit;
+        if self.is_locked(unit, task.extent) {
+            self.block(slot, unit);
+            return false;
+        }
+        self.tasks[slot as usize].phase = Phase::Running;
+        true
+    }
+
+    pub(super) fn is_locked(&self, unit: UnitId, extent: Extent) -> bool {
+        let locks = &self.state(unit).locks;
+        locks.iter().any(|lock| lock.extent.overlaps(extent))
+    }
+
+    /// Has a task wait until locks of a unit go.
+    pub(super) fn block(&mut self, slot: Slot, unit: UnitId) {
+        self.tasks[slot as usize].phase = Phase::Blocked(unit);
+        if let Some(unit) = self.units.get_mut(unit.0 as usize) {
             unit.blocked += 1;
         }
     }
@@ -85,30 +152,15 @@ fn check_ready(state: &UnitState, row: &Row) -> Result<(), Failure> {
     match medium {
         Medium::ReceiveCopyResults => return Ok(()),
         // They say themselves whether a long operation is in their way.
-        Medium::Sanitize | Medium::FormatUnit => state.has_medium()?,
+        Medium::FormatUnit | Medium::Sanitize => state.has_medium()?,
         _ => state.ready()?,
     }
     match row.ordering {
-        // What a copy writes is the unit of its destination.
+        // It may write to another unit, and is checked for itself.
         _ if medium == Medium::ExtendedCopy => Ok(()),
         Ordering::Write | Ordering::Exclusive => state.writable(),
         Ordering::Free | Ordering::Read | Ordering::Flush => Ok(()),
     }
-}
-
-/// Whether the blocks are there, and not too many.
-fn check_extent(state: &UnitState, row: &Row, extent: Extent, limit: u32) -> Result<(), Failure> {
-    let capacity = state.traits.blocks;
-    if extent.lba > capacity || extent.blocks > capacity - extent.lba {
-        return Err(Failure::Check(Sense {
-            information: Some(extent.lba.max(capacity)),
-            ..Sense::new(Key::IllegalRequest, asc::LBA_OUT_OF_RANGE)
-        }));
-    }
-    if extent.blocks > u64::from(limit) {
-        return Err(Failure::Check(too_long(row)));
-    }
-    Ok(())
 }
 
 /// INVALID FIELD IN CDB, pointing at the length.
@@ -120,5 +172,3 @@ pub(super) fn too_long(row: &Row) -> Sense {
         Length::None => Sense::new(Key::IllegalRequest, asc::INVALID_FIELD_IN_CDB),
     }
 }
-
-const UNSUPPORTED: Sense = Sense::new(Key::IllegalRequest, asc::INVALID_COMMAND_OPERATION_CODE);

@@ -2,8 +2,9 @@
 //! given back, and those that waited for it go on.
 
 use super::ask::Asker;
+use super::copy::copy_failure;
 use super::nexus::Leaving;
-use super::tasks::{Ending, Phase, Slot, Task};
+use super::tasks::{Card, Ending, Phase, Slot, Task};
 use super::{DeviceServer, Job, OpId, Output};
 use crate::commands::{Handler, Medium};
 use crate::medium::{Lease, MediumError, Outcome};
@@ -34,6 +35,17 @@ impl<L: Lease> DeviceServer<L> {
             Job::Write => self.write_progressed(slot, outcome),
             Job::Stream(_) => self.stream_progressed(slot, piece, outcome),
             Job::Change { .. } => self.finish(slot, Ending::Good),
+            Job::Pieces(_) => self.pieces_progressed(slot, outcome),
+            Job::Pattern => {
+                if let Outcome::Lease(into) = outcome {
+                    self.receive(slot, 0, into);
+                }
+            }
+            Job::Sweep(_) => self.sweep_on(slot),
+            Job::Cache(ending) => self.finish(slot, *ending),
+            Job::Statuses(_) => self.status_found(slot, &outcome),
+            Job::Long(_) => self.long_progressed(slot),
+            Job::Copy(_) => self.copy_progressed(slot, outcome),
             Job::Idle | Job::Parameters => {}
         }
     }
@@ -44,8 +56,19 @@ impl<L: Lease> DeviceServer<L> {
             Job::Write => self.write_received(slot, data),
             Job::Stream(_) => self.stream_received(slot, offset, data),
             Job::Parameters => self.parameters_received(slot, &data),
-            Job::Idle | Job::Read | Job::Change { .. } => {}
+            Job::Pieces(_) => self.pieces_received(slot, data),
+            Job::Pattern => self.fill(slot, Some(data)),
+            _ => {}
         }
+    }
+
+    /// Something of a task went wrong at the medium.
+    pub(super) fn failed(&mut self, slot: Slot, error: MediumError) {
+        let failure = match &self.tasks[slot as usize].job {
+            Job::Copy(_) => copy_failure(error),
+            _ => failure(error),
+        };
+        self.finish(slot, Ending::Failed(failure));
     }
 
     /// The owner answered a task.
@@ -67,7 +90,9 @@ impl<L: Lease> DeviceServer<L> {
     fn granted(&mut self, slot: Slot) {
         match &self.tasks[slot as usize].job {
             Job::Change { flush } => self.changed(slot, *flush),
-            Job::Idle | Job::Read | Job::Write | Job::Stream(_) | Job::Parameters => {}
+            Job::Pieces(_) => self.pieces_granted(slot),
+            Job::Long(_) => self.long_granted(slot),
+            _ => {}
         }
     }
 
@@ -98,15 +123,21 @@ impl<L: Lease> DeviceServer<L> {
         let Some(task) = self.tasks.try_remove(slot as usize) else {
             return;
         };
-        self.leave_set(slot, &task);
-        if matches!(ending, Ending::Good) {
+        let card = task.card();
+        self.leave_set(slot, card);
+        if ending == Ending::Good {
             self.count(&task);
+        }
+        match &task.job {
+            Job::Copy(_) => self.remember_copy(&task, ending),
+            Job::Long(_) => self.abandon_long(&task),
+            _ => {}
         }
         if let Some(lock) = task.lock {
             self.ask(task.unit, task.nexus, Asker::Nobody, Change::Unlock(lock));
         }
         if !task.detached {
-            self.tell(&task, ending);
+            self.tell(card, ending);
         }
         let waited_for = self
             .unit(task.unit)
@@ -114,44 +145,61 @@ impl<L: Lease> DeviceServer<L> {
         self.stirred |= waited_for || !self.managements.is_empty();
     }
 
-    /// Takes a task out of its task set.
-    pub(super) fn leave_set(&mut self, slot: Slot, task: &Task<L>) {
-        if task.phase == Phase::Blocked
-            && let Some(unit) = self.units.get_mut(task.unit.0 as usize)
+    /// Counts what LOG SENSE tells.
+    fn count(&self, task: &Task<L>) {
+        let (statistics, blocks) = (&self.state(task.unit).statistics, task.extent.blocks);
+        match task.row.handler {
+            Handler::Medium(Medium::Read) => statistics.count_read(self.core, blocks),
+            Handler::Medium(
+                Medium::Write
+                | Medium::WriteAtomic
+                | Medium::WriteAndVerify
+                | Medium::OrWrite
+                | Medium::CompareAndWrite
+                | Medium::WriteSame,
+            ) => statistics.count_write(self.core, blocks),
+            _ => {}
+        }
+    }
+
+    /// Takes a task out of its task set, and from among those that a lock blocks.
+    pub(super) fn leave_set(&mut self, slot: Slot, card: Card) {
+        if let Phase::Blocked(unit) = card.phase
+            && let Some(unit) = self.units.get_mut(unit.0 as usize)
         {
-            unit.blocked -= 1;
+            unit.blocked = unit.blocked.saturating_sub(1);
         }
         let Some(nexus) = self
             .nexuses
-            .get_mut(task.nexus.0 as usize)
+            .get_mut(card.nexus.0 as usize)
             .and_then(Option::as_mut)
         else {
             return;
         };
-        if !task.detached {
+        if !card.detached {
             nexus.remove(slot);
-            let set = &mut nexus.units[task.at as usize].set;
+            let set = &mut nexus.units[card.at as usize].set;
             set.tasks -= 1;
-            set.barriers -= u32::from(task.rank().is_barrier());
-            set.dormant -= u32::from(task.phase == Phase::Dormant);
+            set.barriers -= u32::from(card.rank.is_barrier());
+            set.dormant -= u32::from(card.phase == Phase::Dormant);
             if set.dormant > 0 {
-                self.wakes.push((task.nexus, task.at));
+                self.wakes.push((card.nexus, card.at));
             }
         }
         self.stirred |= nexus.leaving != Leaving::No;
     }
 
     /// Tells the transport how a task ended.
-    pub(super) fn tell(&mut self, task: &Task<L>, ending: Ending) {
-        let (nexus, tag) = (task.nexus, task.tag);
+    pub(super) fn tell(&mut self, card: Card, ending: Ending) {
+        let (nexus, tag) = (card.nexus, card.tag);
         self.outputs.push_back(match ending {
             Ending::Aborted => Output::Aborted { nexus, tag },
             _ => {
                 let format = match ending {
-                    Ending::Failed(_) => self.sense_format(task.unit),
+                    Ending::Failed(_) => self.sense_format(card.unit),
                     _ => Format::Fixed,
                 };
-                let completed = completed(ending, format, (task.length_in, task.length_out));
+                let completed = completed(ending, format, card.lengths);
                 Output::Complete {
                     nexus,
                     tag,
@@ -215,25 +263,8 @@ impl<L: Lease> DeviceServer<L> {
 
     /// The format in which sense data of a unit is told.
     pub(super) fn sense_format(&self, unit: UnitId) -> Format {
-        self.state(unit).sense_format()
-    }
-
-    /// Counts a command that moved data, for LOG SENSE.
-    fn count(&self, task: &Task<L>) {
-        let Handler::Medium(medium) = task.row.handler else {
-            return;
-        };
-        let statistics = &self.state(task.unit).statistics;
-        match medium {
-            Medium::Read => statistics.count_read(self.core, task.extent.blocks),
-            Medium::Write
-            | Medium::WriteAtomic
-            | Medium::WriteAndVerify
-            | Medium::OrWrite
-            | Medium::CompareAndWrite
-            | Medium::WriteSame => statistics.count_write(self.core, task.extent.blocks),
-            _ => {}
-        }
+        self.unit(unit)
+            .map_or(Format::Fixed, |unit| unit.state.sense_format())
     }
 }
 
@@ -241,6 +272,7 @@ impl<L: Lease> DeviceServer<L> {
 pub(super) fn completed(ending: Ending, format: Format, lengths: (u64, u64)) -> Completed {
     let (status, sense) = match ending {
         Ending::Good | Ending::Aborted => (Status::Good, SenseBytes::EMPTY),
+        Ending::ConditionMet => (Status::ConditionMet, SenseBytes::EMPTY),
         Ending::TaskAborted => (Status::TaskAborted, SenseBytes::EMPTY),
         Ending::Failed(Failure::Status(status)) => (status, SenseBytes::EMPTY),
         Ending::Failed(Failure::Check(sense)) => (Status::CheckCondition, sense.encode(format)),

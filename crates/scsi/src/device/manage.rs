@@ -204,7 +204,7 @@ impl<L: Lease> DeviceServer<L> {
         self.tasks.iter().any(|(_, task)| {
             task.is_aborted()
                 && match management.scope {
-                    Scope::Unit(unit) => task.unit == unit,
+                    Scope::Unit(unit) => task.concerns(unit),
                     Scope::Target => target.is_some_and(|target| sees(target, task.unit)),
                     own => task.nexus == management.nexus && own.of_nexus(task),
                 }

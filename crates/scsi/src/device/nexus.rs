@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use super::attention::Attentions;
+use super::copy::CopyRecord;
 use super::tasks::Slot;
 use crate::nexus::{Nexus, TargetDevice};
 use crate::task::Tag;
@@ -21,6 +22,8 @@ pub(super) struct NexusSlot {
     /// from the front and removing there is cheap, and no hashing is needed.
     pub(super) tasks: VecDeque<Entry>,
     pub(super) leaving: Leaving,
+    /// The last copies that have ended.
+    pub(super) copies: Vec<CopyRecord>,
 }
 
 /// A task of a nexus.
@@ -68,6 +71,7 @@ impl NexusSlot {
             units,
             tasks: VecDeque::new(),
             leaving: Leaving::No,
+            copies: Vec::new(),
         }
     }
 

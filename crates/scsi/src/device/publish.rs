@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::ask::Asker;
 use super::tasks::{Ending, Phase, Slot, Task};
-use super::{DeviceServer, Output};
+use super::{DeviceServer, Job, Output};
 use crate::medium::{Extent, Lease};
 use crate::nexus::{Identity, NexusId};
-use crate::owner::{Effect, Publication};
+use crate::owner::{Change, Effect, Publication};
 use crate::unit::{CoreId, UnitId, UnitState, Who};
 use crate::wire::asc;
 
@@ -44,9 +44,9 @@ impl UnitSlot {
 }
 
 impl Pending {
-    fn waits_for<L>(&self, task: &Task<L>) -> bool {
-        self.aborts && task.is_aborted() && task.operations > 0
-            || self.locks.iter().any(|lock| task.touches(*lock))
+    fn waits_for<L>(&self, unit: UnitId, task: &Task<L>) -> bool {
+        self.aborts && task.is_aborted() && task.operations > 0 && task.concerns(unit)
+            || self.locks.iter().any(|lock| task.touches(unit, *lock))
     }
 }
 
@@ -149,7 +149,7 @@ impl<L: Lease> DeviceServer<L> {
         let silent = !tells;
         let reset = effects.contains(&Effect::Reset);
         let mut cleared = Vec::new();
-        let victims = self.slots(|task| task.unit == unit && !task.detached);
+        let victims = self.slots(|task| task.concerns(unit) && !task.detached);
         for slot in victims {
             let nexus = self.tasks[slot as usize].nexus;
             let identity = self.nexus(nexus).map(|nexus| nexus.nexus.identity.clone());
@@ -196,13 +196,31 @@ impl<L: Lease> DeviceServer<L> {
         let Some(task) = self.tasks.get_mut(slot as usize) else {
             return;
         };
+        if let Job::Long(long) = &task.job
+            && long.outlives_task()
+        {
+            return self.detach(slot, ending);
+        }
         if !task.is_aborted() {
             task.ending = Some(ending);
         }
+        self.withdraw_lock(slot);
         self.quiesce(slot);
     }
 
-    /// Lets those begin again that waited for a lock to go, the oldest first.
+    /// A lock that is asked for is not waited for: others may hold it for long.
+    fn withdraw_lock(&mut self, slot: Slot) {
+        let task = &mut self.tasks[slot as usize];
+        let (unit, nexus) = (task.unit, task.nexus);
+        if task.ask.is_some()
+            && task.ask == task.lock
+            && let Some(lock) = task.lock.take()
+        {
+            self.ask(unit, nexus, Asker::Nobody, Change::Unlock(lock));
+        }
+    }
+
+    /// Lets those go on that waited for a lock to go, the oldest first.
     fn unblock(&mut self, unit: UnitId) {
         let Some(slot) = self.units.get_mut(unit.0 as usize) else {
             return;
@@ -211,13 +229,13 @@ impl<L: Lease> DeviceServer<L> {
             return;
         }
         slot.blocked = 0;
-        let mut blocked = self.slots(|task| task.unit == unit && task.phase == Phase::Blocked);
+        let mut blocked = self.slots(|task| task.phase == Phase::Blocked(unit));
         blocked.sort_by_key(|slot| self.tasks[*slot as usize].arrival);
         for &slot in &blocked {
             self.tasks[slot as usize].phase = Phase::Preparing;
         }
         for slot in blocked {
-            self.begin(slot);
+            self.resume(slot);
         }
     }
 
@@ -228,8 +246,7 @@ impl<L: Lease> DeviceServer<L> {
             let tasks = &self.tasks;
             let outputs = &mut self.outputs;
             unit.pending.retain(|pending| {
-                let mut tasks = tasks.iter().filter(|(_, task)| task.unit == id);
-                let waits = tasks.any(|(_, task)| pending.waits_for(task));
+                let waits = tasks.iter().any(|(_, task)| pending.waits_for(id, task));
                 if !waits {
                     outputs.push_back(Output::Acknowledge {
                         unit: id,

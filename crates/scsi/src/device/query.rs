@@ -68,16 +68,19 @@ impl<L: Lease> DeviceServer<L> {
         match answer {
             Answer::Good => self.finish(slot, Ending::Good),
             Answer::Fail(failure) => self.finish(slot, Ending::Failed(failure)),
-            Answer::Data(data) => {
-                let task = &mut self.tasks[slot as usize];
-                let data = cut(task.row, &task.cdb, data);
-                task.length_in = data.len() as u64;
-                self.send(slot, 0, L::from_bytes(data));
-                self.finish(slot, Ending::Good);
-            }
+            Answer::Data(data) => self.answer_data(slot, data),
             Answer::Change(change) => self.change(slot, change, false),
             Answer::ChangeAndFlush(change) => self.change(slot, change, true),
         }
+    }
+
+    /// Sends parameter data, and GOOD.
+    pub(super) fn answer_data(&mut self, slot: Slot, data: Vec<u8>) {
+        let task = &mut self.tasks[slot as usize];
+        let data = cut(task.row, &task.cdb, data);
+        task.length_in = data.len() as u64;
+        self.send(slot, 0, L::from_bytes(data));
+        self.finish(slot, Ending::Good);
     }
 
     fn change(&mut self, slot: Slot, change: Change, flush: bool) {
@@ -159,8 +162,10 @@ impl<L: Lease> DeviceServer<L> {
     pub(super) fn parameters_received(&mut self, slot: Slot, data: &L) {
         let mut parameters = vec![0; data.len()];
         data.copy_out(0, &mut parameters);
-        if let Handler::Parameters(_, handler) = self.tasks[slot as usize].row.handler {
-            self.query(slot, handler, &parameters);
+        match self.tasks[slot as usize].row.handler {
+            Handler::Parameters(_, handler) => self.query(slot, handler, &parameters),
+            Handler::Medium(medium) => self.begin_with_parameters(slot, medium, &parameters),
+            Handler::Query(_) => {}
         }
     }
 }

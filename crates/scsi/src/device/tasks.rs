@@ -54,8 +54,8 @@ pub(super) struct Task<L> {
 pub(super) enum Phase {
     /// Waits for others of its task set.
     Dormant,
-    /// Waits until a lock of somebody else is gone.
-    Blocked,
+    /// Waits until a lock of somebody else on this unit is gone.
+    Blocked(UnitId),
     /// Touches no block (yet): takes in its parameters, or waits for the unit's owner.
     Preparing,
     /// May be at the blocks of its extent.
@@ -67,6 +67,8 @@ pub(super) enum Phase {
 pub(super) enum Ending {
     /// GOOD.
     Good,
+    /// CONDITION MET.
+    ConditionMet,
     /// Anything else.
     Failed(Failure),
     /// Without a status.
@@ -124,8 +126,44 @@ impl<L> Task<L> {
         self.ending.is_some_and(Ending::is_abort)
     }
 
-    /// Whether it is at the medium, or data for the medium is being received.
-    pub(super) fn touches(&self, extent: Extent) -> bool {
-        self.phase == Phase::Running && self.extent.overlaps(extent)
+    /// Whether it is at these blocks, or data for them is being received.
+    pub(super) fn touches(&self, unit: UnitId, extent: Extent) -> bool {
+        self.phase == Phase::Running
+            && match &self.job {
+                Job::Copy(copy) => copy.touches(unit, extent),
+                _ => self.unit == unit && self.extent.overlaps(extent),
+            }
     }
+
+    /// Whether it was sent to this unit, or copies from or to it.
+    pub(super) fn concerns(&self, unit: UnitId) -> bool {
+        self.unit == unit || matches!(&self.job, Job::Copy(copy) if copy.concerns(unit))
+    }
+
+    /// What remains to be known of it when it leaves its task set or is answered.
+    pub(super) const fn card(&self) -> Card {
+        Card {
+            nexus: self.nexus,
+            tag: self.tag,
+            at: self.at,
+            unit: self.unit,
+            phase: self.phase,
+            rank: self.rank(),
+            detached: self.detached,
+            lengths: (self.length_in, self.length_out),
+        }
+    }
+}
+
+/// What says where a task belongs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Card {
+    pub(super) nexus: NexusId,
+    pub(super) tag: Tag,
+    pub(super) at: u32,
+    pub(super) unit: UnitId,
+    pub(super) phase: Phase,
+    pub(super) rank: Rank,
+    pub(super) detached: bool,
+    pub(super) lengths: (u64, u64),
 }

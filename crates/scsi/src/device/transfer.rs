@@ -81,8 +81,8 @@ impl<L: Lease> DeviceServer<L> {
         let task = &self.tasks[slot as usize];
         let room = task.expected_in.saturating_sub(offset) as usize;
         let data = match data.len() {
+            len if len.min(room) == 0 => return,
             len if len <= room => data,
-            _ if room == 0 => return,
             _ => data.slice(0, room),
         };
         self.outputs.push_back(Output::SendDataIn {
@@ -121,10 +121,10 @@ impl<L: Lease> DeviceServer<L> {
 
     pub(super) fn write_received(&mut self, slot: Slot, data: L) {
         let task = &self.tasks[slot as usize];
-        let block_size = self.state(task.unit).traits.block_size;
-        let blocks = data.len() as u64 / u64::from(block_size);
+        let state = self.state(task.unit);
+        let blocks = data.len() as u64 / u64::from(state.traits.block_size);
         let extent = Extent::new(task.extent.lba, blocks);
-        let fua = forces_unit_access(&task.cdb) || self.state(task.unit).writes_through();
+        let fua = forces_unit_access(&task.cdb) || state.writes_through();
         self.operate(
             slot,
             STORE,

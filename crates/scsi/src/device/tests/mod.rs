@@ -2,7 +2,9 @@
 
 mod manage;
 mod order;
+mod pieces;
 mod reserve;
 mod rig;
 mod setting;
+mod sweep;
 mod transfer;

@@ -1,0 +1,277 @@
+//! EXTENDED COPY(LID1): the copy manager reads from one unit and writes to another, as the nexus
+//! itself could (SPC-4 §6.4). Whatever keeps the nexus from reading or writing there keeps the
+//! copy from it, before it begins and while it runs.
+
+mod list;
+mod results;
+
+use self::list::{CopyList, Segment};
+
+pub(super) use self::results::CopyRecord;
+use self::results::{CopyState, RECORDS};
+use super::tasks::{Ending, Phase, Slot, Task};
+use super::{DeviceServer, Job, OpId, Output};
+use crate::commands::{Row, rows_of};
+use crate::medium::{Extent, Lease, MediumError, MediumOp, Outcome, SEGMENT_BYTES};
+use crate::nexus::NexusId;
+use crate::reserve;
+use crate::task::Failure;
+use crate::unit::UnitId;
+use crate::wire::asc;
+use crate::wire::cdb::octet;
+use crate::wire::sense::{Key, Sense};
+
+/// A copy on its way.
+#[derive(Debug)]
+pub(super) struct Copy {
+    id: Option<u8>,
+    segments: Vec<Segment>,
+    /// Which segment.
+    at: usize,
+    /// Octets of it that are done.
+    done: u64,
+    /// Octets of all segments that are done.
+    bytes: u64,
+}
+
+impl Copy {
+    /// The piece that is being copied.
+    fn piece(&self, size: impl Fn(UnitId) -> u64) -> Option<Segment> {
+        let segment = self.segments.get(self.at)?;
+        let cut = |(unit, extent): (UnitId, Extent)| {
+            let first = self.done / size(unit);
+            let blocks = (extent.blocks - first).min(SEGMENT_BYTES / size(unit));
+            (unit, Extent::new(extent.lba + first, blocks))
+        };
+        Some(Segment {
+            from: cut(segment.from),
+            to: cut(segment.to),
+        })
+    }
+
+    /// Whether it reads from or writes to a unit.
+    pub(super) fn concerns(&self, unit: UnitId) -> bool {
+        self.segments
+            .iter()
+            .any(|segment| segment.from.0 == unit || segment.to.0 == unit)
+    }
+
+    /// Whether the segment at hand has blocks of this extent.
+    pub(super) fn touches(&self, unit: UnitId, extent: Extent) -> bool {
+        self.segments.get(self.at).is_some_and(|segment| {
+            let sides = [segment.from, segment.to];
+            sides
+                .iter()
+                .any(|side| side.0 == unit && side.1.overlaps(extent))
+        })
+    }
+
+    fn record(&self, state: CopyState) -> Option<CopyRecord> {
+        Some(CopyRecord {
+            id: self.id?,
+            state,
+            segments: self.at as u16,
+            bytes: self.bytes,
+        })
+    }
+}
+
+impl<L: Lease> DeviceServer<L> {
+    /// EXTENDED COPY, its parameter list received.
+    pub(super) fn extended_copy(&mut self, slot: Slot, list: &[u8]) {
+        if list.is_empty() {
+            return self.finish(slot, Ending::Good);
+        }
+        let task = &self.tasks[slot as usize];
+        let Some(nexus) = self.nexus(task.nexus) else {
+            return;
+        };
+        let parsed = CopyList::parse(list, &nexus.nexus, |unit| self.state(unit));
+        let ending = match parsed {
+            Err(sense) => Ending::Failed(Failure::Check(sense)),
+            Ok(copy) if self.is_copying(task.nexus, copy.id) => Ending::Failed(Failure::Check(
+                Sense::new(Key::IllegalRequest, asc::OPERATION_IN_PROGRESS),
+            )),
+            Ok(copy) => {
+                self.tasks[slot as usize].job = Job::Copy(Box::new(Copy {
+                    id: copy.id,
+                    segments: copy.segments,
+                    at: 0,
+                    done: 0,
+                    bytes: 0,
+                }));
+                return self.copy_on(slot);
+            }
+        };
+        self.finish(slot, ending);
+    }
+
+    fn copying(&self, nexus: NexusId, id: u8) -> Option<&Copy> {
+        self.tasks.iter().find_map(|(_, task)| match &task.job {
+            Job::Copy(copy) if task.nexus == nexus && copy.id == Some(id) => Some(&**copy),
+            _ => None,
+        })
+    }
+
+    fn is_copying(&self, nexus: NexusId, id: Option<u8>) -> bool {
+        id.is_some_and(|id| self.copying(nexus, id).is_some())
+    }
+
+    /// Begins the next piece, if nothing is in the way.
+    pub(super) fn copy_on(&mut self, slot: Slot) {
+        let size = |unit| u64::from(self.state(unit).traits.block_size);
+        let Job::Copy(copy) = &self.tasks[slot as usize].job else {
+            return;
+        };
+        let Some(piece) = copy.piece(size) else {
+            return self.finish(slot, Ending::Good);
+        };
+        if piece.from.1.blocks == 0 {
+            return self.next_segment(slot);
+        }
+        if let Err(failure) = self.check_copy(slot, &piece) {
+            return self.finish(slot, Ending::Failed(failure));
+        }
+        for (unit, extent) in [piece.from, piece.to] {
+            if self.is_locked(unit, extent) {
+                return self.block(slot, unit);
+            }
+        }
+        self.tasks[slot as usize].phase = Phase::Running;
+        let (unit, extent) = piece.from;
+        self.operate_on(slot, unit, MediumOp::Read { extent });
+    }
+
+    fn next_segment(&mut self, slot: Slot) {
+        if let Job::Copy(copy) = &mut self.tasks[slot as usize].job {
+            copy.at += 1;
+            copy.done = 0;
+        }
+        self.copy_on(slot);
+    }
+
+    fn operate_on(&mut self, slot: Slot, unit: UnitId, op: MediumOp<L>) {
+        self.tasks[slot as usize].operations += 1;
+        let id = OpId::new(slot, 0);
+        self.outputs.push_back(Output::Medium { id, unit, op });
+    }
+
+    /// What would be told to the nexus if it read and wrote itself.
+    fn check_copy(&self, slot: Slot, piece: &Segment) -> Result<(), Failure> {
+        let nexus = self.tasks[slot as usize].nexus;
+        let sides = [(piece.from.0, READ_16), (piece.to.0, WRITE_16)];
+        for (unit, opcode) in sides {
+            let state = self.state(unit);
+            state.ready().map_err(|_| unreachable())?;
+            if let (Some(row), Some(nexus)) = (row(opcode), self.nexus(nexus)) {
+                reserve::check(state, &nexus.nexus.identity, row, &[opcode])?;
+            }
+        }
+        self.state(piece.to.0).writable()
+    }
+
+    pub(super) fn copy_progressed(&mut self, slot: Slot, outcome: Outcome<L>) {
+        let size = |unit| u64::from(self.state(unit).traits.block_size);
+        let Job::Copy(copy) = &self.tasks[slot as usize].job else {
+            return;
+        };
+        let Some(piece) = copy.piece(size) else {
+            return;
+        };
+        let bytes = piece.from.1.blocks * size(piece.from.0);
+        if let Outcome::Lease(data) = outcome {
+            let (unit, extent) = piece.to;
+            let fua = self.state(unit).writes_through();
+            let op = MediumOp::Write {
+                extent,
+                data,
+                fua,
+                atomic: false,
+            };
+            return self.operate_on(slot, unit, op);
+        }
+        if let Job::Copy(copy) = &mut self.tasks[slot as usize].job {
+            copy.done += bytes;
+            copy.bytes += bytes;
+        }
+        match self.segment_is_done(slot) {
+            true => self.next_segment(slot),
+            false => self.copy_on(slot),
+        }
+    }
+
+    fn segment_is_done(&self, slot: Slot) -> bool {
+        let size = |unit| u64::from(self.state(unit).traits.block_size);
+        match &self.tasks[slot as usize].job {
+            Job::Copy(copy) => copy
+                .segments
+                .get(copy.at)
+                .is_some_and(|segment| copy.done >= segment.from.1.blocks * size(segment.from.0)),
+            _ => false,
+        }
+    }
+
+    /// Remembers how a copy ended, for RECEIVE COPY RESULTS.
+    pub(super) fn remember_copy(&mut self, task: &Task<L>, ending: Ending) {
+        let Job::Copy(copy) = &task.job else {
+            return;
+        };
+        let state = match ending {
+            Ending::Good => CopyState::Done,
+            _ => CopyState::Failed,
+        };
+        let Some(record) = copy.record(state) else {
+            return;
+        };
+        if let Some(nexus) = self.nexus_mut(task.nexus) {
+            nexus.copies.retain(|other| other.id != record.id);
+            if nexus.copies.len() >= RECORDS {
+                nexus.copies.remove(0);
+            }
+            nexus.copies.push(record);
+        }
+    }
+
+    /// RECEIVE COPY RESULTS.
+    pub(super) fn receive_copy_results(&mut self, slot: Slot) {
+        let task = &self.tasks[slot as usize];
+        let record = |id| {
+            let running = self.copying(task.nexus, id);
+            let running = running.and_then(|copy| copy.record(CopyState::InProgress));
+            running.or_else(|| self.nexus(task.nexus)?.record(id))
+        };
+        let (action, id) = (octet(&task.cdb, 1) & 0x1f, octet(&task.cdb, 2));
+        match results::answer(action, id, record) {
+            Ok(data) => self.answer_data(slot, data),
+            Err(sense) => self.finish(slot, Ending::Failed(Failure::Check(sense))),
+        }
+    }
+}
+
+impl super::nexus::NexusSlot {
+    fn record(&self, id: u8) -> Option<CopyRecord> {
+        self.copies.iter().find(|record| record.id == id).copied()
+    }
+}
+
+/// What an error of a medium is to the initiator of a copy (SPC-4 §6.4.3).
+pub(super) const fn copy_failure(error: MediumError) -> Failure {
+    match super::finish::failure(error) {
+        Failure::Check(_) => Failure::Check(Sense::new(
+            Key::CopyAborted,
+            asc::THIRD_PARTY_DEVICE_FAILURE,
+        )),
+        status @ Failure::Status(_) => status,
+    }
+}
+
+const fn unreachable() -> Failure {
+    Failure::Check(Sense::new(Key::CopyAborted, asc::COPY_TARGET_NOT_REACHABLE))
+}
+
+fn row(opcode: u8) -> Option<&'static Row> {
+    rows_of(opcode).first()
+}
+
+const READ_16: u8 = 0x88;
+const WRITE_16: u8 = 0x8a;

@@ -1,0 +1,428 @@
+//! Commands that do more with blocks than to move them: VERIFY, WRITE AND VERIFY, ORWRITE,
+//! COMPARE AND WRITE, WRITE ATOMIC (SBC-4 §5).
+//!
+//! Each is a program: steps that are taken once, then steps that are taken for each piece of at
+//! most a segment. One step is under way at a time, and no data goes to the medium that was not
+//! received whole.
+
+use super::tasks::{Ending, Phase, Slot};
+use super::transfer::forces_unit_access;
+use super::{DeviceServer, Job};
+use crate::commands::{Handler, Medium};
+use crate::limits;
+use crate::medium::{Extent, Lease, MediumOp, Outcome, SEGMENT_BYTES, Traits};
+use crate::owner::Change;
+use crate::task::Failure;
+use crate::wire::asc;
+use crate::wire::cdb::octet;
+use crate::wire::sense::{Key, Sense};
+
+/// One thing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Receive the Data-Out that belongs to the piece.
+    Take,
+    /// Receive one block of Data-Out that stands for every block.
+    TakeBlock,
+    /// Receive what to compare with, and what to write (COMPARE AND WRITE).
+    TakeBoth,
+    /// Have the extent alone, on all cores.
+    Lock,
+    /// Read the piece.
+    Read,
+    /// Compare what was received with what was read.
+    Compare,
+    /// Compare the one block received with each that was read.
+    CompareEach,
+    /// Set what was received to itself OR what was read.
+    Or,
+    /// Write what was received.
+    Write,
+}
+
+/// What a command does.
+#[derive(Debug)]
+struct Program {
+    once: &'static [Step],
+    each: &'static [Step],
+}
+
+static VERIFY: Program = Program {
+    once: &[],
+    each: &[Step::Read],
+};
+static VERIFY_DATA: Program = Program {
+    once: &[],
+    each: &[Step::Take, Step::Read, Step::Compare],
+};
+static VERIFY_BLOCK: Program = Program {
+    once: &[Step::TakeBlock],
+    each: &[Step::Read, Step::CompareEach],
+};
+static WRITE_AND_VERIFY: Program = Program {
+    once: &[],
+    each: &[Step::Take, Step::Write, Step::Read],
+};
+static WRITE_AND_COMPARE: Program = Program {
+    once: &[],
+    each: &[Step::Take, Step::Write, Step::Read, Step::Compare],
+};
+/// Of one piece: the lock is held for a moment only.
+static OR_WRITE: Program = Program {
+    once: &[],
+    each: &[Step::Take, Step::Lock, Step::Read, Step::Or, Step::Write],
+};
+/// Of several pieces: it is to be one uninterrupted action (SBC-4 §5.26), which costs others the
+/// wait for the initiator's data.
+static LONG_OR_WRITE: Program = Program {
+    once: &[Step::Lock],
+    each: &[Step::Take, Step::Read, Step::Or, Step::Write],
+};
+static COMPARE_AND_WRITE: Program = Program {
+    once: &[],
+    each: &[
+        Step::TakeBoth,
+        Step::Lock,
+        Step::Read,
+        Step::Compare,
+        Step::Write,
+    ],
+};
+static WRITE_ATOMIC: Program = Program {
+    once: &[],
+    each: &[Step::Take, Step::Lock, Step::Write],
+};
+
+/// A program that is being carried out.
+#[derive(Debug)]
+pub(super) struct Pieces<L> {
+    program: &'static Program,
+    /// Which step, counted through `once` and `each`.
+    step: usize,
+    extent: Extent,
+    /// Blocks in a piece; the last may have fewer.
+    stride: u64,
+    /// The first block of the piece, from the beginning of the extent.
+    at: u64,
+    received: Option<L>,
+    read: Option<L>,
+    fua: bool,
+    atomic: bool,
+}
+
+impl<L> Pieces<L> {
+    fn current(&self) -> Option<Step> {
+        let once = self.program.once.get(self.step);
+        let each = || self.program.each.get(self.step - self.program.once.len());
+        once.or_else(each).copied()
+    }
+
+    /// The blocks of the piece.
+    fn piece(&self) -> Extent {
+        let blocks = self.stride.min(self.extent.blocks - self.at);
+        Extent::new(self.extent.lba + self.at, blocks)
+    }
+
+    /// Goes on to the next step; returns whether there is one.
+    fn go_on(&mut self) -> bool {
+        self.step += 1;
+        if self.current().is_some() {
+            return true;
+        }
+        self.at += self.stride.min(self.extent.blocks - self.at);
+        self.step = self.program.once.len();
+        self.at < self.extent.blocks
+    }
+}
+
+impl<L: Lease> DeviceServer<L> {
+    /// VERIFY.
+    pub(super) fn verify(&mut self, slot: Slot) {
+        match byte_check(&self.tasks[slot as usize].cdb) {
+            0b00 => self.run_program(slot, &VERIFY, u32::MAX),
+            0b01 => self.run_program(slot, &VERIFY_DATA, self.transfer_limit(slot)),
+            0b11 => self.run_program(slot, &VERIFY_BLOCK, u32::MAX),
+            _ => self.finish(slot, Ending::Failed(RESERVED_BYTE_CHECK)),
+        }
+    }
+
+    /// WRITE AND VERIFY.
+    pub(super) fn write_and_verify(&mut self, slot: Slot) {
+        let limit = self.transfer_limit(slot);
+        match byte_check(&self.tasks[slot as usize].cdb) {
+            0b00 => self.run_program(slot, &WRITE_AND_VERIFY, limit),
+            0b01 => self.run_program(slot, &WRITE_AND_COMPARE, limit),
+            _ => self.finish(slot, Ending::Failed(RESERVED_BYTE_CHECK)),
+        }
+    }
+
+    /// ORWRITE.
+    pub(super) fn or_write(&mut self, slot: Slot) {
+        let task = &self.tasks[slot as usize];
+        let bytes = task
+            .row
+            .blocks(&task.cdb)
+            .saturating_mul(self.block_size(slot));
+        let program = match bytes <= SEGMENT_BYTES {
+            true => &OR_WRITE,
+            false => &LONG_OR_WRITE,
+        };
+        self.run_program(slot, program, self.transfer_limit(slot));
+    }
+
+    /// COMPARE AND WRITE.
+    pub(super) fn compare_and_write(&mut self, slot: Slot) {
+        let traits = &self.state(self.tasks[slot as usize].unit).traits;
+        let limit = u32::from(limits::compare_and_write(traits));
+        self.run_program(slot, &COMPARE_AND_WRITE, limit);
+    }
+
+    /// WRITE ATOMIC.
+    pub(super) fn write_atomic(&mut self, slot: Slot) {
+        let task = &self.tasks[slot as usize];
+        let traits = &self.state(task.unit).traits;
+        let extent = task.row.extent(&task.cdb);
+        let limit = limits::atomic(traits);
+        match check_atomic(traits, extent) {
+            Ok(()) => self.run_program(slot, &WRITE_ATOMIC, limit),
+            Err(sense) => self.finish(slot, Ending::Failed(Failure::Check(sense))),
+        }
+    }
+
+    fn transfer_limit(&self, slot: Slot) -> u32 {
+        limits::transfer(&self.state(self.tasks[slot as usize].unit).traits)
+    }
+
+    fn run_program(&mut self, slot: Slot, program: &'static Program, limit: u32) {
+        // Those that lock wait for other locks by asking for their own.
+        let taken = match program.uses(Step::Lock) {
+            true => self.check_blocks(slot, limit),
+            false => self.take_extent(slot, limit),
+        };
+        let Some(extent) = taken else {
+            return;
+        };
+        let block_size = self.block_size(slot);
+        let task = &mut self.tasks[slot as usize];
+        let out = program.data_out(extent.blocks) * block_size;
+        task.length_out = out;
+        let mut extent = extent;
+        if out > u64::from(task.expected_out) {
+            if !program.may_be_cut() {
+                return self.finish(slot, Ending::Failed(TOO_LITTLE_DATA));
+            }
+            extent.blocks = u64::from(task.expected_out) / block_size;
+        }
+        if extent.blocks == 0 {
+            return self.finish(slot, Ending::Good);
+        }
+        let verifies = program.uses(Step::Write) && program.each.last() != Some(&Step::Write);
+        task.job = Job::Pieces(Box::new(Pieces {
+            program,
+            step: 0,
+            extent,
+            stride: SEGMENT_BYTES / block_size,
+            at: 0,
+            received: None,
+            read: None,
+            fua: verifies || forces_unit_access(&task.cdb),
+            atomic: matches!(task.row.handler, Handler::Medium(Medium::WriteAtomic)),
+        }));
+        self.take_step(slot);
+    }
+
+    /// Takes steps until one has to wait.
+    fn take_step(&mut self, slot: Slot) {
+        loop {
+            let block_size = self.block_size(slot);
+            let through = self.state(self.tasks[slot as usize].unit).writes_through();
+            let Job::Pieces(pieces) = &mut self.tasks[slot as usize].job else {
+                return;
+            };
+            let extent = pieces.piece();
+            let bytes = (extent.blocks * block_size) as u32;
+            match pieces.current() {
+                None => return,
+                Some(Step::Take) => return self.operate(slot, 0, MediumOp::Buffer { bytes }),
+                Some(Step::TakeBlock) => {
+                    let bytes = block_size as u32;
+                    return self.operate(slot, 0, MediumOp::Buffer { bytes });
+                }
+                Some(Step::TakeBoth) => {
+                    let bytes = 2 * bytes;
+                    return self.operate(slot, 0, MediumOp::Buffer { bytes });
+                }
+                Some(Step::Lock) => return self.lock(slot),
+                Some(Step::Read) => return self.operate(slot, 0, MediumOp::Read { extent }),
+                Some(Step::Write) => {
+                    let Some(data) = pieces.to_write(bytes as usize) else {
+                        return;
+                    };
+                    let (fua, atomic) = (pieces.fua || through, pieces.atomic);
+                    let op = MediumOp::Write {
+                        extent,
+                        data,
+                        fua,
+                        atomic,
+                    };
+                    return self.operate(slot, 0, op);
+                }
+                Some(Step::Compare | Step::CompareEach | Step::Or) => {
+                    if let Some(offset) = pieces.compute(block_size as usize) {
+                        return self.finish(slot, Ending::Failed(miscompare(offset)));
+                    }
+                }
+            }
+            if !self.step_done(slot) {
+                return;
+            }
+        }
+    }
+
+    /// Goes on after a step; returns whether there is another.
+    fn step_done(&mut self, slot: Slot) -> bool {
+        let Job::Pieces(pieces) = &mut self.tasks[slot as usize].job else {
+            return false;
+        };
+        let more = pieces.go_on();
+        if !more {
+            self.finish(slot, Ending::Good);
+        }
+        more
+    }
+
+    /// Has a task ask for its extent alone.
+    pub(super) fn lock(&mut self, slot: Slot) {
+        let extent = self.tasks[slot as usize].extent;
+        self.ask_for_task(slot, Change::Lock(extent));
+        let task = &mut self.tasks[slot as usize];
+        task.lock = task.ask;
+    }
+
+    /// The lock was granted.
+    pub(super) fn pieces_granted(&mut self, slot: Slot) {
+        self.tasks[slot as usize].phase = Phase::Running;
+        if self.step_done(slot) {
+            self.take_step(slot);
+        }
+    }
+
+    pub(super) fn pieces_progressed(&mut self, slot: Slot, outcome: Outcome<L>) {
+        let block_size = self.block_size(slot);
+        let Job::Pieces(pieces) = &mut self.tasks[slot as usize].job else {
+            return;
+        };
+        if let Outcome::Lease(lease) = outcome {
+            if pieces.current() != Some(Step::Read) {
+                let offset = match pieces.current() {
+                    Some(Step::Take) => pieces.at * block_size,
+                    _ => 0,
+                };
+                return self.receive(slot, offset as u32, lease);
+            }
+            pieces.read = Some(lease);
+        }
+        if self.step_done(slot) {
+            self.take_step(slot);
+        }
+    }
+
+    pub(super) fn pieces_received(&mut self, slot: Slot, data: L) {
+        if let Job::Pieces(pieces) = &mut self.tasks[slot as usize].job {
+            pieces.received = Some(data);
+        }
+        if self.step_done(slot) {
+            self.take_step(slot);
+        }
+    }
+}
+
+impl Program {
+    fn uses(&self, step: Step) -> bool {
+        self.once.contains(&step) || self.each.contains(&step)
+    }
+
+    /// How many blocks of Data-Out it takes.
+    fn data_out(&self, blocks: u64) -> u64 {
+        if self.uses(Step::Take) {
+            blocks
+        } else if self.uses(Step::TakeBoth) {
+            2 * blocks
+        } else {
+            u64::from(self.uses(Step::TakeBlock) && blocks > 0)
+        }
+    }
+
+    /// Whether it may do its work on the first blocks only, where the initiator sends no more.
+    fn may_be_cut(&self) -> bool {
+        self.uses(Step::Take) && !self.uses(Step::Lock)
+    }
+}
+
+impl<L: Lease> Pieces<L> {
+    /// What is to be written: the last of what was received.
+    fn to_write(&self, bytes: usize) -> Option<L> {
+        let data = self.received.as_ref()?;
+        Some(data.slice(data.len().checked_sub(bytes)?, bytes))
+    }
+
+    /// Compares or combines; gives the offset in Data-Out of the first octet that differs.
+    fn compute(&mut self, block_size: usize) -> Option<u64> {
+        let (Some(received), Some(read)) = (&mut self.received, &self.read) else {
+            return None;
+        };
+        let once = &self.program.once;
+        match self.program.each.get(self.step.checked_sub(once.len())?) {
+            Some(Step::Or) => {
+                received.or_with(read);
+                None
+            }
+            Some(Step::CompareEach) => (0..read.len() / block_size)
+                .find_map(|block| received.difference(&read.slice(block * block_size, block_size)))
+                .map(|offset| offset as u64),
+            _ => {
+                let offset = received.slice(0, read.len()).difference(read)?;
+                Some(self.at * block_size as u64 + offset as u64)
+            }
+        }
+    }
+}
+
+/// BYTCHK.
+fn byte_check(cdb: &[u8]) -> u8 {
+    octet(cdb, 1) >> 1 & 0b11
+}
+
+/// SBC-4 §5.48: alignment and granularity of an atomic write.
+fn check_atomic(traits: &Traits, extent: Extent) -> Result<(), Sense> {
+    let Some(atomic) = traits.atomic else {
+        return Ok(());
+    };
+    if !extent
+        .lba
+        .is_multiple_of(u64::from(atomic.alignment.max(1)))
+    {
+        return Err(Sense::cdb_field(2, None));
+    }
+    if !extent
+        .blocks
+        .is_multiple_of(u64::from(atomic.granularity.max(1)))
+    {
+        return Err(Sense::cdb_field(12, None));
+    }
+    Ok(())
+}
+
+/// The offset in Data-Out of the first octet that differs is told in INFORMATION (SBC-4 §5.3).
+fn miscompare(offset: u64) -> Failure {
+    Failure::Check(Sense {
+        information: Some(offset),
+        ..Sense::new(Key::Miscompare, asc::MISCOMPARE_DURING_VERIFY)
+    })
+}
+
+const RESERVED_BYTE_CHECK: Failure = Failure::Check(Sense::cdb_field(1, Some(2)));
+
+/// INVALID FIELD IN COMMAND INFORMATION UNIT: the transport says that less is sent than what
+/// cannot be done by halves needs.
+pub(super) const TOO_LITTLE_DATA: Failure = Failure::Check(Sense::new(Key::IllegalRequest, 0x0e03));

@@ -1,0 +1,253 @@
+//! Commands that do one thing to many blocks without moving data for each: WRITE SAME, UNMAP
+//! (SBC-4 §5.54, §5.35), and the work of FORMAT UNIT and SANITIZE.
+
+use super::begin::too_long;
+use super::pieces::TOO_LITTLE_DATA;
+use super::tasks::{Ending, Slot};
+use super::{DeviceServer, Job};
+use crate::limits;
+use crate::medium::{Extent, Lease, MediumOp, Sanitize, Traits};
+use crate::task::Failure;
+use crate::unit::UnitState;
+use crate::wire::asc;
+use crate::wire::cdb::{be16, be32, be64, bit};
+use crate::wire::sense::{Key, Sense};
+
+/// One thing to be done to extents, chunk by chunk, so that it can be aborted in between.
+#[derive(Debug)]
+pub(super) struct Sweep<L> {
+    act: Act<L>,
+    /// What is left, the next last.
+    todo: Vec<Extent>,
+    /// Blocks at a time.
+    chunk: u64,
+}
+
+/// What is done.
+#[derive(Debug)]
+pub(super) enum Act<L> {
+    /// Every block gets these contents; `None`: zeros.
+    Fill(Option<L>),
+    /// Every block is deallocated, or anchored.
+    Unmap {
+        /// See [`MediumOp::Unmap`].
+        anchor: bool,
+    },
+    /// Every block is made irrecoverable.
+    Sanitize(Sanitize),
+}
+
+/// How much is done by one operation of a sweep: a slow medium needs some tenths of a second for
+/// it, which is what an abort may have to wait.
+const CHUNK_BYTES: u64 = 16 << 20;
+
+/// The same where nothing is written.
+const UNMAP_CHUNK_BYTES: u64 = 16 << 30;
+
+impl<L: Lease> Sweep<L> {
+    pub(super) fn new(act: Act<L>, mut extents: Vec<Extent>, traits: &Traits) -> Self {
+        extents.reverse();
+        let chunk = match act {
+            Act::Unmap { .. } => UNMAP_CHUNK_BYTES,
+            Act::Fill(_) | Act::Sanitize(_) => CHUNK_BYTES,
+        };
+        Self {
+            act,
+            todo: extents,
+            chunk: chunk / u64::from(traits.block_size),
+        }
+    }
+
+    /// The next operation.
+    pub(super) fn next(&mut self) -> Option<MediumOp<L>> {
+        let last = self.todo.last_mut()?;
+        let extent = Extent::new(last.lba, last.blocks.min(self.chunk));
+        last.lba += extent.blocks;
+        last.blocks -= extent.blocks;
+        if last.blocks == 0 {
+            self.todo.pop();
+        }
+        Some(match &self.act {
+            Act::Fill(pattern) => MediumOp::WriteSame {
+                extent,
+                pattern: pattern.clone(),
+            },
+            Act::Unmap { anchor } => MediumOp::Unmap {
+                extent,
+                anchor: *anchor,
+            },
+            Act::Sanitize(method) => MediumOp::Sanitize {
+                extent,
+                method: *method,
+            },
+        })
+    }
+
+    /// Blocks that are left.
+    pub(super) fn left(&self) -> u64 {
+        self.todo.iter().map(|extent| extent.blocks).sum()
+    }
+}
+
+const UNMAP: u8 = 0x08;
+const ANCHOR: u8 = 0x10;
+const NDOB: u8 = 0x01;
+
+impl<L: Lease> DeviceServer<L> {
+    /// WRITE SAME.
+    pub(super) fn write_same(&mut self, slot: Slot) {
+        let task = &self.tasks[slot as usize];
+        let traits = &self.state(task.unit).traits;
+        let limit = limits::write_same(traits);
+        let block_size = traits.block_size;
+        if let Err(sense) = check_write_same(traits, &task.cdb) {
+            return self.finish(slot, Ending::Failed(Failure::Check(sense)));
+        }
+        if task.row.blocks(&task.cdb) == 0 {
+            let sense = too_long(task.row);
+            return self.finish(slot, Ending::Failed(Failure::Check(sense)));
+        }
+        if self.take_extent(slot, limit).is_none() {
+            return;
+        }
+        let task = &mut self.tasks[slot as usize];
+        if bit(&task.cdb, 1, NDOB) {
+            return self.fill(slot, None);
+        }
+        task.length_out = u64::from(block_size);
+        if task.expected_out < block_size {
+            return self.finish(slot, Ending::Failed(TOO_LITTLE_DATA));
+        }
+        task.job = Job::Pattern;
+        self.operate(slot, 0, MediumOp::Buffer { bytes: block_size });
+    }
+
+    /// Does what WRITE SAME asks for with the block that came, if any.
+    pub(super) fn fill(&mut self, slot: Slot, block: Option<L>) {
+        let task = &self.tasks[slot as usize];
+        let pattern = block.filter(|block| !is_zero(block));
+        let act = match pattern {
+            // Deallocated blocks read zeros, so nothing else can be told by them.
+            None if bit(&task.cdb, 1, UNMAP) => Act::Unmap {
+                anchor: bit(&task.cdb, 1, ANCHOR),
+            },
+            pattern => Act::Fill(pattern),
+        };
+        let traits = &self.state(task.unit).traits;
+        let sweep = Sweep::new(act, vec![task.extent], traits);
+        self.tasks[slot as usize].job = Job::Sweep(Box::new(sweep));
+        self.sweep_on(slot);
+    }
+
+    /// Starts the next operation of a sweep.
+    pub(super) fn sweep_on(&mut self, slot: Slot) {
+        let Job::Sweep(sweep) = &mut self.tasks[slot as usize].job else {
+            return;
+        };
+        match sweep.next() {
+            Some(op) => self.operate(slot, 0, op),
+            None => self.finish(slot, Ending::Good),
+        }
+    }
+
+    /// UNMAP, its parameter list received.
+    pub(super) fn unmap(&mut self, slot: Slot, parameters: &[u8]) {
+        let task = &self.tasks[slot as usize];
+        let state = self.state(task.unit);
+        let anchor = bit(&task.cdb, 1, NDOB);
+        let extents = match check_anchor(&state.traits, anchor)
+            .and_then(|()| unmap_extents(state, parameters))
+        {
+            Ok(extents) => extents,
+            Err(sense) => return self.finish(slot, Ending::Failed(Failure::Check(sense))),
+        };
+        let hull = hull(&extents);
+        let sweep = Sweep::new(Act::Unmap { anchor }, extents, &state.traits);
+        let task = &mut self.tasks[slot as usize];
+        task.extent = hull;
+        task.job = Job::Sweep(Box::new(sweep));
+        if self.gate(slot) {
+            self.sweep_on(slot);
+        }
+    }
+}
+
+fn is_zero<L: Lease>(block: &L) -> bool {
+    let mut bytes = vec![0; block.len()];
+    block.copy_out(0, &mut bytes);
+    bytes.iter().all(|byte| *byte == 0)
+}
+
+/// The smallest extent that has all of them.
+fn hull(extents: &[Extent]) -> Extent {
+    let first = extents.iter().map(|extent| extent.lba).min().unwrap_or(0);
+    let end = extents
+        .iter()
+        .map(|extent| extent.end())
+        .max()
+        .unwrap_or(first);
+    Extent::new(first, end - first)
+}
+
+fn check_write_same(traits: &Traits, cdb: &[u8]) -> Result<(), Sense> {
+    let unmap = bit(cdb, 1, UNMAP);
+    if unmap && traits.unmap_granularity.is_none() {
+        return Err(Sense::cdb_field(1, Some(3)));
+    }
+    if bit(cdb, 1, ANCHOR) && !(unmap && traits.anchor) {
+        return Err(Sense::cdb_field(1, Some(4)));
+    }
+    Ok(())
+}
+
+fn check_anchor(traits: &Traits, anchor: bool) -> Result<(), Sense> {
+    match anchor && !traits.anchor {
+        true => Err(Sense::cdb_field(1, Some(0))),
+        false => Ok(()),
+    }
+}
+
+/// The extents of an UNMAP parameter list. Blocks that are named by nobody are no error, nor is
+/// an incomplete last descriptor (SBC-4 §5.35.2).
+fn unmap_extents(state: &UnitState, list: &[u8]) -> Result<Vec<Extent>, Sense> {
+    if list.is_empty() {
+        return Ok(Vec::new());
+    }
+    if list.len() < 8 {
+        return Err(Sense::parameter_length());
+    }
+    let length = usize::from(be16(list, 2));
+    let descriptors = list
+        .get(8..8 + length)
+        .ok_or(Sense::parameter_length())?
+        .chunks_exact(16);
+    if descriptors.len() > limits::UNMAP_DESCRIPTORS as usize {
+        return Err(Sense::parameter_field(2, None));
+    }
+    let mut total = 0;
+    let mut extents = Vec::with_capacity(descriptors.len());
+    for (number, descriptor) in descriptors.enumerate() {
+        let extent = Extent::new(be64(descriptor, 0), u64::from(be32(descriptor, 8)));
+        check_inside(state, extent)?;
+        total += extent.blocks;
+        if total > u64::from(limits::unmap(&state.traits)) {
+            return Err(Sense::parameter_field(8 + 16 * number as u16 + 8, None));
+        }
+        if extent.blocks > 0 {
+            extents.push(extent);
+        }
+    }
+    Ok(extents)
+}
+
+/// LOGICAL BLOCK ADDRESS OUT OF RANGE, naming the first block that is not there.
+pub(super) fn check_inside(state: &UnitState, extent: Extent) -> Result<(), Sense> {
+    let capacity = state.traits.blocks;
+    if extent.lba <= capacity && extent.blocks <= capacity - extent.lba {
+        return Ok(());
+    }
+    Err(Sense {
+        information: Some(extent.lba.max(capacity)),
+        ..Sense::new(Key::IllegalRequest, asc::LBA_OUT_OF_RANGE)
+    })
+}

@@ -1,0 +1,223 @@
+//! VERIFY, WRITE AND VERIFY, ORWRITE, COMPARE AND WRITE, WRITE ATOMIC.
+
+use super::rig::{BLOCK, Rig, cdb10, cdb16, pattern, traits};
+use crate::medium::{Atomic, MediumOp};
+use crate::nexus::NexusId;
+use crate::task::{Attribute, Function, FunctionResult, Tag};
+use crate::wire::status::Status;
+
+const NEXUS: NexusId = NexusId(0);
+const OTHER: NexusId = NexusId(1);
+
+fn compare_and_write(lba: u64, blocks: u8) -> [u8; 16] {
+    let mut cdb = cdb16(0x89, 0, lba, 0);
+    cdb[13] = blocks;
+    cdb
+}
+
+#[test]
+fn verify_compares_only_when_told_to() {
+    let mut rig = Rig::new();
+    let data = pattern(4, 1);
+    rig.disks[0][..data.len()].copy_from_slice(&data);
+    let mut wrong = data.clone();
+    wrong[1000] ^= 1;
+    let same = rig.send(&cdb10(0x2f, 0x02, 0, 4), 0, data);
+    assert_eq!(rig.status(same), Status::Good);
+    let differs = rig.send(&cdb10(0x2f, 0x02, 0, 4), 0, wrong);
+    assert_eq!(rig.sense(NEXUS, differs), (0xe, 0x1d00));
+    assert_eq!(rig.information(differs), Some(1000));
+    let medium = rig.send(&cdb10(0x2f, 0x00, 0, 4), 0, Vec::new());
+    assert_eq!(rig.status(medium), Status::Good);
+    let reserved = rig.send(&cdb10(0x2f, 0x04, 0, 4), 0, Vec::new());
+    assert_eq!(rig.sense(NEXUS, reserved), (0x5, 0x2400));
+}
+
+#[test]
+fn verify_with_one_block_for_all() {
+    let mut rig = Rig::new();
+    rig.disks[0][..2048].fill(7);
+    let tag = rig.send(&cdb10(0x2f, 0x06, 0, 4), 0, vec![7; BLOCK]);
+    assert_eq!(rig.status(tag), Status::Good);
+    assert_eq!(rig.completed(NEXUS, tag).length_out, BLOCK as u64);
+    let tag = rig.send(&cdb10(0x2f, 0x06, 0, 5), 0, vec![7; BLOCK]);
+    assert_eq!(rig.sense(NEXUS, tag), (0xe, 0x1d00));
+}
+
+#[test]
+fn verify_of_many_segments_tells_where_it_differs() {
+    let mut rig = Rig::new();
+    let mut data = pattern(2048, 2);
+    rig.disks[0][..data.len()].copy_from_slice(&data);
+    let tag = rig.send(&cdb16(0x8f, 0x02, 0, 2048), 0, data.clone());
+    assert_eq!(rig.status(tag), Status::Good);
+    data[900_000] ^= 1;
+    let tag = rig.send(&cdb16(0x8f, 0x02, 0, 2048), 0, data);
+    assert_eq!(rig.information(tag), Some(900_000));
+}
+
+#[test]
+fn write_and_verify_writes_through_and_reads_back() {
+    for flags in [0x00, 0x02] {
+        let mut rig = Rig::new();
+        let data = pattern(8, 3);
+        rig.hold = true;
+        let tag = rig.send(&cdb10(0x2e, flags, 3, 8), 0, data.clone());
+        rig.answer(0);
+        assert!(matches!(rig.held[0].2, MediumOp::Write { fua: true, .. }));
+        rig.answer(0);
+        assert!(matches!(rig.held[0].2, MediumOp::Read { .. }));
+        rig.answer(0);
+        assert_eq!(rig.status(tag), Status::Good);
+        assert_eq!(rig.disks[0][3 * BLOCK..11 * BLOCK], data);
+    }
+}
+
+#[test]
+fn orwrite_sets_bits_and_clears_none() {
+    let mut rig = Rig::new();
+    for blocks in [8, 1024] {
+        let bytes = blocks as usize * BLOCK;
+        rig.disks[0][..bytes].fill(0x0f);
+        let tag = rig.send(&cdb16(0x8b, 0, 0, blocks), 0, vec![0xa0; bytes]);
+        assert_eq!(rig.status(tag), Status::Good);
+        assert!(rig.disks[0][..bytes].iter().all(|octet| *octet == 0xaf));
+    }
+    assert!(rig.owners[0].state().locks.is_empty());
+}
+
+#[test]
+fn compare_and_write_swaps_what_is_equal() {
+    let mut rig = Rig::new();
+    let (old, new) = (pattern(3, 4), pattern(3, 5));
+    rig.disks[0][BLOCK..4 * BLOCK].copy_from_slice(&old);
+    let both = [old.clone(), new.clone()].concat();
+    let tag = rig.send(&compare_and_write(1, 3), 0, both.clone());
+    assert_eq!(rig.status(tag), Status::Good);
+    assert_eq!(rig.completed(NEXUS, tag).length_out, 6 * BLOCK as u64);
+    assert_eq!(rig.disks[0][BLOCK..4 * BLOCK], new);
+    let tag = rig.send(&compare_and_write(1, 3), 0, both);
+    assert_eq!(rig.sense(NEXUS, tag), (0xe, 0x1d00));
+    let first = old.iter().zip(&new).position(|(a, b)| a != b);
+    assert_eq!(rig.information(tag), first.map(|at| at as u32));
+    assert_eq!(rig.disks[0][BLOCK..4 * BLOCK], new);
+    assert!(rig.owners[0].state().locks.is_empty());
+}
+
+#[test]
+fn compare_and_write_is_not_done_by_halves() {
+    let mut rig = Rig::new();
+    let tag = rig.send(&compare_and_write(0, 2), 0, pattern(3, 6));
+    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x0e03));
+    let tag = rig.send(&compare_and_write(8191, 2), 0, pattern(4, 6));
+    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2100));
+    let tag = rig.send(&compare_and_write(0, 0), 0, Vec::new());
+    assert_eq!(rig.status(tag), Status::Good);
+}
+
+#[test]
+fn compare_and_write_has_its_blocks_alone() {
+    let mut rig = Rig::with(2, 1, &traits());
+    rig.hold = true;
+    let write = cdb10(0x2a, 0, 0, 4);
+    let older = rig.send_to(OTHER, 0, &write, Attribute::Simple, 0, vec![1; 2048]);
+    rig.answer(0);
+    let swap = rig.send(
+        &compare_and_write(2, 1),
+        0,
+        [vec![1; BLOCK], vec![2; BLOCK]].concat(),
+    );
+    rig.answer(1);
+    assert_eq!(rig.held.len(), 1, "it waits for the older write");
+    let newer = rig.send_to(OTHER, 0, &write, Attribute::Simple, 0, vec![3; 2048]);
+    let apart = cdb10(0x28, 0, 8, 1);
+    let apart = rig.send_to(OTHER, 0, &apart, Attribute::Simple, 512, Vec::new());
+    assert_eq!(
+        rig.held.len(),
+        2,
+        "the newer write waits, blocks elsewhere do not"
+    );
+    while !rig.held.is_empty() {
+        rig.answer(0);
+    }
+    assert_eq!(rig.status(swap), Status::Good);
+    let order: Vec<Tag> = rig.order[2..].to_vec();
+    assert_eq!(order, [older, apart, swap, newer]);
+    assert_eq!(rig.disks[0][2 * BLOCK..3 * BLOCK], [3; BLOCK]);
+}
+
+#[test]
+fn two_swaps_of_one_block_go_one_after_the_other() {
+    let mut rig = Rig::with(2, 1, &traits());
+    rig.hold = true;
+    let swap = |to: u8| [vec![0; BLOCK], vec![to; BLOCK]].concat();
+    let first = rig.send(&compare_and_write(0, 1), 0, swap(1));
+    let cdb = compare_and_write(0, 1);
+    let second = rig.send_to(OTHER, 0, &cdb, Attribute::Simple, 0, swap(2));
+    while !rig.held.is_empty() {
+        rig.answer(rig.held.len() - 1);
+    }
+    let won = [rig.completed(NEXUS, first), rig.completed(OTHER, second)];
+    let won = won
+        .iter()
+        .filter(|completed| completed.status == Status::Good);
+    assert_eq!(won.count(), 1, "exactly one finds zeros");
+}
+
+#[test]
+fn a_swap_that_waits_for_its_lock_can_be_aborted() {
+    let mut rig = Rig::with(2, 1, &traits());
+    rig.hold_data = true;
+    let write = cdb10(0x2a, 0, 0, 1);
+    rig.send_to(OTHER, 0, &write, Attribute::Simple, 0, vec![1; BLOCK]);
+    rig.hold_data = false;
+    let swap = rig.send(&compare_and_write(0, 1), 0, vec![0; 2 * BLOCK]);
+    let blocked = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
+    let id = rig.manage(NEXUS, Function::AbortTask(swap));
+    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+    assert_eq!(
+        rig.status(blocked),
+        Status::Good,
+        "the lock is gone with it"
+    );
+    rig.send_data();
+    assert!(rig.owners[0].state().locks.is_empty());
+}
+
+#[test]
+fn write_atomic_is_written_at_once_and_within_limits() {
+    let mut able = traits();
+    able.atomic = Some(Atomic {
+        max_blocks: 16,
+        alignment: 4,
+        granularity: 4,
+    });
+    let mut rig = Rig::with(1, 1, &able);
+    let atomic = |lba: u64, blocks: u8| {
+        let mut cdb = cdb16(0x9c, 0, lba, 0);
+        cdb[13] = blocks;
+        cdb
+    };
+    let data = pattern(8, 7);
+    rig.hold = true;
+    let tag = rig.send(&atomic(4, 8), 0, data.clone());
+    rig.answer(0);
+    assert!(matches!(
+        rig.held[0].2,
+        MediumOp::Write { atomic: true, .. }
+    ));
+    rig.answer(0);
+    assert_eq!(rig.status(tag), Status::Good);
+    assert_eq!(rig.disks[0][4 * BLOCK..12 * BLOCK], data);
+    for (lba, blocks) in [(2, 8), (4, 6), (4, 20)] {
+        let tag = rig.send(&atomic(lba, blocks), 0, pattern(usize::from(blocks), 7));
+        assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2400), "{lba}+{blocks}");
+    }
+}
+
+#[test]
+fn write_atomic_is_unknown_where_the_volume_cannot() {
+    let mut rig = Rig::new();
+    let tag = rig.send(&cdb16(0x9c, 0, 0, 0), 0, Vec::new());
+    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2000));
+}

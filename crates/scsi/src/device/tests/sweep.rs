@@ -1,0 +1,205 @@
+//! WRITE SAME, UNMAP, SYNCHRONIZE CACHE, PRE-FETCH, GET LBA STATUS.
+
+use super::rig::{BLOCK, Rig, cdb10, cdb16, traits};
+use crate::medium::{Extent, MediumOp};
+use crate::nexus::NexusId;
+use crate::wire::status::Status;
+
+const NEXUS: NexusId = NexusId(0);
+
+fn unmap_cdb(length: usize) -> [u8; 10] {
+    cdb10(0x42, 0, 0, length as u16)
+}
+
+/// The parameter list of an UNMAP of these blocks.
+fn unmap_list(extents: &[(u64, u32)]) -> Vec<u8> {
+    let length = extents.len() as u16 * 16;
+    let mut list = vec![0; 8];
+    list[..2].copy_from_slice(&(length + 6).to_be_bytes());
+    list[2..4].copy_from_slice(&length.to_be_bytes());
+    for (lba, blocks) in extents {
+        list.extend(lba.to_be_bytes());
+        list.extend(blocks.to_be_bytes());
+        list.extend([0; 4]);
+    }
+    list
+}
+
+#[test]
+fn write_same_repeats_one_block() {
+    let mut rig = Rig::new();
+    let tag = rig.send(&cdb10(0x41, 0, 2, 100), 0, vec![9; BLOCK]);
+    assert_eq!(rig.status(tag), Status::Good);
+    assert_eq!(rig.completed(NEXUS, tag).length_out, BLOCK as u64);
+    assert!(
+        rig.disks[0][2 * BLOCK..102 * BLOCK]
+            .iter()
+            .all(|octet| *octet == 9)
+    );
+    assert_eq!(rig.disks[0][102 * BLOCK], 0);
+}
+
+#[test]
+fn write_same_without_data_writes_zeros() {
+    let mut rig = Rig::new();
+    rig.disks[0].fill(1);
+    let tag = rig.send(&cdb16(0x93, 0x01, 0, 8192), 0, Vec::new());
+    assert_eq!(rig.status(tag), Status::Good);
+    assert!(rig.disks[0].iter().all(|octet| *octet == 0));
+}
+
+#[test]
+fn write_same_unmaps_zeros_and_writes_the_rest() {
+    let mut rig = Rig::new();
+    rig.hold = true;
+    for (octet, anchor) in [(0, false), (0, true), (1, false)] {
+        let flags = if anchor { 0x18 } else { 0x08 };
+        rig.send(&cdb10(0x41, flags, 0, 8), 0, vec![octet; BLOCK]);
+        rig.answer(0);
+        match rig.held[0].2 {
+            MediumOp::Unmap { anchor: told, .. } => assert_eq!((octet, told), (0, anchor)),
+            MediumOp::WriteSame { .. } => assert_eq!(octet, 1),
+            ref other => panic!("{other:?}"),
+        }
+        rig.answer(0);
+    }
+}
+
+#[test]
+fn write_same_refuses_what_it_cannot_mean() {
+    let mut rig = Rig::new();
+    let none = rig.send(&cdb10(0x41, 0, 0, 0), 0, vec![0; BLOCK]);
+    assert_eq!(rig.sense(NEXUS, none), (0x5, 0x2400), "WSNZ");
+    let anchor = rig.send(&cdb10(0x41, 0x10, 0, 1), 0, vec![0; BLOCK]);
+    assert_eq!(
+        rig.sense(NEXUS, anchor),
+        (0x5, 0x2400),
+        "ANCHOR without UNMAP"
+    );
+    let short = rig.send(&cdb10(0x41, 0, 0, 1), 0, vec![0; 100]);
+    assert_eq!(rig.sense(NEXUS, short), (0x5, 0x0e03));
+    let mut thick = traits();
+    thick.unmap_granularity = None;
+    let mut rig = Rig::with(1, 1, &thick);
+    let unmap = rig.send(&cdb10(0x41, 0x08, 0, 1), 0, vec![0; BLOCK]);
+    assert_eq!(rig.sense(NEXUS, unmap), (0x5, 0x2400));
+}
+
+#[test]
+fn unmap_does_every_descriptor() {
+    let mut rig = Rig::new();
+    rig.disks[0].fill(1);
+    let list = unmap_list(&[(0, 8), (100, 0), (8000, 192)]);
+    let tag = rig.send(&unmap_cdb(list.len()), 0, list);
+    assert_eq!(rig.status(tag), Status::Good);
+    let zeros = rig.disks[0].iter().filter(|octet| **octet == 0).count();
+    assert_eq!(zeros, 200 * BLOCK);
+}
+
+#[test]
+fn unmap_looks_at_the_whole_list_first() {
+    let mut rig = Rig::new();
+    rig.disks[0].fill(1);
+    let list = unmap_list(&[(0, 8), (8191, 2)]);
+    let tag = rig.send(&unmap_cdb(list.len()), 0, list);
+    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2100));
+    assert_eq!(rig.information(tag), Some(8192));
+    assert!(rig.disks[0].iter().all(|octet| *octet == 1));
+}
+
+#[test]
+fn unmap_lists_of_every_wrong_length() {
+    let mut rig = Rig::new();
+    let list = unmap_list(&[(0, 8)]);
+    let tag = rig.send(&unmap_cdb(0), 0, Vec::new());
+    assert_eq!(rig.status(tag), Status::Good);
+    for length in [1, 7, 8, 23] {
+        let tag = rig.send(&unmap_cdb(length), 0, list[..length].to_vec());
+        assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x1a00), "{length}");
+    }
+    let many = unmap_list(&[(0, 1); 257]);
+    let tag = rig.send(&unmap_cdb(many.len()), 0, many);
+    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2600));
+}
+
+#[test]
+fn synchronize_cache_flushes_what_it_names() {
+    let mut rig = Rig::new();
+    rig.hold = true;
+    let cases = [
+        (0, 0, Extent::new(0, 0)),
+        (8, 0, Extent::new(8, 8184)),
+        (8, 4, Extent::new(8, 4)),
+    ];
+    for (lba, blocks, flushed) in cases {
+        let tag = rig.send(&cdb10(0x35, 0, lba, blocks), 0, Vec::new());
+        assert!(matches!(rig.held[0].2, MediumOp::Flush { extent } if extent == flushed));
+        rig.answer(0);
+        assert_eq!(rig.status(tag), Status::Good);
+    }
+    let tag = rig.send(&cdb10(0x35, 0, 8191, 2), 0, Vec::new());
+    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2100));
+}
+
+#[test]
+fn immediate_commands_are_answered_first_and_done_then() {
+    let mut rig = Rig::new();
+    rig.hold = true;
+    let flush = rig.send(&cdb16(0x91, 0x02, 0, 0), 0, Vec::new());
+    assert_eq!(rig.status(flush), Status::Good);
+    let fetch = rig.send(&cdb16(0x90, 0x02, 0, 8), 0, Vec::new());
+    assert_eq!(rig.status(fetch), Status::ConditionMet);
+    assert_eq!(rig.held.len(), 2);
+    rig.server.nexus_lost(NEXUS);
+    rig.run();
+    assert_eq!(rig.gone, [NEXUS]);
+    rig.answer(0);
+    rig.answer(0);
+}
+
+#[test]
+fn background_work_has_an_end() {
+    let mut rig = Rig::new();
+    rig.hold = true;
+    for _ in 0..64 {
+        let tag = rig.send(&cdb16(0x91, 0x02, 0, 0), 0, Vec::new());
+        assert_eq!(rig.status(tag), Status::Good);
+    }
+    let ended = rig.ended.len();
+    rig.send(&cdb16(0x91, 0x02, 0, 0), 0, Vec::new());
+    assert_eq!(rig.ended.len(), ended, "it waits like one without IMMED");
+}
+
+#[test]
+fn prefetch_tells_whether_all_of_it_fits() {
+    let mut big = traits();
+    big.blocks = 1 << 20;
+    let mut rig = Rig::with(1, 1, &big);
+    let tag = rig.send(&cdb10(0x34, 0, 0, 8), 0, Vec::new());
+    assert_eq!(rig.status(tag), Status::ConditionMet);
+    let tag = rig.send(&cdb10(0x34, 0, 0, 0), 0, Vec::new());
+    assert_eq!(
+        rig.status(tag),
+        Status::Good,
+        "512 MiB are more than is promised"
+    );
+}
+
+#[test]
+fn lba_status_tells_extents_as_far_as_there_is_room() {
+    let mut rig = Rig::new();
+    let mut cdb = cdb16(0x9e, 0x12, 8000, 0);
+    cdb[13] = 24;
+    let tag = rig.send(&cdb, 24, Vec::new());
+    let data = rig.data(tag);
+    assert_eq!(data.len(), 24);
+    assert_eq!(data[..4], 20_u32.to_be_bytes());
+    assert_eq!(data[8..16], 8000_u64.to_be_bytes());
+    assert_eq!(
+        data[16..20],
+        192_u32.to_be_bytes(),
+        "equal neighbours are one extent"
+    );
+    let past = rig.send(&cdb16(0x9e, 0x12, 8192, 24), 24, Vec::new());
+    assert_eq!(rig.sense(NEXUS, past), (0x5, 0x2100));
+}
