@@ -4,6 +4,7 @@ use super::inquiry::peripheral;
 use crate::alua;
 use crate::commands::Query;
 use crate::limits;
+use crate::medium::SanitizeKind;
 use crate::nexus::TargetPort;
 use crate::unit::UnitState;
 use crate::wire::designator::{Association, Designator};
@@ -187,8 +188,14 @@ const UGAVALID: u32 = 0x8000_0000;
 fn block_device_characteristics(unit: &UnitState) -> Vec<u8> {
     let mut page = vec![0; 60];
     page[1] = u8::from(unit.traits.solid_state);
+    if unit.traits.sanitize.contains(&SanitizeKind::BlockErase) {
+        page[3] = WABEREQ_READABLE;
+    }
     page
 }
+
+/// WABEREQ: blocks can be read after a block erase without being written before.
+const WABEREQ_READABLE: u8 = 0b01 << 6;
 
 /// A unit that cannot unmap is fully provisioned: no bit is set.
 fn logical_block_provisioning(unit: &UnitState) -> Vec<u8> {

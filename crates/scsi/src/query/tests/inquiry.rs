@@ -202,10 +202,11 @@ fn block_limits_tell_nothing_that_the_volume_cannot_do() {
 
 #[test]
 fn block_device_characteristics() {
-    assert_eq!(vpd(0xb1, &unit())[..8], [0, 0xb1, 0, 60, 0, 1, 0, 0]);
+    assert_eq!(vpd(0xb1, &unit())[..8], [0, 0xb1, 0, 60, 0, 1, 0, 0x40]);
     let mut disk = unit();
     disk.traits.solid_state = false;
-    assert_eq!(vpd(0xb1, &disk)[5], 0);
+    disk.traits.sanitize = &[];
+    assert_eq!(vpd(0xb1, &disk)[4..], [0; 60]);
 }
 
 #[test]
