@@ -2,4 +2,11 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
+pub mod core;
+pub mod flushes;
+pub mod identity;
+pub mod journal;
+pub mod mail;
 pub mod serve;
+pub mod sim;
+pub mod state;

@@ -1,0 +1,345 @@
+//! One core: a ring, a device server, handles on the volumes, and the connections that live here.
+//!
+//! The loop is: wait; take what arrived, event by event, each carried through session, device
+//! server and volume as far as it goes; then send, once for each connection that has something
+//! to say. Sessions never leave their core, so nothing here locks.
+
+mod connection;
+mod front;
+mod login;
+mod session;
+mod stop;
+mod timers;
+mod token;
+mod units;
+mod watch;
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::io::ring::{Event, Ring, SendBatch, Token};
+use block::lease::Lease;
+use block::volume::{Context, Handle};
+use iscsi::login::Violation;
+use scsi::device::{DeviceServer, OpId, Output};
+use scsi::medium::{MediumResult, Now};
+use scsi::nexus::NexusId;
+use scsi::unit::{CoreId, UnitState};
+
+use crate::journal::{Journal, QUIET};
+use crate::mail::{Message, Post};
+use connection::Connections;
+pub use front::{Devices, Front, FrontParts};
+use timers::{SWEEP, Timers};
+use token::{Key, Purpose};
+pub use units::Store;
+
+/// One core. `P` is its way to the others.
+pub struct Core<R: Ring, P: Post> {
+    id: CoreId,
+    ring: R,
+    post: P,
+    /// Messages of this core to itself.
+    local: VecDeque<Message>,
+    device: DeviceServer<Lease>,
+    volumes: Vec<Box<dyn Handle>>,
+    /// Results of volumes, not yet told to the device server.
+    done: Vec<(u64, MediumResult<Lease>)>,
+    connections: Connections,
+    /// Slots of connections that may have something to send.
+    dirty: Vec<u32>,
+    /// Batches that no connection is using.
+    #[expect(clippy::vec_box, reason = "the kernel may hold pointers into a batch")]
+    batches: Vec<Box<SendBatch>>,
+    timers: Timers,
+    journal: Arc<Journal>,
+    /// Logins, the registry of sessions and the owners of units: on core 0 alone.
+    front: Option<Box<Front>>,
+    stop: stop::Stop,
+    /// The timer of the journal is set.
+    sweeping: bool,
+}
+
+/// What a core is made of.
+pub struct Parts<R: Ring, P: Post> {
+    /// Its number.
+    pub id: CoreId,
+    /// Its ring.
+    pub ring: R,
+    /// Its way to the others.
+    pub post: P,
+    /// The units of the process, by `UnitId`.
+    pub units: Vec<Arc<UnitState>>,
+    /// Handles on their volumes, in the same order.
+    pub volumes: Vec<Box<dyn Handle>>,
+    /// Where broken rules are told.
+    pub journal: Arc<Journal>,
+    /// For core 0.
+    pub front: Option<Box<Front>>,
+}
+
+/// The token with which core 0 listens at a portal.
+#[must_use]
+pub fn accept_token(portal: u32) -> Token {
+    Purpose::Accept(portal).token()
+}
+
+/// How many empty batches are kept for the next connection that has something to send. Two are in
+/// use for one busy session; more only help when many sends are under way at once.
+const SPARE_BATCHES: usize = 64;
+
+impl<R: Ring, P: Post> Core<R, P> {
+    /// A core of these parts.
+    #[must_use]
+    pub fn new(parts: Parts<R, P>) -> Self {
+        Self {
+            id: parts.id,
+            ring: parts.ring,
+            post: parts.post,
+            local: VecDeque::new(),
+            device: DeviceServer::new(parts.id, parts.units),
+            volumes: parts.volumes,
+            done: Vec::new(),
+            connections: Connections::default(),
+            dirty: Vec::new(),
+            batches: Vec::new(),
+            timers: Timers::default(),
+            journal: parts.journal,
+            front: parts.front,
+            stop: stop::Stop::default(),
+            sweeping: false,
+        }
+    }
+
+    /// The ring, for what surrounds the loop.
+    pub fn ring(&mut self) -> &mut R {
+        &mut self.ring
+    }
+
+    /// To be called once, before the loop.
+    pub fn begin(&mut self, now: Now) {
+        self.watch(now);
+    }
+
+    /// How long the ring may wait at `now`.
+    #[must_use]
+    pub fn patience(&self, now: Now) -> Option<Duration> {
+        self.timers.next().map(|at| at.saturating_sub(now))
+    }
+
+    /// Whether it is time to leave the loop.
+    #[must_use]
+    pub fn has_left(&self) -> bool {
+        self.stop.left()
+    }
+
+    /// Handles everything that the ring's last wait found, and what came of it. Returns whether
+    /// there was anything.
+    pub fn turn(&mut self, now: Now) -> bool {
+        let mut busy = false;
+        while let Some(event) = self.ring.next_event() {
+            busy = true;
+            self.event(now, event);
+            self.settle(now);
+        }
+        self.expire(now);
+        self.settle(now);
+        self.flush(now);
+        busy
+    }
+
+    fn event(&mut self, now: Now, event: Event<R::Received>) {
+        match event {
+            Event::Accepted { socket, peer, .. } => self.accepted(now, socket, peer),
+            Event::Received { token, octets } => {
+                if let Some(Purpose::Receive(key)) = Purpose::of(token) {
+                    self.received(now, key, octets);
+                }
+            }
+            Event::Sent {
+                token,
+                batch,
+                result,
+            } => {
+                self.recycle(batch);
+                if let Some(Purpose::Send(key)) = Purpose::of(token) {
+                    self.sent(now, key, &result);
+                }
+            }
+            Event::File {
+                token,
+                result,
+                buffer,
+            } => match Purpose::of(token) {
+                Some(Purpose::Volume(volume, slot)) => self.file_done(volume, slot, result, buffer),
+                Some(Purpose::Persist(unit)) => self.persisted(unit, &result),
+                _ => {}
+            },
+            Event::Woken => {
+                while let Some(message) = self.post.receive() {
+                    self.deliver(now, message);
+                    self.settle(now);
+                }
+            }
+        }
+    }
+
+    /// Carries on until device server, volumes and messages of this core to itself are quiet.
+    fn settle(&mut self, now: Now) {
+        loop {
+            if let Some(output) = self.device.poll() {
+                self.carry_out(now, output);
+            } else if let Some((id, result)) = self.done.pop() {
+                if !self.flushed(id, &result) {
+                    self.device.medium_done(OpId(id), result);
+                }
+            } else if let Some(message) = self.local.pop_front() {
+                self.deliver(now, message);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn carry_out(&mut self, now: Now, output: Output<Lease>) {
+        match output {
+            Output::Medium { id, unit, op } => self.submit(unit.0, |handle, cx| {
+                handle.submit(cx, id.0, op);
+            }),
+            Output::SendDataIn {
+                nexus,
+                tag,
+                offset,
+                data,
+            } => {
+                self.with_session(now, nexus, |session| {
+                    session.send_data_in(tag, offset, data);
+                });
+            }
+            Output::ReceiveDataOut {
+                nexus,
+                tag,
+                offset,
+                into,
+            } => {
+                self.with_session(now, nexus, |s| s.receive_data_out(tag, offset, into));
+            }
+            Output::Complete {
+                nexus,
+                tag,
+                completed,
+            } => {
+                self.with_session(now, nexus, |session| session.complete(tag, &completed));
+            }
+            Output::Aborted { nexus, tag } => {
+                self.with_session(now, nexus, |session| session.aborted(tag));
+            }
+            Output::Managed { nexus, id, result } => {
+                self.with_session(now, nexus, |session| session.managed(id, result));
+            }
+            Output::Attention { nexus, lun, code } => {
+                self.with_session(now, nexus, |session| session.attention(lun, code));
+            }
+            Output::NexusGone(NexusId(slot)) => self.gone(slot),
+            Output::Ask { unit, request } => self.post(CoreId(0), Message::Ask(unit, request)),
+            Output::Acknowledge { unit, version } => {
+                self.post(CoreId(0), Message::Acknowledge(unit, self.id, version));
+            }
+        }
+    }
+
+    fn deliver(&mut self, now: Now, message: Message) {
+        match message {
+            Message::Session(new) => self.begin_session(now, *new),
+            Message::End(tsih) => self.end_session(tsih),
+            Message::Ended { tsih } => self.session_ended(now, tsih),
+            Message::ColdReset(tsih) => self.cold_reset(tsih),
+            Message::Ask(unit, request) => self.asked(unit, request),
+            Message::Acknowledge(unit, core, version) => self.acknowledged(unit, core, version),
+            Message::Publish(unit, publication) => self.device.publish(unit, publication),
+            Message::Reply(unit, id, result) => self.device.replied(unit, id, result),
+            Message::Stop => self.stop(now),
+            Message::Stopped(core) => self.stopped(core),
+            Message::Leave => self.stop.leave(),
+        }
+    }
+
+    /// Leaves a message for a core; this one's own does not go through the post.
+    fn post(&mut self, to: CoreId, message: Message) {
+        if to == self.id {
+            self.local.push_back(message);
+        } else {
+            self.post.send(to, message);
+        }
+    }
+
+    fn submit(&mut self, volume: u32, act: impl FnOnce(&mut dyn Handle, &mut Context<'_>)) {
+        let Some(handle) = self.volumes.get_mut(volume as usize) else {
+            return;
+        };
+        let mut cx = Context {
+            ring: &mut self.ring,
+            volume,
+            done: &mut self.done,
+        };
+        act(&mut **handle, &mut cx);
+    }
+
+    fn file_done(
+        &mut self,
+        volume: u32,
+        slot: u32,
+        result: std::io::Result<u64>,
+        buffer: Option<::io::memory::Buffer>,
+    ) {
+        self.submit(volume, |handle, cx| {
+            handle.completed(cx, slot, result, buffer);
+        });
+    }
+
+    fn recycle(&mut self, batch: Box<SendBatch>) {
+        if self.batches.len() < SPARE_BATCHES {
+            self.batches.push(batch);
+        }
+    }
+
+    fn mark_dirty(&mut self, slot: u32) {
+        if let Some(connection) = self.connections.at(slot)
+            && !connection.dirty
+        {
+            connection.dirty = true;
+            self.dirty.push(slot);
+        }
+    }
+
+    /// Logs that a connection's peer broke a rule.
+    fn tell(&mut self, now: Now, key: Key, violation: Violation) {
+        let Some(peer) = self.connections.get(key).map(|connection| connection.peer) else {
+            return;
+        };
+        self.tell_of(now, peer, violation);
+    }
+
+    fn tell_of(&mut self, now: Now, peer: IpAddr, violation: Violation) {
+        if let Some(line) = self.journal.tell(now, peer, violation) {
+            tracing::warn!("{line}");
+        }
+        if !self.sweeping {
+            self.sweeping = true;
+            self.timers.set(now + QUIET, SWEEP);
+        }
+    }
+
+    /// Writes what was not told of rules broken a minute ago.
+    fn sweep(&mut self, now: Now) {
+        for line in self.journal.sweep(now) {
+            tracing::warn!("{line}");
+        }
+        self.sweeping = !self.journal.is_empty();
+        if self.sweeping {
+            self.timers.set(now + QUIET, SWEEP);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! A connection as a core keeps it, from accept until its last task has ended.
+
+use std::net::IpAddr;
+
+use ::io::ring::SocketId;
+use block::lease::Lease;
+use iscsi::login::Login;
+use iscsi::session::Session;
+use scsi::medium::Now;
+
+use super::token::{GENERATIONS, Key};
+
+/// One connection.
+pub(super) struct Connection {
+    pub(super) key: Key,
+    pub(super) peer: IpAddr,
+    pub(super) phase: Phase,
+    /// `None` once closed.
+    pub(super) socket: Option<SocketId>,
+    /// A batch is on its way.
+    pub(super) sending: bool,
+    /// A receive is under way.
+    pub(super) receiving: bool,
+    /// Octets received that could not be used yet.
+    pub(super) early: Vec<u8>,
+    /// Close when everything queued has been sent.
+    pub(super) closing: bool,
+    /// It is on the list of connections that may have something to send.
+    pub(super) dirty: bool,
+    /// The instant for which it is in the heap of timers.
+    pub(super) timer: Option<Now>,
+}
+
+/// How far a connection got.
+pub(super) enum Phase {
+    /// Not logged in.
+    Login(Box<Login<Lease>>),
+    /// Logged in, waiting for its last send to come back before it moves to its session's core.
+    Moving(Box<Login<Lease>>),
+    /// In full-feature phase.
+    Session {
+        session: Box<Session<Lease>>,
+        tsih: u16,
+        /// Whether the device server knows it: not for discovery.
+        nexus: bool,
+    },
+    /// The socket is gone; its tasks are coming to their end.
+    Ending { tsih: u16 },
+}
+
+/// Connections by slot. The slot of a session is its nexus number, so what the device server says
+/// finds its connection by an index.
+#[derive(Default)]
+pub(super) struct Connections {
+    slots: Vec<Option<Box<Connection>>>,
+    free: Vec<u32>,
+    generation: u32,
+}
+
+impl Connections {
+    pub(super) fn insert(&mut self, peer: IpAddr, socket: SocketId, phase: Phase) -> Key {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() as u32 - 1
+        });
+        self.generation = (self.generation + 1) % GENERATIONS;
+        let key = Key {
+            slot,
+            generation: self.generation,
+        };
+        self.slots[slot as usize] = Some(Box::new(Connection {
+            key,
+            peer,
+            phase,
+            socket: Some(socket),
+            sending: false,
+            receiving: false,
+            early: Vec::new(),
+            closing: false,
+            dirty: false,
+            timer: None,
+        }));
+        key
+    }
+
+    pub(super) fn at(&mut self, slot: u32) -> Option<&mut Connection> {
+        self.slots.get_mut(slot as usize)?.as_deref_mut()
+    }
+
+    pub(super) fn get(&mut self, key: Key) -> Option<&mut Connection> {
+        self.at(key.slot).filter(|connection| connection.key == key)
+    }
+
+    pub(super) fn remove(&mut self, slot: u32) -> Option<Box<Connection>> {
+        let connection = self.slots.get_mut(slot as usize)?.take()?;
+        self.free.push(slot);
+        Some(connection)
+    }
+
+    pub(super) fn keys(&self) -> Vec<Key> {
+        self.slots
+            .iter()
+            .flatten()
+            .map(|connection| connection.key)
+            .collect()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+
+    pub(super) fn find_session(&self, tsih: u16) -> Option<Key> {
+        let is_it = |phase: &Phase| matches!(phase, Phase::Session { tsih: t, .. } if *t == tsih);
+        self.slots
+            .iter()
+            .flatten()
+            .find(|c| is_it(&c.phase))
+            .map(|c| c.key)
+    }
+}

@@ -1,0 +1,200 @@
+//! Connections that log in, on core 0, and their way to the core that their session lives on.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use ::io::ring::Ring;
+use iscsi::login::{Event, Login, Violation};
+use iscsi::target::{Decision, Endpoints};
+use scsi::medium::Now;
+use scsi::unit::CoreId;
+
+use super::Core;
+use super::connection::Phase;
+use super::front::Wish;
+use super::token::Key;
+use crate::mail::{Message, NewSession, Post};
+
+const TOO_MANY_LOGINS: Violation = Violation {
+    rule: "too many connections that have not logged in",
+    clause: "",
+};
+
+impl<R: Ring, P: Post> Core<R, P> {
+    /// A connection came in.
+    pub(super) fn accepted(&mut self, now: Now, socket: OwnedFd, peer: SocketAddr) {
+        let Some(front) = &mut self.front else { return };
+        if front.logins >= front.config.limits.logins {
+            return self.tell_of(now, peer.ip(), TOO_MANY_LOGINS);
+        }
+        let Ok(local) = (front.local_address)(&socket) else {
+            return;
+        };
+        let Ok(socket) = self.ring.adopt(socket) else {
+            return;
+        };
+        front.logins += 1;
+        let config = front.config.clone();
+        let login = Login::new(now, config, Endpoints { local, peer }, (front.random)());
+        let phase = Phase::Login(Box::new(login));
+        let key = self.connections.insert(peer.ip(), socket, phase);
+        self.listen_to(key);
+        self.arm(now, key);
+    }
+
+    /// Carries out what a login wants; returns whether it wanted anything.
+    pub(super) fn login_events(&mut self, now: Now, key: Key) -> bool {
+        let mut any = false;
+        loop {
+            let Some(connection) = self.connections.get(key) else {
+                return any;
+            };
+            let Phase::Login(login) = &mut connection.phase else {
+                return any;
+            };
+            let Some(event) = login.poll() else {
+                return any;
+            };
+            any = true;
+            self.login_event(now, key, event);
+        }
+    }
+
+    fn login_event(&mut self, now: Now, key: Key, event: Event) {
+        match event {
+            Event::Session {
+                initiator,
+                tsih,
+                scope,
+                ..
+            } => {
+                self.decide(
+                    now,
+                    key,
+                    Wish {
+                        initiator,
+                        tsih,
+                        scope,
+                    },
+                );
+            }
+            Event::Done => self.start_moving(key),
+            Event::Close(violation) => {
+                self.tell(now, key, violation);
+                self.close_after_send(key);
+            }
+            Event::Remark(rule) => self.tell(now, key, Violation { rule, clause: "" }),
+        }
+    }
+
+    /// Puts the wish for a session before the registry.
+    fn decide(&mut self, now: Now, key: Key, wish: Wish) {
+        let Some(front) = &mut self.front else { return };
+        let Some(connection) = self.connections.get(key) else {
+            return;
+        };
+        let Phase::Login(login) = &mut connection.phase else {
+            return;
+        };
+        match front
+            .registry
+            .decide(&wish.initiator, &wish.scope, wish.tsih)
+        {
+            Decision::Admit(tsih) => {
+                front.place(tsih);
+                login.admit(tsih);
+            }
+            Decision::Refuse(status) => login.refuse(status),
+            Decision::Reinstate(old) => {
+                front.waiting.push((old, key, wish));
+                if let Some(core) = front.places.get(&old).copied() {
+                    self.post(core, Message::End(old));
+                }
+                return;
+            }
+        }
+        self.mark_dirty(key.slot);
+        self.login_events(now, key);
+    }
+
+    /// A session has ended: its port may have another.
+    pub(super) fn session_ended(&mut self, now: Now, tsih: u16) {
+        let Some(front) = &mut self.front else { return };
+        front.registry.ended(tsih);
+        front.leave(tsih);
+        let waiting = std::mem::take(&mut front.waiting);
+        let (ready, waiting): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|(old, ..)| *old == tsih);
+        front.waiting = waiting;
+        for (_, key, wish) in ready {
+            self.decide(now, key, wish);
+        }
+    }
+
+    /// Ends every session with the target of this one, but this one: it ends by itself, when its
+    /// response has left.
+    pub(super) fn cold_reset(&mut self, tsih: u16) {
+        let Some(front) = &self.front else { return };
+        for (place, session) in front.sessions_beside(tsih) {
+            self.post(place, Message::End(session));
+        }
+    }
+
+    /// The final response is queued; the connection moves once that has been sent.
+    fn start_moving(&mut self, key: Key) {
+        let Some(connection) = self.connections.get(key) else {
+            return;
+        };
+        let phase = std::mem::replace(&mut connection.phase, Phase::Ending { tsih: 0 });
+        connection.phase = match phase {
+            Phase::Login(login) => Phase::Moving(login),
+            other => other,
+        };
+        self.mark_dirty(key.slot);
+    }
+
+    /// Gives a connection whose login has ended to the core that its session lives on. Nothing of
+    /// it is under way: it was not listened to since the last request, and the response has left.
+    pub(super) fn hand_over(&mut self, key: Key) {
+        let Some(connection) = self.connections.remove(key.slot) else {
+            return;
+        };
+        let (Phase::Moving(login), Some(socket)) = (connection.phase, connection.socket) else {
+            return;
+        };
+        let Some(front) = &mut self.front else { return };
+        front.logins -= 1;
+        let Some(session) = login.outcome() else {
+            return;
+        };
+        let (tsih, nexus) = (session.tsih, front.nexus(session));
+        let core = front.places.get(&tsih).copied().unwrap_or(CoreId(0));
+        let socket = self.ring.release(socket);
+        let early = connection.early;
+        let new = NewSession {
+            socket,
+            login: *login,
+            nexus,
+            tsih,
+            early,
+        };
+        self.post(core, Message::Session(Box::new(new)));
+    }
+
+    /// A connection has gone before it had a session.
+    pub(super) fn login_over(&mut self, key: Key) {
+        let Some(connection) = self.connections.remove(key.slot) else {
+            return;
+        };
+        let Some(front) = &mut self.front else { return };
+        front.logins -= 1;
+        front.waiting.retain(|(_, waiting, _)| *waiting != key);
+        if let Phase::Moving(login) = connection.phase
+            && let Some(session) = login.outcome()
+        {
+            let tsih = session.tsih;
+            self.post(CoreId(0), Message::Ended { tsih });
+        }
+        self.check_stopped();
+    }
+}

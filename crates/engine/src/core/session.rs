@@ -1,0 +1,371 @@
+//! Connections on the move: octets in, octets out, and the sessions between them and the device
+//! server.
+
+use std::io;
+
+use ::io::ring::{Ring, SendBatch};
+use block::lease::Lease;
+use iscsi::datamover::Outgoing;
+use iscsi::login::Violation;
+use iscsi::session::{Event, Session};
+use scsi::medium::{Lease as _, Now};
+use scsi::nexus::NexusId;
+use scsi::unit::CoreId;
+
+use super::Core;
+use super::connection::{Connection, Phase};
+use super::token::{Key, Purpose};
+use crate::mail::{Message, NewSession, Post};
+
+/// The peer closed the connection, or the network lost it; no rule was broken.
+pub(super) const HUNG_UP: Violation = Violation {
+    rule: "",
+    clause: "",
+};
+
+impl<R: Ring, P: Post> Core<R, P> {
+    /// A connection comes over from the core that logged it in.
+    pub(super) fn begin_session(&mut self, now: Now, new: NewSession) {
+        let peer = new.login.endpoints().peer.ip();
+        let Ok(socket) = self.ring.adopt(new.socket) else {
+            self.post_ended(new.tsih);
+            return;
+        };
+        let Some(session) = new.login.into_session(now) else {
+            return;
+        };
+        let session = Box::new(session);
+        let phase = Phase::Session {
+            session,
+            tsih: new.tsih,
+            nexus: new.nexus.is_some(),
+        };
+        let key = self.connections.insert(peer, socket, phase);
+        if let Some(nexus) = new.nexus {
+            self.device.nexus_up(NexusId(key.slot), nexus);
+        }
+        self.feed(now, key, &new.early);
+        self.listen_to(key);
+        self.arm(now, key);
+    }
+
+    /// Octets came in.
+    pub(super) fn received(&mut self, now: Now, key: Key, octets: io::Result<R::Received>) {
+        let Some(connection) = self.connections.get(key) else {
+            return;
+        };
+        connection.receiving = false;
+        match octets {
+            Ok(octets) if !octets.is_empty() => {
+                if connection.early.is_empty() {
+                    self.feed(now, key, &octets);
+                } else {
+                    connection.early.extend_from_slice(&octets);
+                    self.feed_early(now, key);
+                }
+            }
+            _ => return self.hang_up(now, key, HUNG_UP),
+        }
+        self.listen_to(key);
+        self.arm(now, key);
+    }
+
+    /// Gives octets that could not be used before once more.
+    pub(super) fn feed_early(&mut self, now: Now, key: Key) {
+        let Some(connection) = self.connections.get(key) else {
+            return;
+        };
+        let early = std::mem::take(&mut connection.early);
+        self.feed(now, key, &early);
+    }
+
+    /// Gives octets to the connection's machine, one event after the other; keeps what it cannot
+    /// use now.
+    fn feed(&mut self, now: Now, key: Key, octets: &[u8]) {
+        let mut rest = octets;
+        while !rest.is_empty() {
+            let Some(connection) = self.connections.get(key) else {
+                return;
+            };
+            if connection.closing {
+                return;
+            }
+            let used = match &mut connection.phase {
+                Phase::Session { session, .. } => session.receive(now, rest),
+                Phase::Login(login) => login.receive(now, rest),
+                Phase::Moving(_) | Phase::Ending { .. } => 0,
+            };
+            rest = rest.get(used..).unwrap_or_default();
+            let progressed = self.events(now, key);
+            self.settle(now);
+            if used == 0 && !progressed {
+                break;
+            }
+        }
+        self.mark_dirty(key.slot);
+        if let Some(connection) = self.connections.get(key)
+            && !rest.is_empty()
+        {
+            connection.early = rest.to_vec();
+        }
+    }
+
+    fn events(&mut self, now: Now, key: Key) -> bool {
+        match self
+            .connections
+            .get(key)
+            .map(|connection| &connection.phase)
+        {
+            Some(Phase::Login(_)) => self.login_events(now, key),
+            Some(Phase::Session { .. }) => self.session_events(now, key),
+            _ => false,
+        }
+    }
+
+    /// Carries out what a session wants; returns whether it wanted anything.
+    pub(super) fn session_events(&mut self, now: Now, key: Key) -> bool {
+        let mut any = false;
+        loop {
+            let Some(connection) = self.connections.get(key) else {
+                return any;
+            };
+            let Phase::Session { session, .. } = &mut connection.phase else {
+                return any;
+            };
+            let Some(event) = session.poll() else {
+                return any;
+            };
+            any = true;
+            self.session_event(now, key, event);
+        }
+    }
+
+    fn session_event(&mut self, now: Now, key: Key, event: Event<Lease>) {
+        let nexus = NexusId(key.slot);
+        match event {
+            Event::Execute(mut command) => {
+                command.nexus = nexus;
+                self.device.execute(now, command);
+            }
+            Event::DataOut { tag, offset, data } => self.device.data_out(nexus, tag, offset, data),
+            Event::Manage { id, lun, function } => self.device.manage(nexus, id, lun, function),
+            Event::Close(violation) => {
+                self.tell(now, key, violation);
+                self.close_after_send(key);
+            }
+            Event::ColdReset => self.post_cold_reset(key),
+            Event::LoggedOut => self.close_after_send(key),
+            Event::Remark(violation) => self.tell(now, key, violation),
+        }
+    }
+
+    /// Lets the session of a nexus act, then carries out what it wants in turn.
+    pub(super) fn with_session(
+        &mut self,
+        now: Now,
+        nexus: NexusId,
+        act: impl FnOnce(&mut Session<Lease>),
+    ) {
+        let Some(connection) = self.connections.at(nexus.0) else {
+            return;
+        };
+        let key = connection.key;
+        let Phase::Session { session, .. } = &mut connection.phase else {
+            return;
+        };
+        act(session);
+        if !connection.dirty {
+            connection.dirty = true;
+            self.dirty.push(key.slot);
+        }
+        self.session_events(now, key);
+    }
+
+    /// Sends what the connections have to say.
+    pub(super) fn flush(&mut self, now: Now) {
+        while let Some(slot) = self.dirty.pop() {
+            let Some(connection) = self.connections.at(slot) else {
+                continue;
+            };
+            connection.dirty = false;
+            let key = connection.key;
+            if connection.sending || connection.socket.is_none() {
+                continue;
+            }
+            let mut batch = self.batches.pop().unwrap_or_default();
+            connection.transmit(&mut batch);
+            if batch.is_empty() {
+                self.recycle(batch);
+                self.all_sent(now, key);
+            } else {
+                self.send(key, batch);
+            }
+        }
+    }
+
+    fn send(&mut self, key: Key, batch: Box<SendBatch>) {
+        let Some(connection) = self.connections.get(key) else {
+            return;
+        };
+        let Some(socket) = connection.socket else {
+            return;
+        };
+        connection.sending = true;
+        self.ring.send(socket, Purpose::Send(key).token(), batch);
+    }
+
+    /// A batch has left.
+    pub(super) fn sent(&mut self, now: Now, key: Key, result: &io::Result<()>) {
+        let Some(connection) = self.connections.get(key) else {
+            return;
+        };
+        connection.sending = false;
+        if result.is_err() {
+            return self.hang_up(now, key, HUNG_UP);
+        }
+        self.mark_dirty(key.slot);
+        self.listen_to(key);
+    }
+
+    /// Nothing is left to be sent: what waited for that goes on.
+    fn all_sent(&mut self, now: Now, key: Key) {
+        let Some(connection) = self.connections.get(key) else {
+            return;
+        };
+        if connection.closing {
+            self.hang_up(now, key, HUNG_UP);
+        } else if matches!(connection.phase, Phase::Moving(_)) {
+            self.hand_over(key);
+        }
+    }
+
+    /// Receives more, unless the peer does not take what it asked for, or must wait.
+    pub(super) fn listen_to(&mut self, key: Key) {
+        let Some(connection) = self.connections.get(key) else {
+            return;
+        };
+        let Some(socket) = connection.socket else {
+            return;
+        };
+        if connection.receiving || connection.closing || !connection.wants_octets() {
+            return;
+        }
+        connection.receiving = true;
+        self.ring.receive(socket, Purpose::Receive(key).token());
+    }
+
+    pub(super) fn close_after_send(&mut self, key: Key) {
+        let Some(connection) = self.connections.get(key) else {
+            return;
+        };
+        connection.closing = true;
+        self.mark_dirty(key.slot);
+    }
+
+    /// Closes the socket; the slot is free when the device server has let the nexus go.
+    pub(super) fn hang_up(&mut self, now: Now, key: Key, why: Violation) {
+        if why != HUNG_UP {
+            self.tell(now, key, why);
+        }
+        let Some(connection) = self.connections.get(key) else {
+            return;
+        };
+        if let Some(socket) = connection.socket.take() {
+            self.ring.close(socket);
+        }
+        match connection.phase {
+            Phase::Session {
+                tsih, nexus: true, ..
+            } => {
+                connection.phase = Phase::Ending { tsih };
+                self.device.nexus_lost(NexusId(key.slot));
+            }
+            Phase::Session {
+                tsih, nexus: false, ..
+            } => {
+                self.connections.remove(key.slot);
+                self.post_ended(tsih);
+                self.check_stopped();
+            }
+            Phase::Login(_) | Phase::Moving(_) => self.login_over(key),
+            Phase::Ending { .. } => {}
+        }
+    }
+
+    /// The last task of a nexus has ended.
+    pub(super) fn gone(&mut self, slot: u32) {
+        let Some(connection) = self.connections.remove(slot) else {
+            return;
+        };
+        if let Phase::Ending { tsih } = connection.phase {
+            self.post_ended(tsih);
+        }
+        self.check_stopped();
+    }
+
+    fn post_ended(&mut self, tsih: u16) {
+        self.post(CoreId(0), Message::Ended { tsih });
+    }
+
+    fn post_cold_reset(&mut self, key: Key) {
+        if let Some(connection) = self.connections.get(key)
+            && let Phase::Session { tsih, .. } = connection.phase
+        {
+            self.post(CoreId(0), Message::ColdReset(tsih));
+        }
+    }
+
+    /// Another login of the same port takes this session's place.
+    pub(super) fn end_session(&mut self, tsih: u16) {
+        if let Some(key) = self.connections.find_session(tsih) {
+            self.hang_up(Now::ZERO, key, HUNG_UP);
+        }
+    }
+}
+
+impl Connection {
+    fn transmit(&mut self, batch: &mut SendBatch) {
+        match &mut self.phase {
+            Phase::Login(login) | Phase::Moving(login) => login.transmit(&mut Wire(batch)),
+            Phase::Session { session, .. } => session.transmit(&mut Wire(batch)),
+            Phase::Ending { .. } => false,
+        };
+    }
+
+    fn wants_octets(&self) -> bool {
+        match &self.phase {
+            Phase::Login(_) => self.early.is_empty(),
+            Phase::Session { session, .. } => !session.is_stalled(),
+            Phase::Moving(_) | Phase::Ending { .. } => false,
+        }
+    }
+}
+
+/// A batch as a session fills it.
+pub(super) struct Wire<'a>(pub(super) &'a mut SendBatch);
+
+/// Data shorter than this is copied behind its header: one piece fewer for the kernel costs more
+/// than the copy saves only above it.
+const COPY_BELOW: usize = 1024;
+
+impl Outgoing<Lease> for Wire<'_> {
+    fn octets(&mut self, octets: &[u8]) {
+        self.0.octets(octets);
+    }
+
+    fn lease(&mut self, data: Lease) {
+        if data.len() < COPY_BELOW {
+            self.copied(&data);
+        } else {
+            self.0.buffer(data.into());
+        }
+    }
+
+    fn copied(&mut self, data: &Lease) -> &[u8] {
+        self.0.buffer_copied(data.buffer())
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.is_full()
+    }
+}

@@ -1,0 +1,116 @@
+//! The end in good order: initiators are asked to log out, then volumes are flushed.
+
+use ::io::ring::Ring;
+use block::lease::Lease;
+use scsi::medium::{Extent, MediumOp, MediumResult, Now};
+use scsi::unit::CoreId;
+
+use super::Core;
+use super::connection::Phase;
+use super::session::HUNG_UP;
+use super::timers::STOP;
+use crate::mail::{Message, Post};
+
+/// How long initiators have to log out after they were asked to.
+const GRACE_SECONDS: u16 = 5;
+
+/// Flushes at the end are told from the device server's operations by this bit.
+const FLUSH: u64 = 1 << 63;
+
+/// How far the end has come.
+#[derive(Default)]
+pub(super) struct Stop {
+    stopping: bool,
+    /// This core has told that it has no sessions any more.
+    told: bool,
+    /// On core 0: how many have told so.
+    cores: u16,
+    /// On core 0: volumes that are not flushed yet.
+    flushing: usize,
+    left: bool,
+}
+
+impl Stop {
+    pub(super) fn left(&self) -> bool {
+        self.left
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.left = true;
+    }
+}
+
+impl<R: Ring, P: Post> Core<R, P> {
+    /// Asks every initiator to log out, and gives them some time.
+    pub(super) fn stop(&mut self, now: Now) {
+        self.stop.stopping = true;
+        self.ring.stop_listening();
+        for key in self.connections.keys() {
+            let Some(connection) = self.connections.get(key) else {
+                continue;
+            };
+            if let Phase::Session { session, .. } = &mut connection.phase {
+                session.request_logout(GRACE_SECONDS);
+                self.session_events(now, key);
+                self.mark_dirty(key.slot);
+            } else {
+                self.hang_up(now, key, HUNG_UP);
+            }
+        }
+        self.timers
+            .set(now + Now::from_secs(u64::from(GRACE_SECONDS)), STOP);
+        self.check_stopped();
+    }
+
+    /// Those who did not log out have had their time.
+    pub(super) fn stop_expired(&mut self, now: Now) {
+        for key in self.connections.keys() {
+            self.hang_up(now, key, HUNG_UP);
+        }
+    }
+
+    /// Tells core 0 when the last connection of a core that stops has ended.
+    pub(super) fn check_stopped(&mut self) {
+        if self.stop.stopping && !self.stop.told && self.connections.is_empty() {
+            self.stop.told = true;
+            self.post(CoreId(0), Message::Stopped(self.id));
+        }
+    }
+
+    /// A core has no sessions any more; after the last, the volumes are flushed.
+    pub(super) fn stopped(&mut self, _core: CoreId) {
+        self.stop.cores += 1;
+        if self.stop.cores < self.post.cores() {
+            return;
+        }
+        self.stop.flushing = self.volumes.len();
+        for volume in 0..self.volumes.len() as u32 {
+            let op = MediumOp::Flush {
+                extent: Extent::new(0, 0),
+            };
+            self.submit(volume, |handle, cx| {
+                handle.submit(cx, FLUSH | u64::from(volume), op);
+            });
+        }
+    }
+
+    /// Takes the result of a flush at the end; returns whether `id` is one.
+    pub(super) fn flushed(&mut self, id: u64, result: &MediumResult<Lease>) -> bool {
+        if id & FLUSH == 0 {
+            return false;
+        }
+        let volume = (id & !FLUSH) as usize;
+        if let Some(front) = &self.front {
+            front
+                .flushes
+                .flushed(volume, result.as_ref().map(|_| ()).map_err(|error| *error));
+        }
+        self.stop.flushing -= 1;
+        if self.stop.flushing == 0 {
+            for core in 0..self.post.cores() {
+                self.post(CoreId(core), Message::Leave);
+            }
+        }
+        true
+    }
+}

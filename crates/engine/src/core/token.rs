@@ -1,0 +1,60 @@
+//! Tokens of a core: what an event of its ring belongs to.
+
+use ::io::ring::Token;
+
+/// What an operation was started for. Packed as kind (4 bits), generation or volume (28 bits),
+/// index (32 bits).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A volume's file operation: number of the volume on this core and the volume's own slot.
+    /// Kind 0, as volumes make these tokens themselves.
+    Volume(u32, u32),
+    /// Accepting at a portal.
+    Accept(u32),
+    /// Receiving on a connection.
+    Receive(Key),
+    /// Sending on a connection.
+    Send(Key),
+    /// Persisting the state of a unit.
+    Persist(u32),
+}
+
+/// A connection's slot, with a generation so that late events of an earlier one are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) slot: u32,
+    pub(super) generation: u32,
+}
+
+/// Generations wrap at this.
+pub(super) const GENERATIONS: u32 = 1 << 28;
+
+impl Purpose {
+    pub(super) fn token(self) -> Token {
+        let (kind, middle, index) = match self {
+            Self::Volume(volume, slot) => (0, volume, slot),
+            Self::Accept(portal) => (1, 0, portal),
+            Self::Receive(key) => (2, key.generation, key.slot),
+            Self::Send(key) => (3, key.generation, key.slot),
+            Self::Persist(unit) => (4, 0, unit),
+        };
+        Token(kind << 60 | u64::from(middle) << 32 | u64::from(index))
+    }
+
+    pub(super) fn of(token: Token) -> Option<Self> {
+        let middle = (token.0 >> 32) as u32 & (GENERATIONS - 1);
+        let index = token.0 as u32;
+        let key = Key {
+            slot: index,
+            generation: middle,
+        };
+        Some(match token.0 >> 60 {
+            0 => Self::Volume(middle, index),
+            1 => Self::Accept(index),
+            2 => Self::Receive(key),
+            3 => Self::Send(key),
+            4 => Self::Persist(index),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! The owners of units, all on core 0, and what they want persisted.
+
+use std::io;
+use std::sync::Arc;
+
+use ::io::ring::{FileOp, Ring};
+use scsi::owner::{Input, Output, Request};
+use scsi::unit::{CoreId, UnitId};
+
+use super::Core;
+use super::token::Purpose;
+use crate::mail::{Message, Post};
+
+/// Where the state of units is kept over a restart.
+pub trait Store: Send + Sync {
+    /// Puts `octets` durably in the place of what was kept for the unit. Called on a thread that
+    /// may block.
+    fn save(&self, unit: UnitId, octets: &[u8]) -> io::Result<()>;
+}
+
+impl<R: Ring, P: Post> Core<R, P> {
+    pub(super) fn asked(&mut self, unit: UnitId, request: Request) {
+        self.owner(unit, Input::Request(request));
+    }
+
+    pub(super) fn acknowledged(&mut self, unit: UnitId, core: CoreId, version: u64) {
+        self.owner(unit, Input::Acknowledged { core, version });
+    }
+
+    pub(super) fn persisted(&mut self, unit: u32, result: &io::Result<u64>) {
+        if let Err(cause) = result {
+            tracing::error!("the state of unit {unit} cannot be saved: {cause}");
+        }
+        self.owner(UnitId(unit), Input::Persisted(result.is_ok()));
+    }
+
+    pub(super) fn owner(&mut self, unit: UnitId, input: Input) {
+        let Some(front) = &mut self.front else { return };
+        let Some(owner) = front.owners.get_mut(unit.0 as usize) else {
+            return;
+        };
+        owner.handle(input);
+        while let Some(output) = self.front.as_mut().and_then(|front| front.poll_owner(unit)) {
+            self.owner_output(unit, output);
+        }
+    }
+
+    fn owner_output(&mut self, unit: UnitId, output: Output) {
+        match output {
+            Output::Publish(publication) => {
+                for core in 0..self.post.cores() {
+                    self.post(CoreId(core), Message::Publish(unit, publication.clone()));
+                }
+            }
+            Output::Reply { core, id, result } => self.post(core, Message::Reply(unit, id, result)),
+            Output::Persist(octets) => self.persist(unit, octets),
+        }
+    }
+
+    fn persist(&mut self, unit: UnitId, octets: Vec<u8>) {
+        let Some(front) = &self.front else { return };
+        let store = Arc::clone(&front.store);
+        let save = move || store.save(unit, &octets).map(|()| 0);
+        self.ring.file(
+            Purpose::Persist(unit.0).token(),
+            FileOp::Blocking(Box::new(save)),
+        );
+    }
+}

@@ -1,0 +1,82 @@
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use iscsi::login::Violation;
+
+use super::{Journal, PAIRS};
+
+const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const JUNK: Violation = Violation {
+    rule: "junk",
+    clause: "RFC 7143 §6.3",
+};
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn a_rule_broken_a_thousand_times_is_one_line_and_a_count() {
+    let journal = Journal::default();
+    let first = journal.tell(Duration::ZERO, PEER, JUNK);
+    assert_eq!(first.as_deref(), Some("127.0.0.1: junk (RFC 7143 §6.3)"));
+    for _ in 0..1000 {
+        assert_eq!(journal.tell(SECOND, PEER, JUNK), None);
+    }
+    let later = journal.tell(SECOND * 60, PEER, JUNK);
+    assert_eq!(
+        later.as_deref(),
+        Some("127.0.0.1: junk (RFC 7143 §6.3), 1000 times more")
+    );
+}
+
+#[test]
+fn another_rule_and_another_peer_have_lines_of_their_own() {
+    let journal = Journal::default();
+    assert!(journal.tell(SECOND, PEER, JUNK).is_some());
+    assert!(
+        journal
+            .tell(
+                SECOND,
+                PEER,
+                Violation {
+                    rule: "other",
+                    clause: ""
+                }
+            )
+            .is_some()
+    );
+    assert!(
+        journal
+            .tell(SECOND, Ipv4Addr::new(192, 0, 2, 1).into(), JUNK)
+            .is_some()
+    );
+}
+
+#[test]
+fn a_count_is_told_though_the_rule_is_not_broken_again() {
+    let journal = Journal::default();
+    journal.tell(Duration::ZERO, PEER, JUNK);
+    journal.tell(SECOND, PEER, JUNK);
+    journal.tell(SECOND, PEER, JUNK);
+    assert!(journal.sweep(SECOND * 59).is_empty());
+    assert_eq!(
+        journal.sweep(SECOND * 60),
+        ["127.0.0.1: junk (RFC 7143 §6.3), 1 times more"]
+    );
+    assert!(
+        journal.tell(SECOND * 100, PEER, JUNK).is_none(),
+        "its line was just written"
+    );
+    assert_eq!(journal.sweep(SECOND * 120).len(), 1);
+    assert!(
+        journal.sweep(SECOND * 180).is_empty(),
+        "nothing is left to be told"
+    );
+}
+
+#[test]
+fn a_scanner_with_many_addresses_does_not_fill_the_memory() {
+    let journal = Journal::default();
+    for number in 0..3 * PAIRS as u32 {
+        journal.tell(SECOND, Ipv4Addr::from(number).into(), JUNK);
+    }
+    assert!(journal.entries.lock().unwrap().len() <= PAIRS);
+}

@@ -1,0 +1,242 @@
+//! `lunar serve`: exports volumes over iSCSI until it is told to stop.
+
+mod cores;
+pub mod options;
+mod plan;
+mod polling;
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ::io::memory::MemoryLimit;
+use ::io::ring::Kind;
+use ::io::tcp;
+use block::volume::Volume;
+use scsi::owner::Owner;
+use scsi::reserve::Reservations;
+use scsi::unit::{CoreId, UnitId, UnitState};
+
+use crate::address::OpenOptions;
+use crate::core::{Front, FrontParts};
+use crate::flushes::Flushes;
+use crate::journal::Journal;
+use crate::mail::{Message, PostOffice};
+use crate::state::StateDir;
+use cores::{Common, Entrance};
+use options::{Error, Options, ReadyLun, RingChoice};
+use plan::Unit;
+
+/// Serves what `options` say. Opens every volume and binds every portal first, then calls `ready`
+/// once with the LUNs in their order, then serves until told to stop.
+///
+/// The first message of `stop` (or its hanging up) ends it in good order: peers get an
+/// asynchronous message and 5 s, volumes are flushed. The second ends it at once with
+/// [`Error::NotFlushed`].
+pub fn run(
+    options: &Options,
+    stop: &Receiver<()>,
+    ready: impl FnOnce(&[ReadyLun]),
+) -> Result<(), Error> {
+    options.validate()?;
+    // Fewer descriptors only mean fewer sessions.
+    let _ = ::io::limits::raise_open_files();
+    let start = Instant::now();
+    let units = plan::units(options)?;
+    let config = Arc::new(plan::config(options, &units)?);
+    let volumes = plan::open(&units, &open_options(options)?)?;
+    let (listeners, portals) = bind(options)?;
+    let store = Arc::new(state_dir(options, &units));
+    let states = states(options, &units, &volumes, &store)?;
+    let luns = ready_luns(&units, &volumes, &portals);
+    let flushes = Arc::new(Flushes::new(options.volumes.clone()));
+    let count = core_count(options);
+
+    let owners = states
+        .iter()
+        .map(|state| Owner::new(state.clone(), count))
+        .collect();
+    let front = Front::new(FrontParts {
+        config,
+        devices: plan::devices(&units),
+        owners,
+        store,
+        flushes: Arc::clone(&flushes),
+        volumes: volumes.clone(),
+        cores: count,
+        random: Box::new(random),
+        local_address: |socket| tcp::local_address(socket),
+    });
+    let common = Common {
+        ring: match options.ring {
+            RingChoice::Auto => Kind::Auto,
+            RingChoice::Uring => Kind::Uring,
+            RingChoice::Epoll => Kind::Epoll,
+        },
+        polling: options.poll,
+        units: states.into_iter().map(Arc::new).collect(),
+        volumes,
+        journal: Arc::new(Journal::default()),
+        start,
+    };
+    let entrance = Entrance {
+        front: Box::new(front),
+        listeners,
+    };
+    let (office, threads) =
+        cores::start(count, &common, entrance).map_err(|cause| Error::Machine {
+            what: "cannot start a core".into(),
+            cause,
+        })?;
+    ready(&luns);
+    wait(stop, &office, count, threads, &flushes)
+}
+
+/// Fresh random octets; the kernel always has some after boot.
+fn random<const N: usize>() -> [u8; N] {
+    let mut octets = [0; N];
+    getrandom::fill(&mut octets).expect("the kernel gives random octets");
+    octets
+}
+
+fn open_options(options: &Options) -> Result<OpenOptions, Error> {
+    let limit = match options.memory_limit {
+        Some(limit) => limit,
+        None => ::io::limits::available_memory().map_err(|cause| Error::Machine {
+            what: "how much memory there is".into(),
+            cause,
+        })?,
+    };
+    Ok(OpenOptions {
+        block_size: options.units.block_size.map(options::BlockSize::bytes),
+        read_only: options.units.readonly,
+        memory: Arc::new(MemoryLimit::new(limit)),
+    })
+}
+
+fn bind(options: &Options) -> Result<(Vec<OwnedFd>, Vec<SocketAddr>), Error> {
+    let mut bound = (Vec::new(), Vec::new());
+    for &portal in &options.listen {
+        let failed = |cause| Error::Listen { portal, cause };
+        let listener = tcp::listen(portal, &tcp::Options::default()).map_err(failed)?;
+        bound.1.push(tcp::local_address(&listener).map_err(failed)?);
+        bound.0.push(listener);
+    }
+    Ok(bound)
+}
+
+fn state_dir(options: &Options, units: &[Unit]) -> StateDir {
+    let keys: Vec<String> = units.iter().map(Unit::key).collect();
+    StateDir::new(&options.state_dir, &keys)
+}
+
+/// The units at power on, with the reservations that outlived the last run.
+fn states(
+    options: &Options,
+    units: &[Unit],
+    volumes: &[Arc<dyn Volume>],
+    store: &StateDir,
+) -> Result<Vec<UnitState>, Error> {
+    let persistence = store.probe().is_ok();
+    let mut states = Vec::new();
+    for (id, (unit, volume)) in units.iter().zip(volumes).enumerate() {
+        let mut state = unit.state(options, &**volume);
+        state.persistence = persistence;
+        let path = store.path(UnitId(id as u32));
+        let unusable = |cause| Error::Machine {
+            what: path.display().to_string(),
+            cause,
+        };
+        if let Some(octets) = store.load(UnitId(id as u32)).map_err(unusable)? {
+            let error = |cause| io::Error::new(io::ErrorKind::InvalidData, cause);
+            let kept = Reservations::from_bytes(&octets)
+                .map_err(error)
+                .map_err(unusable)?;
+            state.reservations = Arc::new(kept);
+        }
+        states.push(state);
+    }
+    Ok(states)
+}
+
+fn ready_luns(
+    units: &[Unit],
+    volumes: &[Arc<dyn Volume>],
+    portals: &[SocketAddr],
+) -> Vec<ReadyLun> {
+    let first = portals.first().copied().unwrap_or(options::DEFAULT_PORTAL);
+    let ready = |(unit, volume): (&Unit, &Arc<dyn Volume>)| {
+        let traits = volume.traits();
+        ReadyLun {
+            address: format!("iscsi://{first}/{}/{}", unit.target, unit.lun),
+            portals: portals.iter().map(SocketAddr::to_string).collect(),
+            target: unit.target.clone(),
+            lun: unit.lun,
+            size_bytes: traits.blocks * u64::from(traits.block_size),
+            block_size: traits.block_size,
+            volume: unit.written.clone(),
+        }
+    };
+    units.iter().zip(volumes).map(ready).collect()
+}
+
+fn core_count(options: &Options) -> u16 {
+    let available = || std::thread::available_parallelism().unwrap_or(std::num::NonZeroUsize::MIN);
+    options
+        .threads
+        .unwrap_or_else(available)
+        .get()
+        .min(usize::from(u16::MAX)) as u16
+}
+
+/// Serves until told to stop, then until everything has ended, or told again.
+fn wait(
+    stop: &Receiver<()>,
+    office: &PostOffice,
+    cores: u16,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+    flushes: &Flushes,
+) -> Result<(), Error> {
+    while matches!(
+        stop.recv_timeout(LOOK_AFTER_CORES),
+        Err(RecvTimeoutError::Timeout)
+    ) {
+        if threads.iter().any(JoinHandle::is_finished) {
+            return join(threads.into_iter().filter(JoinHandle::is_finished));
+        }
+    }
+    for core in 0..cores {
+        office.send(CoreId(core), Message::Stop);
+    }
+    while !threads.iter().all(JoinHandle::is_finished) {
+        if stop.try_recv() == Ok(()) {
+            return Err(Error::NotFlushed(flushes.missing()));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    join(threads.into_iter())?;
+    match flushes.missing() {
+        missing if missing.is_empty() => Ok(()),
+        missing => Err(Error::NotFlushed(missing)),
+    }
+}
+
+fn join(threads: impl Iterator<Item = JoinHandle<io::Result<()>>>) -> Result<(), Error> {
+    for thread in threads {
+        let ended = thread
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("it panicked")));
+        ended.map_err(|cause| Error::Machine {
+            what: "a core failed".into(),
+            cause,
+        })?;
+    }
+    Ok(())
+}
+
+/// A core ends only when told to, or when its ring fails; the latter is seen this late.
+const LOOK_AFTER_CORES: Duration = Duration::from_secs(10);

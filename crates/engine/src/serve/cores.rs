@@ -1,0 +1,148 @@
+//! The threads of a server, a core each.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use ::io::memory::Pool;
+use ::io::ring::{AnyRing, Kind, Ring, Waker};
+use block::volume::{CoreContext, Volume};
+use scsi::unit::{CoreId, UnitState};
+
+use super::options::PollMode;
+use super::polling::Polling;
+use crate::core::{Core, Front, Parts, accept_token};
+use crate::journal::Journal;
+use crate::mail::{Counter, PostOffice};
+
+/// The most that a core's buffers for file and block volumes may take: a thousand segments on
+/// their way.
+const POOL_BYTES: usize = 256 << 20;
+
+/// What every core needs to begin.
+#[derive(Clone)]
+pub(super) struct Common {
+    pub(super) ring: Kind,
+    pub(super) polling: PollMode,
+    pub(super) units: Vec<Arc<UnitState>>,
+    pub(super) volumes: Vec<Arc<dyn Volume>>,
+    pub(super) journal: Arc<Journal>,
+    pub(super) start: Instant,
+}
+
+/// What core 0 needs besides.
+pub(super) struct Entrance {
+    pub(super) front: Box<Front>,
+    pub(super) listeners: Vec<OwnedFd>,
+}
+
+/// A core's thread that has its ring and waits for the way to the others.
+struct Waiting {
+    waker: Waker,
+    office: Sender<PostOffice>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+/// Starts so many cores. A ring belongs to the thread that made it, so each thread makes its own,
+/// tells how it is woken, and begins when the post office knows all.
+pub(super) fn start(
+    count: u16,
+    common: &Common,
+    entrance: Entrance,
+) -> io::Result<(PostOffice, Vec<JoinHandle<io::Result<()>>>)> {
+    let mut entrance = Some(entrance);
+    let waiting = (0..count)
+        .map(|core| spawn(CoreId(core), common.clone(), entrance.take()))
+        .collect::<io::Result<Vec<_>>>()?;
+    let office = PostOffice::new(waiting.iter().map(|core| core.waker.clone()).collect());
+    let mut threads = Vec::new();
+    for core in waiting {
+        let _ = core.office.send(office.clone());
+        threads.push(core.thread);
+    }
+    Ok((office, threads))
+}
+
+fn spawn(core: CoreId, common: Common, entrance: Option<Entrance>) -> io::Result<Waiting> {
+    let (tell_waker, waker) = mpsc::channel();
+    let (office, take_office) = mpsc::channel();
+    let thread = std::thread::Builder::new()
+        .name(format!("lunar-{}", core.0))
+        .spawn(move || run(core, &common, entrance, &tell_waker, &take_office))?;
+    match waker.recv() {
+        Ok(waker) => Ok(Waiting {
+            waker,
+            office,
+            thread,
+        }),
+        Err(_) => Err(failure(thread)),
+    }
+}
+
+fn failure(thread: JoinHandle<io::Result<()>>) -> io::Error {
+    match thread.join() {
+        Ok(Err(error)) => error,
+        _ => io::Error::other("a core ended before it began"),
+    }
+}
+
+fn run(
+    id: CoreId,
+    common: &Common,
+    entrance: Option<Entrance>,
+    tell_waker: &Sender<Waker>,
+    office: &Receiver<PostOffice>,
+) -> io::Result<()> {
+    let (mut ring, instead) = AnyRing::open(common.ring)?;
+    if let Some(cause) = instead
+        && id == CoreId(0)
+    {
+        tracing::info!("io_uring is not to be had ({cause}): going on with epoll");
+    }
+    let context = CoreContext {
+        pool: Pool::new(POOL_BYTES)?,
+    };
+    let volumes = common.volumes.iter().map(|volume| volume.attach(&context));
+    let volumes = volumes.collect::<io::Result<Vec<_>>>()?;
+    let mut front = None;
+    if let Some(entrance) = entrance {
+        for (number, listener) in entrance.listeners.into_iter().enumerate() {
+            ring.listen(listener, accept_token(number as u32))?;
+        }
+        front = Some(entrance.front);
+    }
+    let _ = tell_waker.send(ring.waker());
+    let Ok(office) = office.recv() else {
+        return Ok(());
+    };
+    let post = office.counter(id);
+    let (units, journal) = (common.units.clone(), Arc::clone(&common.journal));
+    let core = Core::new(Parts {
+        id,
+        ring,
+        post,
+        units,
+        volumes,
+        journal,
+        front,
+    });
+    drive(core, common)
+}
+
+/// The loop of a core.
+fn drive(mut core: Core<AnyRing, Counter>, common: &Common) -> io::Result<()> {
+    let mut polling = Polling::new(common.polling);
+    let mut now = common.start.elapsed();
+    core.begin(now);
+    while !core.has_left() {
+        let timeout = polling.timeout(now, core.patience(now));
+        core.ring().wait(timeout)?;
+        now = common.start.elapsed();
+        let busy = core.turn(now);
+        polling.waited(now, busy);
+    }
+    Ok(())
+}

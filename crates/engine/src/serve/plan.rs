@@ -1,0 +1,181 @@
+//! From options to what will be served: targets, LUNs, their volumes and their identities.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+
+use block::volume::Volume;
+use iscsi::names;
+use iscsi::target::{Access, Chap, Config, Limits, Node};
+use scsi::nexus::TargetDevice;
+use scsi::unit::{UnitId, UnitIdentity, UnitState};
+use scsi::wire::lun::Lun;
+
+use super::options::{Error, Options};
+use crate::address::{Address, OpenOptions};
+use crate::identity::{Designation, Origin};
+
+/// A logical unit to be.
+#[derive(Debug)]
+pub(super) struct Unit {
+    /// The address of its volume, as it was given.
+    pub(super) written: String,
+    pub(super) address: Address,
+    /// The name of its target.
+    pub(super) target: String,
+    pub(super) lun: u16,
+}
+
+impl Unit {
+    /// Names it over restarts, in the state directory.
+    pub(super) fn key(&self) -> String {
+        format!("{} {} {}", self.target, self.lun, self.written)
+    }
+
+    /// Its state at power on.
+    pub(super) fn state(&self, options: &Options, volume: &dyn Volume) -> UnitState {
+        let Designation { serial, naa } = self.designation(options, volume);
+        let text = |given: &Option<String>, default: &str| {
+            given.clone().unwrap_or_else(|| default.to_owned())
+        };
+        let identity = UnitIdentity {
+            vendor: text(&options.units.vendor, "LUNAR"),
+            product: text(&options.units.product, "VOLUME"),
+            revision: env!("CARGO_PKG_VERSION").chars().take(4).collect(),
+            serial,
+            naa: naa.to_vec(),
+            removable: options.units.removable,
+        };
+        UnitState::new(identity, volume.traits())
+    }
+
+    fn designation(&self, options: &Options, volume: &dyn Volume) -> Designation {
+        let machine = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+        let random = volume.is_empty_at_start().then(super::random);
+        let origin = Origin {
+            machine: machine.trim(),
+            target: &self.target,
+            lun: self.lun,
+            volume: &self.written,
+            random,
+            serial: options.units.serial.as_deref(),
+        };
+        origin.designation()
+    }
+}
+
+/// Parses every address and name: nothing is tried before all of them are right.
+pub(super) fn units(options: &Options) -> Result<Vec<Unit>, Error> {
+    let volumes = options.volumes.iter().enumerate();
+    volumes
+        .map(|(number, written)| unit(options, number as u16, written))
+        .collect()
+}
+
+fn unit(options: &Options, number: u16, written: &str) -> Result<Unit, Error> {
+    let address = written
+        .parse()
+        .map_err(|cause: crate::address::ParseError| Error::Malformed {
+            address: written.to_owned(),
+            cause: cause.to_string(),
+        })?;
+    let (target, lun) = match options.target_per_volume {
+        true => (format!("{}:{number}", options.iqn), 0),
+        false => (options.iqn.clone(), number),
+    };
+    let target = name(&target)?;
+    Ok(Unit {
+        written: written.to_owned(),
+        address,
+        target,
+        lun,
+    })
+}
+
+fn name(given: &str) -> Result<String, Error> {
+    names::normalise(given).map_err(|cause| Error::Name {
+        name: given.to_owned(),
+        cause: cause.to_string(),
+    })
+}
+
+/// Opens the volume of every unit, or none.
+pub(super) fn open(units: &[Unit], options: &OpenOptions) -> Result<Vec<Arc<dyn Volume>>, Error> {
+    let open = |unit: &Unit| {
+        unit.address.open(options).map_err(|cause| Error::Open {
+            address: unit.written.clone(),
+            cause: std::io::Error::other(cause),
+        })
+    };
+    units.iter().map(open).collect()
+}
+
+/// The target nodes as iSCSI knows them.
+pub(super) fn config(options: &Options, units: &[Unit]) -> Result<Config, Error> {
+    let allow = options
+        .allow
+        .iter()
+        .map(|given| name(given))
+        .collect::<Result<_, _>>()?;
+    let access = Access {
+        allow: (!options.allow.is_empty()).then_some(allow),
+        chap: options.chap.as_ref().map(|chap| Chap {
+            users: chap.users.clone(),
+            mutual: chap.mutual.clone(),
+            minimum: chap.minimum as u8,
+        }),
+    };
+    let mut nodes: Vec<Arc<Node>> = Vec::new();
+    for unit in units {
+        if nodes.last().is_none_or(|node| node.name != unit.target) {
+            let name = unit.target.clone();
+            nodes.push(Arc::new(Node {
+                name,
+                alias: None,
+                access: access.clone(),
+            }));
+        }
+    }
+    Ok(Config {
+        nodes,
+        advertise: options.advertise.clone(),
+        limits: limits(options),
+    })
+}
+
+fn limits(options: &Options) -> Limits {
+    let given = options.limits;
+    Limits {
+        login_timeout: given.login_timeout,
+        nop_interval: given.nop_interval,
+        nop_timeout: given.nop_timeout,
+        logins: given.logins,
+        sessions: given.sessions,
+        data_segment: 256 << 10,
+        first_burst: 256 << 10,
+        max_burst: 1 << 20,
+        outstanding_r2t: 8,
+        window: 256,
+        held_bytes: given.connection_memory,
+    }
+}
+
+/// The highest iSCSIProtocolLevel that is negotiated (RFC 7144 §7.1.1).
+const PROTOCOL_LEVEL: u8 = 2;
+
+/// The target devices as SCSI knows them, by node name and iSCSIProtocolLevel.
+pub(super) fn devices(units: &[Unit]) -> BTreeMap<(String, u8), Arc<TargetDevice>> {
+    let mut luns: BTreeMap<&str, Vec<(Lun, UnitId)>> = BTreeMap::new();
+    for (id, unit) in units.iter().enumerate() {
+        let entry = (Lun::from_index(unit.lun), UnitId(id as u32));
+        luns.entry(&unit.target).or_default().push(entry);
+    }
+    let mut devices = BTreeMap::new();
+    for (name, luns) in luns {
+        for level in 0..=PROTOCOL_LEVEL {
+            let device = names::target_device(name, luns.clone(), level);
+            devices.insert((name.to_owned(), level), Arc::new(device));
+        }
+    }
+    devices
+}

@@ -1,0 +1,79 @@
+//! The state directory: what was acknowledged as durable is there after a restart.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use scsi::unit::UnitId;
+
+use crate::core::Store;
+
+/// Files of the state directory, one a unit.
+#[derive(Debug)]
+pub struct StateDir {
+    dir: PathBuf,
+    /// File names, by unit.
+    names: Vec<String>,
+}
+
+impl StateDir {
+    /// A state directory for units with these keys, which must be the same after a restart. A key
+    /// is hashed into a file name, so it may hold anything.
+    #[must_use]
+    pub fn new(dir: &Path, keys: &[String]) -> Self {
+        let names = keys
+            .iter()
+            .map(|key| format!("reservations-{}", digest(key)))
+            .collect();
+        Self {
+            dir: dir.to_owned(),
+            names,
+        }
+    }
+
+    /// Whether something can be saved: the directory exists, or could be made, and takes a file.
+    pub fn probe(&self) -> io::Result<()> {
+        fs::create_dir_all(&self.dir)?;
+        let probe = self.dir.join(format!(".probe-{}", std::process::id()));
+        File::create(&probe)?;
+        fs::remove_file(probe)
+    }
+
+    /// What was saved for a unit, if anything.
+    pub fn load(&self, unit: UnitId) -> io::Result<Option<Vec<u8>>> {
+        match fs::read(self.path(unit)) {
+            Ok(octets) => Ok(Some(octets)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Where a unit's state is.
+    #[must_use]
+    pub fn path(&self, unit: UnitId) -> PathBuf {
+        self.dir.join(&self.names[unit.0 as usize])
+    }
+}
+
+impl Store for StateDir {
+    /// Writes a new file, syncs it, puts it in the old one's place, and syncs the directory: after
+    /// a power cut there is the old state or the new one.
+    fn save(&self, unit: UnitId, octets: &[u8]) -> io::Result<()> {
+        let path = self.path(unit);
+        let new = path.with_extension("new");
+        let mut file = File::create(&new)?;
+        file.write_all(octets)?;
+        file.sync_all()?;
+        fs::rename(&new, &path)?;
+        File::open(&self.dir)?.sync_all()
+    }
+}
+
+fn digest(key: &str) -> String {
+    use sha2::{Digest, Sha256};
+    let digest = Sha256::digest(key.as_bytes());
+    digest[..8]
+        .iter()
+        .map(|octet| format!("{octet:02x}"))
+        .collect()
+}
