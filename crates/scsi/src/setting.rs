@@ -275,7 +275,8 @@ impl UnitState {
         self.settings.mode.is_set(ModeParameter::Tas)
     }
 
-    /// Whether every write is to be carried out as with FUA = 1: the volume has a cache, and WCE = 0.
+    /// Whether every write is to be carried out as with FUA = 1: the volume has a cache, and
+    /// WCE = 0.
     #[must_use]
     pub fn writes_through(&self) -> bool {
         self.traits.write_cache && !self.caches_writes()

@@ -96,8 +96,8 @@ impl Statistics {
     }
 }
 
-/// Counters are part of a unit's state, yet what they show is none of its business: two are the same
-/// only if they are one.
+/// Counters are part of a unit's state, yet what they show is none of its business: two are the
+/// same only if they are one.
 impl PartialEq for Statistics {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
