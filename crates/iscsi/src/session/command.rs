@@ -10,7 +10,7 @@ use super::task::{Slot, Stage, Unsolicited};
 use super::window::Place;
 use super::{Event, Session};
 use crate::wire::ahs::{self, Ahs};
-use crate::wire::bhs::{Bhs, Opcode, Ttt};
+use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
 use crate::wire::reject::reason;
 use crate::wire::scsi_command::ScsiCommand;
 use crate::wire::serial::CmdSn;
@@ -46,7 +46,9 @@ impl<L: Lease> Session<L> {
     /// Takes a request that has a CmdSN.
     pub(super) fn request(&mut self, bhs: &Bhs) -> Inbound {
         if bhs.is_immediate() {
-            return self.deliver(bhs).1;
+            let inbound = self.deliver(bhs).1;
+            self.proceed();
+            return inbound;
         }
         match self.window.place(bhs.cmd_sn()) {
             // Outside the window, and twice: to be ignored without a word (§4.2.2.1).
@@ -228,7 +230,13 @@ impl<L: Lease> Session<L> {
     ) -> Option<Attribute> {
         let expects = pdu.expected > 0 || extension.bidirectional_read.is_some_and(|len| len > 0);
         let both = pdu.read && pdu.write;
-        let (code, rule, clause) = if self.is_itt_in_use(pdu.itt) {
+        let (code, rule, clause) = if pdu.itt == Itt::NONE {
+            (
+                reason::INVALID_FIELD,
+                "a command without a task tag",
+                "RFC 7143 §11.2.1.8",
+            )
+        } else if self.is_itt_in_use(pdu.itt) {
             (
                 reason::TASK_IN_PROGRESS,
                 "a task tag that is in use",
@@ -273,8 +281,8 @@ impl<L: Lease> Session<L> {
     }
 
     /// Whether a task, of whatever kind, has this tag; the reserved one is always taken.
-    pub(super) fn is_itt_in_use(&self, itt: crate::wire::bhs::Itt) -> bool {
-        itt == crate::wire::bhs::Itt::NONE
+    pub(super) fn is_itt_in_use(&self, itt: Itt) -> bool {
+        itt == Itt::NONE
             || self.tasks.find(itt).is_some()
             || self.functions.has(itt)
             || self
@@ -307,14 +315,14 @@ impl<L: Lease> Session<L> {
             limit,
             ..Unsolicited::default()
         };
-        let fits = task.unsolicited.cover.add(0, data_len.min(limit), true);
+        task.unsolicited.cover.next = data_len.min(limit);
         task.condition = if pdu.read && pdu.write || extension.cdb_len > 16 {
             Some(Condition::NoSuchCommand)
         } else if data_len > 0 && !(pdu.write && keys.immediate_data)
             || !pdu.last && keys.initial_r2t
         {
             Some(Condition::UnexpectedUnsolicited)
-        } else if data_len > limit || !fits {
+        } else if data_len > limit {
             Some(Condition::IncorrectAmount)
         } else {
             None

@@ -5,7 +5,7 @@ use scsi::task::Completed;
 use scsi::wire::status::Status;
 
 use super::Session;
-use super::task::{Slot, Stage};
+use super::task::{Ending, Slot, Stage};
 use super::transmit::Out;
 
 impl<L: Lease> Session<L> {
@@ -14,7 +14,7 @@ impl<L: Lease> Session<L> {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
-        if task.stage != Stage::Executing || task.condition.is_some() {
+        if task.stage != Stage::Executing || task.condition.is_some() || !self.is_open {
             return;
         }
         let room = task.expected_in.saturating_sub(offset) as usize;
@@ -56,11 +56,15 @@ impl<L: Lease> Session<L> {
         if task.stage != Stage::Ended || task.awaits_data() {
             return;
         }
+        if !self.is_open {
+            self.remove_task(slot);
+            return;
+        }
         task.stage = Stage::Answered;
         if let Some(condition) = task.condition {
             task.ending = Some(task.condition_ending(condition));
         }
-        let plain = |ending: &super::task::Ending| {
+        let plain = |ending: &Ending| {
             matches!(ending.status, Status::Good | Status::ConditionMet)
                 && ending.sense.is_none()
                 && ending.qualifier == 0

@@ -186,21 +186,21 @@ impl<L: Lease> Session<L> {
         if !task.wants_data() || octets.is_empty() {
             return;
         }
-        let (mut at, mut rest) = (offset, octets);
-        let room = (self.config.limits.held_bytes as usize).saturating_sub(self.held);
+        let mut room = (self.config.limits.held_bytes as usize).saturating_sub(self.held);
         let before = task.held.len();
-        while !rest.is_empty() {
-            let (now, later) = rest.split_at(place(task, at, rest));
-            at += now.len() as u32;
-            rest = later;
+        let (mut at, mut rest) = (offset, octets);
+        while !rest.is_empty()
+            && let Some(len) = place(task, at, rest, &mut room)
+        {
+            at += len as u32;
+            rest = &rest[len..];
         }
-        let held = task.held.len() - before;
-        self.held += held;
-        if held > room {
+        self.held += task.held.len() - before;
+        if rest.is_empty() {
+            self.hand_up(slot);
+        } else {
             self.end_with(slot, Condition::NoRoom);
-            return;
         }
-        self.hand_up(slot);
     }
 
     /// Tells the device server of memory that is full.
@@ -227,7 +227,7 @@ impl<L: Lease> Session<L> {
             return;
         };
         // How far unsolicited data goes is known only at its end.
-        if task.unsolicited.open || task.frozen || !task.wants_data() {
+        if task.unsolicited.open || task.frozen || !task.wants_data() || !self.is_open {
             return;
         }
         let prefix = task.unsolicited.cover.next;
@@ -334,8 +334,9 @@ fn solicited<L>(task: &mut Task<L>, ttt: Ttt) -> Result<Place<'_>, Fault> {
     Ok((&mut sequence.next_sn, start, len, &mut sequence.cover))
 }
 
-/// Puts the first octets of `rest`, which belong at `at`, into a grant or aside; tells how many.
-fn place<L: Lease>(task: &mut Task<L>, at: u32, rest: &[u8]) -> usize {
+/// Puts the first octets of `rest`, which belong at `at`, into a grant, or aside as far as there is
+/// room; tells how many.
+fn place<L: Lease>(task: &mut Task<L>, at: u32, rest: &[u8], room: &mut usize) -> Option<usize> {
     let inside = |grant: &&mut Grant<L>| grant.offset <= at && at < grant.end();
     if let Some(grant) = task.grants.iter_mut().find(inside) {
         let len = rest.len().min((grant.end() - at) as usize);
@@ -343,13 +344,14 @@ fn place<L: Lease>(task: &mut Task<L>, at: u32, rest: &[u8]) -> usize {
             .into
             .copy_in((at - grant.offset) as usize, &rest[..len]);
         grant.filled += len as u32;
-        return len;
+        return Some(len);
     }
     let starts = task.grants.iter().map(|grant| grant.offset);
     let next = starts.filter(|start| *start > at).min().unwrap_or(u32::MAX);
     let len = rest.len().min((next - at) as usize);
+    *room = room.checked_sub(len)?;
     task.held.push(at, &rest[..len]);
-    len
+    Some(len)
 }
 
 /// The next range to be asked for, which counts as asked for from now on. The first `prefix` octets

@@ -50,8 +50,7 @@ struct Active {
     code: u8,
     function: Function,
     lun: Lun,
-    /// The first CmdSN that it does not concern.
-    until: CmdSn,
+    cmd_sn: CmdSn,
     immediate: bool,
     /// The device server has been told.
     told: bool,
@@ -70,7 +69,7 @@ impl Functions {
 
     /// Whether a command has to wait until a function before it has been passed on.
     pub(super) fn holds_back(&self, number: CmdSn) -> bool {
-        let waiting = |active: &Active| !active.told && !number.is_before(active.until);
+        let waiting = |active: &Active| !active.told && !number.is_before(active.until());
         self.active.iter().flatten().any(waiting)
     }
 
@@ -95,6 +94,15 @@ impl Functions {
 }
 
 impl Active {
+    /// The first CmdSN after it.
+    const fn until(&self) -> CmdSn {
+        if self.immediate {
+            self.cmd_sn
+        } else {
+            self.cmd_sn.next()
+        }
+    }
+
     /// Whether it is one of those that abort several tasks.
     const fn is_on_set(&self) -> bool {
         matches!(
@@ -118,7 +126,7 @@ impl Active {
     /// Whether a task is one of those that it aborts. An immediate command has the CmdSN of the
     /// next numbered one, and came before the function all the same.
     fn affects<L>(&self, task: &Task<L>) -> bool {
-        let earlier = task.cmd_sn.is_before(self.until) || task.immediate;
+        let earlier = task.cmd_sn.is_before(self.cmd_sn) || task.immediate;
         earlier && (self.is_on_target() || task.lun == self.lun)
     }
 }
@@ -248,11 +256,7 @@ impl<L: Lease> Session<L> {
             code: request.function,
             function,
             lun: request.lun,
-            until: if request.immediate {
-                number
-            } else {
-                number.next()
-            },
+            cmd_sn: number,
             immediate: request.immediate,
             told: false,
             deadline: self.now + PATIENCE,
@@ -313,7 +317,7 @@ impl<L: Lease> Session<L> {
         let owes = |task: &Task<L>| {
             active.affects(task) && task.sequences.iter().any(|sequence| sequence.sent)
         };
-        let commands_came = !self.window.expected().next().is_before(active.until);
+        let commands_came = !self.window.expected().is_before(active.cmd_sn);
         commands_came && (fast || !self.tasks.iter().any(owes))
     }
 

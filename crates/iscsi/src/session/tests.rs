@@ -1,6 +1,15 @@
 //! Stories of sessions, told as packet traces.
 
+mod commands;
+mod digests;
+mod errors;
+mod logouts;
+mod management;
+mod opcodes;
+mod pings;
 mod reads;
-#[expect(dead_code, reason = "for the stories that follow")]
 mod rig;
+mod splits;
+mod texts;
+mod window;
 mod writes;

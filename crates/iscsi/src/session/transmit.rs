@@ -1,4 +1,6 @@
 //! The way out: everything in one order, numbered when it leaves (RFC 7143 §4.2.2.2, §4.2.2.4).
+//!
+//! Nothing is kept for ExpStatSN to acknowledge: at ErrorRecoveryLevel 0 nothing is sent twice.
 
 use std::collections::VecDeque;
 

@@ -1,0 +1,105 @@
+//! Digests (RFC 7143 §7.8; UNH FFP 18.x).
+
+use super::rig::{FIRST_CMD_SN, Rig, keys, pattern};
+use crate::parameters::Operational;
+use crate::wire::bhs::{Itt, Ttt};
+use crate::wire::data_out::DataOut;
+use crate::wire::serial::{DataSn, StatSn};
+
+fn rig() -> Rig {
+    Rig::with(Operational {
+        header_digest: true,
+        data_digest: true,
+        ..keys()
+    })
+}
+
+#[test]
+fn a_header_digest_error_ends_the_connection() {
+    let mut rig = rig();
+    let pdu = rig.read_pdu(1, 8);
+    let mut octets = rig.octets(pdu.encode(), &[], &[]);
+    octets[20] ^= 1;
+    rig.give(&octets);
+    assert_eq!(rig.rule(), "a header digest error");
+}
+
+#[test]
+fn a_command_whose_immediate_data_is_spoilt_never_came() {
+    let mut rig = rig();
+    let pdu = rig.write_pdu(1, 512, true);
+    let right = rig.octets(pdu.encode(), &[], &pattern(512));
+    let mut wrong = right.clone();
+    wrong[60] ^= 1;
+    rig.give(&wrong);
+    assert_eq!(rig.rule(), "a data digest error");
+    assert_eq!(rig.sent(), ["Reject 02 of ScsiCommand"]);
+    assert_eq!(rig.exp_cmd_sn, FIRST_CMD_SN);
+    rig.give(&right);
+    let command = rig.executed();
+    rig.grant(command.tag, 0, 512);
+    assert_eq!(rig.got_data(), (command.tag, 0, pattern(512)));
+}
+
+#[test]
+fn immediate_data_reaches_memory_only_when_its_digest_is_right() {
+    let mut rig = rig();
+    let pdu = rig.write_pdu(1, 500, true);
+    let octets = rig.octets(pdu.encode(), &[], &pattern(500));
+    rig.give(&octets[..octets.len() - 1]);
+    rig.quiet();
+    rig.give(&octets[octets.len() - 1..]);
+    let command = rig.executed();
+    rig.grant(command.tag, 0, 500);
+    assert_eq!(rig.got_data(), (command.tag, 0, pattern(500)));
+}
+
+#[test]
+fn data_out_that_is_spoilt_ends_the_command_when_all_has_come() {
+    let mut rig = rig();
+    let command = rig.write(1, 2048, true, &[]);
+    rig.grant(command.tag, 0, 2048);
+    rig.sent();
+    let pdu = DataOut {
+        last: false,
+        lun: super::rig::LUN,
+        itt: Itt(1),
+        ttt: Ttt(0),
+        exp_stat_sn: StatSn(0),
+        data_sn: DataSn(0),
+        offset: 0,
+    };
+    let mut octets = rig.octets(pdu.encode(), &[], &pattern(1024));
+    octets[100] ^= 0x80;
+    rig.give(&octets);
+    assert_eq!(rig.rule(), "a data digest error");
+    assert_eq!(rig.sent(), ["Reject 02 of DataOut"]);
+    rig.managing();
+    rig.aborted(command.tag);
+    assert_eq!(rig.sent(), [""; 0]);
+    rig.data_out(1, Ttt(0), 1, 1024, true, &pattern(1024));
+    assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/4705"]);
+}
+
+#[test]
+fn a_whole_write_with_digests() {
+    let mut rig = rig();
+    let command = rig.write(1, 3000, false, &pattern(3000)[..1000]);
+    rig.grant(command.tag, 0, 3000);
+    rig.data_out(1, Ttt::NONE, 0, 1000, true, &pattern(3000)[1000..1024]);
+    assert_eq!(rig.sent(), ["R2T #1 ttt=0 sn=0 [1024+1976]"]);
+    rig.data_out(1, Ttt(0), 0, 1024, true, &pattern(3000)[1024..]);
+    assert_eq!(rig.got_data(), (command.tag, 0, pattern(3000)));
+    rig.good(command.tag, 0, 3000);
+    assert_eq!(rig.sent(), ["Response #1 00"]);
+}
+
+#[test]
+fn a_spoilt_ping_is_rejected() {
+    let mut rig = rig();
+    let pdu = rig.nop_pdu(Itt(1));
+    let mut octets = rig.octets(pdu.encode(), &[], b"ping");
+    octets[53] ^= 1;
+    rig.give(&octets);
+    assert_eq!(rig.sent(), ["Reject 02 of NopOut"]);
+}

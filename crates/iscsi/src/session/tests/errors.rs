@@ -1,0 +1,265 @@
+//! Data that is not as it should be, and the conditions that it ends commands with (RFC 7143
+//! §11.4.7.2, §7.8, §7.9; UNH FFP 3.1, 7.x, 8.x, 16.3.x, 19.1).
+
+use scsi::task::Function;
+use scsi::wire::status::Status;
+
+use super::rig::{Rig, keys, limits, pattern};
+use crate::parameters::Operational;
+use crate::session::Event;
+use crate::target::Limits;
+use crate::wire::bhs::Ttt;
+
+/// The session tells the device server to abort the command, which does so.
+fn ended_by_session(rig: &mut Rig, tag: scsi::task::Tag) {
+    let (_, function) = rig.managing();
+    assert_eq!(function, Function::AbortTask(tag));
+    rig.aborted(tag);
+}
+
+#[test]
+fn immediate_data_that_was_not_agreed_upon() {
+    let mut rig = Rig::with(Operational {
+        immediate_data: false,
+        ..keys()
+    });
+    let pdu = rig.write_pdu(1, 512, true);
+    rig.send(pdu.encode(), &pattern(512));
+    rig.quiet();
+    assert_eq!(rig.sent(), ["Response #1 02 U=512 sense=b/0c0c"]);
+}
+
+#[test]
+fn unsolicited_data_that_was_not_agreed_upon_is_waited_for_and_refused() {
+    let mut rig = Rig::with(Operational {
+        initial_r2t: true,
+        ..keys()
+    });
+    let pdu = rig.write_pdu(1, 2048, false);
+    rig.send(pdu.encode(), &[]);
+    assert_eq!(rig.sent(), [""; 0]);
+    rig.data_out(1, Ttt::NONE, 0, 0, false, &pattern(512));
+    assert_eq!(rig.sent(), [""; 0]);
+    rig.data_out(1, Ttt::NONE, 1, 512, true, &pattern(512));
+    assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/0c0c"]);
+}
+
+#[test]
+fn immediate_data_with_a_read() {
+    let mut rig = Rig::new();
+    let pdu = rig.read_pdu(1, 512);
+    rig.send(pdu.encode(), &pattern(16));
+    assert_eq!(rig.sent(), ["Response #1 02 U=512 sense=b/0c0c"]);
+}
+
+#[test]
+fn more_immediate_data_than_first_burst_length() {
+    let mut rig = Rig::new();
+    let pdu = rig.write_pdu(1, 4096, true);
+    rig.send(pdu.encode(), &pattern(2000));
+    assert_eq!(rig.sent(), ["Response #1 02 U=4096 sense=b/0c0d"]);
+}
+
+#[test]
+fn more_immediate_data_than_expected_data_transfer_length() {
+    let mut rig = Rig::new();
+    let pdu = rig.write_pdu(1, 100, true);
+    rig.send(pdu.encode(), &pattern(200));
+    assert_eq!(rig.sent(), ["Response #1 02 U=100 sense=b/0c0d"]);
+}
+
+#[test]
+fn more_unsolicited_data_than_first_burst_length() {
+    let mut rig = Rig::new();
+    let command = rig.write(1, 4096, false, &[]);
+    rig.grant(command.tag, 0, 4096);
+    rig.data_out(1, Ttt::NONE, 0, 0, false, &pattern(1024));
+    rig.data_out(1, Ttt::NONE, 1, 1024, true, &pattern(512));
+    ended_by_session(&mut rig, command.tag);
+    assert_eq!(rig.sent(), ["Response #1 02 U=4096 sense=b/0c0d"]);
+}
+
+#[test]
+fn less_unsolicited_data_than_first_burst_length() {
+    let mut rig = Rig::new();
+    let command = rig.write(1, 4096, false, &pattern(512));
+    rig.grant(command.tag, 0, 4096);
+    rig.data_out(1, Ttt::NONE, 0, 512, true, &pattern(256));
+    ended_by_session(&mut rig, command.tag);
+    assert_eq!(rig.sent(), ["Response #1 02 U=4096 sense=b/0c0d"]);
+}
+
+#[test]
+fn less_unsolicited_data_than_announced_by_a_short_command_is_asked_for() {
+    let mut rig = Rig::new();
+    let command = rig.write(1, 1000, false, &pattern(500));
+    rig.grant(command.tag, 0, 1000);
+    rig.data_out(1, Ttt::NONE, 0, 500, true, &pattern(100));
+    assert_eq!(rig.sent(), ["R2T #1 ttt=0 sn=0 [600+400]"]);
+}
+
+#[test]
+fn unsolicited_data_after_its_end() {
+    let mut rig = Rig::new();
+    let command = rig.write(1, 4096, true, &[]);
+    rig.data_out(1, Ttt::NONE, 0, 0, true, &pattern(512));
+    ended_by_session(&mut rig, command.tag);
+    assert_eq!(rig.sent(), ["Response #1 02 U=4096 sense=b/0c0c"]);
+}
+
+/// A write that asked for 2 KiB.
+fn asked(rig: &mut Rig) -> scsi::task::Tag {
+    let command = rig.write(1, 2048, true, &[]);
+    rig.grant(command.tag, 0, 2048);
+    assert_eq!(rig.sent(), ["R2T #1 ttt=0 sn=0 [0+2048]"]);
+    command.tag
+}
+
+#[test]
+fn a_burst_that_ends_too_soon() {
+    let mut rig = Rig::new();
+    let tag = asked(&mut rig);
+    rig.data_out(1, Ttt(0), 0, 0, true, &pattern(1024));
+    ended_by_session(&mut rig, tag);
+    assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/0c0d"]);
+}
+
+#[test]
+fn a_burst_beyond_what_was_asked_for() {
+    let mut rig = Rig::new();
+    let tag = asked(&mut rig);
+    rig.data_out(1, Ttt(0), 0, 1024, true, &pattern(1025));
+    ended_by_session(&mut rig, tag);
+    assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/0c0d"]);
+}
+
+#[test]
+fn an_offset_that_overflows() {
+    let mut rig = Rig::new();
+    let tag = asked(&mut rig);
+    rig.data_out(1, Ttt(0), 0, u32::MAX - 3, true, &pattern(1024));
+    ended_by_session(&mut rig, tag);
+    assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/0c0d"]);
+}
+
+#[test]
+fn wrong_data_sn_means_that_data_was_lost() {
+    for (first, second) in [(0, 0), (27, 28), (u32::MAX, 0), (1, 0)] {
+        let mut rig = Rig::new();
+        let tag = asked(&mut rig);
+        rig.data_out(1, Ttt(0), first, 0, false, &pattern(1024));
+        rig.data_out(1, Ttt(0), second, 1024, true, &pattern(1024));
+        ended_by_session(&mut rig, tag);
+        assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/4705"]);
+    }
+}
+
+#[test]
+fn data_out_of_order_where_order_was_agreed_upon() {
+    let mut rig = Rig::new();
+    let tag = asked(&mut rig);
+    rig.data_out(1, Ttt(0), 0, 1024, false, &pattern(1024));
+    rig.data_out(1, Ttt(0), 1, 0, true, &pattern(1024));
+    ended_by_session(&mut rig, tag);
+    assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/0c0d"]);
+}
+
+fn disordered() -> Rig {
+    Rig::with(Operational {
+        pdu_in_order: false,
+        sequence_in_order: false,
+        ..keys()
+    })
+}
+
+#[test]
+fn data_in_any_order_where_none_was_agreed_upon() {
+    let mut rig = disordered();
+    let tag = asked(&mut rig);
+    rig.data_out(1, Ttt(0), 0, 1536, false, &pattern(2048)[1536..]);
+    rig.data_out(1, Ttt(0), 1, 0, false, &pattern(2048)[..512]);
+    rig.data_out(1, Ttt(0), 2, 1024, false, &pattern(2048)[1024..1536]);
+    rig.data_out(1, Ttt(0), 3, 512, true, &pattern(2048)[512..1024]);
+    assert_eq!(rig.got_data(), (tag, 0, pattern(2048)));
+    rig.good(tag, 0, 2048);
+    assert_eq!(rig.sent(), ["Response #1 00"]);
+}
+
+#[test]
+fn octets_that_come_twice_do_not_fill_a_hole() {
+    let mut rig = disordered();
+    let tag = asked(&mut rig);
+    rig.data_out(1, Ttt(0), 0, 1024, false, &pattern(1024));
+    rig.data_out(1, Ttt(0), 1, 1024, true, &pattern(1024));
+    ended_by_session(&mut rig, tag);
+    assert_eq!(rig.sent(), ["Response #1 02 U=2048 sense=b/0c0d"]);
+}
+
+#[test]
+fn bursts_in_any_order() {
+    let mut rig = disordered();
+    let command = rig.write(1, 4096, true, &[]);
+    rig.grant(command.tag, 0, 4096);
+    rig.sent();
+    rig.data_out(1, Ttt(0x1_0000), 0, 2048, true, &pattern(4096)[2048..]);
+    rig.data_out(1, Ttt(0), 0, 0, true, &pattern(4096)[..2048]);
+    assert_eq!(rig.got_data(), (command.tag, 0, pattern(4096)));
+}
+
+#[test]
+fn data_for_no_task_or_r2t_is_rejected() {
+    let mut rig = Rig::new();
+    asked(&mut rig);
+    rig.data_out(1, Ttt(0x99_0000), 0, 0, true, &pattern(16));
+    rig.data_out(2, Ttt(0), 0, 0, true, &pattern(16));
+    rig.data_out(3, Ttt::NONE, 0, 0, true, &pattern(16));
+    assert_eq!(rig.sent(), vec!["Reject 09 of DataOut"; 3]);
+}
+
+#[test]
+fn an_r2t_is_not_answered_before_it_was_sent() {
+    let mut rig = Rig::new();
+    let command = rig.write(1, 2048, true, &[]);
+    rig.grant(command.tag, 0, 2048);
+    rig.data_out(1, Ttt(0), 0, 0, true, &pattern(2048));
+    assert_eq!(
+        rig.sent(),
+        ["R2T #1 ttt=0 sn=0 [0+2048]", "Reject 09 of DataOut"]
+    );
+}
+
+#[test]
+fn a_failed_write_is_answered_when_all_that_was_asked_for_has_come() {
+    let mut rig = Rig::new();
+    let tag = asked(&mut rig);
+    rig.complete(tag, Status::CheckCondition, &[0x70; 18], 0, 2048);
+    assert_eq!(rig.sent(), [""; 0]);
+    rig.data_out(1, Ttt(0), 0, 0, false, &pattern(1024));
+    assert_eq!(rig.sent(), [""; 0]);
+    rig.data_out(1, Ttt(0), 1, 1024, true, &pattern(1024));
+    assert_eq!(rig.sent(), ["Response #1 02 sense=70/7070"]);
+}
+
+#[test]
+fn data_beyond_what_can_be_held_ends_its_command_and_no_other() {
+    let mut rig = Rig::with_limits(Limits {
+        held_bytes: 1500,
+        ..limits()
+    });
+    let one = rig.write(1, 1000, true, &pattern(1000));
+    let two = rig.write(2, 1000, true, &pattern(1000));
+    ended_by_session(&mut rig, two.tag);
+    assert_eq!(rig.sent(), ["Response #2 28 U=1000"]);
+    rig.grant(one.tag, 0, 1000);
+    assert_eq!(rig.got_data(), (one.tag, 0, pattern(1000)));
+}
+
+#[test]
+fn a_command_that_ends_while_the_session_ends_it_has_the_sessions_status() {
+    let mut rig = Rig::new();
+    let command = rig.write(1, 4096, true, &[]);
+    rig.data_out(1, Ttt::NONE, 0, 0, true, &pattern(512));
+    assert!(matches!(rig.event(), Some(Event::Manage { .. })));
+    rig.good(command.tag, 0, 4096);
+    assert_eq!(rig.sent(), ["Response #1 02 U=4096 sense=b/0c0c"]);
+}

@@ -1,0 +1,146 @@
+//! Logout, and async messages (RFC 7143 §11.9, §11.14, §11.15; UNH FFP 13.x).
+
+use scsi::task::{Function, FunctionResult};
+
+use super::rig::{LUN, Rig, keys, pattern};
+use crate::parameters::Operational;
+use crate::session::Event;
+use crate::wire::bhs::Ttt;
+
+#[test]
+fn closing_the_session_or_its_connection_ends_it() {
+    for reason in [0, 1] {
+        let mut rig = Rig::new();
+        let pdu = rig.logout_pdu(1, reason);
+        rig.send(pdu.encode(), &[]);
+        assert!(matches!(rig.event(), Some(Event::LoggedOut)));
+        assert_eq!(rig.sent(), ["Logout Response #1 0"]);
+        rig.ping(2, b"too late");
+        assert_eq!(rig.sent(), [""; 0]);
+    }
+}
+
+#[test]
+fn commands_end_before_the_logout_is_answered() {
+    let mut rig = Rig::new();
+    let one = rig.read(1, 2048);
+    let two = rig.write(2, 4096, true, &[]);
+    rig.grant(two.tag, 0, 4096);
+    rig.data_in(one.tag, 0, &pattern(2048));
+    let pdu = rig.logout_pdu(3, 0);
+    rig.send(pdu.encode(), &[]);
+    let (id, function) = rig.managing();
+    assert_eq!(function, Function::NexusReset);
+    assert_eq!(
+        rig.sent(),
+        [""; 0],
+        "data and R2Ts of ended commands are dropped"
+    );
+    rig.good(one.tag, 2048, 0);
+    rig.aborted(two.tag);
+    rig.managed(id, FunctionResult::Complete);
+    assert!(matches!(rig.event(), Some(Event::LoggedOut)));
+    assert_eq!(rig.sent(), ["Logout Response #3 0"]);
+}
+
+#[test]
+fn another_connection_is_not_found() {
+    let mut rig = Rig::new();
+    let mut pdu = rig.logout_pdu(1, 1);
+    pdu.cid = 8;
+    rig.send(pdu.encode(), &[]);
+    assert_eq!(rig.sent(), ["Logout Response #1 1"]);
+    rig.quiet();
+}
+
+#[test]
+fn recovery_is_not_supported() {
+    let mut rig = Rig::new();
+    let pdu = rig.logout_pdu(1, 2);
+    rig.send(pdu.encode(), &[]);
+    assert_eq!(rig.sent(), ["Logout Response #1 2"]);
+    rig.ping(2, b"");
+    assert_eq!(rig.sent(), ["NOP-In #2 \"\""]);
+}
+
+#[test]
+fn a_reserved_reason_is_rejected() {
+    let mut rig = Rig::new();
+    let pdu = rig.logout_pdu(1, 3);
+    rig.send(pdu.encode(), &[]);
+    assert_eq!(rig.sent(), ["Reject 09 of LogoutRequest"]);
+}
+
+#[test]
+fn a_discovery_session_can_only_be_closed_whole() {
+    let mut rig = Rig::discovery();
+    let pdu = rig.logout_pdu(1, 1);
+    rig.send(pdu.encode(), &[]);
+    assert_eq!(rig.sent(), ["Reject 04 of LogoutRequest"]);
+    let pdu = rig.logout_pdu(2, 0);
+    rig.send(pdu.encode(), &[]);
+    assert_eq!(rig.sent(), ["Logout Response #2 0"]);
+}
+
+#[test]
+fn a_numbered_logout_waits_for_the_commands_before_it() {
+    let mut rig = Rig::new();
+    let first = rig.read_pdu(1, 0);
+    let mut pdu = rig.logout_pdu(2, 0);
+    pdu.immediate = false;
+    pdu.cmd_sn = rig.next_cmd_sn();
+    rig.send(pdu.encode(), &[]);
+    assert_eq!(rig.sent(), [""; 0]);
+    rig.send(first.encode(), &[]);
+    rig.executed();
+    let (id, _) = rig.managing();
+    rig.managed(id, FunctionResult::Complete);
+    assert_eq!(rig.sent(), ["Logout Response #2 0"]);
+}
+
+#[test]
+fn a_target_that_goes_down_asks_for_logout_and_does_not_wait_for_ever() {
+    let mut rig = Rig::new();
+    rig.session.request_logout(5);
+    assert_eq!(rig.sent(), ["Async 1 [0, 0, 5] []"]);
+    rig.wait(4);
+    rig.quiet();
+    rig.wait(1);
+    assert_eq!(rig.rule(), "no logout when it was asked for");
+}
+
+#[test]
+fn commands_still_end_while_a_logout_is_asked_for() {
+    let mut rig = Rig::new();
+    let command = rig.write(1, 1024, true, &[]);
+    rig.grant(command.tag, 0, 1024);
+    rig.session.request_logout(5);
+    assert_eq!(
+        rig.sent(),
+        ["R2T #1 ttt=0 sn=0 [0+1024]", "Async 1 [0, 0, 5] []"]
+    );
+    rig.data_out(1, Ttt(0), 0, 0, true, &pattern(1024));
+    rig.got_data();
+    rig.good(command.tag, 0, 1024);
+    assert_eq!(rig.sent(), ["Response #1 00"]);
+}
+
+#[test]
+fn a_changed_capacity_is_told_to_those_who_speak_rfc_7144() {
+    for (protocol_level, messages) in [(1, 0), (2, 1)] {
+        let mut rig = Rig::with(Operational {
+            protocol_level,
+            ..keys()
+        });
+        rig.session.attention(LUN, 0x2a09);
+        rig.session.attention(LUN, 0x2900);
+        let pdus = rig.pdus();
+        assert_eq!(pdus.len(), messages);
+        for (_, data) in pdus {
+            assert_eq!(
+                (&data[..2], data[4], &data[14..16]),
+                (&[0, 18][..], 6, &[0x2a, 9][..])
+            );
+        }
+    }
+}

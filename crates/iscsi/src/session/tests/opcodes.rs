@@ -1,0 +1,97 @@
+//! Every opcode in each kind of session: what is sent and what happens, as a reviewed snapshot.
+
+use std::fmt::Write as _;
+
+use super::rig::{Rig, line};
+use crate::session::Event;
+use crate::wire::bhs::{Bhs, Opcode};
+
+/// One PDU with nothing but an opcode, the F bit, a tag and the expected CmdSN.
+fn outcome(mut rig: Rig, code: u8, data: &[u8]) -> String {
+    let mut bhs = Bhs::new(Opcode::from_code(code));
+    bhs.0[1] = 0x80;
+    bhs.0[19] = 1;
+    bhs.0[27] = super::rig::FIRST_CMD_SN as u8;
+    if code != Opcode::ScsiCommand.code() {
+        bhs.0[20..24].fill(0xff);
+    }
+    rig.send(bhs, data);
+    let mut told = Vec::new();
+    while let Some(event) = rig.event() {
+        told.push(match event {
+            Event::Execute(_) => "Execute".into(),
+            Event::Manage { function, .. } => format!("{function:?}"),
+            Event::Close(why) => format!("Close: {} ({})", why.rule, why.clause),
+            Event::Remark(why) => format!("Remark: {} ({})", why.rule, why.clause),
+            Event::LoggedOut => "LoggedOut".into(),
+            other => format!("{other:?}"),
+        });
+    }
+    told.extend(rig.pdus().iter().map(|(bhs, data)| line(bhs, data)));
+    if told.is_empty() {
+        "nothing".into()
+    } else {
+        told.join("; ")
+    }
+}
+
+/// A row stands for all opcodes up to the next row.
+#[test]
+fn every_opcode_in_each_kind_of_session() {
+    let mut table = String::new();
+    let mut last = String::new();
+    for code in 0..0x40 {
+        let opcode = Opcode::from_code(code);
+        for data in [&b""[..], b"a=b\0"] {
+            let normal = outcome(Rig::new(), code, data);
+            let discovery = outcome(Rig::discovery(), code, data);
+            let told = format!("   normal:    {normal}\n   discovery: {discovery}\n")
+                .replace(&format!("of {opcode:?}"), "of it");
+            if told == last {
+                continue;
+            }
+            write!(table, "{code:02x} {opcode:?} with {} octets", data.len()).unwrap();
+            table += if data.is_empty() {
+                ", and so on\n"
+            } else {
+                "\n"
+            };
+            table += &told;
+            last = told;
+        }
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn a_data_segment_longer_than_declared_ends_the_session() {
+    let mut rig = Rig::new();
+    let pdu = rig.nop_pdu(crate::wire::bhs::Itt(1));
+    rig.send_header(pdu.encode(), 4097);
+    assert_eq!(
+        rig.rule(),
+        "a data segment longer than MaxRecvDataSegmentLength"
+    );
+    assert_eq!(rig.sent(), ["Reject 04 of NopOut"]);
+}
+
+#[test]
+fn additional_header_segments_elsewhere_end_the_session() {
+    let mut rig = Rig::new();
+    let pdu = rig.nop_pdu(crate::wire::bhs::Itt(1));
+    let octets = rig.octets(pdu.encode(), &[0, 1, 0x3f, 0], &[]);
+    rig.give(&octets);
+    assert_eq!(rig.rule(), "additional header segments on another PDU");
+}
+
+#[test]
+fn a_flood_of_garbage_ends_the_session() {
+    let mut rig = Rig::new();
+    for _ in 0..256 {
+        rig.send(Bhs::new(Opcode::Other(0x1c)), &[]);
+        assert_eq!(rig.rule(), "an unassigned opcode");
+        rig.sent();
+    }
+    rig.send(Bhs::new(Opcode::Other(0x1c)), &[]);
+    assert_eq!(rig.rule(), "too many PDUs that had to be rejected");
+}

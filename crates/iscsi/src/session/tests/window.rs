@@ -1,0 +1,141 @@
+//! The command window (RFC 7143 §4.2.2.1; UNH FFP 1.1 to 1.3, 5.1, 16.4).
+
+use super::rig::{FIRST_CMD_SN, Rig};
+use crate::wire::bhs::Itt;
+use crate::wire::serial::CmdSn;
+
+#[test]
+fn a_command_beyond_the_window_is_ignored() {
+    let mut rig = Rig::new();
+    let mut pdu = rig.read_pdu(1, 8);
+    pdu.cmd_sn = CmdSn(FIRST_CMD_SN + 16);
+    rig.send(pdu.encode(), &[]);
+    rig.quiet();
+    rig.ping(2, b"");
+    assert_eq!(rig.sent(), ["NOP-In #2 \"\""]);
+    assert_eq!((rig.exp_cmd_sn, rig.max_cmd_sn), (100, 115));
+}
+
+#[test]
+fn a_command_that_came_before_is_ignored() {
+    let mut rig = Rig::new();
+    let pdu = rig.read_pdu(1, 8);
+    rig.send(pdu.encode(), &[]);
+    let command = rig.executed();
+    rig.send(pdu.encode(), &[]);
+    rig.quiet();
+    rig.good(command.tag, 8, 0);
+    rig.sent();
+    rig.send(pdu.encode(), &[]);
+    rig.quiet();
+    assert_eq!(rig.sent(), [""; 0]);
+}
+
+#[test]
+fn the_data_of_an_ignored_command_is_dropped() {
+    let mut rig = Rig::new();
+    let mut pdu = rig.write_pdu(1, 512, true);
+    pdu.cmd_sn = CmdSn(FIRST_CMD_SN - 1);
+    rig.send(pdu.encode(), &[7; 512]);
+    rig.ping(2, b"");
+    assert_eq!(rig.sent(), ["NOP-In #2 \"\""]);
+}
+
+#[test]
+fn early_commands_wait_for_the_missing_one() {
+    let mut rig = Rig::new();
+    let one = rig.read_pdu(1, 1);
+    let two = rig.read_pdu(2, 2);
+    let three = rig.read_pdu(3, 3);
+    rig.send(three.encode(), &[]);
+    rig.send(two.encode(), &[]);
+    rig.send(two.encode(), &[]);
+    rig.quiet();
+    rig.send(one.encode(), &[]);
+    let order: Vec<u32> = (0..3).map(|_| rig.executed().expected_in).collect();
+    assert_eq!(order, [1, 2, 3]);
+    rig.quiet();
+}
+
+#[test]
+fn an_early_ping_is_echoed_in_its_turn() {
+    let mut rig = Rig::new();
+    let one = rig.read_pdu(1, 0);
+    let mut ping = rig.nop_pdu(Itt(2));
+    ping.immediate = false;
+    ping.cmd_sn = rig.next_cmd_sn();
+    rig.send(ping.encode(), b"early");
+    assert_eq!(rig.sent(), [""; 0]);
+    rig.send(one.encode(), &[]);
+    assert_eq!(rig.sent(), ["NOP-In #2 \"early\""]);
+    assert_eq!(rig.session.held, 0);
+}
+
+#[test]
+fn immediate_commands_need_no_place_in_the_window() {
+    let mut rig = Rig::new();
+    for itt in 0..16 {
+        rig.read(itt, 8);
+    }
+    let mut pdu = rig.read_pdu(50, 8);
+    pdu.immediate = true;
+    rig.send(pdu.encode(), &[]);
+    let command = rig.executed();
+    rig.good(command.tag, 0, 0);
+    assert_eq!(rig.sent(), ["Response #50 00 U=8"]);
+    assert_eq!((rig.exp_cmd_sn, rig.max_cmd_sn), (116, 115));
+}
+
+#[test]
+fn too_many_immediate_commands_are_rejected() {
+    let mut rig = Rig::new();
+    for itt in 1..=17 {
+        let mut pdu = rig.read_pdu(itt, 8);
+        pdu.immediate = true;
+        rig.send(pdu.encode(), &[]);
+    }
+    assert_eq!(rig.sent(), ["Reject 06 of ScsiCommand"]);
+}
+
+#[test]
+fn a_window_that_is_used_up_grows_to_its_limit_and_no_further() {
+    let mut rig = Rig::new();
+    let mut tags = Vec::new();
+    let mut widths = Vec::new();
+    for itt in 0..400 {
+        tags.push(rig.read(itt, 0).tag);
+        if rig.session.window.max().next() == rig.session.window.expected() {
+            widths.push(tags.len());
+            for tag in tags.drain(..) {
+                rig.good(tag, 0, 0);
+            }
+            rig.sent();
+        }
+    }
+    assert_eq!(widths, [16, 32, 64, 128, 128]);
+}
+
+#[test]
+fn a_place_is_free_only_when_the_response_has_left() {
+    let mut rig = Rig::new();
+    let tags: Vec<_> = (0..16).map(|itt| rig.read(itt, 0).tag).collect();
+    tags.into_iter().for_each(|tag| rig.good(tag, 0, 0));
+    let pdu = rig.read_pdu(77, 0);
+    rig.send(pdu.encode(), &[]);
+    rig.quiet();
+    assert_eq!(rig.sent().len(), 16);
+    rig.send(pdu.encode(), &[]);
+    rig.executed();
+}
+
+#[test]
+fn numbers_go_on_past_the_end() {
+    let mut rig = Rig::new();
+    rig.session.window = super::super::window::Window::new(CmdSn(u32::MAX), 4);
+    for (itt, number) in [(1, u32::MAX), (2, 0), (3, 1)] {
+        let mut pdu = rig.read_pdu(itt, 0);
+        pdu.cmd_sn = CmdSn(number);
+        rig.send(pdu.encode(), &[]);
+        rig.executed();
+    }
+}
