@@ -2,7 +2,8 @@
 //!
 //! The capacity is the file's size in whole blocks; it follows when the file grows. A file is
 //! created and extended to the size that is asked for, and never made shorter. Extending reserves
-//! the space, unless `sparse` says that it shall be taken when blocks are written.
+//! the space, unless `sparse` says that it shall be taken when blocks are written. UNMAP gives
+//! space back in either case, reserved or not: who wants to keep it does not unmap.
 //!
 //! Whoever may write locks the file for himself, whoever only reads locks it against writers
 //! (flock), so that two servers never write one file.

@@ -19,9 +19,13 @@ use crate::size::{BlockSize, DEFAULT_BLOCK_SIZE};
 pub(super) fn open(options: &FileOptions) -> Result<Arc<Backing>, OpenError> {
     let (file, created) = open_or_create(options)?;
     let backing = prepare(file, options);
-    if created && backing.is_err() {
-        // Nobody else can have it: it was locked and empty.
-        let _ = rustix::fs::unlink(&options.path);
+    match &backing {
+        // Somebody found it between our creating and our locking it: it is his now.
+        Ok(_) | Err(OpenError::Locked) => {}
+        Err(_) if created => {
+            let _ = rustix::fs::unlink(&options.path);
+        }
+        Err(_) => {}
     }
     backing
 }

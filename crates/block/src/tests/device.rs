@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ::io::ring::AnyRing;
 use scsi::medium::{Extent, MediumError, MediumOp, Provisioning};
 
-use super::places::{LoopDevice, run};
+use super::places::{LoopDevice, Mount, run};
 use super::rig::{self, Rig, is_done};
 use crate::device::{Device, DeviceOptions};
 use crate::error::OpenError;
@@ -92,16 +92,17 @@ fn mounted_device_is_refused() {
     };
     let place = disk.folder().file("place");
     std::fs::create_dir(&place).unwrap();
-    let (node, there) = (disk.node.display().to_string(), place.display().to_string());
-    if run("mkfs.ext4", &["-q", &node], None).is_none()
-        || run("mount", &[&node, &there], None).is_none()
-    {
+    let node = disk.node.display().to_string();
+    if run("mkfs.ext4", &["-q", &node], None).is_none() {
         return;
     }
+    let Some(mount) = Mount::new(&[&node], &place) else {
+        return;
+    };
     let error = Device::open(&at(disk.node.clone())).unwrap_err();
-    run("umount", &[&there], None).unwrap();
     assert!(matches!(error, OpenError::Held), "{error}");
     assert!(error.to_string().contains("mounted"));
+    drop(mount);
     Device::open(&at(disk.node.clone())).unwrap();
 }
 

@@ -294,5 +294,6 @@ fn full_file_system_ends_writes_and_nothing_else() {
         let zeroed = rig.run(MediumOp::WriteSame { extent, pattern });
         assert!(is_done(&zeroed), "zeros need no space: {zeroed:?}");
         assert!(is_done(&rig.write(8192, 512, 3)), "and make some");
+        assert!(is_done(&rig.unmap(0, 16384)));
     }
 }

@@ -37,26 +37,41 @@ impl Drop for Folder {
     }
 }
 
-/// A file system of so many octets, where the machine lets us mount one.
-pub(super) struct SmallDisk(Folder);
+/// A mounted file system, where the machine lets us mount one.
+pub(super) struct Mount(PathBuf);
+
+impl Mount {
+    /// Mounts with the given arguments at a folder that there is.
+    pub(super) fn new(arguments: &[&str], at: &Path) -> Option<Self> {
+        run("mount", arguments, Some(at))?;
+        Some(Self(at.to_owned()))
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        run("umount", &["--lazy"], Some(&self.0));
+    }
+}
+
+/// A file system of so many octets in memory, where the machine lets us mount one.
+pub(super) struct SmallDisk {
+    #[expect(dead_code, reason = "held")]
+    mount: Mount,
+    folder: Folder,
+}
 
 impl SmallDisk {
     pub(super) fn mount(octets: u64) -> Option<Self> {
         let folder = Folder::on_disk();
         let size = format!("size={octets}");
         let arguments = ["-t", "tmpfs", "-o", &size, "tmpfs"];
-        run("mount", &arguments, Some(&folder.0))?;
-        Some(Self(folder))
+        let mount = Mount::new(&arguments, &folder.0)?;
+        Some(Self { mount, folder })
     }
 
     pub(super) fn file(&self, name: &str) -> PathBuf {
-        self.0.file(name)
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        run("umount", &["--lazy"], Some(&self.0.0));
+        self.folder.file(name)
     }
 }
 

@@ -49,6 +49,24 @@ fn lend_and_read_give_the_memory_itself() {
 }
 
 #[test]
+fn unmap_between_lend_and_write_does_not_lose_the_write() {
+    let (memory, mut rig) = thin(MIB);
+    let extent = Extent::new(0, 8);
+    let mut lent = rig.lease(MediumOp::Lend { extent });
+    assert!(is_done(&rig.unmap(0, 8)));
+    lent.copy_in(0, &[7; 4096]);
+    let op = MediumOp::Write {
+        extent,
+        data: lent,
+        fua: false,
+        atomic: false,
+    };
+    assert!(is_done(&rig.run(op)));
+    assert_eq!(rig.read(0, 8), [7; 4096]);
+    assert_eq!(memory.used(), 4096);
+}
+
+#[test]
 fn write_from_elsewhere_is_copied() {
     let (_, mut rig) = thin(MIB);
     let extent = Extent::new(0, 8);

@@ -1,7 +1,7 @@
 //! What a core does for its volumes, reduced to one volume.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ::io::memory::{Buffer, Pool};
 use ::io::ring::{AnyRing, Event, FileRing, Kind, Ring, Token};
@@ -26,21 +26,30 @@ impl Files for AnyRing {
         self
     }
 
+    /// A wait may end before anything has; but something must within some seconds.
     fn ended(&mut self) -> Vec<Ended> {
-        self.wait(Some(Duration::from_secs(20))).unwrap();
-        let mut ended = Vec::new();
-        while let Some(event) = self.next_event() {
-            if let Event::File {
-                token,
-                result,
-                buffer,
-            } = event
-            {
-                ended.push((token, result, buffer));
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            self.wait(Some(PATIENCE)).unwrap();
+            let ended: Vec<_> = std::iter::from_fn(|| self.next_event()).collect();
+            if !ended.is_empty() {
+                return ended.into_iter().filter_map(file_event).collect();
             }
         }
-        assert!(!ended.is_empty(), "nothing ends");
-        ended
+        panic!("nothing ends");
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn file_event<R>(event: Event<R>) -> Option<Ended> {
+    match event {
+        Event::File {
+            token,
+            result,
+            buffer,
+        } => Some((token, result, buffer)),
+        _ => None,
     }
 }
 
