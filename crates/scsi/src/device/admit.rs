@@ -55,7 +55,14 @@ impl<L: Lease> DeviceServer<L> {
         if command.attribute == Attribute::Aca {
             return Err(Failure::Check(INVALID_MESSAGE));
         }
-        row.map_err(Failure::Check)
+        let row = row.map_err(Failure::Check)?;
+        match usize::from(command.cdb_len) < row.usage.len() {
+            true => Err(Failure::Check(Sense::cdb_field(
+                u16::from(command.cdb_len),
+                None,
+            ))),
+            false => Ok(row),
+        }
     }
 
     /// A command to a LUN that names no unit (SPC-5 §6.6.1, §6.33, §6.39).

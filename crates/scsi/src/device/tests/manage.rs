@@ -3,8 +3,11 @@
 use super::rig::{End, Rig, cdb10, cdb16, pattern};
 use crate::nexus::NexusId;
 use crate::task::{Attribute, Function, FunctionResult, Tag};
+use crate::wire::lun::Lun;
+use crate::wire::status::Status;
 
 const NEXUS: NexusId = NexusId(0);
+const OTHER: NexusId = NexusId(1);
 
 #[test]
 fn abort_task_waits_for_the_medium() {
@@ -86,4 +89,167 @@ fn query_task_finds_what_has_not_ended() {
     );
     assert_eq!(rig.answer_to(set), Some(FunctionResult::Succeeded([0; 3])));
     assert_eq!(rig.answer_to(gone), Some(FunctionResult::Complete));
+}
+
+#[test]
+fn logical_unit_reset_ends_everybodys_commands_and_tells_them() {
+    let mut rig = Rig::with(2, 1, &super::rig::traits());
+    rig.hold = true;
+    let read = cdb10(0x28, 0, 0, 1);
+    let own = rig.send(&read, 512, Vec::new());
+    let others = rig.send_to(OTHER, 0, &read, Attribute::Simple, 512, Vec::new());
+    let id = rig.manage(NEXUS, Function::LogicalUnitReset);
+    rig.answer(0);
+    assert_eq!(rig.answer_to(id), None, "one is still at the medium");
+    rig.answer(0);
+    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+    assert_eq!(rig.ended[&(NEXUS, own)], End::Aborted);
+    assert_eq!(rig.ended[&(OTHER, others)], End::Aborted);
+    for nexus in [NEXUS, OTHER] {
+        assert!(rig.attentions.contains(&(nexus, 0x2903)));
+        let tag = rig.send_to(nexus, 0, &[0; 6], Attribute::Simple, 0, Vec::new());
+        assert_eq!(rig.sense(nexus, tag), (0x6, 0x2903));
+        let tag = rig.send_to(nexus, 0, &[0; 6], Attribute::Simple, 0, Vec::new());
+        assert_eq!(rig.completed(nexus, tag).status, Status::Good, "told once");
+    }
+}
+
+#[test]
+fn clear_task_set_tells_only_the_others() {
+    let mut rig = Rig::with(2, 1, &super::rig::traits());
+    rig.hold = true;
+    let read = cdb10(0x28, 0, 0, 1);
+    rig.send(&read, 512, Vec::new());
+    rig.send_to(OTHER, 0, &read, Attribute::Simple, 512, Vec::new());
+    let id = rig.manage(NEXUS, Function::ClearTaskSet);
+    rig.answer(0);
+    rig.answer(0);
+    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+    let tag = rig.send_to(OTHER, 0, &[0; 6], Attribute::Simple, 0, Vec::new());
+    assert_eq!(rig.sense(OTHER, tag), (0x6, 0x2f00));
+    let tag = rig.send(&[0; 6], 0, Vec::new());
+    assert_eq!(rig.status(tag), Status::Good);
+}
+
+#[test]
+fn target_reset_meets_every_unit() {
+    let mut rig = Rig::with(1, 3, &super::rig::traits());
+    let id = rig.manage(NEXUS, Function::TargetReset);
+    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+    for lun in 0..3 {
+        let tag = rig.send_to(NEXUS, lun, &[0; 6], Attribute::Simple, 0, Vec::new());
+        assert_eq!(rig.sense(NEXUS, tag), (0x6, 0x2903));
+    }
+}
+
+#[test]
+fn nexus_reset_ends_commands_on_every_unit() {
+    let mut rig = Rig::with(1, 2, &super::rig::traits());
+    rig.hold = true;
+    let read = cdb10(0x28, 0, 0, 1);
+    let tags = [0, 1].map(|lun| rig.send_to(NEXUS, lun, &read, Attribute::Simple, 512, Vec::new()));
+    let id = rig.manage(NEXUS, Function::NexusReset);
+    rig.answer(0);
+    rig.answer(0);
+    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+    for tag in tags {
+        assert_eq!(rig.ended[&(NEXUS, tag)], End::Aborted);
+    }
+    let tag = rig.send(&[0; 6], 0, Vec::new());
+    assert_eq!(rig.sense(NEXUS, tag), (0x6, 0x2907));
+}
+
+#[test]
+fn functions_on_absent_units_and_those_not_offered() {
+    let mut rig = Rig::new();
+    let lun = Lun::from_index(9);
+    rig.server.manage(NEXUS, 1, lun, Function::LogicalUnitReset);
+    rig.server
+        .manage(NEXUS, 2, lun, Function::AbortTask(Tag(1)));
+    rig.run();
+    assert_eq!(rig.answer_to(1), Some(FunctionResult::IncorrectLun));
+    assert_eq!(rig.answer_to(2), Some(FunctionResult::IncorrectLun));
+    let id = rig.manage(NEXUS, Function::ClearAca);
+    assert_eq!(rig.answer_to(id), Some(FunctionResult::Rejected));
+}
+
+#[test]
+fn query_asynchronous_event_tells_what_is_pending() {
+    let mut rig = Rig::with(2, 1, &super::rig::traits());
+    let none = rig.manage(OTHER, Function::QueryAsynchronousEvent);
+    assert_eq!(rig.answer_to(none), Some(FunctionResult::Complete));
+    rig.hold = true;
+    let read = cdb10(0x28, 0, 0, 1);
+    rig.send_to(OTHER, 0, &read, Attribute::Simple, 512, Vec::new());
+    rig.manage(NEXUS, Function::ClearTaskSet);
+    rig.answer(0);
+    let one = rig.manage(OTHER, Function::QueryAsynchronousEvent);
+    assert_eq!(
+        rig.answer_to(one),
+        Some(FunctionResult::Succeeded([0x16, 0x2f, 0x00]))
+    );
+    rig.manage(NEXUS, Function::LogicalUnitReset);
+    let two = rig.manage(OTHER, Function::QueryAsynchronousEvent);
+    assert_eq!(
+        rig.answer_to(two),
+        Some(FunctionResult::Succeeded([0x26, 0x29, 0x03]))
+    );
+}
+
+#[test]
+fn request_sense_and_report_luns_clear_what_they_tell() {
+    let mut rig = Rig::with(2, 1, &super::rig::traits());
+    rig.manage(OTHER, Function::LogicalUnitReset);
+    let inquiry = rig.send(&[0x12, 0, 0, 0, 36, 0], 36, Vec::new());
+    assert_eq!(
+        rig.status(inquiry),
+        Status::Good,
+        "INQUIRY passes unit attentions by"
+    );
+    let sense = rig.send(&[0x03, 0, 0, 0, 18, 0], 18, Vec::new());
+    assert_eq!(rig.data(sense)[2], 0x06);
+    assert_eq!(rig.data(sense)[12..14], [0x29, 0x03]);
+    let ready = rig.send(&[0; 6], 0, Vec::new());
+    assert_eq!(rig.status(ready), Status::Good);
+}
+
+#[test]
+fn a_lost_nexus_is_gone_when_the_medium_is_done_with_it() {
+    let mut rig = Rig::with(2, 1, &super::rig::traits());
+    rig.hold = true;
+    let read = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
+    rig.server.nexus_lost(NEXUS);
+    rig.run();
+    assert!(rig.gone.is_empty());
+    let late = rig.send(&[0; 6], 0, Vec::new());
+    assert_eq!(rig.ended[&(NEXUS, late)], End::Aborted);
+    rig.answer(0);
+    assert_eq!(rig.ended[&(NEXUS, read)], End::Aborted);
+    assert_eq!(rig.gone, [NEXUS]);
+    rig.log_in(NEXUS, 1);
+}
+
+#[test]
+fn an_abort_of_what_waits_for_the_owner_waits_too() {
+    let mut rig = Rig::new();
+    rig.hold_owner = true;
+    let reserve = rig.send(&[0x16, 0, 0, 0, 0, 0], 0, Vec::new());
+    let id = rig.manage(NEXUS, Function::AbortTask(reserve));
+    assert_eq!(rig.answer_to(id), None);
+    rig.let_owner_go();
+    assert_eq!(rig.ended[&(NEXUS, reserve)], End::Aborted);
+    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+}
+
+#[test]
+fn a_reset_does_not_wait_for_what_waits_behind_it() {
+    // The reservation stands in line behind the reset at the owner, so the reset must be
+    // acknowledged though the command has not ended.
+    let mut rig = Rig::with(2, 1, &super::rig::traits());
+    rig.hold_owner = true;
+    let id = rig.manage(OTHER, Function::LogicalUnitReset);
+    let reserve = rig.send(&[0x16, 0, 0, 0, 0, 0], 0, Vec::new());
+    rig.let_owner_go();
+    assert_eq!(rig.ended[&(NEXUS, reserve)], End::Aborted);
+    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
 }

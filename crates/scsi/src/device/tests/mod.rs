@@ -1,5 +1,7 @@
 //! Stories of commands, as a transport, a medium and an owner see them.
 
+mod copy;
+mod format;
 mod manage;
 mod order;
 mod pieces;

@@ -32,6 +32,9 @@ pub(super) struct Rig {
     pub(super) held: VecDeque<(OpId, UnitId, MediumOp<HeapLease>)>,
     /// Whether the medium waits to be told to answer.
     pub(super) hold: bool,
+    /// Whether what goes to the owners waits.
+    pub(super) hold_owner: bool,
+    pub(super) mail: VecDeque<(UnitId, Input)>,
     /// Whether the initiators wait to be told to send data.
     pub(super) hold_data: bool,
     pub(super) asked_for: VecDeque<(NexusId, Tag, u32, HeapLease)>,
@@ -106,6 +109,8 @@ impl Rig {
                 .collect(),
             held: VecDeque::new(),
             hold: false,
+            hold_owner: false,
+            mail: VecDeque::new(),
             hold_data: false,
             asked_for: VecDeque::new(),
             data_out: BTreeMap::new(),
@@ -268,7 +273,19 @@ impl Rig {
         }
     }
 
+    /// What goes to the owners gets there, and from now on at once.
+    pub(super) fn let_owner_go(&mut self) {
+        self.hold_owner = false;
+        while let Some((unit, input)) = self.mail.pop_front() {
+            self.owner(unit, input);
+        }
+        self.run();
+    }
+
     pub(super) fn owner(&mut self, unit: UnitId, input: Input) {
+        if self.hold_owner {
+            return self.mail.push_back((unit, input));
+        }
         self.owners[unit.0 as usize].handle(input);
         while let Some(output) = self.owners[unit.0 as usize].poll() {
             match output {

@@ -1,0 +1,246 @@
+//! FORMAT UNIT and SANITIZE.
+
+use super::rig::{BLOCK, End, Rig, cdb10, pattern, traits};
+use crate::medium::{MediumError, MediumOp, Sanitize, SanitizeKind};
+use crate::nexus::NexusId;
+use crate::operation::{Operation, OperationState};
+use crate::task::{Attribute, Function, FunctionResult, Tag};
+use crate::wire::status::Status;
+
+const A: NexusId = NexusId(0);
+const B: NexusId = NexusId(1);
+
+const FORMAT: [u8; 6] = [0x04, 0, 0, 0, 0, 0];
+const FORMAT_WITH_HEADER: [u8; 6] = [0x04, 0x10, 0, 0, 0, 0];
+const IMMEDIATE_HEADER: [u8; 4] = [0, 0x82, 0, 0];
+
+/// A unit of 64 MiB: four chunks, where it cannot unmap.
+fn thick(nexuses: u32) -> Rig {
+    let mut traits = traits();
+    traits.blocks = 131_072;
+    traits.unmap_granularity = None;
+    traits.sanitize = &[SanitizeKind::Overwrite, SanitizeKind::BlockErase];
+    let mut rig = Rig::with(nexuses, 1, &traits);
+    rig.disks[0].fill(1);
+    rig
+}
+
+fn test_unit_ready(rig: &mut Rig, nexus: NexusId) -> Tag {
+    rig.send_to(nexus, 0, &[0; 6], Attribute::Simple, 0, Vec::new())
+}
+
+fn sanitize(action: u8, length: usize) -> [u8; 10] {
+    cdb10(0x48, action, 0, length as u16)
+}
+
+fn overwrite(flags: u8, pattern: &[u8]) -> Vec<u8> {
+    let mut list = vec![flags, 0];
+    list.extend((pattern.len() as u16).to_be_bytes());
+    list.extend(pattern);
+    list
+}
+
+#[test]
+fn format_leaves_zeros_and_a_unit_that_is_ready() {
+    let mut rig = thick(1);
+    let tag = rig.send(&FORMAT, 0, Vec::new());
+    assert_eq!(rig.status(tag), Status::Good);
+    assert!(rig.disks[0].iter().all(|octet| *octet == 0));
+    assert!(rig.owners[0].state().locks.is_empty());
+    let ready = test_unit_ready(&mut rig, A);
+    assert_eq!(rig.status(ready), Status::Good);
+}
+
+#[test]
+fn format_waits_for_others_and_tells_them_its_progress() {
+    let mut rig = thick(2);
+    rig.hold = true;
+    let older = cdb10(0x28, 0, 0, 1);
+    rig.send_to(B, 0, &older, Attribute::Simple, 512, Vec::new());
+    let format = rig.send(&FORMAT, 0, Vec::new());
+    assert_eq!(rig.held.len(), 1, "a read is still under way");
+    rig.answer(0);
+    assert!(matches!(
+        rig.held[0].2,
+        MediumOp::WriteSame { pattern: None, .. }
+    ));
+    rig.answer(0);
+    let tag = test_unit_ready(&mut rig, B);
+    assert_eq!(rig.sense(B, tag), (0x2, 0x0404));
+    let progress = [0x80, 0x40, 0x00];
+    assert_eq!(
+        rig.completed(B, tag).sense.as_slice()[15..18],
+        progress,
+        "a quarter"
+    );
+    let tag = rig.send_to(
+        B,
+        0,
+        &cdb10(0x2a, 0, 0, 1),
+        Attribute::Simple,
+        0,
+        pattern(1, 1),
+    );
+    assert_eq!(rig.sense(B, tag), (0x2, 0x0404));
+    let again = rig.send_to(B, 0, &FORMAT, Attribute::Simple, 0, Vec::new());
+    assert_eq!(rig.sense(B, again), (0x2, 0x0404));
+    while !rig.held.is_empty() {
+        rig.answer(0);
+    }
+    assert_eq!(rig.status(format), Status::Good);
+}
+
+#[test]
+fn format_with_immed_is_answered_when_it_has_begun() {
+    let mut rig = thick(1);
+    rig.hold = true;
+    let tag = rig.send(&FORMAT_WITH_HEADER, 0, IMMEDIATE_HEADER.to_vec());
+    assert_eq!(rig.status(tag), Status::Good);
+    let ready = test_unit_ready(&mut rig, A);
+    assert_eq!(rig.sense(A, ready), (0x2, 0x0404));
+    let id = rig.manage(A, Function::AbortTaskSet);
+    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+    while !rig.held.is_empty() {
+        rig.answer(0);
+    }
+    assert_eq!(rig.owners[0].state().operation, OperationState::Idle);
+    let ready = test_unit_ready(&mut rig, A);
+    assert_eq!(rig.status(ready), Status::Good);
+}
+
+#[test]
+fn format_headers_that_ask_for_what_is_not_offered() {
+    let mut rig = thick(1);
+    let cases: [(&[u8], u16); 5] = [
+        (&[0, 0, 0], 0x1a00),
+        (&[1, 0, 0, 0], 0x2600),
+        (&[0, 0x08, 0, 0], 0x2600),
+        (&[0, 0x40, 0, 0], 0x2600),
+        (&[0, 0, 0, 8], 0x2600),
+    ];
+    for (header, code) in cases {
+        let tag = rig.send(&FORMAT_WITH_HEADER, 0, header.to_vec());
+        assert_eq!(rig.sense(A, tag), (0x5, code), "{header:?}");
+    }
+    let long = rig.send(&[0x04, 0x30, 0, 0, 0, 0], 0, vec![0, 0, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(rig.sense(A, long), (0x5, 0x2600));
+    assert!(rig.disks[0].iter().all(|octet| *octet == 1));
+}
+
+#[test]
+fn a_format_that_fails_or_is_aborted_leaves_a_corrupted_format() {
+    for abort in [false, true] {
+        let mut rig = thick(1);
+        rig.hold = true;
+        let format = rig.send(&FORMAT, 0, Vec::new());
+        if abort {
+            rig.manage(A, Function::AbortTask(format));
+            assert!(!rig.ended.contains_key(&(A, format)));
+        } else {
+            rig.fail = Some(MediumError::Write);
+        }
+        rig.answer(0);
+        match abort {
+            true => assert_eq!(rig.ended[&(A, format)], End::Aborted),
+            false => assert_eq!(rig.sense(A, format), (0x3, 0x0c00)),
+        }
+        rig.hold = false;
+        let read = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
+        assert_eq!(rig.sense(A, read), (0x3, 0x3100));
+        let again = rig.send(&FORMAT, 0, Vec::new());
+        assert_eq!(rig.status(again), Status::Good);
+        let read = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
+        assert_eq!(rig.status(read), Status::Good);
+    }
+}
+
+#[test]
+fn overwrite_makes_every_pass_and_flushes_each() {
+    let mut rig = thick(1);
+    rig.hold = true;
+    let list = overwrite(0x83, &[0x0f; 4]);
+    let tag = rig.send(&sanitize(0x01, list.len()), 0, list);
+    let mut seen = Vec::new();
+    while !rig.held.is_empty() {
+        match rig.held[0].2 {
+            MediumOp::Sanitize {
+                method: Sanitize::Overwrite { passes: 1, pattern },
+                ..
+            } => {
+                seen.push(u16::from(pattern));
+            }
+            MediumOp::Flush { .. } => seen.push(0xffff),
+            ref other => panic!("{other:?}"),
+        }
+        rig.answer(0);
+    }
+    let pass = |pattern: u16| [pattern, pattern, pattern, pattern, 0xffff];
+    assert_eq!(seen, [pass(0x0f), pass(0xf0), pass(0x0f)].concat());
+    assert_eq!(rig.status(tag), Status::Good);
+}
+
+#[test]
+fn overwrite_lists_that_cannot_be_done() {
+    let mut rig = thick(1);
+    let cases = [
+        (overwrite(0x01, &[]), 0x2400),
+        (overwrite(0x01, &[0; 513]), 0x2400),
+        (overwrite(0x00, &[0; 4]), 0x2400),
+        (vec![1, 0, 0, 9, 0, 0], 0x2400),
+        (overwrite(0x01, &[1, 2]), 0x2600),
+    ];
+    for (list, code) in cases {
+        let tag = rig.send(&sanitize(0x01, list.len()), 0, list);
+        assert_eq!(rig.sense(A, tag), (0x5, code));
+    }
+    let tag = rig.send(&sanitize(0x02, 4), 0, vec![0; 4]);
+    assert_eq!(
+        rig.sense(A, tag),
+        (0x5, 0x2400),
+        "BLOCK ERASE has no parameters"
+    );
+}
+
+#[test]
+fn sanitize_goes_on_whatever_becomes_of_its_command() {
+    let mut rig = thick(1);
+    rig.hold = true;
+    let erase = rig.send(&sanitize(0x02, 0), 0, Vec::new());
+    let id = rig.manage(A, Function::LogicalUnitReset);
+    assert_eq!(rig.ended[&(A, erase)], End::Aborted);
+    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+    while !rig.held.is_empty() {
+        rig.answer(0);
+    }
+    assert!(rig.disks[0].iter().all(|octet| *octet == 0));
+    assert_eq!(rig.owners[0].state().operation, OperationState::Idle);
+}
+
+#[test]
+fn only_a_sanitize_with_ause_lets_itself_be_forgotten() {
+    for (ause, lasting) in [(0x20, false), (0x00, true)] {
+        let mut rig = thick(1);
+        rig.fail = Some(MediumError::Write);
+        let tag = rig.send(&sanitize(ause | 0x02, 0), 0, Vec::new());
+        assert_eq!(rig.sense(A, tag), (0x3, 0x0c00));
+        let failed = OperationState::Failed(Operation::Sanitize { lasting });
+        assert_eq!(rig.owners[0].state().operation, failed);
+        let read = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
+        assert_eq!(rig.sense(A, read), (0x3, 0x3103));
+        let exit = rig.send(&sanitize(0x1f, 0), 0, Vec::new());
+        match lasting {
+            true => assert_eq!(rig.sense(A, exit), (0x5, 0x2400)),
+            false => assert_eq!(rig.status(exit), Status::Good),
+        }
+        let erase = rig.send(&sanitize(0x02, 0), 0, Vec::new());
+        assert_eq!(rig.status(erase), Status::Good);
+    }
+}
+
+#[test]
+fn methods_that_the_volume_does_not_have_are_unknown() {
+    let mut rig = Rig::new();
+    let tag = rig.send(&sanitize(0x02, 0), 0, Vec::new());
+    assert_eq!(rig.sense(A, tag), (0x5, 0x2000));
+    assert_eq!(rig.disks[0].len(), 8192 * BLOCK);
+}
