@@ -163,12 +163,13 @@ fn nexus_reset_ends_commands_on_every_unit() {
 fn functions_on_absent_units_and_those_not_offered() {
     let mut rig = Rig::new();
     let lun = Lun::from_index(9);
-    rig.server.manage(NEXUS, 1, lun, Function::LogicalUnitReset);
     rig.server
-        .manage(NEXUS, 2, lun, Function::AbortTask(Tag(1)));
+        .manage(NEXUS, 101, lun, Function::LogicalUnitReset);
+    rig.server
+        .manage(NEXUS, 102, lun, Function::AbortTask(Tag(1)));
     rig.run();
-    assert_eq!(rig.answer_to(1), Some(FunctionResult::IncorrectLun));
-    assert_eq!(rig.answer_to(2), Some(FunctionResult::IncorrectLun));
+    assert_eq!(rig.answer_to(101), Some(FunctionResult::IncorrectLun));
+    assert_eq!(rig.answer_to(102), Some(FunctionResult::IncorrectLun));
     let id = rig.manage(NEXUS, Function::ClearAca);
     assert_eq!(rig.answer_to(id), Some(FunctionResult::Rejected));
 }
