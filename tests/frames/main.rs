@@ -112,14 +112,14 @@ fn captured_fields_mean_what_their_senders_meant() {
     let read = ScsiCommand::decode(&bhs);
     assert!(read.read && read.last && !read.write && !read.immediate);
     let blocks = u32::from(u16::from_be_bytes([read.cdb[7], read.cdb[8]]));
-    assert_eq!(read.expected, blocks * 2048);
+    assert_eq!(read.expected, blocks * 512);
 
-    let (bhs, _) = frame("SCSI Command header, WRITE(10) with immediate data");
-    let write = ScsiCommand::decode(&bhs);
     let (bhs, _) = frame("R2T");
     let r2t = R2t::decode(&bhs);
-    assert_eq!(u64::from(bhs.data_len()), 0);
-    assert_eq!(r2t.offset + r2t.desired, write.expected);
+    let (bhs, _) = frame("Data-Out header");
+    let answer = DataOut::decode(&bhs);
+    assert_eq!((answer.itt, answer.ttt), (r2t.itt, r2t.ttt));
+    assert_eq!((answer.offset, bhs.data_len()), (r2t.offset, r2t.desired));
 
     let (bhs, data) = frame("Data-In with an underflow");
     let ending = DataIn::decode(&bhs).status.unwrap();
