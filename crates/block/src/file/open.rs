@@ -252,3 +252,6 @@ const DIRECT_ALIGNMENT: StatxFlags = StatxFlags::from_bits_retain(0x2000);
 /// STATX_WRITE_ATOMIC, since Linux 6.11.
 const WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x1_0000);
 const PAGE: u32 = 4096;
+
+#[cfg(test)]
+mod tests;

@@ -277,7 +277,7 @@ proptest! {
 
     #[test]
     fn any_text_near_the_grammar_is_read_or_refused(
-        text in "((ram|file|iscsi|fcoe|rbd|limit|stripe|readonly|fault)[:/?&=%@,()\\[\\]a-z0-9]{0,9}){1,4}",
+        text in NEAR_THE_GRAMMAR,
     ) {
         match text.parse::<Address>() {
             Ok(address) => prop_assert_eq!(address.to_string().parse(), Ok(address)),
@@ -285,6 +285,11 @@ proptest! {
         }
     }
 }
+
+const NEAR_THE_GRAMMAR: &str = concat!(
+    "((ram|file|iscsi|fcoe|rbd|limit|stripe|readonly|fault)",
+    "[:/?&=%@,()\\[\\]a-z0-9]{0,9}){1,4}",
+);
 
 fn any_address() -> impl Strategy<Value = Address> {
     any_leaf().prop_recursive(4, 24, 3, |inner| {

@@ -1,0 +1,102 @@
+//! What statx tells, and what follows from it.
+
+use super::*;
+
+/// What the kernel tells of a file that there is, to be changed.
+fn some_facts() -> Statx {
+    let file = std::fs::File::open("/proc/self/exe").unwrap();
+    facts(&OwnedFd::from(file)).unwrap()
+}
+
+fn with_atomic(shortest: u32, longest: u32, segments: u32) -> Statx {
+    let mut facts = some_facts();
+    facts.stx_mask |= WRITE_ATOMIC.bits();
+    facts.stx_atomic_write_unit_min = shortest;
+    facts.stx_atomic_write_unit_max = longest;
+    facts.stx_atomic_write_segments_max = segments;
+    facts
+}
+
+fn limits(facts: &Statx, block_size: u32) -> Option<(u32, u32, u32)> {
+    let atomic = atomic(facts, BlockSize::new(block_size).unwrap())?;
+    Some((atomic.max_blocks, atomic.alignment, atomic.granularity))
+}
+
+#[test]
+fn atomic_writes_are_the_powers_of_two_that_the_kernel_takes() {
+    for (facts, block_size, expected) in [
+        (with_atomic(4096, 65536, 1), 4096, Some((16, 16, 8))),
+        (with_atomic(4096, 4096, 1), 512, Some((8, 8, 8))),
+        (with_atomic(512, 16384, 1), 512, Some((32, 32, 16))),
+        (with_atomic(512, 4096, 1), 4096, Some((1, 1, 1))),
+        (with_atomic(512, 2048, 1), 4096, None),
+        (with_atomic(0, 0, 0), 512, None),
+        (with_atomic(512, 4096, 0), 512, None),
+    ] {
+        assert_eq!(limits(&facts, block_size), expected);
+    }
+    let mut silent = with_atomic(4096, 65536, 1);
+    silent.stx_mask &= !WRITE_ATOMIC.bits();
+    assert_eq!(limits(&silent, 4096), None);
+}
+
+#[test]
+fn every_length_that_is_told_is_a_power_of_two_at_its_natural_alignment() {
+    for shortest in [512, 4096, 16384] {
+        for longest in [4096, 16384, 65536, 262_144] {
+            let Some((max, alignment, granularity)) =
+                limits(&with_atomic(shortest, longest, 1), 512)
+            else {
+                continue;
+            };
+            for length in (granularity..=max).step_by(granularity as usize) {
+                assert!(length.is_power_of_two() && alignment % length == 0);
+                assert!((shortest..=longest).contains(&(length * 512)) || shortest > longest);
+            }
+        }
+    }
+}
+
+#[test]
+fn direct_alignment_is_what_the_file_system_says_or_a_page() {
+    let told = |memory, offset| {
+        let mut facts = some_facts();
+        facts.stx_mask |= DIRECT_ALIGNMENT.bits();
+        (facts.stx_dio_mem_align, facts.stx_dio_offset_align) = (memory, offset);
+        Direct::of(&facts).map(|direct| (direct.memory, direct.offset))
+    };
+    assert!(matches!(told(4, 512), Ok((4, 512))));
+    assert!(matches!(told(0, 0), Err(OpenError::NoDirect)));
+    let mut silent = some_facts();
+    silent.stx_mask &= !DIRECT_ALIGNMENT.bits();
+    let direct = Direct::of(&silent).unwrap();
+    assert_eq!((direct.memory, direct.offset), (4096, 4096));
+}
+
+#[test]
+fn blocks_are_never_smaller_than_what_is_written_at_once() {
+    let asked = |asked, offset| {
+        let options = FileOptions {
+            block_size: asked,
+            ..FileOptions::default()
+        };
+        let direct = Direct { memory: 4, offset };
+        block_size(&options, Some(&direct)).map(BlockSize::octets)
+    };
+    assert!(matches!(asked(None, 512), Ok(512)));
+    assert!(matches!(asked(None, 4096), Ok(4096)));
+    assert!(matches!(asked(Some(4096), 512), Ok(4096)));
+    assert!(matches!(
+        asked(None, 16384),
+        Err(OpenError::BlockSize { octets: 16384 })
+    ));
+    let error = asked(Some(512), 4096).unwrap_err();
+    assert!(matches!(
+        error,
+        OpenError::Granularity {
+            asked: 512,
+            least: 4096
+        }
+    ));
+    assert!(error.to_string().contains("--block-size 4096"));
+}
