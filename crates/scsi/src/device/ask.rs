@@ -51,6 +51,12 @@ impl Asks {
         (open == id).then_some(asker)
     }
 
+    /// Whether everything was answered.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
     const fn place(id: u64) -> usize {
         (id & 0xffff_ffff) as usize
     }

@@ -1,5 +1,6 @@
 //! Stories of commands, as a transport, a medium and an owner see them.
 
+mod chaos;
 mod copy;
 mod format;
 mod manage;
@@ -10,3 +11,4 @@ mod rig;
 mod setting;
 mod sweep;
 mod transfer;
+mod world;

@@ -65,7 +65,7 @@ pub(super) fn traits() -> Traits {
     }
 }
 
-fn identity(number: u32) -> UnitIdentity {
+pub(super) fn identity(number: u32) -> UnitIdentity {
     UnitIdentity {
         vendor: "LUNAR".into(),
         product: "TEST".into(),
@@ -73,6 +73,23 @@ fn identity(number: u32) -> UnitIdentity {
         serial: format!("{number}"),
         naa: vec![0x30, 0, 0, 0, 0, 0, 0, number as u8],
         removable: false,
+    }
+}
+
+/// A target device with so many units, by their numbers.
+pub(super) fn target(units: u32) -> TargetDevice {
+    let luns = 0..units;
+    TargetDevice {
+        designators: Vec::new(),
+        ports: vec![TargetPort {
+            relative_id: 1,
+            designators: Vec::new(),
+        }],
+        luns: luns
+            .map(|unit| (Lun::from_index(unit as u16), UnitId(unit)))
+            .collect(),
+        protocol: 5,
+        versions: vec![0x0960],
     }
 }
 
@@ -130,25 +147,13 @@ impl Rig {
     }
 
     pub(super) fn log_in(&mut self, id: NexusId, units: u32) {
-        let target = TargetDevice {
-            designators: Vec::new(),
-            ports: vec![TargetPort {
-                relative_id: 1,
-                designators: Vec::new(),
-            }],
-            luns: (0..units)
-                .map(|unit| (Lun::from_index(unit as u16), UnitId(unit)))
-                .collect(),
-            protocol: 5,
-            versions: vec![0x0960],
-        };
         let initiator = vec![0x45, 0, 0, 4, b'i', b'0' + id.0 as u8, 0, 0].into_boxed_slice();
         let identity = Arc::new(Identity { initiator, port: 1 });
         self.server.nexus_up(
             id,
             Nexus {
                 identity,
-                target: Arc::new(target),
+                target: Arc::new(target(units)),
             },
         );
         for unit in 0..units {
