@@ -256,6 +256,7 @@ const fn row(opcode: u8, name: &'static str, usage: &'static [u8], handler: Hand
         service_action: None,
         name,
         usage,
+        reserved: reserved(usage),
         access: Access::Any,
         ordering: Ordering::Free,
         always: Always::No,
@@ -265,6 +266,18 @@ const fn row(opcode: u8, name: &'static str, usage: &'static [u8], handler: Hand
         needs: Needs::Nothing,
         timeout_s: 30,
     }
+}
+
+/// See [`Row::reserved`].
+const fn reserved(usage: &[u8]) -> u128 {
+    let mut reserved = 0;
+    let mut at = 0;
+    while at < 16 {
+        let stray = if at < usage.len() { !usage[at] } else { 0 };
+        reserved = reserved << 8 | stray as u128;
+        at += 1;
+    }
+    reserved
 }
 
 impl Row {

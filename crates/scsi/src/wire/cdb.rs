@@ -20,6 +20,9 @@ impl Field {
     #[must_use]
     pub fn read(self, bytes: &[u8]) -> u64 {
         let start = usize::from(self.at);
+        if let Some(octets) = bytes.get(start..).and_then(<[u8]>::first_chunk) {
+            return u64::from_be_bytes(*octets) >> (64 - 8 * u32::from(self.len));
+        }
         (start..start + usize::from(self.len))
             .fold(0, |value, at| value << 8 | u64::from(octet(bytes, at)))
     }
