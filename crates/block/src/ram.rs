@@ -59,12 +59,21 @@ impl Ram {
     /// When the size is less than a block, `block_size` is neither 512 nor 4096, or there is no
     /// address space left.
     pub fn new(size: u64, block_size: u32, memory: &MemoryLimit) -> Result<Self, OpenError> {
-        let block_size = BlockSize::new(block_size)?;
-        let blocks = block_size.capacity(size)?;
         let pages = match size <= memory.limit().saturating_sub(memory.used()) {
             true => Pages::Huge,
             false => Pages::Small,
         };
+        Self::with_pages(size, block_size, memory, pages)
+    }
+
+    pub(crate) fn with_pages(
+        size: u64,
+        block_size: u32,
+        memory: &MemoryLimit,
+        pages: Pages,
+    ) -> Result<Self, OpenError> {
+        let block_size = BlockSize::new(block_size)?;
+        let blocks = block_size.capacity(size)?;
         let len = blocks * u64::from(block_size.octets());
         let region = Region::reserve(len, pages, memory).map_err(|cause| OpenError::Kernel {
             what: "reserve address space",

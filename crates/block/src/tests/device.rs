@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ::io::ring::AnyRing;
 use scsi::medium::{Extent, MediumError, MediumOp, Provisioning};
 
-use super::places::{LoopDevice, Mount, run};
+use super::places::{LoopDevice, Mount, reopen, run};
 use super::rig::{self, Rig, is_done};
 use crate::device::{Device, DeviceOptions};
 use crate::error::OpenError;
@@ -55,7 +55,7 @@ fn larger_blocks_can_be_asked_for_and_smaller_ones_cannot() {
         block_size: Some(4096),
         ..at(small.node.clone())
     };
-    assert_eq!(Device::open(&large_blocks).unwrap().traits().blocks, 256);
+    assert_eq!(reopen(|| Device::open(&large_blocks)).traits().blocks, 256);
     let Some(large) = LoopDevice::new(1 << 20, &["--sector-size", "4096"]) else {
         return;
     };
@@ -82,7 +82,7 @@ fn device_is_opened_by_one_server_only() {
     let second = Device::open(&at(disk.node.clone())).unwrap_err();
     assert!(matches!(second, OpenError::Held));
     drop(first);
-    Device::open(&at(disk.node.clone())).unwrap();
+    reopen(|| Device::open(&at(disk.node.clone())));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn mounted_device_is_refused() {
     assert!(matches!(error, OpenError::Held), "{error}");
     assert!(error.to_string().contains("mounted"));
     drop(mount);
-    Device::open(&at(disk.node.clone())).unwrap();
+    reopen(|| Device::open(&at(disk.node.clone())));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use rustix::io::Errno;
 use scsi::medium::{Extent, MediumError, MediumOp};
 
 use super::fake::{FakeRing, Sort};
-use super::places::Folder;
+use super::places::{Folder, reopen};
 use super::rig::{FLUSH, Rig, is_done};
 use crate::file::{File, FileOptions};
 use crate::lease::Lease;
@@ -47,7 +47,7 @@ fn failed_flush_fails_all_later_ones_on_all_cores_until_reopened() {
     assert!(is_done(&rig.write(0, 8, 2)));
 
     drop(rig);
-    let file = File::open(&options).unwrap();
+    let file = reopen(|| File::open(&options));
     let mut rig = Rig::new(FakeRing::default(), &file);
     assert!(is_done(&rig.flush()));
 }

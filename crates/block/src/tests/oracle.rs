@@ -1,13 +1,13 @@
 //! Every volume against a model of plain octets: whatever is done, reads give what the model has,
 //! and what is told to be deallocated reads as zeros.
 
-use ::io::memory::MemoryLimit;
+use ::io::memory::{MemoryLimit, Pages};
 use ::io::ring::AnyRing;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use scsi::medium::{Extent, Lease as _, MediumOp, Outcome, Provisioning};
 
-use super::places::{Folder, LoopDevice};
+use super::places::{Folder, LoopDevice, reopen};
 use super::rig::{self, FLUSH, Rig, octets};
 use crate::device::{Device, DeviceOptions};
 use crate::file::{File, FileOptions};
@@ -272,8 +272,9 @@ fn ram_agrees_with_the_model() {
 
 #[test]
 fn ram_on_small_pages_agrees_with_the_model() {
-    let memory = MemoryLimit::new(SIZE - 1);
-    agrees(24, || Box::new(Ram::new(SIZE, 4096, &memory).unwrap()));
+    let memory = MemoryLimit::new(64 << 20);
+    let open = || Ram::with_pages(SIZE, 4096, &memory, Pages::Small).unwrap();
+    agrees(24, || Box::new(open()));
 }
 
 #[test]
@@ -328,14 +329,12 @@ fn device_agrees_with_the_model() {
     let Some(disk) = LoopDevice::new(SIZE, &[]) else {
         return;
     };
+    let at = DeviceOptions {
+        path: disk.node.clone(),
+        ..DeviceOptions::default()
+    };
     let zero = || {
-        let len = std::fs::metadata(disk.folder().file("disk")).unwrap().len();
-        assert_eq!(len, SIZE);
-        let device = Device::open(&DeviceOptions {
-            path: disk.node.clone(),
-            ..DeviceOptions::default()
-        });
-        let device = device.unwrap();
+        let device = reopen(|| Device::open(&at));
         let ring = rig::rings().remove(0);
         let mut rig = Rig::new(ring, &device);
         let blocks = device.traits().blocks;

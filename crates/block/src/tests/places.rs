@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crate::error::OpenError;
 
 /// A folder of its own.
 pub(super) struct Folder(PathBuf);
@@ -115,6 +118,22 @@ impl Drop for LoopDevice {
         run("losetup", &["--detach"], Some(&self.node));
     }
 }
+
+/// Opens what was just closed. Another test that starts a program meanwhile has all descriptors
+/// twice for a moment, and with them all locks.
+pub(super) fn reopen<T>(open: impl Fn() -> Result<T, OpenError>) -> T {
+    let begin = Instant::now();
+    loop {
+        match open() {
+            Err(OpenError::Locked | OpenError::Held) if begin.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            result => return result.unwrap(),
+        }
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs a program of the machine and returns what it says; says loudly when it cannot.
 pub(super) fn run(program: &str, arguments: &[&str], path: Option<&Path>) -> Option<String> {
