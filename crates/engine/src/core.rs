@@ -145,9 +145,14 @@ impl<R: Ring, P: Post> Core<R, P> {
             self.settle(now);
         }
         self.expire(now);
-        self.settle(now);
-        self.flush(now);
-        busy
+        loop {
+            self.settle(now);
+            self.flush(now);
+            // What has been sent may leave messages for this core: a connection that moves here.
+            if self.local.is_empty() {
+                return busy;
+            }
+        }
     }
 
     fn event(&mut self, now: Now, event: Event<R::Received>) {

@@ -220,10 +220,15 @@ impl<R: Ring, P: Post> Core<R, P> {
             return;
         };
         connection.sending = false;
+        let untaken = !connection.early.is_empty() && !matches!(connection.phase, Phase::Moving(_));
         if result.is_err() {
             return self.hang_up(now, key, HUNG_UP);
         }
         self.mark_dirty(key.slot);
+        // Octets that a crowded session did not take; the peer may have nothing more to send.
+        if untaken {
+            self.feed_early(now, key);
+        }
         self.listen_to(key);
     }
 
