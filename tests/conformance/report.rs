@@ -43,7 +43,7 @@ struct Counts {
 impl Report {
     /// Merges what came of each LUN. Every test of `unable` has to be skipped everywhere: one that
     /// passes is no longer unable.
-    pub(crate) fn new(suites: &[Suite], runs: Vec<(Lun, Outcomes)>, unable: &[String]) -> Self {
+    pub(crate) fn new(suites: &[Suite], runs: &[(Lun, Outcomes)], unable: &[String]) -> Self {
         let mut report = Self {
             luns: runs.iter().map(|(lun, _)| *lun).collect(),
             rows: Vec::new(),
@@ -78,8 +78,7 @@ impl Report {
     fn judge(&mut self, name: &str, tests: &[&Test], unable: bool) {
         for (lun, test) in self.luns.iter().zip(tests) {
             if test.verdict == Verdict::Failed {
-                let said: Vec<_> = test.said.iter().take(SAID).map(String::as_str).collect();
-                let said = said.join("\n        ");
+                let said = gist(&test.said).join("\n        ");
                 self.wrong
                     .push(format!("{name} failed on {lun}:\n        {said}"));
             }

@@ -253,7 +253,7 @@ fn inside(
     portal: SocketAddr,
     target: &str,
     number: u32,
-    bad: fn(&mut Initiator) -> Vec<u8>,
+    bad: impl Fn(&mut Initiator) -> Vec<u8>,
 ) -> Result<TcpStream> {
     let (mut socket, mut initiator) = logged_in(portal, Settings::new(number, target))?;
     let octets = bad(&mut initiator);
@@ -309,7 +309,9 @@ fn same_tag_twice() -> Vec<u8> {
 }
 
 fn floods(initiator: &mut Initiator) -> Vec<u8> {
-    (0..500).for_each(|_| drop(initiator.ping(&[1; 200])));
+    for _ in 0..500 {
+        initiator.ping(&[1; 200]);
+    }
     pdu(0x40, 0x80, 9999, b"")
 }
 
