@@ -4,6 +4,7 @@
 //! server and volume as far as it goes; then send, once for each connection that has something
 //! to say. Sessions never leave their core, so nothing here locks.
 
+mod census;
 mod connection;
 mod front;
 mod login;
@@ -30,6 +31,7 @@ use scsi::unit::{CoreId, UnitState};
 
 use crate::journal::{Journal, QUIET};
 use crate::mail::{Message, Post};
+pub use census::Census;
 use connection::Connections;
 pub use front::{Devices, Front, FrontParts};
 use timers::{SWEEP, Timers};

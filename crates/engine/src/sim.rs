@@ -8,6 +8,7 @@ mod disk;
 mod post;
 mod ring;
 mod rng;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,34 +16,37 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::io::memory::Pool;
 use ::io::ring::Ring;
 use block::volume::Handle;
 use iscsi::target::Config;
-use scsi::medium::{Now, Traits};
+use scsi::medium::Now;
 use scsi::owner::Owner;
 use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 
-use crate::core::{Core, Devices, Front, FrontParts, Parts, Store};
+use crate::core::{Census, Core, Devices, Front, FrontParts, Parts, Store};
 use crate::flushes::Flushes;
 use crate::journal::Journal;
 use crate::mail::Message;
-pub use disk::{BLOCK, Disk};
+pub use disk::{Disk, Kind, POOL_BYTES};
 use post::{Counter, Office};
-pub use ring::Wire;
 use ring::{Kernel, Pending};
 pub use rng::Rng;
+pub use wire::Wire;
 
 /// A simulated process.
 pub struct World {
     /// Chance.
     pub rng: Rng,
+    /// What happens how often.
+    pub pace: Pace,
     now: Now,
     cores: Vec<Core<Kernel, Counter>>,
     kernels: Vec<Kernel>,
+    pools: Vec<Pool>,
     office: Office,
-    /// One in so many disk operations fails; 0: none.
-    pub disk_errors: usize,
+    flushes: Arc<Flushes>,
 }
 
 /// What a world begins with.
@@ -53,8 +57,38 @@ pub struct Setup {
     pub cores: u16,
     /// The target nodes.
     pub config: Config,
-    /// The units of the first node: LUN 0 and up.
-    pub units: Vec<(Traits, Disk)>,
+    /// The units of every node: LUN 0 and up.
+    pub units: Vec<Disk>,
+    /// Octets of buffers that each core may use.
+    pub pool_bytes: usize,
+}
+
+/// How often each kind of thing happens, in relation to the others: of whatever could happen, first
+/// the kind is chosen and then the thing.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Messages between cores arrive.
+    pub mail: usize,
+    /// Octets arrive or leave.
+    pub wires: usize,
+    /// Operations of disks end.
+    pub disks: usize,
+    /// One in so many of those fails; 0: none.
+    pub disk_errors: usize,
+    /// Octets come and go in pieces of any size.
+    pub pieces: bool,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            mail: 1,
+            wires: 1,
+            disks: 1,
+            disk_errors: 0,
+            pieces: true,
+        }
+    }
 }
 
 /// One thing that could happen next.
@@ -68,19 +102,20 @@ impl World {
     /// A process that listens.
     ///
     /// # Errors
-    /// When `/dev/null` cannot be opened.
+    /// When descriptors cannot be had, or address space for buffers.
     pub fn new(setup: &Setup) -> io::Result<Self> {
         let office = Office::new(setup.cores);
         let kernels: Vec<Kernel> = (0..setup.cores).map(|_| Kernel::default()).collect();
+        let pools = (0..setup.cores).map(|_| Pool::new(setup.pool_bytes));
+        let pools: Vec<Pool> = pools.collect::<io::Result<_>>()?;
         let states = states(setup);
-        let mut front = Some(Box::new(front(setup, &states)));
+        let flushes = Arc::new(Flushes::new(vec![String::new(); states.len()]));
+        let mut front = Some(Box::new(front(setup, &states, &flushes)));
         let units: Vec<_> = states.into_iter().map(Arc::new).collect();
         let journal = Arc::new(Journal::default());
-        let core = |(id, kernel): (u16, &Kernel)| {
-            let volumes = setup
-                .units
-                .iter()
-                .map(|(_, disk)| Box::new(disk.handle()) as _);
+        let core = |((id, kernel), pool): ((u16, &Kernel), &Pool)| {
+            let volumes = setup.units.iter();
+            let volumes = volumes.map(|disk| Box::new(disk.handle(pool.clone())) as _);
             Core::new(Parts {
                 id: CoreId(id),
                 ring: kernel.clone(),
@@ -91,19 +126,20 @@ impl World {
                 front: front.take(),
             })
         };
-        let cores = (0..).zip(&kernels).map(core).collect();
-        kernels[0].clone().listen(
-            File::open("/dev/null")?.into(),
-            crate::core::accept_token(0),
-        )?;
-        let rng = Rng::new(setup.seed);
+        let cores = (0..).zip(&kernels).zip(&pools).map(core).collect();
+        let listener = File::open("/dev/null")?.into();
+        kernels[0]
+            .clone()
+            .listen(listener, crate::core::accept_token(0))?;
         Ok(Self {
-            rng,
+            rng: Rng::new(setup.seed),
+            pace: Pace::default(),
             now: Now::ZERO,
             cores,
             kernels,
+            pools,
             office,
-            disk_errors: 0,
+            flushes,
         })
     }
 
@@ -120,11 +156,41 @@ impl World {
 
     /// Lets one thing happen; `false` when nothing can.
     pub fn step(&mut self) -> bool {
-        let choices = self.choices();
-        if choices.is_empty() {
+        let Some(choice) = self.choose() else {
             return false;
+        };
+        self.take_place(choice);
+        true
+    }
+
+    fn choose(&mut self) -> Option<Choice> {
+        let mut kinds: [Vec<Choice>; 3] = Default::default();
+        for choice in self.choices() {
+            let kind = match choice {
+                Choice::Mail(_) => 0,
+                Choice::Kernel(_, Pending::Arrive(..) | Pending::Leave(..)) => 1,
+                Choice::Kernel(_, Pending::File(_)) => 2,
+            };
+            kinds[kind].push(choice);
         }
-        let core = match *self.rng.pick(&choices) {
+        let weights = [self.pace.mail, self.pace.wires, self.pace.disks];
+        let possible = kinds
+            .iter()
+            .zip(weights)
+            .filter(|(kind, _)| !kind.is_empty());
+        let possible: Vec<_> = possible.collect();
+        let sum = possible.iter().map(|(_, weight)| weight).sum::<usize>();
+        let mut chance = self.rng.below(sum.max(1));
+        let (kind, _) = possible.iter().find(|(_, weight)| {
+            let found = chance < *weight;
+            chance = chance.saturating_sub(*weight);
+            found
+        })?;
+        Some(*self.rng.pick(kind))
+    }
+
+    fn take_place(&mut self, choice: Choice) {
+        let core = match choice {
             Choice::Mail(pair) => {
                 self.office.arrive(pair);
                 let core = usize::from(pair.1.0);
@@ -137,7 +203,6 @@ impl World {
             }
         };
         self.turn(core);
-        true
     }
 
     fn choices(&self) -> Vec<Choice> {
@@ -161,7 +226,8 @@ impl World {
             Pending::Leave(socket, 0) => kernel.leave(socket, None),
             Pending::Leave(socket, most) => kernel.leave(socket, Some(self.some_of(most))),
             Pending::File(number) => {
-                let fails = self.disk_errors > 0 && self.rng.one_in(self.disk_errors);
+                let errors = self.pace.disk_errors;
+                let fails = errors > 0 && self.rng.one_in(errors);
                 kernel.end_file(number, fails.then(|| io::Error::other("simulated")));
             }
         }
@@ -171,6 +237,7 @@ impl World {
     fn some_of(&mut self, most: usize) -> usize {
         match (most, self.rng.below(4)) {
             (0 | 1, _) | (_, 0 | 1) => most,
+            _ if !self.pace.pieces => most,
             (_, 2) => 1 + self.rng.below(most.min(64)),
             _ => 1 + self.rng.below(most),
         }
@@ -178,6 +245,51 @@ impl World {
 
     fn turn(&mut self, core: usize) {
         self.cores[core].turn(self.now);
+        wire::close_dropped();
+    }
+
+    /// Lets everything pass by one wire that can, both ways, before anything else happens.
+    pub fn hurry(&mut self, wire: &Wire) {
+        while let Some((core, pending)) = self.pending_of(wire) {
+            let kernel = self.kernels[core].clone();
+            match pending {
+                Pending::Arrive(socket, most) => kernel.arrive(socket, most),
+                Pending::Leave(socket, most) => kernel.leave(socket, Some(most).filter(|n| *n > 0)),
+                Pending::File(_) => return,
+            }
+            self.turn(core);
+        }
+    }
+
+    fn pending_of(&self, wire: &Wire) -> Option<(usize, Pending)> {
+        let (core, socket) = self.place(wire)?;
+        let mut pending = self.kernels[core].pending().into_iter();
+        let found = pending.find(|pending| match pending {
+            Pending::Arrive(id, _) | Pending::Leave(id, _) => *id == socket,
+            Pending::File(_) => false,
+        });
+        found.map(|pending| (core, pending))
+    }
+
+    /// The core and socket that a wire leads to.
+    fn place(&self, wire: &Wire) -> Option<(usize, ::io::ring::SocketId)> {
+        let mut kernels = self.kernels.iter().enumerate();
+        kernels.find_map(|(core, kernel)| Some((core, kernel.socket(wire)?)))
+    }
+
+    /// The core that a wire leads to, if any has it.
+    #[must_use]
+    pub fn core_of(&self, wire: &Wire) -> Option<usize> {
+        self.place(wire).map(|(core, _)| core)
+    }
+
+    /// Octets that an initiator has sent and no machine has taken.
+    #[must_use]
+    pub fn unread(&self, wire: &Wire) -> usize {
+        let early = self
+            .place(wire)
+            .map_or(0, |(core, socket)| self.cores[core].early_octets(socket));
+        wire.under_way() + early
     }
 
     /// Lets time pass; deadlines that come are kept.
@@ -186,6 +298,19 @@ impl World {
         for core in 0..self.cores.len() {
             self.turn(core);
         }
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        self.now
+    }
+
+    /// How long nothing happens if nothing comes in; `None`: for ever.
+    #[must_use]
+    pub fn patience(&self) -> Option<Duration> {
+        let cores = self.cores.iter();
+        cores.filter_map(|core| core.patience(self.now)).min()
     }
 
     /// Tells every core to stop.
@@ -202,10 +327,45 @@ impl World {
     pub fn has_left(&self) -> bool {
         self.cores.iter().all(Core::has_left)
     }
+
+    /// The volumes that were not flushed at the end.
+    #[must_use]
+    pub fn not_flushed(&self) -> usize {
+        self.flushes.missing().len()
+    }
+
+    /// What each core holds.
+    #[must_use]
+    pub fn census(&self) -> Vec<Held> {
+        let cores = self.cores.iter().zip(&self.kernels).zip(&self.pools);
+        let held = cores.map(|((core, kernel), pool)| {
+            let (sockets, files) = kernel.held();
+            Held {
+                core: core.census(),
+                sockets,
+                files,
+                buffers: pool.in_use(),
+            }
+        });
+        held.collect()
+    }
+}
+
+/// What a core holds, and its kernel for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Itself.
+    pub core: Census,
+    /// Sockets.
+    pub sockets: usize,
+    /// Operations of disks under way.
+    pub files: usize,
+    /// Octets of buffers, in whole slots of the pool.
+    pub buffers: usize,
 }
 
 fn states(setup: &Setup) -> Vec<UnitState> {
-    let state = |(number, (traits, _)): (usize, &(Traits, Disk))| {
+    let state = |(number, disk): (usize, &Disk)| {
         let identity = UnitIdentity {
             vendor: "LUNAR".into(),
             product: "SIMULATED".into(),
@@ -214,12 +374,12 @@ fn states(setup: &Setup) -> Vec<UnitState> {
             naa: vec![0x30, 0, 0, 0, 0, 0, 0, number as u8],
             removable: false,
         };
-        UnitState::new(identity, traits.clone())
+        UnitState::new(identity, disk.traits())
     };
     setup.units.iter().enumerate().map(state).collect()
 }
 
-fn front(setup: &Setup, states: &[UnitState]) -> Front {
+fn front(setup: &Setup, states: &[UnitState], flushes: &Arc<Flushes>) -> Front {
     let luns: Vec<_> = (0..states.len())
         .map(|n| (Lun::from_index(n as u16), UnitId(n as u32)))
         .collect();
@@ -242,7 +402,7 @@ fn front(setup: &Setup, states: &[UnitState]) -> Front {
             .map(|state| Owner::new(state.clone(), setup.cores))
             .collect(),
         store: Arc::new(Shelf::default()),
-        flushes: Arc::new(Flushes::new(vec![String::new(); states.len()])),
+        flushes: Arc::clone(flushes),
         volumes: Vec::new(),
         cores: setup.cores,
         random: Box::new(move || rng.octets()),

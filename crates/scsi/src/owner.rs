@@ -219,6 +219,15 @@ impl Owner {
         &self.state
     }
 
+    /// Whether nothing is asked for, being changed or locked.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.change.is_none()
+            && self.waiting.is_empty()
+            && self.locks.is_empty()
+            && self.state.locks.is_empty()
+    }
+
     /// Takes what came in.
     pub fn handle(&mut self, input: Input) {
         match input {

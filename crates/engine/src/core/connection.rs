@@ -97,6 +97,10 @@ impl Connections {
         Some(connection)
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Connection> {
+        self.slots.iter().flatten().map(|connection| &**connection)
+    }
+
     pub(super) fn keys(&self) -> Vec<Key> {
         self.slots
             .iter()

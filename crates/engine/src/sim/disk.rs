@@ -1,151 +1,273 @@
 //! A disk that takes its time, ends operations in any order, and fails when told to.
 
+use std::cell::{Cell, RefCell};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::rc::Rc;
 
-use ::io::memory::Buffer;
+use ::io::memory::{Buffer, Pool};
 use ::io::ring::FileOp;
 use block::lease::Lease;
 use block::volume::{Context, Handle};
 use scsi::medium::{
-    Extent, Lease as _, MediumError, MediumOp, MediumResult, Outcome, Provisioning,
+    Extent, MediumError, MediumOp, MediumResult, Outcome, Provisioning, SEGMENT_BYTES, Traits,
 };
 
-/// Octets in a block.
-pub const BLOCK: usize = 512;
-
-/// What each block holds; `None` where it is not allocated.
-type Blocks = Vec<Option<Box<[u8]>>>;
-
 /// A disk; clones share it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Disk {
-    blocks: Arc<Mutex<Blocks>>,
+    medium: Rc<Medium>,
+}
+
+/// How a disk keeps its octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Octets travel in buffers, and reach the medium or leave it when the operation ends.
+    Apart,
+    /// Its medium is memory, which it lends, and nothing takes time: what a transport receives for
+    /// a write is stored at once.
+    Memory,
+}
+
+struct Medium {
+    kind: Kind,
+    block_size: u32,
+    blocks: u64,
+    octets: Buffer,
+    mapped: RefCell<Vec<bool>>,
+    /// What was changed since somebody asked; not of memory.
+    changed: RefCell<Vec<Extent>>,
+    /// Changes so far, and how many of them a flush has made stable.
+    changes: Cell<u64>,
+    stable: Cell<u64>,
 }
 
 /// One core's handle on a disk.
-#[derive(Debug)]
 pub(super) struct DiskHandle {
     disk: Disk,
-    /// Operations under way, by slot.
-    under_way: Vec<Option<(u64, MediumOp<Lease>)>>,
+    pool: Pool,
+    /// Operations under way, by slot: their ids, and how many changes there were before.
+    under_way: Vec<Option<(u64, MediumOp<Lease>, u64)>>,
 }
 
 impl Disk {
-    /// An empty disk of so many blocks.
+    /// An empty disk.
     #[must_use]
-    pub fn new(blocks: usize) -> Self {
+    pub fn new(kind: Kind, block_size: u32, blocks: u64) -> Self {
+        let len = block_size as usize * blocks as usize;
+        let medium = Medium {
+            kind,
+            block_size,
+            blocks,
+            octets: Buffer::from_vec(vec![0; len]),
+            mapped: RefCell::new(vec![false; blocks as usize]),
+            changed: RefCell::default(),
+            changes: Cell::new(0),
+            stable: Cell::new(0),
+        };
         Self {
-            blocks: Arc::new(Mutex::new(vec![None; blocks])),
+            medium: Rc::new(medium),
         }
     }
 
-    pub(super) fn handle(&self) -> DiskHandle {
-        DiskHandle {
-            disk: self.clone(),
-            under_way: Vec::new(),
+    /// What it can do.
+    #[must_use]
+    pub fn traits(&self) -> Traits {
+        Traits {
+            block_size: self.medium.block_size,
+            blocks: self.medium.blocks,
+            physical_exponent: 0,
+            read_only: false,
+            write_cache: true,
+            unmap_granularity: Some(1),
+            anchor: false,
+            atomic: None,
+            sanitize: &[],
+            solid_state: true,
         }
+    }
+
+    /// How it keeps its octets.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.medium.kind
     }
 
     /// What a block holds now.
     #[must_use]
-    pub fn block(&self, lba: u64) -> [u8; BLOCK] {
-        let mut octets = [0; BLOCK];
-        if let Some(block) = &self.lock()[lba as usize] {
-            octets.copy_from_slice(block);
-        }
+    pub fn block(&self, lba: u64) -> Vec<u8> {
+        let mut octets = vec![0; self.medium.block_size as usize];
+        let at = lba as usize * octets.len();
+        self.medium.octets.copy_out(at, &mut octets);
         octets
     }
 
-    fn lock(&self) -> MutexGuard<'_, Blocks> {
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Carries an operation out; of a write that fails, the first half reaches the medium.
-    fn carry_out(&self, op: MediumOp<Lease>, failed: bool) -> MediumResult<Lease> {
-        match op {
-            MediumOp::Read { .. } | MediumOp::Prefetch { .. } if failed => Err(MediumError::Read),
-            MediumOp::Read { extent } => Ok(Outcome::Lease(self.read(extent))),
-            MediumOp::Write { extent, data, .. } => {
-                let torn = Extent::new(extent.lba, extent.blocks / 2);
-                self.write(if failed { torn } else { extent }, |at| {
-                    data.slice(at, BLOCK)
-                });
-                done(failed)
-            }
-            MediumOp::WriteSame {
-                extent,
-                pattern: Some(pattern),
-            } if !failed => {
-                self.write(extent, |_| pattern.clone());
-                Ok(Outcome::Done)
-            }
-            MediumOp::WriteSame {
-                extent,
-                pattern: None,
-            }
-            | MediumOp::Unmap { extent, .. }
-                if !failed =>
-            {
-                let range = extent.lba as usize..extent.end() as usize;
-                self.lock()[range].fill(None);
-                Ok(Outcome::Done)
-            }
-            MediumOp::Status { extent } => {
-                let mapped = self.lock()[extent.lba as usize].is_some();
-                let state = if mapped {
-                    Provisioning::Mapped
-                } else {
-                    Provisioning::Deallocated
-                };
-                Ok(Outcome::Provisioning { blocks: 1, state })
-            }
-            MediumOp::Sanitize { .. } => Err(MediumError::Unsupported),
-            _ => done(failed),
+    /// The extents that were changed since the last call; of memory, which changes without anybody
+    /// telling, all of it.
+    #[must_use]
+    pub fn take_changes(&self) -> Vec<Extent> {
+        match self.medium.kind {
+            Kind::Apart => self.medium.changed.take(),
+            Kind::Memory => vec![Extent::new(0, self.medium.blocks)],
         }
     }
 
-    fn read(&self, extent: Extent) -> Lease {
-        let mut octets = Vec::new();
-        for lba in extent.lba..extent.end() {
-            octets.extend_from_slice(&self.block(lba));
-        }
-        Lease::from_bytes(octets)
+    /// Whether everything that was written has been made stable since.
+    #[must_use]
+    pub fn is_flushed(&self) -> bool {
+        self.medium.stable.get() == self.medium.changes.get()
     }
 
-    fn write(&self, extent: Extent, data: impl Fn(usize) -> Lease) {
-        let mut blocks = self.lock();
-        for number in 0..extent.blocks as usize {
-            let mut octets = vec![0; BLOCK];
-            data(number * BLOCK).copy_out(0, &mut octets);
-            blocks[extent.lba as usize + number] = Some(octets.into());
+    pub(super) fn handle(&self, pool: Pool) -> DiskHandle {
+        DiskHandle {
+            disk: self.clone(),
+            pool,
+            under_way: Vec::new(),
         }
     }
 }
 
-fn done(failed: bool) -> MediumResult<Lease> {
-    if failed {
-        Err(MediumError::Write)
-    } else {
-        Ok(Outcome::Done)
+impl Medium {
+    fn len(&self, extent: Extent) -> usize {
+        extent.blocks as usize * self.block_size as usize
+    }
+
+    fn offset(&self, extent: Extent) -> usize {
+        extent.lba as usize * self.block_size as usize
+    }
+
+    fn slice(&self, extent: Extent) -> Buffer {
+        self.octets.slice(self.offset(extent), self.len(extent))
+    }
+
+    fn change(&self, extent: Extent, mapped: bool, put: impl Fn(&Buffer)) {
+        put(&self.slice(extent));
+        self.mapped.borrow_mut()[extent.lba as usize..extent.end() as usize].fill(mapped);
+        self.changes.set(self.changes.get() + 1);
+        if self.kind == Kind::Apart {
+            self.changed.borrow_mut().push(extent);
+        }
+    }
+
+    fn status(&self, extent: Extent) -> Outcome<Lease> {
+        let state = match self.mapped.borrow()[extent.lba as usize] {
+            true => Provisioning::Mapped,
+            false => Provisioning::Deallocated,
+        };
+        Outcome::Provisioning { blocks: 1, state }
+    }
+
+    /// Carries an operation out that moves no data out. Of one that fails, the first half reaches
+    /// the medium.
+    fn store(&self, op: &MediumOp<Lease>, failed: bool) -> MediumResult<Lease> {
+        let met = |extent: &Extent| match failed {
+            true => Extent::new(extent.lba, extent.blocks / 2),
+            false => *extent,
+        };
+        match op {
+            MediumOp::Write { extent, data, .. } => self.write(met(extent), data.buffer()),
+            MediumOp::WriteSame {
+                extent,
+                pattern: Some(pattern),
+            } => self.repeat(met(extent), pattern.buffer()),
+            MediumOp::WriteSame {
+                extent,
+                pattern: None,
+            }
+            | MediumOp::Unmap { extent, .. } => self.zero(met(extent)),
+            MediumOp::Sanitize { .. } => return Err(MediumError::Unsupported),
+            _ => {}
+        }
+        match failed {
+            true => Err(MediumError::Write),
+            false => Ok(Outcome::Done),
+        }
+    }
+
+    fn write(&self, extent: Extent, data: &Buffer) {
+        let data = data.slice(0, self.len(extent));
+        self.change(extent, true, |place| {
+            // Its own memory was filled by the transport.
+            if !place.is_same_memory(&data) {
+                place.copy_from(0, &data);
+            }
+        });
+    }
+
+    fn repeat(&self, extent: Extent, pattern: &Buffer) {
+        let size = self.block_size as usize;
+        self.change(extent, true, |place| {
+            for block in 0..extent.blocks as usize {
+                place.copy_from(block * size, pattern);
+            }
+        });
+    }
+
+    fn zero(&self, extent: Extent) {
+        let len = self.len(extent);
+        self.change(extent, false, |place| place.zero(0, len));
+    }
+}
+
+impl DiskHandle {
+    fn buffer(&self, len: usize) -> MediumResult<Lease> {
+        let buffer = self.pool.buffer(len).ok_or(MediumError::Busy)?;
+        Ok(Outcome::Lease(buffer.into()))
+    }
+
+    fn read(&self, extent: Extent) -> MediumResult<Lease> {
+        let medium = &self.disk.medium;
+        let buffer = self.pool.buffer(medium.len(extent));
+        let buffer = buffer.ok_or(MediumError::Busy)?;
+        buffer.copy_from(0, &medium.slice(extent));
+        Ok(Outcome::Lease(buffer.into()))
+    }
+
+    /// What a disk that is memory does at once, which is everything.
+    fn act(&self, op: &MediumOp<Lease>, before: u64) -> MediumResult<Lease> {
+        let medium = &self.disk.medium;
+        match *op {
+            MediumOp::Read { extent } | MediumOp::Lend { extent } => {
+                Ok(Outcome::Lease(medium.slice(extent).into()))
+            }
+            MediumOp::Buffer { bytes } => self.buffer(bytes as usize),
+            _ => self.end(op, before, false),
+        }
+    }
+
+    /// The end of an operation that took its time.
+    fn end(&self, op: &MediumOp<Lease>, before: u64, failed: bool) -> MediumResult<Lease> {
+        let medium = &self.disk.medium;
+        match op {
+            MediumOp::Read { .. } | MediumOp::Prefetch { .. } if failed => Err(MediumError::Read),
+            MediumOp::Read { extent } => self.read(*extent),
+            MediumOp::Status { extent } => Ok(medium.status(*extent)),
+            MediumOp::Flush { .. } if !failed => {
+                medium.stable.set(medium.stable.get().max(before));
+                Ok(Outcome::Done)
+            }
+            _ => medium.store(op, failed),
+        }
     }
 }
 
 impl Handle for DiskHandle {
     fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
-        if let MediumOp::Lend { extent, .. } = op {
-            let memory = Lease::from_bytes(vec![0; extent.blocks as usize * BLOCK]);
-            return cx.done(id, Ok(Outcome::Lease(memory)));
+        let medium = &self.disk.medium;
+        let before = medium.changes.get();
+        if medium.kind == Kind::Memory {
+            return cx.done(id, self.act(&op, before));
         }
-        let slot = self
-            .under_way
-            .iter()
-            .position(Option::is_none)
-            .unwrap_or_else(|| {
-                self.under_way.push(None);
-                self.under_way.len() - 1
-            });
-        self.under_way[slot] = Some((id, op));
+        match op {
+            MediumOp::Lend { extent } => return cx.done(id, self.buffer(medium.len(extent))),
+            MediumOp::Buffer { bytes } => return cx.done(id, self.buffer(bytes as usize)),
+            _ => {}
+        }
+        let free = self.under_way.iter().position(Option::is_none);
+        let slot = free.unwrap_or_else(|| {
+            self.under_way.push(None);
+            self.under_way.len() - 1
+        });
+        self.under_way[slot] = Some((id, op, before));
         cx.file(slot as u32, FileOp::Blocking(Box::new(|| Ok(0))));
     }
 
@@ -156,10 +278,14 @@ impl Handle for DiskHandle {
         result: io::Result<u64>,
         _buffer: Option<Buffer>,
     ) {
-        let Some((id, op)) = self.under_way.get_mut(slot as usize).and_then(Option::take) else {
+        let ended = self.under_way.get_mut(slot as usize);
+        let Some((id, op, before)) = ended.and_then(Option::take) else {
             return;
         };
-        let result = self.disk.carry_out(op, result.is_err());
+        let result = self.end(&op, before, result.is_err());
         cx.done(id, result);
     }
 }
+
+/// Octets of buffers that a core may use by default: some segments.
+pub const POOL_BYTES: usize = 32 * SEGMENT_BYTES as usize;

@@ -6,13 +6,14 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::wire::{self, Wire};
 use ::io::ring::{Event, FileOp, FileRing, Ring, SendBatch, SocketId, Token, Waker};
 
 /// The simulated kernel of one core. Clones share it.
@@ -32,6 +33,8 @@ struct State {
 
 struct Socket {
     fd: OwnedFd,
+    /// The other end of `fd`.
+    end: UnixStream,
     wire: Wire,
     receiving: Option<Token>,
     sending: Option<Sending>,
@@ -45,22 +48,6 @@ struct Sending {
     sent: usize,
 }
 
-/// A TCP connection: what is on its way in each direction.
-#[derive(Clone, Default)]
-pub struct Wire {
-    inner: Rc<RefCell<Directions>>,
-}
-
-#[derive(Default)]
-struct Directions {
-    to_target: VecDeque<u8>,
-    to_initiator: VecDeque<u8>,
-    /// No octet passes any more.
-    cut: bool,
-    /// The initiator has closed its end; what is on its way still arrives.
-    finished: bool,
-}
-
 /// One thing that could happen next in a core's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pending {
@@ -72,70 +59,6 @@ pub(super) enum Pending {
     File(usize),
 }
 
-impl Wire {
-    /// The initiator sends.
-    pub fn put(&self, octets: &[u8]) {
-        let mut wire = self.inner.borrow_mut();
-        if !wire.cut {
-            wire.to_target.extend(octets);
-        }
-    }
-
-    /// The initiator takes what has arrived, so many octets at the most.
-    pub fn take(&self, most: usize) -> Vec<u8> {
-        let mut wire = self.inner.borrow_mut();
-        let len = most.min(wire.to_initiator.len());
-        wire.to_initiator.drain(..len).collect()
-    }
-
-    /// Octets that wait for the initiator.
-    #[must_use]
-    pub fn arrived(&self) -> usize {
-        self.inner.borrow().to_initiator.len()
-    }
-
-    /// The network drops it: what is on its way is lost.
-    pub fn cut(&self) {
-        let mut wire = self.inner.borrow_mut();
-        wire.cut = true;
-        wire.to_target.clear();
-        wire.to_initiator.clear();
-    }
-
-    /// The initiator closes its end.
-    pub fn finish(&self) {
-        self.inner.borrow_mut().finished = true;
-    }
-
-    /// Whether nothing passes any more.
-    #[must_use]
-    pub fn is_cut(&self) -> bool {
-        self.inner.borrow().cut
-    }
-
-    /// How much the target can receive: `Some(0)` is the end of the stream.
-    fn receivable(&self) -> Option<usize> {
-        let wire = self.inner.borrow();
-        match wire.to_target.len() {
-            0 if wire.cut || wire.finished => Some(0),
-            0 => None,
-            len => Some(len),
-        }
-    }
-
-    /// How much the target can send: `Some(0)` is an error, `None` a peer that does not read.
-    fn sendable(&self) -> Option<usize> {
-        let wire = self.inner.borrow();
-        if wire.cut {
-            return Some(0);
-        }
-        Some(WINDOW.saturating_sub(wire.to_initiator.len())).filter(|room| *room > 0)
-    }
-}
-
-/// How many octets a peer lets arrive before it reads.
-const WINDOW: usize = 64 << 10;
-
 impl Kernel {
     /// A connection comes in, over this wire.
     pub(super) fn connect(&self, wire: &Wire, peer: SocketAddr) -> io::Result<()> {
@@ -143,9 +66,7 @@ impl Kernel {
         let Some(token) = state.listeners.first().copied() else {
             return Err(io::ErrorKind::ConnectionRefused.into());
         };
-        // Nobody reads from or writes to it: it stands for the wire by its number alone.
-        let socket: OwnedFd = File::open("/dev/null")?.into();
-        WIRES.with_borrow_mut(|wires| wires.insert(socket.as_raw_fd(), wire.clone()));
+        let socket = wire::socket(wire)?;
         state.events.push_back(Event::Accepted {
             token,
             socket,
@@ -155,7 +76,6 @@ impl Kernel {
     }
 
     /// Everything that could happen.
-    #[must_use]
     pub(super) fn pending(&self) -> Vec<Pending> {
         let state = self.state.borrow();
         let mut pending: Vec<_> = (0..state.files.len()).map(Pending::File).collect();
@@ -172,6 +92,20 @@ impl Kernel {
         pending
     }
 
+    /// The socket that a wire leads to, if it leads here.
+    pub(super) fn socket(&self, wire: &Wire) -> Option<SocketId> {
+        let state = self.state.borrow();
+        let mut sockets = state.sockets.iter();
+        let (id, _) = sockets.find(|(_, socket)| socket.wire.is(wire) && !socket.closed)?;
+        Some(SocketId(*id))
+    }
+
+    /// What a core holds of its kernel: sockets, and operations on files.
+    pub(super) fn held(&self) -> (usize, usize) {
+        let state = self.state.borrow();
+        (state.sockets.len(), state.files.len())
+    }
+
     /// Lets octets arrive, or the stream end.
     pub(super) fn arrive(&self, id: SocketId, len: usize) {
         let mut state = self.state.borrow_mut();
@@ -181,13 +115,7 @@ impl Kernel {
         let Some(token) = socket.receiving.take() else {
             return;
         };
-        let octets: Vec<u8> = socket
-            .wire
-            .inner
-            .borrow_mut()
-            .to_target
-            .drain(..len)
-            .collect();
+        let octets = socket.wire.arrive(len);
         state.events.push_back(Event::Received {
             token,
             octets: Ok(octets),
@@ -204,12 +132,7 @@ impl Kernel {
             return;
         };
         let end = sending.sent + len.unwrap_or(0);
-        socket
-            .wire
-            .inner
-            .borrow_mut()
-            .to_initiator
-            .extend(&sending.octets[sending.sent..end]);
+        socket.wire.leave(&sending.octets[sending.sent..end]);
         sending.sent = end;
         if len.is_some() && end < sending.octets.len() {
             socket.sending = Some(sending);
@@ -254,11 +177,6 @@ impl Kernel {
     }
 }
 
-thread_local! {
-    /// Which wire a file descriptor stands for, until a ring adopts it.
-    static WIRES: RefCell<BTreeMap<RawFd, Wire>> = const { RefCell::new(BTreeMap::new()) };
-}
-
 impl Sending {
     fn end(mut self, result: io::Result<()>) -> Event<Vec<u8>> {
         self.batch.clear();
@@ -295,13 +213,13 @@ impl Ring for Kernel {
     }
 
     fn adopt(&mut self, fd: OwnedFd) -> io::Result<SocketId> {
-        let wire = WIRES.with_borrow_mut(|wires| wires.remove(&fd.as_raw_fd()));
-        let wire = wire.ok_or(io::ErrorKind::NotConnected)?;
+        let (wire, end) = wire::adopt(&fd)?;
         let mut state = self.state.borrow_mut();
         state.next_socket += 1;
         let id = state.next_socket;
         let socket = Socket {
             fd,
+            end,
             wire,
             receiving: None,
             sending: None,
@@ -322,8 +240,7 @@ impl Ring for Kernel {
             socket.receiving.is_none() && socket.sending.is_none(),
             "released while in use"
         );
-        WIRES.with_borrow_mut(|wires| wires.insert(socket.fd.as_raw_fd(), socket.wire));
-        socket.fd
+        wire::let_loose(socket.fd, socket.wire, socket.end)
     }
 
     fn receive(&mut self, id: SocketId, token: Token) {
@@ -357,7 +274,7 @@ impl Ring for Kernel {
             return;
         };
         socket.closed = true;
-        socket.wire.cut();
+        socket.wire.close();
         if let Some(token) = socket.receiving.take() {
             let octets = Err(io::ErrorKind::ConnectionAborted.into());
             state.events.push_back(Event::Received { token, octets });

@@ -57,6 +57,11 @@ impl Asks {
         self.open.is_empty()
     }
 
+    /// How many have not been answered.
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+
     const fn place(id: u64) -> usize {
         (id & 0xffff_ffff) as usize
     }

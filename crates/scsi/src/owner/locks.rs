@@ -23,6 +23,11 @@ pub(super) struct Locks {
 }
 
 impl Locks {
+    /// Whether none is asked for.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.published.is_empty()
+    }
+
     /// Notes that a core works by a version, or is gone and so holds up none.
     pub(super) fn acknowledged(&mut self, core: CoreId, version: Option<u64>) {
         for lock in &mut self.published {

@@ -1,0 +1,57 @@
+//! What a core holds at the moment, for whoever looks for leaks.
+
+use ::io::ring::{Ring, SocketId};
+use scsi::device::Counts;
+
+use super::Core;
+use crate::mail::Post;
+
+/// How many of everything that comes and goes a core holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Connections in any phase, those among them whose tasks are still ending.
+    pub connections: usize,
+    /// Connections that have not logged in, as core 0 counts them.
+    pub logins: usize,
+    /// Logins that wait for the end of a session.
+    pub waiting: usize,
+    /// Sessions in the registry of core 0.
+    pub sessions: usize,
+    /// Sessions that have a core.
+    pub places: usize,
+    /// Owners of units that are in the middle of something.
+    pub busy_owners: usize,
+    /// Octets received that no machine has taken.
+    pub early: usize,
+    /// What the device server holds.
+    pub device: Counts,
+}
+
+impl<R: Ring, P: Post> Core<R, P> {
+    /// What it holds now.
+    #[must_use]
+    pub fn census(&self) -> Census {
+        let mut census = Census {
+            connections: self.connections.iter().count(),
+            early: self.connections.iter().map(|one| one.early.len()).sum(),
+            device: self.device.counts(),
+            ..Census::default()
+        };
+        if let Some(front) = &self.front {
+            census.logins = front.logins;
+            census.waiting = front.waiting.len();
+            census.sessions = front.registry.len();
+            census.places = front.places.len();
+            census.busy_owners = front.owners.iter().filter(|owner| !owner.is_idle()).count();
+        }
+        census
+    }
+
+    /// Octets received by a socket that its machine has not taken.
+    #[must_use]
+    pub fn early_octets(&self, socket: SocketId) -> usize {
+        let mut here = self.connections.iter();
+        let connection = here.find(|connection| connection.socket == Some(socket));
+        connection.map_or(0, |connection| connection.early.len())
+    }
+}
