@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 /// Compares two serial numbers of 32 bits. Numbers exactly half the circle apart have no order by
-/// RFC 1982; here the first is then the smaller one, so that no caller has to think of a third case.
+/// RFC 1982; here the first is then the smaller one, so that no caller thinks of a third case.
 const fn compare(a: u32, b: u32) -> Ordering {
     match b.wrapping_sub(a) {
         0 => Ordering::Equal,

@@ -114,7 +114,10 @@ fn split_at_every_octet() {
 
 proptest! {
     #[test]
-    fn garbage_never_panics(octets in prop::collection::vec(any::<u8>(), 0..2000), discovery: bool) {
+    fn garbage_never_panics(
+        octets in prop::collection::vec(any::<u8>(), 0..2000),
+        discovery: bool,
+    ) {
         let mut rig = if discovery { Rig::discovery() } else { Rig::new() };
         let mut told = Vec::new();
         rig.give(&octets);

@@ -1,0 +1,320 @@
+//! The I/O path of a session does not use the heap once it is warm.
+#![forbid(unsafe_code)]
+#![cfg(test)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use io::counting::{Counting, allocations};
+use iscsi::datamover::Outgoing;
+use iscsi::parameters::{Operational, Parameters, Purpose};
+use iscsi::session::{Event, Session};
+use iscsi::target::{Access, Config, Endpoints, InitiatorPort, Limits, Node};
+use iscsi::tcp::Digests;
+use iscsi::wire::bhs::{Itt, Ttt};
+use iscsi::wire::data_out::DataOut;
+use iscsi::wire::framer::{Framer, Piece};
+use iscsi::wire::r2t::R2t;
+use iscsi::wire::scsi_command::ScsiCommand;
+use iscsi::wire::serial::{CmdSn, DataSn, StatSn};
+use scsi::medium::Lease;
+use scsi::task::{Completed, SenseBytes};
+use scsi::wire::lun::Lun;
+use scsi::wire::status::Status;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Memory of which only the length matters.
+#[derive(Clone, Debug)]
+struct Nowhere(usize);
+
+impl Lease for Nowhere {
+    fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self(bytes.len())
+    }
+
+    fn len(&self) -> usize {
+        self.0
+    }
+
+    fn slice(&self, _offset: usize, len: usize) -> Self {
+        Self(len)
+    }
+
+    fn copy_in(&mut self, _offset: usize, _bytes: &[u8]) {}
+
+    fn copy_out(&self, _offset: usize, bytes: &mut [u8]) {
+        bytes.fill(0);
+    }
+
+    fn difference(&self, _other: &Self) -> Option<usize> {
+        None
+    }
+
+    fn or_with(&mut self, _other: &Self) {}
+}
+
+/// A batch that keeps its memory.
+#[derive(Default)]
+struct Batch(Vec<u8>);
+
+impl Outgoing<Nowhere> for Batch {
+    fn octets(&mut self, octets: &[u8]) {
+        self.0.extend_from_slice(octets);
+    }
+
+    fn lease(&mut self, data: Nowhere) {
+        self.0.resize(self.0.len() + data.len(), 0);
+    }
+
+    fn copied(&mut self, data: &Nowhere) -> &[u8] {
+        let start = self.0.len();
+        self.0.resize(start + data.len(), 0);
+        &self.0[start..]
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+}
+
+const LENGTH: u32 = 4096;
+
+struct Rig {
+    session: Session<Nowhere>,
+    batch: Batch,
+    stream: Vec<u8>,
+    cmd_sn: u32,
+}
+
+impl Rig {
+    fn new(initial_r2t: bool, digests: bool) -> Self {
+        let node = Arc::new(Node {
+            name: "iqn.2026-11.org.lunar:test".into(),
+            alias: None,
+            access: Access::default(),
+        });
+        let address = "192.0.2.1:3260".parse().unwrap();
+        let keys = Operational {
+            initial_r2t,
+            immediate_data: !initial_r2t,
+            header_digest: digests,
+            data_digest: digests,
+            ..Operational::default()
+        };
+        let parameters = Parameters {
+            initiator: InitiatorPort {
+                name: "iqn.2026-11.org.lunar:initiator".into(),
+                isid: [0; 6],
+            },
+            initiator_alias: None,
+            user: None,
+            purpose: Purpose::Normal(node.clone()),
+            tsih: 1,
+            cid: 0,
+            endpoints: Endpoints {
+                local: address,
+                peer: address,
+            },
+            stat_sn: 0,
+            exp_cmd_sn: 0,
+            keys,
+        };
+        let config = Arc::new(Config {
+            nodes: vec![node],
+            advertise: Vec::new(),
+            limits: LIMITS,
+        });
+        Self {
+            session: Session::new(parameters, config, Duration::ZERO),
+            batch: Batch::default(),
+            stream: Vec::new(),
+            cmd_sn: 0,
+        }
+    }
+
+    fn command(&mut self, itt: u32, write: bool) -> ScsiCommand {
+        let cmd_sn = CmdSn(self.cmd_sn);
+        self.cmd_sn = self.cmd_sn.wrapping_add(1);
+        ScsiCommand {
+            immediate: false,
+            last: true,
+            read: !write,
+            write,
+            attribute: 1,
+            priority: 0,
+            lun: Lun([0; 8]),
+            itt: Itt(itt),
+            expected: LENGTH,
+            cmd_sn,
+            exp_stat_sn: StatSn(0),
+            cdb: [0; 16],
+        }
+    }
+
+    /// Gives what is in `stream`; a device server that answers at once does the rest.
+    fn run(&mut self) {
+        let mut rest = &self.stream[..];
+        while !rest.is_empty() {
+            let used = self.session.receive(Duration::ZERO, rest);
+            rest = &rest[used..];
+            while let Some(event) = self.session.poll() {
+                serve(&mut self.session, event);
+            }
+        }
+        self.stream.clear();
+        self.batch.0.clear();
+        while self.session.transmit(&mut self.batch) {}
+    }
+
+    fn reads(&mut self) {
+        for itt in 0..8 {
+            let bhs = self.command(itt, false).encode();
+            self.digests()
+                .put_octets(&mut Stream(&mut self.stream), bhs, &[]);
+        }
+        self.run();
+    }
+
+    fn immediate_writes(&mut self) {
+        for itt in 0..8 {
+            let bhs = self.command(itt, true).encode();
+            let data = &[7; LENGTH as usize];
+            self.digests()
+                .put_octets(&mut Stream(&mut self.stream), bhs, data);
+        }
+        self.run();
+    }
+
+    fn solicited_writes(&mut self) {
+        for itt in 0..8 {
+            let bhs = self.command(itt, true).encode();
+            self.digests()
+                .put_octets(&mut Stream(&mut self.stream), bhs, &[]);
+        }
+        self.run();
+        self.answer();
+        self.run();
+    }
+
+    /// Answers the R2Ts of the batch.
+    fn answer(&mut self) {
+        let mut framer = Framer::new(1 << 20);
+        let digests = self.digests();
+        framer.set_digests(digests.header, false);
+        let mut rest = &self.batch.0[..];
+        while let Ok(Some(Piece::Header(bhs))) = framer.next(&mut rest) {
+            let r2t = R2t::decode(&bhs);
+            let data = DataOut {
+                last: true,
+                lun: r2t.lun,
+                itt: r2t.itt,
+                ttt: Ttt(r2t.ttt.0),
+                exp_stat_sn: StatSn(0),
+                data_sn: DataSn(0),
+                offset: r2t.offset,
+            };
+            let octets = &[7; LENGTH as usize];
+            digests.put_octets(&mut Stream(&mut self.stream), data.encode(), octets);
+        }
+    }
+
+    fn digests(&self) -> Digests {
+        let keys = self.session.parameters().keys;
+        Digests {
+            header: keys.header_digest,
+            data: keys.data_digest,
+        }
+    }
+}
+
+/// What the initiator sends.
+struct Stream<'a>(&'a mut Vec<u8>);
+
+impl Outgoing<Nowhere> for Stream<'_> {
+    fn octets(&mut self, octets: &[u8]) {
+        self.0.extend_from_slice(octets);
+    }
+
+    fn lease(&mut self, _data: Nowhere) {}
+
+    fn copied(&mut self, _data: &Nowhere) -> &[u8] {
+        &[]
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+}
+
+fn serve(session: &mut Session<Nowhere>, event: Event<Nowhere>) {
+    let done = |length_in, length_out| Completed {
+        status: Status::Good,
+        sense: SenseBytes::EMPTY,
+        qualifier: 0,
+        length_in,
+        length_out,
+    };
+    match event {
+        Event::Execute(command) if command.expected_out > 0 => {
+            session.receive_data_out(command.tag, 0, Nowhere(LENGTH as usize));
+        }
+        Event::Execute(command) => {
+            session.send_data_in(command.tag, 0, Nowhere(LENGTH as usize));
+            session.complete(command.tag, &done(u64::from(LENGTH), 0));
+        }
+        Event::DataOut { tag, .. } => session.complete(tag, &done(0, u64::from(LENGTH))),
+        other => panic!("{other:?}"),
+    }
+}
+
+const LIMITS: Limits = Limits {
+    login_timeout: Duration::from_secs(15),
+    nop_interval: Duration::from_secs(30),
+    nop_timeout: Duration::from_secs(60),
+    logins: 1,
+    sessions: 1,
+    data_segment: 262_144,
+    first_burst: 65_536,
+    max_burst: 262_144,
+    outstanding_r2t: 1,
+    window: 128,
+    held_bytes: 262_144,
+};
+
+/// How often `turn` uses the heap, after some turns that warm it up.
+fn cost(mut turn: impl FnMut()) -> usize {
+    for _ in 0..20 {
+        turn();
+    }
+    let before = allocations();
+    for _ in 0..1000 {
+        turn();
+    }
+    allocations() - before
+}
+
+#[test]
+fn reads_do_not_use_the_heap() {
+    for digests in [false, true] {
+        let mut rig = Rig::new(false, digests);
+        assert_eq!(cost(|| rig.reads()), 0, "digests: {digests}");
+    }
+}
+
+#[test]
+fn writes_with_immediate_data_do_not_use_the_heap() {
+    for digests in [false, true] {
+        let mut rig = Rig::new(false, digests);
+        assert_eq!(cost(|| rig.immediate_writes()), 0, "digests: {digests}");
+    }
+}
+
+#[test]
+fn writes_that_ask_for_their_data_do_not_use_the_heap() {
+    for digests in [false, true] {
+        let mut rig = Rig::new(true, digests);
+        assert_eq!(cost(|| rig.solicited_writes()), 0, "digests: {digests}");
+    }
+}
