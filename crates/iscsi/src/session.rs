@@ -211,7 +211,8 @@ impl<L: Lease> Session<L> {
     }
 
     /// The target goes down: asks the initiator to log out within `seconds` (async event 1).
-    pub fn request_logout(&mut self, seconds: u16) {
+    pub fn request_logout(&mut self, now: Now, seconds: u16) {
+        self.now = now;
         self.ask_for_logout(seconds);
     }
 

@@ -50,7 +50,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                 continue;
             };
             if let Phase::Session { session, .. } = &mut connection.phase {
-                session.request_logout(GRACE_SECONDS);
+                session.request_logout(now, GRACE_SECONDS);
                 self.session_events(now, key);
                 self.mark_dirty(key.slot);
             } else {

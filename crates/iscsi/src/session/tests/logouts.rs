@@ -101,8 +101,19 @@ fn a_numbered_logout_waits_for_the_commands_before_it() {
 #[test]
 fn a_target_that_goes_down_asks_for_logout_and_does_not_wait_for_ever() {
     let mut rig = Rig::new();
-    rig.session.request_logout(5);
+    rig.session.request_logout(rig.now, 5);
     assert_eq!(rig.sent(), ["Async 1 [0, 0, 5] []"]);
+    rig.wait(4);
+    rig.quiet();
+    rig.wait(1);
+    assert_eq!(rig.rule(), "no logout when it was asked for");
+}
+
+#[test]
+fn the_time_to_log_out_begins_when_it_is_asked_for() {
+    let mut rig = Rig::new();
+    rig.now += std::time::Duration::from_secs(20);
+    rig.session.request_logout(rig.now, 5);
     rig.wait(4);
     rig.quiet();
     rig.wait(1);
@@ -114,7 +125,7 @@ fn commands_still_end_while_a_logout_is_asked_for() {
     let mut rig = Rig::new();
     let command = rig.write(1, 1024, true, &[]);
     rig.grant(command.tag, 0, 1024);
-    rig.session.request_logout(5);
+    rig.session.request_logout(rig.now, 5);
     assert_eq!(
         rig.sent(),
         ["R2T #1 ttt=0 sn=0 [0+1024]", "Async 1 [0, 0, 5] []"]
