@@ -149,7 +149,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         self.expire(now);
         loop {
             self.settle(now);
-            self.flush(now);
+            self.flush();
             // What has been sent may leave messages for this core: a connection that moves here.
             if self.local.is_empty() {
                 return busy;

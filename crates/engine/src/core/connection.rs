@@ -23,8 +23,8 @@ pub(super) struct Connection {
     pub(super) receiving: bool,
     /// Octets received that could not be used yet.
     pub(super) early: Vec<u8>,
-    /// Close when everything queued has been sent.
-    pub(super) closing: bool,
+    /// It is to be closed (or moved) when everything queued has been sent; closed at this instant.
+    pub(super) closing: Option<Now>,
     /// It is on the list of connections that may have something to send.
     pub(super) dirty: bool,
     /// The instant for which it is in the heap of timers.
@@ -76,7 +76,7 @@ impl Connections {
             sending: false,
             receiving: false,
             early: Vec::new(),
-            closing: false,
+            closing: None,
             dirty: false,
             timer: None,
         }));
@@ -113,12 +113,17 @@ impl Connections {
         self.free.len() == self.slots.len()
     }
 
-    pub(super) fn find_session(&self, tsih: u16) -> Option<Key> {
-        let is_it = |phase: &Phase| matches!(phase, Phase::Session { tsih: t, .. } if *t == tsih);
+    /// The connection of the session with this TSIH.
+    pub(super) fn find(&self, tsih: u16) -> Option<Key> {
+        let is_it = |phase: &Phase| match phase {
+            Phase::Moving(login) => login.outcome().is_some_and(|session| session.tsih == tsih),
+            Phase::Session { tsih: other, .. } => *other == tsih,
+            Phase::Login(_) | Phase::Ending { .. } => false,
+        };
         self.slots
             .iter()
             .flatten()
-            .find(|c| is_it(&c.phase))
+            .find(|connection| is_it(&connection.phase))
             .map(|c| c.key)
     }
 }

@@ -114,8 +114,8 @@ impl Front {
         }
     }
 
-    /// The other sessions with the target of this one, and where they live.
-    pub(super) fn sessions_beside(&self, tsih: u16) -> Vec<(CoreId, u16)> {
+    /// The other sessions with the target of this one.
+    pub(super) fn sessions_beside(&self, tsih: u16) -> Vec<u16> {
         let scope = self
             .registry
             .sessions()
@@ -125,11 +125,9 @@ impl Front {
             .registry
             .sessions()
             .filter(|session| Some(session.2) == scope);
-        let others = sessions
+        sessions
             .map(|session| session.0)
-            .filter(|other| *other != tsih);
-        others
-            .filter_map(|other| Some((*self.places.get(&other)?, other)))
+            .filter(|other| *other != tsih)
             .collect()
     }
 

@@ -12,6 +12,7 @@ use scsi::unit::CoreId;
 use super::Core;
 use super::connection::Phase;
 use super::front::Wish;
+use super::session::PARTING;
 use super::token::Key;
 use crate::mail::{Message, NewSession, Post};
 
@@ -78,10 +79,10 @@ impl<R: Ring, P: Post> Core<R, P> {
                     },
                 );
             }
-            Event::Done => self.start_moving(key),
+            Event::Done => self.start_moving(now, key),
             Event::Close(violation) => {
                 self.tell(now, key, violation);
-                self.close_after_send(key);
+                self.close_after_send(now, key);
             }
             Event::Remark(rule) => self.tell(now, key, Violation { rule, clause: "" }),
         }
@@ -107,14 +108,23 @@ impl<R: Ring, P: Post> Core<R, P> {
             Decision::Refuse(status) => login.refuse(status),
             Decision::Reinstate(old) => {
                 front.waiting.push((old, key, wish));
-                if let Some(core) = front.places.get(&old).copied() {
-                    self.post(core, Message::End(old));
-                }
-                return;
+                return self.end_anywhere(old);
             }
         }
         self.mark_dirty(key.slot);
         self.login_events(now, key);
+    }
+
+    /// Ends a session wherever it is: here, when its connection has not moved yet; else on its core,
+    /// which hears of the session before it hears of its end.
+    fn end_anywhere(&mut self, tsih: u16) {
+        if self.connections.find(tsih).is_some() {
+            return self.end_session(tsih);
+        }
+        let front = self.front.as_ref();
+        if let Some(core) = front.and_then(|front| front.places.get(&tsih)).copied() {
+            self.post(core, Message::End(tsih));
+        }
     }
 
     /// A session has ended: its port may have another.
@@ -135,13 +145,13 @@ impl<R: Ring, P: Post> Core<R, P> {
     /// response has left.
     pub(super) fn cold_reset(&mut self, tsih: u16) {
         let Some(front) = &self.front else { return };
-        for (place, session) in front.sessions_beside(tsih) {
-            self.post(place, Message::End(session));
+        for session in front.sessions_beside(tsih) {
+            self.end_anywhere(session);
         }
     }
 
     /// The final response is queued; the connection moves once that has been sent.
-    fn start_moving(&mut self, key: Key) {
+    fn start_moving(&mut self, now: Now, key: Key) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
@@ -150,6 +160,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             Phase::Login(login) => Phase::Moving(login),
             other => other,
         };
+        connection.closing = Some(now + PARTING);
         self.mark_dirty(key.slot);
     }
 

@@ -6,7 +6,6 @@ use std::io;
 use ::io::ring::{Ring, SendBatch};
 use block::lease::Lease;
 use iscsi::datamover::Outgoing;
-use iscsi::login::Violation;
 use iscsi::session::{Event, Session};
 use scsi::medium::{Lease as _, Now};
 use scsi::nexus::NexusId;
@@ -17,11 +16,8 @@ use super::connection::{Connection, Phase};
 use super::token::{Key, Purpose};
 use crate::mail::{Message, NewSession, Post};
 
-/// The peer closed the connection, or the network lost it; no rule was broken.
-pub(super) const HUNG_UP: Violation = Violation {
-    rule: "",
-    clause: "",
-};
+/// How long a peer has to take what is still to be sent before its connection is closed.
+pub(super) const PARTING: Now = Now::from_secs(15);
 
 impl<R: Ring, P: Post> Core<R, P> {
     /// A connection comes over from the core that logged it in.
@@ -32,7 +28,8 @@ impl<R: Ring, P: Post> Core<R, P> {
             return;
         };
         let Some(session) = new.login.into_session(now) else {
-            return;
+            self.ring.close(socket);
+            return self.post_ended(new.tsih);
         };
         let session = Box::new(session);
         let phase = Phase::Session {
@@ -64,7 +61,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                     self.feed_early(now, key);
                 }
             }
-            _ => return self.hang_up(now, key, HUNG_UP),
+            _ => return self.hang_up(key),
         }
         self.listen_to(key);
         self.arm(now, key);
@@ -87,7 +84,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             let Some(connection) = self.connections.get(key) else {
                 return;
             };
-            if connection.closing {
+            if connection.closing.is_some() && !matches!(connection.phase, Phase::Moving(_)) {
                 return;
             }
             let used = match &mut connection.phase {
@@ -151,10 +148,10 @@ impl<R: Ring, P: Post> Core<R, P> {
             Event::Manage { id, lun, function } => self.device.manage(nexus, id, lun, function),
             Event::Close(violation) => {
                 self.tell(now, key, violation);
-                self.close_after_send(key);
+                self.close_after_send(now, key);
             }
             Event::ColdReset => self.post_cold_reset(key),
-            Event::LoggedOut => self.close_after_send(key),
+            Event::LoggedOut => self.close_after_send(now, key),
             Event::Remark(violation) => self.tell(now, key, violation),
         }
     }
@@ -182,7 +179,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Sends what the connections have to say.
-    pub(super) fn flush(&mut self, now: Now) {
+    pub(super) fn flush(&mut self) {
         while let Some(slot) = self.dirty.pop() {
             let Some(connection) = self.connections.at(slot) else {
                 continue;
@@ -196,7 +193,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             connection.transmit(&mut batch);
             if batch.is_empty() {
                 self.recycle(batch);
-                self.all_sent(now, key);
+                self.all_sent(key);
             } else {
                 self.send(key, batch);
             }
@@ -222,7 +219,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         connection.sending = false;
         let untaken = !connection.early.is_empty() && !matches!(connection.phase, Phase::Moving(_));
         if result.is_err() {
-            return self.hang_up(now, key, HUNG_UP);
+            return self.hang_up(key);
         }
         self.mark_dirty(key.slot);
         // Octets that a crowded session did not take; the peer may have nothing more to send.
@@ -233,14 +230,14 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Nothing is left to be sent: what waited for that goes on.
-    fn all_sent(&mut self, now: Now, key: Key) {
+    fn all_sent(&mut self, key: Key) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
-        if connection.closing {
-            self.hang_up(now, key, HUNG_UP);
-        } else if matches!(connection.phase, Phase::Moving(_)) {
+        if matches!(connection.phase, Phase::Moving(_)) {
             self.hand_over(key);
+        } else if connection.closing.is_some() {
+            self.hang_up(key);
         }
     }
 
@@ -252,26 +249,25 @@ impl<R: Ring, P: Post> Core<R, P> {
         let Some(socket) = connection.socket else {
             return;
         };
-        if connection.receiving || connection.closing || !connection.wants_octets() {
+        if connection.receiving || connection.closing.is_some() || !connection.wants_octets() {
             return;
         }
         connection.receiving = true;
         self.ring.receive(socket, Purpose::Receive(key).token());
     }
 
-    pub(super) fn close_after_send(&mut self, key: Key) {
+    /// Closes a connection when everything queued has been sent, or its peer does not take it.
+    pub(super) fn close_after_send(&mut self, now: Now, key: Key) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
-        connection.closing = true;
+        connection.closing.get_or_insert(now + PARTING);
         self.mark_dirty(key.slot);
+        self.arm(now, key);
     }
 
     /// Closes the socket; the slot is free when the device server has let the nexus go.
-    pub(super) fn hang_up(&mut self, now: Now, key: Key, why: Violation) {
-        if why != HUNG_UP {
-            self.tell(now, key, why);
-        }
+    pub(super) fn hang_up(&mut self, key: Key) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
@@ -320,10 +316,10 @@ impl<R: Ring, P: Post> Core<R, P> {
         }
     }
 
-    /// Another login of the same port takes this session's place.
+    /// Another login of the same port takes this session's place, or its target was reset.
     pub(super) fn end_session(&mut self, tsih: u16) {
-        if let Some(key) = self.connections.find_session(tsih) {
-            self.hang_up(Now::ZERO, key, HUNG_UP);
+        if let Some(key) = self.connections.find(tsih) {
+            self.hang_up(key);
         }
     }
 }

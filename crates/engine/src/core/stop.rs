@@ -7,7 +7,6 @@ use scsi::unit::CoreId;
 
 use super::Core;
 use super::connection::Phase;
-use super::session::HUNG_UP;
 use super::timers::STOP;
 use crate::mail::{Message, Post};
 
@@ -54,7 +53,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                 self.session_events(now, key);
                 self.mark_dirty(key.slot);
             } else {
-                self.hang_up(now, key, HUNG_UP);
+                self.hang_up(key);
             }
         }
         self.timers
@@ -63,9 +62,9 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Those who did not log out have had their time.
-    pub(super) fn stop_expired(&mut self, now: Now) {
+    pub(super) fn stop_expired(&mut self) {
         for key in self.connections.keys() {
-            self.hang_up(now, key, HUNG_UP);
+            self.hang_up(key);
         }
     }
 

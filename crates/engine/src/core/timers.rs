@@ -76,21 +76,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                 continue;
             }
             connection.timer = None;
-            match &mut connection.phase {
-                Phase::Login(login) | Phase::Moving(login) => {
-                    if login.next_deadline().is_some_and(|at| at <= now) {
-                        login.timeout(now);
-                        self.login_events(now, key);
-                    }
-                }
-                Phase::Session { session, .. } => {
-                    if session.next_deadline().is_some_and(|at| at <= now) {
-                        session.timeout(now);
-                        self.session_events(now, key);
-                    }
-                }
-                Phase::Ending { .. } => continue,
-            }
+            self.call(now, key);
             self.mark_dirty(key.slot);
             self.arm(now, key);
         }
@@ -98,9 +84,32 @@ impl<R: Ring, P: Post> Core<R, P> {
 
     fn expired(&mut self, now: Now, key: Key) {
         match key {
-            STOP => self.stop_expired(now),
+            STOP => self.stop_expired(),
             WATCH => self.watch_expired(now),
             _ => self.sweep(now),
+        }
+    }
+
+    /// Lets a connection whose deadline may have come do what is to be done then.
+    fn call(&mut self, now: Now, key: Key) {
+        let Some(connection) = self.connections.get(key) else {
+            return;
+        };
+        if connection.closing.is_some_and(|at| at <= now) {
+            return self.hang_up(key);
+        }
+        match &mut connection.phase {
+            Phase::Login(login) | Phase::Moving(login) => {
+                login.timeout(now);
+                self.login_events(now, key);
+            }
+            Phase::Session { session, .. } => {
+                if session.next_deadline().is_some_and(|at| at <= now) {
+                    session.timeout(now);
+                    self.session_events(now, key);
+                }
+            }
+            Phase::Ending { .. } => {}
         }
     }
 
@@ -109,11 +118,11 @@ impl<R: Ring, P: Post> Core<R, P> {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
-        let deadline = match &connection.phase {
+        let deadline = connection.closing.or(match &connection.phase {
             Phase::Login(login) | Phase::Moving(login) => login.next_deadline(),
             Phase::Session { session, .. } => session.next_deadline(),
             Phase::Ending { .. } => None,
-        };
+        });
         let Some(at) = deadline.map(|at| at.max(now + SHORTEST)) else {
             return;
         };
