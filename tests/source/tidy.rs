@@ -31,7 +31,9 @@ fn lines_have_100_columns_at_most() {
     for source in sources::all() {
         for (line, number) in source.text.lines().zip(1..) {
             let columns = line.chars().count();
-            if columns > COLUMNS {
+            // A row of a table cannot be broken.
+            let row = line.trim_start().starts_with("//! |");
+            if columns > COLUMNS && !row {
                 wrong.push(format!("{}:{number}: {columns} columns", source.path));
             }
         }

@@ -1,4 +1,5 @@
-//! What a login agreed upon, and for whom: all that a session in its full-feature phase begins with.
+//! What a login agreed upon, and for whom: all that a session in its full-feature phase begins
+//! with.
 
 use std::sync::Arc;
 

@@ -150,7 +150,8 @@ fn binary_values_in_base64() {
 proptest! {
     #[test]
     fn what_is_written_is_read_back(
-        written in proptest::collection::vec(("[A-Z][A-Za-z0-9.+@_-]{0,62}", "[^\0]{0,300}"), 0..20),
+        written in
+            proptest::collection::vec(("[A-Z][A-Za-z0-9.+@_-]{0,62}", "[^\0]{0,300}"), 0..20),
         limit in 1_u32..100,
     ) {
         let mut text = Text::default();

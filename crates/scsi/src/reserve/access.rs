@@ -50,10 +50,9 @@ fn allowed_while_reserved(row: &Row, cdb: &[u8]) -> bool {
         })
 }
 
-/// What others may do while RESERVE is in force, by opcode and service action (`None`: every one). All
-/// the rest
-/// conflicts, TEST UNIT READY and MODE SENSE too. PERSISTENT RESERVE IN and OUT, RESERVE
-/// and RELEASE are let through to their own rules.
+/// What others may do while RESERVE is in force, by opcode and service action (`None`: every one).
+/// All the rest conflicts, TEST UNIT READY and MODE SENSE too. PERSISTENT RESERVE IN and OUT,
+/// RESERVE and RELEASE are let through to their own rules.
 const ALLOWED_WHILE_RESERVED: &[(u8, Option<u16>)] = &[
     (0x03, None),       // REQUEST SENSE
     (0x12, None),       // INQUIRY
