@@ -9,9 +9,10 @@ pub const TRANSFER_BYTES: u64 = 16 << 20;
 /// What a PRE-FETCH may ask for and be told CONDITION MET, in octets (MAXIMUM PREFETCH LENGTH).
 pub const PREFETCH_BYTES: u64 = 64 << 20;
 
-/// The longest WRITE SAME, in octets (MAXIMUM WRITE SAME LENGTH). NUMBER OF LOGICAL BLOCKS = 0 is
-/// refused (WSNZ = 1).
-pub const WRITE_SAME_BYTES: u64 = 1 << 30;
+/// The longest WRITE SAME, in blocks (MAXIMUM WRITE SAME LENGTH): what WRITE SAME(10) can ask for;
+/// libiscsi's tests write 65,536 blocks at once where WRITE SAME can do that. NUMBER OF LOGICAL
+/// BLOCKS = 0 is refused (WSNZ = 1).
+pub const WRITE_SAME_BLOCKS: u32 = 65_535;
 
 /// The most blocks that the descriptors of one UNMAP may cover (MAXIMUM UNMAP LBA COUNT):
 /// libiscsi's tests take more than 1,048,576 for an error.
@@ -59,12 +60,6 @@ pub const fn optimal_transfer(traits: &Traits) -> u32 {
 #[must_use]
 pub const fn prefetch(traits: &Traits) -> u32 {
     blocks(PREFETCH_BYTES, traits)
-}
-
-/// MAXIMUM WRITE SAME LENGTH.
-#[must_use]
-pub const fn write_same(traits: &Traits) -> u32 {
-    blocks(WRITE_SAME_BYTES, traits)
 }
 
 /// MAXIMUM UNMAP LBA COUNT; 0 where the volume cannot unmap.

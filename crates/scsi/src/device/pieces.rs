@@ -5,6 +5,7 @@
 //! most a segment. One step is under way at a time, and no data goes to the medium that was not
 //! received whole.
 
+use super::begin::too_long;
 use super::tasks::{Ending, Phase, Slot};
 use super::transfer::forces_unit_access;
 use super::{DeviceServer, Job};
@@ -207,9 +208,14 @@ impl<L: Lease> DeviceServer<L> {
         let out = program.data_out(extent.blocks) * block_size;
         task.length_out = out;
         let mut extent = extent;
+        if program.uses(Step::TakeBoth) && out != u64::from(task.expected_out) {
+            // Whoever is mistaken in the number of blocks compares with the wrong half.
+            let sense = too_long(task.row);
+            return self.finish(slot, Ending::Failed(Failure::Check(sense)));
+        }
         if out > u64::from(task.expected_out) {
             if !program.may_be_cut() {
-                return self.finish(slot, Ending::Failed(TOO_LITTLE_DATA));
+                return self.finish(slot, Ending::Failed(WRONG_DATA_LENGTH));
             }
             extent.blocks = u64::from(task.expected_out) / block_size;
         }
@@ -423,6 +429,7 @@ fn miscompare(offset: u64) -> Failure {
 
 const RESERVED_BYTE_CHECK: Failure = Failure::Check(Sense::cdb_field(1, Some(2)));
 
-/// INVALID FIELD IN COMMAND INFORMATION UNIT: the transport says that less is sent than what
-/// cannot be done by halves needs.
-pub(super) const TOO_LITTLE_DATA: Failure = Failure::Check(Sense::new(Key::IllegalRequest, 0x0e03));
+/// INVALID FIELD IN COMMAND INFORMATION UNIT: the transport says that another length is sent than
+/// what cannot be done by halves needs.
+pub(super) const WRONG_DATA_LENGTH: Failure =
+    Failure::Check(Sense::new(Key::IllegalRequest, 0x0e03));

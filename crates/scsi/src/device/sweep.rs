@@ -2,7 +2,7 @@
 //! (SBC-4 §5.54, §5.35), and the work of FORMAT UNIT and SANITIZE.
 
 use super::begin::too_long;
-use super::pieces::TOO_LITTLE_DATA;
+use super::pieces::WRONG_DATA_LENGTH;
 use super::tasks::{Ending, Slot};
 use super::{DeviceServer, Job};
 use crate::limits;
@@ -98,7 +98,6 @@ impl<L: Lease> DeviceServer<L> {
     pub(super) fn write_same(&mut self, slot: Slot) {
         let task = &self.tasks[slot as usize];
         let traits = &self.state(task.unit).traits;
-        let limit = limits::write_same(traits);
         let block_size = traits.block_size;
         if let Err(sense) = check_write_same(traits, &task.cdb) {
             return self.finish(slot, Ending::Failed(Failure::Check(sense)));
@@ -107,7 +106,7 @@ impl<L: Lease> DeviceServer<L> {
             let sense = too_long(task.row);
             return self.finish(slot, Ending::Failed(Failure::Check(sense)));
         }
-        if self.take_extent(slot, limit).is_none() {
+        if self.take_extent(slot, limits::WRITE_SAME_BLOCKS).is_none() {
             return;
         }
         let task = &mut self.tasks[slot as usize];
@@ -115,8 +114,8 @@ impl<L: Lease> DeviceServer<L> {
             return self.fill(slot, None);
         }
         task.length_out = u64::from(block_size);
-        if task.expected_out < block_size {
-            return self.finish(slot, Ending::Failed(TOO_LITTLE_DATA));
+        if task.expected_out != block_size {
+            return self.finish(slot, Ending::Failed(WRONG_DATA_LENGTH));
         }
         task.job = Job::Pattern;
         self.operate(slot, 0, MediumOp::Buffer { bytes: block_size });

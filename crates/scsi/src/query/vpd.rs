@@ -171,7 +171,7 @@ fn block_limits(unit: &UnitState) -> Vec<u8> {
         put(28, &granularity.to_be_bytes());
         put(32, &UGAVALID.to_be_bytes());
     }
-    put(36, &u64::from(limits::write_same(traits)).to_be_bytes());
+    put(36, &u64::from(limits::WRITE_SAME_BLOCKS).to_be_bytes());
     if let Some(atomic) = traits.atomic {
         put(44, &limits::atomic(traits).to_be_bytes());
         put(48, &atomic.alignment.to_be_bytes());

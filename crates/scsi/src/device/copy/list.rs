@@ -152,7 +152,8 @@ fn identifier(list: &[u8]) -> Result<Option<u8>, Sense> {
     }
 }
 
-/// SPC-4 §6.4.5.4: the identification CSCD descriptor.
+/// SPC-4 §6.4.5.4: the identification CSCD descriptor. LU ID TYPE does not count for it, and NUL is
+/// obsolete.
 fn device<'a>(
     descriptor: &[u8],
     nexus: &Nexus,
@@ -161,12 +162,6 @@ fn device<'a>(
     if octet(descriptor, 0) != IDENTIFICATION {
         let code = asc::UNSUPPORTED_TARGET_DESCRIPTOR;
         return Err(Wrong::Sense(Sense::new(Key::IllegalRequest, code)));
-    }
-    if octet(descriptor, 1) & 0xc0 != 0 {
-        return Err(Wrong::Field(1, Some(7)));
-    }
-    if bit(descriptor, 1, NUL) {
-        return Ok(Device::Unreachable);
     }
     if octet(descriptor, 1) & 0x1f != 0 {
         return Err(Wrong::Field(1, Some(4)));
@@ -240,7 +235,6 @@ const fn aborted(code: u16, octet: u16) -> Sense {
     sense
 }
 
-const NUL: u8 = 0x20;
 const DC: u8 = 0x02;
 const BINARY: u8 = 1;
 const NAA: u8 = 3;

@@ -105,10 +105,12 @@ fn compare_and_write_swaps_what_is_equal() {
 }
 
 #[test]
-fn compare_and_write_is_not_done_by_halves() {
+fn compare_and_write_takes_two_blocks_for_each_and_no_other_number() {
     let mut rig = Rig::new();
-    let tag = rig.send(&compare_and_write(0, 2), 0, pattern(3, 6));
-    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x0e03));
+    for (blocks, sent) in [(2, 3), (2, 5), (0, 512), (1, 0)] {
+        let tag = rig.send(&compare_and_write(0, blocks), 0, pattern(sent, 6));
+        assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2400), "{blocks}, {sent}");
+    }
     let tag = rig.send(&compare_and_write(8191, 2), 0, pattern(4, 6));
     assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2100));
     let tag = rig.send(&compare_and_write(0, 0), 0, Vec::new());

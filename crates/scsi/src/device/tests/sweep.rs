@@ -76,8 +76,14 @@ fn write_same_refuses_what_it_cannot_mean() {
         (0x5, 0x2400),
         "ANCHOR without UNMAP"
     );
-    let short = rig.send(&cdb10(0x41, 0, 0, 1), 0, vec![0; 100]);
-    assert_eq!(rig.sense(NEXUS, short), (0x5, 0x0e03));
+    for sent in [100, 2 * BLOCK] {
+        let tag = rig.send(&cdb10(0x41, 0, 0, 1), 0, vec![0; sent]);
+        assert_eq!(
+            rig.sense(NEXUS, tag),
+            (0x5, 0x0e03),
+            "one block is to be sent"
+        );
+    }
     let mut thick = traits();
     thick.unmap_granularity = None;
     let mut rig = Rig::with(1, 1, &thick);
