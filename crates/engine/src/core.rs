@@ -147,14 +147,14 @@ impl<R: Ring, P: Post> Core<R, P> {
             self.settle(now);
         }
         self.expire(now);
-        loop {
-            self.settle(now);
+        self.settle(now);
+        // What has been sent may leave something to do for this core: a connection that moves here,
+        // or the last response of a session, whose end somebody waits for.
+        while !self.dirty.is_empty() {
             self.flush();
-            // What has been sent may leave messages for this core: a connection that moves here.
-            if self.local.is_empty() {
-                return busy;
-            }
+            self.settle(now);
         }
+        busy
     }
 
     fn event(&mut self, now: Now, event: Event<R::Received>) {
