@@ -197,6 +197,12 @@ impl<L: Lease> Login<L> {
         self.events.pop_front()
     }
 
+    /// Whether it waits for [`Login::admit`] or [`Login::refuse`], and takes no octets until then.
+    #[must_use]
+    pub const fn is_asking(&self) -> bool {
+        matches!(self.state, State::Asking(_))
+    }
+
     /// There may be a session, with this TSIH, which is not 0.
     pub fn admit(&mut self, tsih: u16) {
         let State::Asking(asking) = std::mem::replace(&mut self.state, State::Closed) else {

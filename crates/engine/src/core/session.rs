@@ -335,7 +335,9 @@ impl Connection {
 
     fn wants_octets(&self) -> bool {
         match &self.phase {
-            Phase::Login(_) => self.early.is_empty(),
+            // Who waits for an older session to end may be admitted at any moment, and moves then:
+            // nothing may be under way.
+            Phase::Login(login) => self.early.is_empty() && !login.is_asking(),
             Phase::Session { session, .. } => !session.is_stalled(),
             Phase::Moving(_) | Phase::Ending { .. } => false,
         }
