@@ -148,6 +148,8 @@ pub enum Reply {
     Async(u8),
     /// Reject with this reason.
     Reject(u8),
+    /// A SCSI status for a tag of which nothing was asked.
+    Stray(Itt),
 }
 
 impl Initiator {

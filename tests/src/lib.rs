@@ -1,6 +1,7 @@
 //! Conformance, interoperation, and tests of the source itself: what they share.
 #![forbid(unsafe_code)]
 
+pub mod cdb;
 pub mod client;
 pub mod cunit;
 pub mod initiator;

@@ -147,15 +147,16 @@ impl Initiator {
     }
 
     fn done(&mut self, itt: Itt, status: u16, sense: Vec<u8>) {
-        if let Some(task) = self.forget(itt) {
-            let reply = Reply::Done {
+        let reply = match self.forget(itt) {
+            Some(task) => Reply::Done {
                 user: task.user,
                 status,
                 sense,
                 data: task.data_in,
-            };
-            self.replies.push_back(reply);
-        }
+            },
+            None => Reply::Stray(itt),
+        };
+        self.replies.push_back(reply);
     }
 
     fn r2t(&mut self, pdu: &R2t) {

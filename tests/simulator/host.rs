@@ -1,0 +1,223 @@
+//! A host: an initiator, its connection, and what it waits for.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::rc::Rc;
+
+use engine::sim::Wire;
+use iscsi::wire::bhs::Itt;
+use scsi::medium::Extent;
+use scsi::wire::lun::Lun;
+use tests::initiator::{Data, Initiator, Reply, Settings};
+
+use crate::oracle::{Stamp, Tick};
+
+/// A host.
+pub(crate) struct Host {
+    /// Who it is, and which keys it offers.
+    pub(crate) settings: Settings,
+    /// Its connection, if it has one.
+    pub(crate) link: Option<Link>,
+    /// Whether it is in full-feature phase.
+    pub(crate) logged_in: bool,
+    /// Commands that were not answered.
+    pub(crate) tasks: BTreeMap<u64, Task>,
+    /// Task management functions that were not answered, by their ITT.
+    pub(crate) functions: BTreeMap<u32, Function>,
+    /// Writes whose connection is gone.
+    pub(crate) lost: Vec<Stamp>,
+    /// It was fenced: nothing that it writes from now on may come to the medium.
+    pub(crate) fenced: bool,
+    /// It takes what arrives.
+    pub(crate) reads: bool,
+    /// What it was told, for stories that look at that.
+    pub(crate) told: VecDeque<Reply>,
+    /// Commands it has sent.
+    pub(crate) users: u64,
+}
+
+/// A connection.
+pub(crate) struct Link {
+    /// The octets.
+    pub(crate) wire: Wire,
+    /// The protocol.
+    pub(crate) initiator: Initiator,
+}
+
+/// A command.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    /// Its tag.
+    pub(crate) itt: Itt,
+    /// Its unit.
+    pub(crate) unit: usize,
+    /// What it does.
+    pub(crate) what: What,
+    /// Something that was answered may have ended it, and nobody tells.
+    pub(crate) vanished: bool,
+}
+
+/// What a command does, as far as the oracle looks at it.
+#[derive(Clone)]
+pub(crate) enum What {
+    /// It writes.
+    Write(Stamp),
+    /// It reads.
+    Read(Tick, Extent),
+    /// It writes where it finds what it expects.
+    CompareAndWrite(Stamp, Tick, Extent, Vec<u8>),
+    /// Anything else.
+    Other,
+}
+
+impl fmt::Debug for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Write(stamp) => write!(f, "writes {stamp:?}"),
+            Self::Read(_, extent) => write!(f, "reads {extent:?}"),
+            Self::CompareAndWrite(stamp, _, extent, _) => {
+                write!(f, "compares {extent:?} and writes {stamp:?}")
+            }
+            Self::Other => f.write_str("neither reads nor writes"),
+        }
+    }
+}
+
+/// A task management function.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    /// Which.
+    pub(crate) code: u8,
+    /// The commands that it ends, as far as is known: host and name.
+    pub(crate) ends: Vec<(usize, u64)>,
+}
+
+impl What {
+    /// The write in it.
+    #[must_use]
+    pub(crate) fn stamp(&self) -> Option<Stamp> {
+        match self {
+            Self::Write(stamp) | Self::CompareAndWrite(stamp, ..) => Some(*stamp),
+            Self::Read(..) | Self::Other => None,
+        }
+    }
+}
+
+impl Host {
+    /// A host without a connection.
+    #[must_use]
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            link: None,
+            logged_in: false,
+            tasks: BTreeMap::new(),
+            functions: BTreeMap::new(),
+            lost: Vec::new(),
+            fenced: false,
+            reads: true,
+            told: VecDeque::new(),
+            users: 0,
+        }
+    }
+
+    /// Takes a new connection in the place of the old one, and logs in by it.
+    pub(crate) fn dial(&mut self, wire: Wire) {
+        self.hang_up();
+        let initiator = Initiator::new(self.settings.clone());
+        self.link = Some(Link { wire, initiator });
+    }
+
+    /// Lets its connection go as it is; returns it.
+    pub(crate) fn hang_up(&mut self) -> Option<Wire> {
+        let tasks = std::mem::take(&mut self.tasks);
+        let lost = tasks.values().filter_map(|task| task.what.stamp());
+        self.lost.extend(lost);
+        self.functions.clear();
+        self.logged_in = false;
+        self.link.take().map(|link| link.wire)
+    }
+
+    /// Whether it may send another command.
+    #[must_use]
+    pub(crate) fn is_ready(&self) -> bool {
+        let ready = |link: &Link| link.initiator.is_ready() && !link.wire.is_over();
+        self.logged_in && self.link.as_ref().is_some_and(ready)
+    }
+
+    /// Sends a command; returns its name.
+    ///
+    /// # Panics
+    /// When it is not logged in.
+    pub(crate) fn command(
+        &mut self,
+        attribute: u8,
+        unit: usize,
+        cdb: &[u8],
+        data: Data,
+        what: What,
+    ) -> u64 {
+        self.users += 1;
+        let user = self.users;
+        let link = self.link.as_mut().expect("a connection");
+        let lun = Lun::from_index(unit as u16);
+        let itt = link.initiator.command_with(attribute, user, lun, cdb, data);
+        let task = Task {
+            itt,
+            unit,
+            what,
+            vanished: false,
+        };
+        self.tasks.insert(user, task);
+        user
+    }
+
+    /// Octets that it has not sent.
+    #[must_use]
+    pub(crate) fn unsent(&mut self) -> usize {
+        let link = self.link.as_mut();
+        link.map_or(0, |link| link.initiator.output().len())
+    }
+
+    /// Octets that it could take.
+    #[must_use]
+    pub(crate) fn arrived(&self) -> usize {
+        match &self.link {
+            Some(link) if self.reads => link.wire.arrived(),
+            _ => 0,
+        }
+    }
+
+    /// Sends so many octets.
+    pub(crate) fn send(&mut self, len: usize) {
+        if let Some(link) = &mut self.link {
+            let octets: Vec<u8> = link.initiator.output().drain(..len).collect();
+            link.wire.put(&octets);
+        }
+    }
+
+    /// Takes so many octets.
+    ///
+    /// # Panics
+    /// When they are not PDUs.
+    pub(crate) fn take(&mut self, len: usize) {
+        if let Some(link) = &mut self.link {
+            let octets = link.wire.take(len);
+            let taken = link.initiator.receive(&octets);
+            taken.unwrap_or_else(|error| panic!("{}: {error}", self.settings.name));
+        }
+    }
+
+    /// Whether its connection is gone and everything that came by it was taken.
+    #[must_use]
+    pub(crate) fn is_cut_off(&self) -> bool {
+        let over = |link: &Link| link.wire.is_over() && link.wire.arrived() == 0;
+        self.link.as_ref().is_some_and(over)
+    }
+}
+
+/// Data-Out of these octets.
+#[must_use]
+pub(crate) fn out(octets: impl Into<Vec<u8>>) -> Data {
+    Data::Out(Rc::from(octets.into()))
+}

@@ -1,0 +1,246 @@
+//! A simulated target, hosts that use it, and the oracle that watches.
+
+mod check;
+mod commands;
+mod traffic;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::sim::{Disk, Kind, POOL_BYTES, Pace, Rng, Setup, World};
+use iscsi::target::{Access, Config, Limits, Node};
+use tests::initiator::{Reply, Settings};
+
+pub(crate) use traffic::Mix;
+
+use crate::host::Host;
+use crate::oracle::Oracle;
+
+/// The one target.
+pub(crate) const TARGET: &str = "iqn.2026-11.org.lunar:simulated";
+
+/// A story's place.
+pub(crate) struct Lab {
+    /// Chance, of the hosts.
+    pub(crate) rng: Rng,
+    /// The target.
+    pub(crate) world: World,
+    /// Its units.
+    pub(crate) disks: Vec<Disk>,
+    /// What their blocks were when they were looked at.
+    shadows: Vec<Vec<Vec<u8>>>,
+    /// Who watches.
+    pub(crate) oracle: Oracle,
+    /// Who uses it.
+    pub(crate) hosts: Vec<Host>,
+    /// Units that the oracle does not watch.
+    pub(crate) unwatched: Vec<usize>,
+    /// A host that nothing is late for: each thing that happens is carried on to it and from it
+    /// before the next.
+    pub(crate) prompt: Option<usize>,
+    /// Tell what happens.
+    trace: bool,
+}
+
+/// What a lab begins with.
+pub(crate) struct Shape {
+    /// How many cores.
+    pub(crate) cores: u16,
+    /// The units.
+    pub(crate) disks: Vec<Disk>,
+    /// Limits of the target.
+    pub(crate) limits: Limits,
+    /// Octets of buffers that each core may use.
+    pub(crate) pool_bytes: usize,
+}
+
+impl Shape {
+    /// So many cores and one small disk.
+    #[must_use]
+    pub(crate) fn new(cores: u16, kind: Kind) -> Self {
+        Self {
+            cores,
+            disks: vec![Disk::new(kind, 512, 32)],
+            limits: limits(),
+            pool_bytes: POOL_BYTES,
+        }
+    }
+
+    /// Between one core and four, and a disk of either kind.
+    #[must_use]
+    pub(crate) fn any(rng: &mut Rng) -> Self {
+        let kind = *rng.pick(&[Kind::Apart, Kind::Apart, Kind::Memory]);
+        Self::new(1 + rng.below(4) as u16, kind)
+    }
+}
+
+/// Short segments and bursts, so that everything takes several PDUs.
+fn limits() -> Limits {
+    Limits {
+        login_timeout: Duration::from_secs(15),
+        nop_interval: Duration::from_secs(30),
+        nop_timeout: Duration::from_secs(60),
+        logins: 64,
+        sessions: 1000,
+        data_segment: 8192,
+        first_burst: 65_536,
+        max_burst: 262_144,
+        outstanding_r2t: 4,
+        window: 32,
+        held_bytes: 256 << 10,
+    }
+}
+
+impl Lab {
+    /// A target of this shape.
+    #[must_use]
+    pub(crate) fn new(seed: u64, shape: Shape) -> Self {
+        let oracle = Oracle::new(&shape.disks);
+        let shadow = |disk: &Disk| {
+            let size = disk.traits().block_size as usize;
+            vec![vec![0; size]; disk.traits().blocks as usize]
+        };
+        let node = Node {
+            name: TARGET.to_owned(),
+            alias: None,
+            access: Access::default(),
+        };
+        let setup = Setup {
+            seed,
+            cores: shape.cores,
+            config: Config {
+                nodes: vec![Arc::new(node)],
+                advertise: Vec::new(),
+                limits: shape.limits,
+            },
+            units: shape.disks,
+            pool_bytes: shape.pool_bytes,
+        };
+        Self {
+            rng: Rng::new(seed ^ 0x0068_6f73_7473),
+            world: World::new(&setup).expect("a world"),
+            shadows: setup.units.iter().map(shadow).collect(),
+            disks: setup.units,
+            oracle,
+            hosts: Vec::new(),
+            unwatched: Vec::new(),
+            prompt: None,
+            trace: std::env::var_os("LUNAR_TRACE").is_some(),
+        }
+    }
+
+    /// Things happen more or less often from now on.
+    pub(crate) fn any_pace(&mut self) {
+        let mut weight = || *self.rng.pick(&[1, 1, 4, 16]);
+        self.world.pace = Pace {
+            mail: weight(),
+            wires: weight(),
+            disks: weight(),
+            ..self.world.pace
+        };
+    }
+
+    /// Another host, which is not connected; returns its number.
+    pub(crate) fn add_host(&mut self) -> usize {
+        let number = self.hosts.len();
+        let settings = Settings::new(number as u32, TARGET);
+        self.hosts.push(Host::new(settings));
+        number
+    }
+
+    /// Another host, with any keys.
+    pub(crate) fn add_any_host(&mut self) -> usize {
+        let number = self.add_host();
+        self.hosts[number].settings.keys = self.any_keys();
+        number
+    }
+
+    fn any_keys(&mut self) -> Vec<(&'static str, String)> {
+        let rng = &mut self.rng;
+        let mut pick = |of: &[&str]| (*rng.pick(of)).to_owned();
+        vec![
+            ("HeaderDigest", pick(&["None", "CRC32C"])),
+            ("DataDigest", pick(&["None", "CRC32C"])),
+            ("InitialR2T", pick(&["Yes", "No"])),
+            ("ImmediateData", pick(&["Yes", "No"])),
+            ("MaxRecvDataSegmentLength", pick(&["512", "1024", "8192"])),
+            ("MaxBurstLength", pick(&["1024", "2048", "262144"])),
+            ("FirstBurstLength", pick(&["512", "1024"])),
+            ("MaxOutstandingR2T", pick(&["1", "2", "8"])),
+        ]
+    }
+
+    /// Connects a host and lets it begin to log in.
+    pub(crate) fn dial(&mut self, host: usize) {
+        self.tell(|| format!("host {host} dials"));
+        let wire = self.world.connect().expect("somebody listens");
+        self.hosts[host].dial(wire);
+    }
+
+    /// Connects a host and waits until it is logged in.
+    pub(crate) fn log_in(&mut self, host: usize) {
+        self.dial(host);
+        self.until("a login", |lab| lab.hosts[host].logged_in);
+    }
+
+    /// So many hosts of any kind, logged in.
+    pub(crate) fn log_in_hosts(&mut self, count: usize) {
+        for _ in 0..count {
+            let host = self.add_any_host();
+            self.log_in(host);
+        }
+    }
+
+    /// Lets things happen until something is so.
+    ///
+    /// # Panics
+    /// When nothing happens any more and it is not.
+    pub(crate) fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        while !is_so(self) {
+            assert!(self.step(), "no {what}, and nothing more happens");
+        }
+    }
+
+    /// Waits for the answer to a command: its status and data.
+    pub(crate) fn answer(&mut self, host: usize, user: u64) -> (u16, Vec<u8>) {
+        let is_it = |reply: &Reply| matches!(reply, Reply::Done { user: one, .. } if *one == user);
+        self.until("an answer", |lab| lab.hosts[host].told.iter().any(is_it));
+        let told = std::mem::take(&mut self.hosts[host].told);
+        for reply in told {
+            if let Reply::Done {
+                user: one,
+                status,
+                data,
+                ..
+            } = reply
+                && one == user
+            {
+                return (status, data);
+            }
+        }
+        unreachable!("it was there")
+    }
+
+    /// Sends a command until it is answered with GOOD, whatever unit attentions there are.
+    pub(crate) fn insist(&mut self, host: usize, send: impl Fn(&mut Self) -> u64) {
+        for _ in 0..20 {
+            let user = send(self);
+            if self.answer(host, user).0 == 0 {
+                return;
+            }
+        }
+        panic!("host {host} is not answered with GOOD");
+    }
+
+    /// Lets everything happen that can.
+    pub(crate) fn quiesce(&mut self) {
+        while self.step() {}
+    }
+
+    /// Tells what happens, if that is asked for.
+    pub(crate) fn tell(&self, what: impl Fn() -> String) {
+        if self.trace {
+            eprintln!("{}", what());
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Who does what next: the target's world, or one of the hosts.
+
+use super::Lab;
+use crate::oracle::Pattern;
+use engine::sim::Rng;
+use scsi::medium::Extent;
+
+/// What hosts do, how often in relation to the rest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mix {
+    /// READ.
+    pub(crate) read: usize,
+    /// WRITE.
+    pub(crate) write: usize,
+    /// WRITE SAME.
+    pub(crate) write_same: usize,
+    /// UNMAP.
+    pub(crate) unmap: usize,
+    /// COMPARE AND WRITE.
+    pub(crate) compare: usize,
+    /// SYNCHRONIZE CACHE.
+    pub(crate) flush: usize,
+    /// ABORT TASK of any command.
+    pub(crate) abort: usize,
+    /// ABORT TASK SET.
+    pub(crate) abort_set: usize,
+    /// LOGICAL UNIT RESET.
+    pub(crate) reset: usize,
+    /// NOP-Out.
+    pub(crate) ping: usize,
+    /// The longest transfer, in blocks.
+    pub(crate) blocks: usize,
+    /// Commands that a host has under way at once.
+    pub(crate) depth: usize,
+}
+
+impl Default for Mix {
+    /// I/O alone.
+    fn default() -> Self {
+        Self {
+            read: 8,
+            write: 12,
+            write_same: 1,
+            unmap: 1,
+            compare: 2,
+            flush: 1,
+            abort: 0,
+            abort_set: 0,
+            reset: 0,
+            ping: 1,
+            blocks: 12,
+            depth: 8,
+        }
+    }
+}
+
+impl Mix {
+    /// With functions that abort.
+    #[must_use]
+    pub(crate) fn with_aborts() -> Self {
+        Self {
+            abort: 3,
+            abort_set: 1,
+            ..Self::default()
+        }
+    }
+
+    fn pick(&self, rng: &mut Rng) -> usize {
+        let weights = [
+            self.read,
+            self.write,
+            self.write_same,
+            self.unmap,
+            self.compare,
+            self.flush,
+            self.abort,
+            self.abort_set,
+            self.reset,
+            self.ping,
+        ];
+        let mut chance = rng.below(weights.iter().sum());
+        for (number, weight) in weights.iter().enumerate() {
+            if chance < *weight {
+                return number;
+            }
+            chance -= weight;
+        }
+        0
+    }
+}
+
+impl Lab {
+    /// Lets one thing happen; `false` when nothing can.
+    pub(crate) fn step(&mut self) -> bool {
+        let world_first = self.rng.one_in(2);
+        let happened = world_first && self.world.step() || self.host_step() || self.world.step();
+        if happened {
+            self.look_at_disks();
+            if let Some(host) = self.prompt {
+                self.hurry(host);
+            }
+        }
+        happened
+    }
+
+    /// Some host sends or takes some octets.
+    fn host_step(&mut self) -> bool {
+        let busy = |host: &mut crate::host::Host| {
+            host.unsent() > 0 || host.arrived() > 0 || host.is_cut_off()
+        };
+        let hosts = self.hosts.iter_mut().enumerate();
+        let ready: Vec<_> = hosts
+            .filter_map(|(n, host)| busy(host).then_some(n))
+            .collect();
+        if ready.is_empty() {
+            return false;
+        }
+        let host = *self.rng.pick(&ready);
+        self.act(host);
+        true
+    }
+
+    fn act(&mut self, number: usize) {
+        let host = &mut self.hosts[number];
+        if host.is_cut_off() {
+            self.tell(|| format!("host {number} is cut off"));
+            self.hosts[number].hang_up();
+            return;
+        }
+        let (unsent, arrived) = (host.unsent(), host.arrived());
+        let send = unsent > 0 && (arrived == 0 || self.rng.one_in(2));
+        let len = self.some_of(if send { unsent } else { arrived });
+        if send {
+            self.hosts[number].send(len);
+        } else {
+            self.hosts[number].take(len);
+            self.hear(number);
+        }
+    }
+
+    fn some_of(&mut self, most: usize) -> usize {
+        match self.rng.below(4) {
+            0 | 1 => most,
+            2 => 1 + self.rng.below(most.min(64)),
+            _ => 1 + self.rng.below(most),
+        }
+    }
+
+    /// Moves everything of a host both ways at once, without letting anything else happen.
+    pub(crate) fn hurry(&mut self, number: usize) {
+        loop {
+            let host = &mut self.hosts[number];
+            let unsent = host.unsent();
+            host.send(unsent);
+            if let Some(link) = &host.link {
+                self.world.hurry(&link.wire);
+            }
+            self.look_at_disks();
+            let host = &mut self.hosts[number];
+            let arrived = host.arrived();
+            if arrived == 0 && host.unsent() == 0 {
+                return;
+            }
+            host.take(arrived);
+            self.hear(number);
+        }
+    }
+
+    /// So many random things happen, commands of ready hosts among them.
+    pub(crate) fn run(&mut self, steps: usize, mix: &Mix) {
+        for _ in 0..steps {
+            if self.rng.one_in(6) || !self.step() {
+                self.issue(mix);
+            }
+        }
+    }
+
+    /// Some host that can sends a random command.
+    pub(crate) fn issue(&mut self, mix: &Mix) {
+        self.issue_from_others(usize::MAX, mix);
+    }
+
+    /// Some host that can, but one, sends a random command.
+    pub(crate) fn issue_from_others(&mut self, than: usize, mix: &Mix) {
+        let hosts = self.hosts.iter().enumerate();
+        let hosts = hosts.filter(|(number, _)| *number != than);
+        let ready = hosts.filter(|(_, host)| host.is_ready() && host.tasks.len() < mix.depth);
+        let ready: Vec<_> = ready.map(|(number, _)| number).collect();
+        if !ready.is_empty() {
+            let host = *self.rng.pick(&ready);
+            self.issue_from(host, mix);
+        }
+    }
+
+    /// A host sends a random command.
+    pub(crate) fn issue_from(&mut self, host: usize, mix: &Mix) {
+        let unit = self.rng.below(self.disks.len());
+        let extent = self.any_extent(unit, mix.blocks);
+        match mix.pick(&mut self.rng) {
+            6 => self.abort_any(host),
+            7 => self.abort_set(host, unit),
+            8 => self.reset_unit(host, unit),
+            9 => self.ping(host),
+            kind => {
+                self.issue_io(host, unit, extent, kind);
+            }
+        }
+    }
+
+    fn issue_io(&mut self, host: usize, unit: usize, extent: Extent, kind: usize) -> u64 {
+        match kind {
+            0 => self.read(host, unit, extent),
+            1 => self.write(host, unit, extent, Pattern::Each),
+            2 => self.write(host, unit, extent, Pattern::Same),
+            3 => self.write(host, unit, extent, Pattern::Zeros),
+            4 => self.compare_and_write(host, unit, Extent::new(extent.lba, 1)),
+            _ => self.flush(host, unit),
+        }
+    }
+
+    fn any_extent(&mut self, unit: usize, most: usize) -> Extent {
+        let blocks = self.disks[unit].traits().blocks as usize;
+        let len = 1 + self.rng.below(most.min(blocks));
+        let lba = self.rng.below(blocks - len + 1);
+        Extent::new(lba as u64, len as u64)
+    }
+
+    fn abort_any(&mut self, host: usize) {
+        let users: Vec<_> = self.hosts[host].tasks.keys().copied().collect();
+        if !users.is_empty() && self.hosts[host].functions.len() < 4 {
+            let user = *self.rng.pick(&users);
+            self.abort(host, user);
+        }
+    }
+
+    fn ping(&mut self, host: usize) {
+        let octets: [u8; 8] = self.rng.octets();
+        if let Some(link) = &mut self.hosts[host].link {
+            link.initiator.ping(&octets);
+        }
+    }
+}

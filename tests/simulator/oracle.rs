@@ -1,0 +1,373 @@
+//! What disks may hold and reads may return, by what was asked for and what was answered.
+//!
+//! Every write has a stamp of its own, which is in each 16 octets of each of its blocks together
+//! with the LBA, so that every block tells which write it is of, and whether it is the right block
+//! and all of it. A read between two instants may return a write when that had begun before the
+//! second, unless another one was acknowledged before the first that had begun after the end of
+//! the former.
+//!
+//! Fencing is about the medium: a write that is known to be over may not appear there any more. It
+//! is over when it was answered in whatever way, aborted, or its nexus was ended by something that
+//! was answered. Whoever asks the medium after each step sees every write that comes too late.
+
+use engine::sim::{Disk, Kind};
+use scsi::medium::Extent;
+
+#[cfg(test)]
+mod tests;
+
+/// An instant: the number of things that were noted before.
+pub(crate) type Tick = u64;
+
+/// A write, by its number; 0 is what disks hold at the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stamp(pub u32);
+
+/// What a write puts into its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    /// To each its own: the stamp and the LBA.
+    Each,
+    /// To all the same (WRITE SAME): the stamp and the first LBA.
+    Same,
+    /// Zeros (UNMAP).
+    Zeros,
+}
+
+/// What the oracle has seen that must not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wrong(pub String);
+
+/// The book of all writes.
+#[derive(Debug)]
+pub(crate) struct Oracle {
+    tick: Tick,
+    writes: Vec<Write>,
+    units: Vec<Unit>,
+}
+
+#[derive(Debug)]
+struct Unit {
+    block_size: usize,
+    /// A block that is being written is whatever has come.
+    mixes: bool,
+    /// The writes of each block, in the order in which they began.
+    blocks: Vec<Vec<Stamp>>,
+}
+
+#[derive(Clone, Debug)]
+struct Write {
+    unit: usize,
+    extent: Extent,
+    pattern: Pattern,
+    begun: Tick,
+    /// When it was acknowledged.
+    good: Option<Tick>,
+    /// When it was known to be over.
+    over: Option<Tick>,
+    /// It was answered in a way that says that nothing of it was done.
+    refused: bool,
+    /// Something of it was seen on the medium.
+    landed: bool,
+}
+
+impl Oracle {
+    /// A book for disks, which hold zeros.
+    #[must_use]
+    pub(crate) fn new(disks: &[Disk]) -> Self {
+        let unit = |disk: &Disk| Unit {
+            block_size: disk.traits().block_size as usize,
+            mixes: disk.kind() == Kind::Memory,
+            blocks: vec![vec![Stamp(0)]; disk.traits().blocks as usize],
+        };
+        let zeros = Write {
+            unit: 0,
+            extent: Extent::new(0, u64::MAX),
+            pattern: Pattern::Zeros,
+            begun: 0,
+            good: Some(0),
+            over: Some(0),
+            refused: false,
+            landed: true,
+        };
+        Self {
+            tick: 1,
+            writes: vec![zeros],
+            units: disks.iter().map(unit).collect(),
+        }
+    }
+
+    /// The instant that it is; the next one is later.
+    pub(crate) fn now(&mut self) -> Tick {
+        self.tick += 1;
+        self.tick
+    }
+
+    /// A write begins.
+    pub(crate) fn begin(&mut self, unit: usize, extent: Extent, pattern: Pattern) -> Stamp {
+        let stamp = Stamp(self.writes.len() as u32);
+        let begun = self.now();
+        self.writes.push(Write {
+            unit,
+            extent,
+            pattern,
+            begun,
+            good: None,
+            over: None,
+            refused: false,
+            landed: false,
+        });
+        for lba in extent.lba..extent.end() {
+            self.units[unit].blocks[lba as usize].push(stamp);
+        }
+        stamp
+    }
+
+    /// The write was acknowledged.
+    ///
+    /// # Errors
+    /// When it was fenced before it began, so that it could not be.
+    pub(crate) fn good(&mut self, stamp: Stamp) -> Result<(), Wrong> {
+        let now = self.now();
+        let write = &mut self.writes[stamp.0 as usize];
+        if write.refused {
+            return Err(Wrong(format!("{stamp:?} was acknowledged behind a fence")));
+        }
+        write.good = Some(now);
+        write.over.get_or_insert(now);
+        Ok(())
+    }
+
+    /// Nothing of the write appears any more that is not there now.
+    pub(crate) fn over(&mut self, stamp: Stamp) {
+        let now = self.now();
+        self.writes[stamp.0 as usize].over.get_or_insert(now);
+    }
+
+    /// The write was answered in a way that says that nothing was done, or is begun behind a fence.
+    ///
+    /// # Errors
+    /// When something of it was done.
+    pub(crate) fn refused(&mut self, stamp: Stamp) -> Result<(), Wrong> {
+        self.over(stamp);
+        let write = &mut self.writes[stamp.0 as usize];
+        write.refused = true;
+        if write.landed {
+            return Err(Wrong(format!(
+                "{stamp:?} was refused, yet is on the medium"
+            )));
+        }
+        Ok(())
+    }
+
+    /// What the write puts into a block.
+    #[must_use]
+    pub(crate) fn content(&self, stamp: Stamp, lba: u64) -> Vec<u8> {
+        let write = &self.writes[stamp.0 as usize];
+        let size = self.units[write.unit].block_size;
+        let lba = match write.pattern {
+            Pattern::Each => lba,
+            Pattern::Same => write.extent.lba,
+            Pattern::Zeros => return vec![0; size],
+        };
+        content(stamp, lba, size)
+    }
+
+    /// The Data-Out of the write.
+    #[must_use]
+    pub(crate) fn data(&self, stamp: Stamp) -> Vec<u8> {
+        let write = &self.writes[stamp.0 as usize];
+        let lbas = match write.pattern {
+            Pattern::Each => write.extent.lba..write.extent.end(),
+            Pattern::Same => write.extent.lba..write.extent.lba + 1,
+            Pattern::Zeros => 0..0,
+        };
+        lbas.flat_map(|lba| self.content(stamp, lba)).collect()
+    }
+
+    /// A read that began at `begun` has ended now with this data.
+    ///
+    /// # Errors
+    /// When a block is not what it can have been in between.
+    pub(crate) fn read(
+        &mut self,
+        begun: Tick,
+        unit: usize,
+        extent: Extent,
+        data: &[u8],
+    ) -> Result<(), Wrong> {
+        let ended = self.now();
+        let size = self.units[unit].block_size;
+        if data.len() != extent.blocks as usize * size {
+            let len = data.len();
+            return Err(Wrong(format!("{len} octets read of {extent:?}")));
+        }
+        for (lba, block) in (extent.lba..).zip(data.chunks(size)) {
+            self.may_be(begun, ended, unit, lba, block)?;
+        }
+        Ok(())
+    }
+
+    /// What is on the medium now, while nothing is under way, is what a read could return.
+    ///
+    /// # Errors
+    /// As for a read.
+    pub(crate) fn holds(&mut self, unit: usize, lba: u64, block: &[u8]) -> Result<(), Wrong> {
+        let now = self.now();
+        self.may_be(now, now, unit, lba, block)
+    }
+
+    fn may_be(
+        &self,
+        begun: Tick,
+        ended: Tick,
+        unit: usize,
+        lba: u64,
+        block: &[u8],
+    ) -> Result<(), Wrong> {
+        let stamps = self.units[unit].blocks[lba as usize].iter();
+        let possible = stamps.filter(|stamp| self.is_possible(**stamp, begun, ended, unit, lba));
+        let possible: Vec<_> = possible.copied().collect();
+        if self.is_of(&possible, unit, lba, block) {
+            return Ok(());
+        }
+        let found = self.name(block);
+        let possible: Vec<_> = possible
+            .iter()
+            .map(|stamp| &self.writes[stamp.0 as usize])
+            .collect();
+        Err(Wrong(format!(
+            "unit {unit}, LBA {lba} between {begun} and {ended}: {found}; it can be {possible:?}"
+        )))
+    }
+
+    /// Whether a read may return the write, though others came after it.
+    fn is_possible(&self, stamp: Stamp, begun: Tick, ended: Tick, unit: usize, lba: u64) -> bool {
+        let write = &self.writes[stamp.0 as usize];
+        if write.begun > ended || write.refused {
+            return false;
+        }
+        let Some(over) = write.over else { return true };
+        let mut others = self.units[unit].blocks[lba as usize].iter();
+        !others.any(|other| {
+            let other = &self.writes[other.0 as usize];
+            other.begun > over && other.good.is_some_and(|good| good < begun)
+        })
+    }
+
+    /// Whether a block is of one of the writes, or a mixture where there can be one.
+    fn is_of(&self, stamps: &[Stamp], unit: usize, lba: u64, block: &[u8]) -> bool {
+        let contents = self.contents(stamps, unit, lba);
+        let has = |at: usize, octet: u8| contents.iter().any(|content| content[at] == octet);
+        let is_mixture = || block.iter().enumerate().all(|(at, octet)| has(at, *octet));
+        contents.iter().any(|content| content == block) || self.units[unit].mixes && is_mixture()
+    }
+
+    fn contents(&self, stamps: &[Stamp], unit: usize, lba: u64) -> Vec<Vec<u8>> {
+        let size = self.units[unit].block_size;
+        let contents = stamps.iter().map(|stamp| match stamp {
+            Stamp(0) => vec![0; size],
+            _ => self.content(*stamp, lba),
+        });
+        contents.collect()
+    }
+
+    /// The medium has changed: a block was `before` and is `block` now.
+    ///
+    /// # Errors
+    /// When it is of no write that may still appear.
+    pub(crate) fn landed(
+        &mut self,
+        unit: usize,
+        lba: u64,
+        before: &[u8],
+        block: &[u8],
+    ) -> Result<(), Wrong> {
+        if let Some(stamp) = self.stamp(block) {
+            return self.stamp_landed(stamp, unit, lba, block);
+        }
+        let stamps = self.units[unit].blocks[lba as usize].iter();
+        let open = stamps.filter(|stamp| self.writes[stamp.0 as usize].over.is_none());
+        let open: Vec<_> = open.copied().collect();
+        if self.is_of(&open, unit, lba, block) || self.is_mixed_in(&open, unit, lba, before, block)
+        {
+            return Ok(());
+        }
+        let found = self.name(block);
+        Err(Wrong(format!(
+            "unit {unit}, LBA {lba}: {found} has appeared, and nothing that is under way is so"
+        )))
+    }
+
+    /// Whether octets have changed into those of some of the writes only.
+    fn is_mixed_in(
+        &self,
+        open: &[Stamp],
+        unit: usize,
+        lba: u64,
+        before: &[u8],
+        block: &[u8],
+    ) -> bool {
+        let contents = self.contents(open, unit, lba);
+        let has = |at: usize, octet: u8| contents.iter().any(|content| content[at] == octet);
+        let mut octets = block.iter().zip(before).enumerate();
+        self.units[unit].mixes && octets.all(|(at, (now, old))| now == old || has(at, *now))
+    }
+
+    fn stamp_landed(
+        &mut self,
+        stamp: Stamp,
+        unit: usize,
+        lba: u64,
+        block: &[u8],
+    ) -> Result<(), Wrong> {
+        let wrong = |what: &str, write: &Write| {
+            let what = format!("unit {unit}, LBA {lba}: {stamp:?} has appeared {what}: {write:?}");
+            Err(Wrong(what))
+        };
+        let write = &self.writes[stamp.0 as usize];
+        let inside = (write.extent.lba..write.extent.end()).contains(&lba);
+        if write.unit != unit || !inside || self.content(stamp, lba) != block {
+            return wrong("in the wrong place", write);
+        }
+        if write.refused {
+            return wrong("though it was refused", write);
+        }
+        if write.over.is_some() {
+            return wrong("after it was over", write);
+        }
+        self.writes[stamp.0 as usize].landed = true;
+        Ok(())
+    }
+
+    /// The write that a whole block is of.
+    fn stamp(&self, block: &[u8]) -> Option<Stamp> {
+        let stamp = Stamp(u32::from_be_bytes(*block.first_chunk()?));
+        let lba = u32::from_be_bytes(*block[4..].first_chunk()?);
+        let known = stamp.0 > 0 && (stamp.0 as usize) < self.writes.len();
+        (known && content(stamp, lba.into(), block.len()) == block).then_some(stamp)
+    }
+
+    fn name(&self, block: &[u8]) -> String {
+        match self.stamp(block) {
+            Some(stamp) => format!("{stamp:?}, {:?}", self.writes[stamp.0 as usize]),
+            None if block.iter().all(|octet| *octet == 0) => "zeros".to_owned(),
+            None => format!("{:02x?}…", &block[..32]),
+        }
+    }
+}
+
+/// Sixteen octets: stamp, LBA, where in the block, and a sum of these.
+fn content(stamp: Stamp, lba: u64, size: usize) -> Vec<u8> {
+    let mut octets = Vec::with_capacity(size);
+    for at in 0..size as u32 / 16 {
+        let words = [stamp.0, lba as u32, at];
+        let sum = words.iter().fold(0x9e37_79b9_u32, |sum, word| {
+            (sum ^ word).wrapping_mul(0x85eb_ca6b).rotate_left(13)
+        });
+        for word in [words[0], words[1], words[2], sum] {
+            octets.extend_from_slice(&word.to_be_bytes());
+        }
+    }
+    octets
+}

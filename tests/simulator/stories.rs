@@ -1,0 +1,6 @@
+//! One story a file.
+
+mod cuts;
+mod fences;
+mod random_io;
+mod reinstatement;
