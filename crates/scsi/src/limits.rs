@@ -3,16 +3,17 @@
 
 use crate::medium::{SEGMENT_BYTES, Traits};
 
-/// The longest READ, WRITE, VERIFY and the like, in octets (MAXIMUM TRANSFER LENGTH).
-pub const TRANSFER_BYTES: u64 = 16 << 20;
+/// The longest READ, WRITE, VERIFY and the like, in octets (MAXIMUM TRANSFER LENGTH): 65,536 blocks
+/// of 512 octets, the first number that needs more than two octets. libiscsi's tests write as many
+/// at once without asking whether they may.
+pub const TRANSFER_BYTES: u64 = 32 << 20;
 
 /// What a PRE-FETCH may ask for and be told CONDITION MET, in octets (MAXIMUM PREFETCH LENGTH).
 pub const PREFETCH_BYTES: u64 = 64 << 20;
 
-/// The longest WRITE SAME, in blocks (MAXIMUM WRITE SAME LENGTH): what WRITE SAME(10) can ask for;
-/// libiscsi's tests write 65,536 blocks at once where WRITE SAME can do that. NUMBER OF LOGICAL
-/// BLOCKS = 0 is refused (WSNZ = 1).
-pub const WRITE_SAME_BLOCKS: u32 = 65_535;
+/// The longest WRITE SAME, in octets (MAXIMUM WRITE SAME LENGTH). It bounds NUMBER OF LOGICAL
+/// BLOCKS = 0 too, which stands for all up to the last (WSNZ = 0).
+pub const WRITE_SAME_BYTES: u64 = 1 << 30;
 
 /// The most blocks that the descriptors of one UNMAP may cover (MAXIMUM UNMAP LBA COUNT):
 /// libiscsi's tests take more than 1,048,576 for an error.
@@ -60,6 +61,12 @@ pub const fn optimal_transfer(traits: &Traits) -> u32 {
 #[must_use]
 pub const fn prefetch(traits: &Traits) -> u32 {
     blocks(PREFETCH_BYTES, traits)
+}
+
+/// MAXIMUM WRITE SAME LENGTH.
+#[must_use]
+pub const fn write_same(traits: &Traits) -> u32 {
+    blocks(WRITE_SAME_BYTES, traits)
 }
 
 /// MAXIMUM UNMAP LBA COUNT; 0 where the volume cannot unmap.

@@ -98,15 +98,12 @@ impl<L: Lease> DeviceServer<L> {
     pub(super) fn write_same(&mut self, slot: Slot) {
         let task = &self.tasks[slot as usize];
         let traits = &self.state(task.unit).traits;
+        let limit = limits::write_same(traits);
         let block_size = traits.block_size;
         if let Err(sense) = check_write_same(traits, &task.cdb) {
             return self.finish(slot, Ending::Failed(Failure::Check(sense)));
         }
-        if task.row.blocks(&task.cdb) == 0 {
-            let sense = too_long(task.row);
-            return self.finish(slot, Ending::Failed(Failure::Check(sense)));
-        }
-        if self.take_extent(slot, limits::WRITE_SAME_BLOCKS).is_none() {
+        if !self.take_to_end(slot, limit) {
             return;
         }
         let task = &mut self.tasks[slot as usize];
@@ -115,10 +112,28 @@ impl<L: Lease> DeviceServer<L> {
         }
         task.length_out = u64::from(block_size);
         if task.expected_out != block_size {
+            // One block is meant for all; who sends several, or a part, means something else.
             return self.finish(slot, Ending::Failed(WRONG_DATA_LENGTH));
         }
         task.job = Job::Pattern;
         self.operate(slot, 0, MediumOp::Buffer { bytes: block_size });
+    }
+
+    /// Takes the blocks that WRITE SAME names. Returns whether it may go on now.
+    fn take_to_end(&mut self, slot: Slot, limit: u32) -> bool {
+        let Some(extent) = self.extent_to_end(slot) else {
+            return false;
+        };
+        let sense = match extent.blocks {
+            0 => out_of_range(extent.lba),
+            blocks if blocks > u64::from(limit) => too_long(self.tasks[slot as usize].row),
+            _ => {
+                self.tasks[slot as usize].extent = extent;
+                return self.gate(slot);
+            }
+        };
+        self.finish(slot, Ending::Failed(Failure::Check(sense)));
+        false
     }
 
     /// Does what WRITE SAME asks for with the block that came, if any.
@@ -245,8 +260,12 @@ pub(super) fn check_inside(state: &UnitState, extent: Extent) -> Result<(), Sens
     if extent.lba <= capacity && extent.blocks <= capacity - extent.lba {
         return Ok(());
     }
-    Err(Sense {
-        information: Some(extent.lba.max(capacity)),
-        ..Sense::new(Key::IllegalRequest, asc::LBA_OUT_OF_RANGE)
-    })
+    Err(out_of_range(extent.lba.max(capacity)))
+}
+
+/// LOGICAL BLOCK ADDRESS OUT OF RANGE, naming a block that is not there.
+pub(super) const fn out_of_range(lba: u64) -> Sense {
+    let mut sense = Sense::new(Key::IllegalRequest, asc::LBA_OUT_OF_RANGE);
+    sense.information = Some(lba);
+    sense
 }

@@ -156,7 +156,6 @@ fn copy_descriptor(kind: u16, body: &[u8]) -> Vec<u8> {
 fn block_limits(unit: &UnitState) -> Vec<u8> {
     let traits = &unit.traits;
     let mut page = vec![0; 60];
-    page[0] = WSNZ;
     page[1] = limits::compare_and_write(traits);
     let mut put = |at: usize, octets: &[u8]| {
         page[at - 4..at - 4 + octets.len()].copy_from_slice(octets);
@@ -171,7 +170,7 @@ fn block_limits(unit: &UnitState) -> Vec<u8> {
         put(28, &granularity.to_be_bytes());
         put(32, &UGAVALID.to_be_bytes());
     }
-    put(36, &u64::from(limits::WRITE_SAME_BLOCKS).to_be_bytes());
+    put(36, &u64::from(limits::write_same(traits)).to_be_bytes());
     if let Some(atomic) = traits.atomic {
         put(44, &limits::atomic(traits).to_be_bytes());
         put(48, &atomic.alignment.to_be_bytes());
@@ -179,8 +178,6 @@ fn block_limits(unit: &UnitState) -> Vec<u8> {
     }
     page
 }
-
-const WSNZ: u8 = 0x01;
 
 /// The unmap granules begin at block 0.
 const UGAVALID: u32 = 0x8000_0000;

@@ -105,7 +105,7 @@ fn more_than_the_maximum_transfer_length_is_an_invalid_field() {
     let mut big = super::rig::traits();
     big.blocks = 1 << 20;
     let mut rig = Rig::with(1, 1, &big);
-    let tag = rig.send(&cdb16(0x88, 0, 0, 32769), 1 << 30, Vec::new());
+    let tag = rig.send(&cdb16(0x88, 0, 0, 65537), 1 << 30, Vec::new());
     assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2400));
     let sense = rig.completed(NEXUS, tag).sense;
     assert_eq!(
