@@ -94,11 +94,11 @@ impl Report {
                 .wrong
                 .push(format!("{name} passes: take it off unable.txt")),
             (false, false) => {
-                let said = tests
-                    .first()
-                    .map(|test| test.said.join("; "))
-                    .unwrap_or_default();
-                self.wrong.push(format!("{name} passed nowhere: {said}"));
+                let mut reasons: Vec<_> = tests.iter().map(|test| test.said.join("; ")).collect();
+                reasons.dedup();
+                let reasons = reasons.join("\n        ");
+                self.wrong
+                    .push(format!("{name} passed nowhere:\n        {reasons}"));
             }
         }
     }
