@@ -189,7 +189,10 @@ impl Handle for RamHandle {
 
 impl RamHandle {
     fn read(&self, extent: Extent) -> Outcome<Lease> {
-        Outcome::Lease(self.region.buffer(self.block_size.range(extent)).into())
+        let buffer = self.region.buffer(self.block_size.range(extent));
+        // It is sent when the whole batch of commands has been looked at.
+        buffer.prefetch();
+        Outcome::Lease(buffer.into())
     }
 
     fn lend(&self, extent: Extent) -> MediumResult<Lease> {
