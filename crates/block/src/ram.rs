@@ -138,7 +138,7 @@ impl Handle for RamHandle {
             MediumOp::Read { extent } => Ok(self.read(extent)),
             MediumOp::Lend { extent } => self.lend(extent),
             MediumOp::Buffer { bytes } => self.private(bytes),
-            MediumOp::Write { extent, data, .. } => self.write(extent, &data),
+            MediumOp::Write { extent, data, .. } => self.write(extent, data),
             MediumOp::Flush { .. } | MediumOp::Prefetch { .. } => Ok(Outcome::Done),
             MediumOp::Status { extent } => Ok(self.status(extent)),
             MediumOp::Unmap { anchor: true, .. } => Err(MediumError::Unsupported),
@@ -196,9 +196,8 @@ impl RamHandle {
     }
 
     fn lend(&self, extent: Extent) -> MediumResult<Lease> {
-        let range = self.block_size.range(extent);
-        self.region.allocate(range.clone()).map_err(no_space)?;
-        Ok(Outcome::Lease(self.region.memory(range).into()))
+        let lent = self.region.lend(self.block_size.range(extent));
+        Ok(Outcome::Lease(lent.map_err(no_space)?.into()))
     }
 
     fn private(&self, bytes: u32) -> MediumResult<Lease> {
@@ -206,14 +205,14 @@ impl RamHandle {
         Ok(Outcome::Lease(buffer.ok_or(MediumError::Busy)?.into()))
     }
 
-    fn write(&self, extent: Extent, data: &Lease) -> MediumResult<Lease> {
+    fn write(&self, extent: Extent, data: Lease) -> MediumResult<Lease> {
         let range = self.block_size.range(extent);
-        let memory = self.region.memory(range.clone());
-        if !data.buffer().is_same_memory(&memory) {
-            self.region.allocate(range.clone()).map_err(no_space)?;
+        if !self.region.is_memory_of(&range, data.buffer()) {
+            let memory = self.region.lend(range).map_err(no_space)?;
             memory.copy_from(0, data.buffer());
         }
-        self.region.confirm(range);
+        // Before the write counts as done, the region must know that it is over.
+        drop(data);
         Ok(Outcome::Done)
     }
 
@@ -279,10 +278,8 @@ fn fill(region: &Arc<Region>, range: Range<u64>, octets: &[u8]) -> io::Result<()
     let local = region.attach();
     for start in range.clone().step_by(octets.len()) {
         let end = range.end.min(start + octets.len() as u64);
-        local.allocate(start..end).map_err(|NoSpace| Errno::NOSPC)?;
-        let memory = local.memory(start..end);
+        let memory = local.lend(start..end).map_err(|NoSpace| Errno::NOSPC)?;
         memory.copy_in(0, &octets[..memory.len()]);
-        local.confirm(start..end);
     }
     Ok(())
 }

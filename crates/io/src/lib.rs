@@ -10,4 +10,5 @@ pub mod cpu;
 pub mod limits;
 pub mod memory;
 pub mod ring;
+mod sync;
 pub mod tcp;

@@ -9,6 +9,7 @@
 
 mod bitmap;
 mod buffer;
+mod granules;
 mod limit;
 mod mapping;
 mod pool;
@@ -18,9 +19,10 @@ mod region;
 mod tests;
 
 pub use buffer::{Buffer, ZEROS_MAX};
+pub use granules::{GRANULE, Pages};
 pub use limit::{MemoryLimit, NoSpace};
 pub use pool::{Pool, SLOT_MAX};
-pub use region::{GRANULE, LocalRegion, Pages, Region};
+pub use region::{LocalRegion, Region};
 
 pub(crate) use mapping::Mapping;
 

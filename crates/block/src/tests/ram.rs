@@ -66,6 +66,26 @@ fn unmap_between_lend_and_write_does_not_lose_the_write() {
     assert_eq!(memory.used(), 4096);
 }
 
+/// An initiator aborts its write when a part of the data has come, while another one unmaps.
+#[test]
+fn write_given_up_beside_an_unmap_leaves_nothing_for_the_next_one() {
+    let (memory, mut rig) = thin(MIB);
+    let extent = Extent::new(0, 8);
+    let mut lent = rig.lease(MediumOp::Lend { extent });
+    let mut half = lent.slice(2048, 2048);
+    assert!(is_done(&rig.unmap(0, 8)));
+    lent.copy_in(0, &[7; 1024]);
+    half.copy_in(0, &[7; 2048]);
+    drop((lent, half));
+    assert_eq!(rig.status(0, 8), (Provisioning::Mapped, 8));
+    assert_eq!(memory.used(), 4096, "what takes memory is counted");
+
+    assert!(is_done(&rig.unmap(0, 8)));
+    assert_eq!(memory.used(), 0);
+    assert!(is_done(&rig.write(0, 1, 1)));
+    assert_eq!(rig.read(1, 7), [0; 7 * 512]);
+}
+
 #[test]
 fn write_from_elsewhere_is_copied() {
     let (_, mut rig) = thin(MIB);

@@ -2,34 +2,28 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use super::mapping::Mapping;
+use crate::sync::{AtomicU64, Ordering::SeqCst};
+use words::Words;
 
 const WORD_BITS: u64 = u64::BITS as u64;
 
 /// Bits that several cores set and clear. The map itself takes memory only where a bit was set.
 #[derive(Debug)]
 pub(super) struct Bitmap {
-    words: Mapping,
+    words: Words,
     bits: u64,
 }
 
 impl Bitmap {
     /// `bits` bits (more than 0), all clear.
     pub(super) fn new(bits: u64) -> io::Result<Self> {
-        let octets = bits.div_ceil(WORD_BITS) * size_of::<u64>() as u64;
-        let octets = usize::try_from(octets).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        let words = Mapping::reserve(octets)?;
+        let words = Words::new(bits.div_ceil(WORD_BITS))?;
         Ok(Self { words, bits })
     }
 
     fn words(&self) -> &[AtomicU64] {
-        let words = self.words.at(0).cast::<AtomicU64>();
-        let len = self.words.len() / size_of::<AtomicU64>();
-        // SAFETY: mapped as long as we live, aligned, zero to begin with, and accessed in no other
-        // way than as these atomics.
-        unsafe { std::slice::from_raw_parts(words.as_ptr(), len) }
+        self.words.all()
     }
 
     /// Whether every bit of the range is set.
@@ -88,4 +82,53 @@ fn masks(range: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
         let mask = (u64::MAX >> (WORD_BITS - (to - from))) << from;
         (word as usize, mask)
     })
+}
+
+#[cfg(not(loom))]
+mod words {
+    use std::io;
+
+    use crate::memory::mapping::Mapping;
+    use crate::sync::AtomicU64;
+
+    /// Zeros that take memory where they are no longer zero.
+    #[derive(Debug)]
+    pub(super) struct Words(Mapping);
+
+    impl Words {
+        pub(super) fn new(count: u64) -> io::Result<Self> {
+            let octets = count.checked_mul(size_of::<AtomicU64>() as u64);
+            let octets = octets.and_then(|octets| usize::try_from(octets).ok());
+            Mapping::reserve(octets.ok_or(io::ErrorKind::OutOfMemory)?).map(Self)
+        }
+
+        pub(super) fn all(&self) -> &[AtomicU64] {
+            let words = self.0.at(0).cast::<AtomicU64>();
+            let len = self.0.len() / size_of::<AtomicU64>();
+            // SAFETY: mapped as long as we live, aligned, zero to begin with, and accessed in no
+            // other way than as these atomics.
+            unsafe { std::slice::from_raw_parts(words.as_ptr(), len) }
+        }
+    }
+}
+
+/// loom's atomics cannot lie in memory of ours.
+#[cfg(loom)]
+mod words {
+    use std::io;
+
+    use crate::sync::AtomicU64;
+
+    #[derive(Debug)]
+    pub(super) struct Words(Vec<AtomicU64>);
+
+    impl Words {
+        pub(super) fn new(count: u64) -> io::Result<Self> {
+            Ok(Self((0..count).map(|_| AtomicU64::new(0)).collect()))
+        }
+
+        pub(super) fn all(&self) -> &[AtomicU64] {
+            &self.0
+        }
+    }
 }

@@ -21,6 +21,7 @@ const STEP: usize = 2048;
 ///
 /// Clones and slices share the memory: what is copied into one is seen in all. Of memory that was
 /// not written yet the content is that of the former use, except for regions, which read as zeros.
+/// Memory of a region can be written only where it was lent for that.
 #[derive(Clone)]
 pub struct Buffer {
     start: NonNull<u8>,
@@ -32,7 +33,10 @@ pub struct Buffer {
 enum Owner {
     Heap(#[expect(dead_code, reason = "held")] Rc<Heap>),
     Slot(#[expect(dead_code, reason = "held")] Slot),
+    /// To be read.
     Region(#[expect(dead_code, reason = "held")] LocalRegion),
+    /// To be written, which the region is told of when it is over, however it ends.
+    Lent(LocalRegion),
     Zeros,
 }
 
@@ -82,6 +86,11 @@ impl Buffer {
 
     pub(super) fn of_region(start: NonNull<u8>, len: usize, region: LocalRegion) -> Self {
         let owner = Owner::Region(region);
+        Self { start, len, owner }
+    }
+
+    pub(super) fn lent(start: NonNull<u8>, len: usize, region: LocalRegion) -> Self {
+        let owner = Owner::Lent(region);
         Self { start, len, owner }
     }
 
@@ -139,7 +148,7 @@ impl Buffer {
     ///
     /// # Panics
     ///
-    /// When the range is not inside the buffer, or the buffer is one of zeros.
+    /// When the range is not inside the buffer, or the buffer is only for reading.
     pub fn copy_in(&self, offset: usize, octets: &[u8]) {
         let to = self.writable(offset, octets.len());
         // SAFETY: `to` is ours for that length, and the slice is the caller's.
@@ -217,7 +226,7 @@ impl Buffer {
     ///
     /// # Panics
     ///
-    /// When `other` has another length, or this is a buffer of zeros.
+    /// When `other` has another length, or this buffer is only for reading.
     pub fn or_with(&self, other: &Self) {
         assert_eq!(self.len, other.len, "buffers to combine");
         let (mut ours, mut theirs) = ([0; STEP], [0; STEP]);
@@ -240,13 +249,17 @@ impl Buffer {
     ///
     /// # Panics
     ///
-    /// When it is a buffer of zeros.
+    /// When the buffer is only for reading.
     pub(crate) fn writable_address(&self) -> NonNull<u8> {
         self.writable(0, self.len)
     }
 
     fn writable(&self, offset: usize, len: usize) -> NonNull<u8> {
-        assert!(!self.is_zeros() || len == 0, "a write to zeros");
+        let read_only = matches!(self.owner, Owner::Zeros | Owner::Region(_));
+        assert!(
+            !read_only || len == 0,
+            "a write to what is only lent for reading"
+        );
         self.range(offset, len)
     }
 
@@ -258,12 +271,23 @@ impl Buffer {
     }
 }
 
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if let Owner::Lent(region) = &self.owner
+            && self.len > 0
+        {
+            region.written(self.start, self.len);
+        }
+    }
+}
+
 impl std::fmt::Debug for Buffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let owner = match self.owner {
             Owner::Heap(_) => "heap",
             Owner::Slot(_) => "pool",
             Owner::Region(_) => "region",
+            Owner::Lent(_) => "lent of region",
             Owner::Zeros => "zeros",
         };
         write!(f, "Buffer({owner}, {} octets)", self.len)

@@ -1,7 +1,8 @@
 //! How much memory the RAM volumes of a process may hold.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::sync::{AtomicU64, Ordering::Relaxed};
 
 /// The memory limit is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

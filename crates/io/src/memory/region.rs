@@ -9,56 +9,34 @@
 //! # What runs at the same time
 //!
 //! Any core may do anything at any moment; initiators see to it themselves that they do not write
-//! what another one unmaps, but whatever they do must not harm the others. Bits change, and memory
-//! is given back, under the lock of the 2 MiB around (a mutex of few), so that giving back never
-//! meets a neighbour that is being allocated. The path of data takes no lock: `allocate` and
-//! `confirm` of what is allocated only read the bits. A write is `allocate`, copy, `confirm`:
+//! what another one unmaps, but whatever they do must not harm the others. Who writes borrows the
+//! memory by [`LocalRegion::lend`]; each claim on it that is dropped looks whether an UNMAP of the
+//! same granules ran meanwhile, and then takes them back into the book (see [`super::granules`]):
 //!
-//! - an UNMAP of the same granules between `allocate` and `confirm` takes the bits; `confirm` finds
-//!   that and sets them, so that what was copied after the UNMAP is not lost to readers, and never
-//!   comes back as stale octets when the granule is allocated once more;
-//! - one that begins after `confirm` has looked clears bits and octets both.
+//! - octets that were stored after the UNMAP are not lost to readers;
+//! - a write that was given up half way, of which nobody says that it ended, leaves nothing behind
+//!   in granules that count as free, where it would come to light as stale octets when another
+//!   write allocates them.
 //!
-//! Between the copy and the look at the bits is a fence, and `deallocate` clears bits before it
-//! discards octets: one of the two sees the other. A write that is given up after octets were
-//! copied must be confirmed too. A block that is written and unmapped at once may be found
-//! half zero.
+//! Should nothing have been stored, the granules are allocated all the same, as zeros: that is what
+//! not knowing costs. A block that is written and unmapped at once may be found half zero.
 
 use std::io;
 use std::ops::{Deref, Range};
+use std::ptr::NonNull;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use rustix::mm::Advice;
 
-use super::bitmap::Bitmap;
 use super::buffer::{Buffer, ZEROS_MAX};
+use super::granules::{Clear, GRANULE, GROUP, Granules, Pages};
 use super::limit::{MemoryLimit, NoSpace};
 use super::mapping::Mapping;
 use super::raw;
 
-/// What is allocated and deallocated as a whole, in octets.
-pub const GRANULE: u64 = 4096;
-
-/// What one lock covers, and what a huge page has: 2 MiB.
-const GROUP: u64 = 2 << 20;
-const GROUP_GRANULES: u64 = GROUP / GRANULE;
-
-/// Enough that cores seldom meet at one.
-const LOCKS: usize = 64;
-
 /// How far `state` looks, in granules: 16 GiB, for which it reads 512 KiB of bits (30 us).
 const STATE_GRANULES: u64 = 1 << 22;
-
-/// Which pages a region asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pages {
-    /// Of 4 KiB: memory is taken and given back by as much.
-    Small,
-    /// Of 2 MiB where the kernel gives them: faster, and taken and given back by as much.
-    Huge,
-}
 
 /// Memory of a RAM volume, for all cores.
 #[derive(Debug)]
@@ -67,11 +45,7 @@ pub struct Region {
     /// Where the region begins in the mapping, so that huge pages fit.
     base: usize,
     len: u64,
-    pages: Pages,
-    allocated: Bitmap,
-    charged: AtomicU64,
-    limit: MemoryLimit,
-    locks: [Mutex<()>; LOCKS],
+    granules: Granules,
 }
 
 impl Region {
@@ -105,11 +79,7 @@ impl Region {
             octets,
             base,
             len,
-            pages,
-            allocated: Bitmap::new(len.div_ceil(GRANULE))?,
-            charged: AtomicU64::new(0),
-            limit: limit.clone(),
-            locks: [const { Mutex::new(()) }; LOCKS],
+            granules: Granules::new(len.div_ceil(GRANULE), pages, limit)?,
         }))
     }
 
@@ -128,13 +98,13 @@ impl Region {
     /// Which pages it got.
     #[must_use]
     pub fn pages(&self) -> Pages {
-        self.pages
+        self.granules.pages()
     }
 
     /// The memory that it holds, in octets.
     #[must_use]
     pub fn charged(&self) -> u64 {
-        self.charged.load(Relaxed)
+        self.granules.charged()
     }
 
     /// What one core works with.
@@ -145,48 +115,10 @@ impl Region {
         }
     }
 
-    /// Has memory for every octet of the range, before it is written. When that fails, a part of
-    /// it may have been allocated, as zeros.
-    ///
-    /// # Errors
-    ///
-    /// [`NoSpace`] when the limit is reached.
-    pub fn allocate(&self, range: Range<u64>) -> Result<(), NoSpace> {
-        let granules = self.granules(range);
-        if self.allocated.all(granules.clone()) {
-            return Ok(());
-        }
-        by_group(granules).try_for_each(|part| {
-            let _guard = self.lock(&part);
-            let octets = self.lacking(&part);
-            self.limit.charge(octets)?;
-            self.charged.fetch_add(octets, Relaxed);
-            self.allocated.set(part);
-            Ok(())
-        })
-    }
-
-    /// To be called when a write to the range is over, or was given up: see the module's text. It
-    /// may exceed the limit, as the memory is taken already.
-    pub fn confirm(&self, range: Range<u64>) {
-        fence(SeqCst);
-        let granules = self.granules(range);
-        if self.allocated.all(granules.clone()) {
-            return;
-        }
-        for part in by_group(granules) {
-            let _guard = self.lock(&part);
-            let octets = self.lacking(&part);
-            self.limit.charge_anyway(octets);
-            self.charged.fetch_add(octets, Relaxed);
-            self.allocated.set(part);
-        }
-    }
-
     /// Makes the range read as zeros, and gives back the memory of granules (of huge pages) that it
     /// covers whole. Giving 1 GiB back can take 100 ms: a large range is to be handed in by parts.
     pub fn deallocate(&self, range: Range<u64>) {
-        let touched = self.granules(range.clone());
+        let touched = self.touched(range.clone());
         let whole_start = range.start.div_ceil(GRANULE);
         let whole_end = if range.end == self.len {
             touched.end
@@ -199,14 +131,11 @@ impl Region {
         }
         self.zero_edges(range.start..whole_start * GRANULE);
         self.zero_edges((whole_end * GRANULE).min(range.end)..range.end);
-        let mut at = whole_start;
-        while at < whole_end {
-            let (set, end) = self.allocated.run(at, whole_end);
-            if set {
-                by_group(at..end).for_each(|part| self.give_back(part));
-            }
-            at = end;
-        }
+        let clear = |what| match what {
+            Clear::Discard(part) => self.discard(part),
+            Clear::Zero(part) => self.zero(octets(&part)),
+        };
+        self.granules.deallocate(whole_start..whole_end, clear);
     }
 
     /// Whether the octet at `offset` is allocated, and for how many octets from there that holds
@@ -215,7 +144,7 @@ impl Region {
     pub fn state(&self, offset: u64) -> (bool, u64) {
         assert!(offset < self.len, "{offset} in a region of {}", self.len);
         let granule = offset / GRANULE;
-        let (set, end) = self.allocated.run(granule, granule + STATE_GRANULES);
+        let (set, end) = self.granules.run(granule, granule + STATE_GRANULES);
         (set, (end * GRANULE).min(self.len) - offset)
     }
 
@@ -225,66 +154,9 @@ impl Region {
         while at < range.end {
             let granule = at / GRANULE;
             let end = range.end.min((granule + 1) * GRANULE);
-            let _guard = self.lock(&(granule..granule + 1));
-            if self.allocated.any(granule..granule + 1) {
-                self.zero(at..end);
-            }
+            self.granules.if_allocated(granule, || self.zero(at..end));
             at = end;
         }
-    }
-
-    /// Gives back whole granules within one group.
-    fn give_back(&self, part: Range<u64>) {
-        let _guard = self.lock(&part);
-        let octets = part.start * GRANULE..part.end * GRANULE;
-        match self.pages {
-            Pages::Small => {
-                let freed = self.allocated.count(part.clone()) * GRANULE;
-                self.allocated.clear(part);
-                self.discard(octets);
-                self.release(freed);
-            }
-            Pages::Huge => {
-                let group = group_around(part.start);
-                if !self.allocated.any(part.clone()) {
-                    return;
-                }
-                self.allocated.clear(part);
-                if self.allocated.any(self.within(group.clone())) {
-                    // A part of a huge page cannot be given back: the kernel would keep the rest
-                    // for as long as anything of it is in use, while we counted it as free.
-                    self.zero(octets);
-                    return;
-                }
-                self.discard(group.start * GRANULE..group.end * GRANULE);
-                self.release(GROUP);
-            }
-        }
-    }
-
-    fn release(&self, octets: u64) {
-        self.limit.release(octets);
-        self.charged.fetch_sub(octets, Relaxed);
-    }
-
-    /// What allocating granules of one group costs, in octets. Its lock is held.
-    fn lacking(&self, part: &Range<u64>) -> u64 {
-        match self.pages {
-            Pages::Small => (part.end - part.start - self.allocated.count(part.clone())) * GRANULE,
-            Pages::Huge if self.allocated.any(self.within(group_around(part.start))) => 0,
-            Pages::Huge => GROUP,
-        }
-    }
-
-    /// The granules of a group that the region has.
-    fn within(&self, group: Range<u64>) -> Range<u64> {
-        group.start..group.end.min(self.len.div_ceil(GRANULE))
-    }
-
-    fn lock(&self, part: &Range<u64>) -> MutexGuard<'_, ()> {
-        let group = part.start / GROUP_GRANULES;
-        let lock = &self.locks[group as usize % LOCKS];
-        lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The granules that a range touches.
@@ -292,7 +164,7 @@ impl Region {
     /// # Panics
     ///
     /// When the range is not inside the region.
-    fn granules(&self, range: Range<u64>) -> Range<u64> {
+    fn touched(&self, range: Range<u64>) -> Range<u64> {
         let inside = range.start <= range.end && range.end <= self.len;
         assert!(inside, "{range:?} of a region of {}", self.len);
         range.start / GRANULE..range.end.div_ceil(GRANULE)
@@ -305,15 +177,10 @@ impl Region {
         unsafe { raw::fill(to.as_ptr(), 0, (range.end - range.start) as usize) };
     }
 
-    fn discard(&self, range: Range<u64>) {
-        let len = (range.end - range.start) as usize;
-        self.octets.discard(self.base + range.start as usize, len);
-    }
-}
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        self.limit.release(*self.charged.get_mut());
+    fn discard(&self, granules: Range<u64>) {
+        let octets = octets(&granules);
+        let len = (octets.end - octets.start) as usize;
+        self.octets.discard(self.base + octets.start as usize, len);
     }
 }
 
@@ -336,26 +203,50 @@ impl LocalRegion {
     /// When the range is not inside the region.
     #[must_use]
     pub fn buffer(&self, range: Range<u64>) -> Buffer {
-        let granules = self.region.granules(range.clone());
-        let len = (range.end - range.start) as usize;
-        if len <= ZEROS_MAX && !self.region.allocated.any(granules) {
+        let touched = self.region.touched(range.clone());
+        let len = len(&range);
+        if len <= ZEROS_MAX && !self.region.granules.any(touched) {
             return Buffer::zeros(len);
         }
-        self.memory(range)
+        Buffer::of_region(self.start(&range), len, self.clone())
     }
 
-    /// The memory of a range itself, to be written between [`Region::allocate`] and
-    /// [`Region::confirm`].
+    /// The memory of a range itself, to be written, after memory was taken for every octet of it.
+    /// The write is over when the buffer, and every clone and slice of it, has been dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSpace`] when the limit is reached. A part of the range may have been allocated then, as
+    /// zeros.
     ///
     /// # Panics
     ///
     /// When the range is not inside the region.
+    pub fn lend(&self, range: Range<u64>) -> Result<Buffer, NoSpace> {
+        let touched = self.region.touched(range.clone());
+        self.region.granules.allocate(touched)?;
+        let start = self.start(&range);
+        Ok(Buffer::lent(start, len(&range), self.clone()))
+    }
+
+    /// Whether a buffer is exactly the memory of a range, such as what was lent of it.
     #[must_use]
-    pub fn memory(&self, range: Range<u64>) -> Buffer {
-        let _ = self.region.granules(range.clone());
+    pub fn is_memory_of(&self, range: &Range<u64>, buffer: &Buffer) -> bool {
+        let _ = self.region.touched(range.clone());
+        buffer.address() == self.start(range) && buffer.len() == len(range)
+    }
+
+    /// Octets of ours may have been stored from `start` on: see the module's text.
+    pub(super) fn written(&self, start: NonNull<u8>, len: usize) {
+        let first = self.region.octets.at(self.region.base).addr().get();
+        let offset = (start.addr().get() - first) as u64;
+        let touched = self.region.touched(offset..offset + len as u64);
+        self.region.granules.confirm(touched);
+    }
+
+    fn start(&self, range: &Range<u64>) -> NonNull<u8> {
         let start = self.region.base + range.start as usize;
-        let start = self.region.octets.at(start);
-        Buffer::of_region(start, (range.end - range.start) as usize, self.clone())
+        self.region.octets.at(start)
     }
 }
 
@@ -367,19 +258,13 @@ impl Deref for LocalRegion {
     }
 }
 
-fn group_around(granule: u64) -> Range<u64> {
-    let start = granule / GROUP_GRANULES * GROUP_GRANULES;
-    start..start + GROUP_GRANULES
+/// The octets of granules.
+fn octets(granules: &Range<u64>) -> Range<u64> {
+    granules.start * GRANULE..granules.end * GRANULE
 }
 
-/// A range of granules, cut where groups meet.
-fn by_group(granules: Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    let groups = granules.start / GROUP_GRANULES..granules.end.div_ceil(GROUP_GRANULES);
-    groups.map(move |group| {
-        let start = granules.start.max(group * GROUP_GRANULES);
-        let end = granules.end.min((group + 1) * GROUP_GRANULES);
-        start..end
-    })
+fn len(range: &Range<u64>) -> usize {
+    (range.end - range.start) as usize
 }
 
 /// Whether the kernel gives huge pages to those who ask.

@@ -3,9 +3,10 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
 
 use rustix::event::EventfdFlags;
+
+use crate::sync::{AtomicU8, Ordering::SeqCst};
 
 /// [`Waker::wake`] was called.
 pub(super) const WOKEN: u8 = 1;
@@ -49,19 +50,18 @@ impl Waker {
 #[derive(Debug)]
 pub(super) struct Bell {
     event: OwnedFd,
-    state: AtomicU8,
+    state: State,
 }
 
 impl Bell {
     pub(super) fn new() -> io::Result<Arc<Self>> {
         let event = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let state = AtomicU8::new(0);
+        let state = State::new();
         Ok(Arc::new(Self { event, state }))
     }
 
     pub(super) fn ring(&self, what: u8) {
-        let before = self.state.fetch_or(what, SeqCst);
-        if before == SLEEPING {
+        if self.state.ring(what) {
             // It can only fail when the counter is full, and then the ring has been told.
             let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
         }
@@ -69,15 +69,38 @@ impl Bell {
 
     /// Announces that the ring is going to wait on the eventfd. `false`: it was rung, and must not.
     pub(super) fn sleep(&self) -> bool {
-        self.state.fetch_or(SLEEPING, SeqCst) == 0
+        self.state.sleep()
     }
 
     /// What it was rung for since the last time. The ring is awake.
     pub(super) fn answer(&self) -> u8 {
-        if self.state.load(SeqCst) == 0 {
+        self.state.answer()
+    }
+}
+
+/// The part without a descriptor, on which everything depends: none who rings may be overheard.
+#[derive(Debug)]
+struct State(AtomicU8);
+
+impl State {
+    fn new() -> Self {
+        Self(AtomicU8::new(0))
+    }
+
+    /// Whether the ring sleeps, and this is the first who wakes it.
+    fn ring(&self, what: u8) -> bool {
+        self.0.fetch_or(what, SeqCst) == SLEEPING
+    }
+
+    fn sleep(&self) -> bool {
+        self.0.fetch_or(SLEEPING, SeqCst) == 0
+    }
+
+    fn answer(&self) -> u8 {
+        if self.0.load(SeqCst) == 0 {
             return 0;
         }
-        self.state.swap(0, SeqCst) & !SLEEPING
+        self.0.swap(0, SeqCst) & !SLEEPING
     }
 }
 

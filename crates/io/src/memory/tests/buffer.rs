@@ -58,7 +58,7 @@ fn zeros_read_as_zeros() {
 }
 
 #[test]
-#[should_panic(expected = "a write to zeros")]
+#[should_panic(expected = "only lent for reading")]
 fn zeros_are_not_written() {
     Buffer::zeros(512).copy_in(0, &[1]);
 }

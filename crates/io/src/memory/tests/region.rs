@@ -16,9 +16,7 @@ fn with_pages(len: u64, pages: Pages) -> (LocalRegion, MemoryLimit) {
 
 fn write(region: &LocalRegion, offset: u64, octets: &[u8]) {
     let range = offset..offset + octets.len() as u64;
-    region.allocate(range.clone()).unwrap();
-    region.memory(range.clone()).copy_in(0, octets);
-    region.confirm(range);
+    region.lend(range).unwrap().copy_in(0, octets);
 }
 
 fn read(region: &LocalRegion, offset: u64, len: u64) -> Vec<u8> {
@@ -61,7 +59,7 @@ fn a_write_is_read_and_only_its_granules_are_allocated() {
 fn runs_cross_words_and_groups() {
     let (region, _) = region(8 * MIB);
     let (start, end) = (63 * GRANULE, 3 * MIB + GRANULE);
-    region.allocate(start..end).unwrap();
+    drop(region.lend(start..end).unwrap());
     assert_eq!(region.state(0), (false, start));
     assert_eq!(region.state(start), (true, end - start));
     assert_eq!(region.state(end), (false, 8 * MIB - end));
@@ -106,34 +104,67 @@ fn deallocate_up_to_an_end_within_a_granule_gives_it_back() {
 #[test]
 fn the_limit_is_shared_and_memory_comes_back() {
     let limit = MemoryLimit::new(3 * GRANULE);
-    let a = Region::reserve(MIB, Pages::Small, &limit).unwrap();
-    let b = Region::reserve(MIB, Pages::Small, &limit).unwrap();
-    a.allocate(0..2 * GRANULE).unwrap();
-    b.allocate(0..GRANULE).unwrap();
-    assert_eq!(b.allocate(GRANULE..GRANULE + 1), Err(NoSpace));
+    let region = || Region::reserve(MIB, Pages::Small, &limit).unwrap().attach();
+    let (a, b) = (region(), region());
+    write(&a, 0, &[1; 2 * GRANULE as usize]);
+    write(&b, 0, &[1; GRANULE as usize]);
+    assert_eq!(b.lend(GRANULE..GRANULE + 1).unwrap_err(), NoSpace);
     assert!(!b.state(GRANULE).0);
-    a.allocate(0..2 * GRANULE).unwrap();
+    write(&a, 0, &[2; 2 * GRANULE as usize]);
     a.deallocate(0..GRANULE);
-    b.allocate(GRANULE..GRANULE + 1).unwrap();
+    write(&b, GRANULE, &[1]);
     drop(b);
     assert_eq!(limit.used(), GRANULE);
 }
 
 #[test]
-fn an_unmap_between_allocate_and_confirm_leaves_no_stale_octets() {
+fn an_unmap_while_memory_is_lent_leaves_no_stale_octets() {
     let (region, limit) = region(MIB);
     let range = 0..GRANULE;
-    region.allocate(range.clone()).unwrap();
-    let memory = region.memory(range.clone());
+    let lent = region.lend(range.clone()).unwrap();
     region.deallocate(range.clone());
     assert_eq!(limit.used(), 0);
-    memory.copy_in(0, &[7; 4096]);
-    region.confirm(range.clone());
+    lent.copy_in(0, &[7; 4096]);
+    drop(lent);
     assert_eq!((region.state(0).0, limit.used()), (true, GRANULE));
     assert_eq!(read(&region, 0, GRANULE), [7; 4096]);
     region.deallocate(range);
     write(&region, 0, &[1]);
     assert_eq!(read(&region, 1, GRANULE - 1), [0; 4095]);
+}
+
+#[test]
+fn each_part_of_what_was_lent_tells_of_itself() {
+    let (region, limit) = region(MIB);
+    let lent = region.lend(0..4 * GRANULE).unwrap();
+    let part = lent.slice(GRANULE as usize + 100, 50);
+    region.deallocate(0..4 * GRANULE);
+    part.copy_in(0, &[7; 50]);
+    drop(part);
+    assert_eq!(region.state(0), (false, GRANULE));
+    assert_eq!(region.state(GRANULE), (true, GRANULE));
+    assert!(!region.state(2 * GRANULE).0);
+    drop(lent);
+    assert_eq!(limit.used(), 4 * GRANULE);
+}
+
+#[test]
+fn what_was_lent_is_the_memory_of_its_range() {
+    let (region, _) = region(MIB);
+    let lent = region.lend(512..1024).unwrap();
+    assert!(region.is_memory_of(&(512..1024), &lent));
+    assert!(!region.is_memory_of(&(512..1025), &lent));
+    assert!(!region.is_memory_of(&(0..512), &lent));
+    region.deallocate(0..GRANULE);
+    assert!(region.is_memory_of(&(512..1024), &lent));
+}
+
+#[test]
+#[should_panic(expected = "only lent for reading")]
+fn what_is_lent_for_reading_is_not_written() {
+    let (region, _) = region(MIB);
+    write(&region, 0, &[1]);
+    region.buffer(0..512).copy_in(0, &[1]);
 }
 
 #[test]
@@ -216,18 +247,19 @@ fn hammer(region: &Arc<Region>, writer: u64) {
 }
 
 fn check_account(region: &LocalRegion) {
-    let mut allocated = 0;
+    let (mut allocated, charged) = (0, region.charged());
     for granule in 0..region.len() / GRANULE {
         let range = granule * GRANULE..(granule + 1) * GRANULE;
         if region.state(range.start).0 {
             allocated += GRANULE;
         } else {
+            // Allocated without being written, it shows what was left there.
             let zeros = Buffer::zeros(GRANULE as usize);
-            assert_eq!(region.memory(range).difference(&zeros), None);
+            assert_eq!(region.lend(range).unwrap().difference(&zeros), None);
         }
     }
     match region.pages() {
-        Pages::Small => assert_eq!(allocated, region.charged()),
-        Pages::Huge => assert!(allocated <= region.charged()),
+        Pages::Small => assert_eq!(allocated, charged),
+        Pages::Huge => assert!(allocated <= charged),
     }
 }
