@@ -211,3 +211,6 @@ fn by_group(granules: Range<u64>) -> impl Iterator<Item = Range<u64>> {
         start..end
     })
 }
+
+#[cfg(all(test, loom))]
+mod loom_tests;

@@ -109,3 +109,6 @@ impl AsFd for Bell {
         self.event.as_fd()
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_tests;
