@@ -205,15 +205,15 @@ impl<L: Lease> Login<L> {
 
     /// There may be a session, with this TSIH, which is not 0.
     pub fn admit(&mut self, tsih: u16) {
-        let State::Asking(asking) = std::mem::replace(&mut self.state, State::Closed) else {
-            return;
-        };
-        let Asking {
+        let Some(Asking {
             mut dialogue,
             current,
             segment,
             agreed,
-        } = *asking;
+        }) = self.asked()
+        else {
+            return;
+        };
         dialogue.accept(&mut self.outgoing, current, tsih, &segment);
         let parameters = self.parameters(&dialogue, *agreed, tsih);
         self.state = State::Done(Box::new(parameters));
@@ -222,8 +222,19 @@ impl<L: Lease> Login<L> {
 
     /// There may not.
     pub fn refuse(&mut self, status: LoginStatus) {
-        if let State::Asking(mut asking) = std::mem::replace(&mut self.state, State::Closed) {
+        if let Some(mut asking) = self.asked() {
             self.fail(&mut asking.dialogue, Fault::refused(status));
+        }
+    }
+
+    /// What is being decided; `None` where nobody was asked, and nothing changes then.
+    fn asked(&mut self) -> Option<Asking> {
+        match std::mem::replace(&mut self.state, State::Closed) {
+            State::Asking(asking) => Some(*asking),
+            state => {
+                self.state = state;
+                None
+            }
         }
     }
 

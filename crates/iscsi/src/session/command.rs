@@ -105,7 +105,7 @@ impl<L: Lease> Session<L> {
 
     /// Goes on with everything that may have waited for what just happened.
     pub(super) fn proceed(&mut self) {
-        loop {
+        while self.is_open {
             self.start_functions();
             let next = self.window.expected();
             if self.functions.holds_back(next) {

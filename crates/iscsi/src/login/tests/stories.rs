@@ -44,6 +44,21 @@ fn an_answer_in_several_responses() {
     assert!(text.ends_with("MaxRecvDataSegmentLength=262144"));
 }
 
+/// Found by fuzzing.
+#[test]
+fn a_decision_that_nobody_asked_for_changes_nothing() {
+    let mut peer = Peer::new(&three_nodes());
+    peer.login.admit(1);
+    peer.login.refuse(0x0302);
+    peer.send("O>F", &format!("{INITIATOR} {TARGET}"));
+    peer.asks();
+    peer.admitted(1);
+    peer.login.admit(2);
+    peer.login.refuse(0x0302);
+    let tsih = peer.login.outcome().map(|parameters| parameters.tsih);
+    assert_eq!(tsih, Some(1));
+}
+
 impl Peer {
     /// Asks for the rest of an answer until the login is over.
     fn exchange_more(&mut self, text: &mut String) {

@@ -43,6 +43,21 @@ fn commands_end_before_the_logout_is_answered() {
     assert_eq!(rig.sent(), ["Logout Response #3 0"]);
 }
 
+/// Found by fuzzing.
+#[test]
+fn commands_after_the_logout_that_came_before_it_are_not_carried_out() {
+    let mut rig = Rig::new();
+    let mut logout = rig.logout_pdu(1, 0);
+    logout.immediate = false;
+    rig.skip_cmd_sn();
+    let early = rig.read_pdu(2, 512);
+    rig.send(early.encode(), &[]);
+    rig.send(logout.encode(), &[]);
+    assert!(matches!(rig.event(), Some(Event::LoggedOut)));
+    rig.quiet();
+    assert_eq!(rig.sent(), ["Logout Response #1 0"]);
+}
+
 #[test]
 fn another_connection_is_not_found() {
     let mut rig = Rig::new();
