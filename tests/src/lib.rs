@@ -4,6 +4,7 @@
 pub mod cdb;
 pub mod client;
 pub mod cunit;
+pub mod fuzzing;
 pub mod initiator;
 pub mod process;
 pub mod server;

@@ -1,0 +1,111 @@
+//! What the fuzz targets found interesting, run again, with mutations of it: a fixed number, the
+//! same each time.
+#![forbid(unsafe_code)]
+#![cfg(test)]
+
+mod mutate;
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use mutate::Chance;
+use tests::fuzzing::{TARGETS, Target};
+
+/// Mutations of a corpus, in all. Few enough that all targets are done within a minute.
+const MUTATIONS: usize = 20_000;
+
+/// The longest input; libFuzzer's own default.
+const LONGEST: usize = 4096;
+
+fn corpus(target: Target) -> Vec<(String, Vec<u8>)> {
+    let dir = tests::top().join("fuzz/corpus").join(target.name);
+    let entries = fs::read_dir(&dir).unwrap_or_else(|cause| panic!("{}: {cause}", dir.display()));
+    let mut files: Vec<_> = entries
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, fs::read(&path).unwrap())
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// Runs one input, and tells it where it fails.
+fn run(target: Target, name: &str, octets: &[u8]) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| (target.body)(octets)));
+    if outcome.is_err() {
+        let hex: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+        panic!("{} fails over {name}: {hex}", target.name);
+    }
+}
+
+fn replay(name: &str) {
+    let target = TARGETS.iter().find(|target| target.name == name);
+    let target = *target.unwrap();
+    let files = corpus(target);
+    assert!(files.len() > 3, "a corpus of {}", files.len());
+    for (name, octets) in &files {
+        assert!(
+            octets.len() <= LONGEST,
+            "{name} has {} octets",
+            octets.len()
+        );
+        run(target, name, octets);
+    }
+    let mut chance = Chance::new(name);
+    for number in 0..MUTATIONS {
+        let octets = chance.mutated(&files);
+        run(target, &format!("mutation {number}"), &octets);
+    }
+}
+
+#[test]
+fn address() {
+    replay("address");
+}
+
+#[test]
+fn cdb() {
+    replay("cdb");
+}
+
+#[test]
+fn framer() {
+    replay("framer");
+}
+
+#[test]
+fn login() {
+    replay("login");
+}
+
+#[test]
+fn reserve() {
+    replay("reserve");
+}
+
+#[test]
+fn session() {
+    replay("session");
+}
+
+#[test]
+fn text() {
+    replay("text");
+}
+
+/// Each target has a file in `fuzz/`, a test here and a corpus.
+#[test]
+fn every_target_is_fuzzed() {
+    let manifest = fs::read_to_string(tests::top().join("fuzz/Cargo.toml")).unwrap();
+    let bins = manifest.matches("[[bin]]").count();
+    assert_eq!(bins, TARGETS.len());
+    for target in TARGETS {
+        assert!(
+            manifest.contains(&format!("name = \"{}\"", target.name)),
+            "{}",
+            target.name
+        );
+    }
+}

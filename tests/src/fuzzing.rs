@@ -1,0 +1,47 @@
+//! Bodies of the fuzz targets: each takes any octets and asserts what must hold whatever comes.
+//!
+//! `fuzz/` runs them under libFuzzer; the test `fuzzing` replays their corpora and mutations of
+//! them, so that a finding stays found without a fuzzer. docs/fuzzing.md says what holds in each.
+
+mod address;
+mod cdb;
+mod device;
+mod framer;
+mod login;
+mod reserve;
+mod script;
+mod session;
+mod sink;
+mod text;
+
+pub use address::address;
+pub use cdb::cdb;
+pub use framer::framer;
+pub use login::login;
+pub use reserve::reserve;
+pub use session::session;
+pub use text::text;
+
+/// A fuzz target.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Its name, which is also that of its corpus.
+    pub name: &'static str,
+    /// What it does with octets.
+    pub body: fn(&[u8]),
+}
+
+/// Every fuzz target.
+pub const TARGETS: &[Target] = &[
+    target("address", address),
+    target("cdb", cdb),
+    target("framer", framer),
+    target("login", login),
+    target("reserve", reserve),
+    target("session", session),
+    target("text", text),
+];
+
+const fn target(name: &'static str, body: fn(&[u8])) -> Target {
+    Target { name, body }
+}

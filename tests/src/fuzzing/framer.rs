@@ -1,0 +1,212 @@
+//! The stream of PDUs: cut into the same pieces however it arrives, and every header that can come
+//! is read and written without loss.
+
+use iscsi::wire::ahs;
+use iscsi::wire::async_message::AsyncMessage;
+use iscsi::wire::bhs::{BHS_LEN, Bhs, MAX_DATA_LEN, Opcode};
+use iscsi::wire::data_in::DataIn;
+use iscsi::wire::data_out::DataOut;
+use iscsi::wire::digest::{crc32c, crc32c_padded};
+use iscsi::wire::framer::{FrameError, Framer, Piece};
+use iscsi::wire::login_request::LoginRequest;
+use iscsi::wire::login_response::LoginResponse;
+use iscsi::wire::logout_request::LogoutRequest;
+use iscsi::wire::logout_response::LogoutResponse;
+use iscsi::wire::nop_in::NopIn;
+use iscsi::wire::nop_out::NopOut;
+use iscsi::wire::r2t::R2t;
+use iscsi::wire::reject::Reject;
+use iscsi::wire::scsi_command::ScsiCommand;
+use iscsi::wire::scsi_response::ScsiResponse;
+use iscsi::wire::snack::Snack;
+use iscsi::wire::task_request::TaskRequest;
+use iscsi::wire::task_response::TaskResponse;
+use iscsi::wire::text_request::TextRequest;
+use iscsi::wire::text_response::TextResponse;
+
+use super::script::Script;
+
+/// A PDU as it was cut out: `None` instead of data where its digest was wrong.
+#[derive(Debug, PartialEq)]
+struct Pdu {
+    bhs: Bhs,
+    ahs: Vec<u8>,
+    data: Option<Vec<u8>>,
+    ended: bool,
+}
+
+/// A whole stream, and the way it ended.
+type Stream = (Vec<Pdu>, Option<FrameError>);
+
+/// See docs/fuzzing.md.
+pub fn framer(data: &[u8]) {
+    let mut script = Script::new(data);
+    let flags = script.octet();
+    let digests = (flags & 1 != 0, flags & 2 != 0);
+    let limit = script.word() & MAX_DATA_LEN;
+    let step = 1 + usize::from(script.octet());
+    if flags & 4 == 0 {
+        same_in_pieces(script.rest(), digests, limit, step);
+    } else {
+        made(&mut script, digests, step);
+    }
+}
+
+/// Octets that may be anything.
+fn same_in_pieces(octets: &[u8], digests: (bool, bool), limit: u32, step: usize) -> Stream {
+    let whole = cut(octets, digests, limit, usize::MAX);
+    let pieces = cut(octets, digests, limit, step);
+    assert_eq!(whole, pieces, "in pieces of {step}");
+    for pdu in &whole.0 {
+        header(&pdu.bhs);
+        additional(&pdu.ahs);
+    }
+    whole
+}
+
+/// PDUs that are right, digests and all, come out as they went in; one octet that changed on the
+/// way cannot make more of them right.
+fn made(script: &mut Script<'_>, digests: (bool, bool), step: usize) {
+    let (mut octets, mut pdus) = (Vec::new(), Vec::new());
+    let changed = script.flag().then(|| usize::from(script.half()));
+    while !script.is_over() {
+        pdus.push(pdu(script, digests, &mut octets));
+    }
+    let right = same_in_pieces(&octets, digests, MAX_DATA_LEN, step);
+    assert_eq!((pdus, None), right);
+    let Some(at) = changed.filter(|at| *at < octets.len()) else {
+        return;
+    };
+    octets[at] ^= 0x10;
+    let wrong = same_in_pieces(&octets, digests, MAX_DATA_LEN, step);
+    if digests == (true, true) {
+        assert_ne!(right, wrong, "octet {at} was changed");
+    }
+}
+
+fn pdu(script: &mut Script<'_>, digests: (bool, bool), octets: &mut Vec<u8>) -> Pdu {
+    let mut bhs = Bhs(script.array());
+    let ahs_len = 4 * script.below(256);
+    let ahs = script.take(ahs_len);
+    let ahs = ahs[..ahs.len() / 4 * 4].to_vec();
+    let data_len = usize::from(script.half() & 0x1fff);
+    let data = script.take(data_len).to_vec();
+    bhs.set_ahs_len(ahs.len());
+    bhs.set_data_len(data.len() as u32);
+    let header = [&bhs.0[..], &ahs].concat();
+    octets.extend_from_slice(&header);
+    if digests.0 {
+        octets.extend(crc32c(&header));
+    }
+    octets.extend_from_slice(&data);
+    octets.resize(octets.len().next_multiple_of(4), 0);
+    if digests.1 && !data.is_empty() {
+        octets.extend(crc32c_padded(&data));
+    }
+    Pdu {
+        bhs,
+        ahs,
+        data: Some(data),
+        ended: true,
+    }
+}
+
+/// Cuts a stream that arrives in pieces of `step` octets.
+fn cut(octets: &[u8], digests: (bool, bool), limit: u32, step: usize) -> Stream {
+    let mut framer = Framer::new(limit);
+    framer.set_digests(digests.0, digests.1);
+    let mut pdus = Vec::new();
+    for mut arrived in octets.chunks(step) {
+        loop {
+            match framer.next(&mut arrived) {
+                Ok(Some(piece)) => take(&framer, &mut pdus, piece),
+                Ok(None) => break,
+                Err(error) => return (pdus, Some(error)),
+            }
+        }
+        assert!(arrived.is_empty(), "what is not used is forgotten");
+    }
+    for pdu in &pdus {
+        assert!(pdu.bhs.data_len() <= limit);
+        assert_eq!(pdu.ahs.len(), pdu.bhs.ahs_len());
+    }
+    (pdus, None)
+}
+
+fn take(framer: &Framer, pdus: &mut Vec<Pdu>, piece: Piece<'_>) {
+    if let Piece::Header(bhs) = piece {
+        pdus.push(Pdu {
+            bhs,
+            ahs: framer.ahs().to_vec(),
+            data: Some(Vec::new()),
+            ended: bhs.data_len() == 0,
+        });
+        return;
+    }
+    let Some(pdu) = pdus.last_mut().filter(|pdu| !pdu.ended) else {
+        panic!("{piece:?} of no PDU");
+    };
+    match piece {
+        Piece::Header(_) => {}
+        Piece::Data { octets, end } => {
+            let data = pdu.data.get_or_insert_default();
+            data.extend_from_slice(octets);
+            pdu.ended = end;
+            let (have, all) = (data.len(), pdu.bhs.data_len() as usize);
+            assert!(have <= all && (!end || have == all), "{have} of {all}");
+        }
+        Piece::BadData => {
+            assert!(framer.has_data_digest());
+            (pdu.data, pdu.ended) = (None, true);
+        }
+    }
+}
+
+/// What a PDU means is written as it was read, whatever is in its reserved fields.
+macro_rules! read_and_written {
+    ($bhs:expr, $($pdu:ty),* $(,)?) => {$(
+        let value = <$pdu>::decode($bhs);
+        let written = value.encode();
+        assert_eq!(<$pdu>::decode(&written), value);
+        assert_eq!(<$pdu>::decode(&written).encode(), written);
+    )*};
+}
+
+fn header(bhs: &Bhs) {
+    assert_eq!(bhs.0.len(), BHS_LEN);
+    let opcode = bhs.opcode();
+    assert_eq!(Opcode::from_code(opcode.code()), opcode);
+    read_and_written!(
+        bhs,
+        NopOut,
+        ScsiCommand,
+        TaskRequest,
+        LoginRequest,
+        TextRequest,
+        DataOut,
+        LogoutRequest,
+        Snack,
+        NopIn,
+        ScsiResponse,
+        TaskResponse,
+        LoginResponse,
+        TextResponse,
+        DataIn,
+        LogoutResponse,
+        R2t,
+        AsyncMessage,
+        Reject,
+    );
+}
+
+fn additional(octets: &[u8]) {
+    let mut len = 0;
+    for segment in ahs::segments(octets) {
+        match segment {
+            Ok(ahs::Ahs::ExtendedCdb(cdb)) => len += 4 + cdb.len(),
+            Ok(_) => len += 4,
+            Err(ahs::Malformed) => {}
+        }
+    }
+    assert!(len <= octets.len(), "{len} of {} octets", octets.len());
+}

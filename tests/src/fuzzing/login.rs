@@ -1,0 +1,266 @@
+//! The login phase: an initiator that says anything, in any pieces, and knows the secret or not.
+//!
+//! Random octets do not get past the first stage, so most of what it says is made of login
+//! requests with plausible keys; the script may put octets of its own in at any place.
+
+mod initiator;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use iscsi::connection::State;
+use iscsi::login::{Event, Login};
+use iscsi::parameters::DEFAULT_DATA_SEGMENT;
+use iscsi::target::{Access, Chap, Config, Endpoints, Limits, Node};
+use iscsi::wire::bhs::Opcode;
+use iscsi::wire::framer::{Framer, Piece};
+use iscsi::wire::login_response::LoginResponse;
+use scsi::medium::HeapLease;
+
+use self::initiator::Initiator;
+use super::script::Script;
+use super::sink::Sink;
+use super::text::within_bounds;
+
+/// The secret of every user.
+const SECRET: &[u8] = b"a secret of twenty o";
+const USER: &str = "user";
+
+/// See docs/fuzzing.md.
+pub fn login(data: &[u8]) {
+    let mut script = Script::new(data);
+    let config = Arc::new(config(script.octet()));
+    let mut dialogue = Dialogue::new(config);
+    while !script.is_over() && dialogue.goes_on() {
+        dialogue.act(&mut script);
+    }
+    dialogue.end(&mut script);
+}
+
+/// A login between the two of them.
+struct Dialogue {
+    login: Login<HeapLease>,
+    initiator: Initiator,
+    now: Duration,
+    sink: Sink,
+    framer: Framer,
+    asked: bool,
+    admitted: bool,
+    done: bool,
+    closed: bool,
+    responses: usize,
+}
+
+impl Dialogue {
+    fn new(config: Arc<Config>) -> Self {
+        let local = ([127, 0, 0, 1], 3260).into();
+        let peer = ([127, 0, 0, 1], 40_000).into();
+        let endpoints = Endpoints { local, peer };
+        let random = std::array::from_fn(|at| at as u8 ^ 0x5a);
+        Self {
+            login: Login::new(Duration::ZERO, config, endpoints, random),
+            initiator: Initiator::default(),
+            now: Duration::ZERO,
+            sink: Sink::default(),
+            framer: Framer::new(DEFAULT_DATA_SEGMENT),
+            asked: false,
+            admitted: false,
+            done: false,
+            closed: false,
+            responses: 0,
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.closed && !self.done
+    }
+
+    fn act(&mut self, script: &mut Script<'_>) {
+        match script.octet() & 7 {
+            0 => {
+                let len = script.below(256);
+                self.give(script.take(len), 1 + script.below(64));
+            }
+            1 => self.transmit(),
+            2 => self.decide(script),
+            3 => {
+                self.now += Duration::from_secs(u64::from(script.octet()));
+                self.login.timeout(self.now);
+            }
+            _ => {
+                let octets = self.initiator.request(script);
+                self.give(&octets, 1 + script.below(256));
+                if script.flag() {
+                    self.transmit();
+                }
+            }
+        }
+        self.events();
+    }
+
+    fn give(&mut self, octets: &[u8], step: usize) {
+        for piece in octets.chunks(step) {
+            let used = self.login.receive(self.now, piece);
+            assert!(used <= piece.len());
+            self.events();
+            if used < piece.len() {
+                assert!(self.asked || self.done, "octets are left without a reason");
+                return;
+            }
+        }
+    }
+
+    fn events(&mut self) {
+        while let Some(event) = self.login.poll() {
+            assert!(!self.closed, "{event:?} after the end");
+            match event {
+                Event::Session {
+                    initiator, node, ..
+                } => {
+                    assert!(!self.asked, "asked twice");
+                    self.asked = true;
+                    if let Some(node) = node {
+                        self.may_have(&node, &initiator.name);
+                    }
+                }
+                Event::Done => {
+                    assert!(self.admitted && !self.done);
+                    self.done = true;
+                }
+                Event::Close(violation) => {
+                    assert!(!violation.rule.is_empty());
+                    assert_eq!(self.login.connection(), State::Free);
+                    self.closed = true;
+                }
+                Event::Remark(_) => {}
+            }
+        }
+    }
+
+    /// Nobody gets a session who was not allowed or did not prove who it is.
+    fn may_have(&self, node: &Node, initiator: &str) {
+        assert!(
+            node.access.admits(initiator),
+            "{initiator} at {}",
+            node.name
+        );
+        let proven = node.access.chap.is_none() || self.initiator.proven;
+        assert!(proven, "{initiator} at {} without proof", node.name);
+    }
+
+    /// Whether there may be a session: also where nobody asked.
+    fn decide(&mut self, script: &mut Script<'_>) {
+        if script.flag() {
+            self.admitted |= self.asked;
+            self.login.admit(script.half() | 1);
+        } else {
+            self.login.refuse(0x0200 | script.half() & 0x1ff);
+        }
+    }
+
+    fn transmit(&mut self) {
+        self.login.transmit(&mut self.sink);
+        let octets = std::mem::take(&mut self.sink.octets);
+        assert!(
+            octets.len() <= 2 * (48 + DEFAULT_DATA_SEGMENT as usize),
+            "one response, a reject"
+        );
+        let mut rest = &octets[..];
+        let mut text = Vec::new();
+        while let Ok(Some(piece)) = self.framer.next(&mut rest) {
+            match piece {
+                Piece::Header(bhs) => {
+                    assert_eq!(bhs.opcode(), Opcode::LoginResponse);
+                    self.response(&LoginResponse::decode(&bhs));
+                    text.clear();
+                }
+                Piece::Data { octets, .. } => text.extend_from_slice(octets),
+                Piece::BadData => panic!("there are no digests"),
+            }
+        }
+        assert!(
+            self.framer.is_between() && rest.is_empty(),
+            "whole PDUs leave"
+        );
+        self.initiator.heard(&text);
+    }
+
+    fn response(&mut self, response: &LoginResponse) {
+        self.responses += 1;
+        let finished = response.status == 0 && response.transit && response.next == 3;
+        assert!(!finished || self.admitted, "let in without being admitted");
+    }
+
+    fn end(&mut self, script: &mut Script<'_>) {
+        self.transmit();
+        if self.closed {
+            assert_eq!(self.login.receive(self.now, b"more"), 4);
+            assert!(self.login.poll().is_none() && self.login.outcome().is_none());
+            assert!(self.login.next_deadline().is_none());
+        } else if !self.done {
+            let deadline = self.login.next_deadline();
+            self.login.timeout(deadline.unwrap_or_default());
+            self.events();
+            assert!(self.closed, "a login has a deadline");
+        }
+        let Some(parameters) = self.login.outcome() else {
+            return;
+        };
+        within_bounds(&parameters.keys);
+        let login = std::mem::replace(&mut self.login, Dialogue::new(Arc::new(config(0))).login);
+        let session = login.into_session(self.now);
+        let mut session = session.expect("a login that is done leads to a session");
+        session.receive(self.now, script.rest());
+    }
+}
+
+/// Three nodes: one for everybody, one for a few, one with CHAP.
+fn config(flags: u8) -> Config {
+    let chap = Chap {
+        users: vec![(USER.into(), SECRET.to_vec())],
+        mutual: (flags & 1 != 0).then(|| ("us".into(), b"a secret of our own!".to_vec())),
+        minimum: 5 + (flags >> 1 & 3),
+    };
+    let open = Access::default();
+    let listed = Access {
+        allow: Some(BTreeSet::from(["iqn.2026-11.org.test:listed".into()])),
+        chap: None,
+    };
+    let guarded = Access {
+        allow: (flags & 8 != 0).then(|| BTreeSet::from(["iqn.2026-11.org.test:listed".into()])),
+        chap: Some(chap),
+    };
+    let nodes = [("open", open), ("listed", listed), ("guarded", guarded)];
+    // Without the open nodes every initiator has to prove itself.
+    let some = if flags & 16 != 0 { 2.. } else { 0.. };
+    let nodes = nodes[some].iter().map(|(name, access)| {
+        Arc::new(Node {
+            name: format!("iqn.2026-11.org.lunar:{name}"),
+            alias: (flags & 32 != 0).then(|| "an alias".into()),
+            access: access.clone(),
+        })
+    });
+    Config {
+        nodes: nodes.collect(),
+        advertise: Vec::new(),
+        limits: limits(),
+    }
+}
+
+/// Those that are the default.
+pub(super) fn limits() -> Limits {
+    Limits {
+        login_timeout: Duration::from_secs(15),
+        nop_interval: Duration::from_secs(30),
+        nop_timeout: Duration::from_secs(60),
+        logins: 256,
+        sessions: 16_384,
+        data_segment: 262_144,
+        first_burst: 65_536,
+        max_burst: 262_144,
+        outstanding_r2t: 4,
+        window: 128,
+        held_bytes: 65_536,
+    }
+}

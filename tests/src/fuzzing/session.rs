@@ -1,0 +1,281 @@
+//! The full-feature phase: an initiator that sends PDUs of every kind, right and wrong, in any
+//! pieces, over a device server that ends commands late, badly, in any order, or only at the end.
+
+mod device;
+mod initiator;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use iscsi::login::Violation;
+use iscsi::parameters::{Operational, Parameters, Purpose, TaskReporting};
+use iscsi::session::{Event, Session};
+use iscsi::target::{Access, Config, Endpoints, InitiatorPort, Limits, Node};
+use scsi::medium::HeapLease;
+use scsi::wire::lun::Lun;
+
+use self::device::Device;
+use self::initiator::Initiator;
+use self::watch::Watch;
+use super::login::limits;
+use super::script::Script;
+use super::sink::Sink;
+
+const FIRST_CMD_SN: u32 = 0xffff_fffa;
+const FIRST_STAT_SN: u32 = 0xffff_fff0;
+
+/// See docs/fuzzing.md.
+pub fn session(data: &[u8]) {
+    let mut script = Script::new(data);
+    let keys = keys(&mut script);
+    let mut play = Play::new(keys, &mut script);
+    while !script.is_over() && play.open {
+        play.act(&mut script);
+    }
+    play.end();
+}
+
+/// A session between the two of them.
+struct Play {
+    session: Session<HeapLease>,
+    now: Duration,
+    initiator: Initiator,
+    device: Device,
+    watch: Watch,
+    sink: Sink,
+    /// It has not ended.
+    open: bool,
+}
+
+impl Play {
+    fn new(keys: Operational, script: &mut Script<'_>) -> Self {
+        let flags = script.octet();
+        let discovery = flags & 7 == 7;
+        let limits = Limits {
+            window: script.pick(&[128, 1, 4, 16, 17, 64]),
+            held_bytes: script.pick(&[65_536, 0, 512, 4096]),
+            ..limits()
+        };
+        let config = Config {
+            nodes: vec![node()],
+            advertise: Vec::new(),
+            limits,
+        };
+        let parameters = parameters(keys, discovery);
+        Self {
+            session: Session::new(parameters, Arc::new(config), Duration::ZERO),
+            now: Duration::ZERO,
+            initiator: Initiator::new(keys),
+            device: Device::new(limits.window),
+            watch: Watch::new(keys, limits.window),
+            sink: Sink::default(),
+            open: true,
+        }
+    }
+
+    fn act(&mut self, script: &mut Script<'_>) {
+        match script.octet() & 15 {
+            0..=6 => {
+                let octets = self.initiator.pdu(script, &self.watch);
+                let step = 1 + usize::from(script.octet()) * 16;
+                self.give(&octets, step);
+            }
+            7 => {
+                let len = script.below(256);
+                self.give(script.take(len), 1 + script.below(64));
+            }
+            8 | 9 => self.transmit(script.pick(&[0, 1, 512, 4096])),
+            10 => {
+                self.now += Duration::from_millis(script.half().into());
+                self.session.timeout(self.now);
+            }
+            11 if script.octet() > 250 => {
+                self.session.request_logout(self.now, script.octet().into());
+            }
+            11 => self.session.attention(Lun::from_index(0), script.half()),
+            _ => self.device.act(script, &mut self.session),
+        }
+        self.events();
+    }
+
+    /// Octets arrive in pieces; what the session does not take it is given again.
+    fn give(&mut self, octets: &[u8], step: usize) {
+        for piece in octets.chunks(step) {
+            let mut rest = piece;
+            while !rest.is_empty() && self.open {
+                let used = self.session.receive(self.now, rest);
+                self.watch.given(&rest[..used]);
+                rest = &rest[used..];
+                if self.events() == 0 && used == 0 {
+                    assert!(
+                        self.session.is_stalled(),
+                        "octets are left without a reason"
+                    );
+                    self.transmit(0);
+                }
+            }
+        }
+    }
+
+    fn events(&mut self) -> usize {
+        let mut count = 0;
+        while let Some(event) = self.session.poll() {
+            count += 1;
+            assert!(count < 1024, "events without end");
+            self.event(event);
+        }
+        count
+    }
+
+    fn event(&mut self, event: Event<HeapLease>) {
+        match event {
+            Event::Execute(command) => {
+                assert!(self.open, "a command after the end");
+                self.device.execute(&command);
+            }
+            Event::DataOut { tag, offset, data } => self.device.data_out(tag, offset, &data),
+            Event::Manage { id, lun, function } => self.device.manage(id, lun, function),
+            Event::ColdReset => {}
+            Event::Close(Violation { rule, .. }) => {
+                assert!(!rule.is_empty());
+                self.end_once();
+            }
+            Event::LoggedOut => self.end_once(),
+            Event::Remark(Violation { rule, .. }) => assert!(!rule.is_empty()),
+        }
+    }
+
+    fn end_once(&mut self) {
+        assert!(self.open, "it ends twice");
+        self.open = false;
+    }
+
+    fn transmit(&mut self, limit: usize) {
+        self.sink.limit = limit;
+        while self.session.transmit(&mut self.sink) {
+            let octets = std::mem::take(&mut self.sink.octets);
+            self.watch.heard(&octets);
+            if limit > 0 {
+                break;
+            }
+        }
+    }
+
+    /// Lets the device server end everything that it has.
+    fn settle(&mut self) {
+        while self.device.finish_one(&mut self.session) {
+            self.events();
+        }
+        self.transmit(0);
+    }
+
+    /// Brings everything to an end, after which all places of the window are free again.
+    fn end(&mut self) {
+        self.settle();
+        if self.open && self.watch.is_between() {
+            self.fill_gaps();
+        }
+        if self.open && self.watch.is_between() {
+            self.reset();
+        }
+        if self.open && self.watch.is_between() {
+            self.watch.all_free();
+        }
+        self.device.is_idle();
+    }
+
+    /// Sends the commands that never came, so that those after them are carried out.
+    fn fill_gaps(&mut self) {
+        for _ in 0..300 {
+            self.now += Duration::from_secs(3);
+            self.session.timeout(self.now);
+            self.events();
+            self.say(Initiator::ping_now);
+            if !self.open || self.watch.is_closed() {
+                return;
+            }
+            let before = self.watch.expected();
+            self.say(Initiator::ping_in_turn);
+            let next = before.wrapping_add(1);
+            if !self.open || (self.watch.expected() == next && !self.device.was_busy()) {
+                return;
+            }
+        }
+    }
+
+    fn reset(&mut self) {
+        self.say(Initiator::warm_reset);
+        self.now += Duration::from_secs(3);
+        self.session.timeout(self.now);
+        self.events();
+        self.settle();
+        if self.open {
+            self.say(Initiator::ping_now);
+        }
+    }
+
+    fn say(&mut self, what: fn(&mut Initiator, &Watch) -> Vec<u8>) {
+        let octets = what(&mut self.initiator, &self.watch);
+        self.give(&octets, usize::MAX);
+        self.settle();
+    }
+}
+
+fn keys(script: &mut Script<'_>) -> Operational {
+    let flags = script.octet();
+    let more = script.octet();
+    let flag = |bit: u8| flags >> bit & 1 != 0;
+    let max_burst = script.pick(&[2048, 512, 262_144]);
+    Operational {
+        header_digest: flag(0),
+        data_digest: flag(1),
+        initial_r2t: flag(2),
+        immediate_data: !flag(3),
+        pdu_in_order: flag(4),
+        sequence_in_order: flag(5),
+        peer_data_segment: if flag(6) { 512 } else { 1024 },
+        own_data_segment: if flag(7) { 512 } else { 4096 },
+        max_burst,
+        first_burst: script.pick(&[1024, 512, 65_536]).min(max_burst),
+        outstanding_r2t: script.pick(&[2, 1, 8]),
+        protocol_level: 1 + (more & 1),
+        task_reporting: match more >> 1 & 3 {
+            0 => TaskReporting::Rfc3720,
+            1 => TaskReporting::ResponseFence,
+            _ => TaskReporting::FastAbort,
+        },
+        ..Operational::default()
+    }
+}
+
+fn parameters(keys: Operational, discovery: bool) -> Parameters {
+    let local = ([127, 0, 0, 1], 3260).into();
+    Parameters {
+        initiator: InitiatorPort {
+            name: "iqn.2026-11.org.test:host".into(),
+            isid: [0x80, 0, 0, 0, 0, 1],
+        },
+        initiator_alias: None,
+        user: None,
+        purpose: if discovery {
+            Purpose::Discovery(vec![node()])
+        } else {
+            Purpose::Normal(node())
+        },
+        tsih: 1,
+        cid: 7,
+        endpoints: Endpoints { local, peer: local },
+        stat_sn: FIRST_STAT_SN,
+        exp_cmd_sn: FIRST_CMD_SN,
+        keys,
+    }
+}
+
+fn node() -> Arc<Node> {
+    Arc::new(Node {
+        name: "iqn.2026-11.org.lunar:test".into(),
+        alias: None,
+        access: Access::default(),
+    })
+}

@@ -1,0 +1,108 @@
+//! Text keys: parsed, negotiated and answered as a target does.
+
+use iscsi::keys::negotiation::Negotiation;
+use iscsi::keys::{Phase, Seen, Side};
+use iscsi::names;
+use iscsi::parameters::Operational;
+use iscsi::text::{self, Assembly, MAX_KEY, MAX_TEXT, Text};
+
+use super::login::limits;
+use super::script::Script;
+
+/// See docs/fuzzing.md.
+pub fn text(data: &[u8]) {
+    let mut script = Script::new(data);
+    let flags = script.octet();
+    let phase = script.pick(&[Phase::Operational, Phase::Security, Phase::FullFeature]);
+    let discovery = flags & 1 != 0;
+    let mut negotiation = match phase {
+        Phase::FullFeature => Negotiation::resume(Operational::default(), discovery),
+        _ => Negotiation::new(limits().preferences(), discovery),
+    };
+    let mut seen = Seen::default();
+    let mut assembly = Assembly::default();
+    while !script.is_over() {
+        let more = usize::from(script.half());
+        let segment = script.take(more);
+        if assembly.push(segment).is_err() {
+            assert!(assembly.is_empty());
+            return;
+        }
+        if flags & 2 == 0 || script.flag() {
+            let octets = assembly.take();
+            answer(&octets, phase, &mut seen, &mut negotiation);
+        }
+    }
+    within_bounds(&negotiation.outcome());
+}
+
+fn answer(octets: &[u8], phase: Phase, seen: &mut Seen, negotiation: &mut Negotiation) {
+    assert!(octets.len() <= MAX_TEXT);
+    let Ok(pairs) = text::parse(octets) else {
+        return;
+    };
+    for pair in &pairs {
+        assert!((1..=MAX_KEY).contains(&pair.key.len()));
+        value(pair.value);
+    }
+    let mut reply = Text::default();
+    let admitted = seen.admit(&pairs, phase, Side::Initiator, &mut reply);
+    if let Ok(admitted) = admitted {
+        let _ = negotiation.answer(&admitted, &mut reply);
+    }
+    can_be_read(reply, octets.len());
+}
+
+/// An answer is bounded by the question, and the other side can read it.
+fn can_be_read(mut reply: Text, asked: usize) {
+    let mut octets = Vec::new();
+    while !reply.is_empty() {
+        let (segment, more) = reply.next_segment(512);
+        assert!(segment.len() == 512 || !more, "a short segment");
+        octets.extend_from_slice(segment);
+    }
+    // The longest for the shortest: `a=` and its null are answered `a=NotUnderstood`.
+    assert!(
+        octets.len() <= 8 * asked + 64,
+        "{asked} asked, {} answered",
+        octets.len()
+    );
+    assert!(text::parse(&octets).is_ok(), "{octets:?}");
+}
+
+/// Forms of values are read in one way only.
+fn value(value: &str) {
+    if let Some(number) = text::number(value) {
+        assert_eq!(text::number(&number.to_string()), Some(number));
+        assert_eq!(text::number(&format!("0x{number:x}")), Some(number));
+    }
+    if let Some(octets) = text::binary(value, 1024) {
+        assert!(octets.len() <= 1024.min(value.len()));
+        assert_eq!(text::binary(&text::hex(&octets), 1024), Some(octets));
+    }
+    if let Some(flag) = text::boolean(value) {
+        assert_eq!(text::yes_no(flag), value);
+    }
+    if let Ok(name) = names::normalise(value) {
+        assert_eq!(names::normalise(&name).as_ref(), Ok(&name), "{value:?}");
+    }
+}
+
+/// What a session is set up with, whatever was negotiated (RFC 7143 §13).
+pub(super) fn within_bounds(keys: &Operational) {
+    let lengths = 512..1 << 24;
+    assert!(lengths.contains(&keys.peer_data_segment), "{keys:?}");
+    assert!(lengths.contains(&keys.own_data_segment), "{keys:?}");
+    assert!(lengths.contains(&keys.max_burst), "{keys:?}");
+    assert!(
+        (512..=keys.max_burst).contains(&keys.first_burst),
+        "{keys:?}"
+    );
+    assert!(keys.outstanding_r2t > 0, "{keys:?}");
+    assert_eq!(
+        (keys.max_connections, keys.error_recovery_level),
+        (1, 0),
+        "{keys:?}"
+    );
+    assert!(keys.protocol_level <= 2, "{keys:?}");
+}
