@@ -21,6 +21,8 @@ pub(super) struct Sweep<L> {
     todo: Vec<Extent>,
     /// Blocks at a time.
     chunk: u64,
+    /// Something was done that may be in a volatile cache still.
+    volatile: bool,
 }
 
 /// What is done.
@@ -47,6 +49,7 @@ const UNMAP_CHUNK_BYTES: u64 = 16 << 30;
 impl<L: Lease> Sweep<L> {
     pub(super) fn new(act: Act<L>, mut extents: Vec<Extent>, traits: &Traits) -> Self {
         extents.reverse();
+        let volatile = !extents.is_empty();
         let chunk = match act {
             Act::Unmap { .. } => UNMAP_CHUNK_BYTES,
             Act::Fill(_) | Act::Sanitize(_) => CHUNK_BYTES,
@@ -55,6 +58,7 @@ impl<L: Lease> Sweep<L> {
             act,
             todo: extents,
             chunk: chunk / u64::from(traits.block_size),
+            volatile,
         }
     }
 
@@ -81,6 +85,12 @@ impl<L: Lease> Sweep<L> {
                 method: *method,
             },
         })
+    }
+
+    /// When all is done, and nothing may stay volatile: what makes it stable, once.
+    fn flush(&mut self) -> Option<MediumOp<L>> {
+        let extent = Extent::new(0, 0);
+        std::mem::take(&mut self.volatile).then_some(MediumOp::Flush { extent })
     }
 
     /// Blocks that are left.
@@ -153,12 +163,15 @@ impl<L: Lease> DeviceServer<L> {
         self.sweep_on(slot);
     }
 
-    /// Starts the next operation of a sweep.
+    /// Starts the next operation of a sweep. These commands have no FUA: with the cache switched
+    /// off it is a flush that makes them as lasting as writes.
     pub(super) fn sweep_on(&mut self, slot: Slot) {
+        let through = self.state(self.tasks[slot as usize].unit).writes_through();
         let Job::Sweep(sweep) = &mut self.tasks[slot as usize].job else {
             return;
         };
-        match sweep.next() {
+        let next = sweep.next();
+        match next.or_else(|| through.then(|| sweep.flush()).flatten()) {
             Some(op) => self.operate(slot, 0, op),
             None => self.finish(slot, Ending::Good),
         }

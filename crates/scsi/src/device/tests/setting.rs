@@ -77,6 +77,26 @@ fn switching_the_cache_off_flushes_and_then_writes_through() {
 }
 
 #[test]
+fn with_the_cache_off_write_same_and_unmap_are_flushed() {
+    let mut rig = Rig::removable();
+    rig.send(&[0x15, 0x10, 0, 0, 24, 0], 0, CACHE_OFF.to_vec());
+    rig.hold = true;
+    let unmap = [[0, 22, 0, 16, 0, 0, 0, 0], [0; 8], [0, 0, 0, 8, 0, 0, 0, 0]].concat();
+    for (cdb, data) in [
+        (cdb10(0x41, 0x08, 0, 8), vec![0; 512]),
+        (cdb10(0x42, 0, 0, 24), unmap),
+    ] {
+        let tag = rig.send(&cdb, 0, data);
+        while !matches!(rig.held[0].2, MediumOp::Flush { .. }) {
+            rig.answer(0);
+        }
+        assert!(!rig.ended.contains_key(&(A, tag)), "GOOD before the flush");
+        rig.answer(0);
+        assert_eq!(rig.status(tag), Status::Good);
+    }
+}
+
+#[test]
 fn an_ejected_medium_is_gone_for_everybody_until_it_is_loaded() {
     let mut rig = Rig::removable();
     let eject = send(&mut rig, A, &EJECT);
