@@ -36,6 +36,8 @@ enum Pending {
     Flush,
     Status(u64, Extent),
     Prefetch(u64),
+    /// The end of a change of allocation that must be durable.
+    Settle(u64),
     /// A change of allocation, step by step.
     Long(u64, Long, Otherwise),
     /// One buffer written again and again.
@@ -281,14 +283,8 @@ impl BackingHandle {
         if rules.sync {
             self.backing.check()?;
         }
-        let (file, sync) = (Arc::clone(&self.durable), rules.sync);
-        let work: Work = Arc::new(move |range| {
-            change(&file, range)?;
-            match sync {
-                true => Ok(rustix::fs::fdatasync(&file)?),
-                false => Ok(()),
-            }
-        });
+        let file = Arc::clone(&self.durable);
+        let work: Work = Arc::new(move |range| change(&file, range));
         let long = Long::new(rules.block_size.range(extent), STEP, work);
         Ok(self.step(cx, id, long, otherwise))
     }
@@ -300,10 +296,14 @@ impl BackingHandle {
         long: Long,
         otherwise: Otherwise,
     ) -> Option<Outcome<Lease>> {
-        let Some(op) = long.next() else {
-            return Some(Outcome::Done);
-        };
-        self.ask(cx, Pending::Long(id, long, otherwise), op);
+        match long.next() {
+            Some(op) => self.ask(cx, Pending::Long(id, long, otherwise), op),
+            None if self.backing.rules.sync => {
+                let file = Arc::clone(&self.durable);
+                self.ask(cx, Pending::Settle(id), FileOp::DataSync { file });
+            }
+            None => return Some(Outcome::Done),
+        }
         None
     }
 
@@ -416,6 +416,13 @@ impl Handle for BackingHandle {
             Pending::Status(id, extent) => cx.done(id, provisioning(&result, extent)),
             // It is advice: what cannot be read will be told to whoever reads it.
             Pending::Prefetch(id) => cx.done(id, Ok(Outcome::Done)),
+            Pending::Settle(id) => {
+                let settled = result.map(|_| Outcome::Done);
+                cx.done(
+                    id,
+                    settled.map_err(|error| self.backing.flush_failed(&error)),
+                );
+            }
             Pending::Long(id, long, otherwise) => {
                 let started = self.stepped(cx, id, long, otherwise, &result);
                 tell(cx, id, started);

@@ -15,6 +15,8 @@ fn volume(sync: bool) -> (Folder, FileOptions, Rig<FakeRing>) {
     let options = FileOptions {
         path: folder.file("disk"),
         size: Some(1 << 20),
+        // Zeros by holes, which file systems in memory have too.
+        sparse: true,
         sync,
         ..FileOptions::default()
     };
@@ -163,6 +165,51 @@ fn sync_volume_writes_durably_and_stops_when_it_cannot() {
     let pattern = None;
     let same = rig.run(MediumOp::WriteSame { extent, pattern });
     assert!(matches!(same, Err(MediumError::Write)));
+}
+
+/// Both change the allocation by calls that no flag makes durable.
+#[test]
+fn sync_volume_settles_zeros_and_holes_before_it_tells() {
+    for op in [zeros, hole] {
+        let (_folder, _, mut rig) = volume(true);
+        assert!(is_done(&rig.run(op())));
+        assert_eq!(rig.ring.log, [Sort::Blocking, Sort::DataSync]);
+        rig.ring.fail(Sort::DataSync, Errno::NOSPC);
+        assert!(matches!(rig.run(op()), Err(MediumError::NoSpace)));
+        assert!(matches!(rig.run(op()), Err(MediumError::Write)));
+        assert!(matches!(rig.write(0, 1, 1), Err(MediumError::Write)));
+    }
+}
+
+#[test]
+fn sync_volume_whose_zeros_are_written_writes_them_durably() {
+    let (_folder, _, mut rig) = volume(true);
+    rig.ring.fail(Sort::Blocking, Errno::OPNOTSUPP);
+    assert!(is_done(&rig.run(zeros())));
+    assert_eq!(rig.ring.log, [Sort::Blocking, Sort::DurableWrite]);
+}
+
+#[test]
+fn volume_with_a_cache_leaves_zeros_and_holes_to_the_next_flush() {
+    for op in [zeros, hole] {
+        let (_folder, _, mut rig) = volume(false);
+        assert!(is_done(&rig.run(op())));
+        assert_eq!(rig.ring.log, [Sort::Blocking]);
+    }
+}
+
+fn zeros() -> MediumOp<Lease> {
+    MediumOp::WriteSame {
+        extent: Extent::new(0, 8),
+        pattern: None,
+    }
+}
+
+fn hole() -> MediumOp<Lease> {
+    MediumOp::Unmap {
+        extent: Extent::new(0, 8),
+        anchor: false,
+    }
 }
 
 #[test]
