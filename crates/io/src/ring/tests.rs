@@ -1,5 +1,6 @@
 //! One suite for every ring.
 
+mod durable;
 mod files;
 mod limits;
 mod listening;
