@@ -115,8 +115,8 @@ impl<R: Ring, P: Post> Core<R, P> {
         self.login_events(now, key);
     }
 
-    /// Ends a session wherever it is: here, when its connection has not moved yet; else on its core,
-    /// which hears of the session before it hears of its end.
+    /// Ends a session wherever it is: here, when its connection has not moved yet; else on its
+    /// core, which hears of the session before it hears of its end.
     fn end_anywhere(&mut self, tsih: u16) {
         if self.connections.find(tsih).is_some() {
             return self.end_session(tsih);

@@ -44,7 +44,8 @@ impl Negotiation {
     }
 
     /// Takes keys that were admitted by [`super::Seen::admit`], and writes the answers.
-    /// FirstBurstLength is answered last, as InitialR2T, ImmediateData and MaxBurstLength bear upon it.
+    /// FirstBurstLength is answered last, as InitialR2T, ImmediateData and MaxBurstLength bear upon
+    /// it.
     ///
     /// # Errors
     /// [`Misuse::Inadmissible`] for a declaration; what cannot be agreed upon is answered by
