@@ -1,12 +1,14 @@
 //! SYNCHRONIZE CACHE, PRE-FETCH and GET LBA STATUS (SBC-4 §5.33, §5.10, §5.6).
 
-use super::sweep::{check_inside, out_of_range};
+use super::sweep::check_inside;
 use super::tasks::{Ending, Slot};
 use super::{DeviceServer, Job};
 use crate::limits;
 use crate::medium::{Extent, Lease, MediumOp, Outcome, Provisioning};
 use crate::task::Failure;
+use crate::wire::asc;
 use crate::wire::cdb::bit;
+use crate::wire::sense::{Key, Sense};
 
 /// IMMED.
 const IMMEDIATE: u8 = 0x02;
@@ -78,8 +80,9 @@ impl<L: Lease> DeviceServer<L> {
         self.state(self.tasks[slot as usize].unit).traits.blocks
     }
 
-    /// The blocks that the CDB names, where 0 stands for all up to the last. No lock is looked at.
-    pub(super) fn extent_to_end(&mut self, slot: Slot) -> Option<Extent> {
+    /// The blocks that the CDB names, where 0 stands for all up to the last. Nothing of the
+    /// medium is changed, so no lock is looked at.
+    fn extent_to_end(&mut self, slot: Slot) -> Option<Extent> {
         let task = &self.tasks[slot as usize];
         let extent = task.row.extent(&task.cdb);
         let state = self.state(task.unit);
@@ -99,7 +102,10 @@ impl<L: Lease> DeviceServer<L> {
         let lba = task.row.lba(&task.cdb);
         let capacity = self.capacity(slot);
         if lba >= capacity {
-            let sense = out_of_range(lba);
+            let sense = Sense {
+                information: Some(lba),
+                ..Sense::new(Key::IllegalRequest, asc::LBA_OUT_OF_RANGE)
+            };
             return self.finish(slot, Ending::Failed(Failure::Check(sense)));
         }
         let allocated = task.row.allocation_length(&task.cdb) as usize;

@@ -113,7 +113,11 @@ impl<L: Lease> DeviceServer<L> {
         if let Err(sense) = check_write_same(traits, &task.cdb) {
             return self.finish(slot, Ending::Failed(Failure::Check(sense)));
         }
-        if !self.take_to_end(slot, limit) {
+        if task.row.blocks(&task.cdb) == 0 {
+            let sense = too_long(task.row);
+            return self.finish(slot, Ending::Failed(Failure::Check(sense)));
+        }
+        if self.take_extent(slot, limit).is_none() {
             return;
         }
         let task = &mut self.tasks[slot as usize];
@@ -122,28 +126,10 @@ impl<L: Lease> DeviceServer<L> {
         }
         task.length_out = u64::from(block_size);
         if task.expected_out != block_size {
-            // One block is meant for all; who sends several, or a part, means something else.
             return self.finish(slot, Ending::Failed(WRONG_DATA_LENGTH));
         }
         task.job = Job::Pattern;
         self.operate(slot, 0, MediumOp::Buffer { bytes: block_size });
-    }
-
-    /// Takes the blocks that WRITE SAME names. Returns whether it may go on now.
-    fn take_to_end(&mut self, slot: Slot, limit: u32) -> bool {
-        let Some(extent) = self.extent_to_end(slot) else {
-            return false;
-        };
-        let sense = match extent.blocks {
-            0 => out_of_range(extent.lba),
-            blocks if blocks > u64::from(limit) => too_long(self.tasks[slot as usize].row),
-            _ => {
-                self.tasks[slot as usize].extent = extent;
-                return self.gate(slot);
-            }
-        };
-        self.finish(slot, Ending::Failed(Failure::Check(sense)));
-        false
     }
 
     /// Does what WRITE SAME asks for with the block that came, if any.
@@ -273,12 +259,8 @@ pub(super) fn check_inside(state: &UnitState, extent: Extent) -> Result<(), Sens
     if extent.lba <= capacity && extent.blocks <= capacity - extent.lba {
         return Ok(());
     }
-    Err(out_of_range(extent.lba.max(capacity)))
-}
-
-/// LOGICAL BLOCK ADDRESS OUT OF RANGE, naming a block that is not there.
-pub(super) const fn out_of_range(lba: u64) -> Sense {
-    let mut sense = Sense::new(Key::IllegalRequest, asc::LBA_OUT_OF_RANGE);
-    sense.information = Some(lba);
-    sense
+    Err(Sense {
+        information: Some(extent.lba.max(capacity)),
+        ..Sense::new(Key::IllegalRequest, asc::LBA_OUT_OF_RANGE)
+    })
 }

@@ -156,6 +156,7 @@ fn copy_descriptor(kind: u16, body: &[u8]) -> Vec<u8> {
 fn block_limits(unit: &UnitState) -> Vec<u8> {
     let traits = &unit.traits;
     let mut page = vec![0; 60];
+    page[0] = WSNZ;
     page[1] = limits::compare_and_write(traits);
     let mut put = |at: usize, octets: &[u8]| {
         page[at - 4..at - 4 + octets.len()].copy_from_slice(octets);
@@ -178,6 +179,8 @@ fn block_limits(unit: &UnitState) -> Vec<u8> {
     }
     page
 }
+
+const WSNZ: u8 = 0x01;
 
 /// The unmap granules begin at block 0.
 const UGAVALID: u32 = 0x8000_0000;
