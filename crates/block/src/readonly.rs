@@ -23,12 +23,11 @@ impl Readonly {
 }
 
 impl Volume for Readonly {
+    /// How blocks are provisioned can still be asked.
     fn traits(&self) -> Traits {
         Traits {
             read_only: true,
             write_cache: false,
-            unmap_granularity: None,
-            anchor: false,
             atomic: None,
             sanitize: &[],
             ..self.0.traits()

@@ -208,24 +208,27 @@ fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), OpenEr
     })
 }
 
-/// Blocks in the granule of UNMAP, found by punching a hole behind the end, where nothing is.
+/// Blocks in the granule of UNMAP. Whether there is one is found by punching a hole behind the end,
+/// where nothing is. What is read-only cannot be tried; it tells which holes it has all the same.
 fn unmap_granularity(
     file: &OwnedFd,
     options: &FileOptions,
     end: u64,
     block_size: BlockSize,
 ) -> Option<u32> {
-    if options.read_only {
+    if !options.read_only && !can_punch(file, end)? {
         return None;
-    }
-    let behind = end.checked_next_multiple_of(u64::from(PAGE))?;
-    match punch(file, behind..behind.checked_add(u64::from(PAGE))?) {
-        Err(error) if is_unsupported(&error) => return None,
-        _ => {}
     }
     let unit = rustix::fs::fstatvfs(file).map_or(u64::from(PAGE), |fs| fs.f_bsize);
     let blocks = unit / u64::from(block_size.octets());
     u32::try_from(blocks.max(1)).ok()
+}
+
+/// `None` where no file can be so long.
+fn can_punch(file: &OwnedFd, end: u64) -> Option<bool> {
+    let behind = end.checked_next_multiple_of(u64::from(PAGE))?;
+    let result = punch(file, behind..behind.checked_add(u64::from(PAGE))?);
+    Some(!result.is_err_and(|error| is_unsupported(&error)))
 }
 
 /// What RWF_ATOMIC keeps whole. It takes powers of two only, at their natural alignment; of those

@@ -168,13 +168,26 @@ fn read_only_file_cannot_be_changed() {
         ..at(path)
     };
     let file = File::open(&options).unwrap();
-    let traits = file.traits();
-    assert!(traits.read_only && traits.unmap_granularity.is_none());
+    assert!(file.traits().read_only);
     let mut rig = Rig::new(FakeRing::default(), &file);
     assert!(matches!(rig.write(0, 1, 1), Err(MediumError::ReadOnly)));
     assert!(matches!(rig.unmap(0, 1), Err(MediumError::ReadOnly)));
     assert!(is_done(&rig.flush()));
     assert_eq!(rig.read(0, 8), [7; 4096]);
+}
+
+#[test]
+fn read_only_file_tells_its_holes() {
+    let folder = Folder::on_disk();
+    let path = folder.file("disk");
+    let sparse = std::fs::File::create(&path).unwrap();
+    sparse.set_len(1 << 20).unwrap();
+    let mut options = at(path);
+    options.read_only = true;
+    let file = File::open(&options).unwrap();
+    assert!(file.traits().unmap_granularity.is_some());
+    let mut rig = Rig::new(FakeRing::default(), &file);
+    assert_eq!(rig.status(0, 2048), (Provisioning::Deallocated, 2048));
 }
 
 #[test]

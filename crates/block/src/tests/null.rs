@@ -73,4 +73,6 @@ fn readonly_refuses_everything_that_changes_something() {
     assert_eq!(rig.read(0, 8), vec![0; 8 * 512]);
     assert!(is_done(&rig.flush()));
     assert_eq!(memory.used(), 0);
+    assert!(volume.traits().unmap_granularity.is_some());
+    assert_eq!(rig.status(0, 8), (Provisioning::Deallocated, 8));
 }

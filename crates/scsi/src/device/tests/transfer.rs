@@ -181,10 +181,19 @@ fn a_volume_that_may_not_be_written_says_so() {
     let mut protected = super::rig::traits();
     protected.read_only = true;
     let mut rig = Rig::with(1, 1, &protected);
-    let tag = rig.send(&cdb10(0x2a, 0, 0, 1), 0, pattern(1, 7));
-    assert_eq!(rig.sense(NEXUS, tag), (0x7, 0x2700));
+    let writes = [0x2a, 0x2e, 0x41].map(|opcode| cdb10(opcode, 0, 0, 1).to_vec());
+    let more = [0x8a, 0x8b, 0x8e, 0x93].map(|opcode| cdb16(opcode, 0, 0, 1).to_vec());
+    let unmap = vec![0x42, 0, 0, 0, 0, 0, 0, 0, 24, 0];
+    for cdb in [writes.as_slice(), &more, &[unmap]].concat() {
+        let tag = rig.send(&cdb, 0, pattern(1, 7));
+        assert_eq!(rig.sense(NEXUS, tag), (0x7, 0x2700), "{cdb:02x?}");
+    }
     let tag = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
     assert_eq!(rig.status(tag), Status::Good);
+    let mut lba_status = cdb16(0x9e, 0x12, 0, 24);
+    lba_status[13] = 24;
+    let tag = rig.send(&lba_status, 24, Vec::new());
+    assert_eq!(rig.data(tag).len(), 24, "what it has no storage for");
 }
 
 #[test]
