@@ -22,9 +22,6 @@ use suites::{Lun, Suite};
 use tests::server::Server;
 use tests::tool;
 
-/// Small enough to be sanitized whole many times.
-const VOLUME: &str = "ram:256M";
-
 fn main() -> ExitCode {
     match run() {
         Ok(true) => ExitCode::SUCCESS,
@@ -103,7 +100,7 @@ fn on_ring(suites: &[Suite], ring: &str) -> Result<bool> {
 fn serve_and_try(suites: &[Suite], lun: Lun, ring: &str) -> Result<Outcomes> {
     let name = format!("conformance-{ring}-{lun}");
     let options = [lun.options(), &["--ring", ring]].concat();
-    let mut server = Server::start(&name, &[VOLUME], &options)?;
+    let mut server = Server::start(&name, &[lun.volume()], &options)?;
     let outcomes = try_all(suites, lun, server.address(0))?;
     if !server.alive()? {
         bail!("the server died: {}", server.log());

@@ -5,7 +5,7 @@ use std::fmt;
 
 use tests::cunit::{Test, Verdict};
 
-use crate::suites::{Lun, Suite};
+use crate::suites::{Lun, Suite, Unable};
 
 /// The tests of each suite on one LUN.
 pub(crate) type Outcomes = BTreeMap<String, Vec<Test>>;
@@ -41,9 +41,9 @@ struct Counts {
 }
 
 impl Report {
-    /// Merges what came of each LUN. Every test of `unable` has to be skipped everywhere: one that
-    /// passes is no longer unable.
-    pub(crate) fn new(suites: &[Suite], runs: &[(Lun, Outcomes)], unable: &[String]) -> Self {
+    /// Merges what came of each LUN. A test of `unable` must not pass there: it would be unable no
+    /// longer.
+    pub(crate) fn new(suites: &[Suite], runs: &[(Lun, Outcomes)], unable: &[Unable]) -> Self {
         let mut report = Self {
             luns: runs.iter().map(|(lun, _)| *lun).collect(),
             rows: Vec::new(),
@@ -54,19 +54,24 @@ impl Report {
         for suite in suites {
             let mut row = Row::new(&suite.name, runs.len());
             for (at, name) in suite.tests.iter().enumerate() {
-                let tests: Vec<_> = runs.iter().map(|(_, all)| &all[&suite.name][at]).collect();
-                row.add(&tests);
                 let name = format!("{}.{name}", suite.name);
-                report.judge(&name, &tests, unable.contains(&name));
+                let tests = runs.iter().map(|(lun, all)| Outcome {
+                    lun: *lun,
+                    test: &all[&suite.name][at],
+                    unable: unable.iter().any(|unable| unable.is(&name, *lun)),
+                });
+                let tests: Vec<_> = tests.collect();
+                row.add(&tests);
+                report.judge(&name, &tests);
             }
             report.total.merge(&row);
             report.rows.push(row);
         }
-        let known = |name: &&String| suites.iter().any(|suite| suite.has(name));
-        let gone = unable.iter().filter(|name| !known(name));
+        let known = |unable: &&Unable| suites.iter().any(|suite| suite.has(&unable.name));
+        let gone = unable.iter().filter(|unable| !known(unable));
         report
             .wrong
-            .extend(gone.map(|name| format!("{name} of unable.txt is no test")));
+            .extend(gone.map(|unable| format!("{} of unable.txt is no test", unable.name)));
         report
     }
 
@@ -75,31 +80,51 @@ impl Report {
         self.wrong.is_empty()
     }
 
-    fn judge(&mut self, name: &str, tests: &[&Test], unable: bool) {
-        for (lun, test) in self.luns.iter().zip(tests) {
-            if test.verdict == Verdict::Failed {
-                let said = gist(&test.said).join("\n        ");
-                self.wrong
-                    .push(format!("{name} failed on {lun}:\n        {said}"));
+    fn judge(&mut self, name: &str, outcomes: &[Outcome<'_>]) {
+        for Outcome { lun, test, unable } in outcomes {
+            match (test.verdict, unable) {
+                (Verdict::Failed, false) => {
+                    let said = gist(&test.said).join("\n        ");
+                    self.wrong
+                        .push(format!("{name} failed on {lun}:\n        {said}"));
+                }
+                (Verdict::Passed, true) => self
+                    .wrong
+                    .push(format!("{name} passes on {lun}: take it off unable.txt")),
+                _ => {}
             }
         }
-        if tests.iter().any(|test| test.verdict == Verdict::Failed) {
+        let has = |verdict| outcomes.iter().any(|outcome| outcome.verdict() == verdict);
+        if has(Verdict::Passed) || has(Verdict::Failed) {
             return;
         }
-        let passes = tests.iter().any(|test| test.verdict == Verdict::Passed);
-        match (passes, unable) {
-            (true, false) => {}
-            (false, true) => self.unable += 1,
-            (true, true) => self
-                .wrong
-                .push(format!("{name} passes: take it off unable.txt")),
-            (false, false) => {
-                let mut reasons: Vec<_> = tests.iter().map(|test| test.said.join("; ")).collect();
-                reasons.dedup();
-                let reasons = reasons.join("\n        ");
-                self.wrong
-                    .push(format!("{name} passed nowhere:\n        {reasons}"));
-            }
+        if outcomes.iter().all(|outcome| outcome.unable) {
+            self.unable += 1;
+            return;
+        }
+        let said = outcomes.iter().map(|outcome| {
+            let said = outcome.test.said.join("; ");
+            format!("\n        {}: {said}", outcome.lun)
+        });
+        let said: String = said.collect();
+        self.wrong.push(format!("{name} passed nowhere:{said}"));
+    }
+}
+
+/// What became of a test on one LUN.
+struct Outcome<'a> {
+    lun: Lun,
+    test: &'a Test,
+    /// It cannot pass there.
+    unable: bool,
+}
+
+impl Outcome<'_> {
+    /// What fails because it is unable to pass has found nothing out.
+    fn verdict(&self) -> Verdict {
+        match self.test.verdict {
+            Verdict::Failed if self.unable => Verdict::Skipped,
+            verdict => verdict,
         }
     }
 }
@@ -132,16 +157,16 @@ impl Row {
         }
     }
 
-    fn add(&mut self, tests: &[&Test]) {
+    fn add(&mut self, outcomes: &[Outcome<'_>]) {
         self.tests += 1;
-        for (counts, test) in self.counts.iter_mut().zip(tests) {
-            match test.verdict {
+        for (counts, outcome) in self.counts.iter_mut().zip(outcomes) {
+            match outcome.verdict() {
                 Verdict::Passed => counts.passed += 1,
                 Verdict::Failed => counts.failed += 1,
                 Verdict::Skipped => counts.skipped += 1,
             }
         }
-        let has = |verdict| tests.iter().any(|test| test.verdict == verdict);
+        let has = |verdict| outcomes.iter().any(|outcome| outcome.verdict() == verdict);
         self.good += usize::from(has(Verdict::Passed) && !has(Verdict::Failed));
     }
 

@@ -91,7 +91,7 @@ pub(crate) enum Lun {
     Normal,
     /// `--readonly`.
     ReadOnly,
-    /// `--removable`.
+    /// `--removable`, of 4,096-octet blocks.
     Removable,
 }
 
@@ -103,7 +103,16 @@ impl Lun {
         match self {
             Self::Normal => &[],
             Self::ReadOnly => &["--readonly"],
-            Self::Removable => &["--removable"],
+            Self::Removable => &["--removable", "--block-size", "4096"],
+        }
+    }
+
+    /// What it has: small enough to be sanitized whole many times, and where blocks are large fewer
+    /// of them than the tool moves by one command without asking whether it may.
+    pub(crate) fn volume(self) -> &'static str {
+        match self {
+            Self::Normal | Self::ReadOnly => "ram:256M",
+            Self::Removable => "ram:255M",
         }
     }
 
@@ -123,18 +132,44 @@ impl fmt::Display for Lun {
     }
 }
 
-/// The tests that cannot pass on any LUN, from `unable.txt`: `Suite.Test  reason` a line.
-pub(crate) fn unable() -> Result<Vec<String>> {
+/// A test that cannot pass.
+#[derive(Debug)]
+pub(crate) struct Unable {
+    /// `Suite.Test`.
+    pub(crate) name: String,
+    /// Where; `None` on every LUN.
+    lun: Option<Lun>,
+}
+
+impl Unable {
+    /// Whether it is this test, on this LUN.
+    pub(crate) fn is(&self, name: &str, lun: Lun) -> bool {
+        self.name == name && self.lun.is_none_or(|only| only == lun)
+    }
+}
+
+/// The tests that cannot pass, from `unable.txt`: `Suite.Test  reason` or `Suite.Test on LUN
+/// reason` a line.
+pub(crate) fn unable() -> Result<Vec<Unable>> {
     let lines = include_str!("unable.txt").lines();
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let name = |line: &str| {
-        let (name, reason) = line.split_once("  ").context("no reason")?;
-        if reason.trim().is_empty() {
-            bail!("no reason for {name}");
-        }
-        Ok(name.to_owned())
-    };
     lines
-        .map(|line| name(line).with_context(|| format!("unable.txt: {line}")))
+        .map(|line| unable_line(line).with_context(|| format!("unable.txt: {line}")))
         .collect()
+}
+
+fn unable_line(line: &str) -> Result<Unable> {
+    let (test, reason) = line.split_once("  ").context("no reason")?;
+    if reason.trim().is_empty() {
+        bail!("no reason");
+    }
+    let Some((name, lun)) = test.split_once(" on ") else {
+        let name = test.to_owned();
+        return Ok(Unable { name, lun: None });
+    };
+    let known = Lun::ALL.into_iter().find(|known| known.to_string() == lun);
+    Ok(Unable {
+        name: name.to_owned(),
+        lun: Some(known.with_context(|| format!("no LUN is called {lun}"))?),
+    })
 }
