@@ -22,6 +22,10 @@ pub(super) const PARTING: Now = Now::from_secs(15);
 impl<R: Ring, P: Post> Core<R, P> {
     /// A connection comes over from the core that logged it in.
     pub(super) fn begin_session(&mut self, now: Now, new: NewSession) {
+        // It was on its way when the end came; this core may have told that it has none any more.
+        if self.stop.is_stopping() {
+            return self.post_ended(new.tsih);
+        }
         let peer = new.login.endpoints().peer.ip();
         let Ok(socket) = self.ring.adopt(new.socket) else {
             self.post_ended(new.tsih);

@@ -30,6 +30,10 @@ pub(super) struct Stop {
 }
 
 impl Stop {
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping
+    }
+
     pub(super) fn left(&self) -> bool {
         self.left
     }
