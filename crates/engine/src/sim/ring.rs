@@ -44,7 +44,6 @@ struct Socket {
 struct Sending {
     token: Token,
     batch: Box<SendBatch>,
-    octets: Vec<u8>,
     sent: usize,
 }
 
@@ -84,7 +83,7 @@ impl Kernel {
             let arrive = socket.receiving.and_then(|_| socket.wire.receivable());
             pending.extend(arrive.map(|most| Pending::Arrive(id, most)));
             let room = socket.sending.as_ref().and_then(|sending| {
-                let left = sending.octets.len() - sending.sent;
+                let left = sending.batch.len() - sending.sent;
                 socket.wire.sendable().map(|room| room.min(left))
             });
             pending.extend(room.map(|most| Pending::Leave(id, most)));
@@ -132,9 +131,11 @@ impl Kernel {
             return;
         };
         let end = sending.sent + len.unwrap_or(0);
-        socket.wire.leave(&sending.octets[sending.sent..end]);
+        // Memory that is lent may change until then.
+        let octets = sending.batch.to_vec();
+        socket.wire.leave(&octets[sending.sent..end]);
         sending.sent = end;
-        if len.is_some() && end < sending.octets.len() {
+        if len.is_some() && end < octets.len() {
             socket.sending = Some(sending);
             return;
         }
@@ -257,7 +258,6 @@ impl Ring for Kernel {
         let socket = state.sockets.get_mut(&id.0).expect("an adopted socket");
         let sending = Sending {
             token,
-            octets: batch.to_vec(),
             batch,
             sent: 0,
         };
