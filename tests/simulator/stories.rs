@@ -1,6 +1,11 @@
 //! One story a file.
 
+mod compare;
 mod cuts;
 mod fences;
+mod logins;
 mod random_io;
 mod reinstatement;
+mod slow_readers;
+mod splits;
+mod stops;

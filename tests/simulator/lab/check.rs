@@ -186,7 +186,8 @@ impl Lab {
         }
     }
 
-    fn watched(&self) -> Vec<usize> {
+    /// The units that the oracle watches.
+    pub(super) fn watched(&self) -> Vec<usize> {
         let units = 0..self.disks.len();
         units
             .filter(|unit| !self.unwatched.contains(unit))

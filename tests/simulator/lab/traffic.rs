@@ -166,6 +166,21 @@ impl Lab {
         }
     }
 
+    /// Lets everything happen that can without a host sending anything.
+    pub(crate) fn settle(&mut self, number: usize) {
+        loop {
+            let arrived = self.hosts[number].arrived();
+            if arrived > 0 {
+                self.hosts[number].take(arrived);
+                self.hear(number);
+            } else if self.world.step() {
+                self.look_at_disks();
+            } else {
+                return;
+            }
+        }
+    }
+
     /// So many random things happen, commands of ready hosts among them.
     pub(crate) fn run(&mut self, steps: usize, mix: &Mix) {
         for _ in 0..steps {
@@ -194,7 +209,8 @@ impl Lab {
 
     /// A host sends a random command.
     pub(crate) fn issue_from(&mut self, host: usize, mix: &Mix) {
-        let unit = self.rng.below(self.disks.len());
+        let units = self.watched();
+        let unit = *self.rng.pick(&units);
         let extent = self.any_extent(unit, mix.blocks);
         match mix.pick(&mut self.rng) {
             6 => self.abort_any(host),

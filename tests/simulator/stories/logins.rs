@@ -1,0 +1,142 @@
+//! Connections that never become a session, or are silent: what they cost is bounded in number and
+//! time, and a session that works is not disturbed.
+
+use std::time::Duration;
+
+use engine::sim::{Kind, Rng, Wire};
+use iscsi::wire::bhs::{Bhs, Opcode};
+use tests::initiator::{Initiator, Settings};
+
+use crate::lab::{Lab, Mix, Shape, TARGET};
+use crate::seeds::with_seeds;
+
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(15);
+const NOP_INTERVAL: Duration = Duration::from_secs(30);
+const NOP_TIMEOUT: Duration = Duration::from_secs(60);
+/// What a peer has to take the last that it is sent.
+const PARTING: Duration = Duration::from_secs(15);
+const MOMENT: Duration = Duration::from_millis(100);
+
+/// Connections that may be logging in at once.
+const LOGINS: usize = 12;
+const GOOD: usize = 0;
+
+#[test]
+fn storms_and_junk_do_not_disturb_a_session() {
+    with_seeds("login storms", 30, |seed| {
+        let mut shape = Shape::any(&mut Rng::new(seed));
+        shape.limits.logins = LOGINS;
+        let mut lab = Lab::new(seed, shape);
+        lab.log_in_hosts(1);
+        let mut wires = Vec::new();
+        for number in 0..120 {
+            let wire = lab.world.connect().expect("somebody listens");
+            send_anything(&mut lab, &wire, number);
+            wires.push(wire);
+            let steps = lab.rng.below(60);
+            lab.run(steps, &Mix::default());
+            let logins: usize = lab.world.census().iter().map(|held| held.core.logins).sum();
+            assert!(logins <= LOGINS, "{logins} at once");
+            if lab.rng.one_in(10) {
+                lab.world.pass(LOGIN_TIMEOUT / 10);
+            }
+        }
+        keep_talking(&mut lab, NOP_INTERVAL + NOP_TIMEOUT + 2 * PARTING);
+        let open = wires.iter().filter(|wire| !wire.is_over()).count();
+        assert_eq!(open, 0, "connections that are silent are still open");
+        assert!(lab.hosts[GOOD].logged_in, "the good session is gone");
+        lab.finish();
+        lab.leave();
+    });
+}
+
+/// Lets the time pass, but for the one session.
+fn keep_talking(lab: &mut Lab, time: Duration) {
+    let step = Duration::from_secs(5);
+    for _ in 0..time.as_secs() / step.as_secs() {
+        lab.world.pass(step);
+        lab.run(100, &Mix::default());
+    }
+}
+
+/// Junk, part of a login, a login with a wrong octet, or a whole one with junk behind it.
+fn send_anything(lab: &mut Lab, wire: &Wire, number: u32) {
+    let settings = Settings::new(1000 + number % 20, TARGET);
+    let mut login = std::mem::take(Initiator::new(settings).output());
+    let rng = &mut lab.rng;
+    match rng.below(6) {
+        0 => {
+            let junk: [u8; 200] = rng.octets();
+            wire.put(&junk);
+        }
+        1 => wire.put(&login[..rng.below(login.len())]),
+        2 => {
+            let at = rng.below(login.len());
+            login[at] = rng.below(256) as u8;
+            wire.put(&login);
+        }
+        3 => {
+            let junk: [u8; 100] = rng.octets();
+            login.extend_from_slice(&junk);
+            wire.put(&login);
+        }
+        4 => {
+            wire.put(&login);
+            wire.finish();
+        }
+        // A whole login, and then silence.
+        _ => wire.put(&login),
+    }
+    if rng.one_in(8) {
+        wire.cut();
+    }
+}
+
+#[test]
+fn a_peer_that_does_not_log_in_has_15_seconds() {
+    let mut lab = Lab::new(0, Shape::new(2, Kind::Apart));
+    let silent = lab.world.connect().expect("somebody listens");
+    let slow = lab.world.connect().expect("somebody listens");
+    let login = std::mem::take(Initiator::new(Settings::new(0, TARGET)).output());
+    for octet in login.iter().take(29) {
+        slow.put(&[*octet]);
+        lab.quiesce();
+        lab.world.pass(LOGIN_TIMEOUT / 30);
+    }
+    assert!(!silent.is_over() && !slow.is_over(), "too early");
+    lab.world.pass(LOGIN_TIMEOUT / 30 + MOMENT);
+    lab.quiesce();
+    assert!(silent.is_over() && slow.is_over(), "too late");
+    lab.is_left_by_all();
+}
+
+#[test]
+fn a_silent_session_is_pinged_and_dropped() {
+    let mut lab = Lab::new(0, Shape::new(2, Kind::Apart));
+    for host in 0..2 {
+        lab.add_host();
+        lab.log_in(host);
+    }
+    // The other one answers.
+    lab.hosts[0].reads = false;
+    let wire = |lab: &Lab| lab.hosts[0].link.as_ref().expect("a link").wire.clone();
+    let silent = wire(&lab);
+    lab.world.pass(NOP_INTERVAL - MOMENT);
+    lab.quiesce();
+    assert_eq!(silent.arrived(), 0, "it was pinged too early");
+    lab.world.pass(2 * MOMENT);
+    lab.quiesce();
+    let mut ping = Bhs([0; 48]);
+    ping.0.copy_from_slice(&silent.take(48));
+    assert_eq!(ping.opcode(), Opcode::NopIn);
+    lab.world.pass(NOP_TIMEOUT - 2 * MOMENT);
+    lab.quiesce();
+    assert!(!silent.is_over(), "it was dropped too early");
+    lab.world.pass(2 * MOMENT);
+    lab.quiesce();
+    assert!(silent.is_over(), "it was not dropped");
+    assert!(!lab.hosts[1].is_cut_off() && lab.hosts[1].logged_in);
+    lab.hosts[0].hang_up();
+    lab.finish();
+    lab.leave();
+}

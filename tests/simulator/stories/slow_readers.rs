@@ -1,0 +1,102 @@
+//! A host that asks for everything and takes nothing: others go on, what it costs is bounded, and
+//! in the end it is dropped.
+
+use std::time::Duration;
+
+use engine::sim::{Disk, Kind, Rng};
+use scsi::medium::Extent;
+
+use crate::lab::{Lab, Mix, Shape};
+use crate::oracle::Pattern;
+use crate::seeds::with_seeds;
+
+/// One host takes nothing.
+const SLOW: usize = 0;
+/// Larger blocks, so that a read fills many segments.
+const BLOCK: u32 = 4096;
+const BLOCKS: u64 = 128;
+
+#[test]
+fn a_host_that_takes_nothing_stops_nobody() {
+    with_seeds("slow readers", 15, |seed| {
+        let mut lab = lab(seed);
+        lab.hosts[SLOW].reads = false;
+        let mut most = 0;
+        for _ in 0..150 {
+            ask_for_more(&mut lab);
+            let mix = Mix {
+                blocks: 4,
+                ..Mix::default()
+            };
+            lab.run(50, &mix);
+            most = most.max(costs(&lab));
+        }
+        let answered = |lab: &Lab| lab.hosts[1].told.len() + lab.hosts[2].told.len();
+        assert!(
+            answered(&lab) > 50,
+            "others were answered {} times",
+            answered(&lab)
+        );
+        lab.tell(|| format!("at most {most} octets"));
+        assert!(most <= LIMIT, "it cost {most} octets");
+        is_dropped(&mut lab);
+        lab.finish();
+        lab.leave();
+    });
+}
+
+/// What one host may make the target hold: the window full of reads of some segments each, and what
+/// is received before it can be used.
+const LIMIT: usize = 8 << 20;
+
+fn lab(seed: u64) -> Lab {
+    let mut rng = Rng::new(seed);
+    let mut shape = Shape::new(1 + rng.below(2) as u16, Kind::Apart);
+    let disk = || Disk::new(Kind::Apart, BLOCK, BLOCKS);
+    shape.disks = vec![disk(), disk()];
+    shape.pool_bytes = 64 << 20;
+    let mut lab = Lab::new(seed, shape);
+    lab.any_pace();
+    // The slow host writes to a unit of its own: whatever wants to compare and write waits for
+    // writes to the same blocks.
+    lab.unwatched.push(1);
+    lab.log_in_hosts(3);
+    lab
+}
+
+/// As many commands as it may send, and pings without an end.
+fn ask_for_more(lab: &mut Lab) {
+    while lab.hosts[SLOW].is_ready() && lab.hosts[SLOW].unsent() < 1 << 20 {
+        let extent = Extent::new(0, BLOCKS);
+        match lab.rng.below(3) {
+            0 => lab.write(SLOW, 1, Extent::new(0, 8), Pattern::Each),
+            _ => lab.read(SLOW, 0, extent),
+        };
+    }
+    if let Some(link) = &mut lab.hosts[SLOW].link
+        && link.initiator.output().len() < 1 << 20
+    {
+        for _ in 0..100 {
+            link.initiator.ping(&[0x55; 512]);
+        }
+    }
+}
+
+/// Octets that the target holds.
+fn costs(lab: &Lab) -> usize {
+    let census = lab.world.census();
+    let cores = census.iter();
+    cores.map(|held| held.buffers + held.core.early).sum()
+}
+
+/// It does not answer a NOP-In that it does not take, and has some time then to take what is left.
+fn is_dropped(lab: &mut Lab) {
+    for _ in 0..12 {
+        lab.world.pass(Duration::from_secs(10));
+        lab.quiesce();
+    }
+    let link = lab.hosts[SLOW].link.as_ref().expect("a connection");
+    assert!(link.wire.is_over(), "it is still connected");
+    lab.hosts[SLOW].hang_up();
+    assert_eq!(costs(lab), 0, "it is gone, and still costs");
+}

@@ -1,0 +1,144 @@
+//! However the octets of a conversation are cut into pieces, the answers are the same.
+
+use engine::sim::{Kind, Pace};
+use scsi::medium::Extent;
+use tests::initiator::Reply;
+
+use crate::lab::{Lab, Shape};
+use crate::oracle::Pattern;
+
+const HOST: usize = 0;
+
+type Keys = &'static [(&'static str, &'static str)];
+
+/// Everything in one PDU, or in as many as can be.
+const KEYS: [Keys; 3] = [
+    &[],
+    &[
+        ("HeaderDigest", "CRC32C"),
+        ("DataDigest", "CRC32C"),
+        ("InitialR2T", "Yes"),
+        ("ImmediateData", "No"),
+        ("MaxBurstLength", "1024"),
+    ],
+    &[
+        ("DataDigest", "CRC32C"),
+        ("FirstBurstLength", "1024"),
+        ("MaxBurstLength", "1024"),
+        ("MaxRecvDataSegmentLength", "512"),
+    ],
+];
+
+/// How what the host sends is cut.
+#[derive(Clone, Copy)]
+enum Cut {
+    /// Not at all.
+    Nowhere,
+    /// After so many octets of the whole conversation.
+    After(usize),
+    /// Into pieces of so many.
+    Every(usize),
+}
+
+#[test]
+fn a_cut_anywhere_changes_nothing() {
+    for (kind, keys) in [Kind::Apart, Kind::Memory, Kind::Apart]
+        .into_iter()
+        .zip(KEYS)
+    {
+        let (answers, octets) = conversation(kind, keys, Cut::Nowhere);
+        assert_eq!(answers.len(), 11, "{} answers", answers.len());
+        for at in 1..octets {
+            let (cut, _) = conversation(kind, keys, Cut::After(at));
+            assert!(
+                cut == answers,
+                "cut after {at} of {octets} octets, {keys:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn pieces_of_any_size_change_nothing() {
+    for (kind, keys) in [Kind::Apart, Kind::Memory, Kind::Apart]
+        .into_iter()
+        .zip(KEYS)
+    {
+        let (answers, _) = conversation(kind, keys, Cut::Nowhere);
+        for size in (1..8).chain([16, 47, 48, 49, 52, 511, 512]) {
+            let (cut, _) = conversation(kind, keys, Cut::Every(size));
+            assert!(cut == answers, "in pieces of {size} octets, {keys:?}");
+        }
+    }
+}
+
+/// One command after the other, so that the answers come in one order. Returns these, and how many
+/// octets the host has sent.
+fn conversation(kind: Kind, keys: Keys, cut: Cut) -> (Vec<Reply>, usize) {
+    let mut lab = Lab::new(0, Shape::new(2, kind));
+    lab.world.pace = Pace {
+        pieces: false,
+        ..Pace::default()
+    };
+    lab.add_host();
+    let keys = keys.iter().map(|(key, value)| (*key, (*value).to_owned()));
+    lab.hosts[HOST].settings.keys = keys.collect();
+    lab.dial(HOST);
+    let mut sent = 0;
+    let steps: [fn(&mut Lab); 9] = [
+        |_| {},
+        // Unit attention.
+        |lab| {
+            lab.flush(HOST, 0);
+        },
+        |lab| {
+            lab.write(HOST, 0, Extent::new(3, 2), Pattern::Each);
+        },
+        |lab| {
+            lab.write(HOST, 0, Extent::new(1, 7), Pattern::Each);
+        },
+        |lab| {
+            lab.read(HOST, 0, Extent::new(0, 9));
+        },
+        |lab| {
+            lab.write(HOST, 0, Extent::new(2, 3), Pattern::Zeros);
+        },
+        |lab| {
+            lab.compare_and_write(HOST, 0, Extent::new(4, 1));
+        },
+        |lab| lab.reset_unit(HOST, 0),
+        talk_of_other_things,
+    ];
+    for step in steps {
+        step(&mut lab);
+        sent = pass_on(&mut lab, cut, sent);
+    }
+    let told = std::mem::take(&mut lab.hosts[HOST].told);
+    lab.is_left_by_all();
+    (told.into(), sent)
+}
+
+fn talk_of_other_things(lab: &mut Lab) {
+    let link = lab.hosts[HOST].link.as_mut().expect("a connection");
+    link.initiator.ping(b"ping");
+    link.initiator.text("SendTargets", "");
+    link.initiator.log_out();
+}
+
+/// Sends what there is to send, cut as told, and lets everything happen that comes of each piece.
+fn pass_on(lab: &mut Lab, cut: Cut, mut sent: usize) -> usize {
+    loop {
+        lab.settle(HOST);
+        let unsent = lab.hosts[HOST].unsent();
+        if unsent == 0 {
+            return sent;
+        }
+        let piece = match cut {
+            Cut::After(at) if sent < at => unsent.min(at - sent),
+            Cut::Every(size) => unsent.min(size),
+            Cut::Nowhere | Cut::After(_) => unsent,
+        };
+        lab.hosts[HOST].send(piece);
+        sent += piece;
+    }
+}
