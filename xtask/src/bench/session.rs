@@ -72,8 +72,9 @@ impl Session {
             if let Some(reply) = self.initiator.poll() {
                 return Ok(reply);
             }
-            self.exchange(buffer)?;
+            self.send()?;
             wait(std::slice::from_mut(self))?;
+            self.exchange(buffer)?;
             if Instant::now() > end {
                 bail!("no answer within {} s", LIMIT.as_secs());
             }
