@@ -285,13 +285,14 @@ impl<L: Lease> Session<L> {
         self.remove_task(slot);
     }
 
-    /// Takes a task out of the table. Its place in the window becomes free.
+    /// Takes a task out of the table. Its place in the window becomes free; one that still waits for
+    /// its turn has taken none.
     pub(super) fn remove_task(&mut self, slot: Slot) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
         self.held -= task.held.clear();
-        if !task.immediate {
+        if !task.immediate && task.stage != Stage::Deferred {
             self.window.release();
         }
         self.tasks.remove(slot);

@@ -1,8 +1,11 @@
 //! The command window (RFC 7143 §4.2.2.1; UNH FFP 1.1 to 1.3, 5.1, 16.4).
 
+use scsi::task::FunctionResult;
+
 use super::rig::{FIRST_CMD_SN, Rig};
 use crate::wire::bhs::Itt;
 use crate::wire::serial::CmdSn;
+use crate::wire::task_request::function;
 
 #[test]
 fn a_command_beyond_the_window_is_ignored() {
@@ -55,6 +58,37 @@ fn early_commands_wait_for_the_missing_one() {
     let order: Vec<u32> = (0..3).map(|_| rig.executed().expected_in).collect();
     assert_eq!(order, [1, 2, 3]);
     rig.quiet();
+}
+
+/// Found by fuzzing: their places were given back though they had taken none, so that the window
+/// grew by one with each.
+#[test]
+fn commands_aborted_before_their_turn_do_not_widen_the_window() {
+    let mut rig = Rig::new();
+    let missing = rig.read_pdu(1, 8);
+    for itt in 2..5 {
+        let early = rig.read_pdu(itt, 8);
+        rig.send(early.encode(), &[]);
+        rig.abort(0x100 + itt, itt, early.cmd_sn.0);
+    }
+    rig.send(missing.encode(), &[]);
+    let command = rig.executed();
+    rig.good(command.tag, 8, 0);
+    rig.sent();
+    assert_eq!((rig.exp_cmd_sn, rig.max_cmd_sn), (104, 119));
+}
+
+#[test]
+fn commands_that_a_reset_drops_before_their_turn_do_not_widen_the_window() {
+    let mut rig = Rig::new();
+    rig.skip_cmd_sn();
+    let early = rig.read_pdu(2, 8);
+    rig.send(early.encode(), &[]);
+    rig.manage(3, function::TARGET_WARM_RESET);
+    let (id, _) = rig.managing();
+    rig.managed(id, FunctionResult::Complete);
+    assert_eq!(rig.sent(), ["Task Response #3 0"]);
+    assert_eq!((rig.exp_cmd_sn, rig.max_cmd_sn), (102, 117));
 }
 
 #[test]
