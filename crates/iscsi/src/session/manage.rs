@@ -259,7 +259,7 @@ impl<L: Lease> Session<L> {
             cmd_sn: number,
             immediate: request.immediate,
             told: false,
-            deadline: self.now + PATIENCE,
+            deadline: self.now.saturating_add(PATIENCE),
         };
         if active.is_on_set() {
             for task in self.tasks.iter_mut().filter(|task| active.affects(task)) {
