@@ -129,6 +129,11 @@ pub struct Text {
 impl Text {
     /// Appends a pair. `value` must hold no null; ours never do, and those of peers cannot.
     pub fn put(&mut self, key: &str, value: &str) {
+        if self.is_empty() {
+            // A negotiation may go on for as long as its initiator likes.
+            self.octets.clear();
+            self.sent = 0;
+        }
         self.octets.extend_from_slice(key.as_bytes());
         self.octets.push(b'=');
         self.octets.extend_from_slice(value.as_bytes());

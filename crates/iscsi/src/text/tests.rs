@@ -147,6 +147,17 @@ fn binary_values_in_base64() {
     }
 }
 
+#[test]
+fn text_that_was_sent_is_not_kept() {
+    let mut text = Text::default();
+    for _ in 0..3 {
+        text.put("A", "NotUnderstood");
+        assert_eq!(text.next_segment(512), (&b"A=NotUnderstood\0"[..], false));
+    }
+    text.put("B", "1");
+    assert_eq!(text.octets, b"B=1\0");
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read_back(
