@@ -285,8 +285,8 @@ impl<L: Lease> Session<L> {
         self.remove_task(slot);
     }
 
-    /// Takes a task out of the table. Its place in the window becomes free; one that still waits for
-    /// its turn has taken none.
+    /// Takes a task out of the table. Its place in the window becomes free; one that still waits
+    /// for its turn has taken none.
     pub(super) fn remove_task(&mut self, slot: Slot) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
