@@ -55,9 +55,19 @@ pub(crate) fn release_binary() -> Result<PathBuf> {
     Ok(top.join("target/release/lunar"))
 }
 
-/// `taskset` in front of a program; it becomes the program, so the process id stays.
+/// What stands in front of a target's command: pins it, and ends it should we be ended. Each
+/// becomes the next, so the process id stays.
 pub(crate) fn pinned() -> Vec<String> {
-    ["taskset", "-c", TARGET_CPU].map(str::to_owned).to_vec()
+    [
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+        "taskset",
+        "-c",
+        TARGET_CPU,
+    ]
+    .map(str::to_owned)
+    .to_vec()
 }
 
 impl Target {
@@ -100,28 +110,36 @@ impl Target {
 const TGTD_PORT: u16 = 3270;
 const TGTD_IQN: &str = "iqn.2026-11.org.lunar.test:tgtd";
 
-/// Keeps this tgtd apart from another on the machine.
-const TGTD_CONTROL: &str = "3270";
-
 #[derive(Debug)]
 struct Tgtd {
     child: Child,
     file: PathBuf,
+    /// Keeps it apart from another tgtd on the machine.
+    control: String,
 }
 
 impl Tgtd {
     fn start() -> Result<Self> {
-        tool::present(&["tgtd", "tgtadm", "taskset"])?;
+        tool::present(&["tgtd", "tgtadm", "taskset", "setpriv"])?;
         let file = PathBuf::from(format!("/dev/shm/lunar-bench-{}", std::process::id()));
         fs::File::create(&file)?.set_len(VOLUME)?;
-        let child = Command::new("taskset")
-            .args(["-c", TARGET_CPU, "tgtd", "-f", "-C", TGTD_CONTROL])
+        let control = (std::process::id() % 60_000).to_string();
+        let [program, pinned @ ..] = &pinned()[..] else {
+            bail!("nothing to pin with")
+        };
+        let child = Command::new(program)
+            .args(pinned)
+            .args(["tgtd", "-f", "-C", &control])
             .args(["--iscsi", &format!("portal=127.0.0.1:{TGTD_PORT}")])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        let tgtd = Self { child, file };
+        let tgtd = Self {
+            child,
+            file,
+            control,
+        };
         tgtd.configure()?;
         Ok(tgtd)
     }
@@ -133,7 +151,7 @@ impl Tgtd {
         ];
         // It takes a moment until it answers.
         let mut tries = 0;
-        while let Err(cause) = tgtadm(&target) {
+        while let Err(cause) = self.tgtadm(&target) {
             tries += 1;
             if tries == 50 {
                 return Err(cause);
@@ -151,17 +169,17 @@ impl Tgtd {
             "1",
             "-b",
         ];
-        tgtadm(&[&unit[..], &[&file]].concat())?;
-        tgtadm(&[
+        self.tgtadm(&[&unit[..], &[&file]].concat())?;
+        self.tgtadm(&[
             "--op", "bind", "--mode", "target", "--tid", "1", "-I", "ALL",
         ])
     }
-}
 
-fn tgtadm(args: &[&str]) -> Result<()> {
-    let mut command = Command::new("tgtadm");
-    command.args(["-C", TGTD_CONTROL, "--lld", "iscsi"]);
-    tool::must(command.args(args)).map(drop)
+    fn tgtadm(&self, args: &[&str]) -> Result<()> {
+        let mut command = Command::new("tgtadm");
+        command.args(["-C", &self.control, "--lld", "iscsi"]);
+        tool::must(command.args(args)).map(drop)
+    }
 }
 
 impl Drop for Tgtd {
