@@ -110,10 +110,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     namespace::prepare()?;
     let mut report = Report::default();
     speed(arguments, &mut report)?;
+    print!("{report}");
     if arguments.wants(Which::Lunar) && !arguments.speed_only {
-        report.footprint = Some(footprint::measure()?);
+        let footprint = footprint::measure()?;
+        print!("\n{footprint}");
+        report.footprint = Some(footprint);
     }
-    println!("{report}");
     if let Some(path) = &arguments.json {
         std::fs::write(path, serde_json::to_vec_pretty(&report)?)
             .with_context(|| format!("cannot write {}", path.display()))?;

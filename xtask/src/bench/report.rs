@@ -85,6 +85,9 @@ fn median(mut rounds: Vec<Measured>) -> Option<Measured> {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
         writeln!(
             f,
             "{:<24}{:>24}{:>24}{:>11}  {:<18}{:<14}",
@@ -101,10 +104,7 @@ impl fmt::Display for Report {
         if !self.rows.is_empty() {
             writeln!(f, "t: the target was saturated; g: the generator; gt: both")?;
         }
-        match &self.footprint {
-            Some(footprint) => write!(f, "\n{footprint}"),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 
