@@ -1,5 +1,11 @@
 //! What units say of themselves, as `iscsi-inq` sees it.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tests::cdb;
+use tests::client::Client;
+use tests::initiator::Data;
 use tests::server::Server;
 
 use crate::must;
@@ -62,4 +68,34 @@ fn readonly_removable_and_block_size_show() {
         "{text}"
     );
     assert_eq!(server.luns[0].block_size, 4096);
+}
+
+/// USED LBA MAPPING RESOURCE COUNT of the logical block provisioning log page (SBC-4 §6.4.5), which
+/// counts in MiB.
+fn used(client: &mut Client) -> u32 {
+    let page = [0x4d, 0, 0x4c, 0, 0, 0, 0, 0, 64, 0];
+    let told = client.command(&page, Data::In(64)).unwrap();
+    assert_eq!(told.status, 0, "{told:?}");
+    assert_eq!(told.data[16..18], [0, 2], "{told:?}");
+    told.data[20..24]
+        .iter()
+        .fold(0, |sum, octet| sum << 8 | u32::from(*octet))
+}
+
+#[test]
+fn what_a_ram_disk_uses_is_told() {
+    let server = Server::start("usage", &["ram:64M"], &[]).unwrap();
+    let mut client = Client::log_in(&server.luns[0], 1).unwrap();
+    assert_eq!(used(&mut client), 0);
+    let write = cdb::write(0, 8192, false);
+    let data = Data::Out(vec![1; 8192 * 512].into());
+    assert_eq!(client.command(&write, data).unwrap().status, 0);
+    let start = Instant::now();
+    while used(&mut client) != 4 {
+        assert!(
+            start.elapsed() < Duration::from_secs(10),
+            "it is not counted"
+        );
+        thread::sleep(Duration::from_millis(100));
+    }
 }

@@ -88,6 +88,39 @@ fn an_image_is_copied_to_a_file() {
     );
 }
 
+/// What `qemu-img map` finds in an image or at an address: start, length and whether there is data.
+fn map(address: &str) -> Vec<(u64, u64, bool)> {
+    let said = must("qemu-img", &["map", "-f", "raw", "--output=json", address]);
+    let extents: Vec<serde_json::Value> = serde_json::from_str(&said).unwrap();
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    let extent = |extent: &serde_json::Value| {
+        let data = extent["data"].as_bool().unwrap();
+        (number(&extent["start"]), number(&extent["length"]), data)
+    };
+    extents.iter().map(extent).collect()
+}
+
+#[test]
+fn holes_stay_holes_on_every_way() {
+    let dir = tests::scratch("holes-image").unwrap();
+    let path = dir.join("image");
+    image(&path);
+    let path = path.to_string_lossy();
+    let readonly = format!("file:{path}?readonly");
+    let sparse = format!("file:{}?size=64M&sparse", dir.join("copy").display());
+    let volumes = [readonly.as_str(), "ram:64M", sparse.as_str()];
+    let server = Server::start("holes", &volumes, &[]).unwrap();
+    let expected = map(&path);
+    assert!(expected.len() > 20, "{expected:?}");
+    for lun in [1, 2] {
+        let ends = [server.address(0), server.address(lun)];
+        let copy = ["convert", "-n", "-f", "raw", "-O", "raw"];
+        must("qemu-img", &[&copy[..], &ends].concat());
+        assert_eq!(map(ends[1]), expected, "LUN {lun}");
+    }
+    assert_eq!(map(server.address(0)), expected, "the image itself");
+}
+
 #[test]
 fn patterns_are_read_back() {
     let server = Server::start("patterns", &["ram:64M"], &[]).unwrap();

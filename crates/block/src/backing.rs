@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use scsi::medium::{Atomic, MediumError, Traits};
+use scsi::statistics::Usage;
 
 use crate::error::write_error;
 use crate::size::BlockSize;
@@ -95,6 +96,21 @@ impl Backing {
         }
     }
 
+    /// What a file takes of its file system, and what that could still give it.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        self.rules.unmap_granularity?;
+        let file = rustix::fs::fstat(&self.master).ok()?;
+        let system = rustix::fs::fstatvfs(&self.master).ok()?;
+        let octets = u64::from(self.rules.block_size.octets());
+        let used = u64::try_from(file.st_blocks).ok()? * ST_BLOCK / octets;
+        let holes = self.blocks.load(SeqCst).saturating_sub(used);
+        let free = system.f_bavail.saturating_mul(system.f_frsize) / octets;
+        Some(Usage {
+            used,
+            available: free.min(holes),
+        })
+    }
+
     pub(crate) fn attach(self: &Arc<Self>, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         let data = Arc::new(self.reopen()?);
         let durable = Arc::new(self.reopen()?);
@@ -162,3 +178,6 @@ fn was_refused(error: &io::Error) -> bool {
         Some(Errno::INVAL | Errno::NOMEM | Errno::AGAIN | Errno::INTR)
     )
 }
+
+/// What `st_blocks` counts, in octets, whatever the blocks of the file system.
+const ST_BLOCK: u64 = 512;

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use scsi::medium::Traits;
+use scsi::statistics::Usage;
 
 use crate::backing::Backing;
 use crate::error::OpenError;
@@ -70,6 +71,10 @@ impl Volume for File {
 
     fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         self.backing.attach(core)
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.backing.usage()
     }
 
     fn changes(&self) -> Option<BorrowedFd<'_>> {

@@ -35,6 +35,7 @@ use scsi::medium::{
     Atomic, Extent, MediumError, MediumOp, MediumResult, Outcome, Provisioning, SEGMENT_BYTES,
     Sanitize, SanitizeKind, Traits,
 };
+use scsi::statistics::Usage;
 use slab::Slab;
 
 use crate::error::{OpenError, write_error};
@@ -47,6 +48,8 @@ use crate::volume::{Context, CoreContext, Handle, Volume};
 #[derive(Debug)]
 pub struct Ram {
     region: Arc<Region>,
+    /// What it shares with other volumes.
+    memory: MemoryLimit,
     block_size: BlockSize,
     blocks: u64,
 }
@@ -81,6 +84,7 @@ impl Ram {
         })?;
         Ok(Self {
             region,
+            memory: memory.clone(),
             block_size,
             blocks,
         })
@@ -120,6 +124,17 @@ impl Volume for Ram {
 
     fn is_empty_at_start(&self) -> bool {
         true
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        let used = self.region.charged();
+        let holes = self.region.len().saturating_sub(used);
+        let available = self.memory.limit().saturating_sub(self.memory.used());
+        let blocks = |octets: u64| octets / u64::from(self.block_size.octets());
+        Some(Usage {
+            used: blocks(used),
+            available: blocks(available.min(holes)),
+        })
     }
 }
 

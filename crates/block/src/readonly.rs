@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ::io::memory::Buffer;
 use scsi::medium::{MediumError, MediumOp, Outcome, Traits};
+use scsi::statistics::Usage;
 
 use crate::lease::Lease;
 use crate::volume::{Context, CoreContext, Handle, Volume};
@@ -40,6 +41,10 @@ impl Volume for Readonly {
 
     fn is_empty_at_start(&self) -> bool {
         self.0.is_empty_at_start()
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.0.usage()
     }
 
     fn changes(&self) -> Option<BorrowedFd<'_>> {

@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use ::io::memory::{Buffer, Pool};
 use ::io::ring::{FileOp, FileRing, Token};
 use scsi::medium::{MediumOp, MediumResult, Traits};
+use scsi::statistics::Usage;
 
 use crate::lease::Lease;
 
@@ -26,6 +27,12 @@ pub trait Volume: Send + Sync + fmt::Debug {
     /// the same identity.
     fn is_empty_at_start(&self) -> bool {
         false
+    }
+
+    /// How much of its storage it uses now, and how much there still is for it; `None` where that
+    /// is not counted. Never blocks.
+    fn usage(&self) -> Option<Usage> {
+        None
     }
 
     /// A descriptor that becomes readable when [`Self::refresh`] may have something to tell; `None`

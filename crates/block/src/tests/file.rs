@@ -191,6 +191,22 @@ fn read_only_file_tells_its_holes() {
 }
 
 #[test]
+fn usage_of_a_sparse_file_is_what_it_has_storage_for() {
+    let folder = Folder::on_disk();
+    let mut options = sized(folder.file("disk"), 1 << 20);
+    options.sparse = true;
+    let file = File::open(&options).unwrap();
+    let used = || file.usage().map(|usage| usage.used);
+    assert_eq!(used(), Some(0));
+    let mut rig = Rig::new(FakeRing::default(), &file);
+    assert!(is_done(&rig.write(0, 256, 1)));
+    assert!(is_done(&rig.flush()));
+    assert_eq!(used(), Some(256));
+    assert!(is_done(&rig.unmap(0, 256)));
+    assert_eq!(used(), Some(0));
+}
+
+#[test]
 fn growth_is_noticed_and_shrinking_is_not() {
     let folder = Folder::on_disk();
     let path = folder.file("disk");

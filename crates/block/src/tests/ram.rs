@@ -1,9 +1,10 @@
 //! RAM disks: whose memory it is, how much of it there is, and when it goes.
 
-use ::io::memory::MemoryLimit;
+use ::io::memory::{MemoryLimit, Pages};
 use scsi::medium::{
     Extent, Lease as _, MediumError, MediumOp, Outcome, Provisioning, Sanitize, SanitizeKind,
 };
+use scsi::statistics::Usage;
 
 use super::fake::{FakeRing, Sort};
 use super::rig::{Rig, is_done, octets};
@@ -26,6 +27,21 @@ fn read_of_a_hole_takes_no_memory() {
     assert_eq!(rig.read(1 << 30, 512), vec![0; 512 * 512]);
     assert_eq!(memory.used(), 0);
     assert_eq!(rig.pool.in_use(), 0);
+}
+
+#[test]
+fn usage_follows_what_is_written_and_unmapped() {
+    let memory = MemoryLimit::new(MIB);
+    let ram = Ram::with_pages(16 * MIB, 512, &memory, Pages::Small).unwrap();
+    let mut rig = Rig::new(FakeRing::default(), &ram);
+    let usage = |used, available| Some(Usage { used, available });
+    assert_eq!(ram.usage(), usage(0, 2048), "the limit, not the size");
+    assert!(is_done(&rig.write(0, 1, 1)));
+    assert_eq!(ram.usage(), usage(8, 2040));
+    assert!(is_done(&rig.unmap(0, 8)));
+    assert_eq!(ram.usage(), usage(0, 2048));
+    let small = Ram::new(4096, 512, &memory).unwrap();
+    assert_eq!(small.usage(), usage(0, 8), "no more than there are holes");
 }
 
 #[test]

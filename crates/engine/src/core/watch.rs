@@ -1,4 +1,4 @@
-//! Volumes that grow while they are served.
+//! Volumes that grow while they are served, and what storage they use.
 
 use ::io::ring::Ring;
 use scsi::medium::Now;
@@ -17,22 +17,27 @@ const INTERVAL: Now = Now::from_secs(1);
 const NOBODYS: u64 = u64::MAX;
 
 impl<R: Ring, P: Post> Core<R, P> {
-    /// Begins to look after volumes that can grow, if there are any.
+    /// Begins to look after volumes that can grow or count what they use, if there are any.
     pub(super) fn watch(&mut self, now: Now) {
         let Some(front) = &self.front else { return };
         if front
             .volumes
             .iter()
-            .any(|volume| volume.changes().is_some())
+            .any(|volume| volume.changes().is_some() || volume.usage().is_some())
         {
             self.timers.set(now + INTERVAL, WATCH);
         }
     }
 
-    /// Tells the owners of units whose volumes have grown.
+    /// Tells the owners of units whose volumes have grown, and LOG SENSE what they use.
     pub(super) fn watch_expired(&mut self, now: Now) {
         let Some(front) = &self.front else { return };
         let volumes = front.volumes.clone();
+        for (owner, volume) in front.owners.iter().zip(&volumes) {
+            if let Some(usage) = volume.usage() {
+                owner.state().statistics.set_usage(usage);
+            }
+        }
         for (unit, volume) in (0..).map(UnitId).zip(&volumes) {
             match volume.refresh() {
                 Ok(false) => {}

@@ -41,12 +41,16 @@ impl Unit {
         let identity = UnitIdentity {
             vendor: text(&options.units.vendor, "LUNAR"),
             product: text(&options.units.product, "VOLUME"),
-            revision: env!("CARGO_PKG_VERSION").chars().take(4).collect(),
+            revision: revision(env!("CARGO_PKG_VERSION")),
             serial,
             naa: naa.to_vec(),
             removable: options.units.removable,
         };
-        UnitState::new(identity, volume.traits())
+        let state = UnitState::new(identity, volume.traits());
+        if let Some(usage) = volume.usage() {
+            state.statistics.set_usage(usage);
+        }
+        state
     }
 
     fn designation(&self, options: &Options, volume: &dyn Volume) -> Designation {
@@ -62,6 +66,12 @@ impl Unit {
         };
         origin.designation()
     }
+}
+
+/// What INQUIRY has room for.
+fn revision(version: &str) -> String {
+    let cut: String = version.chars().take(4).collect();
+    cut.trim_end_matches('.').to_owned()
 }
 
 /// Parses every address and name: nothing is tried before all of them are right.
