@@ -10,6 +10,7 @@
 
 use crate::login::Violation;
 use crate::text::{self, MAX_VALUE, Pair, Text};
+use crate::wire::bhs::MAX_DATA_LEN;
 
 pub mod negotiation;
 #[cfg(test)]
@@ -340,8 +341,6 @@ const DIGESTS: Rule = Rule::First(&[CRC32C, "None"]);
 
 const REPORTING: Rule = Rule::First(&["RFC3720", "ResponseFence", "FastAbort"]);
 
-const LENGTH_MAX: u32 = (1 << 24) - 1;
-
 /// A row of an operational key that both sides may send in a leading login.
 const fn row(key: Key, name: &'static str, rule: Rule, clause: &'static str) -> Row {
     Row {
@@ -433,11 +432,11 @@ pub static TABLE: [Row; 35] = {
         row(K::ImmediateData, "ImmediateData", And, "RFC 7143 §13.11")
             .irrelevant(Discovery).default("Yes"),
         row(K::MaxRecvDataSegmentLength, "MaxRecvDataSegmentLength",
-            DeclareNumber(512, LENGTH_MAX), "RFC 7143 §13.12")
+            DeclareNumber(512, MAX_DATA_LEN), "RFC 7143 §13.12")
             .usage(All).default("8192"),
-        row(K::MaxBurstLength, "MaxBurstLength", Minimum(512, LENGTH_MAX), "RFC 7143 §13.13")
+        row(K::MaxBurstLength, "MaxBurstLength", Minimum(512, MAX_DATA_LEN), "RFC 7143 §13.13")
             .irrelevant(Discovery).default("262144"),
-        row(K::FirstBurstLength, "FirstBurstLength", Minimum(512, LENGTH_MAX), "RFC 7143 §13.14")
+        row(K::FirstBurstLength, "FirstBurstLength", Minimum(512, MAX_DATA_LEN), "RFC 7143 §13.14")
             .irrelevant(DiscoveryOrSolicited).default("65536"),
         row(K::DefaultTime2Wait, "DefaultTime2Wait", Maximum(0, 3600), "RFC 7143 §13.15")
             .default("2"),

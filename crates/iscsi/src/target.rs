@@ -8,6 +8,7 @@ use std::time::Duration;
 use zeroize::Zeroize;
 
 use crate::parameters::Operational;
+use crate::wire::bhs::MAX_DATA_LEN;
 
 mod registry;
 
@@ -146,7 +147,7 @@ impl Limits {
     /// recovery of it, so nothing is retained.
     #[must_use]
     pub fn preferences(&self) -> Operational {
-        let length = |octets: u32| octets.clamp(512, (1 << 24) - 1);
+        let length = |octets: u32| octets.clamp(512, MAX_DATA_LEN);
         Operational {
             max_connections: 1,
             initial_r2t: false,

@@ -184,28 +184,28 @@ pub enum Opcode {
 }
 
 /// The assigned opcodes.
-const OPCODES: [(u8, Opcode); 18] = [
-    (0x00, Opcode::NopOut),
-    (0x01, Opcode::ScsiCommand),
-    (0x02, Opcode::TaskRequest),
-    (0x03, Opcode::LoginRequest),
-    (0x04, Opcode::TextRequest),
-    (0x05, Opcode::DataOut),
-    (0x06, Opcode::LogoutRequest),
-    (0x10, Opcode::SnackRequest),
-    (0x20, Opcode::NopIn),
-    (0x21, Opcode::ScsiResponse),
-    (0x22, Opcode::TaskResponse),
-    (0x23, Opcode::LoginResponse),
-    (0x24, Opcode::TextResponse),
-    (0x25, Opcode::DataIn),
-    (0x26, Opcode::LogoutResponse),
-    (0x31, Opcode::R2t),
-    (0x32, Opcode::AsyncMessage),
-    (0x3f, Opcode::Reject),
+const ASSIGNED: [Opcode; 18] = [
+    Opcode::NopOut,
+    Opcode::ScsiCommand,
+    Opcode::TaskRequest,
+    Opcode::LoginRequest,
+    Opcode::TextRequest,
+    Opcode::DataOut,
+    Opcode::LogoutRequest,
+    Opcode::SnackRequest,
+    Opcode::NopIn,
+    Opcode::ScsiResponse,
+    Opcode::TaskResponse,
+    Opcode::LoginResponse,
+    Opcode::TextResponse,
+    Opcode::DataIn,
+    Opcode::LogoutResponse,
+    Opcode::R2t,
+    Opcode::AsyncMessage,
+    Opcode::Reject,
 ];
 
-/// [`OPCODES`] by code, so that decoding is one load.
+/// Opcodes by code, so that decoding is one load.
 const BY_CODE: [Opcode; 64] = {
     let mut table = [Opcode::Other(0); 64];
     let mut code = 0;
@@ -214,8 +214,8 @@ const BY_CODE: [Opcode; 64] = {
         code += 1;
     }
     let mut row = 0;
-    while row < OPCODES.len() {
-        table[OPCODES[row].0 as usize] = OPCODES[row].1;
+    while row < ASSIGNED.len() {
+        table[ASSIGNED[row].code() as usize] = ASSIGNED[row];
         row += 1;
     }
     table
