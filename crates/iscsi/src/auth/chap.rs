@@ -173,17 +173,3 @@ impl Challenge {
         Ok(())
     }
 }
-
-impl Chap {
-    /// Whether our secret differs from those of all initiators, as RFC 7143 §9.2.1 wants.
-    #[must_use]
-    pub fn secrets_differ(&self) -> bool {
-        let Some((_, ours)) = &self.mutual else {
-            return true;
-        };
-        !self
-            .users
-            .iter()
-            .any(|(_, secret)| bool::from(secret.ct_eq(ours)))
-    }
-}

@@ -323,9 +323,6 @@ fn a_secret_shared_by_both_directions_is_refused() {
         step(exchange, &realm, &md5()).unwrap_err(),
         Refusal::SharedSecret
     );
-    assert!(!chap(Some(SECRET)).secrets_differ());
-    assert!(chap(Some(b"storage-secret")).secrets_differ());
-    assert!(chap(None).secrets_differ());
 }
 
 /// CVE-2024-45751: challenges came from a generator that was never seeded.

@@ -90,11 +90,6 @@ impl Framer {
         self.data_digest = data.then(Box::default);
     }
 
-    /// From the next PDU on data segments may have this length.
-    pub const fn set_max_data(&mut self, octets: u32) {
-        self.max_data = octets;
-    }
-
     /// Whether data segments have digests.
     #[must_use]
     pub const fn has_data_digest(&self) -> bool {
