@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::keys::{Admitted, Key};
-use crate::login::{LoginStatus, Violation};
+use crate::login::{LoginStatus, Violation, status};
 use crate::target::Node;
 use crate::text::Text;
 
@@ -53,8 +53,8 @@ impl Refusal {
     #[must_use]
     pub const fn status(self) -> LoginStatus {
         match self {
-            Self::Malformed => 0x0200,
-            _ => 0x0201,
+            Self::Malformed => status::INITIATOR_ERROR,
+            _ => status::AUTHENTICATION_FAILURE,
         }
     }
 }

@@ -66,17 +66,20 @@ pub struct Completed {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SenseBytes {
     len: u8,
-    bytes: [u8; 72],
+    bytes: [u8; SenseBytes::MAX],
 }
 
 impl SenseBytes {
+    /// The most octets.
+    pub const MAX: usize = 72;
+
     /// None.
     pub const EMPTY: Self = Self {
         len: 0,
-        bytes: [0; 72],
+        bytes: [0; Self::MAX],
     };
 
-    /// A copy of `bytes`, cut off after 72 octets.
+    /// A copy of `bytes`, cut off after [`Self::MAX`] octets.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
         let mut sense = Self::EMPTY;

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use scsi::medium::Lease;
 use scsi::task::Function;
+use scsi::wire::asc;
 use scsi::wire::lun::Lun;
-use scsi::wire::sense::Key;
+use scsi::wire::sense::{Format, Sense};
 
 use super::task::Stage;
-use super::{Event, Session, manage, sense};
+use super::{Event, Session, manage};
 use crate::wire::async_message::event;
 use crate::wire::bhs::{Bhs, Itt, Stamps};
 use crate::wire::logout_request::{LogoutRequest, reason};
@@ -17,9 +18,13 @@ use crate::wire::logout_response::{LogoutResponse, response};
 use crate::wire::reject;
 
 /// Unit attentions that change what an initiator should believe of a unit, and that it would
-/// otherwise learn only with its next command: INQUIRY DATA HAS CHANGED, REPORTED LUNS DATA HAS
-/// CHANGED, CAPACITY DATA HAS CHANGED, ASYMMETRIC ACCESS STATE CHANGED.
-const TOLD: [u16; 4] = [0x3f03, 0x3f0e, 0x2a09, 0x2a06];
+/// otherwise learn only with its next command.
+const TOLD: [u16; 4] = [
+    asc::INQUIRY_DATA_CHANGED,
+    asc::REPORTED_LUNS_DATA_CHANGED,
+    asc::CAPACITY_CHANGED,
+    asc::ASYMMETRIC_ACCESS_STATE_CHANGED,
+];
 
 impl<L: Lease> Session<L> {
     /// A Logout Request; whether it was not rejected.
@@ -130,7 +135,7 @@ impl<L: Lease> Session<L> {
         {
             return;
         }
-        let sense = sense::fixed(Key::UnitAttention, code);
+        let sense = Sense::attention(code).encode(Format::Fixed);
         let sense = sense.as_slice();
         let mut data = (sense.len() as u16).to_be_bytes().to_vec();
         data.extend_from_slice(sense);

@@ -1,7 +1,8 @@
 //! RFC 7143 §11.4.7.2: the conditions of iSCSI that end a command with CHECK CONDITION.
 
 use scsi::task::SenseBytes;
-use scsi::wire::sense::Key;
+use scsi::wire::asc;
+use scsi::wire::sense::{Format, Key, Sense};
 use scsi::wire::status::Status;
 
 /// Why the session itself ends a command.
@@ -32,25 +33,13 @@ impl Condition {
     /// Sense data in fixed format (SPC-5 §4.4.3); the session does not know D_SENSE.
     pub(super) fn sense(self) -> SenseBytes {
         let (key, code) = match self {
-            Self::UnexpectedUnsolicited => (Key::AbortedCommand, 0x0c0c),
-            Self::IncorrectAmount => (Key::AbortedCommand, 0x0c0d),
-            Self::Digest => (Key::AbortedCommand, 0x4705),
-            Self::SnackRejected => (Key::AbortedCommand, 0x1113),
-            Self::NoSuchCommand => (Key::IllegalRequest, 0x2000),
+            Self::UnexpectedUnsolicited => (Key::AbortedCommand, asc::UNEXPECTED_UNSOLICITED_DATA),
+            Self::IncorrectAmount => (Key::AbortedCommand, asc::NOT_ENOUGH_UNSOLICITED_DATA),
+            Self::Digest => (Key::AbortedCommand, asc::PROTOCOL_SERVICE_CRC_ERROR),
+            Self::SnackRejected => (Key::AbortedCommand, asc::FAILED_RETRANSMISSION_REQUEST),
+            Self::NoSuchCommand => (Key::IllegalRequest, asc::INVALID_COMMAND_OPERATION_CODE),
             Self::NoRoom => return SenseBytes::EMPTY,
         };
-        fixed(key, code)
+        Sense::new(key, code).encode(Format::Fixed)
     }
-}
-
-/// Sense data in fixed format with nothing but key and additional sense code.
-pub(super) fn fixed(key: Key, code: u16) -> SenseBytes {
-    let [asc, ascq] = code.to_be_bytes();
-    let mut octets = [0; 18];
-    octets[0] = 0x70;
-    octets[2] = key as u8;
-    octets[7] = 10;
-    octets[12] = asc;
-    octets[13] = ascq;
-    SenseBytes::new(&octets)
 }

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use scsi::medium::Lease;
+use scsi::task::SenseBytes;
 use scsi::wire::lun::Lun;
 
 use super::Session;
@@ -242,7 +243,7 @@ impl<L: Lease> Session<L> {
             None => self.digests().put_octets(out, bhs.encode(), &[]),
             Some(sense) => {
                 let sense = sense.as_slice();
-                let mut segment = [0; 2 + 72];
+                let mut segment = [0; 2 + SenseBytes::MAX];
                 segment[..2].copy_from_slice(&(sense.len() as u16).to_be_bytes());
                 segment[2..2 + sense.len()].copy_from_slice(sense);
                 self.digests()

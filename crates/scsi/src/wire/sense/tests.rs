@@ -65,7 +65,7 @@ fn descriptors_of_everything() {
         information: Some(0x0102_0304_0506_0708),
         command_specific: Some(0x0a0b),
         specific: Some(Specific::Progress(0x8000)),
-        ..Sense::new(Key::NotReady, asc::SANITIZE_IN_PROGRESS)
+        ..Sense::new(Key::NotReady, 0x041b)
     };
     assert_eq!(
         sense.encode(Format::Descriptor).as_slice(),
