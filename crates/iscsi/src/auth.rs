@@ -208,7 +208,8 @@ impl Exchange {
             return Err(Refusal::Malformed);
         };
         let minimum = realm.chaps().map(|chap| chap.minimum).min();
-        let hash = Hash::strongest(algorithms, minimum.unwrap_or(0)).ok_or(Refusal::NoHash)?;
+        let minimum = minimum.ok_or(Refusal::NoMethod)?;
+        let hash = Hash::strongest(algorithms, minimum).ok_or(Refusal::NoHash)?;
         let challenge = Challenge::new(hash, random);
         challenge.write(out);
         Ok(Self::Challenged(challenge))

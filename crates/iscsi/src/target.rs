@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use zeroize::Zeroize;
 
+use crate::auth::Hash;
 use crate::parameters::Operational;
 use crate::wire::bhs::MAX_DATA_LEN;
 
@@ -62,8 +63,8 @@ pub struct Chap {
     pub users: Vec<(String, Vec<u8>)>,
     /// Our own name and secret for initiators that ask for mutual authentication.
     pub mutual: Option<(String, Vec<u8>)>,
-    /// The weakest hash that will do, by its CHAP_A number: 5 MD5, 6 SHA1, 7 SHA-256, 8 SHA3-256.
-    pub minimum: u8,
+    /// The weakest hash that will do.
+    pub minimum: Hash,
 }
 
 impl Drop for Chap {

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use iscsi::auth::Hash;
 use iscsi::connection::State;
 use iscsi::login::{Event, Login};
 use iscsi::parameters::DEFAULT_DATA_SEGMENT;
@@ -220,7 +221,7 @@ fn config(flags: u8) -> Config {
     let chap = Chap {
         users: vec![(USER.into(), SECRET.to_vec())],
         mutual: (flags & 1 != 0).then(|| ("us".into(), b"a secret of our own!".to_vec())),
-        minimum: 5 + (flags >> 1 & 3),
+        minimum: [Hash::Md5, Hash::Sha1, Hash::Sha256, Hash::Sha3][usize::from(flags >> 1 & 3)],
     };
     let open = Access::default();
     let listed = Access {

@@ -9,6 +9,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use iscsi::auth::Hash as ChapHash;
+
 /// Everything that `serve` can be told.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -102,20 +104,6 @@ impl std::fmt::Debug for Chap {
             .field("minimum", &self.minimum)
             .finish()
     }
-}
-
-/// A hash of CHAP, by its CHAP_A number (RFC 7143 §12.1.3 and IANA's list of PPP
-/// authentication algorithms); the larger the stronger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ChapHash {
-    /// MD5.
-    Md5 = 5,
-    /// SHA1.
-    Sha1 = 6,
-    /// SHA-256.
-    Sha256 = 7,
-    /// SHA3-256.
-    Sha3 = 8,
 }
 
 /// Which ring drives the reactors.

@@ -132,7 +132,7 @@ pub(super) fn config(options: &Options, units: &[Unit]) -> Result<Config, Error>
         chap: options.chap.as_ref().map(|chap| Chap {
             users: chap.users.clone(),
             mutual: chap.mutual.clone(),
-            minimum: chap.minimum as u8,
+            minimum: chap.minimum,
         }),
     };
     let mut nodes: Vec<Arc<Node>> = Vec::new();

@@ -138,7 +138,7 @@ impl Challenge {
             let right = self.matches(secret, &answer.response);
             found | (right & (name == answer.name))
         });
-        proven && self.hash as u8 >= chap.minimum
+        proven && self.hash >= chap.minimum
     }
 
     fn matches(&self, secret: &[u8], response: &[u8]) -> bool {

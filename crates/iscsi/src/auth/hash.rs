@@ -8,16 +8,17 @@ use zeroize::Zeroizing;
 
 use crate::text;
 
-/// A hash, weakest first.
+/// A hash by its CHAP_A number (RFC 7143 §12.1.3 and IANA's list of PPP authentication
+/// algorithms); the larger the stronger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hash {
-    /// 5.
+    /// MD5.
     Md5 = 5,
-    /// 6.
+    /// SHA1.
     Sha1 = 6,
-    /// 7.
+    /// SHA-256.
     Sha256 = 7,
-    /// 8.
+    /// SHA3-256.
     Sha3 = 8,
 }
 
@@ -26,11 +27,11 @@ impl Hash {
     /// would let the initiator's order of preference decide, of which an attacker in between could
     /// make MD5 alone just as well; many initiators list MD5 first.
     #[must_use]
-    pub fn strongest(list: &str, minimum: u8) -> Option<Self> {
+    pub fn strongest(list: &str, minimum: Self) -> Option<Self> {
         list.split(',')
             .filter_map(text::number)
             .filter_map(|number| ALL.into_iter().find(|hash| number == *hash as u64))
-            .filter(|hash| *hash as u8 >= minimum)
+            .filter(|hash| *hash >= minimum)
             .max()
     }
 

@@ -37,7 +37,7 @@ fn chap(mutual: Option<&[u8]>) -> Chap {
             ("bob".into(), b"another-secret".to_vec()),
         ],
         mutual: mutual.map(|secret| ("storage".into(), secret.to_vec())),
-        minimum: 5,
+        minimum: Hash::Md5,
     }
 }
 
@@ -147,10 +147,10 @@ fn the_strongest_hash_offered_is_taken() {
         ("05", None),
         ("261", None),
     ] {
-        assert_eq!(Hash::strongest(offer, 5), hash, "{offer}");
+        assert_eq!(Hash::strongest(offer, Hash::Md5), hash, "{offer}");
     }
-    assert_eq!(Hash::strongest("5,6", 7), None);
-    assert_eq!(Hash::strongest("5,6,7", 7), Some(Hash::Sha256));
+    assert_eq!(Hash::strongest("5,6", Hash::Sha256), None);
+    assert_eq!(Hash::strongest("5,6,7", Hash::Sha256), Some(Hash::Sha256));
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn answers_that_are_malformed_or_out_of_turn_are_refused() {
 #[test]
 fn a_hash_below_the_minimum_is_refused() {
     let mut credentials = chap(None);
-    credentials.minimum = 7;
+    credentials.minimum = Hash::Sha256;
     let realm = Realm {
         guarded: vec![node(Some(credentials))],
         open: false,
@@ -345,12 +345,12 @@ fn a_discovery_proves_only_the_nodes_that_know_its_secret() {
     let stranger = Chap {
         users: vec![("alice".into(), b"not-that-secret".to_vec())],
         mutual: None,
-        minimum: 5,
+        minimum: Hash::Md5,
     };
     let strict = Chap {
         users: vec![("alice".into(), SECRET.to_vec())],
         mutual: None,
-        minimum: 8,
+        minimum: Hash::Sha3,
     };
     let nodes = vec![
         node(Some(chap(None))),

@@ -46,7 +46,7 @@ fn chap() -> Access {
         chap: Some(Chap {
             users,
             mutual,
-            minimum: 5,
+            minimum: Hash::Md5,
         }),
     }
 }

@@ -169,7 +169,7 @@ impl Initiator {
         }
         let challenge = || {
             Some(Challenge {
-                hash: Hash::strongest(find("CHAP_A")?, 0)?,
+                hash: Hash::strongest(find("CHAP_A")?, Hash::Md5)?,
                 identifier: find("CHAP_I")?.parse().ok()?,
                 octets: text::binary(find("CHAP_C")?, 1024)?,
             })
