@@ -32,7 +32,7 @@ use TransportIdError::{Octet, Truncated};
 /// multiple of 4, at least 24.
 #[must_use]
 pub fn iscsi(name: &str, isid: [u8; 6]) -> Box<[u8]> {
-    let mut text = name.to_lowercase().into_bytes();
+    let mut text = lower_case(name).into_bytes();
     text.extend(b",i,0x");
     text.extend(
         isid.iter()
@@ -100,7 +100,7 @@ fn port(text: &[u8]) -> Option<(&str, [u8; 6])> {
     let (text, padding) = text.split_at(end);
     let (name, isid) = std::str::from_utf8(text).ok()?.split_once(",i,0x")?;
     // Some characters are longer in lower case, in which the name is kept.
-    let fits = !name.is_empty() && name.to_lowercase().len() <= NAME_MAX;
+    let fits = !name.is_empty() && lower_case(name).len() <= NAME_MAX;
     let printable = fits && !name.contains(char::is_control);
     if !printable || padding.iter().any(|octet| *octet != 0) {
         return None;
@@ -115,6 +115,12 @@ fn hexadecimal(digits: &str) -> Option<[u8; 6]> {
     }
     let [_, _, octets @ ..] = u64::from_str_radix(digits, 16).ok()?.to_be_bytes();
     Some(octets)
+}
+
+/// Character by character, as names of initiators that log in are: `str::to_lowercase` has another
+/// sigma at the end of a word.
+fn lower_case(name: &str) -> String {
+    name.chars().flat_map(char::to_lowercase).collect()
 }
 
 fn digit(value: u8) -> u8 {

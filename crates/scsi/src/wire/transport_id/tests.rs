@@ -62,6 +62,14 @@ fn another_protocol_or_format_is_an_error_of_octet_0() {
     }
 }
 
+/// As a name is brought to lower case when its initiator logs in (RFC 3722 §3).
+#[test]
+fn a_sigma_at_the_end_of_a_word_is_one_like_any_other() {
+    let shouted = padded("iqn.2026-11.org.test:\u{391}\u{3a3},i,0x80123456abcd");
+    let (one, _) = take(&shouted, ISCSI).unwrap();
+    assert_eq!(one, iscsi("iqn.2026-11.org.test:\u{3b1}\u{3c3}", ISID));
+}
+
 #[test]
 fn a_length_that_is_short_or_odd_is_an_error_of_octet_2() {
     for len in [0, 16, 21, 43] {
