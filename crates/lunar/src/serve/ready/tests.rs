@@ -1,0 +1,29 @@
+use super::*;
+
+fn lun() -> ReadyLun {
+    ReadyLun {
+        address: "iscsi://127.0.0.1:3260/iqn.2026-11.org.lunar:host/0".into(),
+        portals: vec!["127.0.0.1:3260".into(), "[::1]:3260".into()],
+        target: "iqn.2026-11.org.lunar:host".into(),
+        lun: 0,
+        size_bytes: 1 << 30,
+        block_size: 512,
+        volume: "ram:1G".into(),
+    }
+}
+
+#[test]
+fn a_line_for_people() {
+    let expected = "iscsi://127.0.0.1:3260/iqn.2026-11.org.lunar:host/0  1.0 GiB  ram:1G";
+    assert_eq!(line(&lun(), false), expected);
+}
+
+#[test]
+fn an_object_for_programs() {
+    let expected = concat!(
+        r#"{"address":"iscsi://127.0.0.1:3260/iqn.2026-11.org.lunar:host/0","#,
+        r#""portals":["127.0.0.1:3260","[::1]:3260"],"target":"iqn.2026-11.org.lunar:host","#,
+        r#""lun":0,"size_bytes":1073741824,"block_size":512,"volume":"ram:1G"}"#
+    );
+    assert_eq!(line(&lun(), true), expected);
+}
