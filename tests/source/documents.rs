@@ -6,6 +6,8 @@ use std::process::Command;
 
 use tests::{server, tool};
 
+use crate::sources::{self, Source};
+
 /// Options with their defaults, where they have one.
 type Options = BTreeMap<String, Option<String>>;
 
@@ -103,9 +105,40 @@ fn the_readme_has_the_two_commands() {
     }
 }
 
+const DOCUMENTS: [&str; 5] = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/design.md",
+    "docs/fuzzing.md",
+    "docs/manual/serve.md",
+];
+
+#[test]
+fn documents_name_sources_that_are_there() {
+    let sources = sources::all();
+    let mut named = 0;
+    for document in DOCUMENTS {
+        for path in sources_in(&read(document)) {
+            // Inside a crate its folder goes without saying.
+            let end = format!("/{path}");
+            let known = |source: &Source| source.path == path || source.path.ends_with(&end);
+            assert!(sources.iter().any(known), "{document} names {path}");
+            named += 1;
+        }
+    }
+    assert!(named > 10, "paths are found");
+}
+
+/// The `folder/file.rs` of a document.
+fn sources_in(text: &str) -> Vec<String> {
+    let spans = text.split('`').skip(1).step_by(2);
+    let paths = spans.filter(|span| span.contains('/') && span.ends_with(".rs"));
+    paths.map(str::to_owned).collect()
+}
+
 #[test]
 fn documents_point_at_files_that_are_there() {
-    for document in ["README.md", "CONTRIBUTING.md", "docs/manual/serve.md"] {
+    for document in DOCUMENTS {
         let text = read(document);
         let dir = tests::top().join(document);
         let dir = dir.parent().unwrap();

@@ -27,17 +27,6 @@ impl Source {
             .map(|(line, number)| (number, bare(line)))
             .collect()
     }
-
-    /// The same up to where its tests begin.
-    pub(crate) fn own_code(&self) -> Vec<(usize, String)> {
-        let mut lines = self.code();
-        let tests = lines.windows(2).position(|pair| {
-            let (attribute, item) = (&pair[0].1, &pair[1].1);
-            attribute.trim() == "#[cfg(test)]" && item.trim_start().starts_with("mod ")
-        });
-        lines.truncate(tests.unwrap_or(lines.len()));
-        lines
-    }
 }
 
 /// Every Rust file of the repository that is not made by a tool.

@@ -180,9 +180,22 @@ fn protocol_crates_have_no_panic() {
         if !protocol || source.is_test() {
             continue;
         }
-        for (number, line) in source.own_code() {
+        for (number, line) in source.code() {
             if let Some(found) = PANICS.iter().find(|panic| line.contains(**panic)) {
                 wrong.push(format!("{}:{number}: {found}", source.path));
+            }
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn tests_stand_in_files_of_their_own() {
+    let mut wrong = Vec::new();
+    for source in sources::all() {
+        for (number, line) in source.code() {
+            if line.trim_start().starts_with("mod tests {") {
+                wrong.push(format!("{}:{number}", source.path));
             }
         }
     }
