@@ -46,8 +46,11 @@ impl<L: Lease> Session<L> {
             return;
         }
         let mut header = bhs.0.to_vec();
-        if bhs.ahs_len() == self.framer.ahs().len() {
-            header.extend_from_slice(self.framer.ahs());
+        let ahs = self.framer.ahs();
+        // They can be longer than the initiator takes; the rest of the header never is.
+        let fits = header.len() + ahs.len() <= self.keys().peer_data_segment as usize;
+        if fits && bhs.ahs_len() == ahs.len() {
+            header.extend_from_slice(ahs);
         }
         let pdu = Reject {
             reason,

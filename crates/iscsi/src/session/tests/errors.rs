@@ -8,7 +8,7 @@ use super::rig::{Rig, keys, limits, pattern};
 use crate::parameters::Operational;
 use crate::session::Event;
 use crate::target::Limits;
-use crate::wire::bhs::Ttt;
+use crate::wire::bhs::{Opcode, Ttt};
 
 /// The session tells the device server to abort the command, which does so.
 fn ended_by_session(rig: &mut Rig, tag: scsi::task::Tag) {
@@ -204,6 +204,20 @@ fn bursts_in_any_order() {
     rig.data_out(1, Ttt(0x1_0000), 0, 2048, true, &pattern(4096)[2048..]);
     rig.data_out(1, Ttt(0), 0, 0, true, &pattern(4096)[..2048]);
     assert_eq!(rig.got_data(), (command.tag, 0, pattern(4096)));
+}
+
+/// Found by fuzzing.
+#[test]
+fn a_reject_is_no_longer_than_the_initiator_takes() {
+    let mut rig = Rig::new();
+    for (ahs_len, told) in [(1020, 48), (976, 1024)] {
+        let pdu = rig.read_pdu(1, 8);
+        let segment = [&(ahs_len as u16 - 3).to_be_bytes()[..], &[0x3f; 1018]].concat();
+        let octets = rig.octets(pdu.encode(), &segment[..ahs_len], &[]);
+        rig.give(&octets);
+        let (bhs, data) = rig.pdus().remove(0);
+        assert_eq!((bhs.opcode(), data.len()), (Opcode::Reject, told));
+    }
 }
 
 #[test]
