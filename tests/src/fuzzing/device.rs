@@ -34,9 +34,12 @@ pub(super) struct World {
     now: Now,
     servers: Vec<DeviceServer<HeapLease>>,
     pub(super) owners: Vec<Owner>,
+    /// How many blocks each unit is to have; it takes a while until the cores know.
+    capacities: Vec<u64>,
     pub(super) commands: Commands,
     /// Operations that the media have not answered.
     media: Vec<(usize, OpId, UnitId, MediumOp<HeapLease>)>,
+    memory: medium::Memory,
     /// From the owners to each core, in order.
     mail: Vec<VecDeque<(UnitId, Mail)>>,
     /// Units whose reservations are being stored.
@@ -64,12 +67,14 @@ impl World {
         let mut world = Self {
             now: Now::ZERO,
             servers: (0..2).map(server).collect(),
+            capacities: states.iter().map(|state| state.traits.blocks).collect(),
             owners: states
                 .into_iter()
                 .map(|state| Owner::new(state, 2))
                 .collect(),
             commands: Commands::default(),
             media: Vec::new(),
+            memory: medium::Memory::default(),
             mail: (0..2).map(|_| VecDeque::new()).collect(),
             storing: BTreeSet::new(),
             functions: BTreeSet::new(),
@@ -121,18 +126,13 @@ impl World {
 
     /// The capacity of a unit grows.
     pub(super) fn grow(&mut self, unit: UnitId, blocks: u64) {
-        let owner = &self.owners[unit.0 as usize];
-        let more = owner
-            .state()
-            .traits
-            .blocks
-            .saturating_add(blocks)
-            .min(1 << 40);
+        let capacity = &mut self.capacities[unit.0 as usize];
+        *capacity += blocks;
         let request = scsi::owner::Request {
             core: CoreId(0),
             id: u64::MAX,
             nexus: None,
-            change: scsi::owner::Change::Capacity(more),
+            change: scsi::owner::Change::Capacity(*capacity),
         };
         self.owner(unit, Input::Request(request));
     }
@@ -166,7 +166,7 @@ impl World {
     fn answer(&mut self, at: usize, fails: u8) {
         let (core, id, unit, op) = self.media.swap_remove(at);
         let traits = &self.owners[unit.0 as usize].state().traits;
-        let result = medium::answer(&op, traits, fails);
+        let result = medium::answer(&op, traits, fails, &self.memory);
         self.servers[core].medium_done(id, result);
         self.run(core);
     }

@@ -1,4 +1,5 @@
-//! Media that keep nothing: what is read is zero. What is asked of them must be possible.
+//! Media that keep nothing: what is read is zeros, or what was written last. What is asked of them
+//! must be possible.
 
 use scsi::medium::{
     Atomic, Extent, HeapLease, Lease, MediumError, MediumOp, MediumResult, Outcome, Provisioning,
@@ -90,11 +91,22 @@ pub(super) fn check(op: &MediumOp<HeapLease>, traits: &Traits) {
     }
 }
 
+/// Memory that all operations share, as to clear it for each would take most of the time.
+#[derive(Debug)]
+pub(super) struct Memory(HeapLease);
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self(HeapLease::from_bytes(vec![0; SEGMENT_BYTES as usize]))
+    }
+}
+
 /// Carries an operation out, or fails with the error of that number.
 pub(super) fn answer(
     op: &MediumOp<HeapLease>,
     traits: &Traits,
     fails: u8,
+    memory: &Memory,
 ) -> MediumResult<HeapLease> {
     const ERRORS: [MediumError; 7] = [
         MediumError::Read,
@@ -108,12 +120,12 @@ pub(super) fn answer(
     if let Some(error) = ERRORS.get(usize::from(fails).wrapping_sub(1)) {
         return Err(*error);
     }
-    let zeros = |octets: u64| Outcome::Lease(HeapLease::from_bytes(vec![0; octets as usize]));
+    let some = |octets: u64| Outcome::Lease(memory.0.slice(0, octets as usize));
     Ok(match op {
         MediumOp::Read { extent } | MediumOp::Lend { extent } => {
-            zeros(extent.blocks * u64::from(traits.block_size))
+            some(extent.blocks * u64::from(traits.block_size))
         }
-        MediumOp::Buffer { bytes } => zeros(u64::from(*bytes)),
+        MediumOp::Buffer { bytes } => some(u64::from(*bytes)),
         MediumOp::Status { extent } => Outcome::Provisioning {
             blocks: extent.blocks.min(64),
             state: Provisioning::Deallocated,
