@@ -159,7 +159,7 @@ impl Handle for RamHandle {
             MediumOp::Unmap { anchor: true, .. } => Err(MediumError::Unsupported),
             MediumOp::WriteSame { extent, pattern } => {
                 let work = match pattern {
-                    Some(pattern) => self.filling(&pattern.into(), 1),
+                    Some(pattern) => self.filling(&pattern.into(), fill),
                     None => self.freeing(),
                 };
                 return self.start(cx, id, extent, work);
@@ -268,24 +268,41 @@ impl RamHandle {
         })
     }
 
-    /// Fills with a pattern, several times over.
-    fn filling(&self, pattern: &Buffer, passes: u8) -> Work {
+    /// Fills with a block, repeated.
+    fn filling(&self, pattern: &Buffer, fill: Fill) -> Work {
         let region = Arc::clone(&self.shared);
         let mut octets = vec![0; pattern.len()];
         pattern.copy_out(0, &mut octets);
         let octets = octets.repeat((FILL_OCTETS / octets.len().max(1)).max(1));
-        Arc::new(move |range| (0..passes).try_for_each(|_| fill(&region, range.clone(), &octets)))
+        Arc::new(move |range| fill(&region, range, &octets))
     }
 
-    fn sanitizing(&self, method: Sanitize) -> Work {
+    fn sanitizing(&self, method: Sanitize<Lease>) -> Work {
         match method {
             Sanitize::BlockErase => self.freeing(),
-            Sanitize::Overwrite { passes, pattern } => {
-                let block = vec![pattern; self.block_size.octets() as usize];
-                self.filling(&Buffer::from_vec(block), passes.max(1))
-            }
+            Sanitize::Overwrite { pattern } => self.filling(&pattern.into(), overwrite),
         }
     }
+}
+
+type Fill = fn(&Arc<Region>, Range<u64>, &[u8]) -> io::Result<()>;
+
+/// The same as [`fill`], but that zeros are not stored in holes: nothing is there to be
+/// overwritten, and a thin volume may have more holes than there is memory.
+fn overwrite(region: &Arc<Region>, range: Range<u64>, octets: &[u8]) -> io::Result<()> {
+    if octets.iter().any(|octet| *octet != 0) {
+        return fill(region, range, octets);
+    }
+    let mut start = range.start;
+    while start < range.end {
+        let (mapped, octets_alike) = region.state(start);
+        let end = range.end.min(start + octets_alike.max(1));
+        if mapped {
+            fill(region, start..end, octets)?;
+        }
+        start = end;
+    }
+    Ok(())
 }
 
 /// Stores `octets` again and again. The range begins where they do, and has whole blocks.

@@ -140,7 +140,7 @@ pub enum MediumOp<L> {
         /// Which blocks; not limited in length.
         extent: Extent,
         /// By what means; only one that [`Traits::sanitize`] lists.
-        method: Sanitize,
+        method: Sanitize<L>,
     },
 }
 
@@ -156,14 +156,12 @@ pub enum Provisioning {
 }
 
 /// The ways of SANITIZE that a volume may offer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sanitize {
-    /// OVERWRITE with one byte pattern, some number of times.
+#[derive(Clone, Debug)]
+pub enum Sanitize<L> {
+    /// One pass of OVERWRITE.
     Overwrite {
-        /// How often.
-        passes: u8,
-        /// The octet to write.
-        pattern: u8,
+        /// What every block is to hold: one logical block.
+        pattern: L,
     },
     /// BLOCK ERASE: the storage itself is discarded.
     BlockErase,

@@ -9,6 +9,7 @@ use scsi::statistics::Usage;
 use super::fake::{FakeRing, Sort};
 use super::rig::{Rig, is_done, octets};
 use crate::error::OpenError;
+use crate::lease::Lease;
 use crate::ram::Ram;
 use crate::volume::Volume;
 
@@ -180,10 +181,7 @@ fn memory_limit_ends_writes_and_nothing_else() {
 #[test]
 fn write_same_of_a_long_range_goes_by_steps() {
     let (memory, mut rig) = thin(64 * MIB);
-    let (long, pattern) = (
-        Extent::new(3, 70_000),
-        crate::lease::Lease::from_bytes(vec![3; 512]),
-    );
+    let (long, pattern) = (Extent::new(3, 70_000), Lease::from_bytes(vec![3; 512]));
     let id = rig.submit(
         0,
         MediumOp::WriteSame {
@@ -211,9 +209,33 @@ fn write_same_without_room_tells() {
     let (_, mut rig) = thin(MIB);
     let op = MediumOp::WriteSame {
         extent: Extent::new(0, 70_000),
-        pattern: Some(crate::lease::Lease::from_bytes(vec![3; 512])),
+        pattern: Some(Lease::from_bytes(vec![3; 512])),
     };
     assert!(matches!(rig.run(op), Err(MediumError::NoSpace)));
+}
+
+fn overwrite(octet: u8) -> Sanitize<Lease> {
+    Sanitize::Overwrite {
+        pattern: Lease::from_bytes(vec![octet; 512]),
+    }
+}
+
+#[test]
+fn overwriting_with_zeros_fills_no_holes() {
+    let (memory, mut rig) = thin(MIB);
+    let at = 1 << 20;
+    assert!(is_done(&rig.write(at, 50, 0x77)));
+    let lease_from_before = rig.lease(MediumOp::Read {
+        extent: Extent::new(at, 50),
+    });
+    let (extent, used) = (Extent::new(at - 4096, 8192), memory.used());
+    let method = overwrite(0);
+    assert!(is_done(&rig.run(MediumOp::Sanitize { extent, method })));
+    assert_eq!(octets(&lease_from_before), vec![0; 50 * 512]);
+    assert_eq!(memory.used(), used);
+    let method = overwrite(1);
+    let result = rig.run(MediumOp::Sanitize { extent, method });
+    assert!(matches!(result, Err(MediumError::NoSpace)), "{result:?}");
 }
 
 #[test]
@@ -228,10 +250,7 @@ fn sanitize_leaves_nothing() {
     let lease_from_before = rig.lease(MediumOp::Read {
         extent: Extent::new(100, 50),
     });
-    let method = Sanitize::Overwrite {
-        passes: 2,
-        pattern: 0xe5,
-    };
+    let method = overwrite(0xe5);
     assert!(is_done(&rig.run(MediumOp::Sanitize { extent, method })));
     assert_eq!(rig.read(100, 50), vec![0xe5; 50 * 512]);
     assert_eq!(octets(&lease_from_before), vec![0xe5; 50 * 512]);

@@ -272,10 +272,13 @@ fn format_header(header: &[u8], needed: usize) -> Result<bool, Sense> {
     Ok(bit(header, 1, 0x02))
 }
 
-/// SBC-4 §5.30.2.2. The volume writes one octet over and over, so a pattern of different octets
-/// cannot be done. INVERT has every second pass write the
-/// complement. The pass to begin with comes last.
-fn overwrite_passes<L>(traits: &Traits, length: usize, list: &[u8]) -> Result<Vec<Act<L>>, Sense> {
+/// SBC-4 §5.30.2.2. A pattern shorter than a block is repeated in it. INVERT has every second pass
+/// write the complement. The pass to begin with comes last.
+fn overwrite_passes<L: Lease>(
+    traits: &Traits,
+    length: usize,
+    list: &[u8],
+) -> Result<Vec<Act<L>>, Sense> {
     let block = traits.block_size as usize;
     if !(5..=block + 4).contains(&length) {
         return Err(Sense::cdb_field(7, None));
@@ -287,15 +290,12 @@ fn overwrite_passes<L>(traits: &Traits, length: usize, list: &[u8]) -> Result<Ve
     let Some(pattern) = pattern.filter(|pattern| !pattern.is_empty() && count > 0) else {
         return Err(Sense::cdb_field(7, None));
     };
-    let first = octet(pattern, 0);
-    if pattern.iter().any(|octet| *octet != first) {
-        return Err(Sense::parameter_field(4, None));
-    }
     let invert = bit(list, 0, 0x80);
     let pass = |number: u8| {
-        let inverted = invert && number % 2 == 1;
-        let pattern = if inverted { !first } else { first };
-        Act::Sanitize(Sanitize::Overwrite { passes: 1, pattern })
+        let flip = if invert && number % 2 == 1 { 0xff } else { 0 };
+        let octets = pattern.iter().map(|octet| octet ^ flip);
+        let pattern = L::from_bytes(octets.cycle().take(block).collect());
+        Act::Sanitize(Sanitize::Overwrite { pattern })
     };
     Ok((0..count).rev().map(pass).collect())
 }

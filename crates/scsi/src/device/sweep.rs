@@ -36,7 +36,7 @@ pub(super) enum Act<L> {
         anchor: bool,
     },
     /// Every block is made irrecoverable.
-    Sanitize(Sanitize),
+    Sanitize(Sanitize<L>),
 }
 
 /// How much is done by one operation of a sweep: a slow medium needs some tenths of a second for
@@ -82,7 +82,7 @@ impl<L: Lease> Sweep<L> {
             },
             Act::Sanitize(method) => MediumOp::Sanitize {
                 extent,
-                method: *method,
+                method: method.clone(),
             },
         })
     }
