@@ -17,7 +17,7 @@ mod target;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use floor::Floor;
 use load::{Job, Measured};
@@ -119,6 +119,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if let Some(path) = &arguments.json {
         std::fs::write(path, serde_json::to_vec_pretty(&report)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if report.missed() {
+        bail!("not everything that is required was reached");
     }
     Ok(())
 }

@@ -83,6 +83,15 @@ fn median(mut rounds: Vec<Measured>) -> Option<Measured> {
     rounds.get(rounds.len() / 2).copied()
 }
 
+impl Report {
+    /// Whether something stayed short of what is required.
+    pub(crate) fn missed(&self) -> bool {
+        let low = |row: &Finished| row.reached() == Some(false);
+        let footprint = self.footprint.as_ref();
+        self.rows.iter().any(low) || footprint.is_some_and(|footprint| !footprint.good())
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.rows.is_empty() {
@@ -132,11 +141,22 @@ impl fmt::Display for Finished {
 }
 
 impl Finished {
-    /// `6.4x of 6.2x: ok`
+    /// Whether it costs as little as required, where both are known.
+    fn reached(&self) -> Option<bool> {
+        self.ratio
+            .zip(self.required)
+            .map(|(ratio, required)| ratio >= required)
+    }
+
+    /// `6.4x of 6.2x ok`
     fn verdict(&self) -> String {
         match (self.ratio, self.required) {
             (Some(ratio), Some(required)) => {
-                let verdict = if ratio >= required { "ok" } else { "LOW" };
+                let verdict = if self.reached() == Some(true) {
+                    "ok"
+                } else {
+                    "LOW"
+                };
                 format!("{ratio:.1}x of {required:.1}x {verdict}")
             }
             (Some(ratio), None) => format!("{ratio:.1}x"),
@@ -160,43 +180,57 @@ fn cell(measured: Option<Measured>) -> String {
     )
 }
 
+impl Footprint {
+    /// What it is, how much, the limit, and whether that was kept.
+    fn lines(&self) -> [(&'static str, String, &'static str, bool); 4] {
+        let Self {
+            idle_load,
+            session_octets,
+            sessions,
+            start_ms,
+        } = *self;
+        let idle = format!("{:.2} %", idle_load * 100.0);
+        let memory = format!("{:.1} KiB", session_octets as f64 / 1024.0);
+        let start = format!("{start_ms:.1} ms");
+        [
+            (
+                "100 idle sessions, of a core",
+                idle,
+                "below 0.5 %",
+                idle_load < 0.005,
+            ),
+            (
+                "memory an idle session",
+                memory,
+                "below 64 KiB",
+                session_octets < 64 << 10,
+            ),
+            (
+                "sessions at once",
+                sessions.to_string(),
+                "10000",
+                sessions >= 10_000,
+            ),
+            (
+                "start of ram:50G to ready",
+                start,
+                "below 50 ms",
+                start_ms < 50.0,
+            ),
+        ]
+    }
+
+    fn good(&self) -> bool {
+        self.lines().iter().all(|(.., good)| *good)
+    }
+}
+
 impl fmt::Display for Footprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = |good: bool| if good { "ok" } else { "MISSED" };
-        let line = |f: &mut fmt::Formatter<'_>, what: &str, value: String, limit: &str, good| {
-            writeln!(f, "{what:<40}{value:>14}   {limit:<20}{}", verdict(good))
-        };
-        let idle = format!("{:.2} %", self.idle_load * 100.0);
-        line(
-            f,
-            "100 idle sessions, of a core",
-            idle,
-            "below 0.5 %",
-            self.idle_load < 0.005,
-        )?;
-        let kib = self.session_octets as f64 / 1024.0;
-        line(
-            f,
-            "memory an idle session",
-            format!("{kib:.1} KiB"),
-            "below 64 KiB",
-            kib < 64.0,
-        )?;
-        let sessions = self.sessions;
-        line(
-            f,
-            "sessions at once",
-            sessions.to_string(),
-            "10000",
-            sessions >= 10_000,
-        )?;
-        let start = format!("{:.1} ms", self.start_ms);
-        line(
-            f,
-            "start of ram:50G to ready",
-            start,
-            "below 50 ms",
-            self.start_ms < 50.0,
-        )
+        for (what, value, limit, good) in self.lines() {
+            let verdict = if good { "ok" } else { "MISSED" };
+            writeln!(f, "{what:<40}{value:>14}   {limit:<20}{verdict}")?;
+        }
+        Ok(())
     }
 }

@@ -21,9 +21,9 @@ use crate::units::{parse_size, parse_time};
 /// volumes and ends with 0; a second signal ends at once.
 ///
 /// Addresses: ram:SIZE is a RAM disk, empty at each start; null:SIZE reads zeros and drops
-/// writes; file:PATH is a file, file:PATH?size=SIZE makes or extends it, ?direct goes past the
-/// page cache, ?sync makes every write durable; block:DEV is a block device. Sizes take k, M, G
-/// and T, powers of 1024.
+/// writes; file:PATH is a file, file:PATH?size=SIZE makes or extends it (?sparse: without taking
+/// the room), ?direct goes past the page cache, ?sync makes every write durable, ?readonly opens
+/// it for reading; block:DEV is a block device. Sizes take k, M, G and T, powers of 1024.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Addresses of the volumes, such as ram:1G or file:/srv/disk.img?size=10G
@@ -136,7 +136,7 @@ struct UnitArgs {
     #[arg(long, value_name = "TEXT")]
     vendor: Option<String>,
 
-    /// Product that INQUIRY reports, up to 16 characters
+    /// Product that INQUIRY reports, up to 16 characters [default: VOLUME]
     #[arg(long, value_name = "TEXT")]
     product: Option<String>,
 
