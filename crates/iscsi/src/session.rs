@@ -223,6 +223,12 @@ impl<L: Lease> Session<L> {
         self.queue.is_crowded()
     }
 
+    /// How many PDUs, or runs of Data-In, wait to be transmitted.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
     pub fn transmit(&mut self, out: &mut impl Outgoing<L>) -> bool {
         self.send_queue(out)

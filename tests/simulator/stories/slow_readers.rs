@@ -30,6 +30,8 @@ fn a_host_that_takes_nothing_stops_nobody() {
             };
             lab.run(50, &mix);
             most = most.max(costs(&lab));
+            let queued: usize = lab.world.census().iter().map(|held| held.core.queued).sum();
+            assert!(queued <= QUEUED, "{queued} PDUs wait to be sent");
         }
         let answered = |lab: &Lab| lab.hosts[1].told.len() + lab.hosts[2].told.len();
         assert!(
@@ -48,6 +50,9 @@ fn a_host_that_takes_nothing_stops_nobody() {
 /// What one host may make the target hold: the window full of reads of some segments each, and what
 /// is received before it can be used.
 const LIMIT: usize = 8 << 20;
+
+/// PDUs that may wait for all hosts: some for each command in the window, and some answers to pings.
+const QUEUED: usize = 3 * 200;
 
 fn lab(seed: u64) -> Lab {
     let mut rng = Rng::new(seed);

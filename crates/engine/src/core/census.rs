@@ -4,6 +4,7 @@ use ::io::ring::{Ring, SocketId};
 use scsi::device::Counts;
 
 use super::Core;
+use super::connection::Connection;
 use crate::mail::Post;
 
 /// How many of everything that comes and goes a core holds.
@@ -23,6 +24,8 @@ pub struct Census {
     pub busy_owners: usize,
     /// Octets received that no machine has taken.
     pub early: usize,
+    /// PDUs that sessions have not sent.
+    pub queued: usize,
     /// What the device server holds.
     pub device: Counts,
 }
@@ -33,6 +36,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     pub fn census(&self) -> Census {
         let mut census = Census {
             connections: self.connections.iter().count(),
+            queued: self.connections.iter().map(Connection::queued).sum(),
             early: self.connections.iter().map(|one| one.early.len()).sum(),
             device: self.device.counts(),
             ..Census::default()

@@ -57,6 +57,16 @@ pub(super) struct Connections {
     generation: u32,
 }
 
+impl Connection {
+    /// PDUs that its session has not sent.
+    pub(super) fn queued(&self) -> usize {
+        match &self.phase {
+            Phase::Session { session, .. } => session.queued(),
+            _ => 0,
+        }
+    }
+}
+
 impl Connections {
     pub(super) fn insert(&mut self, peer: IpAddr, socket: SocketId, phase: Phase) -> Key {
         let slot = self.free.pop().unwrap_or_else(|| {

@@ -72,6 +72,10 @@ impl<L> Queue<L> {
         Some(out)
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     pub(super) fn is_crowded(&self) -> bool {
         self.controls >= MAX_CONTROLS
     }
