@@ -45,8 +45,20 @@ struct Medium {
 pub(super) struct DiskHandle {
     disk: Disk,
     pool: Pool,
-    /// Operations under way, by slot: their ids, and how many changes there were before.
-    under_way: Vec<Option<(u64, MediumOp<Lease>, u64)>>,
+    under_way: Vec<Option<UnderWay>>,
+}
+
+/// An operation that takes its time. What has several blocks takes it twice, so that others come
+/// in between.
+struct UnderWay {
+    id: u64,
+    op: MediumOp<Lease>,
+    /// How many changes there were before.
+    before: u64,
+    /// Blocks that are done.
+    done: u64,
+    /// What is being read.
+    data: Option<Buffer>,
 }
 
 impl Disk {
@@ -156,39 +168,27 @@ impl Medium {
         Outcome::Provisioning { blocks: 1, state }
     }
 
-    /// Carries an operation out that moves no data out. Of one that fails, the first half reaches
-    /// the medium.
-    fn store(&self, op: &MediumOp<Lease>, failed: bool) -> MediumResult<Lease> {
-        let met = |extent: &Extent| match failed {
-            true => Extent::new(extent.lba, extent.blocks / 2),
-            false => *extent,
-        };
+    /// Carries out that part of an operation on the medium that concerns `part` of its blocks.
+    fn store(&self, op: &MediumOp<Lease>, part: Extent) {
         match op {
-            MediumOp::Write { extent, data, .. } => self.write(met(extent), data.buffer()),
-            MediumOp::WriteSame {
-                extent,
-                pattern: Some(pattern),
-            } => self.repeat(met(extent), pattern.buffer()),
-            MediumOp::WriteSame {
-                extent,
-                pattern: None,
+            MediumOp::Write { extent, data, .. } => {
+                let skipped = self.len(Extent::new(extent.lba, part.lba - extent.lba));
+                self.write(part, &data.buffer().slice(skipped, self.len(part)));
             }
-            | MediumOp::Unmap { extent, .. } => self.zero(met(extent)),
-            MediumOp::Sanitize { .. } => return Err(MediumError::Unsupported),
+            MediumOp::WriteSame {
+                pattern: Some(pattern),
+                ..
+            } => self.repeat(part, pattern.buffer()),
+            MediumOp::WriteSame { pattern: None, .. } | MediumOp::Unmap { .. } => self.zero(part),
             _ => {}
-        }
-        match failed {
-            true => Err(MediumError::Write),
-            false => Ok(Outcome::Done),
         }
     }
 
     fn write(&self, extent: Extent, data: &Buffer) {
-        let data = data.slice(0, self.len(extent));
         self.change(extent, true, |place| {
             // Its own memory was filled by the transport.
-            if !place.is_same_memory(&data) {
-                place.copy_from(0, &data);
+            if !place.is_same_memory(data) {
+                place.copy_from(0, data);
             }
         });
     }
@@ -214,61 +214,100 @@ impl DiskHandle {
         Ok(Outcome::Lease(buffer.into()))
     }
 
-    fn read(&self, extent: Extent) -> MediumResult<Lease> {
-        let medium = &self.disk.medium;
-        let buffer = self.pool.buffer(medium.len(extent));
-        let buffer = buffer.ok_or(MediumError::Busy)?;
-        buffer.copy_from(0, &medium.slice(extent));
-        Ok(Outcome::Lease(buffer.into()))
-    }
-
     /// What a disk that is memory does at once, which is everything.
-    fn act(&self, op: &MediumOp<Lease>, before: u64) -> MediumResult<Lease> {
+    fn act(&self, op: &MediumOp<Lease>) -> MediumResult<Lease> {
         let medium = &self.disk.medium;
         match *op {
             MediumOp::Read { extent } | MediumOp::Lend { extent } => {
                 Ok(Outcome::Lease(medium.slice(extent).into()))
             }
             MediumOp::Buffer { bytes } => self.buffer(bytes as usize),
-            _ => self.end(op, before, false),
+            _ => {
+                medium.store(op, extent(op));
+                self.end(op, medium.changes.get(), None)
+            }
         }
     }
 
-    /// The end of an operation that took its time.
-    fn end(&self, op: &MediumOp<Lease>, before: u64, failed: bool) -> MediumResult<Lease> {
+    /// Does half of an operation, or the rest of it; whether there is a rest.
+    fn advance(&self, under_way: &mut UnderWay) -> bool {
         let medium = &self.disk.medium;
-        match op {
-            MediumOp::Read { .. } | MediumOp::Prefetch { .. } if failed => Err(MediumError::Read),
-            MediumOp::Read { extent } => self.read(*extent),
-            MediumOp::Status { extent } => Ok(medium.status(*extent)),
-            MediumOp::Flush { .. } if !failed => {
-                medium.stable.set(medium.stable.get().max(before));
-                Ok(Outcome::Done)
-            }
-            _ => medium.store(op, failed),
+        let extent = extent(&under_way.op);
+        let rest = extent.blocks - under_way.done;
+        let blocks = match under_way.done {
+            0 => rest.div_ceil(2),
+            _ => rest,
+        };
+        let part = Extent::new(extent.lba + under_way.done, blocks);
+        if let Some(data) = &under_way.data {
+            let at = medium.len(Extent::new(extent.lba, under_way.done));
+            data.copy_from(at, &medium.slice(part));
         }
+        medium.store(&under_way.op, part);
+        under_way.done += blocks;
+        under_way.done < extent.blocks
+    }
+
+    /// The end of an operation that went well.
+    fn end(&self, op: &MediumOp<Lease>, before: u64, data: Option<Buffer>) -> MediumResult<Lease> {
+        let medium = &self.disk.medium;
+        Ok(match (op, data) {
+            (MediumOp::Status { extent }, _) => medium.status(*extent),
+            (MediumOp::Sanitize { .. }, _) => return Err(MediumError::Unsupported),
+            (MediumOp::Flush { .. }, _) => {
+                medium.stable.set(medium.stable.get().max(before));
+                Outcome::Done
+            }
+            (_, Some(data)) => Outcome::Lease(data.into()),
+            (_, None) => Outcome::Done,
+        })
+    }
+
+    fn start(&mut self, cx: &mut Context<'_>, under_way: UnderWay) {
+        let free = self.under_way.iter().position(Option::is_none);
+        let slot = free.unwrap_or_else(|| {
+            self.under_way.push(None);
+            self.under_way.len() - 1
+        });
+        self.under_way[slot] = Some(under_way);
+        cx.file(slot as u32, FileOp::Blocking(Box::new(|| Ok(0))));
+    }
+}
+
+/// The blocks whose data an operation moves or changes.
+fn extent(op: &MediumOp<Lease>) -> Extent {
+    match *op {
+        MediumOp::Read { extent }
+        | MediumOp::Write { extent, .. }
+        | MediumOp::WriteSame { extent, .. }
+        | MediumOp::Unmap { extent, .. } => extent,
+        _ => Extent::new(0, 0),
     }
 }
 
 impl Handle for DiskHandle {
     fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
         let medium = &self.disk.medium;
-        let before = medium.changes.get();
         if medium.kind == Kind::Memory {
-            return cx.done(id, self.act(&op, before));
+            return cx.done(id, self.act(&op));
         }
-        match op {
+        let data = match op {
             MediumOp::Lend { extent } => return cx.done(id, self.buffer(medium.len(extent))),
             MediumOp::Buffer { bytes } => return cx.done(id, self.buffer(bytes as usize)),
-            _ => {}
-        }
-        let free = self.under_way.iter().position(Option::is_none);
-        let slot = free.unwrap_or_else(|| {
-            self.under_way.push(None);
-            self.under_way.len() - 1
-        });
-        self.under_way[slot] = Some((id, op, before));
-        cx.file(slot as u32, FileOp::Blocking(Box::new(|| Ok(0))));
+            MediumOp::Read { extent } => match self.pool.buffer(medium.len(extent)) {
+                None => return cx.done(id, Err(MediumError::Busy)),
+                data => data,
+            },
+            _ => None,
+        };
+        let under_way = UnderWay {
+            id,
+            op,
+            before: medium.changes.get(),
+            done: 0,
+            data,
+        };
+        self.start(cx, under_way);
     }
 
     fn completed(
@@ -279,11 +318,27 @@ impl Handle for DiskHandle {
         _buffer: Option<Buffer>,
     ) {
         let ended = self.under_way.get_mut(slot as usize);
-        let Some((id, op, before)) = ended.and_then(Option::take) else {
+        let Some(mut under_way) = ended.and_then(Option::take) else {
             return;
         };
-        let result = self.end(&op, before, result.is_err());
-        cx.done(id, result);
+        if result.is_err() {
+            let error = match under_way.op {
+                MediumOp::Read { .. } | MediumOp::Prefetch { .. } => MediumError::Read,
+                _ => MediumError::Write,
+            };
+            return cx.done(under_way.id, Err(error));
+        }
+        if self.advance(&mut under_way) {
+            return self.start(cx, under_way);
+        }
+        let UnderWay {
+            id,
+            op,
+            before,
+            data,
+            ..
+        } = under_way;
+        cx.done(id, self.end(&op, before, data));
     }
 }
 
