@@ -81,6 +81,12 @@ pub enum OpenError {
         /// What was to be reserved.
         octets: u64,
     },
+    /// Longer than files can be there.
+    #[error("its file system does not hold a file of {octets} octets")]
+    TooLong {
+        /// What was asked for.
+        octets: u64,
+    },
     /// Everything else.
     #[error("cannot {what}: {cause}")]
     Kernel {

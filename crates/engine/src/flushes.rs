@@ -7,14 +7,16 @@ use scsi::medium::MediumError;
 /// The book of flushes at the end of a process.
 #[derive(Debug)]
 pub struct Flushes {
-    volumes: Vec<String>,
+    /// Addresses, each with whether it has a cache.
+    volumes: Vec<(String, bool)>,
     results: Mutex<Vec<Option<Result<(), MediumError>>>>,
 }
 
 impl Flushes {
-    /// A book for volumes of these addresses; a volume's number is its place.
+    /// A book for volumes of these addresses, each with whether it has a cache from which something
+    /// could be lost; a volume's number is its place.
     #[must_use]
-    pub fn new(volumes: Vec<String>) -> Self {
+    pub fn new(volumes: Vec<(String, bool)>) -> Self {
         let results = Mutex::new(vec![None; volumes.len()]);
         Self { volumes, results }
     }
@@ -24,21 +26,21 @@ impl Flushes {
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
         results[volume] = Some(result);
         let done = results.iter().flatten().count();
-        let (all, name) = (results.len(), &self.volumes[volume]);
+        let (all, name) = (results.len(), &self.volumes[volume].0);
         match result {
             Ok(()) => tracing::info!("flushed {done} of {all}: {name}"),
             Err(error) => tracing::error!("not flushed: {name}: {error}"),
         }
     }
 
-    /// The volumes of which no flush went well.
+    /// The volumes with a cache of which no flush went well.
     #[must_use]
     pub fn missing(&self) -> Vec<String> {
         let results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
         let volumes = self.volumes.iter().zip(results.iter());
         volumes
-            .filter(|(_, result)| **result != Some(Ok(())))
-            .map(|(name, _)| name.clone())
+            .filter(|((_, cached), result)| *cached && **result != Some(Ok(())))
+            .map(|((name, _), _)| name.clone())
             .collect()
     }
 }

@@ -36,7 +36,7 @@ use plan::Unit;
 ///
 /// The first message of `stop` (or its hanging up) ends it in good order: peers get an
 /// asynchronous message and 5 s, volumes are flushed. The second ends it at once with
-/// [`Error::NotFlushed`].
+/// [`Error::NotFlushed`], or [`Error::CutShort`] where nothing was to be flushed.
 pub fn run(
     options: &Options,
     stop: &Receiver<()>,
@@ -53,7 +53,7 @@ pub fn run(
     let store = Arc::new(state_dir(options, &units));
     let states = states(options, &units, &volumes, &store)?;
     let luns = ready_luns(&units, &volumes, &portals);
-    let flushes = Arc::new(Flushes::new(options.volumes.clone()));
+    let flushes = Arc::new(Flushes::new(book(&units, &volumes)));
     let count = core_count(options);
 
     let owners = states
@@ -121,12 +121,26 @@ fn open_options(options: &Options) -> Result<OpenOptions, Error> {
 fn bind(options: &Options) -> Result<(Vec<OwnedFd>, Vec<SocketAddr>), Error> {
     let mut bound = (Vec::new(), Vec::new());
     for &portal in &options.listen {
-        let failed = |cause| Error::Listen { portal, cause };
+        let failed = |cause: io::Error| Error::Listen {
+            portal,
+            cause: cannot_listen(&cause),
+        };
         let listener = tcp::listen(portal, &tcp::Options::default()).map_err(failed)?;
         bound.1.push(tcp::local_address(&listener).map_err(failed)?);
         bound.0.push(listener);
     }
     Ok(bound)
+}
+
+fn cannot_listen(cause: &io::Error) -> String {
+    match cause.kind() {
+        io::ErrorKind::AddrInUse => "another program listens there".to_owned(),
+        io::ErrorKind::AddrNotAvailable => "no interface here has this address".to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            "a port below 1024 needs a privilege (CAP_NET_BIND_SERVICE)".to_owned()
+        }
+        _ => cause.to_string(),
+    }
 }
 
 fn state_dir(options: &Options, units: &[Unit]) -> StateDir {
@@ -141,14 +155,17 @@ fn states(
     volumes: &[Arc<dyn Volume>],
     store: &StateDir,
 ) -> Result<Vec<UnitState>, Error> {
-    let persistence = store.probe().is_ok();
+    let persistence = is_writable(options, store);
     let mut states = Vec::new();
     for (id, (unit, volume)) in units.iter().zip(volumes).enumerate() {
         let mut state = unit.state(options, &**volume);
         state.persistence = persistence;
         let path = store.path(UnitId(id as u32));
         let unusable = |cause| Error::Machine {
-            what: path.display().to_string(),
+            what: format!(
+                "the reservations in {} cannot be read (without the file, there are none)",
+                path.display()
+            ),
             cause,
         };
         if let Some(octets) = store.load(UnitId(id as u32)).map_err(unusable)? {
@@ -161,6 +178,20 @@ fn states(
         states.push(state);
     }
     Ok(states)
+}
+
+/// Whether reservations can be made to last. Serving does without where they cannot: initiators
+/// that ask for it are told so.
+fn is_writable(options: &Options, store: &StateDir) -> bool {
+    let probed = store.probe();
+    if let Err(cause) = &probed {
+        tracing::warn!(
+            "state directory {} cannot be written ({cause}): persistent reservations will not \
+             outlive this server",
+            options.state_dir.display()
+        );
+    }
+    probed.is_ok()
 }
 
 fn ready_luns(
@@ -182,6 +213,16 @@ fn ready_luns(
         }
     };
     units.iter().zip(volumes).map(ready).collect()
+}
+
+/// The volumes, each with whether it has a cache that must be flushed at the end.
+fn book(units: &[Unit], volumes: &[Arc<dyn Volume>]) -> Vec<(String, bool)> {
+    let entry = |(unit, volume): (&Unit, &Arc<dyn Volume>)| {
+        let traits = volume.traits();
+        let cached = traits.write_cache && !traits.read_only;
+        (unit.written.clone(), cached)
+    };
+    units.iter().zip(volumes).map(entry).collect()
 }
 
 fn core_count(options: &Options) -> u16 {
@@ -214,11 +255,15 @@ fn wait(
     }
     while !threads.iter().all(JoinHandle::is_finished) {
         if stop.try_recv() == Ok(()) {
-            return Err(Error::NotFlushed(flushes.missing()));
+            return not_flushed(flushes).and(Err(Error::CutShort));
         }
         std::thread::sleep(Duration::from_millis(10));
     }
     join(threads.into_iter())?;
+    not_flushed(flushes)
+}
+
+fn not_flushed(flushes: &Flushes) -> Result<(), Error> {
     match flushes.missing() {
         missing if missing.is_empty() => Ok(()),
         missing => Err(Error::NotFlushed(missing)),

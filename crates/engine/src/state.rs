@@ -33,17 +33,25 @@ impl StateDir {
 
     /// Whether something can be saved: the directory exists, or could be made, and takes a file.
     pub fn probe(&self) -> io::Result<()> {
-        fs::create_dir_all(&self.dir)?;
+        fs::create_dir_all(&self.dir).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
+            _ => error,
+        })?;
         let probe = self.dir.join(format!(".probe-{}", std::process::id()));
         File::create(&probe)?;
         fs::remove_file(probe)
     }
 
     /// What was saved for a unit, if anything.
+    ///
+    /// # Errors
+    ///
+    /// When there may be something that cannot be read: going on without would let in who was
+    /// fenced off.
     pub fn load(&self, unit: UnitId) -> io::Result<Option<Vec<u8>>> {
         match fs::read(self.path(unit)) {
             Ok(octets) => Ok(Some(octets)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if nothing_is_there(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -67,6 +75,14 @@ impl Store for StateDir {
         fs::rename(&new, &path)?;
         File::open(&self.dir)?.sync_all()
     }
+}
+
+/// No file, or no directory that could hold one.
+fn nothing_is_there(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 fn digest(key: &str) -> String {

@@ -194,15 +194,16 @@ fn lock(file: &OwnedFd, read_only: bool) -> Result<(), OpenError> {
 
 /// Makes a file longer; when that fails it is as it was.
 fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), OpenError> {
-    if sparse {
-        return rustix::fs::ftruncate(file, to).map_err(OpenError::kernel("extend it"));
-    }
-    let reserved = rustix::fs::fallocate(file, FallocateFlags::empty(), from, to - from);
-    reserved.map_err(|error| {
+    let extended = match sparse {
+        true => rustix::fs::ftruncate(file, to),
+        false => rustix::fs::fallocate(file, FallocateFlags::empty(), from, to - from),
+    };
+    extended.map_err(|error| {
         let _ = rustix::fs::ftruncate(file, from);
         match error {
             Errno::OPNOTSUPP | Errno::NOSYS => OpenError::NoReservation,
             Errno::NOSPC | Errno::DQUOT => OpenError::NoSpace { octets: to - from },
+            Errno::FBIG | Errno::INVAL => OpenError::TooLong { octets: to },
             error => OpenError::kernel("extend it")(error),
         }
     })

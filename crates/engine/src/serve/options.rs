@@ -11,6 +11,8 @@ use std::time::Duration;
 
 pub use iscsi::auth::Hash as ChapHash;
 
+use crate::address::ParseError;
+
 /// Everything that `serve` can be told.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -387,15 +389,10 @@ pub enum Error {
     #[error(transparent)]
     Misuse(#[from] Misuse),
     /// A volume's address is malformed; nothing was tried. The cause points at the place.
-    #[error("{address}: {cause}")]
-    Malformed {
-        /// The address.
-        address: String,
-        /// What is wrong with it, and where.
-        cause: String,
-    },
+    #[error(transparent)]
+    Malformed(#[from] ParseError),
     /// A name is not an iSCSI name; nothing was tried.
-    #[error("{name} is not an iSCSI name: {cause}")]
+    #[error("{name:?} is not an iSCSI name: {cause}")]
     Name {
         /// The name.
         name: String,
@@ -407,8 +404,8 @@ pub enum Error {
     Open {
         /// The address.
         address: String,
-        /// Why.
-        cause: std::io::Error,
+        /// Why; where it is about a volume within the address, which one.
+        cause: String,
     },
     /// A portal cannot be bound.
     #[error("cannot listen on {portal}: {cause}")]
@@ -416,7 +413,7 @@ pub enum Error {
         /// Which.
         portal: SocketAddr,
         /// Why.
-        cause: std::io::Error,
+        cause: String,
     },
     /// The machine does not give what serving needs (a ring, threads, the state directory).
     #[error("{what}: {cause}")]
@@ -426,9 +423,12 @@ pub enum Error {
         /// Why it is not to be had.
         cause: std::io::Error,
     },
-    /// Told twice to stop, before these volumes were flushed.
+    /// Flushing these volumes failed, or was cut short by a second order to stop.
     #[error("not flushed: {}", .0.join(", "))]
     NotFlushed(Vec<String>),
+    /// Told twice to stop, when there was nothing to flush.
+    #[error("told twice to stop: sessions were cut off; no volume has anything left to flush")]
+    CutShort,
 }
 
 impl Error {
@@ -436,7 +436,7 @@ impl Error {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Misuse(_) | Self::Malformed { .. } | Self::Name { .. } => 2,
+            Self::Misuse(_) | Self::Malformed(_) | Self::Name { .. } => 2,
             _ => 1,
         }
     }

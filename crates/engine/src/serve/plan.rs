@@ -12,7 +12,7 @@ use scsi::unit::{UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 
 use super::options::{Error, Options};
-use crate::address::{Address, OpenOptions};
+use crate::address::{Address, OpenError, OpenOptions};
 use crate::identity::{Designation, Origin};
 
 /// A logical unit to be.
@@ -83,12 +83,7 @@ pub(super) fn units(options: &Options) -> Result<Vec<Unit>, Error> {
 }
 
 fn unit(options: &Options, number: u16, written: &str) -> Result<Unit, Error> {
-    let address = written
-        .parse()
-        .map_err(|cause: crate::address::ParseError| Error::Malformed {
-            address: written.to_owned(),
-            cause: cause.to_string(),
-        })?;
+    let address = written.parse()?;
     let (target, lun) = match options.target_per_volume {
         true => (format!("{}:{number}", options.iqn), 0),
         false => (options.iqn.clone(), number),
@@ -112,12 +107,22 @@ fn name(given: &str) -> Result<String, Error> {
 /// Opens the volume of every unit, or none.
 pub(super) fn open(units: &[Unit], options: &OpenOptions) -> Result<Vec<Arc<dyn Volume>>, Error> {
     let open = |unit: &Unit| {
-        unit.address.open(options).map_err(|cause| Error::Open {
-            address: unit.written.clone(),
-            cause: std::io::Error::other(cause),
-        })
+        let opened = unit.address.open(options);
+        opened.map_err(|error| cannot_open(unit, &error))
     };
     units.iter().map(open).collect()
+}
+
+fn cannot_open(unit: &Unit, error: &OpenError) -> Error {
+    let cause = match error.address == unit.address.to_string() {
+        true => error.cause.to_string(),
+        // It is about a volume within.
+        false => error.to_string(),
+    };
+    Error::Open {
+        address: unit.written.clone(),
+        cause,
+    }
 }
 
 /// The target nodes as iSCSI knows them.

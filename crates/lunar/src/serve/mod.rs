@@ -10,6 +10,7 @@ use std::io;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use args::ServeArgs;
 use engine::serve::options::Error;
@@ -39,18 +40,25 @@ fn failure(error: &Error) -> Failure {
     }
 }
 
-/// A message for each SIGTERM or SIGINT.
+/// A message for each SIGTERM or SIGINT. Signals that come together are one order: who stops a
+/// whole group of processes, such as timeout(1), may reach us twice.
 fn stop_signals() -> io::Result<Receiver<()>> {
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
     let (told, stop) = channel();
     thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
+            let mut last: Option<Instant> = None;
             for _ in signals.forever() {
-                if told.send(()).is_err() {
+                let together = last.is_some_and(|last| last.elapsed() < TOGETHER);
+                last = Some(Instant::now());
+                if !together && told.send(()).is_err() {
                     return;
                 }
             }
         })?;
     Ok(stop)
 }
+
+/// Shorter than a person needs to press ^C twice.
+const TOGETHER: Duration = Duration::from_millis(50);

@@ -17,7 +17,13 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let name = path.display();
     let failed = |cause| Failure::failed(format!("cannot read the secret in {name}: {cause}"));
     let file = File::open(path).map_err(failed)?;
-    let mode = file.metadata().map_err(failed)?.permissions().mode();
+    let facts = file.metadata().map_err(failed)?;
+    if facts.is_dir() {
+        return Err(Failure::usage(format!(
+            "{name} is a directory: name the file with the secret"
+        )));
+    }
+    let mode = facts.permissions().mode();
     if mode & NOT_PRIVATE != 0 {
         return Err(Failure::usage(format!(
             "{name} is open to others (mode {:03o}): chmod 600 {name}",

@@ -164,7 +164,7 @@ fn exit_codes_tell_misuse_from_failure() {
     assert_eq!(
         Error::Open {
             address: "file:/nowhere".into(),
-            cause
+            cause: cause.to_string()
         }
         .exit_code(),
         1
