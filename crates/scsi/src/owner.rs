@@ -75,8 +75,6 @@ pub enum Change {
     Capacity(u64),
     /// LOGICAL UNIT RESET, or the unit's part of a target reset.
     Reset,
-    /// CLEAR TASK SET... of every nexus.
-    ClearTaskSet,
     /// FORMAT UNIT or SANITIZE gets on ([`UnitState::operation`]).
     Operation(Step),
     /// The nexus is gone (SAM-5 §6.3.4): prevention and RESERVE(6) end with it.
@@ -390,11 +388,7 @@ impl Owner {
 fn can_be_refused(change: &Change) -> bool {
     !matches!(
         change,
-        Change::Reset
-            | Change::ClearTaskSet
-            | Change::NexusLoss
-            | Change::Capacity(_)
-            | Change::Operation(_)
+        Change::Reset | Change::NexusLoss | Change::Capacity(_) | Change::Operation(_)
     )
 }
 

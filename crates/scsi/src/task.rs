@@ -111,7 +111,7 @@ pub enum Function {
     AbortTaskSet,
     /// CLEAR ACA.
     ClearAca,
-    /// CLEAR TASK SET.
+    /// CLEAR TASK SET: of the nexus that asks, as each has its own (TST = 001b).
     ClearTaskSet,
     /// LOGICAL UNIT RESET.
     LogicalUnitReset,

@@ -126,7 +126,12 @@ impl Lab {
         for (other, user) in ended.ends {
             self.ended(other, user, other == host);
         }
-        if ended.code != function::ABORT_TASK && ended.code != function::ABORT_TASK_SET {
+        let of_own = [
+            function::ABORT_TASK,
+            function::ABORT_TASK_SET,
+            function::CLEAR_TASK_SET,
+        ];
+        if !of_own.contains(&ended.code) {
             self.suspect_all();
         }
     }

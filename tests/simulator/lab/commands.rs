@@ -111,9 +111,9 @@ impl Lab {
         self.function(host, function::LOGICAL_UNIT_RESET, unit, Itt::NONE, ends);
     }
 
-    /// CLEAR TASK SET.
+    /// CLEAR TASK SET: each nexus has its own.
     pub(crate) fn clear_set(&mut self, host: usize, unit: usize) {
-        let ends = self.tasks_of_all(host, |task_unit| task_unit == unit);
+        let ends = self.tasks_of(host, |task_unit| task_unit == unit);
         self.function(host, function::CLEAR_TASK_SET, unit, Itt::NONE, ends);
     }
 

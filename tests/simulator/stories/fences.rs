@@ -1,6 +1,6 @@
-//! PREEMPT AND ABORT, CLEAR TASK SET and resets, with any order of messages between cores: once
-//! they are answered, nothing of what they end comes to the medium, and a host that was preempted
-//! cannot write.
+//! PREEMPT AND ABORT, CLEAR TASK SET (of the host's own set) and resets, with any order of messages
+//! between cores: once they are answered, nothing of what they end comes to the medium, and a host
+//! that was preempted cannot write.
 
 use engine::sim::{Pace, Rng};
 use iscsi::wire::task_request::function;

@@ -1,8 +1,10 @@
 //! Task management (SAM-5 §7) and the loss of a nexus (SAM-5 §6.3.4).
 //!
-//! ABORT TASK, ABORT TASK SET and I_T NEXUS RESET concern this core alone. What concerns others'
-//! tasks goes through the owners of the units, whose publications abort them on every core. Each
-//! function ends when every task that it aborted here has ended at the medium.
+//! ABORT TASK, ABORT TASK SET, CLEAR TASK SET and I_T NEXUS RESET concern the tasks of the nexus
+//! that asks, and so this core alone. CLEAR TASK SET does, as there is a task set for each nexus
+//! (TST = 001b, SAM-5 §7.5): others' commands are not in the set that is cleared. Resets meet
+//! others' tasks too and go through the owners of the units, whose publications abort them on every
+//! core. Each function ends when every task that it aborted here has ended at the medium.
 
 use super::ask::Asker;
 use super::nexus::{Leaving, NexusSlot, sees};
@@ -55,10 +57,11 @@ impl<L: Lease> DeviceServer<L> {
         };
         match function {
             Function::AbortTask(tag) => self.abort_task(nexus, id, at, tag),
-            Function::AbortTaskSet => self.abort_here(nexus, id, Scope::TaskSet(at as u32)),
+            Function::AbortTaskSet | Function::ClearTaskSet => {
+                self.abort_here(nexus, id, Scope::TaskSet(at as u32));
+            }
             Function::NexusReset => self.reset_nexus(nexus, id),
-            Function::ClearTaskSet => self.through_owner(nexus, id, at, &Change::ClearTaskSet),
-            Function::LogicalUnitReset => self.through_owner(nexus, id, at, &Change::Reset),
+            Function::LogicalUnitReset => self.reset_unit(nexus, id, at),
             Function::TargetReset => self.reset_target(nexus, id),
             Function::ClearAca => self.managed(nexus, id, FunctionResult::Rejected),
             Function::QueryTask(tag) => {
@@ -126,7 +129,7 @@ impl<L: Lease> DeviceServer<L> {
         self.ask_owners(nexus, id, units, &Change::NexusLoss);
     }
 
-    fn through_owner(&mut self, nexus: NexusId, id: u32, at: usize, change: &Change) {
+    fn reset_unit(&mut self, nexus: NexusId, id: u32, at: usize) {
         let Some(slot) = self.nexus(nexus) else {
             return;
         };
@@ -138,7 +141,7 @@ impl<L: Lease> DeviceServer<L> {
             owners: 0,
             result: FunctionResult::Complete,
         });
-        self.ask_owners(nexus, id, vec![unit], change);
+        self.ask_owners(nexus, id, vec![unit], &Change::Reset);
     }
 
     fn reset_target(&mut self, nexus: NexusId, id: u32) {

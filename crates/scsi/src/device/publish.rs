@@ -172,7 +172,7 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
-    /// SAM-5 §7.4, §5.9.2: whose commands vanish without TASK ABORTED is told so afterwards.
+    /// SAM-5 §5.9.2: whose commands vanish without TASK ABORTED is told so afterwards.
     fn tell_cleared(&mut self, unit: UnitId, nexus: NexusId) {
         let identity = self.nexus(nexus).map(|nexus| nexus.nexus.identity.clone());
         if let Some(identity) = identity {

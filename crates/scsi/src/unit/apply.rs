@@ -22,7 +22,6 @@ impl UnitState {
             Change::Lock(_) | Change::Unlock(_) => {}
             Change::Capacity(blocks) => return Ok(self.resize(*blocks)),
             Change::Reset => return Ok(self.reset()),
-            Change::ClearTaskSet => return Ok(vec![Effect::Abort(Who::All)]),
             Change::Operation(step) => self.operation = self.operation.after(*step)?,
             Change::NexusLoss => self.lose(nexus),
             Change::PersistentReserve(action) => {

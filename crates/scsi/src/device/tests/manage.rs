@@ -2,7 +2,9 @@
 
 use super::rig::{End, Rig, cdb10, cdb16, pattern};
 use crate::nexus::NexusId;
+use crate::owner::{Change, Input, Request};
 use crate::task::{Attribute, Function, FunctionResult, Tag};
+use crate::unit::{CoreId, UnitId};
 use crate::wire::lun::Lun;
 use crate::wire::status::Status;
 
@@ -115,20 +117,32 @@ fn logical_unit_reset_ends_everybodys_commands_and_tells_them() {
 }
 
 #[test]
-fn clear_task_set_tells_only_the_others() {
-    let mut rig = Rig::with(2, 1, &super::rig::traits());
+fn clear_task_set_meets_the_set_of_the_nexus_that_asks() {
+    let mut rig = Rig::with(2, 2, &super::rig::traits());
     rig.hold = true;
     let read = cdb10(0x28, 0, 0, 1);
-    rig.send(&read, 512, Vec::new());
-    rig.send_to(OTHER, 0, &read, Attribute::Simple, 512, Vec::new());
+    let own = rig.send(&read, 512, Vec::new());
+    let elsewhere = rig.send_to(NEXUS, 1, &read, Attribute::Simple, 512, Vec::new());
+    let others = rig.send_to(OTHER, 0, &read, Attribute::Simple, 512, Vec::new());
     let id = rig.manage(NEXUS, Function::ClearTaskSet);
-    rig.answer(0);
+    assert_eq!(rig.answer_to(id), None, "it is still at the medium");
     rig.answer(0);
     assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
-    let tag = rig.send_to(OTHER, 0, &[0; 6], Attribute::Simple, 0, Vec::new());
-    assert_eq!(rig.sense(OTHER, tag), (0x6, 0x2f00));
-    let tag = rig.send(&[0; 6], 0, Vec::new());
-    assert_eq!(rig.status(tag), Status::Good);
+    assert_eq!(rig.ended[&(NEXUS, own)], End::Aborted);
+    rig.answer(0);
+    rig.answer(0);
+    assert_eq!(rig.status(elsewhere), Status::Good);
+    assert_eq!(rig.completed(OTHER, others).status, Status::Good);
+    assert_eq!(rig.attentions, [], "nobody else has lost a command");
+}
+
+#[test]
+fn clear_task_set_does_not_wait_for_the_owner() {
+    let mut rig = Rig::new();
+    rig.hold_owner = true;
+    let id = rig.manage(NEXUS, Function::ClearTaskSet);
+    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+    assert!(rig.mail.is_empty());
 }
 
 #[test]
@@ -179,15 +193,18 @@ fn query_asynchronous_event_tells_what_is_pending() {
     let mut rig = Rig::with(2, 1, &super::rig::traits());
     let none = rig.manage(OTHER, Function::QueryAsynchronousEvent);
     assert_eq!(rig.answer_to(none), Some(FunctionResult::Complete));
-    rig.hold = true;
-    let read = cdb10(0x28, 0, 0, 1);
-    rig.send_to(OTHER, 0, &read, Attribute::Simple, 512, Vec::new());
-    rig.manage(NEXUS, Function::ClearTaskSet);
-    rig.answer(0);
+    let grown = Request {
+        core: CoreId(0),
+        id: 0,
+        nexus: None,
+        change: Change::Capacity(9000),
+    };
+    rig.owner(UnitId(0), Input::Request(grown));
+    rig.run();
     let one = rig.manage(OTHER, Function::QueryAsynchronousEvent);
     assert_eq!(
         rig.answer_to(one),
-        Some(FunctionResult::Succeeded([0x16, 0x2f, 0x00]))
+        Some(FunctionResult::Succeeded([0x16, 0x2a, 0x09]))
     );
     rig.manage(NEXUS, Function::LogicalUnitReset);
     let two = rig.manage(OTHER, Function::QueryAsynchronousEvent);

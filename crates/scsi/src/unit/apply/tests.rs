@@ -35,12 +35,6 @@ fn a_reset_aborts_for_everybody_before_it_resets_and_tells() {
 }
 
 #[test]
-fn clear_task_set_aborts_for_everybody() {
-    let expected = vec![Effect::Abort(Who::All)];
-    assert_eq!(apply(&mut unit(), Change::ClearTaskSet), Ok(expected));
-}
-
-#[test]
 fn a_new_access_state_is_told_to_the_others() {
     let mut state = unit();
     let change = || Change::AccessState(AccessState::NonOptimized);
