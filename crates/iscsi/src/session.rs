@@ -229,6 +229,12 @@ impl<L: Lease> Session<L> {
         self.queue.len()
     }
 
+    /// Octets of Data-In that wait to be transmitted, for the device server to know by.
+    #[must_use]
+    pub fn data_in_queued(&self) -> usize {
+        self.queue.data()
+    }
+
     /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
     pub fn transmit(&mut self, out: &mut impl Outgoing<L>) -> bool {
         self.send_queue(out)

@@ -11,6 +11,7 @@ mod cache;
 mod copy;
 mod counts;
 mod finish;
+mod flow;
 mod format;
 mod manage;
 mod nexus;
@@ -155,6 +156,8 @@ pub struct DeviceServer<L> {
     outputs: VecDeque<Output<L>>,
     /// Task sets in which a task ended that others wait for.
     wakes: Vec<(NexusId, u32)>,
+    /// Nexuses of which reads that waited for room can go on.
+    relieved: Vec<NexusId>,
     /// Something ended that an acknowledgement, a function or the loss of a nexus may wait for.
     stirred: bool,
     /// Nexuses that are being lost.
@@ -211,6 +214,7 @@ impl<L: Lease> DeviceServer<L> {
             managements: Vec::new(),
             outputs: VecDeque::new(),
             wakes: Vec::new(),
+            relieved: Vec::new(),
             stirred: false,
             losses: Vec::new(),
             arrivals: 0,
@@ -273,6 +277,17 @@ impl<L: Lease> DeviceServer<L> {
             Some(_) => self.quiesce(slot),
         }
         self.settle();
+    }
+
+    /// The transport holds so many octets of Data-In of a nexus that it could not send yet. To be
+    /// told after it has sent some or dropped some; what [`Output::SendDataIn`] adds is counted
+    /// here. While much is held, no more is read from media for the nexus, so that a peer that
+    /// does not read stops its own commands and holds no memory that others need. Data that has
+    /// been handed to a kernel need not be told as long as that is bounded.
+    pub fn data_in_queued(&mut self, nexus: NexusId, octets: usize) {
+        if self.set_queued(nexus, octets) {
+            self.settle();
+        }
     }
 
     /// A task management function; [`Output::Managed`] follows with the same `id`.

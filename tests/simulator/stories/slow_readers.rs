@@ -1,9 +1,9 @@
 //! A host that asks for everything and takes nothing: others go on, what it costs is bounded, and
-//! in the end it is dropped.
+//! in the end it takes all of it or is dropped.
 
 use std::time::Duration;
 
-use engine::sim::{Disk, Kind, Rng};
+use engine::sim::{Disk, Kind, POOL_BYTES, Rng};
 use scsi::medium::Extent;
 use tests::initiator::Reply;
 
@@ -52,9 +52,81 @@ fn a_host_that_takes_nothing_stops_nobody() {
     });
 }
 
-/// What one host may make the target hold: the window full of reads of some segments each, and what
-/// is received before it can be used.
-const LIMIT: usize = 8 << 20;
+/// What one host may make the target hold: the buffers of reads, those of its writes, which are
+/// short here, and what is received before it can be used.
+const LIMIT: usize = MOST_READ + (2 << 20);
+
+/// What is read from the medium for a host that takes nothing: what the device server lets be on
+/// its way (2 MiB) and what a connection sends by one operation (1 MiB), and a segment on top of
+/// each.
+const MOST_READ: usize = 3584 << 10;
+
+/// Reads of 1 MiB by a host that takes nothing.
+const READS: u64 = 64;
+
+#[test]
+fn long_reads_of_a_host_that_takes_nothing_leave_the_pool_to_others() {
+    with_seeds("long reads", 2, |seed| {
+        let (mut lab, extent) = lab_of_long_reads(seed);
+        lab.hosts[SLOW].reads = false;
+        fill_window(&mut lab, extent);
+        assert_eq!(lab.hosts[SLOW].tasks.len() as u64, READS);
+        lab.quiesce();
+        let held = costs(&lab);
+        assert!((2 << 20..=MOST_READ).contains(&held), "{held} octets");
+        for at in 0..16 {
+            let user = lab.read(1, 0, extent);
+            assert_eq!(lab.answer(1, user).0, 0, "another host reads");
+            let user = lab.write(1, 1, Extent::new(at, 64), Pattern::Each);
+            assert_eq!(lab.answer(1, user).0, 0, "another host writes");
+        }
+        assert!(costs(&lab) <= MOST_READ);
+        assert_eq!(lab.hosts[SLOW].tasks.len(), READS as usize);
+        lab.hosts[SLOW].reads = true;
+        lab.hosts[SLOW].told.clear();
+        lab.finish();
+        let is_good = |reply: &&Reply| matches!(reply, Reply::Done { status: 0, .. });
+        let good = lab.hosts[SLOW].told.iter().filter(is_good).count();
+        assert_eq!(good, READS as usize, "each has its data in the end");
+        lab.leave();
+    });
+}
+
+/// One core with a small pool, whose first unit has 1 MiB that was written.
+fn lab_of_long_reads(seed: u64) -> (Lab, Extent) {
+    let mut shape = Shape::new(1, Kind::Apart);
+    let extent = Extent::new(0, (1 << 20) / u64::from(BLOCK));
+    let disk = || Disk::new(Kind::Apart, BLOCK, extent.blocks);
+    shape.disks = vec![disk(), disk()];
+    shape.pool_bytes = POOL_BYTES;
+    shape.limits.window = READS as u32;
+    let mut lab = Lab::new(seed, shape);
+    lab.world.pace.pieces = false;
+    for _ in 0..2 {
+        let host = lab.add_host();
+        lab.log_in(host);
+        for unit in 0..2 {
+            lab.insist(host, |lab| lab.read(host, unit, Extent::new(0, 1)));
+        }
+    }
+    lab.insist(1, |lab| lab.write(1, 0, extent, Pattern::Each));
+    // The window grows with use.
+    while fill_window(&mut lab, Extent::new(0, 1)) < READS {
+        lab.quiesce();
+    }
+    lab.quiesce();
+    (lab, extent)
+}
+
+/// As many reads as the window of the host that takes nothing admits.
+fn fill_window(lab: &mut Lab, extent: Extent) -> u64 {
+    let mut reads = 0;
+    while lab.hosts[SLOW].is_ready() {
+        lab.read(SLOW, 0, extent);
+        reads += 1;
+    }
+    reads
+}
 
 /// PDUs that may wait for all hosts: some for each command in the window, and some answers to pings.
 const QUEUED: usize = 3 * 200;

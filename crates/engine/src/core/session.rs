@@ -195,6 +195,10 @@ impl<R: Ring, P: Post> Core<R, P> {
             }
             let mut batch = self.batches.pop().unwrap_or_default();
             connection.transmit(&mut batch);
+            if let Some(octets) = connection.data_in_queued() {
+                // The batch is bounded and does not count.
+                self.device.data_in_queued(NexusId(slot), octets);
+            }
             if batch.is_empty() {
                 self.recycle(batch);
                 self.all_sent(key);
@@ -335,6 +339,18 @@ impl Connection {
             Phase::Session { session, .. } => session.transmit(&mut Wire(batch)),
             Phase::Ending { .. } => false,
         };
+    }
+
+    /// Octets of Data-In that wait, of a session that the device server knows.
+    fn data_in_queued(&self) -> Option<usize> {
+        match &self.phase {
+            Phase::Session {
+                session,
+                nexus: true,
+                ..
+            } => Some(session.data_in_queued()),
+            _ => None,
+        }
     }
 
     fn wants_octets(&self) -> bool {

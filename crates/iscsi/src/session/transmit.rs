@@ -47,33 +47,55 @@ pub(super) struct Control {
 pub(super) struct Queue<L> {
     entries: VecDeque<Out<L>>,
     controls: usize,
+    /// Octets of Data-In.
+    data: usize,
 }
 
 /// Responses other than those of SCSI commands (which the window bounds) that may wait before the
 /// session takes nothing more from the wire.
 const MAX_CONTROLS: usize = 32;
 
-impl<L> Queue<L> {
+impl<L: Lease> Queue<L> {
     pub(super) const fn new() -> Self {
         Self {
             entries: VecDeque::new(),
             controls: 0,
+            data: 0,
         }
     }
 
     pub(super) fn push(&mut self, out: Out<L>) {
-        self.controls += usize::from(matches!(out, Out::Control(_)));
+        match &out {
+            Out::Control(_) => self.controls += 1,
+            Out::Data { data, .. } => self.data += data.len(),
+            Out::Status(_) | Out::R2t { .. } => {}
+        }
         self.entries.push_back(out);
+    }
+
+    /// Puts what is left of data back to the front.
+    fn put_back(&mut self, slot: Slot, offset: u32, data: L) {
+        self.data += data.len();
+        self.entries.push_front(Out::Data { slot, offset, data });
     }
 
     fn pop(&mut self) -> Option<Out<L>> {
         let out = self.entries.pop_front()?;
-        self.controls -= usize::from(matches!(out, Out::Control(_)));
+        match &out {
+            Out::Control(_) => self.controls -= 1,
+            Out::Data { data, .. } => self.data -= data.len(),
+            Out::Status(_) | Out::R2t { .. } => {}
+        }
         Some(out)
     }
 
     pub(super) fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// Octets of Data-In that wait.
+    pub(super) const fn data(&self) -> usize {
+        self.data
     }
 
     pub(super) fn is_crowded(&self) -> bool {
@@ -87,13 +109,19 @@ impl<L> Queue<L> {
     /// Drops all that belongs to SCSI commands.
     pub(super) fn keep_controls(&mut self) {
         self.entries.retain(|out| matches!(out, Out::Control(_)));
+        self.data = 0;
     }
 
     /// Drops all that belongs to one command.
     pub(super) fn remove(&mut self, gone: Slot) {
+        let left = &mut self.data;
         self.entries.retain(|out| match out {
-            Out::Data { slot, .. } | Out::Status(slot) | Out::R2t { slot, .. } => *slot != gone,
-            Out::Control(_) => true,
+            Out::Data { slot, data, .. } if *slot == gone => {
+                *left -= data.len();
+                false
+            }
+            Out::Data { .. } | Out::Control(_) => true,
+            Out::Status(slot) | Out::R2t { slot, .. } => *slot != gone,
         });
     }
 
@@ -178,11 +206,7 @@ impl<L: Lease> Session<L> {
         let later = data.slice(len, data.len() - len);
         let now = data.slice(0, len);
         self.digests().put_lease(out, pdu.encode(), now);
-        self.queue.entries.push_front(Out::Data {
-            slot,
-            offset: offset + len as u32,
-            data: later,
-        });
+        self.queue.put_back(slot, offset + len as u32, later);
     }
 
     /// The next Data-In of a command that has `left` octets to send from `offset` on, and how many

@@ -78,6 +78,7 @@ impl<L: Lease> DeviceServer<L> {
     pub(super) fn resume(&mut self, slot: Slot) {
         match &self.tasks[slot as usize].job {
             Job::Copy(_) => self.copy_on(slot),
+            Job::Stream(_) => self.read_on(slot),
             Job::Sweep(_) => match self.check_state(slot) {
                 Err(failure) => self.finish(slot, Ending::Failed(failure)),
                 Ok(()) => {

@@ -125,6 +125,7 @@ impl<L: Lease> DeviceServer<L> {
         };
         let card = task.card();
         self.leave_set(slot, card);
+        self.leave_flow(slot, &task);
         if ending == Ending::Good {
             self.count(&task);
         }
@@ -215,6 +216,8 @@ impl<L: Lease> DeviceServer<L> {
         loop {
             if let Some((nexus, at)) = self.wakes.pop() {
                 self.wake(nexus, at);
+            } else if let Some(nexus) = self.relieved.pop() {
+                self.give_turns(nexus);
             } else if self.stirred {
                 self.stirred = false;
                 self.acknowledge();

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use super::attention::Attentions;
 use super::copy::CopyRecord;
+use super::flow::Flow;
 use super::tasks::Slot;
 use crate::nexus::{Nexus, TargetDevice};
 use crate::task::Tag;
@@ -22,6 +23,7 @@ pub(super) struct NexusSlot {
     /// from the front and removing there is cheap, and no hashing is needed.
     pub(super) tasks: VecDeque<Entry>,
     pub(super) leaving: Leaving,
+    pub(super) flow: Flow,
     /// The last copies that have ended.
     pub(super) copies: Vec<CopyRecord>,
 }
@@ -71,6 +73,7 @@ impl NexusSlot {
             units,
             tasks: VecDeque::new(),
             leaving: Leaving::No,
+            flow: Flow::default(),
             copies: Vec::new(),
         }
     }

@@ -1,6 +1,7 @@
 //! A command on its way, and how it ends.
 
 use super::Job;
+use super::flow::Turn;
 use crate::commands::Row;
 use crate::medium::Extent;
 use crate::nexus::NexusId;
@@ -29,6 +30,10 @@ pub(super) struct Task<L> {
     pub(super) detached: bool,
     /// Medium operations under way.
     pub(super) operations: u32,
+    /// Octets that the medium was asked for and that were not sent.
+    pub(super) reading: usize,
+    /// How it stands in the line of those that wait to read.
+    pub(super) turn: Turn,
     /// Leases that the transport is filling.
     pub(super) lent: u32,
     /// The request to the unit's owner that is to be answered.
@@ -96,6 +101,8 @@ impl<L> Task<L> {
             phase: Phase::Preparing,
             detached: false,
             operations: 0,
+            reading: 0,
+            turn: Turn::None,
             lent: 0,
             ask: None,
             lock: None,
@@ -128,11 +135,19 @@ impl<L> Task<L> {
 
     /// Whether it is at these blocks, or data for them is being received.
     pub(super) fn touches(&self, unit: UnitId, extent: Extent) -> bool {
-        self.phase == Phase::Running
-            && match &self.job {
-                Job::Copy(copy) => copy.touches(unit, extent),
-                _ => self.unit == unit && self.extent.overlaps(extent),
+        match &self.job {
+            Job::Stream(stream) if self.is_at_rest() => {
+                self.unit == unit && stream.is_cut_by(extent)
             }
+            _ if self.phase != Phase::Running => false,
+            Job::Copy(copy) => copy.touches(unit, extent),
+            _ => self.unit == unit && self.extent.overlaps(extent),
+        }
+    }
+
+    /// Whether it waits for its turn to read, with nothing under way at the medium.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.operations == 0 && self.turn != Turn::None
     }
 
     /// Whether it was sent to this unit, or copies from or to it.

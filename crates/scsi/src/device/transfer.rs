@@ -1,7 +1,7 @@
 //! READ and WRITE (SBC-4 §5.12 ff., §5.40 ff.): data goes between initiator and medium in
 //! segments, a few at a time. One segment needs no state but the task itself.
 
-use super::tasks::{Ending, Slot};
+use super::tasks::{Ending, Phase, Slot};
 use super::{DeviceServer, Job, OpId, Output};
 use crate::limits;
 use crate::medium::{Extent, Lease, MediumOp, Outcome, SEGMENT_BYTES};
@@ -51,7 +51,13 @@ impl<L: Lease> DeviceServer<L> {
             u64::from(task.expected_in).div_ceil(block_size)
         };
         let extent = Extent::new(extent.lba, extent.blocks.min(blocks));
-        match extent.blocks * block_size {
+        let octets = extent.blocks * block_size;
+        if !write && octets > 0 && !self.may_read(slot, octets.min(SEGMENT_BYTES) as usize) {
+            // It is at no block yet: nobody's lock has to wait for what this initiator reads.
+            self.tasks[slot as usize].phase = Phase::Preparing;
+            return;
+        }
+        match octets {
             0 => self.finish(slot, Ending::Good),
             1..=SEGMENT_BYTES if write => {
                 self.tasks[slot as usize].job = Job::Write;
@@ -78,13 +84,18 @@ impl<L: Lease> DeviceServer<L> {
 
     /// Sends the part of a lease that the initiator expects.
     pub(super) fn send(&mut self, slot: Slot, offset: u32, data: L) {
-        let task = &self.tasks[slot as usize];
+        let task = &mut self.tasks[slot as usize];
         let room = task.expected_in.saturating_sub(offset) as usize;
         let data = match data.len() {
             len if len.min(room) == 0 => return,
             len if len <= room => data,
             _ => data.slice(0, room),
         };
+        let read = task.reading.min(data.len());
+        task.reading -= read;
+        if let Some(Some(nexus)) = self.nexuses.get_mut(task.nexus.0 as usize) {
+            nexus.flow.sent(data.len(), read);
+        }
         self.outputs.push_back(Output::SendDataIn {
             nexus: task.nexus,
             tag: task.tag,
@@ -149,23 +160,37 @@ impl<L: Lease> DeviceServer<L> {
             ring: [const { None }; WINDOW as usize],
         };
         self.tasks[slot as usize].job = Job::Stream(Box::new(stream));
+        self.ask_segment(slot);
         self.fill_window(slot);
     }
 
     /// Asks the medium for as many segments as may be under way.
-    fn fill_window(&mut self, slot: Slot) {
-        while let Job::Stream(stream) = &mut self.tasks[slot as usize].job
+    pub(super) fn fill_window(&mut self, slot: Slot) {
+        let block_size = self.block_size(slot);
+        while let Job::Stream(stream) = &self.tasks[slot as usize].job
             && stream.issued < stream.segments.min(stream.done + WINDOW)
         {
-            let segment = stream.issued;
-            stream.issued += 1;
-            let extent = stream.segment(segment);
-            let op = match stream.write {
-                true => MediumOp::Lend { extent },
-                false => MediumOp::Read { extent },
-            };
-            self.operate(slot, segment, op);
+            let octets = stream.segment(stream.issued).blocks * block_size;
+            if !stream.write && !self.may_read(slot, octets as usize) {
+                return;
+            }
+            self.ask_segment(slot);
         }
+    }
+
+    /// Asks the medium for the next segment.
+    fn ask_segment(&mut self, slot: Slot) {
+        let Job::Stream(stream) = &mut self.tasks[slot as usize].job else {
+            return;
+        };
+        let segment = stream.issued;
+        stream.issued += 1;
+        let extent = stream.segment(segment);
+        let op = match stream.write {
+            true => MediumOp::Lend { extent },
+            false => MediumOp::Read { extent },
+        };
+        self.operate(slot, segment, op);
     }
 
     pub(super) fn stream_progressed(&mut self, slot: Slot, piece: u32, outcome: Outcome<L>) {
@@ -204,7 +229,10 @@ impl<L: Lease> DeviceServer<L> {
             Job::Stream(stream) if stream.done == stream.segments => {
                 self.finish(slot, Ending::Good);
             }
-            _ => self.fill_window(slot),
+            _ => {
+                self.fill_window(slot);
+                self.look_at_rest(slot);
+            }
         }
     }
 
@@ -233,6 +261,17 @@ impl<L: Lease> DeviceServer<L> {
 }
 
 impl<L> Stream<L> {
+    /// Whether an extent lies in what the medium was not asked for yet.
+    pub(super) const fn has_before_it(&self, extent: Extent) -> bool {
+        extent.overlaps(self.extent) && extent.lba >= self.segment(self.issued).lba
+    }
+
+    /// Whether an extent lies on both sides of where the next segment begins.
+    pub(super) const fn is_cut_by(&self, extent: Extent) -> bool {
+        let next = self.segment(self.issued).lba;
+        extent.lba < next && next < extent.end()
+    }
+
     /// The blocks of a segment.
     const fn segment(&self, segment: u32) -> Extent {
         let first = segment as u64 * self.stride;

@@ -1,9 +1,11 @@
 //! Reads: Data-In, phase collapse and residuals (RFC 7143 §11.4, §11.7; UNH FFP 9.x, 16.1, 16.2).
 
+use scsi::task::FunctionResult;
 use scsi::wire::status::Status;
 
 use super::rig::{Rig, keys, pattern};
 use crate::parameters::Operational;
+use crate::wire::task_request::function;
 
 #[test]
 fn a_read_ends_with_the_status_in_its_last_data_in() {
@@ -134,4 +136,29 @@ fn reads_answered_in_another_order_keep_their_tags() {
             "Data-In #1 sn=0 [0+8] F S 00"
         ]
     );
+}
+
+#[test]
+fn octets_that_wait_are_counted_until_they_leave() {
+    let mut rig = Rig::new();
+    let (one, two) = (rig.read(1, 4500), rig.read(2, 1000));
+    rig.data_in(one.tag, 0, &pattern(4500));
+    rig.data_in(two.tag, 0, &pattern(1500));
+    assert_eq!(rig.session.data_in_queued(), 5500, "what is cut off is not");
+    rig.aborted(two.tag);
+    assert_eq!(rig.session.data_in_queued(), 4500);
+    rig.sent();
+    assert_eq!(rig.session.data_in_queued(), 0);
+}
+
+#[test]
+fn what_waits_is_dropped_with_the_session() {
+    let mut rig = Rig::new();
+    let command = rig.read(1, 4500);
+    rig.data_in(command.tag, 0, &pattern(4500));
+    let function = rig.task_pdu(2, function::I_T_NEXUS_RESET);
+    rig.send(function.encode(), &[]);
+    let (id, _) = rig.managing();
+    rig.managed(id, FunctionResult::Complete);
+    assert_eq!(rig.session.data_in_queued(), 0);
 }

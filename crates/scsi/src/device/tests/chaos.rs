@@ -21,6 +21,7 @@ enum Event {
     Lose((usize, u32)),
     Answer(usize, Option<MediumError>),
     SendData(usize),
+    TakeData((usize, u32)),
     TellOwner(usize),
     TellCore(usize),
 }
@@ -98,6 +99,7 @@ fn event() -> impl Strategy<Value = Event> {
         ),
         1 => (from.clone(), any::<usize>()).prop_map(|(from, which)| Event::AbortOne(from, which)),
         1 => (from.clone(), function).prop_map(|(from, function)| Event::Manage(from, function)),
+        2 => from.clone().prop_map(Event::TakeData),
         1 => from.prop_map(Event::Lose),
         8 => (any::<usize>(), error).prop_map(|(which, error)| Event::Answer(which, error)),
         4 => any::<usize>().prop_map(Event::SendData),
@@ -122,6 +124,7 @@ fn happen(world: &mut World, event: &Event) {
         Event::Manage(from, function) => world.manage(from, function),
         Event::Lose(from) => world.lose(from),
         Event::Answer(which, error) => world.answer(which, error),
+        Event::TakeData(from) => world.take_data(from),
         Event::SendData(which) => world.send_data(which),
         Event::TellOwner(core) => world.tell_owner(core),
         Event::TellCore(core) => world.tell_core(core),

@@ -2,6 +2,7 @@
 
 mod chaos;
 mod copy;
+mod flow;
 mod format;
 mod manage;
 mod order;

@@ -40,6 +40,9 @@ pub(super) struct Rig {
     pub(super) asked_for: VecDeque<(NexusId, Tag, u32, HeapLease)>,
     pub(super) data_out: BTreeMap<(NexusId, Tag), Vec<u8>>,
     pub(super) data_in: BTreeMap<(NexusId, Tag), Vec<u8>>,
+    /// A nexus that takes nothing of what it is sent, and how much of that waits.
+    pub(super) deaf: Option<NexusId>,
+    pub(super) untaken: usize,
     pub(super) ended: BTreeMap<(NexusId, Tag), End>,
     pub(super) managed: Vec<(NexusId, u32, FunctionResult)>,
     pub(super) gone: Vec<NexusId>,
@@ -132,6 +135,8 @@ impl Rig {
             asked_for: VecDeque::new(),
             data_out: BTreeMap::new(),
             data_in: BTreeMap::new(),
+            deaf: None,
+            untaken: 0,
             ended: BTreeMap::new(),
             managed: Vec::new(),
             gone: Vec::new(),
@@ -242,7 +247,14 @@ impl Rig {
                 tag,
                 offset,
                 data,
-            } => self.sent(nexus, tag, offset, &data),
+            } => {
+                self.sent(nexus, tag, offset, &data);
+                if self.deaf == Some(nexus) {
+                    self.untaken += data.len();
+                } else {
+                    self.server.data_in_queued(nexus, 0);
+                }
+            }
             Output::ReceiveDataOut {
                 nexus,
                 tag,
@@ -330,6 +342,14 @@ impl Rig {
     pub(super) fn send_data(&mut self) {
         let (nexus, tag, offset, into) = self.asked_for.pop_front().expect("data is asked for");
         self.fill(nexus, tag, offset, into);
+        self.run();
+    }
+
+    /// The nexus that takes nothing takes so many octets after all.
+    pub(super) fn take(&mut self, octets: usize) {
+        self.untaken -= octets;
+        let nexus = self.deaf.expect("somebody takes nothing");
+        self.server.data_in_queued(nexus, self.untaken);
         self.run();
     }
 

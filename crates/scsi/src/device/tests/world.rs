@@ -91,6 +91,8 @@ pub(super) struct World {
     to_cores: Vec<VecDeque<Mail>>,
     medium: Vec<(usize, OpId, MediumOp<Counted>)>,
     data: Vec<(usize, NexusId, Tag, u32, Counted)>,
+    /// Octets of Data-In that a nexus has not taken.
+    untaken: BTreeMap<(usize, NexusId), usize>,
     /// Commands that have not ended.
     pub(super) open: BTreeMap<Name, ()>,
     /// Functions that have not ended.
@@ -117,6 +119,7 @@ impl World {
             to_cores: (0..CORES).map(|_| VecDeque::new()).collect(),
             medium: Vec::new(),
             data: Vec::new(),
+            untaken: BTreeMap::new(),
             open: BTreeMap::new(),
             functions: BTreeMap::new(),
             up: vec![vec![false; NEXUSES as usize]; CORES],
@@ -210,11 +213,14 @@ impl World {
     fn carry_out(&mut self, core: usize, output: Output<Counted>) {
         match output {
             Output::Medium { id, op, .. } => self.medium.push((core, id, op)),
-            Output::SendDataIn { nexus, tag, .. } => {
+            Output::SendDataIn {
+                nexus, tag, data, ..
+            } => {
                 assert!(
                     self.open.contains_key(&(core, nexus, tag.0)),
                     "data of an ended command"
                 );
+                *self.untaken.entry((core, nexus)).or_default() += data.len();
             }
             Output::ReceiveDataOut {
                 nexus,
@@ -241,6 +247,7 @@ impl World {
                     .keys()
                     .any(|name| name.0 == core && name.1 == nexus);
                 assert!(!left, "a nexus is gone before its commands are");
+                self.untaken.remove(&(core, nexus));
                 self.log_in(core, nexus.0);
             }
             Output::Attention { .. } => {}
@@ -268,6 +275,14 @@ impl World {
         drop(op);
         self.cores[core].medium_done(id, result);
         self.drain(core);
+    }
+
+    /// An initiator takes what it was sent.
+    pub(super) fn take_data(&mut self, (core, nexus): (usize, u32)) {
+        if self.untaken.remove(&(core, NexusId(nexus))).is_some() {
+            self.cores[core].data_in_queued(NexusId(nexus), 0);
+            self.drain(core);
+        }
     }
 
     /// An initiator sends what was asked for.
@@ -319,12 +334,13 @@ impl World {
         for _ in 0..100_000 {
             let mail = self.to_owners.iter().any(|mail| !mail.is_empty())
                 || self.to_cores.iter().any(|mail| !mail.is_empty());
-            if self.medium.is_empty() && self.data.is_empty() && !mail {
+            if self.medium.is_empty() && self.data.is_empty() && self.untaken.is_empty() && !mail {
                 return;
             }
             self.answer(0, None);
             self.send_data(0);
             for core in 0..CORES {
+                (0..NEXUSES).for_each(|nexus| self.take_data((core, nexus)));
                 self.tell_owner(core);
                 self.tell_core(core);
             }
@@ -343,6 +359,8 @@ impl World {
         for core in &self.cores {
             assert!(core.tasks.is_empty(), "{:?}", core.tasks);
             assert!(core.asks.is_empty());
+            let mut nexuses = core.nexuses.iter().flatten();
+            assert!(nexuses.all(|nexus| nexus.flow.is_idle()));
             for unit in &core.units {
                 assert!(unit.pending.is_empty(), "never acknowledged");
                 assert_eq!(unit.blocked, 0);

@@ -1,0 +1,175 @@
+//! Flow control of Data-In: an initiator that does not take what it is sent stops its own reads.
+//!
+//! What a nexus has asked the medium for and what waits to be sent to it is in memory that others
+//! need too. While that is [`DATA_IN_LIMIT`] or more, no read is started for the nexus: reads, and
+//! the next segments of long ones, wait in line. They take turns by the segment, so that a short
+//! read does not wait for all of the long ones that came before it.
+//!
+//! The transport tells how many octets it holds, not how many have left: a number that is replaced
+//! each time cannot drift when data of commands that were aborted is dropped. Data-Out is not
+//! looked at here: who owes some gets on whatever he reads.
+//!
+//! Nobody else waits for such an initiator. A read that has not begun is at no block. A long one
+//! that rests between segments holds up only locks of blocks on both sides of where it stands: who
+//! changes those together must not be seen half by it.
+
+use std::collections::VecDeque;
+
+use super::tasks::{Phase, Slot, Task};
+use super::{DeviceServer, Job};
+use crate::medium::Lease;
+use crate::nexus::NexusId;
+
+/// Octets of Data-In of one nexus that may be on their way before its reads wait; one more segment
+/// may come on top. Twice what a transport sends by one operation (1 MiB), so that the next is
+/// ready when that has left; and 32 commands of 64 KiB, which is deep enough for a fast medium.
+pub(super) const DATA_IN_LIMIT: usize = 2 << 20;
+
+/// The Data-In of a nexus that is on its way.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    /// Octets that the medium was asked for and that were not given to the transport.
+    reading: usize,
+    /// Octets that the transport holds.
+    queued: usize,
+    /// Tasks that wait for their turn to read.
+    waiting: VecDeque<Slot>,
+}
+
+/// How a task stands in line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It does not.
+    None,
+    /// It waits for its turn to read.
+    Waiting,
+    /// Its turn has come.
+    Come,
+}
+
+impl Flow {
+    const fn is_full(&self) -> bool {
+        self.reading + self.queued >= DATA_IN_LIMIT
+    }
+
+    fn can_go_on(&self) -> bool {
+        !self.waiting.is_empty() && !self.is_full()
+    }
+
+    /// So many octets are given to the transport, of which so many had been read for it.
+    pub(super) fn sent(&mut self, octets: usize, read: usize) {
+        self.reading -= read;
+        self.queued += octets;
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_idle(&self) -> bool {
+        self.reading == 0 && self.waiting.is_empty()
+    }
+}
+
+impl<L: Lease> DeviceServer<L> {
+    /// Takes note of what the transport holds; returns whether reads can go on by that.
+    pub(super) fn set_queued(&mut self, id: NexusId, octets: usize) -> bool {
+        let Some(nexus) = self.nexus_mut(id) else {
+            return false;
+        };
+        nexus.flow.queued = octets;
+        let can_go_on = nexus.flow.can_go_on();
+        if can_go_on {
+            self.relieved.push(id);
+        }
+        can_go_on
+    }
+
+    /// Lets a task read so many octets for the initiator, or has it wait for its turn.
+    pub(super) fn may_read(&mut self, slot: Slot, octets: usize) -> bool {
+        let task = &mut self.tasks[slot as usize];
+        let nexus = self.nexuses.get_mut(task.nexus.0 as usize);
+        let Some(nexus) = nexus.and_then(Option::as_mut) else {
+            return true;
+        };
+        let flow = &mut nexus.flow;
+        let waits = match task.turn {
+            Turn::Waiting => return false,
+            Turn::Come => flow.is_full(),
+            Turn::None => flow.is_full() || !flow.waiting.is_empty(),
+        };
+        if waits {
+            task.turn = Turn::Waiting;
+            flow.waiting.push_back(slot);
+            return false;
+        }
+        task.turn = Turn::None;
+        task.reading += octets;
+        flow.reading += octets;
+        true
+    }
+
+    /// Lets reads of a nexus go on, as far as there is room.
+    pub(super) fn give_turns(&mut self, nexus: NexusId) {
+        while let Some(slot) = self.next_turn(nexus) {
+            self.read_on(slot);
+        }
+    }
+
+    /// Begins a read whose turn has come, or reads on in a long one, unless others have locked what
+    /// it has not read.
+    pub(super) fn read_on(&mut self, slot: Slot) {
+        let task = &self.tasks[slot as usize];
+        let unit = task.unit;
+        let Job::Stream(stream) = &task.job else {
+            return self.begin(slot);
+        };
+        let mut locks = self.state(unit).locks.iter();
+        if task.operations == 0 && locks.any(|lock| stream.has_before_it(lock.extent)) {
+            return self.block(slot, unit);
+        }
+        self.tasks[slot as usize].phase = Phase::Running;
+        self.fill_window(slot);
+    }
+
+    /// A long read may have come to rest: locks need not wait for it any more.
+    pub(super) fn look_at_rest(&mut self, slot: Slot) {
+        let task = &self.tasks[slot as usize];
+        if task.is_at_rest() {
+            let unit = self.unit(task.unit);
+            self.stirred |= unit.is_some_and(|unit| !unit.pending.is_empty());
+        }
+    }
+
+    fn next_turn(&mut self, nexus: NexusId) -> Option<Slot> {
+        loop {
+            let flow = &mut self.nexus_mut(nexus)?.flow;
+            if flow.is_full() {
+                return None;
+            }
+            let slot = flow.waiting.pop_front()?;
+            let task = &mut self.tasks[slot as usize];
+            if task.ending.is_none() {
+                task.turn = Turn::Come;
+                return Some(slot);
+            }
+            task.turn = Turn::None;
+        }
+    }
+
+    /// A task that ends gives back what it had not read, and its place in line.
+    pub(super) fn leave_flow(&mut self, slot: Slot, task: &Task<L>) {
+        if task.reading == 0 && task.turn != Turn::Waiting {
+            return;
+        }
+        let Some(nexus) = self.nexus_mut(task.nexus) else {
+            return;
+        };
+        let flow = &mut nexus.flow;
+        flow.reading -= task.reading;
+        // Those that are aborted together go from the front, where removing is cheap.
+        if let Some(at) = flow.waiting.iter().position(|waiting| *waiting == slot) {
+            flow.waiting.remove(at);
+        }
+        if flow.can_go_on() {
+            self.relieved.push(task.nexus);
+        }
+    }
+}
