@@ -15,6 +15,7 @@ mod data_out;
 mod logout;
 mod manage;
 mod nop;
+mod owed;
 mod receive;
 mod reject;
 mod sense;
@@ -38,6 +39,7 @@ use self::command::Deferred;
 use self::data_out::Retired;
 use self::manage::Functions;
 use self::nop::Liveness;
+use self::owed::Owed;
 use self::receive::Inbound;
 use self::reject::Patience;
 use self::task::{Slot, Tasks};
@@ -77,6 +79,7 @@ pub struct Session<L> {
     /// A logout that is answered when all commands have ended.
     logout: Option<Itt>,
     liveness: Liveness,
+    owed: Owed,
     patience: Patience,
     stat_sn: StatSn,
     queue: Queue<L>,
@@ -143,6 +146,7 @@ impl<L: Lease> Session<L> {
             text: None,
             logout: None,
             liveness: Liveness::new(now),
+            owed: Owed::default(),
             patience: Patience::new(now),
             stat_sn: StatSn(parameters.stat_sn),
             queue: Queue::new(),
@@ -247,7 +251,11 @@ impl<L: Lease> Session<L> {
             return None;
         }
         let silence = self.liveness.deadline(&self.config.limits);
-        let others = [self.functions.deadline(), self.liveness.logout_deadline()];
+        let others = [
+            self.functions.deadline(),
+            self.liveness.logout_deadline(),
+            self.owed.deadline(),
+        ];
         others.into_iter().flatten().chain([silence]).min()
     }
 
@@ -259,6 +267,7 @@ impl<L: Lease> Session<L> {
         }
         self.check_logout();
         self.check_silence();
+        self.check_owed();
         self.proceed();
     }
 

@@ -93,7 +93,8 @@ pub struct Limits {
     pub login_timeout: Duration,
     /// Silence after which a NOP-In is sent.
     pub nop_interval: Duration,
-    /// Silence after that NOP-In after which the connection is dropped.
+    /// Silence after that NOP-In after which the connection is dropped. It is dropped too when it
+    /// owes data, and none came in all of this time, though it answers pings.
     pub nop_timeout: Duration,
     /// Connections that have not logged in.
     pub logins: usize,

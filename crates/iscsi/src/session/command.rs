@@ -316,6 +316,9 @@ impl<L: Lease> Session<L> {
             ..Unsolicited::default()
         };
         task.unsolicited.cover.next = data_len.min(limit);
+        if !pdu.last {
+            self.owed.expect(self.now, self.config.limits.nop_timeout);
+        }
         task.condition = if pdu.read && pdu.write || extension.cdb_len > 16 {
             Some(Condition::NoSuchCommand)
         } else if data_len > 0 && !(pdu.write && keys.immediate_data)

@@ -65,6 +65,9 @@ impl<L: Lease> Session<L> {
             self.stray(&pdu, bhs);
             return Inbound::Drop;
         };
+        if bhs.data_len() > 0 {
+            self.owed.moved();
+        }
         match self.place_data(slot, &pdu, bhs.data_len()) {
             Ok(fill) => Inbound::Fill(fill),
             Err(Fault::Stray) => {
@@ -246,6 +249,7 @@ impl<L: Lease> Session<L> {
                 cover: Cover::default(),
             });
             self.queue.push(Out::R2t { slot, ttt });
+            self.owed.expect(self.now, self.config.limits.nop_timeout);
         }
     }
 

@@ -199,6 +199,7 @@ impl<L: Lease> Session<L> {
             self.remove_task(slot);
             pdu.stamps = self.next_stamps();
         }
+        self.owed.moved();
         if len == data.len() {
             self.digests().put_lease(out, pdu.encode(), data);
             return;
@@ -298,6 +299,7 @@ impl<L: Lease> Session<L> {
             desired: sequence.len,
         };
         task.next_r2t = task.next_r2t.wrapping_add(1);
+        self.owed.moved();
         self.digests().put_octets(out, bhs.encode(), &[]);
     }
 

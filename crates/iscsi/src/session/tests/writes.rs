@@ -96,3 +96,77 @@ fn with_initial_r2t_everything_is_asked_for() {
     rig.data_out(1, Ttt(0x1_0000), 0, 2048, true, &pattern(3000)[2048..]);
     assert_eq!(rig.got_data(), (command.tag, 0, pattern(3000)));
 }
+
+/// It holds the blocks that others wait for, so that pings in time do not excuse it.
+#[test]
+fn who_pings_but_sends_no_data_is_given_up() {
+    let mut rig = Rig::new();
+    let command = rig.write(1, 2048, true, &[]);
+    rig.grant(command.tag, 0, 2048);
+    assert_eq!(rig.sent(), ["R2T #1 ttt=0 sn=0 [0+2048]"]);
+    for second in 1..=12 {
+        rig.quiet();
+        rig.ping(second + 1, b"");
+        assert_eq!(rig.sent(), [format!("NOP-In #{} \"\"", second + 1)]);
+        rig.wait(10);
+    }
+    assert_eq!(rig.rule(), "data that was asked for does not come");
+}
+
+#[test]
+fn who_announces_data_and_sends_none_is_given_up() {
+    let mut rig = Rig::new();
+    rig.write(1, 2048, false, &[]);
+    for itt in 2..=13 {
+        rig.quiet();
+        rig.ping(itt, b"");
+        rig.wait(10);
+    }
+    assert_eq!(rig.rule(), "data that was asked for does not come");
+}
+
+/// 512 octets in 50 s, over and over.
+#[test]
+fn who_sends_data_slowly_is_not() {
+    let mut rig = Rig::new();
+    let command = rig.write(1, 2048, true, &[]);
+    rig.grant(command.tag, 0, 2048);
+    assert_eq!(rig.sent(), ["R2T #1 ttt=0 sn=0 [0+2048]"]);
+    for part in 0..4 {
+        let (at, last) = (part * 512, part == 3);
+        rig.wait(25);
+        rig.ping(9, b"");
+        rig.wait(25);
+        rig.quiet();
+        rig.data_out(1, Ttt(0), part, at, last, &[7; 512]);
+    }
+    assert_eq!(rig.got_data().2, [7; 2048]);
+    rig.good(command.tag, 0, 2048);
+    rig.wait(20);
+    rig.ping(9, b"");
+    assert_eq!(
+        rig.sent().last().map(String::as_str),
+        Some("NOP-In #9 \"\"")
+    );
+}
+
+/// A write that waited for a lock gets its memory late; the clock of its data begins then.
+#[test]
+fn the_wait_for_memory_is_not_the_initiators() {
+    let mut rig = Rig::new();
+    let command = rig.write(1, 2048, true, &[]);
+    for itt in 2..=20 {
+        rig.wait(25);
+        rig.ping(itt, b"");
+    }
+    rig.sent();
+    rig.grant(command.tag, 0, 2048);
+    assert_eq!(rig.sent(), ["R2T #1 ttt=0 sn=0 [0+2048]"]);
+    rig.wait(29);
+    rig.quiet();
+    rig.ping(21, b"");
+    rig.wait(29);
+    rig.quiet();
+    rig.data_out(1, Ttt(0), 0, 0, true, &[7; 2048]);
+    assert_eq!(rig.got_data().2, [7; 2048]);
+}
