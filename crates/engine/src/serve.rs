@@ -107,7 +107,7 @@ fn open_options(options: &Options) -> Result<OpenOptions, Error> {
     let limit = match options.memory_limit {
         Some(limit) => limit,
         None => ::io::limits::available_memory().map_err(|cause| Error::Machine {
-            what: "how much memory there is".into(),
+            what: "cannot tell how much memory is available; give --memory-limit".into(),
             cause,
         })?,
     };

@@ -24,6 +24,10 @@ const TOO_MANY_LOGINS: Violation = Violation {
 impl<R: Ring, P: Post> Core<R, P> {
     /// A connection came in.
     pub(super) fn accepted(&mut self, now: Now, socket: OwnedFd, peer: SocketAddr) {
+        // What was accepted before the listening sockets were closed may come after them.
+        if self.stop.is_stopping() {
+            return;
+        }
         let Some(front) = &mut self.front else { return };
         if front.logins >= front.config.limits.logins {
             return self.tell_of(now, peer.ip(), TOO_MANY_LOGINS);

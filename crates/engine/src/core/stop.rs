@@ -48,6 +48,9 @@ impl<R: Ring, P: Post> Core<R, P> {
     pub(super) fn stop(&mut self, now: Now) {
         self.stop.stopping = true;
         self.ring.stop_listening();
+        if let Some(front) = &mut self.front {
+            front.registry.close();
+        }
         for key in self.connections.keys() {
             let Some(connection) = self.connections.get(key) else {
                 continue;

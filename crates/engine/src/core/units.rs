@@ -29,7 +29,10 @@ impl<R: Ring, P: Post> Core<R, P> {
 
     pub(super) fn persisted(&mut self, unit: u32, result: &io::Result<u64>) {
         if let Err(cause) = result {
-            tracing::error!("the state of unit {unit} cannot be saved: {cause}");
+            tracing::error!(
+                "the reservations of unit {unit} cannot be saved, so the command that changed them \
+                 fails: {cause}; see to the state directory"
+            );
         }
         self.owner(UnitId(unit), Input::Persisted(result.is_ok()));
     }

@@ -166,6 +166,9 @@ impl Default for Limits {
 pub const DEFAULT_PORTAL: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 3260);
 
+/// How many LUNs single-level addressing can name (SAM-5 §4.7.10.1).
+const MOST_VOLUMES: usize = 16_384;
+
 /// The longest `--serial`.
 const SERIAL_CHARS: usize = 36;
 
@@ -220,6 +223,9 @@ impl Options {
         let units = &self.units;
         if self.volumes.is_empty() {
             return Err(Misuse::NoVolume);
+        }
+        if self.volumes.len() > MOST_VOLUMES {
+            return Err(Misuse::TooManyVolumes(self.volumes.len()));
         }
         if units.serial.is_some() && self.volumes.len() > 1 {
             return Err(Misuse::SharedSerial);
@@ -318,6 +324,9 @@ pub enum Misuse {
          or let everybody in with --open"
     )]
     Exposed(SocketAddr),
+    /// More volumes than there are LUNs.
+    #[error("{0} volumes are too many: one command serves up to 16384, start several")]
+    TooManyVolumes(usize),
     /// `--serial` for several.
     #[error("--serial names one volume, but several are given: serve them by separate commands")]
     SharedSerial,

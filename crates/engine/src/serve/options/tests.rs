@@ -158,6 +158,17 @@ fn limits_that_let_nothing_work_are_refused() {
 }
 
 #[test]
+fn there_are_no_more_volumes_than_luns() {
+    let with = |count| {
+        let volumes = vec!["ram:1M".to_owned(); count];
+        let iqn = "iqn.2026-11.org.lunar:host".into();
+        Options::new(volumes, iqn, "/var/lib/lunar".into()).validate()
+    };
+    assert_eq!(with(16_384), Ok(()));
+    assert_eq!(with(16_385), Err(Misuse::TooManyVolumes(16_385)));
+}
+
+#[test]
 fn exit_codes_tell_misuse_from_failure() {
     assert_eq!(Error::from(Misuse::NoVolume).exit_code(), 2);
     let cause = std::io::Error::from(std::io::ErrorKind::NotFound);
