@@ -128,7 +128,7 @@ fn fill_window(lab: &mut Lab, extent: Extent) -> u64 {
     reads
 }
 
-/// PDUs that may wait for all hosts: some for each command in the window, and some answers to pings.
+/// PDUs that may wait for all hosts: some for each command in the window, and answers to pings.
 const QUEUED: usize = 3 * 200;
 
 fn lab(seed: u64) -> Lab {

@@ -317,7 +317,8 @@ impl<L: Lease> Session<L> {
         };
         task.unsolicited.cover.next = data_len.min(limit);
         if !pdu.last {
-            self.owed.expect(self.now, self.config.limits.nop_timeout);
+            self.owed
+                .await_data(self.now, self.config.limits.nop_timeout);
         }
         task.condition = if pdu.read && pdu.write || extension.cdb_len > 16 {
             Some(Condition::NoSuchCommand)

@@ -249,7 +249,8 @@ impl<L: Lease> Session<L> {
                 cover: Cover::default(),
             });
             self.queue.push(Out::R2t { slot, ttt });
-            self.owed.expect(self.now, self.config.limits.nop_timeout);
+            self.owed
+                .await_data(self.now, self.config.limits.nop_timeout);
         }
     }
 

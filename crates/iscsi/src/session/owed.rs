@@ -24,7 +24,7 @@ impl Owed {
 
     /// Data was announced or is asked for. The first look never ends anything, as `now` may be
     /// long ago: a write can have waited for others before there was memory for its data.
-    pub(super) fn expect(&mut self, now: Now, wait: Now) {
+    pub(super) fn await_data(&mut self, now: Now, wait: Now) {
         if self.look.is_none() {
             self.look = Some(now.saturating_add(wait));
             self.moved = true;
