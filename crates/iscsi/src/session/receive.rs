@@ -84,7 +84,8 @@ impl<L: Lease> Session<L> {
             }
             Inbound::Fill(fill) => {
                 let now = *fill;
-                fill.offset += octets.len() as u32;
+                // Where the data was refused, its offset is whatever the initiator says.
+                fill.offset = fill.offset.saturating_add(octets.len() as u32);
                 self.fill(now.slot, now.offset, octets);
                 if end {
                     self.filled(now);
