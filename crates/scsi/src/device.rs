@@ -88,7 +88,8 @@ pub enum Output<L> {
         /// What to fill, whole.
         into: L,
     },
-    /// *Send Command Complete*.
+    /// *Send Command Complete*. Data has been sent and received before, unless the status is TASK
+    /// ABORTED: then it is as with [`Output::Aborted`].
     Complete {
         /// The nexus of the command.
         nexus: NexusId,
@@ -131,6 +132,13 @@ pub enum Output<L> {
         unit: UnitId,
         /// What.
         request: Request,
+    },
+    /// Blocks are locked that never were: what the unit's volume has lent for reading until now
+    /// must have come back before somebody changes them as a whole. Tell
+    /// [`DeviceServer::recalled`] when it has.
+    Recall {
+        /// Which unit.
+        unit: UnitId,
     },
     /// Tell the unit's owner that this core works by the version.
     Acknowledge {
@@ -317,6 +325,15 @@ impl<L: Lease> DeviceServer<L> {
     /// The owner of a unit published a new state.
     pub fn publish(&mut self, unit: UnitId, publication: Publication) {
         self.put_into_effect(unit, publication);
+        self.settle();
+    }
+
+    /// What a volume had lent for reading before an [`Output::Recall`] has come back.
+    pub fn recalled(&mut self, unit: UnitId) {
+        if let Some(slot) = self.units.get_mut(unit.0 as usize) {
+            slot.recalls = slot.recalls.saturating_sub(1);
+            self.stirred = true;
+        }
         self.settle();
     }
 

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod alua;
+pub mod client;
 pub mod commands;
 pub mod device;
 pub mod limits;

@@ -11,8 +11,7 @@ pub const TRANSFER_BYTES: u64 = 32 << 20;
 /// What a PRE-FETCH may ask for and be told CONDITION MET, in octets (MAXIMUM PREFETCH LENGTH).
 pub const PREFETCH_BYTES: u64 = 64 << 20;
 
-/// The longest WRITE SAME, in octets (MAXIMUM WRITE SAME LENGTH). NUMBER OF LOGICAL BLOCKS = 0 is
-/// refused (WSNZ = 1): what was meant for nothing would write on all up to the last block.
+/// The longest WRITE SAME, in octets (MAXIMUM WRITE SAME LENGTH).
 pub const WRITE_SAME_BYTES: u64 = 1 << 30;
 
 /// The most blocks that the descriptors of one UNMAP may cover (MAXIMUM UNMAP LBA COUNT):

@@ -317,6 +317,7 @@ impl Owner {
         let state = UnitState {
             // They may have changed while storage was waited for.
             locks: self.state.locks.clone(),
+            shared: self.state.shared.clone(),
             ..next.state
         };
         let acknowledgements = self.publish(state, next.effects, asked);

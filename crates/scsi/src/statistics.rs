@@ -4,6 +4,8 @@
 //! that costs an I/O about a nanosecond, where one shared counter would pass its cache line around
 //! between the cores. Readers add the cores up.
 
+use std::fmt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::unit::CoreId;
@@ -12,8 +14,13 @@ use crate::unit::CoreId;
 #[derive(Debug)]
 pub struct Statistics {
     cores: Box<[Core]>,
-    used: AtomicU64,
-    available: AtomicU64,
+    gauge: OnceLock<Box<dyn Gauge>>,
+}
+
+/// Tells how much of its storage a volume uses, when asked. Never blocks.
+pub trait Gauge: fmt::Debug + Send + Sync {
+    /// What it uses now; `None` where that is not counted.
+    fn usage(&self) -> Option<Usage>;
 }
 
 /// Two cache lines, as prefetchers fetch them in pairs.
@@ -76,18 +83,15 @@ impl Statistics {
             })
     }
 
-    /// Tells how much of its storage the volume uses now; for whoever holds a volume that counts
-    /// it, now and then.
-    pub fn set_usage(&self, usage: Usage) {
-        self.used.store(usage.used, Relaxed);
-        self.available.store(usage.available, Relaxed);
+    /// Says who knows how much of its storage the volume uses; the first to be named stays.
+    pub fn set_gauge(&self, gauge: impl Gauge + 'static) {
+        let _ = self.gauge.set(Box::new(gauge));
     }
 
-    /// What was last told by [`Statistics::set_usage`], if anything was.
+    /// How much of its storage the volume uses now, if anybody knows.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
-        let (used, available) = (self.used.load(Relaxed), self.available.load(Relaxed));
-        (available != NOT_COUNTED).then_some(Usage { used, available })
+        self.gauge.get()?.usage()
     }
 
     /// Cores beyond the last line share it with others, and may then lose a count.
@@ -110,8 +114,7 @@ impl Default for Statistics {
     fn default() -> Self {
         Self {
             cores: (0..CORES).map(|_| Core::default()).collect(),
-            used: AtomicU64::new(0),
-            available: AtomicU64::new(NOT_COUNTED),
+            gauge: OnceLock::new(),
         }
     }
 }
@@ -123,5 +126,3 @@ fn add(counter: &AtomicU64, count: u64) {
 
 /// 8 KiB a unit.
 const CORES: usize = 64;
-
-const NOT_COUNTED: u64 = u64::MAX;

@@ -28,6 +28,7 @@ pub(crate) fn unit() -> UnitState {
         atomic: None,
         sanitize: &[],
         solid_state: true,
+        write_same_to_end: false,
     };
     UnitState {
         persistence: true,

@@ -7,6 +7,7 @@
 //! function changes the state in place, or fails and leaves what it did to be thrown away.
 
 mod apply;
+mod shared;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::operation::OperationState;
 use crate::reserve::Reservations;
 use crate::setting::Settings;
 use crate::statistics::Statistics;
+pub use shared::Shared;
 
 /// A logical unit of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -50,6 +52,8 @@ pub struct UnitState {
     pub traits: Traits,
     /// Ranges that only their holder may touch now (COMPARE AND WRITE and its like).
     pub locks: Vec<Lock>,
+    /// Blocks that were ever locked.
+    pub shared: Arc<Shared>,
     /// Who is registered, and for whom the unit is reserved.
     pub reservations: Arc<Reservations>,
     /// Whether reservations can be kept over a power loss (PTPL_C).
@@ -75,6 +79,7 @@ impl UnitState {
             identity: Arc::new(identity),
             traits,
             locks: Vec::new(),
+            shared: Arc::default(),
             reservations: Arc::default(),
             persistence: false,
             access_state: AccessState::default(),

@@ -16,7 +16,8 @@ use crate::wire::status::Status;
 /// that initiators open by default).
 pub(super) const TASK_SET_LIMIT: u32 = 1024;
 
-const INVALID_MESSAGE: Sense = Sense::new(Key::IllegalRequest, 0x4900);
+const INVALID_MESSAGE: Sense = Sense::new(Key::IllegalRequest, asc::INVALID_MESSAGE_ERROR);
+const NO_SUCH_COMMAND: Sense = Sense::new(Key::IllegalRequest, asc::INVALID_COMMAND_OPERATION_CODE);
 const NO_SUCH_UNIT: Sense = Sense::new(Key::IllegalRequest, asc::LOGICAL_UNIT_NOT_SUPPORTED);
 
 impl<L: Lease> DeviceServer<L> {
@@ -75,7 +76,8 @@ impl<L: Lease> DeviceServer<L> {
                 let ending = Ending::Good;
                 return self.complete_at_once(command, completed(ending, Format::Fixed, (0, 0)));
             }
-            Err(sense) if command.lun == WELL_KNOWN_REPORT_LUNS => sense,
+            // It has these four commands, and knows no other.
+            _ if command.lun == WELL_KNOWN_REPORT_LUNS => NO_SUCH_COMMAND,
             _ => NO_SUCH_UNIT,
         };
         let ending = Ending::Failed(Failure::Check(failure));

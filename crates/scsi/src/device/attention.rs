@@ -61,20 +61,16 @@ const ORDINARY: u8 = 7;
 /// SAM-5 table 46: precedence levels, 0 the highest.
 const fn level(code: u16) -> u8 {
     match code {
-        asc::POWER_ON | DEVICE_INTERNAL_RESET => 0,
+        asc::POWER_ON | asc::DEVICE_INTERNAL_RESET => 0,
         asc::POWER_ON_OR_RESET => 1,
         asc::BUS_RESET => 2,
         asc::BUS_DEVICE_RESET => 3,
-        MICROCODE_CHANGED => 4,
+        asc::MICROCODE_HAS_BEEN_CHANGED => 4,
         asc::NEXUS_LOSS => 5,
-        COMMANDS_CLEARED_BY_POWER_LOSS => 6,
+        asc::COMMANDS_CLEARED_BY_POWER_LOSS_NOTIFICATION => 6,
         _ => ORDINARY,
     }
 }
-
-const DEVICE_INTERNAL_RESET: u16 = 0x2904;
-const MICROCODE_CHANGED: u16 = 0x3f01;
-const COMMANDS_CLEARED_BY_POWER_LOSS: u16 = 0x2f01;
 
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,9 @@ use crate::wire::status::Status;
 impl<L: Lease> DeviceServer<L> {
     /// Carries a command out as far as it goes without waiting.
     pub(super) fn begin(&mut self, slot: Slot) {
+        if !self.may_take_data(slot) {
+            return;
+        }
         if let Err(failure) = self.check_state(slot) {
             return self.finish(slot, Ending::Failed(failure));
         }
@@ -94,14 +97,24 @@ impl<L: Lease> DeviceServer<L> {
     /// Takes the blocks that the CDB names, at most `limit`, for the task to be at. `None` where
     /// that cannot be now: the task has failed then, or is blocked by a lock and will go on later.
     pub(super) fn take_extent(&mut self, slot: Slot, limit: u32) -> Option<Extent> {
-        let extent = self.check_blocks(slot, limit)?;
+        let task = &self.tasks[slot as usize];
+        self.take(slot, task.row.extent(&task.cdb), limit)
+    }
+
+    /// The same with other blocks than the CDB names.
+    pub(super) fn take(&mut self, slot: Slot, extent: Extent, limit: u32) -> Option<Extent> {
+        let extent = self.check(slot, extent, limit)?;
         self.gate(slot).then_some(extent)
     }
 
     /// The blocks that the CDB names, at most `limit`; `None` if the task has failed.
     pub(super) fn check_blocks(&mut self, slot: Slot, limit: u32) -> Option<Extent> {
         let task = &self.tasks[slot as usize];
-        let extent = task.row.extent(&task.cdb);
+        self.check(slot, task.row.extent(&task.cdb), limit)
+    }
+
+    fn check(&mut self, slot: Slot, extent: Extent, limit: u32) -> Option<Extent> {
+        let task = &self.tasks[slot as usize];
         let checked = check_inside(self.state(task.unit), extent);
         let checked = match checked {
             Ok(()) if extent.blocks > u64::from(limit) => Err(too_long(task.row)),

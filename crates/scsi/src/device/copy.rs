@@ -35,12 +35,18 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    /// The piece that is being copied.
+    /// The piece that is being copied. Pieces go from the first block to the last, or the other way
+    /// where what is to be read later would else be overwritten.
     fn piece(&self, size: impl Fn(UnitId) -> u64) -> Option<Segment> {
         let segment = self.segments.get(self.at)?;
+        let backwards = segment.overlaps() && segment.from.1.lba < segment.to.1.lba;
         let cut = |(unit, extent): (UnitId, Extent)| {
-            let first = self.done / size(unit);
-            let blocks = (extent.blocks - first).min(SEGMENT_BYTES / size(unit));
+            let done = self.done / size(unit);
+            let blocks = (extent.blocks - done).min(SEGMENT_BYTES / size(unit));
+            let first = match backwards {
+                true => extent.blocks - done - blocks,
+                false => done,
+            };
             (unit, Extent::new(extent.lba + first, blocks))
         };
         Some(Segment {
@@ -139,7 +145,9 @@ impl<L: Lease> DeviceServer<L> {
         }
         self.tasks[slot as usize].phase = Phase::Running;
         let (unit, extent) = piece.from;
-        self.operate_on(slot, unit, MediumOp::Read { extent });
+        // Memory of the volume itself would change while it is copied.
+        let copied = piece.overlaps();
+        self.operate_on(slot, unit, MediumOp::Read { extent, copied });
     }
 
     fn next_segment(&mut self, slot: Slot) {
@@ -162,7 +170,7 @@ impl<L: Lease> DeviceServer<L> {
         let sides = [(piece.from.0, READ_16), (piece.to.0, WRITE_16)];
         for (unit, opcode) in sides {
             let state = self.state(unit);
-            state.ready().map_err(|_| unreachable())?;
+            state.ready().map_err(|_| NOT_REACHABLE)?;
             if let (Some(row), Some(nexus)) = (row(opcode), self.nexus(nexus)) {
                 reserve::check(state, &nexus.nexus.identity, row, &[opcode])?;
             }
@@ -265,9 +273,8 @@ pub(super) const fn copy_failure(error: MediumError) -> Failure {
     }
 }
 
-const fn unreachable() -> Failure {
-    Failure::Check(Sense::new(Key::CopyAborted, asc::COPY_TARGET_NOT_REACHABLE))
-}
+const NOT_REACHABLE: Failure =
+    Failure::Check(Sense::new(Key::CopyAborted, asc::COPY_TARGET_NOT_REACHABLE));
 
 fn row(opcode: u8) -> Option<&'static Row> {
     rows_of(opcode).first()

@@ -1,4 +1,5 @@
-//! Flow control of Data-In: an initiator that does not take what it is sent stops its own reads.
+//! Flow control: an initiator that does not take what it is sent stops its own reads, and one that
+//! does not send what it owes its own writes.
 //!
 //! What a nexus has asked the medium for and what waits to be sent to it is in memory that others
 //! need too. While that is [`DATA_IN_LIMIT`] or more, no read is started for the nexus: reads, and
@@ -6,8 +7,11 @@
 //! read does not wait for all of the long ones that came before it.
 //!
 //! The transport tells how many octets it holds, not how many have left: a number that is replaced
-//! each time cannot drift when data of commands that were aborted is dropped. Data-Out is not
-//! looked at here: who owes some gets on whatever he reads.
+//! each time cannot drift when data of commands that were aborted is dropped.
+//!
+//! A command with Data-Out has memory set aside for as long as it lasts, and waits in another line
+//! when its nexus has too much of that. The two do not wait for each other: who owes data gets on
+//! whatever he reads.
 //!
 //! Nobody else waits for such an initiator. A read that has not begun is at no block. A long one
 //! that rests between segments holds up only locks of blocks on both sides of where it stands: who
@@ -16,8 +20,10 @@
 use std::collections::VecDeque;
 
 use super::tasks::{Phase, Slot, Task};
+use super::transfer::WINDOW;
 use super::{DeviceServer, Job};
-use crate::medium::Lease;
+use crate::commands::Handler;
+use crate::medium::{Lease, SEGMENT_BYTES};
 use crate::nexus::NexusId;
 
 /// Octets of Data-In of one nexus that may be on their way before its reads wait; one more segment
@@ -25,7 +31,15 @@ use crate::nexus::NexusId;
 /// ready when that has left; and 32 commands of 64 KiB, which is deep enough for a fast medium.
 pub(super) const DATA_IN_LIMIT: usize = 2 << 20;
 
-/// The Data-In of a nexus that is on its way.
+/// Octets of memory for Data-Out of one nexus before more of its writes wait: an eighth of the
+/// buffers that a core has for files and devices, so that it takes many initiators who send nothing
+/// to leave the others without; and 32 writes as long as one gets memory for.
+pub(super) const DATA_OUT_LIMIT: usize = 32 << 20;
+
+/// What one command gets memory for at once, whatever its length: a window of segments.
+const MOST_OF_ONE: usize = WINDOW as usize * SEGMENT_BYTES as usize;
+
+/// The data of a nexus that is on its way.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     /// Octets that the medium was asked for and that were not given to the transport.
@@ -34,6 +48,10 @@ pub(super) struct Flow {
     queued: usize,
     /// Tasks that wait for their turn to read.
     waiting: VecDeque<Slot>,
+    /// Octets of memory that are set aside for Data-Out.
+    writing: usize,
+    /// Tasks that wait for some.
+    writers: VecDeque<Slot>,
 }
 
 /// How a task stands in line.
@@ -56,6 +74,11 @@ impl Flow {
         !self.waiting.is_empty() && !self.is_full()
     }
 
+    /// Whether there is memory for so many octets of Data-Out.
+    const fn has_room(&self, octets: usize) -> bool {
+        self.writing + octets <= DATA_OUT_LIMIT
+    }
+
     /// So many octets are given to the transport, of which so many had been read for it.
     pub(super) fn sent(&mut self, octets: usize, read: usize) {
         self.reading -= read;
@@ -64,7 +87,8 @@ impl Flow {
 
     #[cfg(test)]
     pub(super) fn is_idle(&self) -> bool {
-        self.reading == 0 && self.waiting.is_empty()
+        let reads = self.reading == 0 && self.waiting.is_empty();
+        reads && self.writing == 0 && self.writers.is_empty()
     }
 }
 
@@ -106,10 +130,41 @@ impl<L: Lease> DeviceServer<L> {
         true
     }
 
-    /// Lets reads of a nexus go on, as far as there is room.
+    /// Sets memory aside for the Data-Out of a task that begins, or has it wait for its turn.
+    pub(super) fn may_take_data(&mut self, slot: Slot) -> bool {
+        let task = &mut self.tasks[slot as usize];
+        let octets = task.most_data_out();
+        if octets == 0 || task.writing > 0 {
+            return true;
+        }
+        let nexus = self.nexuses.get_mut(task.nexus.0 as usize);
+        let Some(nexus) = nexus.and_then(Option::as_mut) else {
+            return true;
+        };
+        let flow = &mut nexus.flow;
+        let waits = match task.turn {
+            Turn::Waiting => return false,
+            Turn::Come => !flow.has_room(octets),
+            Turn::None => !flow.has_room(octets) || !flow.writers.is_empty(),
+        };
+        if waits {
+            task.turn = Turn::Waiting;
+            flow.writers.push_back(slot);
+            return false;
+        }
+        task.turn = Turn::None;
+        task.writing = octets;
+        flow.writing += octets;
+        true
+    }
+
+    /// Lets reads and writes of a nexus go on, as far as there is room.
     pub(super) fn give_turns(&mut self, nexus: NexusId) {
         while let Some(slot) = self.next_turn(nexus) {
             self.read_on(slot);
+        }
+        while let Some(slot) = self.next_writer(nexus) {
+            self.begin(slot);
         }
     }
 
@@ -154,9 +209,33 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
-    /// A task that ends gives back what it had not read, and its place in line.
+    fn next_writer(&mut self, nexus: NexusId) -> Option<Slot> {
+        let slot = *self.nexus(nexus)?.flow.writers.front()?;
+        let octets = self.tasks[slot as usize].most_data_out();
+        let flow = &mut self.nexus_mut(nexus)?.flow;
+        if !flow.has_room(octets) {
+            return None;
+        }
+        flow.writers.pop_front();
+        self.tasks[slot as usize].turn = Turn::Come;
+        Some(slot)
+    }
+
+    /// A task that goes on in the background has its Data-Out. When it ends, its nexus may be lost,
+    /// and another one in its place.
+    pub(super) fn give_memory_back(&mut self, slot: Slot) {
+        let task = &mut self.tasks[slot as usize];
+        let (nexus, octets) = (task.nexus, std::mem::take(&mut task.writing));
+        if let Some(state) = self.nexus_mut(nexus) {
+            state.flow.writing -= octets;
+            self.relieved.push(nexus);
+        }
+    }
+
+    /// A task that ends gives back what it had not read, its memory, and its place in line.
     pub(super) fn leave_flow(&mut self, slot: Slot, task: &Task<L>) {
-        if task.reading == 0 && task.turn != Turn::Waiting {
+        let waits = task.turn == Turn::Waiting;
+        if task.reading == 0 && task.writing == 0 && !waits {
             return;
         }
         let Some(nexus) = self.nexus_mut(task.nexus) else {
@@ -164,12 +243,26 @@ impl<L: Lease> DeviceServer<L> {
         };
         let flow = &mut nexus.flow;
         flow.reading -= task.reading;
-        // Those that are aborted together go from the front, where removing is cheap.
-        if let Some(at) = flow.waiting.iter().position(|waiting| *waiting == slot) {
-            flow.waiting.remove(at);
+        flow.writing -= task.writing;
+        for line in [&mut flow.waiting, &mut flow.writers] {
+            // Those that are aborted together go from the front, where removing is cheap.
+            if waits && let Some(at) = line.iter().position(|waiting| *waiting == slot) {
+                line.remove(at);
+            }
         }
-        if flow.can_go_on() {
+        if flow.can_go_on() || !flow.writers.is_empty() {
             self.relieved.push(task.nexus);
+        }
+    }
+}
+
+impl<L> Task<L> {
+    /// The most memory that it needs at once for Data-Out that goes to a medium. Parameter lists
+    /// are short, and not held up.
+    fn most_data_out(&self) -> usize {
+        match self.row.handler {
+            Handler::Medium(_) => MOST_OF_ONE.min(self.expected_out as usize),
+            _ => 0,
         }
     }
 }

@@ -259,7 +259,11 @@ impl<L: Lease> DeviceServer<L> {
                     return self.operate(slot, 0, MediumOp::Buffer { bytes });
                 }
                 Some(Step::Lock) => return self.lock(slot),
-                Some(Step::Read) => return self.operate(slot, 0, MediumOp::Read { extent }),
+                Some(Step::Read) => {
+                    // The task is at these blocks until it ends, so that nobody changes them.
+                    let copied = false;
+                    return self.operate(slot, 0, MediumOp::Read { extent, copied });
+                }
                 Some(Step::Write) => {
                     let Some(data) = pieces.to_write(bytes as usize) else {
                         return;
@@ -374,20 +378,21 @@ impl<L: Lease> Pieces<L> {
 
     /// Compares or combines; gives the offset in Data-Out of the first octet that differs.
     fn compute(&mut self, block_size: usize) -> Option<u64> {
-        let (Some(received), Some(read)) = (&mut self.received, &self.read) else {
+        // Memory that was lent is not held while data of the next piece is waited for.
+        let (Some(received), Some(read)) = (&mut self.received, self.read.take()) else {
             return None;
         };
         let once = &self.program.once;
         match self.program.each.get(self.step.checked_sub(once.len())?) {
             Some(Step::Or) => {
-                received.or_with(read);
+                received.or_with(&read);
                 None
             }
             Some(Step::CompareEach) => (0..read.len() / block_size)
                 .find_map(|block| received.difference(&read.slice(block * block_size, block_size)))
                 .map(|offset| offset as u64),
             _ => {
-                let offset = received.slice(0, read.len()).difference(read)?;
+                let offset = received.slice(0, read.len()).difference(&read)?;
                 Some(self.at * block_size as u64 + offset as u64)
             }
         }
@@ -431,5 +436,7 @@ const RESERVED_BYTE_CHECK: Failure = Failure::Check(Sense::cdb_field(1, Some(2))
 
 /// INVALID FIELD IN COMMAND INFORMATION UNIT: the transport says that another length is sent than
 /// what cannot be done by halves needs.
-pub(super) const WRONG_DATA_LENGTH: Failure =
-    Failure::Check(Sense::new(Key::IllegalRequest, 0x0e03));
+pub(super) const WRONG_DATA_LENGTH: Failure = Failure::Check(Sense::new(
+    Key::IllegalRequest,
+    asc::INVALID_FIELD_IN_COMMAND_INFORMATION_UNIT,
+));

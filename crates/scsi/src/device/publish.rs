@@ -21,6 +21,8 @@ pub(super) struct UnitSlot {
     pub(super) pending: Vec<Pending>,
     /// Tasks that wait until a lock is gone.
     pub(super) blocked: u32,
+    /// What was lent for reading and has not come back, so often: no lock is acknowledged.
+    pub(super) recalls: u32,
 }
 
 /// A publication that waits to be acknowledged.
@@ -39,6 +41,7 @@ impl UnitSlot {
             state,
             pending: Vec::new(),
             blocked: 0,
+            recalls: 0,
         }
     }
 }
@@ -89,6 +92,10 @@ impl<L: Lease> DeviceServer<L> {
             locks: locks.collect(),
         });
         self.stirred = true;
+        if slot.state.shared != before.shared {
+            slot.recalls += 1;
+            self.outputs.push_back(Output::Recall { unit });
+        }
         for effect in effects.iter() {
             match effect {
                 Effect::Attention(who, code) => self.attention(unit, who, *code),
@@ -245,8 +252,10 @@ impl<L: Lease> DeviceServer<L> {
             let id = UnitId(number as u32);
             let tasks = &self.tasks;
             let outputs = &mut self.outputs;
+            let lent = unit.recalls > 0;
             unit.pending.retain(|pending| {
-                let waits = tasks.iter().any(|(_, task)| pending.waits_for(id, task));
+                let waits = lent && !pending.locks.is_empty()
+                    || tasks.iter().any(|(_, task)| pending.waits_for(id, task));
                 if !waits {
                     outputs.push_back(Output::Acknowledge {
                         unit: id,

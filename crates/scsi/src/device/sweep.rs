@@ -5,6 +5,7 @@ use super::begin::too_long;
 use super::pieces::WRONG_DATA_LENGTH;
 use super::tasks::{Ending, Slot};
 use super::{DeviceServer, Job};
+use crate::commands::Row;
 use crate::limits;
 use crate::medium::{Extent, Lease, MediumOp, Sanitize, Traits};
 use crate::task::Failure;
@@ -99,9 +100,13 @@ impl<L: Lease> Sweep<L> {
     }
 }
 
+/// In octet 1 of WRITE SAME.
 const UNMAP: u8 = 0x08;
 const ANCHOR: u8 = 0x10;
 const NDOB: u8 = 0x01;
+
+/// ANCHOR, in octet 1 of UNMAP.
+const UNMAP_ANCHOR: u8 = 0x01;
 
 impl<L: Lease> DeviceServer<L> {
     /// WRITE SAME.
@@ -113,11 +118,11 @@ impl<L: Lease> DeviceServer<L> {
         if let Err(sense) = check_write_same(traits, &task.cdb) {
             return self.finish(slot, Ending::Failed(Failure::Check(sense)));
         }
-        if task.row.blocks(&task.cdb) == 0 {
-            let sense = too_long(task.row);
-            return self.finish(slot, Ending::Failed(Failure::Check(sense)));
-        }
-        if self.take_extent(slot, limit).is_none() {
+        let extent = match write_same_extent(traits, task.row, &task.cdb) {
+            Ok(extent) => extent,
+            Err(sense) => return self.finish(slot, Ending::Failed(Failure::Check(sense))),
+        };
+        if self.take(slot, extent, limit).is_none() {
             return;
         }
         let task = &mut self.tasks[slot as usize];
@@ -167,7 +172,7 @@ impl<L: Lease> DeviceServer<L> {
     pub(super) fn unmap(&mut self, slot: Slot, parameters: &[u8]) {
         let task = &self.tasks[slot as usize];
         let state = self.state(task.unit);
-        let anchor = bit(&task.cdb, 1, NDOB);
+        let anchor = bit(&task.cdb, 1, UNMAP_ANCHOR);
         let extents = match check_anchor(&state.traits, anchor)
             .and_then(|()| unmap_extents(state, parameters))
         {
@@ -200,6 +205,20 @@ fn hull(extents: &[Extent]) -> Extent {
         .max()
         .unwrap_or(first);
     Extent::new(first, end - first)
+}
+
+/// What WRITE SAME is to write on. NUMBER OF LOGICAL BLOCKS = 0 means all up to the last block,
+/// from one that is there, or is refused (SBC-4 §5.54.2).
+fn write_same_extent(traits: &Traits, row: &Row, cdb: &[u8]) -> Result<Extent, Sense> {
+    let extent = row.extent(cdb);
+    match extent.blocks {
+        0 if !traits.write_same_to_end => Err(too_long(row)),
+        0 => Ok(Extent::new(
+            extent.lba,
+            traits.blocks.saturating_sub(extent.lba).max(1),
+        )),
+        _ => Ok(extent),
+    }
 }
 
 fn check_write_same(traits: &Traits, cdb: &[u8]) -> Result<(), Sense> {

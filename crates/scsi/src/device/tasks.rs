@@ -32,7 +32,9 @@ pub(super) struct Task<L> {
     pub(super) operations: u32,
     /// Octets that the medium was asked for and that were not sent.
     pub(super) reading: usize,
-    /// How it stands in the line of those that wait to read.
+    /// Octets of memory that are set aside for its Data-Out.
+    pub(super) writing: usize,
+    /// How it stands in the line of those that wait to read, or to take Data-Out.
     pub(super) turn: Turn,
     /// Leases that the transport is filling.
     pub(super) lent: u32,
@@ -102,6 +104,7 @@ impl<L> Task<L> {
             detached: false,
             operations: 0,
             reading: 0,
+            writing: 0,
             turn: Turn::None,
             lent: 0,
             ask: None,

@@ -9,7 +9,7 @@ use crate::wire::cdb::octet;
 
 /// Segments of one command under way at once: enough to keep a medium busy while data travels,
 /// and 1 MiB of memory at most.
-const WINDOW: u32 = 4;
+pub(super) const WINDOW: u32 = 4;
 
 /// Marks the `Write` of a segment, as opposed to its `Lend`.
 const STORE: u32 = 1 << 31;
@@ -65,7 +65,7 @@ impl<L: Lease> DeviceServer<L> {
             }
             1..=SEGMENT_BYTES => {
                 self.tasks[slot as usize].job = Job::Read;
-                self.operate(slot, 0, MediumOp::Read { extent });
+                self.operate(slot, 0, self.read_of(slot, extent));
             }
             _ => self.stream(slot, write, extent, SEGMENT_BYTES / block_size),
         }
@@ -188,9 +188,16 @@ impl<L: Lease> DeviceServer<L> {
         let extent = stream.segment(segment);
         let op = match stream.write {
             true => MediumOp::Lend { extent },
-            false => MediumOp::Read { extent },
+            false => self.read_of(slot, extent),
         };
         self.operate(slot, segment, op);
+    }
+
+    /// A read for an initiator: by copying where others change blocks as a whole.
+    fn read_of(&self, slot: Slot, extent: Extent) -> MediumOp<L> {
+        let state = self.state(self.tasks[slot as usize].unit);
+        let copied = state.shared.overlaps(extent);
+        MediumOp::Read { extent, copied }
     }
 
     pub(super) fn stream_progressed(&mut self, slot: Slot, piece: u32, outcome: Outcome<L>) {

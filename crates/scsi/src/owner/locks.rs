@@ -5,6 +5,7 @@
 //! nothing does not wait for those.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::{Acknowledgements, BUSY, MAX_WAITING, Owner};
 use crate::medium::Extent;
@@ -95,6 +96,9 @@ impl Owner {
             }
             let asked = lock.holder;
             let mut state = UnitState::clone(&self.state);
+            if !state.shared.covers(lock.extent) {
+                Arc::make_mut(&mut state.shared).add(lock.extent);
+            }
             state.locks.push(lock);
             let acknowledgements = self.publish(state, Vec::new(), asked);
             self.locks.published.push(acknowledgements);

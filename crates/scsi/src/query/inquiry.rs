@@ -3,8 +3,8 @@
 use super::{ascii, vpd};
 use crate::alua;
 use crate::commands::{Answer, Query};
-use crate::unit::UnitState;
 use crate::wire::cdb::{bit, octet};
+use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
 use crate::wire::sense::Sense;
 
 /// INQUIRY. Where the LUN names no unit, the answer says so by PERIPHERAL QUALIFIER 011b and
@@ -23,10 +23,12 @@ pub fn inquiry(query: &Query<'_>) -> Answer {
     }
 }
 
-/// PERIPHERAL QUALIFIER and PERIPHERAL DEVICE TYPE: a direct access block device, or no unit.
-pub(super) fn peripheral(unit: Option<&UnitState>) -> u8 {
-    match unit {
+/// PERIPHERAL QUALIFIER and PERIPHERAL DEVICE TYPE: a direct access block device, a well known
+/// logical unit, or none.
+pub(super) fn peripheral(query: &Query<'_>) -> u8 {
+    match query.unit {
         Some(_) => 0x00,
+        None if query.lun == WELL_KNOWN_REPORT_LUNS => 0x1e,
         None => 0x7f,
     }
 }
@@ -34,7 +36,7 @@ pub(super) fn peripheral(unit: Option<&UnitState>) -> u8 {
 fn standard(query: &Query<'_>) -> Vec<u8> {
     let target = &query.nexus.target;
     let mut data = vec![0; STANDARD_LEN];
-    data[0] = peripheral(query.unit);
+    data[0] = peripheral(query);
     data[2] = SPC4;
     data[3] = HISUP | RESPONSE_DATA_FORMAT;
     data[4] = (STANDARD_LEN - 5) as u8;

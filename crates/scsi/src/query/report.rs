@@ -3,20 +3,23 @@
 use super::{NO_UNIT, unit};
 use crate::commands::{Answer, Query};
 use crate::wire::cdb::{bit, octet};
-use crate::wire::lun::Lun;
+use crate::wire::lun::{Lun, WELL_KNOWN_REPORT_LUNS};
 use crate::wire::sense::Sense;
 
-/// REPORT LUNS, of every unit that the nexus sees. It is answered on them and on LUN 0, which need
-/// not be one of them.
+/// REPORT LUNS, of every unit that the nexus sees. It is answered on them, on LUN 0, which need not
+/// be one of them, and on the well known unit that is there for nothing else.
 #[must_use]
 pub fn report_luns(query: &Query<'_>) -> Answer {
-    if query.unit.is_none() && query.lun.index() != Some(0) {
+    let other = query.lun.index() != Some(0) && query.lun != WELL_KNOWN_REPORT_LUNS;
+    if query.unit.is_none() && other {
         return NO_UNIT.into();
     }
-    let luns = &query.nexus.target.luns;
+    let luns = query.nexus.target.luns.iter().map(|(lun, _)| *lun);
     match octet(query.cdb, 2) {
-        ALL_BUT_WELL_KNOWN | ALL | ALL_BUT_SUBSIDIARY => list(luns.iter().map(|(lun, _)| *lun)),
-        WELL_KNOWN | ADMINISTRATIVE => list([].into_iter()),
+        ALL_BUT_WELL_KNOWN | ALL_BUT_SUBSIDIARY => list(luns),
+        ALL => list(luns.chain([WELL_KNOWN_REPORT_LUNS])),
+        WELL_KNOWN => list([WELL_KNOWN_REPORT_LUNS].into_iter()),
+        ADMINISTRATIVE => list([].into_iter()),
         _ => Sense::cdb_field(2, None).into(),
     }
 }
@@ -29,8 +32,8 @@ fn list(luns: impl Iterator<Item = Lun>) -> Answer {
     Answer::Data(data)
 }
 
-/// SELECT REPORT. There are neither well known logical units nor conglomerates, so that 12h, which
-/// asks for the subsidiaries of the addressed unit, is refused: it has none to ask for.
+/// SELECT REPORT. There are no conglomerates, so that 12h, which asks for the subsidiaries of the
+/// addressed unit, is refused: it has none to ask for.
 const ALL_BUT_WELL_KNOWN: u8 = 0x00;
 const WELL_KNOWN: u8 = 0x01;
 const ALL: u8 = 0x02;

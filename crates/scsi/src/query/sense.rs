@@ -6,6 +6,7 @@ use crate::operation::OperationState;
 use crate::task::Failure;
 use crate::wire::asc;
 use crate::wire::cdb::bit;
+use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
 use crate::wire::sense::{Format, Key, Sense};
 
 /// REQUEST SENSE: the pending unit attention, or how a long operation gets on, in the format that
@@ -21,7 +22,10 @@ pub fn request_sense(query: &Query<'_>) -> Answer {
 
 fn pollable(query: &Query<'_>) -> Sense {
     let Some(unit) = query.unit else {
-        return NO_UNIT;
+        return match query.lun {
+            WELL_KNOWN_REPORT_LUNS => Sense::new(Key::NoSense, asc::NONE),
+            _ => NO_UNIT,
+        };
     };
     if let Some(code) = query.local.attention {
         return Sense::attention(code);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::commands::{Answer, Handler, Local, Query, find};
 use crate::medium::{Atomic, SanitizeKind, Traits};
 use crate::nexus::{Identity, Nexus, TargetDevice, TargetPort};
+use crate::statistics::{Gauge, Usage};
 use crate::task::Failure;
 use crate::unit::{UnitId, UnitIdentity, UnitState};
 use crate::wire::lun::Lun;
@@ -24,6 +25,16 @@ pub(crate) fn unit() -> UnitState {
     UnitState::new(identity, traits())
 }
 
+/// A volume that says the same each time it is asked.
+#[derive(Debug)]
+pub(crate) struct Told(pub(crate) Usage);
+
+impl Gauge for Told {
+    fn usage(&self) -> Option<Usage> {
+        Some(self.0)
+    }
+}
+
 pub(crate) fn traits() -> Traits {
     Traits {
         block_size: 512,
@@ -40,6 +51,7 @@ pub(crate) fn traits() -> Traits {
         }),
         sanitize: &[SanitizeKind::Overwrite, SanitizeKind::BlockErase],
         solid_state: true,
+        write_same_to_end: false,
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) fn page(query: &Query<'_>, code: u8) -> Option<Vec<u8>> {
         (_, None) => return None,
     };
     let [high, low] = (body.len() as u16).to_be_bytes();
-    let mut page = vec![peripheral(query.unit), code, high, low];
+    let mut page = vec![peripheral(query), code, high, low];
     page.extend(body);
     Some(page)
 }
@@ -156,7 +156,7 @@ fn copy_descriptor(kind: u16, body: &[u8]) -> Vec<u8> {
 fn block_limits(unit: &UnitState) -> Vec<u8> {
     let traits = &unit.traits;
     let mut page = vec![0; 60];
-    page[0] = WSNZ;
+    page[0] = if traits.write_same_to_end { 0 } else { WSNZ };
     page[1] = limits::compare_and_write(traits);
     let mut put = |at: usize, octets: &[u8]| {
         page[at - 4..at - 4 + octets.len()].copy_from_slice(octets);

@@ -36,12 +36,13 @@ impl ModeParameter {
 pub struct ModeParameters(u8);
 
 impl ModeParameters {
-    /// The default values: all zero, but WCE where the volume has a cache.
+    /// The default values: TAS, and WCE where the volume has a cache. Without TAS, hosts whose
+    /// commands somebody else's reset aborted learn it by their own timeouts, and reset in turn.
     #[must_use]
     pub fn new(traits: &Traits) -> Self {
         match traits.write_cache {
-            true => Self(ModeParameter::Wce.bit()),
-            false => Self(0),
+            true => Self(ModeParameter::Tas.bit() | ModeParameter::Wce.bit()),
+            false => Self(ModeParameter::Tas.bit()),
         }
     }
 

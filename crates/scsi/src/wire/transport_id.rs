@@ -13,7 +13,7 @@ pub const FCP: u8 = 0x0;
 pub const ISCSI: u8 = 0x5;
 
 /// The longest iSCSI name, in octets (RFC 7143 §4.2.7).
-const NAME_MAX: usize = 223;
+pub const ISCSI_NAME_MAX: usize = 223;
 
 /// What is wrong with a TransportID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -100,7 +100,7 @@ fn port(text: &[u8]) -> Option<(&str, [u8; 6])> {
     let (text, padding) = text.split_at(end);
     let (name, isid) = std::str::from_utf8(text).ok()?.split_once(",i,0x")?;
     // Some characters are longer in lower case, in which the name is kept.
-    let fits = !name.is_empty() && lower_case(name).len() <= NAME_MAX;
+    let fits = !name.is_empty() && lower_case(name).len() <= ISCSI_NAME_MAX;
     let printable = fits && !name.contains(char::is_control);
     if !printable || padding.iter().any(|octet| *octet != 0) {
         return None;

@@ -35,6 +35,13 @@ pub(super) struct Segment {
     pub(super) to: (UnitId, Extent),
 }
 
+impl Segment {
+    /// Whether it is copied to where it comes from.
+    pub(super) const fn overlaps(&self) -> bool {
+        self.from.0.0 == self.to.0.0 && self.from.1.overlaps(self.to.1)
+    }
+}
+
 /// A copy source or destination.
 #[derive(Clone, Copy, Debug)]
 enum Device {

@@ -1,8 +1,8 @@
 //! Initiators that do not take what they are sent.
 
 use super::rig::{BLOCK, End, Rig, cdb10, cdb16, pattern, traits};
-use crate::device::flow::DATA_IN_LIMIT;
-use crate::medium::{MediumError, MediumOp, SEGMENT_BYTES};
+use crate::device::flow::{DATA_IN_LIMIT, DATA_OUT_LIMIT};
+use crate::medium::{Lease as _, MediumError, MediumOp, SEGMENT_BYTES};
 use crate::nexus::NexusId;
 use crate::task::{Attribute, Function, FunctionResult, Tag};
 use crate::wire::status::Status;
@@ -274,7 +274,7 @@ fn an_ordered_read_waits_for_those_before_it_and_its_turn() {
     }
     assert!(!rig.ended.contains_key(&(DEAF, ordered)), "no room");
     rig.take(SEGMENT_BYTES as usize);
-    assert!(matches!(rig.held[0].2, MediumOp::Read { extent } if extent.blocks == 8));
+    assert!(matches!(rig.held[0].2, MediumOp::Read { extent, .. } if extent.blocks == 8));
     assert_eq!(rig.held.len(), 1, "the next one waits for the ordered one");
     rig.answer(0);
     rig.answer(0);
@@ -282,4 +282,56 @@ fn an_ordered_read_waits_for_those_before_it_and_its_turn() {
         rig.order.iter().rev().take(2).rev().collect::<Vec<_>>(),
         [&ordered, &after]
     );
+}
+
+fn write(rig: &mut Rig, lba: u64, blocks: u32) -> Tag {
+    let cdb = cdb16(0x8a, 0, lba, blocks);
+    rig.send(&cdb, 0, vec![1; blocks as usize * BLOCK])
+}
+
+/// What the transport has been given to receive into.
+fn asked_for(rig: &Rig) -> usize {
+    rig.asked_for.iter().map(|(.., into)| into.len()).sum()
+}
+
+#[test]
+fn who_owes_data_stops_his_own_writes() {
+    let mut rig = Rig::with(2, 1, &traits());
+    rig.hold_data = true;
+    let writes: Vec<Tag> = (0..64).map(|_| write(&mut rig, 0, MEBI)).collect();
+    assert_eq!(asked_for(&rig), DATA_OUT_LIMIT);
+    let read = read(&mut rig, 0, 8);
+    assert_eq!(rig.status(read), Status::Good, "he reads whatever he owes");
+    let reserve = rig.send(&[0x16, 0, 0, 0, 0, 0], 0, Vec::new());
+    assert_eq!(rig.status(reserve), Status::Good);
+    rig.send(&[0x17, 0, 0, 0, 0, 0], 0, Vec::new());
+    // Another nexus has its own.
+    let cdb = cdb16(0x8a, 0, 0, 8);
+    rig.send_to(OTHER, 0, &cdb, Attribute::Simple, 0, vec![1; 8 * BLOCK]);
+    assert_eq!(asked_for(&rig), DATA_OUT_LIMIT + 8 * BLOCK);
+    rig.hold_data = false;
+    while !rig.asked_for.is_empty() {
+        rig.send_data();
+    }
+    for tag in writes {
+        assert_eq!(rig.status(tag), Status::Good);
+    }
+}
+
+#[test]
+fn a_write_that_waits_for_memory_can_be_aborted_and_makes_room_when_it_ends() {
+    let mut rig = Rig::new();
+    rig.hold_data = true;
+    let writes: Vec<Tag> = (0..40).map(|_| write(&mut rig, 0, MEBI)).collect();
+    for tag in [writes[35], writes[32], writes[0]] {
+        let id = rig.manage(DEAF, Function::AbortTask(tag));
+        assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+    }
+    // The room of the first is that of the oldest that waits.
+    let (_, tag, ..) = rig.asked_for.back().expect("a write that goes on");
+    assert_eq!(*tag, writes[33]);
+    rig.manage(DEAF, Function::AbortTaskSet);
+    rig.hold_data = false;
+    let again = write(&mut rig, 0, MEBI);
+    assert_eq!(rig.status(again), Status::Good);
 }

@@ -246,3 +246,20 @@ fn methods_that_the_volume_does_not_have_are_unknown() {
     assert_eq!(rig.sense(A, tag), (0x5, 0x2000));
     assert_eq!(rig.disks[0].len(), 8192 * BLOCK);
 }
+
+#[test]
+fn what_goes_on_in_the_background_holds_no_memory_of_a_nexus_that_came_later() {
+    let mut rig = thick(1);
+    rig.hold = true;
+    let list = overwrite(1, &[0xa5]);
+    let tag = rig.send(&sanitize(0x81, list.len()), 0, list);
+    assert_eq!(rig.status(tag), Status::Good, "IMMED");
+    rig.server.nexus_lost(A);
+    rig.run();
+    assert_eq!(rig.gone, [A]);
+    rig.log_in(A, 1);
+    while !rig.held.is_empty() {
+        rig.answer(0);
+    }
+    assert!(rig.disks[0].iter().all(|octet| *octet == 0));
+}

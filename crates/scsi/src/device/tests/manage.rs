@@ -106,7 +106,7 @@ fn logical_unit_reset_ends_everybodys_commands_and_tells_them() {
     rig.answer(0);
     assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
     assert_eq!(rig.ended[&(NEXUS, own)], End::Aborted);
-    assert_eq!(rig.ended[&(OTHER, others)], End::Aborted);
+    assert_eq!(rig.completed(OTHER, others).status, Status::TaskAborted);
     for nexus in [NEXUS, OTHER] {
         assert!(rig.attentions.contains(&(nexus, 0x2903)));
         let tag = rig.send_to(nexus, 0, &[0; 6], Attribute::Simple, 0, Vec::new());
@@ -268,6 +268,6 @@ fn a_reset_does_not_wait_for_what_waits_behind_it() {
     let id = rig.manage(OTHER, Function::LogicalUnitReset);
     let reserve = rig.send(&[0x16, 0, 0, 0, 0, 0], 0, Vec::new());
     rig.let_owner_go();
-    assert_eq!(rig.ended[&(NEXUS, reserve)], End::Aborted);
+    assert_eq!(rig.completed(NEXUS, reserve).status, Status::TaskAborted);
     assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
 }

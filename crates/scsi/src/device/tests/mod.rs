@@ -12,4 +12,5 @@ mod rig;
 mod setting;
 mod sweep;
 mod transfer;
+mod untrue;
 mod world;

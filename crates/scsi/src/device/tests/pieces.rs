@@ -4,6 +4,7 @@ use super::rig::{BLOCK, Rig, cdb10, cdb16, pattern, traits};
 use crate::medium::{Atomic, MediumOp};
 use crate::nexus::NexusId;
 use crate::task::{Attribute, Function, FunctionResult, Tag};
+use crate::unit::UnitId;
 use crate::wire::status::Status;
 
 const NEXUS: NexusId = NexusId(0);
@@ -222,4 +223,56 @@ fn write_atomic_is_unknown_where_the_volume_cannot() {
     let mut rig = Rig::new();
     let tag = rig.send(&cdb16(0x9c, 0, 0, 0), 0, Vec::new());
     assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2000));
+}
+
+#[test]
+fn what_was_lent_comes_back_before_blocks_are_swapped_for_the_first_time() {
+    let mut rig = Rig::with(2, 1, &traits());
+    rig.hold_recalls = true;
+    let swap =
+        |rig: &mut Rig, lba: u64| rig.send(&compare_and_write(lba, 1), 0, vec![0; 2 * BLOCK]);
+    let first = swap(&mut rig, 0);
+    // The second is of blocks that nobody was lent, but of which that is not known yet.
+    let second = swap(&mut rig, 1);
+    assert!(!rig.ended.contains_key(&(NEXUS, first)) && !rig.ended.contains_key(&(NEXUS, second)));
+    assert_eq!(rig.recalls, [UnitId(0)]);
+    rig.recalled();
+    assert_eq!([rig.status(first), rig.status(second)], [Status::Good; 2]);
+    let again = swap(&mut rig, 0);
+    assert_eq!(rig.status(again), Status::Good, "nobody is lent them again");
+    assert!(rig.recalls.is_empty());
+}
+
+#[test]
+fn a_swap_that_is_aborted_does_not_let_the_next_pass_what_was_lent() {
+    let mut rig = Rig::with(2, 1, &traits());
+    rig.hold_recalls = true;
+    let cdb = compare_and_write(0, 1);
+    let first = rig.send(&cdb, 0, vec![0; 2 * BLOCK]);
+    rig.manage(NEXUS, Function::AbortTask(first));
+    let second = rig.send(&cdb, 0, vec![0; 2 * BLOCK]);
+    assert!(!rig.ended.contains_key(&(NEXUS, second)));
+    rig.recalled();
+    assert_eq!(rig.status(second), Status::Good);
+}
+
+#[test]
+fn what_was_once_swapped_is_read_by_copying() {
+    let mut rig = Rig::new();
+    let swap = rig.send(&compare_and_write(5, 1), 0, vec![0; 2 * BLOCK]);
+    assert_eq!(rig.status(swap), Status::Good);
+    rig.hold = true;
+    for (lba, blocks) in [(5, 1), (4, 600), (7000, 8)] {
+        rig.send(
+            &cdb16(0x88, 0, lba, blocks),
+            blocks as usize * BLOCK,
+            Vec::new(),
+        );
+    }
+    let copied = rig.held.iter().map(|(_, _, op)| match op {
+        MediumOp::Read { copied, .. } => *copied,
+        other => panic!("{other:?}"),
+    });
+    // One, two of a long one, and one elsewhere.
+    assert_eq!(copied.collect::<Vec<_>>(), [true, true, true, false]);
 }

@@ -1,6 +1,6 @@
 //! Hosts that reserve a unit and fence each other off.
 
-use super::rig::{End, Rig, cdb10, pattern, traits};
+use super::rig::{Rig, cdb10, pattern, traits};
 use crate::nexus::NexusId;
 use crate::task::{Attribute, Function, Tag};
 use crate::wire::status::Status;
@@ -149,7 +149,7 @@ fn preempt_and_abort_fences() {
         "the medium is at work"
     );
     rig.answer(0);
-    assert_eq!(rig.ended[&(B, stuck)], End::Aborted);
+    assert_eq!(rig.completed(B, stuck).status, Status::TaskAborted);
     assert_eq!(rig.completed(A, fence).status, Status::Good);
     rig.hold = false;
     let before = rig.disks[0].clone();

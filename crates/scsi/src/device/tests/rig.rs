@@ -35,6 +35,9 @@ pub(super) struct Rig {
     /// Whether what goes to the owners waits.
     pub(super) hold_owner: bool,
     pub(super) mail: VecDeque<(UnitId, Input)>,
+    /// Whether what is lent for reading stays away when it is called back.
+    pub(super) hold_recalls: bool,
+    pub(super) recalls: Vec<UnitId>,
     /// Whether the initiators wait to be told to send data.
     pub(super) hold_data: bool,
     pub(super) asked_for: VecDeque<(NexusId, Tag, u32, HeapLease)>,
@@ -65,6 +68,7 @@ pub(super) fn traits() -> Traits {
         atomic: None,
         sanitize: &[],
         solid_state: true,
+        write_same_to_end: false,
     }
 }
 
@@ -131,6 +135,8 @@ impl Rig {
             hold: false,
             hold_owner: false,
             mail: VecDeque::new(),
+            hold_recalls: false,
+            recalls: Vec::new(),
             hold_data: false,
             asked_for: VecDeque::new(),
             data_out: BTreeMap::new(),
@@ -177,6 +183,18 @@ impl Rig {
         expected_in: u32,
         data_out: Vec<u8>,
     ) -> Tag {
+        let lun = Lun::from_index(lun);
+        self.send_to_lun((nexus, lun), cdb, attribute, expected_in, data_out)
+    }
+
+    pub(super) fn send_to_lun(
+        &mut self,
+        (nexus, lun): (NexusId, Lun),
+        cdb: &[u8],
+        attribute: Attribute,
+        expected_in: u32,
+        data_out: Vec<u8>,
+    ) -> Tag {
         self.tag += 1;
         let tag = Tag(self.tag);
         let mut padded = [0; 32];
@@ -188,7 +206,7 @@ impl Rig {
             Command {
                 nexus,
                 tag,
-                lun: Lun::from_index(lun),
+                lun,
                 cdb: padded,
                 cdb_len: 16,
                 attribute,
@@ -283,6 +301,8 @@ impl Rig {
             Output::NexusGone(nexus) => self.gone.push(nexus),
             Output::Attention { nexus, code, .. } => self.attentions.push((nexus, code)),
             Output::Ask { unit, request } => self.owner(unit, Input::Request(request)),
+            Output::Recall { unit } if self.hold_recalls => self.recalls.push(unit),
+            Output::Recall { unit } => self.server.recalled(unit),
             Output::Acknowledge { unit, version } => {
                 let core = CoreId(0);
                 self.owner(unit, Input::Acknowledged { core, version });
@@ -361,6 +381,14 @@ impl Rig {
         self.run();
     }
 
+    /// What was lent for reading comes back.
+    pub(super) fn recalled(&mut self) {
+        for unit in std::mem::take(&mut self.recalls) {
+            self.server.recalled(unit);
+        }
+        self.run();
+    }
+
     fn medium(&mut self, unit: UnitId, op: MediumOp<HeapLease>) -> MediumResult<HeapLease> {
         if let Some(error) = self.fail.take() {
             return Err(error);
@@ -371,7 +399,7 @@ impl Rig {
             start..start + extent.blocks as usize * BLOCK
         };
         match op {
-            MediumOp::Read { extent } => Ok(Outcome::Lease(HeapLease::from_bytes(
+            MediumOp::Read { extent, .. } => Ok(Outcome::Lease(HeapLease::from_bytes(
                 disk[range(extent)].to_vec(),
             ))),
             MediumOp::Lend { extent } => {

@@ -92,6 +92,32 @@ fn write_same_refuses_what_it_cannot_mean() {
 }
 
 #[test]
+fn write_same_of_no_blocks_goes_to_the_end_where_nothing_can_be_lost() {
+    let mut careless = traits();
+    careless.write_same_to_end = true;
+    let mut rig = Rig::with(1, 1, &careless);
+    for (cdb, lba) in [
+        (cdb10(0x41, 0, 8191, 0).to_vec(), 8191),
+        (cdb16(0x93, 0, 8000, 0).to_vec(), 8000),
+        (cdb16(0x93, 0, 0, 0).to_vec(), 0),
+    ] {
+        rig.disks[0].fill(0);
+        let tag = rig.send(&cdb, 0, vec![1; BLOCK]);
+        assert_eq!(rig.status(tag), Status::Good);
+        let written = rig.disks[0].iter().filter(|octet| **octet == 1).count();
+        assert_eq!(written, (8192 - lba) * BLOCK);
+    }
+    for lba in [8192, 8193, u64::MAX] {
+        let tag = rig.send(&cdb16(0x93, 0, lba, 0), 0, vec![1; BLOCK]);
+        assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2100));
+    }
+    careless.blocks = (1 << 21) + 1;
+    let mut rig = Rig::with(1, 1, &careless);
+    let tag = rig.send(&cdb16(0x93, 0, 0, 0), 0, vec![1; BLOCK]);
+    assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2400), "over 1 GiB");
+}
+
+#[test]
 fn unmap_does_every_descriptor() {
     let mut rig = Rig::new();
     rig.disks[0].fill(1);

@@ -4,6 +4,7 @@ use super::rig::{BLOCK, Rig, cdb10, cdb16, pattern};
 use crate::medium::{MediumError, MediumOp};
 use crate::nexus::NexusId;
 use crate::task::Attribute;
+use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
 use crate::wire::status::Status;
 
 const NEXUS: NexusId = NexusId(0);
@@ -216,4 +217,30 @@ fn absent_units_and_unknown_commands_are_refused() {
         (0x5, 0x2400),
         "RDPROTECT is not offered"
     );
+}
+
+/// SPC-5 §7: whatever it does not carry out it does not know.
+#[test]
+fn the_report_luns_well_known_unit_knows_four_commands() {
+    let mut rig = Rig::new();
+    let mut send = |cdb: &[u8], expected_in| {
+        let to = (NEXUS, WELL_KNOWN_REPORT_LUNS);
+        let tag = rig.send_to_lun(to, cdb, Attribute::Simple, expected_in, Vec::new());
+        let completed = rig.completed(NEXUS, tag).clone();
+        match completed.status {
+            Status::Good if expected_in > 0 => Ok(rig.data(tag).to_vec()),
+            Status::Good => Ok(Vec::new()),
+            _ => Err(rig.sense(NEXUS, tag)),
+        }
+    };
+    let inquiry = send(&[0x12, 0, 0, 0, 36, 0], 36).unwrap();
+    assert_eq!(inquiry[0], 0x1e, "a well known logical unit");
+    assert_eq!(send(&[0; 6], 0), Ok(Vec::new()));
+    let sense = send(&[0x03, 0, 0, 0, 18, 0], 18).unwrap();
+    assert_eq!((sense[2], sense[12], sense[13]), (0, 0, 0));
+    let luns = send(&[0xa0, 0, 1, 0, 0, 0, 0, 0, 0, 16, 0, 0], 16).unwrap();
+    assert_eq!(luns[8..], WELL_KNOWN_REPORT_LUNS.0);
+    for cdb in [cdb10(0x28, 0, 0, 1), cdb10(0x25, 0, 0, 0), [0xff; 10]] {
+        assert_eq!(send(&cdb, 512), Err((0x5, 0x2000)), "{:02x}h", cdb[0]);
+    }
 }

@@ -79,6 +79,7 @@ impl Lease for Counted {
 enum Mail {
     Publication(UnitId, crate::owner::Publication),
     Reply(UnitId, u64, Result<(), crate::task::Failure>),
+    Recalled(UnitId),
 }
 
 /// What is left of a command, or of a function, to happen.
@@ -254,6 +255,7 @@ impl World {
             Output::Ask { unit, request } => {
                 self.to_owners[core].push_back((unit, Input::Request(request)));
             }
+            Output::Recall { unit } => self.to_cores[core].push_back(Mail::Recalled(unit)),
             Output::Acknowledge { unit, version } => {
                 let core_id = CoreId(core as u16);
                 let input = Input::Acknowledged {
@@ -324,6 +326,7 @@ impl World {
                 self.cores[core].publish(unit, publication);
             }
             Some(Mail::Reply(unit, id, result)) => self.cores[core].replied(unit, id, result),
+            Some(Mail::Recalled(unit)) => self.cores[core].recalled(unit),
             None => return,
         }
         self.drain(core);
@@ -363,7 +366,7 @@ impl World {
             assert!(nexuses.all(|nexus| nexus.flow.is_idle()));
             for unit in &core.units {
                 assert!(unit.pending.is_empty(), "never acknowledged");
-                assert_eq!(unit.blocked, 0);
+                assert_eq!((unit.blocked, unit.recalls), (0, 0));
             }
         }
         for owner in &self.owners {
@@ -376,7 +379,7 @@ impl World {
 fn outcome(op: &MediumOp<Counted>) -> MediumResult<Counted> {
     let lease = |bytes: u64| Ok(Outcome::Lease(Counted::from_bytes(vec![0; bytes as usize])));
     match op {
-        MediumOp::Read { extent } | MediumOp::Lend { extent } => {
+        MediumOp::Read { extent, .. } | MediumOp::Lend { extent } => {
             lease(extent.blocks * BLOCK as u64)
         }
         MediumOp::Buffer { bytes } => lease(u64::from(*bytes)),

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::commands::Answer;
-use crate::query::test_unit::{Asked, data, is_cdb_field, unit};
+use crate::query::test_unit::{Asked, Told, data, is_cdb_field, unit};
 use crate::statistics::Usage;
 use crate::unit::UnitState;
 use crate::wire::lun::Lun;
@@ -194,6 +194,14 @@ fn block_limits() {
 }
 
 #[test]
+fn block_limits_tell_whether_write_same_of_no_blocks_is_refused() {
+    let mut careless = unit();
+    assert_eq!(vpd(0xb0, &careless)[4], 1);
+    careless.traits.write_same_to_end = true;
+    assert_eq!(vpd(0xb0, &careless)[4], 0);
+}
+
+#[test]
 fn block_limits_tell_nothing_that_the_volume_cannot_do() {
     let page = vpd(0xb0, &fixed());
     assert_eq!(page[20..36], [0; 16], "unmap");
@@ -214,9 +222,9 @@ fn logical_block_provisioning() {
     assert_eq!(vpd(0xb2, &unit()), [0, 0xb2, 0, 4, 0, 0xe6, 2, 0]);
     assert_eq!(vpd(0xb2, &fixed()), [0, 0xb2, 0, 4, 0, 0, 0, 0]);
     let unit = unit();
-    unit.statistics.set_usage(Usage {
+    unit.statistics.set_gauge(Told(Usage {
         used: 1,
         available: 2,
-    });
+    }));
     assert_eq!(vpd(0xb2, &unit)[4], 11, "threshold exponent");
 }

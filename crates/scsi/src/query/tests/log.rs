@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::commands::Answer;
-use crate::query::test_unit::{Asked, data, is_cdb_field, unit};
+use crate::query::test_unit::{Asked, Told, data, is_cdb_field, unit};
 use crate::statistics::Usage;
 use crate::unit::CoreId;
 
@@ -82,10 +82,10 @@ fn provisioning_is_told_where_the_volume_counts_it() {
         2,
         Some(5),
     );
-    unit.statistics.set_usage(Usage {
+    unit.statistics.set_gauge(Told(Usage {
         used: 2048 * 3,
         available: 2048 * 0x1234,
-    });
+    }));
     let expected = [
         [0, 1, 3, 8, 0, 0, 0x12, 0x34, 1, 0, 0, 0],
         [0, 2, 3, 8, 0, 0, 0, 3, 1, 0, 0, 0],

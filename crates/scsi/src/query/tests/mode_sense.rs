@@ -73,7 +73,7 @@ fn each_page() {
     let mut disconnect = [0; 16];
     disconnect[..2].copy_from_slice(&[0x02, 0x0e]);
     let recovery = [0x01, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    let control = [0x0a, 0x0a, 0x22, 0x10, 0, 0, 0, 0, 0, 0, 0, 0];
+    let control = [0x0a, 0x0a, 0x22, 0x10, 0, 0x40, 0, 0, 0, 0, 0, 0];
     let exceptions = [0x1c, 0x0a, 0x08, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let expected = [
         (0x01, 0, &recovery[..]),
@@ -105,7 +105,7 @@ fn current_values_follow_what_was_set() {
     let octet = |parameter, value, page, at| pages(page, 0, &with(parameter, value))[at];
     assert_eq!(octet(ModeParameter::DSense, true, 0x0a, 2), 0x26);
     assert_eq!(octet(ModeParameter::Swp, true, 0x0a, 4), 0x08);
-    assert_eq!(octet(ModeParameter::Tas, true, 0x0a, 5), 0x40);
+    assert_eq!(octet(ModeParameter::Tas, false, 0x0a, 5), 0x00);
     assert_eq!(octet(ModeParameter::Wce, false, 0x08, 2), 0x00);
 }
 

@@ -15,20 +15,23 @@ fn report_luns_lists_them_all() {
         [0x41, 0x2c, 0, 0, 0, 0, 0, 0],
     ]
     .concat();
-    for select in [0x00, 0x02, 0x11] {
+    for select in [0x00, 0x11] {
         assert_eq!(
             data(&report_luns(select), &unit()),
             expected,
             "{select:02x}h"
         );
     }
+    let mut all = [expected, WELL_KNOWN_REPORT_LUNS.0.to_vec()].concat();
+    all[3] = 32;
+    assert_eq!(data(&report_luns(0x02), &unit()), all);
+    let well_known = [[0, 0, 0, 8, 0, 0, 0, 0], WELL_KNOWN_REPORT_LUNS.0].concat();
+    assert_eq!(data(&report_luns(0x01), &unit()), well_known);
 }
 
 #[test]
 fn report_luns_of_kinds_that_are_not_here() {
-    for select in [0x01, 0x10] {
-        assert_eq!(data(&report_luns(select), &unit()), [0; 8], "{select:02x}h");
-    }
+    assert_eq!(data(&report_luns(0x10), &unit()), [0; 8]);
 }
 
 #[test]
@@ -51,7 +54,7 @@ fn report_luns_is_answered_on_lun_0_though_no_unit_be_there() {
     };
     assert!(matches!(on(Lun::from_index(0)), Answer::Data(data) if data.len() == 32));
     assert_eq!(sense(on(Lun::from_index(5))).code, 0x2500);
-    assert_eq!(sense(on(WELL_KNOWN_REPORT_LUNS)).code, 0x2500);
+    assert!(matches!(on(WELL_KNOWN_REPORT_LUNS), Answer::Data(data) if data.len() == 32));
 }
 
 #[test]

@@ -1,0 +1,472 @@
+//! The application client: a logical unit that is somewhere else, as a medium (SAM-5 §4.5).
+//!
+//! It asks the unit what it is, turns each [`MediumOp`] into commands, one after the other where
+//! one is not enough, and their answers into one [`MediumResult`]. What the unit wants repeated
+//! (unit attentions, BUSY, becoming ready) is repeated, with a limit. It knows no transport:
+//! whoever has one carries out what [`Client::poll`] says, and tells how it ended.
+//!
+//! # When the nexus is lost
+//!
+//! [`Client::lost`] takes back all commands, whatever became of them, and [`Client::begin`] on the
+//! next nexus asks the unit again who it is. Only if it is the same are they given out once more.
+//! That is safe for each of them, as all that a medium is asked for may be done twice: reads,
+//! writes of the same data, unmapping, flushing. It is for the transport to see to it that the old
+//! nexus is dead by then, and that nothing of it can land later.
+
+mod answer;
+mod command;
+mod facts;
+mod identify;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use slab::Slab;
+
+use self::answer::Verdict;
+use self::command::Work;
+use self::identify::Identify;
+use crate::medium::{Lease, MediumError, MediumOp, MediumResult, Now, SEGMENT_BYTES};
+pub use answer::Answer;
+pub use facts::{Facts, Identity};
+pub use identify::Refusal;
+
+/// What is to be done for the client.
+#[derive(Debug)]
+pub enum Output<L> {
+    /// Carry out a command, and tell [`Client::answered`].
+    Execute(Request<L>),
+    /// An operation has ended.
+    Done(u64, MediumResult<L>),
+    /// The unit said what it is; operations go on.
+    Ready,
+    /// The unit cannot be used, now or never: operations end with [`MediumError::Gone`].
+    Refused(Refusal),
+    /// The unit has another capacity now, in blocks.
+    Resized(u64),
+    /// The unit was reset while it held writes that were not flushed: they may be lost, and the
+    /// next flush says so.
+    CacheLost,
+}
+
+/// A command.
+#[derive(Debug)]
+pub struct Request<L> {
+    /// Names it in the answer.
+    pub id: u32,
+    /// The CDB, zero-padded.
+    pub cdb: [u8; 16],
+    /// Its data.
+    pub data: Data<L>,
+}
+
+/// The data of a command.
+#[derive(Clone, Debug)]
+pub enum Data<L> {
+    /// There is none.
+    None,
+    /// To be filled from the start.
+    In(L),
+    /// To be sent whole.
+    Out(L),
+}
+
+/// A logical unit, seen from the other end.
+#[derive(Debug)]
+pub struct Client<L> {
+    stage: Stage<L>,
+    /// What the unit said of itself when it was asked first.
+    facts: Option<Facts>,
+    operations: Slab<Operation<L>>,
+    /// Operations that are tried again at an instant.
+    later: Vec<(Now, u32)>,
+    outputs: VecDeque<Output<L>>,
+    cache: Cache,
+}
+
+#[derive(Debug)]
+enum Stage<L> {
+    /// There is no nexus.
+    Away,
+    Identifying(Box<Identify<L>>),
+    Ready,
+    /// For good.
+    Refused,
+}
+
+#[derive(Debug)]
+struct Operation<L> {
+    id: u64,
+    work: Work<L>,
+    tries: u8,
+    /// A command is under way.
+    active: bool,
+}
+
+/// What is known of writes that the unit may hold in a volatile cache.
+#[derive(Debug, Default)]
+struct Cache {
+    unflushed: bool,
+    lost: bool,
+}
+
+/// How often a command is repeated because the unit wants it so.
+const TRIES: u8 = 16;
+
+/// How long it is waited until a busy unit is asked again, the first time; it doubles up to
+/// [`LONGEST_PAUSE`].
+const PAUSE: Duration = Duration::from_millis(4);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Names the commands of [`Identify`].
+const IDENTIFY: u32 = u32::MAX;
+
+impl<L: Lease> Default for Client<L> {
+    fn default() -> Self {
+        Self {
+            stage: Stage::Away,
+            facts: None,
+            operations: Slab::new(),
+            later: Vec::new(),
+            outputs: VecDeque::new(),
+            cache: Cache::default(),
+        }
+    }
+}
+
+impl<L: Lease> Client<L> {
+    /// A client of a unit that was asked before, without a nexus: operations wait for one.
+    #[must_use]
+    pub fn of(facts: Facts) -> Self {
+        Self {
+            facts: Some(facts),
+            ..Self::default()
+        }
+    }
+
+    /// There is a nexus: asks the unit what it is.
+    pub fn begin(&mut self) {
+        if matches!(self.stage, Stage::Refused) {
+            return;
+        }
+        let mut identify = Box::new(Identify::default());
+        let first = identify.first();
+        self.stage = Stage::Identifying(identify);
+        self.ask(first);
+    }
+
+    /// The nexus is gone, and all commands with it.
+    pub fn lost(&mut self) {
+        self.outputs
+            .retain(|output| !matches!(output, Output::Execute(_)));
+        self.later.clear();
+        for (_, operation) in &mut self.operations {
+            operation.active = false;
+            operation.work.restart();
+        }
+        if !matches!(self.stage, Stage::Refused) {
+            self.stage = Stage::Away;
+        }
+    }
+
+    /// Nothing more will come of the unit: every operation ends.
+    pub fn give_up(&mut self) {
+        self.stage = Stage::Refused;
+        self.abandon();
+    }
+
+    /// The nexus is gone, and none has come in its place for too long: every operation ends. Those
+    /// to come wait again.
+    pub fn abandon(&mut self) {
+        self.lost();
+        let ids: Vec<u64> = self
+            .operations
+            .drain()
+            .map(|operation| operation.id)
+            .collect();
+        for id in ids {
+            self.outputs
+                .push_back(Output::Done(id, Err(MediumError::Gone)));
+        }
+    }
+
+    /// What the unit said of itself; `None` before it was asked.
+    #[must_use]
+    pub fn facts(&self) -> Option<&Facts> {
+        self.facts.as_ref()
+    }
+
+    /// Whether operations wait for an end.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// Starts an operation. What memory it needs comes from `memory`, which may have none now.
+    pub fn submit(&mut self, id: u64, op: MediumOp<L>, memory: &mut dyn FnMut(usize) -> Option<L>) {
+        let Some(facts) = self.facts.as_ref().filter(|_| !self.is_refused()) else {
+            return self.done(id, Err(MediumError::Gone));
+        };
+        let work = match Work::new(op, facts, memory) {
+            Ok(work) => work,
+            Err(ended) => return self.done(id, ended),
+        };
+        let key = self.operations.insert(Operation {
+            id,
+            work,
+            tries: 0,
+            active: false,
+        });
+        if matches!(self.stage, Stage::Ready) {
+            self.go_on(key);
+        }
+    }
+
+    /// A command has ended, in whatever way the unit says.
+    pub fn answered(&mut self, now: Now, id: u32, answer: &Answer<'_>) {
+        if id == IDENTIFY {
+            return self.identified(now, answer);
+        }
+        let key = id as usize;
+        let Some(operation) = self.operations.get_mut(key) else {
+            return;
+        };
+        operation.active = false;
+        match answer.verdict() {
+            Verdict::Good => {
+                operation.tries = 0;
+                self.good(key, answer);
+            }
+            Verdict::Again => self.again(key),
+            Verdict::Attention(code) => {
+                self.attention(code);
+                self.again(key);
+            }
+            Verdict::Later => self.later(now, key),
+            Verdict::Refused => {
+                let instead = operation.work.refused();
+                self.settle(key, instead);
+            }
+            Verdict::Failed(error) => self.settle(key, Err(error)),
+        }
+    }
+
+    /// What is to be done next.
+    pub fn poll(&mut self) -> Option<Output<L>> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`Self::expire`] is to be called.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Now> {
+        self.later.iter().map(|(at, _)| *at).min()
+    }
+
+    /// Asks busy units again whose time has come.
+    pub fn expire(&mut self, now: Now) {
+        let due = |&(at, id): &(Now, u32)| (at <= now).then_some(id);
+        let ids: Vec<u32> = self.later.iter().filter_map(due).collect();
+        self.later.retain(|(at, _)| *at > now);
+        for id in ids {
+            match &mut self.stage {
+                Stage::Identifying(identify) if id == IDENTIFY => {
+                    let first = identify.first();
+                    self.ask(first);
+                }
+                Stage::Ready => self.go_on(id as usize),
+                _ => {}
+            }
+        }
+    }
+
+    fn is_refused(&self) -> bool {
+        matches!(self.stage, Stage::Refused)
+    }
+
+    fn done(&mut self, id: u64, result: MediumResult<L>) {
+        self.outputs.push_back(Output::Done(id, result));
+    }
+
+    fn ask(&mut self, (cdb, data): ([u8; 16], Data<L>)) {
+        self.outputs.push_back(Output::Execute(Request {
+            id: IDENTIFY,
+            cdb,
+            data,
+        }));
+    }
+
+    fn identified(&mut self, now: Now, answer: &Answer<'_>) {
+        let Stage::Identifying(identify) = &mut self.stage else {
+            return;
+        };
+        let code = answer.attention();
+        match identify.answered(answer) {
+            identify::Next::Ask(cdb, data) => self.ask((cdb, data)),
+            identify::Next::Later(pause) => self.later.push((now + pause, IDENTIFY)),
+            identify::Next::Is(facts) => self.is(*facts),
+            identify::Next::Refused(refusal) => self.refuse(refusal),
+        }
+        if let Some(code) = code {
+            self.attention(code);
+        }
+    }
+
+    /// The unit said what it is; it must be the one that it was.
+    fn is(&mut self, facts: Facts) {
+        if let Some(before) = &self.facts {
+            if let Some(refusal) = before.differs(&facts) {
+                return self.refuse(refusal);
+            }
+            if before.traits.blocks < facts.traits.blocks {
+                self.outputs.push_back(Output::Resized(facts.traits.blocks));
+            }
+        }
+        self.facts = Some(facts);
+        self.stage = Stage::Ready;
+        self.outputs.push_back(Output::Ready);
+        let keys: Vec<usize> = self.operations.iter().map(|(key, _)| key).collect();
+        for key in keys {
+            self.go_on(key);
+        }
+    }
+
+    fn refuse(&mut self, refusal: Refusal) {
+        self.outputs.push_back(Output::Refused(refusal));
+        self.give_up();
+    }
+
+    /// Gives out the next command of an operation, or its result.
+    fn go_on(&mut self, key: usize) {
+        let (Some(operation), Some(facts)) = (self.operations.get_mut(key), &self.facts) else {
+            return;
+        };
+        if operation.active {
+            return;
+        }
+        if let Some((cdb, data)) = operation.work.next(facts) {
+            operation.active = true;
+            let id = key as u32;
+            self.outputs
+                .push_back(Output::Execute(Request { id, cdb, data }));
+        } else {
+            let result = operation.work.result();
+            self.end(key, result);
+        }
+    }
+
+    fn good(&mut self, key: usize, answer: &Answer<'_>) {
+        let Some(operation) = self.operations.get_mut(key) else {
+            return;
+        };
+        if let Some(blocks) = operation.work.good(answer.received) {
+            self.resized(blocks);
+        }
+        self.go_on(key);
+    }
+
+    /// READ CAPACITY has told something that a unit attention announced.
+    fn resized(&mut self, blocks: u64) {
+        if let Some(facts) = &mut self.facts
+            && facts.traits.blocks != blocks
+        {
+            facts.traits.blocks = blocks;
+            self.outputs.push_back(Output::Resized(blocks));
+        }
+    }
+
+    fn again(&mut self, key: usize) {
+        let Some(operation) = self.operations.get_mut(key) else {
+            return;
+        };
+        operation.tries += 1;
+        if operation.tries < TRIES {
+            return self.go_on(key);
+        }
+        let error = operation.work.error();
+        self.end(key, Err(error));
+    }
+
+    fn later(&mut self, now: Now, key: usize) {
+        let Some(operation) = self.operations.get_mut(key) else {
+            return;
+        };
+        operation.tries += 1;
+        if operation.tries >= TRIES {
+            let error = operation.work.error();
+            return self.end(key, Err(error));
+        }
+        self.later.push((now + pause(operation.tries), key as u32));
+    }
+
+    /// Goes on with an operation, or ends it.
+    fn settle(&mut self, key: usize, instead: Result<(), MediumError>) {
+        match instead {
+            Ok(()) => self.go_on(key),
+            Err(error) => self.end(key, Err(error)),
+        }
+    }
+
+    fn end(&mut self, key: usize, result: MediumResult<L>) {
+        let Some(operation) = self.operations.try_remove(key) else {
+            return;
+        };
+        let Some(id) = operation.work.is_ours(operation.id) else {
+            return;
+        };
+        let result = self.account(&operation.work, result);
+        self.done(id, result);
+    }
+
+    /// Keeps book on what the unit may hold in its cache.
+    fn account(&mut self, work: &Work<L>, result: MediumResult<L>) -> MediumResult<L> {
+        let volatile = self
+            .facts
+            .as_ref()
+            .is_some_and(|facts| facts.traits.write_cache);
+        match work {
+            _ if work.is_volatile() => self.cache.unflushed |= volatile,
+            Work::Flush { .. } if result.is_ok() => {
+                self.cache.unflushed = false;
+                if std::mem::take(&mut self.cache.lost) {
+                    return Err(MediumError::Write);
+                }
+            }
+            _ => {}
+        }
+        result
+    }
+
+    fn attention(&mut self, code: u16) {
+        match answer::what_changed(code) {
+            answer::Change::Capacity if matches!(self.stage, Stage::Ready) => {
+                let key = self.operations.insert(Operation {
+                    id: 0,
+                    work: Work::capacity(),
+                    tries: 0,
+                    active: false,
+                });
+                self.go_on(key);
+            }
+            answer::Change::Reset if self.cache.unflushed => {
+                self.cache = Cache {
+                    unflushed: false,
+                    lost: true,
+                };
+                self.outputs.push_back(Output::CacheLost);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn pause(tries: u8) -> Duration {
+    PAUSE
+        .saturating_mul(1 << u32::from(tries.min(TRIES)))
+        .min(LONGEST_PAUSE)
+}
+
+/// Octets of a piece that is read or written by one command, at the most.
+const PIECE_BYTES: u64 = SEGMENT_BYTES;
+
+#[cfg(test)]
+mod tests;

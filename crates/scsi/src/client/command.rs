@@ -1,0 +1,450 @@
+//! Operations on a medium as commands (SBC-4 §5).
+
+use super::facts::Facts;
+use super::{Data, PIECE_BYTES};
+use crate::medium::{Extent, Lease, MediumError, MediumOp, MediumResult, Outcome, Provisioning};
+use crate::wire::cdb::{Field, be32, octet};
+
+/// What is still to be done of an operation.
+#[derive(Debug)]
+pub(super) enum Work<L> {
+    Read {
+        rest: Rest,
+        into: L,
+    },
+    Write {
+        rest: Rest,
+        data: L,
+        kind: Kind,
+    },
+    /// One block again and again; as ordinary writes of `instead` where WRITE SAME is unknown.
+    Same {
+        rest: Rest,
+        block: L,
+        instead: Option<L>,
+    },
+    Flush {
+        sent: bool,
+    },
+    Unmap {
+        rest: Rest,
+    },
+    Status {
+        extent: Extent,
+        into: L,
+        answer: Option<(u64, Provisioning)>,
+    },
+    /// Of our own: how large the unit is now.
+    Capacity {
+        into: L,
+        sent: bool,
+    },
+}
+
+/// How a write is to be made durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Volatile,
+    /// With FUA.
+    Durable,
+    /// As one, whole or absent.
+    Atomic,
+    /// Flushed afterwards, as the unit knows no FUA.
+    Flushed {
+        sent: bool,
+    },
+}
+
+/// The blocks that are left, and how many of them the command under way covers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest {
+    extent: Extent,
+    done: u64,
+    now: u64,
+}
+
+/// A CDB with its data.
+pub(super) type Command<L> = ([u8; 16], Data<L>);
+
+impl<L: Lease> Work<L> {
+    /// What an operation comes to, or its result where nothing is to be asked of the unit.
+    pub(super) fn new(
+        op: MediumOp<L>,
+        facts: &Facts,
+        memory: &mut dyn FnMut(usize) -> Option<L>,
+    ) -> Result<Self, MediumResult<L>> {
+        let octets = |extent: Extent| (extent.blocks * u64::from(facts.traits.block_size)) as usize;
+        let mut lease = |len| memory(len).ok_or(Err(MediumError::Busy));
+        let lent = |lease| Err(Ok(Outcome::Lease(lease)));
+        match op {
+            MediumOp::Read { extent, .. } => Ok(Self::Read {
+                rest: Rest::new(extent),
+                into: lease(octets(extent))?,
+            }),
+            MediumOp::Lend { extent } => lent(lease(octets(extent))?),
+            MediumOp::Buffer { bytes } => lent(lease(bytes as usize)?),
+            MediumOp::Status { extent } if facts.provisioned => Ok(Self::Status {
+                extent,
+                into: L::from_bytes(vec![0; STATUS_BYTES]),
+                answer: None,
+            }),
+            MediumOp::Status { extent } => Err(Ok(mapped(extent))),
+            MediumOp::Prefetch { .. } => Err(Ok(Outcome::Done)),
+            MediumOp::Flush { .. } if !facts.traits.write_cache => Err(Ok(Outcome::Done)),
+            MediumOp::Flush { .. } => Ok(Self::Flush { sent: false }),
+            _ if facts.traits.read_only => Err(Err(MediumError::ReadOnly)),
+            MediumOp::Write {
+                extent,
+                data,
+                fua,
+                atomic,
+            } => Ok(Self::Write {
+                rest: Rest::new(extent),
+                data,
+                kind: kind(facts, fua, atomic)?,
+            }),
+            MediumOp::WriteSame { extent, pattern } => {
+                let zeros = || L::from_bytes(vec![0; facts.traits.block_size as usize]);
+                Ok(Self::Same {
+                    rest: Rest::new(extent),
+                    block: pattern.unwrap_or_else(zeros),
+                    instead: None,
+                })
+            }
+            MediumOp::Unmap { extent, anchor } if !anchor && facts.unmap.is_some() => {
+                Ok(Self::Unmap {
+                    rest: Rest::new(extent),
+                })
+            }
+            MediumOp::Unmap { .. } | MediumOp::Sanitize { .. } => {
+                Err(Err(MediumError::Unsupported))
+            }
+        }
+    }
+
+    pub(super) fn capacity() -> Self {
+        Self::Capacity {
+            into: L::from_bytes(vec![0; CAPACITY_BYTES]),
+            sent: false,
+        }
+    }
+
+    /// The next command; `None` when all has been done.
+    pub(super) fn next(&mut self, facts: &Facts) -> Option<Command<L>> {
+        let block_size = u64::from(facts.traits.block_size);
+        let most = facts.most_blocks(PIECE_BYTES);
+        match self {
+            Self::Read { rest, into } => {
+                let piece = rest.take(most)?;
+                let data = Data::In(part(into, rest, piece, block_size));
+                Some((transfer(READ, 0, piece), data))
+            }
+            Self::Write { rest, data, kind } => match rest.take(most) {
+                Some(piece) => {
+                    let data = Data::Out(part(data, rest, piece, block_size));
+                    Some((kind.write(piece), data))
+                }
+                None => kind.flush().then_some((flush(), Data::None)),
+            },
+            Self::Same {
+                rest,
+                block,
+                instead,
+            } => match instead {
+                None => {
+                    let piece = rest.take(facts.write_same)?;
+                    Some((long(WRITE_SAME_16, 0, piece), Data::Out(block.clone())))
+                }
+                Some(data) => {
+                    let piece = rest.take(data.len() as u64 / block_size)?;
+                    let data = data.slice(0, (piece.blocks * block_size) as usize);
+                    Some((transfer(WRITE, 0, piece), Data::Out(data)))
+                }
+            },
+            Self::Flush { sent } => {
+                let first = !std::mem::replace(sent, true);
+                first.then(|| (flush(), Data::None))
+            }
+            Self::Unmap { rest } => rest.take(facts.unmap?).map(unmap),
+            Self::Status {
+                extent,
+                into,
+                answer,
+            } => match answer {
+                Some(_) => None,
+                None => Some((status(*extent), Data::In(into.clone()))),
+            },
+            Self::Capacity { into, sent } => {
+                let first = !std::mem::replace(sent, true);
+                first.then(|| (capacity(), Data::In(into.clone())))
+            }
+        }
+    }
+
+    /// A command went well, and so many octets came. Returns the capacity if that was asked for.
+    pub(super) fn good(&mut self, received: usize) -> Option<u64> {
+        match self {
+            Self::Read { rest, .. }
+            | Self::Write { rest, .. }
+            | Self::Same { rest, .. }
+            | Self::Unmap { rest } => rest.advance(),
+            Self::Flush { .. } => {}
+            Self::Status {
+                extent,
+                into,
+                answer,
+            } => *answer = Some(provisioning(into, received, *extent)),
+            Self::Capacity { into, .. } => {
+                let mut octets = [0; 8];
+                if received < octets.len() {
+                    return None;
+                }
+                into.copy_out(0, &mut octets);
+                return u64::from_be_bytes(octets).checked_add(1);
+            }
+        }
+        None
+    }
+
+    /// The unit does not know the command: whether to go on in another way.
+    pub(super) fn refused(&mut self) -> Result<(), MediumError> {
+        match self {
+            Self::Same { block, instead, .. } if instead.is_none() => {
+                *instead = Some(repeated(block));
+                Ok(())
+            }
+            Self::Status { extent, answer, .. } => {
+                *answer = Some((extent.blocks.max(1), Provisioning::Mapped));
+                Ok(())
+            }
+            Self::Unmap { .. } | Self::Flush { .. } => Err(MediumError::Unsupported),
+            _ => Err(self.error()),
+        }
+    }
+
+    /// What an operation ends with that the unit would not do.
+    pub(super) fn error(&self) -> MediumError {
+        match self {
+            Self::Read { .. } | Self::Status { .. } | Self::Capacity { .. } => MediumError::Read,
+            _ => MediumError::Write,
+        }
+    }
+
+    /// What an operation ends with that went well.
+    pub(super) fn result(&mut self) -> MediumResult<L> {
+        Ok(match self {
+            Self::Read { into, .. } => Outcome::Lease(into.clone()),
+            Self::Status {
+                answer: Some((blocks, state)),
+                ..
+            } => Outcome::Provisioning {
+                blocks: *blocks,
+                state: *state,
+            },
+            _ => Outcome::Done,
+        })
+    }
+
+    /// Starts over: what the unit did on a nexus that is gone does not count, where it is not
+    /// known to have been kept.
+    pub(super) fn restart(&mut self) {
+        match self {
+            Self::Flush { sent }
+            | Self::Capacity { sent, .. }
+            | Self::Write {
+                kind: Kind::Flushed { sent },
+                ..
+            } => *sent = false,
+            _ => {}
+        }
+    }
+
+    /// The operation's number, unless it is one of our own.
+    pub(super) fn is_ours(&self, id: u64) -> Option<u64> {
+        (!matches!(self, Self::Capacity { .. })).then_some(id)
+    }
+
+    /// Whether it leaves something in a volatile cache.
+    pub(super) fn is_volatile(&self) -> bool {
+        match self {
+            Self::Write { kind, .. } => matches!(kind, Kind::Volatile | Kind::Atomic),
+            Self::Same { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+impl Kind {
+    fn write(self, piece: Extent) -> [u8; 16] {
+        match self {
+            Self::Volatile | Self::Flushed { .. } => transfer(WRITE, 0, piece),
+            Self::Durable => transfer(WRITE, FUA, piece),
+            Self::Atomic => {
+                let mut cdb = [0; 16];
+                cdb[0] = WRITE_ATOMIC_16;
+                LBA_16.write(&mut cdb, piece.lba);
+                Field::new(12, 2).write(&mut cdb, piece.blocks);
+                cdb
+            }
+        }
+    }
+
+    /// Whether a flush is to be sent, now that everything is written.
+    fn flush(&mut self) -> bool {
+        match self {
+            Self::Flushed { sent } => !std::mem::replace(sent, true),
+            _ => false,
+        }
+    }
+}
+
+impl Rest {
+    const fn new(extent: Extent) -> Self {
+        Self {
+            extent,
+            done: 0,
+            now: 0,
+        }
+    }
+
+    /// The next blocks, `most` of them at the most.
+    fn take(&mut self, most: u64) -> Option<Extent> {
+        self.now = most.max(1).min(self.extent.blocks - self.done);
+        (self.now > 0).then(|| Extent::new(self.extent.lba + self.done, self.now))
+    }
+
+    fn advance(&mut self) {
+        self.done += std::mem::take(&mut self.now);
+    }
+}
+
+fn kind<L>(facts: &Facts, fua: bool, atomic: bool) -> Result<Kind, MediumResult<L>> {
+    Ok(match (fua, atomic) {
+        // WRITE ATOMIC has a FUA bit too; nobody asks for both.
+        (_, true) if facts.traits.atomic.is_none() => return Err(Err(MediumError::Unsupported)),
+        (_, true) => Kind::Atomic,
+        (true, _) if !facts.traits.write_cache => Kind::Volatile,
+        (true, _) if facts.dpofua => Kind::Durable,
+        (true, _) => Kind::Flushed { sent: false },
+        (false, _) => Kind::Volatile,
+    })
+}
+
+fn mapped<L>(extent: Extent) -> Outcome<L> {
+    Outcome::Provisioning {
+        blocks: extent.blocks.max(1),
+        state: Provisioning::Mapped,
+    }
+}
+
+/// The part of an operation's memory that belongs to a piece of its blocks.
+fn part<L: Lease>(whole: &L, rest: &Rest, piece: Extent, block_size: u64) -> L {
+    if piece.blocks == rest.extent.blocks {
+        return whole.clone();
+    }
+    let start = (piece.lba - rest.extent.lba) * block_size;
+    whole.slice(start as usize, (piece.blocks * block_size) as usize)
+}
+
+/// A block again and again, for units that do not know WRITE SAME.
+fn repeated<L: Lease>(block: &L) -> L {
+    let mut octets = vec![0; block.len()];
+    block.copy_out(0, &mut octets);
+    L::from_bytes(octets.repeat((INSTEAD_BYTES / octets.len().max(1)).max(1)))
+}
+
+/// READ or WRITE, in the form of 10 octets where that will do, as every unit knows it.
+fn transfer((short, form): (u8, u8), flags: u8, piece: Extent) -> [u8; 16] {
+    let (Ok(lba), Ok(blocks)) = (u32::try_from(piece.end()), u16::try_from(piece.blocks)) else {
+        return long(form, flags, piece);
+    };
+    let mut cdb = [0; 16];
+    cdb[0] = short;
+    cdb[1] = flags;
+    cdb[2..6].copy_from_slice(&(lba - u32::from(blocks)).to_be_bytes());
+    cdb[7..9].copy_from_slice(&blocks.to_be_bytes());
+    cdb
+}
+
+/// A CDB of 16 octets with an LBA at 2 and a length at 10.
+fn long(opcode: u8, flags: u8, piece: Extent) -> [u8; 16] {
+    let mut cdb = [0; 16];
+    cdb[0] = opcode;
+    cdb[1] = flags;
+    LBA_16.write(&mut cdb, piece.lba);
+    Field::new(10, 4).write(&mut cdb, piece.blocks);
+    cdb
+}
+
+/// SYNCHRONIZE CACHE(10) of everything.
+fn flush() -> [u8; 16] {
+    let mut cdb = [0; 16];
+    cdb[0] = SYNCHRONIZE_CACHE_10;
+    cdb
+}
+
+fn unmap<L: Lease>(piece: Extent) -> Command<L> {
+    let mut list = vec![0; 24];
+    Field::new(0, 2).write(&mut list, 22);
+    Field::new(2, 2).write(&mut list, 16);
+    Field::new(8, 8).write(&mut list, piece.lba);
+    Field::new(16, 4).write(&mut list, piece.blocks);
+    let mut cdb = [0; 16];
+    cdb[0] = UNMAP;
+    Field::new(7, 2).write(&mut cdb, 24);
+    (cdb, Data::Out(L::from_bytes(list)))
+}
+
+/// GET LBA STATUS, of one descriptor.
+fn status(extent: Extent) -> [u8; 16] {
+    let blocks = STATUS_BYTES as u64;
+    let mut cdb = long(SERVICE_ACTION_IN_16, GET_LBA_STATUS, extent);
+    Field::new(10, 4).write(&mut cdb, blocks);
+    cdb
+}
+
+pub(super) fn capacity() -> [u8; 16] {
+    let mut cdb = [0; 16];
+    cdb[0] = SERVICE_ACTION_IN_16;
+    cdb[1] = READ_CAPACITY_16;
+    Field::new(10, 4).write(&mut cdb, CAPACITY_BYTES as u64);
+    cdb
+}
+
+/// What the first LBA status descriptor says of the blocks from the start of `extent`.
+fn provisioning<L: Lease>(into: &L, received: usize, extent: Extent) -> (u64, Provisioning) {
+    let mut octets = [0; STATUS_BYTES];
+    into.copy_out(0, &mut octets);
+    let lba = Field::new(8, 8).read(&octets);
+    let end = lba.saturating_add(u64::from(be32(&octets, 16)));
+    if received < STATUS_BYTES || lba > extent.lba || end <= extent.lba {
+        return (extent.blocks.max(1), Provisioning::Mapped);
+    }
+    let state = match octet(&octets, 20) & 0x0f {
+        1 => Provisioning::Deallocated,
+        2 => Provisioning::Anchored,
+        _ => Provisioning::Mapped,
+    };
+    ((end - extent.lba).min(extent.blocks.max(1)), state)
+}
+
+const READ: (u8, u8) = (0x28, 0x88);
+const WRITE: (u8, u8) = (0x2a, 0x8a);
+const WRITE_ATOMIC_16: u8 = 0x9c;
+const WRITE_SAME_16: u8 = 0x93;
+const SYNCHRONIZE_CACHE_10: u8 = 0x35;
+const UNMAP: u8 = 0x42;
+const SERVICE_ACTION_IN_16: u8 = 0x9e;
+const READ_CAPACITY_16: u8 = 0x10;
+const GET_LBA_STATUS: u8 = 0x12;
+
+const FUA: u8 = 0x08;
+const LBA_16: Field = Field::new(2, 8);
+
+/// A header and one LBA status descriptor.
+const STATUS_BYTES: usize = 24;
+
+pub(super) const CAPACITY_BYTES: usize = 32;
+
+/// What is written at a time in place of WRITE SAME.
+const INSTEAD_BYTES: usize = 64 << 10;

@@ -1,0 +1,222 @@
+//! What a unit says of itself (SPC-5 §6.6, §7.7; SBC-4 §5.21, §6.6).
+
+use super::Refusal;
+use crate::medium::{Atomic, Traits};
+use crate::wire::cdb::{Field, be16, be32, be64, bit, octet};
+
+/// What a unit said of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Who it is.
+    pub identity: Identity,
+    /// What it is and can do.
+    pub traits: Traits,
+    /// MAXIMUM TRANSFER LENGTH in blocks; 0: none is told.
+    pub max_transfer: u32,
+    /// The most blocks of an UNMAP with one descriptor; `None` where there is no UNMAP.
+    pub unmap: Option<u64>,
+    /// The most blocks of a WRITE SAME.
+    pub write_same: u64,
+    /// LBPME: how blocks are provisioned can be asked.
+    pub provisioned: bool,
+    /// DPOFUA: commands may have the FUA bit.
+    pub dpofua: bool,
+}
+
+/// Who a unit is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// T10 VENDOR IDENTIFICATION.
+    pub vendor: String,
+    /// PRODUCT IDENTIFICATION.
+    pub product: String,
+    /// PRODUCT REVISION LEVEL.
+    pub revision: String,
+    /// UNIT SERIAL NUMBER; empty where there is none.
+    pub serial: String,
+    /// The best designator of the unit, with its first two octets, which tell its type.
+    pub designator: Vec<u8>,
+}
+
+/// Parameter data as it comes in, piece by piece.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told {
+    pub(super) inquiry: Vec<u8>,
+    pub(super) serial: Vec<u8>,
+    pub(super) designators: Vec<u8>,
+    pub(super) limits: Vec<u8>,
+    pub(super) characteristics: Vec<u8>,
+    pub(super) provisioning: Vec<u8>,
+    /// Of READ CAPACITY(16), or what READ CAPACITY(10) said in that form.
+    pub(super) capacity: Vec<u8>,
+    /// Of MODE SENSE(6) with the caching page.
+    pub(super) mode: Vec<u8>,
+}
+
+impl Facts {
+    /// How many blocks one READ or WRITE may have, of `octets` at the most.
+    pub(super) fn most_blocks(&self, octets: u64) -> u64 {
+        let blocks = octets / u64::from(self.traits.block_size);
+        match self.max_transfer {
+            0 => blocks,
+            most => blocks.min(u64::from(most)),
+        }
+    }
+
+    /// Why what is there now cannot stand for what was there before.
+    pub(super) fn differs(&self, now: &Self) -> Option<Refusal> {
+        let (before, after) = (&self.identity, &now.identity);
+        if before.designator != after.designator || before.serial != after.serial {
+            return Some(Refusal::Another);
+        }
+        if self.traits.block_size != now.traits.block_size {
+            return Some(Refusal::OtherBlocks {
+                before: self.traits.block_size,
+                now: now.traits.block_size,
+            });
+        }
+        (now.traits.blocks < self.traits.blocks).then_some(Refusal::Shrunk {
+            before: self.traits.blocks,
+            now: now.traits.blocks,
+        })
+    }
+}
+
+impl Told {
+    /// What it all comes to.
+    pub(super) fn facts(&self) -> Result<Facts, Refusal> {
+        let block_size = be32(&self.capacity, 8);
+        if block_size != 512 && block_size != 4096 {
+            return Err(Refusal::BlockSize(block_size));
+        }
+        let Some(blocks) = be64(&self.capacity, 0).checked_add(1) else {
+            return Err(Refusal::NoCapacity);
+        };
+        // What is unmapped must read as zeros: a medium promises that.
+        let unmaps = bit(&self.provisioning, 5, LBPU)
+            && (bit(&self.provisioning, 5, LBPRZ) || bit(&self.capacity, 14, LBPRZ_CAPACITY));
+        Ok(Facts {
+            identity: self.identity(),
+            traits: Traits {
+                block_size,
+                blocks,
+                physical_exponent: octet(&self.capacity, 13) & 0x0f,
+                read_only: bit(&self.mode, 2, WP),
+                write_cache: bit(self.caching_page(), 2, WCE),
+                unmap_granularity: unmaps.then(|| be32(&self.limits, 28).max(1)),
+                anchor: false,
+                atomic: self.atomic(),
+                sanitize: &[],
+                write_same_to_end: false,
+                solid_state: be16(&self.characteristics, 4) == NON_ROTATING,
+            },
+            max_transfer: be32(&self.limits, 8),
+            unmap: unmaps.then(|| most(u64::from(be32(&self.limits, 20)), block_size)),
+            write_same: most(be64(&self.limits, 36), block_size),
+            provisioned: bit(&self.capacity, 14, LBPME),
+            dpofua: bit(&self.mode, 2, DPOFUA),
+        })
+    }
+
+    fn identity(&self) -> Identity {
+        let text = |at: usize, len: usize| {
+            let octets = self.inquiry.get(at..at + len).unwrap_or_default();
+            plain(octets)
+        };
+        let length = usize::from(be16(&self.serial, 2));
+        let serial = self.serial.get(4..4 + length).unwrap_or_default();
+        Identity {
+            vendor: text(8, 8),
+            product: text(16, 16),
+            revision: text(32, 4),
+            serial: plain(serial),
+            designator: designator(&self.designators),
+        }
+    }
+
+    /// The caching page, behind the header and block descriptors of MODE SENSE(6).
+    fn caching_page(&self) -> &[u8] {
+        let start = 4 + usize::from(octet(&self.mode, 3));
+        let page = self.mode.get(start..).unwrap_or_default();
+        match octet(page, 0) & 0x3f {
+            0x08 => page,
+            _ => &[],
+        }
+    }
+
+    fn atomic(&self) -> Option<Atomic> {
+        let max_blocks = be32(&self.limits, 44);
+        (max_blocks > 0).then(|| Atomic {
+            max_blocks,
+            alignment: be32(&self.limits, 48).max(1),
+            granularity: be32(&self.limits, 52).max(1),
+        })
+    }
+}
+
+/// A limit that is told, or else, and where it is very large, what one command gets done in a time
+/// that a transport waits.
+fn most(told: u64, block_size: u32) -> u64 {
+    let ours = AT_ONCE / u64::from(block_size);
+    match told {
+        0 => ours,
+        told => told.min(ours),
+    }
+}
+
+/// Text as it can be shown.
+fn plain(octets: &[u8]) -> String {
+    let shown = |octet: &u8| match octet {
+        0x20..=0x7e => char::from(*octet),
+        _ => '.',
+    };
+    let text: String = octets.iter().map(shown).collect();
+    text.trim_matches([' ', '.']).to_owned()
+}
+
+/// The designator that names the unit best: NAA before EUI-64, T10 and names; of those that stand
+/// for the unit itself.
+fn designator(page: &[u8]) -> Vec<u8> {
+    let mut best: Option<(usize, &[u8])> = None;
+    let end = 4 + usize::from(be16(page, 2));
+    let mut rest = page.get(4..end.min(page.len())).unwrap_or_default();
+    while let Some(one) = rest.get(..4 + usize::from(octet(rest, 3)))
+        && rest.len() >= 4
+    {
+        rest = &rest[one.len()..];
+        let (association, kind) = (octet(one, 1) >> 4 & 3, octet(one, 1) & 0x0f);
+        let rank = PREFERRED.iter().position(|preferred| *preferred == kind);
+        if let (0, Some(rank)) = (association, rank)
+            && best.is_none_or(|(before, _)| rank < before)
+        {
+            best = Some((rank, one));
+        }
+    }
+    best.map(|(_, one)| [&one[..2], &one[4..]].concat())
+        .unwrap_or_default()
+}
+
+/// What READ CAPACITY(10) said, as READ CAPACITY(16) says it.
+pub(super) fn widened(short: &[u8]) -> Vec<u8> {
+    let mut long = vec![0; 32];
+    Field::new(0, 8).write(&mut long, u64::from(be32(short, 0)));
+    Field::new(8, 4).write(&mut long, u64::from(be32(short, 4)));
+    long
+}
+
+/// NAA, EUI-64, T10 vendor, name string: by how surely nobody else has the same.
+const PREFERRED: [u8; 4] = [3, 2, 8, 1];
+
+const LBPU: u8 = 0x80;
+/// Of the provisioning page: it has three bits, of which this one means zeros.
+const LBPRZ: u8 = 0x04;
+/// Of READ CAPACITY(16).
+const LBPRZ_CAPACITY: u8 = 0x40;
+const LBPME: u8 = 0x80;
+const WP: u8 = 0x80;
+const DPOFUA: u8 = 0x10;
+const WCE: u8 = 0x04;
+const NON_ROTATING: u16 = 1;
+
+/// Octets that one UNMAP or WRITE SAME covers at the most.
+const AT_ONCE: u64 = 1 << 30;

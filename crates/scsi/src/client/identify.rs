@@ -1,0 +1,269 @@
+//! Asking a unit what it is.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::answer::{Answer, Verdict};
+use super::command::{CAPACITY_BYTES, capacity};
+use super::facts::{Facts, Told, widened};
+use super::{Data, TRIES, pause};
+use crate::medium::Lease;
+use crate::wire::cdb::{Field, be16, octet};
+
+/// Why a unit cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is none under this number.
+    #[error("there is no such LUN: `lunar ls` shows those that there are")]
+    NoUnit,
+    /// It is something else than a disk; the peripheral device type.
+    #[error("it is no disk, but a device of type {0:#04x}")]
+    NoDisk(u8),
+    /// It stays not ready, busy, or answers nothing that makes sense.
+    #[error("it does not become ready: see to the target")]
+    NotReady,
+    /// The logical block size is neither 512 nor 4096.
+    #[error("its blocks have {0} octets; 512 and 4096 can be used")]
+    BlockSize(u32),
+    /// The capacity cannot be.
+    #[error("it does not tell its capacity")]
+    NoCapacity,
+    /// Another unit stands where it was.
+    #[error("another unit than before answers at this address")]
+    Another,
+    /// The logical block size has changed.
+    #[error("its blocks have {now} octets, and had {before}")]
+    OtherBlocks {
+        /// What it was.
+        before: u32,
+        /// What it is.
+        now: u32,
+    },
+    /// The capacity has become less.
+    #[error("it has {now} blocks, and had {before}")]
+    Shrunk {
+        /// What it was.
+        before: u64,
+        /// What it is.
+        now: u64,
+    },
+}
+
+/// The questions, one after the other.
+#[derive(Debug)]
+pub(super) struct Identify<L> {
+    question: Question,
+    /// Pages that the unit has and that are still to be asked for.
+    pages: VecDeque<u8>,
+    told: Told,
+    into: Option<L>,
+    tries: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Question {
+    Ready,
+    Inquiry,
+    Pages,
+    Page(u8),
+    Capacity16,
+    Capacity10,
+    Caching,
+}
+
+/// What comes after an answer.
+pub(super) enum Next<L> {
+    Ask([u8; 16], Data<L>),
+    /// Ask the first question again after a while.
+    Later(Duration),
+    Is(Box<Facts>),
+    Refused(Refusal),
+}
+
+impl<L: Lease> Default for Identify<L> {
+    fn default() -> Self {
+        Self {
+            question: Question::Ready,
+            pages: VecDeque::new(),
+            told: Told::default(),
+            into: None,
+            tries: 0,
+        }
+    }
+}
+
+impl<L: Lease> Identify<L> {
+    /// The first question: what is waiting to be told, is told in answer to it.
+    pub(super) fn first(&mut self) -> ([u8; 16], Data<L>) {
+        self.question(Question::Ready)
+    }
+
+    pub(super) fn answered(&mut self, answer: &Answer<'_>) -> Next<L> {
+        match answer.verdict() {
+            Verdict::Good => self.good(answer.received),
+            Verdict::Again | Verdict::Attention(_) => {
+                let question = self.question;
+                self.once_more(|this| this.next(question))
+            }
+            Verdict::Later => {
+                let pause = pause(self.tries);
+                self.once_more(|_| Next::Later(pause))
+            }
+            Verdict::Refused => self.refused(),
+            // A unit without a medium, or one that is not there, still answers INQUIRY.
+            Verdict::Failed(_) if self.question == Question::Ready => self.next(Question::Inquiry),
+            Verdict::Failed(_) if self.question == Question::Inquiry => {
+                Next::Refused(Refusal::NoUnit)
+            }
+            Verdict::Failed(_) => Next::Refused(Refusal::NotReady),
+        }
+    }
+
+    fn once_more(&mut self, act: impl FnOnce(&mut Self) -> Next<L>) -> Next<L> {
+        self.tries += 1;
+        if self.tries >= TRIES {
+            return Next::Refused(Refusal::NotReady);
+        }
+        act(self)
+    }
+
+    fn good(&mut self, received: usize) -> Next<L> {
+        let octets = self.octets(received);
+        match self.question {
+            Question::Ready => self.next(Question::Inquiry),
+            Question::Inquiry => self.inquired(octets),
+            Question::Pages => {
+                let listed = octets.get(4..4 + usize::from(be16(&octets, 2)));
+                let listed = listed.unwrap_or_default();
+                self.pages = PAGES
+                    .into_iter()
+                    .filter(|page| listed.contains(page))
+                    .collect();
+                self.next_page()
+            }
+            Question::Page(page) => {
+                self.keep(page, octets);
+                self.next_page()
+            }
+            Question::Capacity16 => {
+                self.told.capacity = octets;
+                self.next(Question::Caching)
+            }
+            Question::Capacity10 => {
+                self.told.capacity = widened(&octets);
+                self.next(Question::Caching)
+            }
+            Question::Caching => {
+                self.told.mode = octets;
+                self.finish()
+            }
+        }
+    }
+
+    fn inquired(&mut self, octets: Vec<u8>) -> Next<L> {
+        let (qualifier, kind) = (octet(&octets, 0) >> 5, octet(&octets, 0) & 0x1f);
+        match (qualifier, kind) {
+            _ if octets.is_empty() => Next::Refused(Refusal::NotReady),
+            (0, DISK) => {
+                self.told.inquiry = octets;
+                self.next(Question::Pages)
+            }
+            (0, other) => Next::Refused(Refusal::NoDisk(other)),
+            _ => Next::Refused(Refusal::NoUnit),
+        }
+    }
+
+    fn keep(&mut self, page: u8, octets: Vec<u8>) {
+        // Some units answer another page than they were asked for.
+        if octet(&octets, 1) != page {
+            return;
+        }
+        let told = &mut self.told;
+        match page {
+            0x80 => told.serial = octets,
+            0x83 => told.designators = octets,
+            0xb0 => told.limits = octets,
+            0xb1 => told.characteristics = octets,
+            _ => told.provisioning = octets,
+        }
+    }
+
+    /// A question that the unit does not know is left out where it can be.
+    fn refused(&mut self) -> Next<L> {
+        match self.question {
+            Question::Ready => self.next(Question::Inquiry),
+            Question::Pages | Question::Page(_) => self.next_page(),
+            Question::Capacity16 => self.next(Question::Capacity10),
+            Question::Caching => self.finish(),
+            Question::Inquiry => Next::Refused(Refusal::NoUnit),
+            Question::Capacity10 => Next::Refused(Refusal::NoCapacity),
+        }
+    }
+
+    fn finish(&self) -> Next<L> {
+        match self.told.facts() {
+            Ok(facts) => Next::Is(Box::new(facts)),
+            Err(refusal) => Next::Refused(refusal),
+        }
+    }
+
+    fn next_page(&mut self) -> Next<L> {
+        let page = self.pages.pop_front();
+        self.next(page.map_or(Question::Capacity16, Question::Page))
+    }
+
+    fn next(&mut self, question: Question) -> Next<L> {
+        let (cdb, data) = self.question(question);
+        Next::Ask(cdb, data)
+    }
+
+    fn question(&mut self, question: Question) -> ([u8; 16], Data<L>) {
+        self.question = question;
+        let (cdb, len) = match question {
+            Question::Ready => ([0; 16], 0),
+            Question::Inquiry => (inquiry(0, None), PAGE_BYTES),
+            Question::Pages => (inquiry(EVPD, Some(0)), PAGE_BYTES),
+            Question::Page(page) => (inquiry(EVPD, Some(page)), PAGE_BYTES),
+            Question::Capacity16 => (capacity(), CAPACITY_BYTES),
+            Question::Capacity10 => (short(READ_CAPACITY_10, [0; 4]), 8),
+            Question::Caching => (short(MODE_SENSE_6, [0, 0x08, 0, 0xff]), PAGE_BYTES),
+        };
+        self.into = (len > 0).then(|| L::from_bytes(vec![0; len]));
+        let data = self.into.clone().map_or(Data::None, Data::In);
+        (cdb, data)
+    }
+
+    fn octets(&mut self, received: usize) -> Vec<u8> {
+        let Some(into) = self.into.take() else {
+            return Vec::new();
+        };
+        let mut octets = vec![0; received.min(into.len())];
+        into.copy_out(0, &mut octets);
+        octets
+    }
+}
+
+fn inquiry(flags: u8, page: Option<u8>) -> [u8; 16] {
+    let mut cdb = short(INQUIRY, [flags, page.unwrap_or(0), 0, 0]);
+    Field::new(3, 2).write(&mut cdb, PAGE_BYTES as u64);
+    cdb
+}
+
+fn short(opcode: u8, rest: [u8; 4]) -> [u8; 16] {
+    let mut cdb = [0; 16];
+    cdb[0] = opcode;
+    cdb[1..5].copy_from_slice(&rest);
+    cdb
+}
+
+/// VPD pages that say something that is used.
+const PAGES: [u8; 5] = [0x80, 0x83, 0xb0, 0xb1, 0xb2];
+
+/// What every answer fits in, and what MODE SENSE(6) can ask for.
+const PAGE_BYTES: usize = 255;
+
+const DISK: u8 = 0x00;
+const EVPD: u8 = 0x01;
+const INQUIRY: u8 = 0x12;
+const MODE_SENSE_6: u8 = 0x1a;
+const READ_CAPACITY_10: u8 = 0x25;

@@ -1,0 +1,7 @@
+//! Stories of a unit that is somewhere else.
+
+mod chaos;
+mod identify;
+mod nexus;
+mod operations;
+mod unit;

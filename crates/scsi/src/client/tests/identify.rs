@@ -1,0 +1,135 @@
+//! What a client asks before it does anything, and what it makes of the answers.
+
+use std::time::Duration;
+
+use super::unit::{Rig, Unit};
+use crate::medium::Traits;
+use crate::wire::sense::Key;
+use crate::wire::status::Status;
+
+#[test]
+fn a_unit_is_asked_what_it_is() {
+    let mut rig = Rig::new(Unit::default());
+    rig.client.begin();
+    rig.run();
+    assert_eq!(
+        rig.asked,
+        [
+            "",
+            "12000000ff",
+            "12010000ff",
+            "12018000ff",
+            "12018300ff",
+            "1201b000ff",
+            "1201b100ff",
+            "1201b200ff",
+            "9e10000000000000000000000020",
+            "1a000800ff",
+        ]
+    );
+    let facts = rig.client.facts().unwrap();
+    assert_eq!(
+        facts.traits,
+        Traits {
+            block_size: 512,
+            blocks: 2048,
+            physical_exponent: 0,
+            read_only: false,
+            write_cache: true,
+            unmap_granularity: Some(8),
+            anchor: false,
+            atomic: None,
+            sanitize: &[],
+            write_same_to_end: false,
+            solid_state: true,
+        }
+    );
+    let identity = &facts.identity;
+    assert_eq!(
+        (
+            &identity.vendor[..],
+            &identity.product[..],
+            &identity.serial[..]
+        ),
+        ("LUNAR", "DISK", "s1")
+    );
+    assert_eq!(identity.designator, [1, 3, 0x30, 7, 7, 7, 7, 7, 7, 7]);
+    assert_eq!(rig.take_told(), ["ready"]);
+}
+
+#[test]
+fn what_is_only_told_by_the_way_is_asked_again() {
+    let mut rig = Rig::new(Unit::default());
+    rig.ends(Key::UnitAttention, 0x2900);
+    rig.ends(Key::UnitAttention, 0x3f0e);
+    rig.ends(Key::AbortedCommand, 0x4700);
+    rig.client.begin();
+    rig.run();
+    assert_eq!(rig.asked[..5], ["", "", "", "", "12000000ff"]);
+    assert_eq!(rig.take_told(), ["ready"]);
+}
+
+#[test]
+fn what_becomes_ready_is_waited_for() {
+    let mut rig = Rig::new(Unit::default());
+    rig.ends(Key::NotReady, 0x0401);
+    rig.endings.push_back((Status::Busy, None));
+    rig.client.begin();
+    for _ in 0..2 {
+        rig.run();
+        assert_eq!(rig.take_asked(), [""]);
+        rig.now = rig.client.next_deadline().unwrap();
+        rig.client.expire(rig.now);
+    }
+    rig.run();
+    assert_eq!(rig.take_told(), ["ready"]);
+}
+
+#[test]
+fn what_never_becomes_ready_is_given_up() {
+    let mut rig = Rig::new(Unit::default());
+    for _ in 0..100 {
+        rig.ends(Key::NotReady, 0x0401);
+    }
+    rig.client.begin();
+    rig.run();
+    while let Some(at) = rig.client.next_deadline() {
+        rig.now = at;
+        rig.client.expire(at);
+        rig.run();
+    }
+    assert_eq!(
+        rig.take_told(),
+        ["refused: it does not become ready: see to the target"]
+    );
+    assert!(rig.now < Duration::from_secs(60));
+}
+
+#[test]
+fn old_units_do_without_the_long_form_and_without_pages() {
+    let mut rig = Rig::new(Unit {
+        unknown: vec![0x9e, 0x1a],
+        ..Unit::default()
+    });
+    rig.client.begin();
+    rig.run();
+    assert_eq!(rig.asked.last().unwrap(), "1a000800ff");
+    assert!(rig.asked.contains(&"25".to_owned()));
+    let facts = rig.client.facts().unwrap();
+    assert_eq!(facts.traits.blocks, 2048);
+    assert!(!facts.traits.write_cache);
+}
+
+#[test]
+fn a_lun_without_a_unit_is_told() {
+    let mut rig = Rig::new(Unit::default());
+    rig.ends(Key::IllegalRequest, 0x2500);
+    rig.ends(Key::IllegalRequest, 0x2500);
+    rig.client.begin();
+    rig.run();
+    assert_eq!(rig.asked, ["", "12000000ff"]);
+    assert_eq!(
+        rig.take_told(),
+        ["refused: there is no such LUN: `lunar ls` shows those that there are"]
+    );
+}

@@ -1,0 +1,135 @@
+//! Nexuses that come and go, and what changes meanwhile.
+
+use super::unit::{BLOCK, Rig, Unit};
+use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp};
+use crate::wire::sense::Key;
+
+fn write(lba: u64) -> MediumOp<HeapLease> {
+    MediumOp::Write {
+        extent: Extent::new(lba, 1),
+        data: HeapLease::from_bytes(vec![5; BLOCK as usize]),
+        fua: false,
+        atomic: false,
+    }
+}
+
+fn flush() -> MediumOp<HeapLease> {
+    MediumOp::Flush {
+        extent: Extent::new(0, 0),
+    }
+}
+
+#[test]
+fn what_was_under_way_is_done_once_more_on_the_next_nexus() {
+    let mut rig = Rig::ready(Unit::default());
+    let id = rig.submit(write(1));
+    rig.client.lost();
+    rig.run();
+    assert_eq!(rig.take_asked(), [""; 0], "nothing is sent without a nexus");
+    let later = rig.submit(write(2));
+    rig.client.begin();
+    rig.run();
+    let writes = rig.asked.iter().filter(|cdb| cdb.starts_with("2a"));
+    assert_eq!(writes.count(), 2);
+    let mut done: Vec<u64> = rig.results.iter().map(|(done, _)| *done).collect();
+    done.sort_unstable();
+    assert_eq!(done, [id, later]);
+}
+
+#[test]
+fn an_answer_of_the_old_nexus_ends_nothing_twice() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.go(write(1)).unwrap();
+    let answer = super::super::Answer {
+        status: 0,
+        sense: &[],
+        received: 0,
+    };
+    rig.client.answered(rig.now, 0, &answer);
+    rig.client.answered(rig.now, 77, &answer);
+    rig.run();
+    assert!(rig.results.is_empty());
+}
+
+#[test]
+fn another_unit_in_its_place_is_not_written() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.submit(write(1));
+    rig.client.lost();
+    rig.unit.serial = "s2";
+    rig.client.begin();
+    rig.run();
+    assert_eq!(
+        rig.take_told(),
+        ["refused: another unit than before answers at this address"]
+    );
+    assert!(matches!(
+        rig.results.pop(),
+        Some((1, Err(MediumError::Gone)))
+    ));
+    assert!(matches!(rig.go(write(1)), Err(MediumError::Gone)));
+}
+
+#[test]
+fn a_unit_that_came_back_smaller_is_refused_and_a_larger_one_is_told() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.client.lost();
+    rig.unit.blocks = 4096;
+    rig.client.begin();
+    rig.run();
+    assert_eq!(rig.take_told(), ["4096 blocks", "ready"]);
+    rig.client.lost();
+    rig.unit.blocks = 4095;
+    rig.client.begin();
+    rig.run();
+    assert_eq!(
+        rig.take_told(),
+        ["refused: it has 4095 blocks, and had 4096"]
+    );
+}
+
+#[test]
+fn growth_is_announced_and_looked_at() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.unit.blocks = 4096;
+    rig.ends(Key::UnitAttention, 0x2a09);
+    rig.go(write(1)).unwrap();
+    assert_eq!(rig.take_told(), ["4096 blocks"]);
+    assert_eq!(rig.client.facts().unwrap().traits.blocks, 4096);
+}
+
+#[test]
+fn a_reset_before_the_flush_is_told_by_the_flush() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.go(write(1)).unwrap();
+    rig.client.lost();
+    rig.ends(Key::UnitAttention, 0x2901);
+    rig.client.begin();
+    rig.run();
+    assert_eq!(rig.take_told(), ["cache lost", "ready"]);
+    assert!(matches!(rig.go(flush()), Err(MediumError::Write)));
+    rig.go(flush()).unwrap();
+}
+
+#[test]
+fn a_reset_after_the_flush_lost_nothing() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.go(write(1)).unwrap();
+    rig.go(flush()).unwrap();
+    rig.ends(Key::UnitAttention, 0x2900);
+    rig.go(write(2)).unwrap();
+    rig.go(flush()).unwrap();
+    assert_eq!(rig.take_told(), [""; 0]);
+}
+
+#[test]
+fn what_is_given_up_ends() {
+    let mut rig = Rig::ready(Unit::default());
+    let id = rig.submit(write(1));
+    rig.client.give_up();
+    rig.run();
+    assert!(matches!(rig.results.pop(), Some((done, Err(MediumError::Gone))) if done == id));
+    rig.client.begin();
+    rig.run();
+    assert!(rig.take_asked().is_empty());
+}

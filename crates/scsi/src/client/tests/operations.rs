@@ -1,0 +1,255 @@
+//! Operations on a medium, as the commands that they become.
+
+use super::unit::{BLOCK, Rig, Unit};
+use crate::medium::{Extent, Lease, MediumError, MediumOp, Outcome, Provisioning};
+use crate::wire::sense::Key;
+use crate::wire::status::Status;
+
+fn read(extent: Extent) -> MediumOp<crate::medium::HeapLease> {
+    MediumOp::Read {
+        extent,
+        copied: false,
+    }
+}
+
+fn blocks(count: usize, octet: u8) -> Vec<u8> {
+    vec![octet; count * BLOCK as usize]
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.write(3, &blocks(2, 7), false).unwrap();
+    let Ok(Outcome::Lease(data)) = rig.go(read(Extent::new(4, 1))) else {
+        panic!("no data")
+    };
+    let mut octets = blocks(1, 0);
+    data.copy_out(0, &mut octets);
+    assert_eq!(octets, blocks(1, 7));
+    assert_eq!(
+        rig.take_asked(),
+        ["2a0000000003000002", "280000000004000001"]
+    );
+}
+
+#[test]
+fn far_blocks_need_the_long_form() {
+    let mut rig = Rig::ready(Unit {
+        blocks: 1 << 33,
+        ..Unit::default()
+    });
+    rig.go(read(Extent::new(0xffff_fffe, 1))).unwrap();
+    rig.go(read(Extent::new(0xffff_fffe, 2))).unwrap();
+    assert_eq!(
+        rig.take_asked(),
+        ["2800fffffffe000001", "880000000000fffffffe00000002"]
+    );
+}
+
+#[test]
+fn no_command_is_longer_than_the_unit_takes() {
+    let mut rig = Rig::ready(Unit {
+        max_transfer: 3,
+        ..Unit::default()
+    });
+    let data: Vec<u8> = (0..8 * BLOCK).map(|at| (at / 100) as u8).collect();
+    rig.write(0, &data, false).unwrap();
+    assert_eq!(
+        rig.take_asked(),
+        [
+            "2a0000000000000003",
+            "2a0000000003000003",
+            "2a0000000006000002"
+        ]
+    );
+    let Ok(Outcome::Lease(read)) = rig.go(read(Extent::new(0, 8))) else {
+        panic!("no data")
+    };
+    let mut octets = blocks(8, 0);
+    read.copy_out(0, &mut octets);
+    assert_eq!(octets, data);
+}
+
+#[test]
+fn durable_writes_have_fua_or_are_flushed() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.write(1, &blocks(1, 1), true).unwrap();
+    assert_eq!(rig.take_asked(), ["2a0800000001000001"]);
+    let mut unit = Unit {
+        dpofua: false,
+        ..Unit::default()
+    };
+    let mut rig = Rig::ready(unit.clone());
+    rig.write(1, &blocks(1, 1), true).unwrap();
+    assert_eq!(rig.take_asked(), ["2a0000000001000001", "35"]);
+    unit.write_cache = false;
+    let mut rig = Rig::ready(unit);
+    rig.write(1, &blocks(1, 1), true).unwrap();
+    assert_eq!(rig.take_asked(), ["2a0000000001000001"]);
+}
+
+#[test]
+fn without_a_cache_there_is_nothing_to_flush() {
+    let flush = || MediumOp::Flush {
+        extent: Extent::new(0, 0),
+    };
+    let mut rig = Rig::ready(Unit::default());
+    rig.go(flush()).unwrap();
+    assert_eq!(rig.take_asked(), ["35"]);
+    let mut rig = Rig::ready(Unit {
+        write_cache: false,
+        ..Unit::default()
+    });
+    rig.go(flush()).unwrap();
+    assert_eq!(rig.take_asked(), [""; 0]);
+}
+
+#[test]
+fn one_block_again_and_again() {
+    let same = || MediumOp::WriteSame {
+        extent: Extent::new(0, 600),
+        pattern: None,
+    };
+    let mut rig = Rig::ready(Unit::default());
+    rig.unit.octets.fill(9);
+    rig.go(same()).unwrap();
+    assert_eq!(
+        rig.take_asked(),
+        [
+            "93000000000000000000000001",
+            "93000000000000000100000001",
+            "9300000000000000020000000058",
+        ]
+    );
+    assert!(rig.unit.octets[..600 * 512].iter().all(|octet| *octet == 0));
+    assert_eq!(rig.unit.octets[600 * 512], 9);
+    // A unit that does not know it is written to in the ordinary way.
+    rig.unit.unknown.push(0x93);
+    rig.unit.octets.fill(9);
+    rig.go(same()).unwrap();
+    assert_eq!(rig.take_asked().len(), 1 + 600_usize.div_ceil(128));
+    assert!(rig.unit.octets[..600 * 512].iter().all(|octet| *octet == 0));
+    assert_eq!(rig.unit.octets[600 * 512], 9);
+}
+
+#[test]
+fn unmapping_keeps_to_the_limit() {
+    let unmap = |anchor| MediumOp::Unmap {
+        extent: Extent::new(0, 100),
+        anchor,
+    };
+    let mut rig = Rig::ready(Unit::default());
+    rig.go(unmap(false)).unwrap();
+    assert_eq!(rig.take_asked(), ["420000000000000018"; 2]);
+    assert!(matches!(rig.go(unmap(true)), Err(MediumError::Unsupported)));
+    let mut rig = Rig::ready(Unit {
+        unmaps: false,
+        ..Unit::default()
+    });
+    assert!(matches!(
+        rig.go(unmap(false)),
+        Err(MediumError::Unsupported)
+    ));
+}
+
+#[test]
+fn nothing_is_unmapped_that_would_read_as_something() {
+    let mut rig = Rig::ready(Unit {
+        zeros: false,
+        ..Unit::default()
+    });
+    let result = rig.go(MediumOp::Unmap {
+        extent: Extent::new(0, 8),
+        anchor: false,
+    });
+    assert!(matches!(result, Err(MediumError::Unsupported)));
+}
+
+#[test]
+fn holes_are_asked_for_where_they_can_be() {
+    let status = || MediumOp::Status {
+        extent: Extent::new(5, 100),
+    };
+    let told = |rig: &mut Rig| match rig.go(status()) {
+        Ok(Outcome::Provisioning { blocks, state }) => (blocks, state),
+        other => panic!("{other:?}"),
+    };
+    let mut rig = Rig::ready(Unit::default());
+    assert_eq!(told(&mut rig), (8, Provisioning::Deallocated));
+    rig.unit.unknown.push(0x9e);
+    assert_eq!(told(&mut rig), (100, Provisioning::Mapped));
+    let mut rig = Rig::ready(Unit {
+        unmaps: false,
+        ..Unit::default()
+    });
+    assert_eq!(told(&mut rig), (100, Provisioning::Mapped));
+    assert_eq!(rig.take_asked(), [""; 0]);
+}
+
+#[test]
+fn a_protected_unit_is_not_written() {
+    let mut rig = Rig::ready(Unit {
+        write_protected: true,
+        ..Unit::default()
+    });
+    let result = rig.write(0, &blocks(1, 1), false);
+    assert!(matches!(result, Err(MediumError::ReadOnly)));
+    assert_eq!(rig.take_asked(), [""; 0]);
+}
+
+#[test]
+fn errors_are_told_as_what_they_are() {
+    let mut rig = Rig::ready(Unit::default());
+    for (key, code, error) in [
+        (Key::MediumError, 0x1100, MediumError::Read),
+        (Key::MediumError, 0x0c00, MediumError::Write),
+        (Key::DataProtect, 0x2707, MediumError::NoSpace),
+        (Key::DataProtect, 0x2700, MediumError::ReadOnly),
+        (Key::NotReady, 0x3a00, MediumError::Gone),
+        (Key::IllegalRequest, 0x2500, MediumError::Gone),
+    ] {
+        rig.ends(key, code);
+        assert_eq!(rig.write(0, &blocks(1, 1), false).unwrap_err(), error);
+    }
+    rig.endings.push_back((Status::ReservationConflict, None));
+    let result = rig.write(0, &blocks(1, 1), false);
+    assert_eq!(result.unwrap_err(), MediumError::ReadOnly);
+}
+
+#[test]
+fn a_busy_unit_is_asked_again_later_and_not_for_ever() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.endings.push_back((Status::TaskSetFull, None));
+    let id = rig.submit(read(Extent::new(0, 1)));
+    rig.run();
+    assert!(rig.results.is_empty());
+    rig.now = rig.client.next_deadline().unwrap();
+    rig.client.expire(rig.now);
+    rig.run();
+    assert!(matches!(rig.results.pop(), Some((done, Ok(_))) if done == id));
+    for _ in 0..100 {
+        rig.endings.push_back((Status::Busy, None));
+    }
+    rig.submit(read(Extent::new(0, 1)));
+    rig.run();
+    while let Some(at) = rig.client.next_deadline() {
+        rig.now = at;
+        rig.client.expire(at);
+        rig.run();
+    }
+    assert!(matches!(
+        rig.results.pop(),
+        Some((_, Err(MediumError::Read)))
+    ));
+}
+
+#[test]
+fn memory_that_is_not_there_is_not_waited_for() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.client.submit(1, read(Extent::new(0, 1)), &mut |_| None);
+    rig.run();
+    assert!(matches!(
+        rig.results.pop(),
+        Some((1, Err(MediumError::Busy)))
+    ));
+}

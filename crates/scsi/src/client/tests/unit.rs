@@ -1,0 +1,269 @@
+//! A unit that answers as it is told, and writes down what it was asked.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::super::{Answer, Client, Data, Output, Request};
+use crate::medium::{Extent, HeapLease, Lease, MediumOp, MediumResult, Now};
+use crate::wire::sense::{Format, Key, Sense};
+use crate::wire::status::Status;
+
+pub(super) const BLOCK: u32 = 512;
+
+/// What the unit says of itself. Tests change it.
+#[derive(Clone)]
+pub(super) struct Unit {
+    pub(super) blocks: u64,
+    pub(super) serial: &'static str,
+    pub(super) write_cache: bool,
+    pub(super) dpofua: bool,
+    pub(super) write_protected: bool,
+    pub(super) max_transfer: u32,
+    pub(super) unmaps: bool,
+    /// What was unmapped reads as zeros.
+    pub(super) zeros: bool,
+    /// Opcodes that it does not know.
+    pub(super) unknown: Vec<u8>,
+    pub(super) octets: Vec<u8>,
+}
+
+impl Default for Unit {
+    fn default() -> Self {
+        Self {
+            blocks: 2048,
+            serial: "s1",
+            write_cache: true,
+            dpofua: true,
+            write_protected: false,
+            max_transfer: 0,
+            unmaps: true,
+            zeros: true,
+            unknown: Vec::new(),
+            octets: vec![0; 2048 * BLOCK as usize],
+        }
+    }
+}
+
+/// A client and its unit.
+pub(super) struct Rig {
+    pub(super) client: Client<HeapLease>,
+    pub(super) unit: Unit,
+    pub(super) now: Now,
+    /// Endings that come before any other.
+    pub(super) endings: VecDeque<(Status, Option<Sense>)>,
+    /// CDBs that were asked, as hex, without what tells nothing.
+    pub(super) asked: Vec<String>,
+    pub(super) told: Vec<String>,
+    pub(super) results: Vec<(u64, MediumResult<HeapLease>)>,
+    next_id: u64,
+}
+
+impl Rig {
+    /// A client that has not begun.
+    pub(super) fn new(unit: Unit) -> Self {
+        Self {
+            client: Client::default(),
+            unit,
+            now: Duration::ZERO,
+            endings: VecDeque::new(),
+            asked: Vec::new(),
+            told: Vec::new(),
+            results: Vec::new(),
+            next_id: 0,
+        }
+    }
+
+    /// A client that knows its unit.
+    pub(super) fn ready(unit: Unit) -> Self {
+        let mut rig = Self::new(unit);
+        rig.client.begin();
+        rig.run();
+        assert_eq!(rig.take_told(), ["ready"]);
+        rig.asked.clear();
+        rig
+    }
+
+    pub(super) fn submit(&mut self, op: MediumOp<HeapLease>) -> u64 {
+        self.next_id += 1;
+        let mut memory = |len| Some(HeapLease::from_bytes(vec![0; len]));
+        self.client.submit(self.next_id, op, &mut memory);
+        self.next_id
+    }
+
+    /// Submits, and lets everything happen.
+    pub(super) fn go(&mut self, op: MediumOp<HeapLease>) -> MediumResult<HeapLease> {
+        let id = self.submit(op);
+        self.run();
+        let (done, result) = self.results.pop().unwrap();
+        assert_eq!((done, self.results.len()), (id, 0));
+        result
+    }
+
+    pub(super) fn write(&mut self, lba: u64, data: &[u8], fua: bool) -> MediumResult<HeapLease> {
+        let blocks = data.len() as u64 / u64::from(BLOCK);
+        self.go(MediumOp::Write {
+            extent: Extent::new(lba, blocks),
+            data: HeapLease::from_bytes(data.to_vec()),
+            fua,
+            atomic: false,
+        })
+    }
+
+    /// Carries out what the client wants until it waits.
+    pub(super) fn run(&mut self) {
+        while let Some(output) = self.client.poll() {
+            match output {
+                Output::Execute(request) => self.execute(request),
+                Output::Done(id, result) => self.results.push((id, result)),
+                Output::Ready => self.told.push("ready".into()),
+                Output::Refused(refusal) => self.told.push(format!("refused: {refusal}")),
+                Output::Resized(blocks) => self.told.push(format!("{blocks} blocks")),
+                Output::CacheLost => self.told.push("cache lost".into()),
+            }
+        }
+    }
+
+    pub(super) fn take_told(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.told)
+    }
+
+    pub(super) fn take_asked(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.asked)
+    }
+
+    /// Ends the next commands with this.
+    pub(super) fn ends(&mut self, key: Key, code: u16) {
+        let ending = (Status::CheckCondition, Some(Sense::new(key, code)));
+        self.endings.push_back(ending);
+    }
+
+    fn execute(&mut self, request: Request<HeapLease>) {
+        let Request { id, cdb, data } = request;
+        let hex: Vec<String> = cdb.iter().map(|octet| format!("{octet:02x}")).collect();
+        self.asked.push(hex.join("").trim_end_matches("00").into());
+        if let Some((status, sense)) = self.endings.pop_front() {
+            let sense = sense.map(|sense| sense.encode(Format::Fixed));
+            let sense = sense.as_ref().map_or(&[][..], |sense| sense.as_slice());
+            return self.answer(id, status, sense, 0);
+        }
+        if self.unit.unknown.contains(&cdb[0]) {
+            let sense = Sense::new(Key::IllegalRequest, 0x2000).encode(Format::Descriptor);
+            return self.answer(id, Status::CheckCondition, sense.as_slice(), 0);
+        }
+        let received = match data {
+            Data::None => 0,
+            Data::In(mut into) => {
+                let octets = self.unit.data_in(&cdb);
+                let len = octets.len().min(into.len());
+                into.copy_in(0, &octets[..len]);
+                len
+            }
+            Data::Out(from) => {
+                self.unit.data_out(&cdb, &from);
+                0
+            }
+        };
+        self.answer(id, Status::Good, &[], received);
+    }
+
+    fn answer(&mut self, id: u32, status: Status, sense: &[u8], received: usize) {
+        let answer = Answer {
+            status: status as u8,
+            sense,
+            received,
+        };
+        self.client.answered(self.now, id, &answer);
+    }
+}
+
+impl Unit {
+    fn data_in(&self, cdb: &[u8; 16]) -> Vec<u8> {
+        match cdb[0] {
+            0x12 => self.inquiry(cdb[1], cdb[2]),
+            0x1a => vec![
+                23,
+                0,
+                u8::from(self.write_protected) << 7 | u8::from(self.dpofua) << 4,
+                0,
+                0x08,
+                0x12,
+                u8::from(self.write_cache) << 2,
+            ],
+            0x25 => [
+                ((self.blocks - 1) as u32).to_be_bytes(),
+                BLOCK.to_be_bytes(),
+            ]
+            .concat(),
+            0x9e if cdb[1] == 0x10 => {
+                let mut octets = vec![0; 32];
+                octets[..8].copy_from_slice(&(self.blocks - 1).to_be_bytes());
+                octets[8..12].copy_from_slice(&BLOCK.to_be_bytes());
+                octets[14] = u8::from(self.unmaps) << 7;
+                octets
+            }
+            0x9e => {
+                let mut octets = vec![0; 24];
+                octets[8..16].copy_from_slice(&cdb[2..10]);
+                octets[16..20].copy_from_slice(&8_u32.to_be_bytes());
+                octets[20] = 1;
+                octets
+            }
+            _ => self.octets[self.range(cdb)].to_vec(),
+        }
+    }
+
+    fn inquiry(&self, evpd: u8, page: u8) -> Vec<u8> {
+        let paged = |octets: &[u8]| [&[0, page, 0, octets.len() as u8], octets].concat();
+        match (evpd, page) {
+            (0, _) => b"\0\0\x06\x02\x5b\0\0\x02LUNAR   DISK            0.1 ".to_vec(),
+            (_, 0x00) => paged(&[0x00, 0x80, 0x83, 0xb0, 0xb1, 0xb2]),
+            (_, 0x80) => paged(self.serial.as_bytes()),
+            (_, 0x83) => {
+                // A target port's name, the unit's T10 name, then its NAA name.
+                let name = [&[1, 3, 0, 8, 0x30], &[7; 7][..]].concat();
+                let t10 = [&[2, 1, 0, 2], self.serial.as_bytes()].concat();
+                paged(&[&[0x51, 0x94, 0, 4, 0, 0, 0, 1][..], &t10, &name].concat())
+            }
+            (_, 0xb0) => {
+                let mut octets = [0; 60];
+                octets[4..8].copy_from_slice(&self.max_transfer.to_be_bytes());
+                octets[16..20].copy_from_slice(&64_u32.to_be_bytes());
+                octets[24..28].copy_from_slice(&8_u32.to_be_bytes());
+                octets[32..40].copy_from_slice(&256_u64.to_be_bytes());
+                paged(&octets)
+            }
+            (_, 0xb1) => paged(&[0, 1, 0, 0]),
+            _ => paged(&[
+                0,
+                u8::from(self.unmaps) << 7 | u8::from(self.zeros) << 2,
+                0,
+                0,
+            ]),
+        }
+    }
+
+    fn data_out(&mut self, cdb: &[u8; 16], from: &HeapLease) {
+        let mut octets = vec![0; from.len()];
+        from.copy_out(0, &mut octets);
+        if cdb[0] != 0x42 {
+            let range = self.range(cdb);
+            let times = range.len() / octets.len();
+            self.octets[range].copy_from_slice(&octets.repeat(times));
+        }
+    }
+
+    fn range(&self, cdb: &[u8; 16]) -> std::ops::Range<usize> {
+        let number = |range: std::ops::Range<usize>| {
+            cdb[range]
+                .iter()
+                .fold(0, |value, octet| value << 8 | usize::from(*octet))
+        };
+        let (lba, blocks) = match cdb[0] {
+            0x28 | 0x2a => (number(2..6), number(7..9)),
+            _ => (number(2..10), number(10..14)),
+        };
+        let size = BLOCK as usize;
+        let end = ((lba + blocks) * size).min(self.octets.len());
+        (lba * size).min(end)..end
+    }
+}
