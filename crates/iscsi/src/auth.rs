@@ -8,9 +8,10 @@
 use std::sync::Arc;
 
 use crate::keys::{Admitted, Key};
-use crate::login::{LoginStatus, Violation, status};
+use crate::login::{LoginStatus, status};
 use crate::target::Node;
 use crate::text::Text;
+use crate::violation::Violation;
 
 pub mod chap;
 mod hash;

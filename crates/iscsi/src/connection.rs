@@ -3,14 +3,14 @@
 //!
 //! A [`crate::login::Login`] is a connection in S3 and S4, a [`crate::session::Session`] one in S5
 //! to S7. S8 waits for tasks to be taken up by another connection, which there is none at
-//! ErrorRecoveryLevel 0: a connection that comes there is cleaned up at once.
+//! ErrorRecoveryLevel 0: a connection that comes there is cleaned up at once. Logins and sessions
+//! keep less than this table tells; it is what their tests hold them to.
 
-#[cfg(test)]
 mod tests;
 
 /// RFC 7143 §8.1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
+pub(crate) enum State {
     /// S1, FREE.
     Free,
     /// S3, XPT_UP: connected, and no Login Request has come.
@@ -29,7 +29,7 @@ pub enum State {
 
 /// What happens to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Event {
+pub(crate) enum Event {
     /// A transport connection was accepted.
     Accepted,
     /// The first Login Request came.
@@ -65,11 +65,11 @@ pub enum Event {
 /// A transition and where it leads: the number is the RFC's, or 0 for the end of a cleanup, which
 /// §8.2 draws in a diagram of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Transition {
+pub(crate) struct Transition {
     /// *n* of T*n*.
-    pub number: u8,
+    pub(crate) number: u8,
     /// The next state.
-    pub to: State,
+    pub(crate) to: State,
 }
 
 /// §8.1.2 and §8.1.4: state, number, next state, and what causes it.
@@ -117,8 +117,7 @@ const TABLE: [(State, u8, State, &[Event]); 15] = {
 
 impl State {
     /// Where an event leads; `None` where the RFC knows no transition.
-    #[must_use]
-    pub fn on(self, event: Event) -> Option<Transition> {
+    pub(crate) fn on(self, event: Event) -> Option<Transition> {
         if (self, event) == (Self::CleanupWait, Event::CleanedUp) {
             return Some(Transition {
                 number: 0,
@@ -132,14 +131,5 @@ impl State {
             number: row.1,
             to: row.2,
         })
-    }
-
-    /// Whether the connection is in the full-feature phase.
-    #[must_use]
-    pub const fn is_full_feature(self) -> bool {
-        matches!(
-            self,
-            Self::LoggedIn | Self::InLogout | Self::LogoutRequested
-        )
     }
 }

@@ -8,8 +8,8 @@
 //! [`Operational::value`]: crate::parameters::Operational::value
 //! [`Operational::store`]: crate::parameters::Operational::store
 
-use crate::login::Violation;
 use crate::text::{self, MAX_VALUE, Pair, Text};
+use crate::violation::Violation;
 use crate::wire::bhs::MAX_DATA_LEN;
 
 pub mod negotiation;

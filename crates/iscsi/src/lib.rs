@@ -1,14 +1,17 @@
 //! iSCSI (RFC 7143, RFC 7144) as machines without I/O, clock or randomness.
 //!
-//! A connection begins as a [`login::Login`]; when that ends well it becomes a
-//! [`session::Session`]. Octets go in by `receive`, events come out of `poll`, and octets to be
-//! sent out of `transmit`.
+//! At the target a connection begins as a [`login::Login`]; when that ends well it becomes a
+//! [`session::Session`]. At the initiator it is an [`initiator::Initiator`] from its begin to its
+//! end. Octets go in by `receive`, events come out of `poll`, and octets to be sent out of
+//! `transmit`.
 #![forbid(unsafe_code)]
 
 pub mod auth;
-pub mod connection;
+#[cfg(test)]
+mod connection;
 pub mod datamover;
 pub mod discovery;
+pub mod initiator;
 pub mod keys;
 pub mod login;
 pub mod names;
@@ -17,4 +20,5 @@ pub mod session;
 pub mod target;
 pub mod tcp;
 pub mod text;
+pub mod violation;
 pub mod wire;

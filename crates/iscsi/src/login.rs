@@ -15,12 +15,12 @@ use scsi::medium::{Lease, Now};
 use zeroize::Zeroizing;
 
 use crate::auth::Hash;
-use crate::connection;
 use crate::datamover::Outgoing;
 use crate::parameters::{DEFAULT_DATA_SEGMENT, FIRST_WINDOW, Parameters, Purpose};
 use crate::session::Session;
 use crate::target::{Config, Endpoints, InitiatorPort, Node, Scope};
 use crate::text::Text;
+use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Opcode};
 use crate::wire::framer::{Framer, Piece};
 use crate::wire::login_request::LoginRequest;
@@ -111,17 +111,7 @@ pub enum Event {
     /// Close the connection, after what is queued has been transmitted.
     Close(Violation),
     /// Worth a line in the log, though the login goes on (a weak hash).
-    Remark(&'static str),
-}
-
-/// A rule that a peer broke, or another reason to end a connection: what the log says, with the
-/// clause it comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Violation {
-    /// In a few words: `a SCSI command before login`.
-    pub rule: &'static str,
-    /// `RFC 7143 §6.3`; empty where no standard says it.
-    pub clause: &'static str,
+    Remark(Violation),
 }
 
 impl<L: Lease> Login<L> {
@@ -155,17 +145,6 @@ impl<L: Lease> Login<L> {
     #[must_use]
     pub fn config(&self) -> &Arc<Config> {
         &self.config
-    }
-
-    /// Where the connection stands (RFC 7143 §8.1).
-    #[must_use]
-    pub const fn connection(&self) -> connection::State {
-        match self.state {
-            State::Waiting => connection::State::TransportUp,
-            State::Negotiating(..) | State::Asking(_) => connection::State::InLogin,
-            State::Done(_) => connection::State::LoggedIn,
-            State::Closed => connection::State::Free,
-        }
     }
 
     /// Takes octets from the wire, as many as can be used now; the rest is to be given again
@@ -298,10 +277,10 @@ impl<L: Lease> Login<L> {
                     self.request(bhs);
                 }
             }
-            // There are no digests before the full-feature phase (RFC 7143 §13.1).
+            // There are no digests before the full-feature phase.
             Piece::BadData => self.close(Violation {
-                rule: "data digest error",
-                clause: "",
+                rule: "a data digest error",
+                clause: "RFC 7143 §13.1",
             }),
         }
     }
@@ -404,7 +383,7 @@ impl<L: Lease> Login<L> {
             .as_ref()
             .is_some_and(|proof| proof.hash == Hash::Md5)
         {
-            self.events.push_back(Event::Remark("CHAP with MD5"));
+            self.events.push_back(Event::Remark(WEAK_HASH));
         }
         self.events.push_back(Event::Session {
             initiator: InitiatorPort {
@@ -472,6 +451,11 @@ fn begins_login(octets: &[u8]) -> bool {
 const BEFORE_LOGIN: Violation = Violation {
     rule: "a PDU other than a Login Request before login",
     clause: "RFC 7143 §4.2.4",
+};
+
+const WEAK_HASH: Violation = Violation {
+    rule: "CHAP with MD5",
+    clause: "--chap-min",
 };
 
 const TOO_LONG: Violation = Violation {

@@ -3,14 +3,12 @@
 use scsi::nexus::{TargetDevice, TargetPort};
 use scsi::unit::UnitId;
 use scsi::wire::lun::Lun;
+use scsi::wire::transport_id::ISCSI_NAME_MAX;
 
 use crate::target::InitiatorPort;
 
 #[cfg(test)]
 mod tests;
-
-/// The longest name, in octets of UTF-8.
-pub const MAX_NAME: usize = 223;
 
 /// The tag of the one portal group that each of our nodes has.
 pub const PORTAL_GROUP: u16 = 1;
@@ -18,7 +16,7 @@ pub const PORTAL_GROUP: u16 = 1;
 /// Why a string is no iSCSI name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Over [`MAX_NAME`] octets.
+    /// Over [`ISCSI_NAME_MAX`] octets.
     #[error("an iSCSI name has at most 223 octets")]
     TooLong,
     /// Neither `iqn.`, `eui.` nor `naa.`.
@@ -45,7 +43,7 @@ pub enum NameError {
 /// # Errors
 /// What is wrong with the name.
 pub fn normalise(name: &str) -> Result<String, NameError> {
-    if name.len() > MAX_NAME {
+    if name.len() > ISCSI_NAME_MAX {
         return Err(NameError::TooLong);
     }
     let name: String = name.chars().flat_map(char::to_lowercase).collect();
@@ -56,7 +54,7 @@ pub fn normalise(name: &str) -> Result<String, NameError> {
         "naa." => digits(rest, &[16, 32])?,
         _ => return Err(NameError::Type),
     }
-    if name.len() > MAX_NAME {
+    if name.len() > ISCSI_NAME_MAX {
         return Err(NameError::TooLong);
     }
     Ok(name)

@@ -40,6 +40,22 @@ impl Parameters {
             Purpose::Discovery(_) => None,
         }
     }
+
+    /// Who logged in to what, for the log. Names are checked, but an alias or a user may be any
+    /// text, so they are quoted.
+    #[must_use]
+    pub fn introduction(&self) -> String {
+        let alias = self.initiator_alias.as_ref();
+        let alias = alias.map(|alias| format!(" ({alias:?})"));
+        let user = self.user.as_ref().map(|user| format!(" as user {user:?}"));
+        let place = self.node().map_or("discover", |node| &node.name);
+        format!(
+            "{}{} logged in{} to {place}",
+            self.initiator.name,
+            alias.unwrap_or_default(),
+            user.unwrap_or_default(),
+        )
+    }
 }
 
 /// SessionType (RFC 7143 §13.21), with what follows from it.

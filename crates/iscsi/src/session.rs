@@ -16,6 +16,7 @@ mod logout;
 mod manage;
 mod nop;
 mod owed;
+mod progress;
 mod receive;
 mod reject;
 mod sense;
@@ -23,6 +24,7 @@ mod snack;
 mod task;
 mod text;
 mod transmit;
+mod untaken;
 mod window;
 
 #[cfg(test)]
@@ -39,17 +41,18 @@ use self::command::Deferred;
 use self::data_out::Retired;
 use self::manage::Functions;
 use self::nop::Liveness;
-use self::owed::Owed;
+use self::progress::Progress;
 use self::receive::Inbound;
 use self::reject::Patience;
 use self::task::{Slot, Tasks};
 use self::text::Exchange;
 use self::transmit::Queue;
+use self::untaken::Untaken;
 use self::window::Window;
 use crate::datamover::Outgoing;
-use crate::login::Violation;
 use crate::parameters::{Operational, Parameters};
 use crate::target::Config;
+use crate::violation::Violation;
 use crate::wire::bhs::Itt;
 use crate::wire::framer::Framer;
 use crate::wire::serial::{CmdSn, StatSn};
@@ -79,7 +82,9 @@ pub struct Session<L> {
     /// A logout that is answered when all commands have ended.
     logout: Option<Itt>,
     liveness: Liveness,
-    owed: Owed,
+    /// Of data that was announced or is asked for.
+    owed: Progress,
+    untaken: Untaken,
     patience: Patience,
     stat_sn: StatSn,
     queue: Queue<L>,
@@ -146,7 +151,8 @@ impl<L: Lease> Session<L> {
             text: None,
             logout: None,
             liveness: Liveness::new(now),
-            owed: Owed::default(),
+            owed: Progress::default(),
+            untaken: Untaken::default(),
             patience: Patience::new(now),
             stat_sn: StatSn(parameters.stat_sn),
             queue: Queue::new(),
@@ -240,8 +246,11 @@ impl<L: Lease> Session<L> {
     }
 
     /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
+    /// To be called when all that was put out before has left.
     pub fn transmit(&mut self, out: &mut impl Outgoing<L>) -> bool {
-        self.send_queue(out)
+        let any = self.send_queue(out);
+        self.left(any);
+        any
     }
 
     /// When [`Session::timeout`] wants to be called.
@@ -255,6 +264,7 @@ impl<L: Lease> Session<L> {
             self.functions.deadline(),
             self.liveness.logout_deadline(),
             self.owed.deadline(),
+            self.untaken.progress.deadline(),
         ];
         others.into_iter().flatten().chain([silence]).min()
     }
@@ -268,6 +278,7 @@ impl<L: Lease> Session<L> {
         self.check_logout();
         self.check_silence();
         self.check_owed();
+        self.check_untaken();
         self.proceed();
     }
 

@@ -15,6 +15,9 @@ mod registry;
 
 pub use registry::{Decision, Registry};
 
+/// The highest iSCSIProtocolLevel that is negotiated: that of RFC 7144 (§7.1.1).
+pub const PROTOCOL_LEVEL: u8 = 2;
+
 /// Everything that a login needs to know; the same for all cores.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -56,10 +59,10 @@ impl Access {
     }
 }
 
-/// CHAP credentials.
+/// CHAP credentials. The secrets are never shown.
 #[derive(Clone)]
 pub struct Chap {
-    /// User name and secret of the initiators; several may be given.
+    /// User names and secrets of initiators; at least one.
     pub users: Vec<(String, Vec<u8>)>,
     /// Our own name and secret for initiators that ask for mutual authentication.
     pub mutual: Option<(String, Vec<u8>)>,
@@ -80,25 +83,29 @@ impl Drop for Chap {
 
 impl std::fmt::Debug for Chap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let users: Vec<_> = self.users.iter().map(|(user, _)| user).collect();
         f.debug_struct("Chap")
+            .field("users", &users)
+            .field("mutual", &self.mutual.as_ref().map(|(user, _)| user))
             .field("minimum", &self.minimum)
-            .finish_non_exhaustive()
+            .finish()
     }
 }
 
 /// Bounds on what a peer can cost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// From accept to full feature phase.
     pub login_timeout: Duration,
     /// Silence after which a NOP-In is sent.
     pub nop_interval: Duration,
     /// Silence after that NOP-In after which the connection is dropped. It is dropped too when it
-    /// owes data, and none came in all of this time, though it answers pings.
+    /// owes data, and none came in all of this time, or has not taken in all of this time what one
+    /// operation sends, though it answers pings.
     pub nop_timeout: Duration,
-    /// Connections that have not logged in.
+    /// Connections that have not logged in, at once.
     pub logins: usize,
-    /// Sessions.
+    /// Sessions, at once.
     pub sessions: usize,
     /// MaxRecvDataSegmentLength that we declare.
     pub data_segment: u32,
@@ -142,6 +149,24 @@ pub struct Endpoints {
     pub peer: SocketAddr,
 }
 
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            login_timeout: Duration::from_secs(15),
+            nop_interval: Duration::from_secs(30),
+            nop_timeout: Duration::from_secs(60),
+            logins: 256,
+            sessions: 16_384,
+            data_segment: 256 << 10,
+            first_burst: 256 << 10,
+            max_burst: 1 << 20,
+            outstanding_r2t: 8,
+            window: 256,
+            held_bytes: 8 << 20,
+        }
+    }
+}
+
 impl Limits {
     /// What we would choose for each negotiated key, and the MaxRecvDataSegmentLength that we
     /// declare. Unsolicited data is welcome, as an R2T for every small write costs four fifths of
@@ -163,7 +188,7 @@ impl Limits {
             pdu_in_order: false,
             sequence_in_order: false,
             error_recovery_level: 0,
-            protocol_level: 2,
+            protocol_level: PROTOCOL_LEVEL,
             ..Operational::default()
         }
     }

@@ -78,15 +78,3 @@ fn the_transitions_are_those_of_the_rfc() {
     ours.sort_unstable();
     assert_eq!(ours, cells);
 }
-
-#[test]
-fn the_full_feature_phase_is_s5_to_s7() {
-    let full: Vec<_> = STATES
-        .iter()
-        .filter(|entry| entry.1.is_full_feature())
-        .collect();
-    assert_eq!(
-        full.iter().map(|entry| entry.0).collect::<Vec<_>>(),
-        [5, 6, 7]
-    );
-}

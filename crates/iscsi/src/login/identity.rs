@@ -199,9 +199,13 @@ fn candidates(
         .ok_or(NOT_HERE)?;
     if !node.access.admits(initiator) {
         let rule = "an initiator that is not allowed here";
-        return Err(Fault::new(status::AUTHORIZATION_FAILURE, rule, ""));
+        return Err(Fault::new(status::AUTHORIZATION_FAILURE, rule, "--allow"));
     }
     Ok(vec![node.clone()])
 }
 
-const NOT_HERE: Fault = Fault::new(status::NOT_FOUND, "a target that does not exist", "");
+const NOT_HERE: Fault = Fault::new(
+    status::NOT_FOUND,
+    "a target that does not exist",
+    "RFC 7143 §11.13.5",
+);

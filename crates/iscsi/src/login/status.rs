@@ -1,10 +1,10 @@
 //! Status-Class and Status-Detail of a Login Response (RFC 7143 §11.13.5), and what goes with them
 //! when a login fails.
 
-use super::Violation;
 use crate::auth::Refusal;
 use crate::keys::Misuse;
 use crate::text::Malformed;
+use crate::violation::Violation;
 
 /// Status-Class and Status-Detail, as 0xCCDD.
 pub type LoginStatus = u16;
@@ -58,9 +58,9 @@ impl Fault {
         let (rule, clause) = match status {
             TOO_MANY_CONNECTIONS => ("a second connection in a session", "RFC 7143 §13.2"),
             SESSION_DOES_NOT_EXIST => ("a session that does not exist", "RFC 7143 §6.3.1"),
-            SERVICE_UNAVAILABLE => ("a login while the target goes down", ""),
-            OUT_OF_RESOURCES => ("no room for another session", ""),
-            _ => ("the session was refused", ""),
+            SERVICE_UNAVAILABLE => ("a login while the target goes down", "RFC 7143 §11.13.5"),
+            OUT_OF_RESOURCES => ("no room for another session", "--max-sessions"),
+            _ => ("the session was refused", "RFC 7143 §11.13.5"),
         };
         Self::new(status, rule, clause)
     }

@@ -52,23 +52,10 @@ fn chap() -> Access {
 }
 
 fn config(nodes: Vec<Arc<Node>>) -> Arc<Config> {
-    let limits = Limits {
-        login_timeout: Duration::from_secs(15),
-        nop_interval: Duration::from_secs(30),
-        nop_timeout: Duration::from_secs(60),
-        logins: 256,
-        sessions: 16_384,
-        data_segment: 262_144,
-        first_burst: 262_144,
-        max_burst: 1 << 20,
-        outstanding_r2t: 8,
-        window: 128,
-        held_bytes: 1 << 20,
-    };
     Arc::new(Config {
         nodes,
         advertise: vec![],
-        limits,
+        limits: Limits::default(),
     })
 }
 

@@ -92,7 +92,10 @@ impl<L: Lease> Session<L> {
         }
         let data = self.collected.clone();
         if self.held + data.len() > self.config.limits.held_bytes as usize {
-            self.remark("more early requests than can be held", "");
+            self.remark(
+                "more early requests than can be held",
+                "--connection-memory",
+            );
             return Inbound::Drop;
         }
         self.held += data.len();
@@ -317,8 +320,7 @@ impl<L: Lease> Session<L> {
         };
         task.unsolicited.cover.next = data_len.min(limit);
         if !pdu.last {
-            self.owed
-                .await_data(self.now, self.config.limits.nop_timeout);
+            self.owed.begin(self.now, self.config.limits.nop_timeout);
         }
         task.condition = if pdu.read && pdu.write || extension.cdb_len > 16 {
             Some(Condition::NoSuchCommand)

@@ -249,8 +249,7 @@ impl<L: Lease> Session<L> {
                 cover: Cover::default(),
             });
             self.queue.push(Out::R2t { slot, ttt });
-            self.owed
-                .await_data(self.now, self.config.limits.nop_timeout);
+            self.owed.begin(self.now, self.config.limits.nop_timeout);
         }
     }
 

@@ -33,14 +33,14 @@ fn names_that_are_missing_unknown_or_not_allowed() {
     first_fails("O>F", INITIATOR, 0x0207, "no TargetName", rfc);
     first_fails("S>O", INITIATOR, 0x0207, "no TargetName", rfc);
     let to = |name: &str| format!("{INITIATOR} TargetName={name}");
-    let unknown = "a target that does not exist";
-    first_fails("O>F", &to("iqn.2026-11.org.lunar:z"), 0x0203, unknown, "");
-    first_fails("O>F", &to("z"), 0x0203, unknown, "");
-    first_fails("O>F", &to(""), 0x0203, unknown, "");
-    let denied = "an initiator that is not allowed here";
-    first_fails("O>F", &to("iqn.2026-11.org.lunar:b"), 0x0202, denied, "");
+    let (unknown, none) = ("a target that does not exist", "RFC 7143 §11.13.5");
+    first_fails("O>F", &to("iqn.2026-11.org.lunar:z"), 0x0203, unknown, none);
+    first_fails("O>F", &to("z"), 0x0203, unknown, none);
+    first_fails("O>F", &to(""), 0x0203, unknown, none);
+    let (denied, list) = ("an initiator that is not allowed here", "--allow");
+    first_fails("O>F", &to("iqn.2026-11.org.lunar:b"), 0x0202, denied, list);
     let named = format!("{} SessionType=Discovery", to("iqn.2026-11.org.lunar:b"));
-    first_fails("O>F", &named, 0x0202, denied, "");
+    first_fails("O>F", &named, 0x0202, denied, list);
     let bad = format!("InitiatorName=iqn.bad {TARGET}");
     let rule = "an InitiatorName that is no iSCSI name";
     first_fails("O>F", &bad, 0x0200, rule, "RFC 7143 §4.2.7");
@@ -291,6 +291,34 @@ fn a_key_that_is_too_long_is_not_echoed() {
         "a key that is no key-name",
         "RFC 7143 §6.1",
     );
+}
+
+/// CVE-2010-0743: what a peer sent was used as a format of a line in the log. Here no line about a
+/// broken rule has any of it: rules are texts of ours, and a peer is told by its address.
+#[test]
+fn nothing_that_a_peer_sends_is_told_with_the_rule_that_it_broke() {
+    let mut told = 0;
+    for mark in ["%s%n%n", "{}{0}", "\x1b[2J", "line\nbreak"] {
+        let texts = [
+            format!("InitiatorName=iqn.2026-11.org.example:{mark} {TARGET}"),
+            format!("{INITIATOR} TargetName=iqn.2026-11.org.example:{mark}"),
+            with_names(&format!("SessionType={mark}")),
+            with_names(&format!("X{mark}=1")),
+            with_names(&format!("MaxBurstLength={mark}")),
+            format!("{INITIATOR} TargetName=iqn.2026-11.org.lunar:c AuthMethod={mark}"),
+        ];
+        for (head, text) in texts.iter().flat_map(|text| [("S>O", text), ("O>F", text)]) {
+            let mut peer = Peer::new(&three_nodes());
+            peer.send(head, text);
+            peer.recv();
+            if let Some(Event::Close(Violation { rule, clause })) = peer.event() {
+                assert!(!rule.contains(mark) && !clause.contains(mark), "{rule}");
+                assert!(!rule.contains(char::is_control), "{rule}");
+                told += 1;
+            }
+        }
+    }
+    assert!(told > 20, "{told} lines");
 }
 
 /// CVE-2021-28361: an empty PDU with the C bit. It is legal, but not for ever.

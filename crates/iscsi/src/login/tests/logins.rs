@@ -32,7 +32,10 @@ fn open_iscsi_logs_in_in_one_round() {
     assert_eq!(response, format!("O>F: TargetPortalGroupTag=1 {ANSWER}"));
     assert_eq!((parameters.tsih, parameters.cid), (9, 5));
     assert_eq!((parameters.stat_sn, parameters.exp_cmd_sn), (1001, 500));
-    assert_eq!(parameters.initiator_alias.as_deref(), Some("ini"));
+    assert_eq!(
+        parameters.introduction(),
+        "iqn.2026-01.test:ini (\"ini\") logged in to iqn.2026-11.org.lunar:a"
+    );
     assert_eq!(
         (parameters.user.as_deref(), parameters.endpoints),
         (None, endpoints())
@@ -172,11 +175,15 @@ fn chap_as_open_iscsi_does_it() {
         "S>O:",
     );
     peer.send("O>F", OPEN_ISCSI);
-    assert!(matches!(peer.event(), Some(Event::Remark("CHAP with MD5"))));
+    assert!(matches!(peer.event(), Some(Event::Remark(WEAK_HASH))));
     peer.asks();
     let (response, parameters) = peer.admitted(4);
     assert_eq!(response, format!("O>F: {ANSWER}"));
     assert_eq!(parameters.user.as_deref(), Some("user1"));
+    assert_eq!(
+        parameters.introduction(),
+        "iqn.2026-01.test:ini logged in as user \"user1\" to iqn.2026-11.org.lunar:c"
+    );
 }
 
 #[test]

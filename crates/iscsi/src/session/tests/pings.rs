@@ -111,3 +111,42 @@ fn an_idle_session_gives_its_memory_back() {
     assert_eq!(rig.session.collected.capacity(), 0);
     assert!(size_of_val(&rig.session) < 4096);
 }
+
+/// It sends an answer to no ping now and then, which asks for none.
+fn give_sign_of_life(rig: &mut Rig) {
+    let nop = rig.nop_pdu(Itt::NONE);
+    rig.send(nop.encode(), &[]);
+}
+
+#[test]
+fn who_pings_but_takes_nothing_is_given_up() {
+    let mut rig = Rig::new();
+    rig.ping(1, b"hello");
+    assert!(rig.put_out());
+    for _ in 0..12 {
+        rig.quiet();
+        give_sign_of_life(&mut rig);
+        rig.wait(10);
+    }
+    assert_eq!(rig.rule(), "what is sent is not taken");
+}
+
+/// Each send takes it 50 s.
+#[test]
+fn who_takes_slowly_is_not() {
+    let mut rig = Rig::new();
+    for itt in 1..=10 {
+        rig.ping(itt, b"hello");
+        assert!(rig.put_out());
+        rig.wait(25);
+        give_sign_of_life(&mut rig);
+        rig.wait(25);
+    }
+    assert!(!rig.put_out());
+    // Nothing is under way any more.
+    for _ in 0..12 {
+        give_sign_of_life(&mut rig);
+        rig.wait(20);
+    }
+    rig.quiet();
+}

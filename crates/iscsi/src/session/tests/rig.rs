@@ -53,17 +53,12 @@ pub(super) struct Rig {
 
 pub(super) fn limits() -> Limits {
     Limits {
-        login_timeout: Duration::from_secs(15),
-        nop_interval: Duration::from_secs(30),
-        nop_timeout: Duration::from_secs(60),
-        logins: 256,
-        sessions: 16_384,
-        data_segment: 262_144,
         first_burst: 65_536,
         max_burst: 262_144,
         outstanding_r2t: 4,
         window: 128,
         held_bytes: 65_536,
+        ..Limits::default()
     }
 }
 
@@ -371,8 +366,8 @@ impl Rig {
     /// The next event, which must be an end or a remark: the rule that was broken.
     pub(super) fn rule(&mut self) -> &'static str {
         match self.event() {
-            Some(Event::Remark(violation) | Event::Close(violation)) => violation.rule,
-            other => panic!("{other:?} where a violation was expected"),
+            Some(Event::Remark(told) | Event::Close(told)) if !told.clause.is_empty() => told.rule,
+            other => panic!("{other:?} where a violation with its clause was expected"),
         }
     }
 
@@ -429,6 +424,11 @@ impl Rig {
         self.now += Duration::from_secs(seconds);
         self.session.timeout(self.now);
         self.poll();
+    }
+
+    /// Lets the session send once; what it sends is not taken before the next time.
+    pub(super) fn put_out(&mut self) -> bool {
+        self.session.transmit(&mut self.wire)
     }
 
     /// What the session sends now, as octets.

@@ -1,0 +1,303 @@
+//! An initiator's session, from its login to its end (RFC 7143 §4.2, §6, §11), at
+//! ErrorRecoveryLevel 0: one connection's life.
+//!
+//! | phase | what may be asked of it | where it leads |
+//! |---|---|---|
+//! | login | nothing | open, by [`Event::LoggedIn`]; or the end |
+//! | open | [`Initiator::execute`], [`Initiator::manage`]; for discovery [`Initiator::send_targets`] | leaving, or the end |
+//! | leaving | nothing more: what is under way ends, then it logs out | the end |
+//! | ended | nothing; octets are thrown away | |
+//!
+//! The last event is always [`Event::Ended`], and says why. Before it, each command that has not
+//! ended does so by [`Event::Failed`], which tells those that were never sent from those that may
+//! have been carried out: the first may be sent again at once, the others only when their old
+//! nexus is known dead. The machine repeats nothing by itself.
+//!
+//! It is split as the target's is: `receive` cuts the stream and hands PDUs out, `command`,
+//! `data_in`, `data_out` carry SCSI commands, `manage` task management, `late` what is done about
+//! commands that are late, `transmit` is the way out; `numbers` and `tasks` hold what is counted.
+
+mod chap;
+mod command;
+pub mod config;
+mod data_in;
+mod data_out;
+pub mod error;
+mod event;
+mod late;
+mod login;
+mod logout;
+mod manage;
+mod nop;
+mod notice;
+mod numbers;
+mod offer;
+pub mod portal;
+mod receive;
+mod spans;
+mod tasks;
+mod text;
+mod transmit;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use scsi::medium::{Lease, Now};
+
+use self::config::{Config, Misconfigured};
+use self::data_out::Sequence;
+use self::error::{End, LoginError};
+pub use self::event::{
+    Command, Data, Done, Event, Failed, Fate, Found, Function, Notice, Refusal, Refused, Why,
+};
+use self::late::Ladder;
+use self::login::Login;
+pub use self::login::Outcome;
+use self::logout::Logout;
+use self::manage::Pending;
+use self::nop::Liveness;
+use self::numbers::Numbers;
+use self::receive::Inbound;
+use self::tasks::{Slot, Tasks};
+use self::text::Exchange;
+use self::transmit::Control;
+use crate::datamover::Outgoing;
+use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational};
+use crate::violation::Violation;
+use crate::wire::framer::Framer;
+use crate::wire::serial::CmdSn;
+
+/// An initiator's session.
+#[derive(Debug)]
+pub struct Initiator<L> {
+    config: Arc<Config>,
+    now: Now,
+    phase: Phase,
+    /// What holds now; the defaults during the login.
+    keys: Operational,
+    outcome: Option<Outcome>,
+    framer: Framer,
+    inbound: Inbound,
+    /// The data segment of a PDU that is looked at only when all of it is there.
+    collected: Vec<u8>,
+    numbers: Numbers,
+    tasks: Tasks<L>,
+    /// Commands that wait for their place in the window, in order.
+    ready: VecDeque<Slot>,
+    /// Data-Out that may be sent.
+    sequences: VecDeque<Sequence>,
+    controls: VecDeque<Control>,
+    functions: Vec<Pending>,
+    ladder: Option<Ladder>,
+    /// When commands are looked at for those that are late.
+    look: Option<Now>,
+    text: Option<Exchange>,
+    logout: Option<Logout>,
+    liveness: Liveness,
+    events: VecDeque<Event<L>>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Login(Box<Login>, Now),
+    Open,
+    Ended,
+}
+
+impl<L: Lease> Initiator<L> {
+    /// A connection that was just made. `random` are fresh random octets, used for the challenge
+    /// of mutual CHAP and the first CmdSN.
+    ///
+    /// # Errors
+    /// What of the configuration cannot work.
+    pub fn new(config: Arc<Config>, now: Now, random: [u8; 37]) -> Result<Self, Misconfigured> {
+        config.check()?;
+        let [a, b, c, d, random @ ..] = random;
+        let (login, request, text) = Login::new(&config, random);
+        let deadline = now.saturating_add(config.times.login);
+        Ok(Self {
+            now,
+            phase: Phase::Login(Box::new(login), deadline),
+            keys: Operational::default(),
+            outcome: None,
+            framer: Framer::new(DEFAULT_DATA_SEGMENT),
+            inbound: Inbound::Drop,
+            collected: Vec::new(),
+            numbers: Numbers::new(CmdSn(u32::from_be_bytes([a, b, c, d]))),
+            tasks: Tasks::new(),
+            ready: VecDeque::new(),
+            sequences: VecDeque::new(),
+            controls: VecDeque::from([Control::Login(request, text)]),
+            functions: Vec::new(),
+            ladder: None,
+            look: None,
+            text: None,
+            logout: None,
+            liveness: Liveness::new(now),
+            events: VecDeque::new(),
+            config,
+        })
+    }
+
+    /// The configuration it goes by.
+    #[must_use]
+    pub const fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
+    /// What the login agreed upon, after [`Event::LoggedIn`]; `None` before it.
+    #[must_use]
+    pub const fn outcome(&self) -> Option<&Outcome> {
+        self.outcome.as_ref()
+    }
+
+    /// Takes octets from the wire, as many as can be used now; the rest is to be given again
+    /// after `poll` has given `None` and what there is has been transmitted. Stops after each
+    /// event, and takes nothing while [`Initiator::is_stalled`].
+    pub fn receive(&mut self, now: Now, octets: &[u8]) -> usize {
+        self.now = now;
+        if !octets.is_empty() {
+            self.liveness.heard(now);
+        }
+        self.take(octets)
+    }
+
+    /// What happened; to be asked until `None` after each call of another function.
+    pub fn poll(&mut self) -> Option<Event<L>> {
+        self.events.pop_front()
+    }
+
+    /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
+    /// The data of a write leaves from where it lies. Slices of it may still be on their way when
+    /// its command ends, if the target ends it early: memory that is used for something else while
+    /// a slice is alive would be sent in its place.
+    pub fn transmit(&mut self, out: &mut impl Outgoing<L>) -> bool {
+        self.send(out)
+    }
+
+    /// Whether so much waits to be transmitted that nothing is taken from the wire.
+    #[must_use]
+    pub fn is_stalled(&self) -> bool {
+        self.controls.len() >= MAX_CONTROLS
+    }
+
+    /// When [`Initiator::expire`] wants to be called.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Now> {
+        match self.phase {
+            Phase::Ended => None,
+            Phase::Login(_, deadline) => Some(deadline),
+            Phase::Open => [
+                self.look,
+                self.ladder.as_ref().map(Ladder::deadline),
+                self.functions.iter().filter_map(Pending::deadline).min(),
+                self.text.as_ref().map(Exchange::deadline),
+                self.logout.as_ref().and_then(Logout::deadline),
+                self.silence_deadline(),
+            ]
+            .into_iter()
+            .flatten()
+            .min(),
+        }
+    }
+
+    /// The deadline passed.
+    pub fn expire(&mut self, now: Now) {
+        self.now = now;
+        match self.phase {
+            Phase::Ended => {}
+            Phase::Login(_, deadline) if now < deadline => {}
+            Phase::Login(..) => self.end(End::Login(LoginError::Late)),
+            Phase::Open => {
+                self.check_silence();
+                self.check_functions();
+                self.check_text();
+                self.check_logout();
+                self.check_late();
+            }
+        }
+    }
+
+    /// The connection was closed by the other side, or broke.
+    pub fn lost(&mut self) {
+        self.end(match &self.phase {
+            Phase::Login(login, _) => End::Login(login.lost()),
+            _ => End::Lost,
+        });
+    }
+
+    /// Ends the session without a word; the caller closes the connection.
+    pub fn give_up(&mut self) {
+        self.end(End::GivenUp);
+    }
+
+    /// Whether nothing is under way, and nothing is left to be sent.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.tasks.len() == 0
+            && self.controls.is_empty()
+            && !self.is_managing()
+            && self.text.is_none()
+            && self.logout.is_none()
+            && !matches!(self.phase, Phase::Login(..))
+    }
+
+    /// How many commands may be given before [`Refusal::Full`].
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.config.limits.tasks.saturating_sub(self.tasks.len())
+    }
+
+    const fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open)
+    }
+
+    const fn is_ended(&self) -> bool {
+        matches!(self.phase, Phase::Ended)
+    }
+
+    /// Why nothing may be asked now.
+    fn refusal(&self) -> Option<Refusal> {
+        match self.phase {
+            Phase::Login(..) => Some(Refusal::NotYet),
+            Phase::Ended => Some(Refusal::Over),
+            Phase::Open if self.logout.is_some() => Some(Refusal::Over),
+            Phase::Open => None,
+        }
+    }
+
+    fn violated(&mut self, violation: Violation) {
+        self.end(End::Violated(violation));
+    }
+
+    /// The end: all that is under way fails.
+    fn end(&mut self, end: End) {
+        if self.is_ended() {
+            return;
+        }
+        self.phase = Phase::Ended;
+        self.inbound = Inbound::Drop;
+        self.collected = Vec::new();
+        self.controls.clear();
+        self.ladder = None;
+        self.text = None;
+        self.logout = None;
+        self.fail_all(|task| {
+            let fate = match task.sent {
+                Some(_) => Fate::Unknown,
+                None => Fate::NeverSent,
+            };
+            Some((fate, Why::Ended))
+        });
+        for function in std::mem::take(&mut self.functions) {
+            self.events.extend(function.unanswered());
+        }
+        self.events.push_back(Event::Ended(end));
+    }
+}
+
+/// Answers to pings, and requests, that may wait before nothing more is taken from the wire.
+const MAX_CONTROLS: usize = 64;

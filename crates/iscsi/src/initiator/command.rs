@@ -1,0 +1,200 @@
+//! SCSI commands: how they are taken in, and how they end (RFC 7143 §11.3, §11.4).
+
+use scsi::medium::{Lease, Now};
+use scsi::task::SenseBytes;
+use scsi::wire::status::Status;
+
+use super::tasks::{Slot, Task};
+use super::{Command, Data, Done, Event, Failed, Fate, Initiator, Refusal, Refused, Why};
+use crate::violation::Violation;
+use crate::wire::bhs::Bhs;
+use crate::wire::scsi_response::{COMPLETED, Residual, ScsiResponse};
+
+impl<L: Lease> Initiator<L> {
+    /// Takes a command in. Those that the target's window has no place for wait here, in order,
+    /// and count among [`super::config::Limits::tasks`] with the others.
+    ///
+    /// # Errors
+    /// Gives it back, with the reason.
+    pub fn execute(&mut self, now: Now, command: Command<L>) -> Result<(), Refused<L>> {
+        self.now = now;
+        let why = match self.refusal() {
+            Some(why) => Some(why),
+            None if self.config.is_discovery() => Some(Refusal::Discovery),
+            None if !command.data.fits() => Some(Refusal::TooLong),
+            None if self.room() == 0 => Some(Refusal::Full),
+            None => None,
+        };
+        if let Some(why) = why {
+            return Err(Refused { why, command });
+        }
+        let deadline = command
+            .deadline
+            .unwrap_or_else(|| now.saturating_add(self.config.times.command));
+        let slot = self.tasks.insert(command, deadline);
+        self.ready.push_back(slot);
+        self.look_by(deadline);
+        Ok(())
+    }
+
+    /// A SCSI Response.
+    pub(super) fn scsi_response(&mut self, bhs: &Bhs, data: &[u8]) -> Result<(), Violation> {
+        let pdu = ScsiResponse::decode(bhs);
+        self.numbers.status(pdu.stamps)?;
+        let (slot, _) = self.tasks.sent(pdu.itt).ok_or(NO_TASK)?;
+        if pdu.response != COMPLETED {
+            self.fail(slot, Fate::Unknown, Why::TargetFailure(pdu.response));
+            return Ok(());
+        }
+        let ending = Ending {
+            status: pdu.status,
+            residual: pdu.residual,
+            sense: sense(data)?,
+            qualifier: match self.keys.protocol_level {
+                0 | 1 => 0,
+                _ => pdu.qualifier,
+            },
+        };
+        self.finish(slot, ending)
+    }
+
+    /// The target has ended a command.
+    pub(super) fn finish(&mut self, slot: Slot, ending: Ending) -> Result<(), Violation> {
+        let Some(task) = self.tasks.at(slot) else {
+            return Ok(());
+        };
+        task.check(&ending)?;
+        if let Some(task) = self.forget(slot) {
+            self.events.push_back(Event::Done(Done {
+                id: task.id,
+                status: ending.status,
+                sense: ending.sense,
+                residual: ending.residual,
+                qualifier: ending.qualifier,
+                data: task.data,
+            }));
+        }
+        Ok(())
+    }
+
+    /// A command ends without a status.
+    pub(super) fn fail(&mut self, slot: Slot, fate: Fate, why: Why) {
+        if let Some(task) = self.forget(slot) {
+            self.events.push_back(Event::Failed(task.failed(fate, why)));
+        }
+    }
+
+    /// Ends all commands of which `pick` tells the fate, with one look at the queues.
+    pub(super) fn fail_all(&mut self, pick: impl Fn(&Task<L>) -> Option<(Fate, Why)>) {
+        let picked = self
+            .tasks
+            .iter()
+            .filter_map(|(slot, task)| pick(task).map(|why| (slot, why)));
+        let picked: Vec<_> = picked.collect();
+        if picked.is_empty() {
+            return;
+        }
+        for (slot, (fate, why)) in picked {
+            if let Some(task) = self.tasks.remove(slot) {
+                self.events.push_back(Event::Failed(task.failed(fate, why)));
+            }
+        }
+        let tasks = &mut self.tasks;
+        self.ready.retain(|slot| tasks.at(*slot).is_some());
+        self.sequences
+            .retain(|sequence| tasks.at(sequence.slot).is_some());
+    }
+
+    /// Takes a command out of everything.
+    fn forget(&mut self, slot: Slot) -> Option<Task<L>> {
+        let task = self.tasks.remove(slot)?;
+        if task.sent.is_none() {
+            self.ready.retain(|waiting| *waiting != slot);
+        }
+        if task.queued > 0 {
+            self.sequences.retain(|sequence| sequence.slot != slot);
+        }
+        Some(task)
+    }
+}
+
+/// How a target ended a command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ending {
+    pub(super) status: u8,
+    pub(super) residual: Residual,
+    pub(super) sense: SenseBytes,
+    pub(super) qualifier: u16,
+}
+
+impl Ending {
+    fn is_good(&self) -> bool {
+        self.status == Status::Good as u8 || self.status == Status::ConditionMet as u8
+    }
+}
+
+impl<L: Lease> Task<L> {
+    /// Whether a good end is true: as much was moved as the residual says. What the target says it
+    /// sent (ExpDataSN) is not compared; several targets leave it 0, and the octets tell more.
+    fn check(&self, ending: &Ending) -> Result<(), Violation> {
+        let moved = match ending.residual {
+            Residual::Underflow(left) => self.len.checked_sub(left).ok_or(RESIDUAL)?,
+            Residual::Exact | Residual::Overflow(_) => self.len,
+        };
+        if !ending.is_good() {
+            return Ok(());
+        }
+        match self.data {
+            Data::In { .. } if self.moved != moved => Err(INCOMPLETE),
+            Data::Out { .. } if self.moved < moved => Err(UNASKED),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn failed(self, fate: Fate, why: Why) -> Failed<L> {
+        Failed {
+            id: self.id,
+            fate,
+            why,
+            data: self.data,
+        }
+    }
+}
+
+/// The sense data of a SCSI Response or an Asynchronous Message: SenseLength and as many octets.
+pub(super) fn sense(data: &[u8]) -> Result<SenseBytes, Violation> {
+    let Some((length, rest)) = data.split_first_chunk::<2>() else {
+        return if data.is_empty() {
+            Ok(SenseBytes::EMPTY)
+        } else {
+            Err(SENSE)
+        };
+    };
+    let sense = rest.get(..usize::from(u16::from_be_bytes(*length)));
+    Ok(SenseBytes::new(sense.ok_or(SENSE)?))
+}
+
+pub(super) const NO_TASK: Violation = Violation {
+    rule: "an Initiator Task Tag that names nothing",
+    clause: "RFC 7143 §11.2.1.8",
+};
+
+const RESIDUAL: Violation = Violation {
+    rule: "a residual above the Expected Data Transfer Length",
+    clause: "RFC 7143 §11.4.5",
+};
+
+const INCOMPLETE: Violation = Violation {
+    rule: "a good status for a read whose data did not come as the residual says",
+    clause: "RFC 7143 §11.4.5",
+};
+
+const UNASKED: Violation = Violation {
+    rule: "a good status for a write before its data was sent",
+    clause: "RFC 7143 §11.4.2",
+};
+
+const SENSE: Violation = Violation {
+    rule: "a SenseLength beyond the data segment",
+    clause: "RFC 7143 §11.4.7",
+};

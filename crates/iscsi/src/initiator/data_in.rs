@@ -1,0 +1,156 @@
+//! Data-In (RFC 7143 §11.7): checked against what was asked for and agreed upon, then copied to
+//! where it belongs. The A bit is passed over, as it means nothing at ErrorRecoveryLevel 0.
+
+use scsi::medium::Lease;
+use scsi::task::SenseBytes;
+use scsi::wire::status::Status;
+
+use super::command::{Ending, NO_TASK};
+use super::spans::Misfit;
+use super::tasks::{Slot, Task};
+use super::{Data, Initiator};
+use crate::parameters::Operational;
+use crate::violation::Violation;
+use crate::wire::bhs::Bhs;
+use crate::wire::data_in::{self, DataIn};
+
+/// Data of a command that is coming in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fill {
+    slot: Slot,
+    /// Where the next octet belongs.
+    offset: u32,
+    /// The command ends with this PDU.
+    ending: Option<data_in::Ending>,
+}
+
+impl Fill {
+    /// What is left after so many octets. The header was checked, so they do not run over.
+    pub(super) const fn after(self, len: usize) -> Self {
+        Self {
+            offset: self.offset.saturating_add(len as u32),
+            ..self
+        }
+    }
+}
+
+impl<L: Lease> Initiator<L> {
+    /// The header of a Data-In.
+    pub(super) fn data_in(&mut self, bhs: &Bhs) -> Result<Fill, Violation> {
+        let pdu = DataIn::decode(bhs);
+        match pdu.status {
+            Some(_) => self.numbers.status(pdu.stamps)?,
+            None => self.numbers.window(pdu.stamps)?,
+        }
+        let keys = self.keys;
+        let (slot, task) = self.tasks.sent(pdu.itt).ok_or(NO_TASK)?;
+        task.expects(&pdu, bhs.data_len(), &keys)?;
+        Ok(Fill {
+            slot,
+            offset: pdu.offset,
+            ending: pdu.status,
+        })
+    }
+
+    /// Octets of a data segment.
+    pub(super) fn fill(&mut self, fill: Fill, octets: &[u8], end: bool) {
+        if let Some(task) = self.tasks.at(fill.slot)
+            && let Data::In { into } = &mut task.data
+            && !octets.is_empty()
+        {
+            into.copy_in(fill.offset as usize, octets);
+            task.moved += octets.len() as u32;
+        }
+        let Some(ending) = fill.ending.filter(|_| end) else {
+            return;
+        };
+        let ending = Ending {
+            status: ending.status,
+            residual: ending.residual,
+            sense: SenseBytes::EMPTY,
+            qualifier: 0,
+        };
+        match self.finish(fill.slot, ending) {
+            Ok(()) => self.go_on(),
+            Err(violation) => self.violated(violation),
+        }
+    }
+}
+
+impl<L: Lease> Task<L> {
+    /// Whether this Data-In may come next.
+    fn expects(&mut self, pdu: &DataIn, len: u32, keys: &Operational) -> Result<(), Violation> {
+        if !matches!(self.data, Data::In { .. }) {
+            return Err(NOT_A_READ);
+        }
+        if pdu.data_sn.0 != self.next_sn {
+            return Err(GAP);
+        }
+        self.next_sn = self.next_sn.wrapping_add(1);
+        let end = pdu.offset.checked_add(len).filter(|end| *end <= self.len);
+        let end = end.ok_or(BEYOND)?;
+        // That no sequence is longer than MaxBurstLength is not asked for: tgtd sends all of a read
+        // as one, and it harms nobody.
+        let ordered = keys.pdu_in_order && (keys.sequence_in_order || self.in_sequence);
+        if ordered && pdu.offset != self.next_offset {
+            return Err(ORDER);
+        }
+        if !(keys.pdu_in_order && keys.sequence_in_order) {
+            self.spans.add(pdu.offset, len).map_err(misfit)?;
+        }
+        self.next_offset = end;
+        self.in_sequence = !pdu.last;
+        match pdu.status {
+            Some(_) if !pdu.last => Err(UNFINISHED),
+            Some(ending) if ending.status == Status::CheckCondition as u8 => Err(NO_SENSE),
+            _ => Ok(()),
+        }
+    }
+}
+
+const fn misfit(misfit: Misfit) -> Violation {
+    match misfit {
+        Misfit::Overlap => OVERLAP,
+        Misfit::Scattered => SCATTERED,
+    }
+}
+
+const NOT_A_READ: Violation = Violation {
+    rule: "Data-In for a command that reads nothing",
+    clause: "RFC 7143 §11.7",
+};
+
+const GAP: Violation = Violation {
+    rule: "a DataSN that is not the next one",
+    clause: "RFC 7143 §11.7.5",
+};
+
+const BEYOND: Violation = Violation {
+    rule: "Data-In beyond the Expected Data Transfer Length",
+    clause: "RFC 7143 §11.7.6",
+};
+
+const ORDER: Violation = Violation {
+    rule: "Data-In that is not the next in order",
+    clause: "RFC 7143 §13.18",
+};
+
+const OVERLAP: Violation = Violation {
+    rule: "Data-In for octets that came before",
+    clause: "RFC 7143 §11.7.6",
+};
+
+const SCATTERED: Violation = Violation {
+    rule: "Data-In in more pieces than are kept apart: ask for it in order",
+    clause: "RFC 7143 §13.18",
+};
+
+const UNFINISHED: Violation = Violation {
+    rule: "a status in a Data-In that is not the last of its sequence",
+    clause: "RFC 7143 §11.7.3",
+};
+
+const NO_SENSE: Violation = Violation {
+    rule: "CHECK CONDITION without sense data, in a Data-In",
+    clause: "RFC 7143 §11.7.3",
+};

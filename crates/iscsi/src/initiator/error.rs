@@ -1,0 +1,234 @@
+//! How a connection ends, in words that name the guilty and the way out.
+
+use super::portal::Portal;
+use crate::auth::Hash;
+use crate::text::Malformed;
+use crate::violation::Violation;
+use crate::wire::logout_response::response;
+
+/// How a session ended. It does not come back; a new one may take its place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum End {
+    /// By a logout in good order.
+    #[error("logged out")]
+    LoggedOut,
+    /// The login failed.
+    #[error(transparent)]
+    Login(#[from] LoginError),
+    /// The target is elsewhere: connect there (RFC 7143 §11.13.5, status class 1).
+    #[error("the target has moved to {address}")]
+    Redirected {
+        /// Where.
+        address: Portal,
+        /// For good (0102), or for now (0101).
+        permanent: bool,
+    },
+    /// The target broke a rule.
+    #[error("the target broke a rule: {0}")]
+    Violated(Violation),
+    /// The octets were damaged on their way (RFC 7143 §7.8).
+    #[error("{0} digest error: the connection damages what it carries")]
+    Damaged(&'static str),
+    /// Neither data nor the answer to a ping came in time.
+    #[error("the target is silent")]
+    Silent,
+    /// A command was late, and neither could it be aborted nor its logical unit be reset in time.
+    #[error("the target answers pings, but neither commands nor their abort")]
+    Stuck,
+    /// A text or a logout was not answered in time.
+    #[error("the target did not answer a {0} request in time")]
+    Unanswered(&'static str),
+    /// The target said that it drops the connection or the session (RFC 7143 §11.9.1).
+    #[error("the target dropped the session; come back after {time2wait} s")]
+    Dropped {
+        /// Seconds before which a new connection is not wanted.
+        time2wait: u16,
+        /// Seconds after those in which the tasks could be taken up.
+        time2retain: u16,
+    },
+    /// The target did not log us out (RFC 7143 §11.15.1).
+    #[error("the target refused the logout: {}", logout(*.0))]
+    LogoutRefused(u8),
+    /// The target rejected the logout (RFC 7143 §11.17.1).
+    #[error("the target rejected the logout for reason {0:#04x}")]
+    LogoutRejected(u8),
+    /// The connection was closed after the login: [`super::Initiator::lost`] was called.
+    #[error("the connection was lost")]
+    Lost,
+    /// It was given up: [`super::Initiator::give_up`] was called.
+    #[error("the connection was given up")]
+    GivenUp,
+}
+
+fn logout(code: u8) -> String {
+    match code {
+        response::NO_CID => "it does not know the connection".into(),
+        response::NO_RECOVERY => "it recovers no connections".into(),
+        response::CLEANUP_FAILED => "it could not clean up".into(),
+        code => format!("response {code}"),
+    }
+}
+
+/// Why a login failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LoginError {
+    /// The target refused it (RFC 7143 §11.13.5, status classes 2 and 3).
+    #[error("{}", refusal(*status, *proven, *hash))]
+    Refused {
+        /// Status-Class and Status-Detail, as 0xCCDD.
+        status: u16,
+        /// Whether CHAP was offered.
+        proven: bool,
+        /// The hash by which it was done, as far as it came.
+        hash: Option<Hash>,
+    },
+    /// The target moved, and did not tell where to.
+    #[error("the target has moved, but told no address to go to (RFC 7143 §11.13.5)")]
+    Nowhere,
+    /// A key with a value that does not go with what was offered, or with no value at all.
+    #[error("the target answered {key}={value} {rule} ({clause})")]
+    Key {
+        /// Which.
+        key: String,
+        /// What came; shortened.
+        value: String,
+        /// What is wrong with it.
+        rule: &'static str,
+        /// Where it is said.
+        clause: &'static str,
+    },
+    /// What was required was not agreed upon.
+    #[error("the target does not offer {key}={value}, which is required: allow others, or none")]
+    Required {
+        /// Which key.
+        key: &'static str,
+        /// Which value.
+        value: &'static str,
+    },
+    /// CHAP.
+    #[error(transparent)]
+    Chap(#[from] ChapError),
+    /// Text that cannot be read.
+    #[error("the target sent {0} (RFC 7143 §6.1)")]
+    Text(Malformed),
+    /// Another rule.
+    #[error("the target broke a rule of the login: {0}")]
+    Violated(Violation),
+    /// The connection was closed. LIO does so, without a word, where it wants CHAP and is offered
+    /// none.
+    #[error("the target closed the connection during the login{}", wants(*proven))]
+    Lost {
+        /// Whether CHAP was offered.
+        proven: bool,
+    },
+    /// It took too long.
+    #[error("the target did not finish the login in time")]
+    Late,
+}
+
+impl From<Malformed> for LoginError {
+    fn from(malformed: Malformed) -> Self {
+        Self::Text(malformed)
+    }
+}
+
+/// Why CHAP failed (RFC 7143 §12.1.3).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChapError {
+    /// The target does not do CHAP.
+    #[error("the target does not do CHAP: configure it there, or give no user and secret here")]
+    NoMethod,
+    /// It chose a hash that was not offered.
+    #[error("the target chose the CHAP hash {0}, which was not offered")]
+    Hash(String),
+    /// A key of the exchange is missing.
+    #[error("the target left {0} out of its CHAP exchange")]
+    Missing(&'static str),
+    /// A key of the exchange cannot be read.
+    #[error("the target sent a {0} that cannot be read")]
+    Malformed(&'static str),
+    /// It went on without proving who it is.
+    #[error("the target did not prove who it is: give it the mutual secret, or ask for none")]
+    Unproven,
+    /// It proved to be another.
+    #[error("the target calls itself {0}, and not what was expected")]
+    Name(String),
+    /// Not the right response.
+    #[error(
+        "the target does not know its secret: it is not the one expected, or the secret differs"
+    )]
+    WrongResponse,
+    /// It sent our challenge back, or proved itself with our secret (RFC 7143 §9.2.1).
+    #[error("the target uses our own secret to prove itself: give it one of its own")]
+    SharedSecret,
+    /// Its challenge is the one that we send.
+    #[error("the target sent our own CHAP challenge back")]
+    Reflected,
+}
+
+const fn wants(proven: bool) -> &'static str {
+    if proven {
+        ": its log may tell why"
+    } else {
+        ": it may want CHAP, so give a user and secret; or its log may tell why"
+    }
+}
+
+/// What a status means, and what to do.
+fn refusal(status: u16, proven: bool, hash: Option<Hash>) -> String {
+    let known = STATUSES.iter().find(|row| row.0 == status);
+    match (status, known) {
+        (0x0201, _) if !proven => {
+            "the target wants to know who asks: give a CHAP user and secret (status 0201)".into()
+        }
+        (0x0200 | 0x0201, Some((_, text))) if hash == Some(Hash::Sha256) => format!(
+            "{text}; tgtd takes SHA-256 for another hash, so offer MD5 only there \
+             (status {status:04x})"
+        ),
+        (_, Some((_, text))) => format!("{text} (status {status:04x})"),
+        (0x0300..=0x03ff, None) => {
+            format!("the target cannot serve now: try again later (status {status:04x})")
+        }
+        _ => format!("the target refused the login (status {status:04x})"),
+    }
+}
+
+/// RFC 7143 §11.13.5, Table of Status-Class and Status-Detail.
+#[rustfmt::skip]
+const STATUSES: [(u16, &str); 16] = [
+    (0x0200, "the target found an error in the login: its log may tell which"),
+    (0x0201, "the target did not accept the user name or the secret: check both, at both ends"),
+    (0x0202, "this initiator may not use the target: put its name on the target's list"),
+    (0x0203, "there is no such target there: ask the portal which it has"),
+    (0x0204, "the target was removed from there, and left no other address"),
+    (0x0205, "the target speaks another version of the protocol"),
+    (0x0206, "the target has too many connections of this session: end others first"),
+    (0x0207, "the target misses a parameter in the login"),
+    (0x0208, "the target cannot put this connection into the session"),
+    (0x0209, "the target does not do this type of session"),
+    (0x020a, "the target does not know the session any more: log in anew"),
+    (0x020b, "the target got something else where it expected a login"),
+    (0x0300, "the target failed: its log may tell why"),
+    (0x0301, "the target does not serve now, or (LIO) is not there: try again later, or ask the \
+        portal which it has"),
+    (0x0302, "the target has no room for another session: end others, or try again later"),
+    (0x0303, "the target failed in a way of its own: its log may tell why"),
+];
+
+/// A value of a peer, so that it can be shown: no control characters, and not longer than a line.
+pub(super) fn shown(value: &str) -> String {
+    let mut text: String = value.chars().take(MAX_SHOWN).collect();
+    if text.len() < value.len() {
+        text.push('…');
+    }
+    text.escape_debug().to_string()
+}
+
+/// Text of a peer that is kept as it is but for what a terminal would act upon.
+pub(super) fn harmless(text: &str) -> String {
+    text.chars()
+        .filter(|character| !character.is_control())
+        .collect()
+}
+
+const MAX_SHOWN: usize = 64;

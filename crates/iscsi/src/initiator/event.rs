@@ -1,0 +1,259 @@
+//! What is asked of a session, and what it tells.
+
+use scsi::medium::{Lease, Now};
+use scsi::task::{Attribute, SenseBytes};
+use scsi::wire::lun::Lun;
+
+use super::error::End;
+use super::portal::Portal;
+use crate::wire::bhs::Opcode;
+use crate::wire::scsi_response::Residual;
+
+/// A SCSI command. CDBs of more than 16 octets are not sent.
+#[derive(Clone, Debug)]
+pub struct Command<L> {
+    /// The caller's name for it, told when it ends; unique among those that have not.
+    pub id: u64,
+    /// To which logical unit.
+    pub lun: Lun,
+    /// The CDB, padded with zeros.
+    pub cdb: [u8; 16],
+    /// Task attribute.
+    pub attribute: Attribute,
+    /// Where its data goes or comes from.
+    pub data: Data<L>,
+    /// When it has to have ended; `None`: after the configured time.
+    pub deadline: Option<Now>,
+}
+
+/// The data of a command; the whole lease is the Expected Data Transfer Length.
+#[derive(Clone, Debug)]
+pub enum Data<L> {
+    /// None.
+    None,
+    /// From the target.
+    In {
+        /// Where to.
+        into: L,
+    },
+    /// To the target.
+    Out {
+        /// Where from.
+        from: L,
+    },
+}
+
+impl<L: Lease> Data<L> {
+    /// Octets; what does not fit into 32 bits was refused before.
+    pub(super) fn len(&self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::In { into: lease } | Self::Out { from: lease } => {
+                u32::try_from(lease.len()).unwrap_or(u32::MAX)
+            }
+        }
+    }
+
+    pub(super) fn fits(&self) -> bool {
+        match self {
+            Self::None => true,
+            Self::In { into: lease } | Self::Out { from: lease } => {
+                u32::try_from(lease.len()).is_ok()
+            }
+        }
+    }
+}
+
+/// What is not taken up, and comes back.
+#[derive(Clone, Debug)]
+pub struct Refused<L> {
+    /// Why.
+    pub why: Refusal,
+    /// What.
+    pub command: Command<L>,
+}
+
+/// Why something is not taken up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The login is not over.
+    #[error("the session is not logged in yet")]
+    NotYet,
+    /// It is ending, or has ended.
+    #[error("the session is over")]
+    Over,
+    /// As many commands, functions or texts are under way as may be.
+    #[error("as much is under way as may be: wait until something of it has ended")]
+    Full,
+    /// SCSI in a discovery session (RFC 7143 §4.3).
+    #[error("a discovery session carries SendTargets only")]
+    Discovery,
+    /// The lease is longer than the Expected Data Transfer Length can say.
+    #[error("a command moves at most 4294967295 octets")]
+    TooLong,
+    /// iSCSIProtocolLevel 2 was not agreed upon (RFC 7144 §6).
+    #[error("the target does not know this task management function")]
+    Level,
+    /// There is no such command: it has ended.
+    #[error("there is no such command: it has ended")]
+    NoCommand,
+    /// A value that cannot be sent.
+    #[error("not a value of SendTargets: All, nothing, or a name of at most 223 octets")]
+    Value,
+}
+
+/// Task management (RFC 7143 §11.5.1, RFC 7144 §6). TASK REASSIGN is left out, as there is
+/// nothing to reassign at ErrorRecoveryLevel 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// ABORT TASK, of the command with this id.
+    AbortTask(u64),
+    /// ABORT TASK SET.
+    AbortTaskSet,
+    /// CLEAR ACA.
+    ClearAca,
+    /// CLEAR TASK SET.
+    ClearTaskSet,
+    /// LOGICAL UNIT RESET.
+    LogicalUnitReset,
+    /// TARGET WARM RESET.
+    TargetWarmReset,
+    /// TARGET COLD RESET, after which the target closes its connections.
+    TargetColdReset,
+    /// QUERY TASK, of the command with this id; iSCSIProtocolLevel 2.
+    QueryTask(u64),
+    /// QUERY TASK SET; iSCSIProtocolLevel 2.
+    QueryTaskSet,
+    /// I_T NEXUS RESET; iSCSIProtocolLevel 2.
+    NexusReset,
+    /// QUERY ASYNCHRONOUS EVENT; iSCSIProtocolLevel 2.
+    QueryAsynchronousEvent,
+}
+
+/// What a session tells.
+#[derive(Debug)]
+pub enum Event<L> {
+    /// The login is over; [`super::Initiator::outcome`] has what was agreed upon.
+    LoggedIn,
+    /// The target ended a command.
+    Done(Done<L>),
+    /// A command ended without a status.
+    Failed(Failed<L>),
+    /// A task management function has ended. Commands that it ended have been told before.
+    Managed {
+        /// The caller's name for it.
+        id: u64,
+        /// Response ([`crate::wire::task_response::response`] lists them); `None`: the session
+        /// ended before it came.
+        response: Option<u8>,
+        /// Additional Response Information.
+        information: [u8; 3],
+    },
+    /// The answer to SendTargets.
+    Targets(Vec<Found>),
+    /// The target does not answer SendTargets: a Reject with this reason.
+    TargetsRefused(u8),
+    /// Something that the target tells of its own accord.
+    Notice(Notice),
+    /// The session has ended: close the connection. The last event.
+    Ended(End),
+}
+
+/// A command that the target ended.
+#[derive(Clone, Debug)]
+pub struct Done<L> {
+    /// Which.
+    pub id: u64,
+    /// SCSI status.
+    pub status: u8,
+    /// Sense data, of CHECK CONDITION.
+    pub sense: SenseBytes,
+    /// What is left of its data (RFC 7143 §11.4.5).
+    pub residual: Residual,
+    /// STATUS QUALIFIER (RFC 7144 §5.2.1); 0 is none.
+    pub qualifier: u16,
+    /// Its lease, of which all but the residual was filled where the status is GOOD.
+    pub data: Data<L>,
+}
+
+/// A command that ended without a status.
+#[derive(Clone, Debug)]
+pub struct Failed<L> {
+    /// Which.
+    pub id: u64,
+    /// What is known of it.
+    pub fate: Fate,
+    /// Why.
+    pub why: Why,
+    /// Its lease.
+    pub data: Data<L>,
+}
+
+/// What is known of a command that ended without a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was not sent. It may be sent by any session.
+    NeverSent,
+    /// It was sent, and may have been carried out, or be so later, as long as the target has the
+    /// nexus.
+    Unknown,
+    /// It was sent, and may have been carried out, in part too; but the target has ended it, and
+    /// nothing of it happens from now on.
+    Aborted,
+}
+
+/// Why a command ended without a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The session ended.
+    Ended,
+    /// Its deadline passed.
+    Late,
+    /// A task management function ended it, with this code
+    /// ([`crate::wire::task_request::function`]).
+    Function(u8),
+    /// The target says that it failed: a Response that is not 00h (RFC 7143 §11.4.3).
+    TargetFailure(u8),
+    /// The target rejected it, for this reason ([`crate::wire::reject::reason`]).
+    Rejected(u8),
+    /// The target ended all commands of the logical unit (RFC 7143 §11.9.1, event 5).
+    Terminated,
+}
+
+/// A target, as SendTargets tells of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// TargetName as it was told, without control characters; not checked otherwise.
+    pub name: String,
+    /// Its portals; none means the one that was asked. Addresses that cannot be read are left out.
+    pub portals: Vec<Portal>,
+}
+
+/// What a target tells of its own accord (RFC 7143 §11.9, §11.17).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Event 0: a SCSI asynchronous event of a logical unit.
+    Scsi {
+        /// Which.
+        lun: Lun,
+        /// Sense data.
+        sense: SenseBytes,
+    },
+    /// Event 1: log out within so many seconds, or be dropped.
+    LogoutWanted(u16),
+    /// Event 2, of a connection that is not this one.
+    ConnectionDrop(u16),
+    /// Event 4: parameters are negotiated anew, which the session does by itself.
+    Renegotiated,
+    /// Event 5: all commands of the logical unit were ended. They are told after this.
+    Terminated(Lun),
+    /// Any other event, by its code: 255 is the vendor's own, with AsyncVCode.
+    Other(u8, u8),
+    /// The target rejected a PDU that was none of a command's or function's own.
+    Rejected {
+        /// Reason.
+        reason: u8,
+        /// What kind of PDU.
+        opcode: Opcode,
+    },
+}

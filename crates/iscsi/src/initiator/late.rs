@@ -1,0 +1,135 @@
+//! Commands that are late, and the ladder that is climbed for them: ABORT TASK, then LOGICAL UNIT
+//! RESET, then the end of the connection, each given its time. One command is dealt with after the
+//! other, as targets take few immediate requests, and what holds one back mostly holds back all.
+
+use scsi::medium::{Lease, Now};
+use scsi::wire::lun::Lun;
+
+use super::error::End;
+use super::{Fate, Initiator, Why};
+use crate::wire::bhs::Itt;
+use crate::wire::task_request::function;
+use crate::wire::task_response::response;
+
+/// Where the ladder stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ladder {
+    rung: Rung,
+    /// The command that it is climbed for.
+    itt: Itt,
+    lun: Lun,
+    deadline: Now,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rung {
+    Abort,
+    /// As `Abort`, but the command has ended by itself: the answer is still waited for.
+    Ended,
+    Reset,
+}
+
+impl Ladder {
+    pub(super) const fn deadline(&self) -> Now {
+        self.deadline
+    }
+}
+
+impl<L: Lease> Initiator<L> {
+    /// Commands are to be looked at by then.
+    pub(super) fn look_by(&mut self, deadline: Now) {
+        self.look = Some(self.look.map_or(deadline, |look| look.min(deadline)));
+    }
+
+    pub(super) fn check_late(&mut self) {
+        self.climb();
+        if !self.is_open() || self.look.is_none_or(|look| self.now < look) {
+            return;
+        }
+        self.drop_unsent();
+        if self.ladder.is_none() {
+            self.abort_first();
+        }
+        if self.functions.len() > MAX_UNANSWERED {
+            return self.end(End::Stuck);
+        }
+        // Those that are late wait for the ladder, which looks again when it is done.
+        let waiting = self.tasks.iter().map(|(_, task)| task.deadline);
+        self.look = waiting.filter(|deadline| *deadline > self.now).min();
+        self.go_on();
+    }
+
+    /// Commands whose turn did not come.
+    fn drop_unsent(&mut self) {
+        let now = self.now;
+        self.fail_all(|task| {
+            let late = task.sent.is_none() && task.deadline <= now;
+            late.then_some((Fate::NeverSent, Why::Late))
+        });
+    }
+
+    /// The first rung, for the command that is late longest.
+    fn abort_first(&mut self) {
+        let late = self
+            .tasks
+            .iter()
+            .filter(|(_, task)| task.deadline <= self.now);
+        let first = late.min_by_key(|(_, task)| task.deadline);
+        let Some((slot, task)) = first else { return };
+        self.ladder = Some(Ladder {
+            rung: Rung::Abort,
+            itt: task.itt,
+            lun: task.lun,
+            deadline: self.now.saturating_add(self.config.times.abort),
+        });
+        let lun = task.lun;
+        self.ask(None, function::ABORT_TASK, lun, Some(slot));
+    }
+
+    /// The next rung, when the answer to the last does not come.
+    fn climb(&mut self) {
+        let Some(ladder) = self.ladder.filter(|ladder| ladder.deadline <= self.now) else {
+            return;
+        };
+        match ladder.rung {
+            Rung::Abort if self.tasks.sent(ladder.itt).is_some() => self.reset(ladder),
+            // A reset would cost commands that are well, for one that has ended.
+            Rung::Abort => {
+                self.ladder = Some(Ladder {
+                    rung: Rung::Ended,
+                    deadline: self.now.saturating_add(self.config.times.reset),
+                    ..ladder
+                });
+            }
+            Rung::Ended | Rung::Reset => self.end(End::Stuck),
+        }
+    }
+
+    fn reset(&mut self, ladder: Ladder) {
+        self.ladder = Some(Ladder {
+            rung: Rung::Reset,
+            deadline: self.now.saturating_add(self.config.times.reset),
+            ..ladder
+        });
+        self.ask(None, function::LOGICAL_UNIT_RESET, ladder.lun, None);
+    }
+
+    /// A rung was answered; commands that it ended have been told.
+    pub(super) fn rung_answered(&mut self, code: u8, answer: u8) {
+        let Some(ladder) = self.ladder else { return };
+        let stays = self.tasks.sent(ladder.itt).is_some();
+        match ladder.rung {
+            // The answer to an ABORT TASK that came when the reset was already on its way.
+            Rung::Reset if code == function::ABORT_TASK => {}
+            Rung::Abort if stays => self.reset(ladder),
+            Rung::Reset if stays || answer != response::COMPLETE => self.end(End::Stuck),
+            _ => {
+                self.ladder = None;
+                self.look_by(self.now);
+            }
+        }
+    }
+}
+
+/// Functions without an answer, of a target that answers resets but no aborts.
+const MAX_UNANSWERED: usize = 32;

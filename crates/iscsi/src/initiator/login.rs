@@ -1,0 +1,432 @@
+//! The login phase (RFC 7143 §6.3, §11.12, §11.13), as the side that asks.
+//!
+//! | step | sent | what the answer may be |
+//! |---|---|---|
+//! | method | names, AuthMethod | the method; with None also the end of the stage |
+//! | hash | CHAP_A | CHAP_A, CHAP_I, CHAP_C |
+//! | proof | CHAP_N, CHAP_R, with mutual CHAP also CHAP_I, CHAP_C | CHAP_N, CHAP_R where asked for; the end of the stage |
+//! | secure | nothing more | the end of the stage |
+//! | operational | the operational keys, then answers | their values; the full-feature phase |
+
+use zeroize::Zeroizing;
+
+use super::chap::{self, Counter, Sent};
+use super::config::{Auth, Config, Purpose};
+use super::error::{ChapError, End, LoginError, harmless, shown};
+use super::offer::{Negotiation, RESERVED, wrong};
+use super::portal::Portal;
+use super::tasks::LOGIN_ITT;
+use crate::auth::Hash;
+use crate::keys::{self, Key, Phase, Row, Rule, Side};
+use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational};
+use crate::text::{self, Assembly, Pair, Text};
+use crate::violation::Violation;
+use crate::wire::login_request::{LoginRequest, stage};
+use crate::wire::login_response::LoginResponse;
+use crate::wire::serial::{CmdSn, StatSn};
+
+/// What a login agreed upon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The operational keys. `own_data_segment` is what we declared.
+    pub keys: Operational,
+    /// The target's part of the session identifier; never 0.
+    pub tsih: u16,
+    /// TargetPortalGroupTag, if it was told (RFC 7143 §13.9).
+    pub portal_group: Option<u16>,
+    /// TargetAlias, if it was told; for display only, without control characters.
+    pub alias: Option<String>,
+    /// With which hash CHAP was done; `None`: without CHAP.
+    pub hash: Option<Hash>,
+}
+
+/// A login under way.
+#[derive(Debug)]
+pub(super) struct Login {
+    /// Of every request; flags and numbers differ.
+    template: LoginRequest,
+    random: Zeroizing<[u8; 33]>,
+    step: Step,
+    /// CHAP has to be done.
+    chap: bool,
+    /// To which stage the last request asked to go.
+    asked: Option<u8>,
+    /// The target has sent but a part of its text.
+    unfinished: bool,
+    requests: u32,
+    seen: u64,
+    incoming: Assembly,
+    outgoing: Text,
+    negotiation: Negotiation,
+    outcome: Outcome,
+}
+
+#[derive(Debug)]
+enum Step {
+    Method,
+    Hash,
+    Proof(Option<Counter>),
+    Secure,
+    Operational,
+}
+
+/// What a response led to.
+pub(super) enum Turn {
+    /// Another request is to be sent, with this text.
+    Request(LoginRequest, Vec<u8>),
+    /// The full-feature phase.
+    Over(Outcome),
+}
+
+impl Login {
+    /// A login, and its first request.
+    pub(super) fn new(config: &Config, random: [u8; 33]) -> (Self, LoginRequest, Vec<u8>) {
+        let template = LoginRequest {
+            transit: false,
+            more: false,
+            current: stage::SECURITY,
+            next: 0,
+            version_max: VERSION,
+            version_min: VERSION,
+            isid: config.isid,
+            tsih: 0,
+            itt: LOGIN_ITT,
+            cid: config.cid,
+            cmd_sn: CmdSn(0),
+            exp_stat_sn: StatSn(0),
+        };
+        let mut login = Self {
+            template,
+            random: Zeroizing::new(random),
+            step: Step::Method,
+            chap: matches!(config.auth, Auth::Chap(_)),
+            asked: None,
+            unfinished: false,
+            requests: 0,
+            seen: 0,
+            incoming: Assembly::default(),
+            outgoing: Text::default(),
+            negotiation: Negotiation::new(config),
+            outcome: Outcome {
+                keys: Operational::default(),
+                tsih: 0,
+                portal_group: None,
+                alias: None,
+                hash: None,
+            },
+        };
+        login.introduce(config);
+        let (request, text) = login.request();
+        (login, request, text)
+    }
+
+    /// Who asks, whom, and how that is proven.
+    fn introduce(&mut self, config: &Config) {
+        let out = &mut self.outgoing;
+        out.put("InitiatorName", &config.initiator);
+        if let Some(alias) = &config.alias {
+            out.put("InitiatorAlias", alias);
+        }
+        match &config.purpose {
+            Purpose::Normal(target) => {
+                out.put("SessionType", "Normal");
+                out.put("TargetName", target);
+            }
+            Purpose::Discovery => out.put("SessionType", "Discovery"),
+        }
+        out.put("AuthMethod", if self.chap { "CHAP" } else { "None" });
+    }
+
+    /// The next request: a part of our text, or one that asks for more of the target's.
+    fn request(&mut self) -> (LoginRequest, Vec<u8>) {
+        let (next, ready) = match self.step {
+            Step::Method => (stage::OPERATIONAL, !self.chap),
+            Step::Hash => (stage::OPERATIONAL, false),
+            Step::Proof(_) | Step::Secure => (stage::OPERATIONAL, true),
+            Step::Operational => (stage::FULL_FEATURE, true),
+        };
+        let (segment, more) = self.outgoing.next_segment(DEFAULT_DATA_SEGMENT);
+        let segment = segment.to_vec();
+        self.asked = (ready && !more && !self.unfinished).then_some(next);
+        self.requests += 1;
+        let request = LoginRequest {
+            transit: self.asked.is_some(),
+            more,
+            next: self.asked.unwrap_or(0),
+            ..self.template
+        };
+        (request, segment)
+    }
+
+    /// Takes a Login Response, with its whole data segment.
+    ///
+    /// # Errors
+    /// The connection ends.
+    pub(super) fn response(
+        &mut self,
+        config: &Config,
+        response: &LoginResponse,
+        data: &[u8],
+    ) -> Result<Turn, End> {
+        match response.status {
+            0 => Ok(self.proceed(config, response, data)?),
+            0x0100..=0x01ff => Err(redirect(response.status, data)),
+            status => Err(End::Login(LoginError::Refused {
+                status,
+                proven: self.chap,
+                hash: self.outcome.hash,
+            })),
+        }
+    }
+
+    /// The connection was closed.
+    pub(super) const fn lost(&self) -> LoginError {
+        LoginError::Lost { proven: self.chap }
+    }
+
+    fn proceed(
+        &mut self,
+        config: &Config,
+        response: &LoginResponse,
+        data: &[u8],
+    ) -> Result<Turn, LoginError> {
+        self.check(response)?;
+        if !self.outgoing.is_empty() {
+            // The target has but a part of our text.
+            if response.transit || response.more || !data.is_empty() {
+                return Err(broken("text in answer to a C bit", "RFC 7143 §6.2"));
+            }
+            return self.again();
+        }
+        self.incoming.push(data)?;
+        self.unfinished = response.more;
+        if response.more {
+            return self.again();
+        }
+        let octets = self.incoming.take();
+        self.text(config, &text::parse(&octets)?, response.transit)?;
+        match (response.transit, self.template.current) {
+            (false, _) => self.again(),
+            (true, stage::SECURITY) => {
+                self.template.current = stage::OPERATIONAL;
+                self.step = Step::Operational;
+                self.negotiation.offer(&mut self.outgoing);
+                self.again()
+            }
+            (true, _) => self.over(response.tsih),
+        }
+    }
+
+    /// What has to be so in every response (RFC 7143 §11.13).
+    fn check(&self, response: &LoginResponse) -> Result<(), LoginError> {
+        let rule = if response.itt != self.template.itt {
+            (
+                "another Initiator Task Tag in a Login Response",
+                "RFC 7143 §6.3",
+            )
+        } else if response.isid != self.template.isid {
+            ("another ISID in a Login Response", "RFC 7143 §11.13")
+        } else if response.version_active != VERSION {
+            ("a version that was not offered", "RFC 7143 §11.13.2")
+        } else if response.current != self.template.current {
+            ("a Login Response of another stage", "RFC 7143 §6.3")
+        } else if response.transit && response.more {
+            ("T and C bit together", "RFC 7143 §11.13.1")
+        } else if response.transit && self.asked != Some(response.next) {
+            ("a step to a stage that was not asked for", "RFC 7143 §6.3")
+        } else if self.requests >= MAX_REQUESTS {
+            ("a login without end", "RFC 7143 §6.2")
+        } else {
+            return Ok(());
+        };
+        Err(broken(rule.0, rule.1))
+    }
+
+    fn again(&mut self) -> Result<Turn, LoginError> {
+        let (request, text) = self.request();
+        Ok(Turn::Request(request, text))
+    }
+
+    fn over(&mut self, tsih: u16) -> Result<Turn, LoginError> {
+        if tsih == 0 {
+            return Err(broken("a session without a TSIH", "RFC 7143 §11.13.3"));
+        }
+        let keys = self.negotiation.outcome()?;
+        Ok(Turn::Over(Outcome {
+            keys,
+            tsih,
+            ..self.outcome.clone()
+        }))
+    }
+
+    /// Takes a whole text of the target.
+    fn text(
+        &mut self,
+        config: &Config,
+        pairs: &[Pair<'_>],
+        transit: bool,
+    ) -> Result<(), LoginError> {
+        let mut sent = Sent::default();
+        let mut method = None;
+        let mut answers = Text::default();
+        for pair in pairs {
+            let Some(row) = keys::find(pair.key) else {
+                if !RESERVED.contains(&pair.value) {
+                    answers.put(pair.key, "NotUnderstood");
+                }
+                continue;
+            };
+            self.admit(row, pair.value)?;
+            match row.key {
+                Key::AuthMethod => method = Some(pair.value),
+                Key::ChapA => sent.algorithm = Some(pair.value),
+                Key::ChapI => sent.identifier = Some(pair.value),
+                Key::ChapC => sent.challenge = Some(pair.value),
+                Key::ChapN => sent.name = Some(pair.value),
+                Key::ChapR => sent.response = Some(pair.value),
+                _ => self.declared(row, pair.value, &mut answers)?,
+            }
+        }
+        // What comes with the last response cannot be answered any more.
+        if !transit {
+            self.outgoing = answers;
+        }
+        if self.template.current == stage::SECURITY {
+            self.secure(config, method, &sent)?;
+            if transit && !matches!(self.step, Step::Secure) {
+                return Err(ChapError::Unproven.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the key may come now, from a target, and did not before.
+    fn admit(&mut self, row: &'static Row, value: &str) -> Result<(), LoginError> {
+        let phase = match self.template.current {
+            stage::SECURITY => Phase::Security,
+            _ => Phase::Operational,
+        };
+        if !row.sent_by(Side::Target) {
+            return Err(wrong(row, value, "which only initiators send", row.clause));
+        }
+        if !row.allowed(phase) {
+            let rule = "in a stage that does not allow it";
+            return Err(wrong(row, value, rule, "RFC 7143 §6.3"));
+        }
+        let bit = 1 << row.key as u32;
+        if self.seen & bit != 0 {
+            return Err(wrong(row, value, "a second time", "RFC 7143 §6.3"));
+        }
+        self.seen |= bit;
+        Ok(())
+    }
+
+    fn declared(
+        &mut self,
+        row: &'static Row,
+        value: &str,
+        answers: &mut Text,
+    ) -> Result<(), LoginError> {
+        match row.key {
+            Key::TargetAlias => self.outcome.alias = Some(harmless(value)),
+            Key::TargetPortalGroupTag => {
+                let tag = text::number(value).and_then(|tag| u16::try_from(tag).ok());
+                let tag = tag.ok_or_else(|| wrong(row, value, "which is no tag", row.clause))?;
+                self.outcome.portal_group = Some(tag);
+            }
+            _ if matches!(row.rule, Rule::Declare) => {}
+            _ => self.negotiation.take(row, value, answers)?,
+        }
+        Ok(())
+    }
+
+    /// The SecurityNegotiation stage.
+    fn secure(
+        &mut self,
+        config: &Config,
+        method: Option<&str>,
+        sent: &Sent<'_>,
+    ) -> Result<(), LoginError> {
+        let step = std::mem::replace(&mut self.step, Step::Secure);
+        self.step = match (step, &config.auth) {
+            (Step::Method, Auth::None) => none(method, sent)?,
+            (Step::Method, Auth::Chap(chap)) => {
+                if method != Some("CHAP") {
+                    return Err(ChapError::NoMethod.into());
+                }
+                chap::offer(chap, &mut self.outgoing);
+                Step::Hash
+            }
+            (Step::Hash, Auth::Chap(chap)) => {
+                let answer = chap::answer(chap, sent, &self.random, &mut self.outgoing)?;
+                self.outcome.hash = Some(answer.0);
+                Step::Proof(answer.1)
+            }
+            (Step::Proof(Some(counter)), Auth::Chap(chap)) => {
+                counter.verify(chap, sent)?;
+                Step::Secure
+            }
+            (Step::Proof(None) | Step::Secure, _) if sent.is_empty() => Step::Secure,
+            _ => {
+                return Err(broken(
+                    "CHAP keys that nobody asked for",
+                    "RFC 7143 §12.1.3",
+                ));
+            }
+        };
+        Ok(())
+    }
+}
+
+/// The answer to AuthMethod=None. Some targets leave it out, as it says nothing.
+fn none(method: Option<&str>, sent: &Sent<'_>) -> Result<Step, LoginError> {
+    match method {
+        None | Some("None") if sent.is_empty() => Ok(Step::Secure),
+        Some(other) if other != "None" => Err(LoginError::Key {
+            key: "AuthMethod".into(),
+            value: shown(other),
+            rule: "where None was offered: give a CHAP user and secret",
+            clause: "RFC 7143 §12.1",
+        }),
+        _ => Err(broken(
+            "CHAP keys that nobody asked for",
+            "RFC 7143 §12.1.3",
+        )),
+    }
+}
+
+/// Status class 1: where the target says that it is. Without an address nobody knows.
+fn redirect(status: u16, data: &[u8]) -> End {
+    let pairs = match text::parse(data) {
+        Ok(pairs) => pairs,
+        Err(malformed) => return End::Login(malformed.into()),
+    };
+    let Some(pair) = pairs.iter().find(|pair| pair.key == "TargetAddress") else {
+        return End::Login(LoginError::Nowhere);
+    };
+    match Portal::parse(pair.value) {
+        Some(address) => End::Redirected {
+            address,
+            permanent: status == MOVED_PERMANENTLY,
+        },
+        None => End::Login(LoginError::Key {
+            key: pair.key.to_owned(),
+            value: shown(pair.value),
+            rule: "which is no address",
+            clause: "RFC 7143 §13.8",
+        }),
+    }
+}
+
+const fn broken(rule: &'static str, clause: &'static str) -> LoginError {
+    LoginError::Violated(Violation { rule, clause })
+}
+
+/// The one version of the protocol (RFC 7143 §11.12.4).
+const VERSION: u8 = 0;
+
+/// The most requests of one login; as many as our target answers.
+const MAX_REQUESTS: u32 = 64;
+
+/// Target moved permanently.
+const MOVED_PERMANENTLY: u16 = 0x0102;

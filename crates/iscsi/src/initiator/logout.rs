@@ -1,0 +1,103 @@
+//! The orderly end (RFC 7143 §11.14, §11.15).
+
+use scsi::medium::{Lease, Now};
+
+use super::error::End;
+use super::tasks::kind;
+use super::transmit::Control;
+use super::{Initiator, Refusal};
+use crate::violation::Violation;
+use crate::wire::bhs::{Bhs, Itt};
+use crate::wire::logout_request::{LogoutRequest, reason};
+use crate::wire::logout_response::{LogoutResponse, response};
+use crate::wire::serial::{CmdSn, StatSn};
+
+/// How far a logout is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Logout {
+    /// What is under way is waited for.
+    Wanted,
+    /// The request was queued.
+    Asked { itt: Itt, deadline: Now },
+}
+
+impl Logout {
+    pub(super) const fn deadline(&self) -> Option<Now> {
+        match self {
+            Self::Wanted => None,
+            Self::Asked { deadline, .. } => Some(*deadline),
+        }
+    }
+}
+
+impl<L: Lease> Initiator<L> {
+    /// Closes the session in good order: takes nothing more, lets end what is under way, each
+    /// within its own time, and logs out.
+    ///
+    /// # Errors
+    /// [`Refusal::NotYet`] and [`Refusal::Over`].
+    pub fn logout(&mut self, now: Now) -> Result<(), Refusal> {
+        self.now = now;
+        if let Some(why) = self.refusal() {
+            return Err(why);
+        }
+        self.logout = Some(Logout::Wanted);
+        self.leave_if_done();
+        Ok(())
+    }
+
+    /// Sends the request once nothing else is under way.
+    pub(super) fn leave_if_done(&mut self) {
+        let busy = self.tasks.len() > 0 || self.is_managing() || self.text.is_some();
+        if busy || !matches!(self.logout, Some(Logout::Wanted)) {
+            return;
+        }
+        let itt = self.tasks.tag(kind::LOGOUT);
+        self.controls.push_back(Control::Logout(LogoutRequest {
+            immediate: true,
+            reason: reason::CLOSE_SESSION,
+            itt,
+            cid: self.config.cid,
+            cmd_sn: CmdSn(0),
+            exp_stat_sn: StatSn(0),
+        }));
+        self.logout = Some(Logout::Asked {
+            itt,
+            deadline: self.now.saturating_add(self.config.times.logout),
+        });
+    }
+
+    pub(super) fn logout_response(&mut self, bhs: &Bhs) -> Result<(), Violation> {
+        let pdu = LogoutResponse::decode(bhs);
+        self.numbers.status(pdu.stamps)?;
+        if !self.asked_to_leave(pdu.itt) {
+            return Err(NOT_ASKED);
+        }
+        self.end(match pdu.response {
+            response::CLOSED => End::LoggedOut,
+            code => End::LogoutRefused(code),
+        });
+        Ok(())
+    }
+
+    pub(super) fn logout_rejected(&mut self, itt: Itt, reason: u8) -> Option<()> {
+        self.asked_to_leave(itt)
+            .then(|| self.end(End::LogoutRejected(reason)))
+    }
+
+    fn asked_to_leave(&self, itt: Itt) -> bool {
+        matches!(self.logout, Some(Logout::Asked { itt: ours, .. }) if ours == itt)
+    }
+
+    pub(super) fn check_logout(&mut self) {
+        let deadline = self.logout.as_ref().and_then(Logout::deadline);
+        if deadline.is_some_and(|deadline| deadline <= self.now) {
+            self.end(End::Unanswered("logout"));
+        }
+    }
+}
+
+const NOT_ASKED: Violation = Violation {
+    rule: "a Logout Response that nobody asked for",
+    clause: "RFC 7143 §11.15",
+};

@@ -1,0 +1,131 @@
+//! Pings both ways, and what silence leads to (RFC 7143 §11.18, §11.19).
+
+use scsi::medium::{Lease, Now};
+use scsi::wire::lun::Lun;
+
+use super::Initiator;
+use super::error::End;
+use super::tasks::kind;
+use super::transmit::Control;
+use crate::violation::Violation;
+use crate::wire::bhs::{Bhs, Itt, Ttt};
+use crate::wire::nop_in::NopIn;
+use crate::wire::nop_out::NopOut;
+use crate::wire::serial::{CmdSn, StatSn};
+
+/// When the target was heard last, and what it was asked.
+#[derive(Debug)]
+pub(super) struct Liveness {
+    heard: Now,
+    /// When it was pinged, after it was heard last.
+    asked: Option<Now>,
+    /// The ping that it has not answered.
+    ping: Option<Itt>,
+}
+
+impl Liveness {
+    pub(super) const fn new(now: Now) -> Self {
+        Self {
+            heard: now,
+            asked: None,
+            ping: None,
+        }
+    }
+
+    /// Any octets are a sign of life.
+    pub(super) const fn heard(&mut self, now: Now) {
+        self.heard = now;
+        self.asked = None;
+    }
+}
+
+impl<L: Lease> Initiator<L> {
+    /// When silence is looked at next. A discovery session is over before it is silent for long,
+    /// and pings are not allowed there (RFC 7143 §4.3).
+    pub(super) fn silence_deadline(&self) -> Option<Now> {
+        let times = &self.config.times;
+        let deadline = match self.liveness.asked {
+            Some(at) => at.saturating_add(times.patience),
+            None => self.liveness.heard.saturating_add(times.ping),
+        };
+        (!self.config.is_discovery()).then_some(deadline)
+    }
+
+    pub(super) fn check_silence(&mut self) {
+        if self
+            .silence_deadline()
+            .is_none_or(|deadline| self.now < deadline)
+        {
+            return;
+        }
+        if self.liveness.asked.is_some() {
+            return self.end(End::Silent);
+        }
+        self.liveness.asked = Some(self.now);
+        self.trim();
+        if self.liveness.ping.is_some() {
+            // One that was asked before is still to be answered; another would say no more.
+            return;
+        }
+        let itt = self.tasks.tag(kind::PING);
+        self.liveness.ping = Some(itt);
+        self.controls.push_back(Control::Nop(NopOut {
+            immediate: true,
+            lun: Lun([0; 8]),
+            itt,
+            ttt: Ttt::NONE,
+            cmd_sn: CmdSn(0),
+            exp_stat_sn: StatSn(0),
+        }));
+    }
+
+    /// Gives back the memory that a busy session needed.
+    fn trim(&mut self) {
+        self.tasks.trim();
+        self.ready.shrink_to_fit();
+        self.sequences.shrink_to_fit();
+        self.events.shrink_to_fit();
+        if self.framer.is_between() {
+            self.collected = Vec::new();
+        }
+    }
+
+    pub(super) fn nop_in(&mut self, bhs: &Bhs) -> Result<(), Violation> {
+        let pdu = NopIn::decode(bhs);
+        if pdu.itt != Itt::NONE {
+            self.numbers.status(pdu.stamps)?;
+            return self.pong(pdu.itt);
+        }
+        self.numbers.window(pdu.stamps)?;
+        if pdu.ttt != Ttt::NONE {
+            self.acknowledge(pdu.lun, pdu.ttt);
+        }
+        Ok(())
+    }
+
+    /// The ping of this tag is over, answered or rejected.
+    pub(super) fn pong(&mut self, itt: Itt) -> Result<(), Violation> {
+        match self.liveness.ping.take_if(|ping| *ping == itt) {
+            Some(_) => Ok(()),
+            None => Err(NO_PING),
+        }
+    }
+
+    /// A NOP-Out that is not answered: the answer to a ping of the target's, or, without its tag,
+    /// only an ExpStatSN.
+    pub(super) fn acknowledge(&mut self, lun: Lun, ttt: Ttt) {
+        self.controls.push_back(Control::Nop(NopOut {
+            immediate: true,
+            lun,
+            itt: Itt::NONE,
+            ttt,
+            cmd_sn: CmdSn(0),
+            exp_stat_sn: StatSn(0),
+        }));
+    }
+}
+
+const NO_PING: Violation = Violation {
+    rule: "an answer to a ping that was not sent",
+    clause: "RFC 7143 §11.19",
+};

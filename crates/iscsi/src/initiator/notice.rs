@@ -1,0 +1,92 @@
+//! What a target tells of its own accord: Asynchronous Messages and Rejects (RFC 7143 §11.9,
+//! §11.17).
+
+use scsi::medium::Lease;
+
+use super::command::sense;
+use super::error::End;
+use super::tasks::Slot;
+use super::{Event, Fate, Initiator, Notice, Why};
+use crate::violation::Violation;
+use crate::wire::async_message::{AsyncMessage, event};
+use crate::wire::bhs::{BHS_LEN, Bhs, Opcode, Ttt};
+use crate::wire::reject::Reject;
+use crate::wire::task_response::response;
+
+impl<L: Lease> Initiator<L> {
+    pub(super) fn async_message(&mut self, bhs: &Bhs, data: &[u8]) -> Result<(), Violation> {
+        let pdu = AsyncMessage::decode(bhs);
+        self.numbers.status(pdu.stamps)?;
+        let [first, time2wait, time2retain] = pdu.parameters;
+        let notice = match pdu.event {
+            event::SCSI => Notice::Scsi {
+                lun: pdu.lun,
+                sense: sense(data)?,
+            },
+            event::LOGOUT_REQUEST => Notice::LogoutWanted(time2retain),
+            event::CONNECTION_DROP if first != self.config.cid => Notice::ConnectionDrop(first),
+            event::CONNECTION_DROP | event::SESSION_DROP => {
+                self.end(End::Dropped {
+                    time2wait,
+                    time2retain,
+                });
+                return Ok(());
+            }
+            event::NEGOTIATION_REQUEST => {
+                self.negotiate_anew();
+                Notice::Renegotiated
+            }
+            event::TASK_TERMINATION => Notice::Terminated(pdu.lun),
+            other => Notice::Other(other, pdu.vendor_code),
+        };
+        self.events.push_back(Event::Notice(notice));
+        if pdu.event == event::TASK_TERMINATION {
+            self.terminated(&pdu);
+        }
+        Ok(())
+    }
+
+    /// Event 5: the commands that the target had are over, and it waits to hear that we know
+    /// (RFC 7143 §4.2.3.4).
+    fn terminated(&mut self, pdu: &AsyncMessage) {
+        let had = pdu.stamps.exp_cmd_sn;
+        self.fail_all(|task| {
+            let covered = task.sent.is_some_and(|sent| sent.is_before(had));
+            (covered && task.lun == pdu.lun).then_some((Fate::Aborted, Why::Terminated))
+        });
+        self.acknowledge(pdu.lun, Ttt::NONE);
+    }
+
+    /// A Reject: whatever the rejected PDU was for ends by it.
+    pub(super) fn rejected(&mut self, bhs: &Bhs, data: &[u8]) -> Result<(), Violation> {
+        let pdu = Reject::decode(bhs);
+        self.numbers.status(pdu.stamps)?;
+        let header = Bhs(*data.first_chunk::<BHS_LEN>().ok_or(NO_HEADER)?);
+        let (itt, reason) = (header.itt(), pdu.reason);
+        let known = match header.opcode() {
+            Opcode::ScsiCommand => {
+                let found = self.tasks.sent(itt).map(|(slot, _)| slot);
+                found.map(|slot: Slot| self.fail(slot, Fate::Aborted, Why::Rejected(reason)))
+            }
+            Opcode::TaskRequest => {
+                let answered = self.function_answered(itt, response::REJECTED, [0; 3]);
+                answered.ok()
+            }
+            Opcode::NopOut => self.pong(itt).ok(),
+            Opcode::TextRequest => self.text_rejected(itt, reason),
+            Opcode::LogoutRequest => self.logout_rejected(itt, reason),
+            _ => None,
+        };
+        if known.is_none() {
+            let opcode = header.opcode();
+            self.events
+                .push_back(Event::Notice(Notice::Rejected { reason, opcode }));
+        }
+        Ok(())
+    }
+}
+
+const NO_HEADER: Violation = Violation {
+    rule: "a Reject without the header that is rejected",
+    clause: "RFC 7143 §11.17",
+};

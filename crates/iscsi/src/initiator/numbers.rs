@@ -1,0 +1,76 @@
+//! The numbers of a session and its connection (RFC 7143 §4.2.2).
+
+use crate::violation::Violation;
+use crate::wire::bhs::Stamps;
+use crate::wire::serial::{CmdSn, StatSn};
+
+/// What is counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbers {
+    /// CmdSN of the next command.
+    pub(super) cmd_sn: CmdSn,
+    /// Where the window ends: the last CmdSN that may be sent.
+    max_cmd_sn: CmdSn,
+    /// StatSN of the next status; `None` before the first.
+    exp_stat_sn: Option<StatSn>,
+}
+
+impl Numbers {
+    /// The window is closed.
+    pub(super) const fn new(cmd_sn: CmdSn) -> Self {
+        Self {
+            cmd_sn,
+            max_cmd_sn: cmd_sn.minus(1),
+            exp_stat_sn: None,
+        }
+    }
+
+    /// ExpStatSN, which acknowledges all before it.
+    pub(super) fn exp_stat_sn(&self) -> StatSn {
+        self.exp_stat_sn.unwrap_or_default()
+    }
+
+    /// Whether the window has room for another command.
+    pub(super) const fn is_open(&self) -> bool {
+        !self.max_cmd_sn.is_before(self.cmd_sn)
+    }
+
+    /// The number of a command that is sent now.
+    pub(super) const fn take(&mut self) -> CmdSn {
+        let number = self.cmd_sn;
+        self.cmd_sn = number.next();
+        number
+    }
+
+    /// A PDU that carries a status. Over one connection none can be missing, so a gap means that
+    /// the target has lost count.
+    pub(super) fn status(&mut self, stamps: Stamps) -> Result<(), Violation> {
+        if self.exp_stat_sn.is_some_and(|next| next != stamps.stat_sn) {
+            return Err(GAP);
+        }
+        self.exp_stat_sn = Some(stamps.stat_sn.next());
+        self.window(stamps)
+    }
+
+    /// Any PDU: how far the window is open. It never moves back (§4.2.2.1).
+    pub(super) fn window(&mut self, stamps: Stamps) -> Result<(), Violation> {
+        if self.cmd_sn.is_before(stamps.exp_cmd_sn) {
+            return Err(AHEAD);
+        }
+        let sound = !stamps.max_cmd_sn.next().is_before(stamps.exp_cmd_sn);
+        if sound && self.max_cmd_sn.is_before(stamps.max_cmd_sn) {
+            self.max_cmd_sn = stamps.max_cmd_sn;
+        }
+        Ok(())
+    }
+}
+
+const GAP: Violation = Violation {
+    rule: "a StatSN that is not the next one",
+    clause: "RFC 7143 §4.2.2.2",
+};
+
+const AHEAD: Violation = Violation {
+    rule: "an ExpCmdSN beyond what was sent",
+    clause: "RFC 7143 §4.2.2.1",
+};

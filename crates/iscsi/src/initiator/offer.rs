@@ -1,0 +1,205 @@
+//! The operational keys from the proposer's side: what is offered, and whether the answers go with
+//! it (RFC 7143 §6.2, §13).
+
+use super::config::{Config, Digest};
+use super::error::{LoginError, shown};
+use crate::keys::{Irrelevant, Key, Row, Rule, TABLE, Value};
+use crate::parameters::{Operational, TaskReporting};
+use crate::text::{self, Text};
+
+/// What was offered, and what is agreed upon so far.
+#[derive(Debug)]
+pub(super) struct Negotiation {
+    offered: Operational,
+    digests: (Digest, Digest),
+    discovery: bool,
+    agreed: Operational,
+}
+
+impl Negotiation {
+    /// Nothing is agreed upon; the defaults hold.
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            offered: config.offer.values(),
+            digests: (config.offer.header_digest, config.offer.data_digest),
+            discovery: config.is_discovery(),
+            agreed: Operational::default(),
+        }
+    }
+
+    /// Writes the offer. What would be irrelevant is left out; what the offer alone decides holds
+    /// at once, as the target need not answer it (RFC 7143 §6.2.2).
+    pub(super) fn offer(&mut self, out: &mut Text) {
+        for row in &TABLE {
+            let Some(value) = self.proposal(row) else {
+                continue;
+            };
+            out.put(row.name, &value);
+            match (row.rule, text::boolean(&value)) {
+                (Rule::And, Some(false)) => self.agreed.store(row.key, Value::Flag(false)),
+                (Rule::Or, Some(true)) => self.agreed.store(row.key, Value::Flag(true)),
+                _ => {}
+            }
+        }
+        self.agreed.own_data_segment = self.offered.own_data_segment;
+    }
+
+    /// What is offered of a key.
+    fn proposal(&self, row: &Row) -> Option<String> {
+        let solicited = self.offered.initial_r2t && !self.offered.immediate_data;
+        let irrelevant = match row.irrelevant {
+            Irrelevant::Never => false,
+            Irrelevant::Discovery => self.discovery,
+            Irrelevant::DiscoveryOrSolicited => self.discovery || solicited,
+        };
+        match row.key {
+            _ if irrelevant => None,
+            Key::HeaderDigest => Some(self.digests.0.offer().to_owned()),
+            Key::DataDigest => Some(self.digests.1.offer().to_owned()),
+            Key::MaxRecvDataSegmentLength => Some(self.offered.own_data_segment.to_string()),
+            Key::TaskReporting => Some(reporting(self.offered.task_reporting).to_owned()),
+            key => self.offered.value(key).map(|value| value.to_string()),
+        }
+    }
+
+    /// Takes the value of an operational key: an answer, a declaration, or a proposal of the
+    /// target's own, which is answered in `out`.
+    pub(super) fn take(
+        &mut self,
+        row: &'static Row,
+        value: &str,
+        out: &mut Text,
+    ) -> Result<(), LoginError> {
+        match (row.rule, value) {
+            (Rule::DeclareNumber(..), _) => {
+                let number = row.number(value).ok_or_else(|| out_of_bounds(row, value))?;
+                self.agreed.peer_data_segment = number;
+            }
+            (Rule::Obsolete(answer), _) => {
+                if !RESERVED.contains(&value) {
+                    out.put(row.name, answer);
+                }
+            }
+            // The default holds; whether that will do is told by `outcome`.
+            (_, "Reject") => {}
+            (_, "Irrelevant") if !matches!(row.irrelevant, Irrelevant::Never) => {}
+            (_, "NotUnderstood") if row.clause_is_late() => {}
+            (_, "Irrelevant" | "NotUnderstood") => {
+                let rule = "to a key that every target has to know";
+                return Err(wrong(row, value, rule, "RFC 7143 §6.2"));
+            }
+            _ => self.negotiated(row, value, out)?,
+        }
+        Ok(())
+    }
+
+    fn negotiated(
+        &mut self,
+        row: &'static Row,
+        value: &str,
+        out: &mut Text,
+    ) -> Result<(), LoginError> {
+        if let Some(offer) = self.proposal(row) {
+            if matches!(row.rule, Rule::First(_)) && (&*offer, value) == (CRC32C, "None") {
+                // As good as Reject: `outcome` says that it was required.
+                return Ok(());
+            }
+            let agreed = accept(row, &offer, value).ok_or_else(|| out_of_bounds(row, value))?;
+            self.agreed.store(row.key, agreed);
+            return Ok(());
+        }
+        let irrelevant = self.discovery && !matches!(row.irrelevant, Irrelevant::Never);
+        let ours = self.offered.value(row.key);
+        match ours.and_then(|ours| row.select(value, ours)) {
+            _ if irrelevant => out.put(row.name, "Irrelevant"),
+            None => out.put(row.name, "Reject"),
+            Some(selected) => {
+                out.put(row.name, &selected.to_string());
+                self.agreed.store(row.key, selected);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was agreed upon. FirstBurstLength must not exceed MaxBurstLength (RFC 7143 §13.14); if
+    /// it does because only one of them was negotiated, it gives way.
+    pub(super) fn outcome(&self) -> Result<Operational, LoginError> {
+        let required = |key, digest, agreed: bool| match digest {
+            Digest::Require if !agreed => Err(LoginError::Required { key, value: CRC32C }),
+            _ => Ok(()),
+        };
+        required("HeaderDigest", self.digests.0, self.agreed.header_digest)?;
+        required("DataDigest", self.digests.1, self.agreed.data_digest)?;
+        Ok(Operational {
+            first_burst: self.agreed.first_burst.min(self.agreed.max_burst),
+            ..self.agreed
+        })
+    }
+}
+
+impl Row {
+    /// Whether targets of RFC 3720's time cannot know the key.
+    const fn clause_is_late(&self) -> bool {
+        matches!(self.key, Key::TaskReporting | Key::ProtocolLevel)
+    }
+}
+
+/// An answer that may follow from the offer, as a value.
+fn accept(row: &Row, offer: &str, answer: &str) -> Option<Value> {
+    let number = |admissible: fn(u32, u32) -> bool| {
+        let (answer, offer) = (row.number(answer)?, row.number(offer)?);
+        admissible(answer, offer).then_some(Value::Number(answer))
+    };
+    let flag = |neutral: bool| {
+        let (answer, offer) = (text::boolean(answer)?, text::boolean(offer)?);
+        (answer == offer || offer == neutral).then_some(Value::Flag(answer))
+    };
+    match row.rule {
+        Rule::Minimum(..) => number(|answer, offer| answer <= offer),
+        Rule::Maximum(..) => number(|answer, offer| answer >= offer),
+        Rule::And => flag(true),
+        Rule::Or => flag(false),
+        Rule::First(known) => {
+            let known = known.iter().find(|known| **known == answer)?;
+            let offered = offer.split(',').any(|value| value == *known);
+            offered.then_some(Value::Choice(known))
+        }
+        _ => None,
+    }
+}
+
+fn out_of_bounds(row: &Row, value: &str) -> LoginError {
+    let rule = match row.rule {
+        Rule::DeclareNumber(..) => "which is out of bounds",
+        _ => "which does not follow from what was offered",
+    };
+    wrong(row, value, rule, row.clause)
+}
+
+/// A key with a value that cannot be.
+pub(super) fn wrong(
+    row: &Row,
+    value: &str,
+    rule: &'static str,
+    clause: &'static str,
+) -> LoginError {
+    LoginError::Key {
+        key: row.name.to_owned(),
+        value: shown(value),
+        rule,
+        clause,
+    }
+}
+
+const fn reporting(reporting: TaskReporting) -> &'static str {
+    match reporting {
+        TaskReporting::Rfc3720 => "RFC3720",
+        TaskReporting::ResponseFence => "ResponseFence,RFC3720",
+        TaskReporting::FastAbort => "FastAbort,ResponseFence,RFC3720",
+    }
+}
+
+const CRC32C: &str = "CRC32C";
+
+/// Words that are answers only (RFC 7143 §6.2).
+pub(super) const RESERVED: [&str; 3] = ["Reject", "Irrelevant", "NotUnderstood"];

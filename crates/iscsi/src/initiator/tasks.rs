@@ -1,0 +1,147 @@
+//! The commands of a session that have not ended, by their tags.
+
+use scsi::medium::{Lease, Now};
+use scsi::task::Attribute;
+use scsi::wire::lun::Lun;
+
+use super::spans::Spans;
+use super::{Command, Data};
+use crate::wire::bhs::Itt;
+use crate::wire::serial::CmdSn;
+
+/// A place in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot(pub(super) u16);
+
+/// A command that has not ended.
+#[derive(Debug)]
+pub(super) struct Task<L> {
+    pub(super) id: u64,
+    pub(super) itt: Itt,
+    pub(super) lun: Lun,
+    pub(super) cdb: [u8; 16],
+    pub(super) attribute: Attribute,
+    pub(super) data: Data<L>,
+    /// Expected Data Transfer Length.
+    pub(super) len: u32,
+    pub(super) deadline: Now,
+    /// `None`: it waits for its place in the window.
+    pub(super) sent: Option<CmdSn>,
+    /// Octets that came, or that were put into a batch.
+    pub(super) moved: u32,
+    /// Where the next data in order begins: the next Data-In, or what the next R2T asks for.
+    pub(super) next_offset: u32,
+    /// What came or was asked for, where order was not agreed upon.
+    pub(super) spans: Spans,
+    /// DataSN of the next Data-In, or R2TSN of the next R2T.
+    pub(super) next_sn: u32,
+    /// A sequence of Data-In is under way.
+    pub(super) in_sequence: bool,
+    /// R2Ts whose data has not been sent whole.
+    pub(super) outstanding: u16,
+    /// Sequences of Data-Out in the queue.
+    pub(super) queued: u16,
+}
+
+/// Which commands there are.
+#[derive(Debug)]
+pub(super) struct Tasks<L> {
+    slots: Vec<Option<Task<L>>>,
+    free: Vec<Slot>,
+    tag: u16,
+}
+
+impl<L: Lease> Tasks<L> {
+    pub(super) const fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            tag: 0,
+        }
+    }
+
+    /// How many there are.
+    pub(super) const fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// A tag for something that is no command. Each differs from those before in its upper half,
+    /// so that an answer that comes twice is known.
+    pub(super) const fn tag(&mut self, kind: u16) -> Itt {
+        self.tag = self.tag.wrapping_add(1);
+        Itt((self.tag as u32) << 16 | kind as u32)
+    }
+
+    /// Takes a command in; the caller has checked that there is room.
+    pub(super) fn insert(&mut self, command: Command<L>, deadline: Now) -> Slot {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            Slot((self.slots.len() - 1) as u16)
+        });
+        let itt = self.tag(slot.0);
+        self.slots[usize::from(slot.0)] = Some(Task {
+            id: command.id,
+            itt,
+            lun: command.lun,
+            cdb: command.cdb,
+            attribute: command.attribute,
+            len: command.data.len(),
+            data: command.data,
+            deadline,
+            sent: None,
+            moved: 0,
+            next_offset: 0,
+            spans: Spans::default(),
+            next_sn: 0,
+            in_sequence: false,
+            outstanding: 0,
+            queued: 0,
+        });
+        slot
+    }
+
+    pub(super) fn at(&mut self, slot: Slot) -> Option<&mut Task<L>> {
+        self.slots.get_mut(usize::from(slot.0))?.as_mut()
+    }
+
+    /// The command that was sent with this tag.
+    pub(super) fn sent(&mut self, itt: Itt) -> Option<(Slot, &mut Task<L>)> {
+        let slot = Slot(itt.0 as u16);
+        let task = self.slots.get_mut(usize::from(slot.0))?.as_mut()?;
+        (task.itt == itt && task.sent.is_some()).then_some((slot, task))
+    }
+
+    pub(super) fn remove(&mut self, slot: Slot) -> Option<Task<L>> {
+        let task = self.slots.get_mut(usize::from(slot.0))?.take()?;
+        self.free.push(slot);
+        Some(task)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Slot, &Task<L>)> {
+        let slots = self.slots.iter().enumerate();
+        slots.filter_map(|(at, task)| Some((Slot(at as u16), task.as_ref()?)))
+    }
+
+    /// Gives back the memory that a busy session needed, when there are none.
+    pub(super) fn trim(&mut self) {
+        if self.len() == 0 {
+            self.slots = Vec::new();
+            self.free = Vec::new();
+        }
+    }
+}
+
+/// The lower halves of tags that are no command's; those are below [`super::config::MAX_TASKS`].
+pub(super) mod kind {
+    /// Ping.
+    pub(in super::super) const PING: u16 = 0xfff1;
+    /// Text.
+    pub(in super::super) const TEXT: u16 = 0xfff2;
+    /// Logout.
+    pub(in super::super) const LOGOUT: u16 = 0xfff3;
+    /// Task management.
+    pub(in super::super) const FUNCTION: u16 = 0xfff4;
+}
+
+/// The tag of a login.
+pub(super) const LOGIN_ITT: Itt = Itt(0xfff0);

@@ -1,0 +1,13 @@
+//! The initiator as a target sees it, PDU by PDU.
+
+mod bad_logins;
+mod leaving;
+mod logins;
+mod loopback;
+mod management;
+mod notices;
+mod reads;
+mod rig;
+mod spans;
+mod writes;
+mod wrong;

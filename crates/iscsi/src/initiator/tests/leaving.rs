@@ -1,0 +1,280 @@
+//! Discovery, and the orderly end.
+
+use super::rig::{INITIATOR, ISID, Rig};
+use crate::initiator::config::Config;
+use crate::initiator::error::End;
+use crate::initiator::portal::Portal;
+use crate::initiator::{Data, Event, Found, Function, Refusal};
+use crate::wire::bhs::{Itt, Ttt};
+use crate::wire::logout_response::LogoutResponse;
+use crate::wire::text_response::TextResponse;
+use scsi::wire::lun::Lun;
+
+fn discovery() -> Rig {
+    let mut config = Config::discovery(INITIATOR, ISID);
+    config.limits.targets = 1000;
+    Rig::logged_in(config, "")
+}
+
+impl Rig {
+    /// A Text Response; without a tag it is the last.
+    fn text(&mut self, itt: u32, more: bool, ttt: Option<u32>, text: &str) {
+        let pdu = TextResponse {
+            last: ttt.is_none(),
+            more,
+            lun: Lun([0; 8]),
+            itt: Itt(itt),
+            ttt: ttt.map_or(Ttt::NONE, Ttt),
+            stamps: self.next_stamps(),
+        };
+        self.send_text(pdu.encode(), text);
+    }
+
+    fn asked() -> Self {
+        let mut rig = discovery();
+        rig.initiator.send_targets(rig.now, "All").unwrap();
+        assert_eq!(rig.sent(), ["Text #1fff2 F SendTargets=All|"]);
+        rig
+    }
+
+    #[track_caller]
+    fn targets(&mut self) -> Vec<Found> {
+        match self.event() {
+            Some(Event::Targets(targets)) => targets,
+            other => panic!("{other:?} where targets were expected"),
+        }
+    }
+
+    fn logged_out(&mut self, itt: u32, response: u8) {
+        let pdu = LogoutResponse {
+            response,
+            itt: Itt(itt),
+            stamps: self.next_stamps(),
+            time_to_wait: 0,
+            time_to_retain: 0,
+        };
+        self.send(pdu.encode(), &[]);
+    }
+}
+
+fn portal(host: &str, port: u16, group: u16) -> Portal {
+    Portal {
+        host: host.into(),
+        port,
+        group: Some(group),
+    }
+}
+
+#[test]
+fn targets_and_their_portals() {
+    let mut rig = Rig::asked();
+    assert_eq!(
+        rig.initiator.send_targets(rig.now, "All"),
+        Err(Refusal::Full)
+    );
+    let text = "TargetName=iqn.2026-11.org.x:a|TargetAddress=192.0.2.1:3260,1|\
+        TargetAddress=[2001:db8::1]:860,2|TargetAddress=?,1|TargetName=iqn.2026-11.org.x:b|";
+    rig.text(0x1fff2, false, None, text);
+    let expected = [
+        Found {
+            name: "iqn.2026-11.org.x:a".into(),
+            portals: vec![portal("192.0.2.1", 3260, 1), portal("2001:db8::1", 860, 2)],
+        },
+        Found {
+            name: "iqn.2026-11.org.x:b".into(),
+            portals: vec![],
+        },
+    ];
+    assert_eq!(rig.targets(), expected);
+    assert!(rig.initiator.is_idle());
+}
+
+#[test]
+fn targets_in_parts() {
+    let mut rig = Rig::asked();
+    rig.text(0x1fff2, true, Some(7), "TargetName=iqn.2026-1");
+    assert_eq!(rig.sent(), ["Text #1fff2 F ttt=7 "]);
+    rig.text(0x1fff2, false, Some(8), "1.org.x:a|");
+    assert_eq!(rig.sent(), ["Text #1fff2 F ttt=8 "]);
+    rig.text(0x1fff2, false, None, "");
+    assert_eq!(rig.targets()[0].name, "iqn.2026-11.org.x:a");
+}
+
+#[test]
+fn names_that_a_terminal_would_act_upon() {
+    let mut rig = Rig::asked();
+    rig.text(
+        0x1fff2,
+        false,
+        None,
+        "TargetName=\x1b[2Jiqn.2026-11.org.x:a\r|",
+    );
+    assert_eq!(rig.targets()[0].name, "[2Jiqn.2026-11.org.x:a");
+}
+
+#[test]
+fn no_targets() {
+    let mut rig = Rig::asked();
+    rig.text(0x1fff2, false, None, "");
+    assert_eq!(rig.targets(), []);
+}
+
+#[test]
+fn answers_to_send_targets_that_cannot_be() {
+    let flags = "a Text Response whose F bit, C bit and Target Transfer Tag contradict each other";
+    let no_name = "an answer to SendTargets without a name where one belongs";
+    type Story = (&'static str, fn(&mut Rig));
+    let stories: [Story; 8] = [
+        (flags, |rig| rig.text(0x1fff2, true, None, "")),
+        (flags, |rig| rig.text(0x1fff2, true, Some(u32::MAX), "")),
+        (no_name, |rig| {
+            rig.text(0x1fff2, false, None, "TargetAddress=host|");
+        }),
+        (no_name, |rig| {
+            rig.text(0x1fff2, false, None, "TargetName=|");
+        }),
+        ("text that cannot be read", |rig| {
+            rig.text(0x1fff2, false, None, "TargetName");
+        }),
+        ("more text than is taken", |rig| {
+            rig.text(0x1fff2, false, None, &"A=1|".repeat(300));
+        }),
+        ("more text than is taken", |rig| {
+            for _ in 0..21 {
+                rig.text(0x1fff2, true, Some(1), "");
+                rig.sent();
+            }
+        }),
+        ("a MaxRecvDataSegmentLength out of bounds", |rig| {
+            rig.text(0x1fff2, false, None, "MaxRecvDataSegmentLength=1|");
+        }),
+    ];
+    for (rule, story) in stories {
+        let mut rig = Rig::asked();
+        story(&mut rig);
+        assert_eq!(rig.rule(), rule);
+    }
+}
+
+#[test]
+fn a_target_that_does_not_tell() {
+    let mut rig = discovery();
+    rig.initiator.send_targets(rig.now, "All").unwrap();
+    let pdus = rig.pdus();
+    rig.reject(5, &pdus[0].0);
+    assert!(matches!(rig.event(), Some(Event::TargetsRefused(5))));
+    rig.initiator.send_targets(rig.now, "All").unwrap();
+    rig.sent();
+    rig.wait(30);
+    assert_eq!(rig.end(), End::Unanswered("text"));
+}
+
+#[test]
+fn a_discovery_session_carries_text_only() {
+    let mut rig = discovery();
+    let command = rig.command(1, Data::None);
+    let refused = rig.initiator.execute(rig.now, command).unwrap_err();
+    assert_eq!(refused.why, Refusal::Discovery);
+    let refused = rig
+        .initiator
+        .manage(rig.now, 1, Lun([0; 8]), Function::ClearAca);
+    assert_eq!(refused, Err(Refusal::Discovery));
+    let long = "x".repeat(224);
+    assert_eq!(
+        rig.initiator.send_targets(rig.now, &long),
+        Err(Refusal::Value)
+    );
+    rig.wait(3600);
+    assert!(rig.sent().is_empty(), "no ping");
+    rig.respond(1, 0);
+    assert_eq!(rig.rule(), "a PDU that no target sends in this phase");
+}
+
+#[test]
+fn targets_in_a_normal_session() {
+    let mut rig = Rig::open();
+    rig.initiator.send_targets(rig.now, "").unwrap();
+    assert_eq!(rig.sent(), ["Text #1fff2 F SendTargets=|"]);
+    rig.text(
+        0x1fff2,
+        false,
+        None,
+        "TargetName=iqn.2026-11.org.x:a|MaxRecvDataSegmentLength=1024|",
+    );
+    assert_eq!(rig.targets().len(), 1);
+    rig.write(1, 1024);
+    assert_eq!(rig.sent(), ["Command #20000 F W 2a 1024 [0+1024]"]);
+}
+
+#[test]
+fn logged_out_in_good_order() {
+    let mut rig = Rig::open();
+    rig.initiator.logout(rig.now).unwrap();
+    assert_eq!(rig.sent(), ["Logout #1fff3 0"]);
+    rig.logged_out(0x1fff3, 0);
+    assert_eq!(rig.end(), End::LoggedOut);
+}
+
+#[test]
+fn what_is_under_way_ends_before_the_logout() {
+    let mut rig = Rig::open();
+    rig.test_unit(1);
+    rig.test_unit(2);
+    rig.sent();
+    rig.initiator.logout(rig.now).unwrap();
+    assert_eq!(rig.initiator.logout(rig.now), Err(Refusal::Over));
+    let command = rig.command(3, Data::None);
+    assert!(rig.initiator.execute(rig.now, command).is_err());
+    assert!(rig.sent().is_empty());
+    rig.respond(0x10000, 0);
+    rig.done();
+    rig.sent();
+    rig.respond(0x20001, 0);
+    rig.done();
+    assert_eq!(rig.sent(), ["Logout #3fff3 0"]);
+}
+
+#[test]
+fn logouts_that_fail() {
+    let asked = || {
+        let mut rig = Rig::open();
+        rig.initiator.logout(rig.now).unwrap();
+        rig
+    };
+    for code in [1, 2, 3, 99] {
+        let mut rig = asked();
+        rig.sent();
+        rig.logged_out(0x1fff3, code);
+        let end = rig.end();
+        assert_eq!(end, End::LogoutRefused(code));
+        assert!(
+            end.to_string()
+                .starts_with("the target refused the logout: ")
+        );
+    }
+    let mut rig = asked();
+    let pdus = rig.pdus();
+    rig.reject(4, &pdus[0].0);
+    assert_eq!(rig.end(), End::LogoutRejected(4));
+    let mut rig = asked();
+    rig.sent();
+    rig.wait(5);
+    assert_eq!(rig.end(), End::Unanswered("logout"));
+    let mut rig = asked();
+    rig.initiator.give_up();
+    assert_eq!(rig.end(), End::GivenUp);
+}
+
+#[test]
+fn nothing_is_taken_before_the_login_is_over() {
+    let mut rig = Rig::new(super::rig::config());
+    let command = rig.command(1, Data::None);
+    let refused = rig.initiator.execute(rig.now, command).unwrap_err();
+    assert_eq!(refused.why, Refusal::NotYet);
+    assert_eq!(rig.initiator.logout(rig.now), Err(Refusal::NotYet));
+    assert_eq!(
+        rig.initiator.send_targets(rig.now, "All"),
+        Err(Refusal::NotYet)
+    );
+    assert!(!rig.initiator.is_idle());
+}

@@ -1,0 +1,176 @@
+//! Our own target's machines, with a disk that answers at once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use scsi::medium::{HeapLease, Lease};
+use scsi::task::{Command, Completed, FunctionResult, SenseBytes, Tag};
+use scsi::wire::status::Status;
+
+use super::super::rig::{INITIATOR, TARGET, Wire, octets_of};
+use crate::auth::Hash;
+use crate::login::{self, Login};
+use crate::session::{self, Session};
+use crate::target::{Access, Chap, Config, Endpoints, Limits, Node};
+
+/// Who may come in.
+#[derive(Clone, Copy)]
+pub(super) enum Guard {
+    Open,
+    Listed,
+    Chap,
+}
+
+enum Stage {
+    Login(Box<Login<HeapLease>>),
+    Session(Box<Session<HeapLease>>),
+    Closed,
+}
+
+pub(super) struct Target {
+    stage: Stage,
+    pub(super) disk: Vec<u8>,
+}
+
+const NOW: Duration = Duration::ZERO;
+
+fn access(guard: Guard) -> Access {
+    let allow = BTreeSet::from([INITIATOR.to_owned()]);
+    Access {
+        allow: matches!(guard, Guard::Listed).then_some(allow),
+        chap: matches!(guard, Guard::Chap).then(|| Chap {
+            users: vec![("user".into(), b"a secret of twenty o".to_vec())],
+            mutual: Some(("them".into(), b"another secret, yes.".to_vec())),
+            minimum: Hash::Md5,
+        }),
+    }
+}
+
+impl Target {
+    pub(super) fn new(guard: Guard) -> Self {
+        let node = Node {
+            name: TARGET.into(),
+            alias: None,
+            access: access(guard),
+        };
+        let config = Config {
+            nodes: vec![Arc::new(node)],
+            advertise: Vec::new(),
+            limits: Limits {
+                data_segment: 700,
+                ..Limits::default()
+            },
+        };
+        let endpoints = Endpoints {
+            local: "192.0.2.1:3260".parse().unwrap(),
+            peer: "192.0.2.2:40000".parse().unwrap(),
+        };
+        let random = std::array::from_fn(|at| at as u8 ^ 0x5a);
+        let login = Login::new(NOW, Arc::new(config), endpoints, random);
+        Self {
+            stage: Stage::Login(Box::new(login)),
+            disk: Vec::new(),
+        }
+    }
+
+    /// Takes octets, and puts all answers to them into `wire`.
+    pub(super) fn receive(&mut self, octets: &[u8], wire: &mut Wire) {
+        let mut rest = octets;
+        loop {
+            let used = match &mut self.stage {
+                Stage::Login(login) => login.receive(NOW, rest),
+                Stage::Session(session) => session.receive(NOW, rest),
+                Stage::Closed => rest.len(),
+            };
+            rest = &rest[used..];
+            let moved = self.events(wire);
+            if used == 0 && !moved {
+                break;
+            }
+        }
+        assert!(rest.is_empty(), "octets are left");
+    }
+
+    /// Whether anything happened.
+    fn events(&mut self, wire: &mut Wire) -> bool {
+        match std::mem::replace(&mut self.stage, Stage::Closed) {
+            Stage::Login(login) => self.login(login, wire),
+            Stage::Session(session) => self.session(session, wire),
+            Stage::Closed => false,
+        }
+    }
+
+    fn login(&mut self, mut login: Box<Login<HeapLease>>, wire: &mut Wire) -> bool {
+        let event = login.poll();
+        match &event {
+            Some(login::Event::Session { .. }) => login.admit(1),
+            Some(login::Event::Close(_)) => {
+                login.transmit(wire);
+                return false;
+            }
+            _ => {}
+        }
+        login.transmit(wire);
+        self.stage = match event {
+            Some(login::Event::Done) => {
+                let session = login.into_session(NOW).unwrap();
+                Stage::Session(Box::new(session))
+            }
+            _ => Stage::Login(login),
+        };
+        event.is_some()
+    }
+
+    fn session(&mut self, mut session: Box<Session<HeapLease>>, wire: &mut Wire) -> bool {
+        let event = session.poll();
+        let any = event.is_some();
+        let over = match event {
+            Some(session::Event::Execute(command)) => {
+                self.execute(&mut session, &command);
+                false
+            }
+            Some(session::Event::DataOut { tag, data, .. }) => {
+                self.disk = octets_of(&data);
+                let moved = self.disk.len() as u64;
+                session.complete(tag, &good(0, moved));
+                false
+            }
+            Some(session::Event::Manage { id, .. }) => {
+                session.managed(id, FunctionResult::Complete);
+                false
+            }
+            Some(session::Event::LoggedOut) => true,
+            Some(other) => panic!("{other:?} from our own target"),
+            None => false,
+        };
+        while session.transmit(wire) {}
+        if !over {
+            self.stage = Stage::Session(session);
+        }
+        any
+    }
+
+    fn execute(&mut self, session: &mut Session<HeapLease>, command: &Command) {
+        let tag: Tag = command.tag;
+        if command.expected_out > 0 {
+            let memory = HeapLease::from_bytes(vec![0; command.expected_out as usize]);
+            session.receive_data_out(tag, 0, memory);
+            return;
+        }
+        let data = HeapLease::from_bytes(self.disk.clone());
+        let len = data.len() as u64;
+        session.send_data_in(tag, 0, data);
+        session.complete(tag, &good(len, 0));
+    }
+}
+
+fn good(length_in: u64, length_out: u64) -> Completed {
+    Completed {
+        status: Status::Good,
+        sense: SenseBytes::EMPTY,
+        qualifier: 0,
+        length_in,
+        length_out,
+    }
+}

@@ -1,0 +1,361 @@
+//! Task management that is asked for, and what is done about commands that are late.
+
+use super::rig::{AGREED, LUN, Rig, config};
+use crate::initiator::error::End;
+use crate::initiator::{Event, Fate, Function, Refusal, Why};
+use crate::wire::bhs::{Itt, Stamps};
+use crate::wire::serial::CmdSn;
+use crate::wire::task_response::TaskResponse;
+use scsi::wire::lun::Lun;
+
+impl Rig {
+    fn answer(&mut self, itt: u32, response: u8) {
+        let stamps = self.next_stamps();
+        self.answer_with(itt, response, stamps);
+    }
+
+    fn answer_with(&mut self, itt: u32, response: u8, stamps: Stamps) {
+        let pdu = TaskResponse {
+            response,
+            information: [1, 2, 3],
+            itt: Itt(itt),
+            stamps,
+        };
+        self.send(pdu.encode(), &[]);
+    }
+
+    fn manage(&mut self, id: u64, function: Function) -> Result<(), Refusal> {
+        self.initiator.manage(self.now, id, LUN, function)
+    }
+
+    #[track_caller]
+    fn managed(&mut self, expected: u64, answer: Option<u8>) {
+        match self.event() {
+            Some(Event::Managed { id, response, .. }) => {
+                assert_eq!((id, response), (expected, answer));
+            }
+            other => panic!("{other:?} where task management was expected"),
+        }
+    }
+}
+
+#[test]
+fn every_function() {
+    let stories = [
+        (Function::AbortTaskSet, "Task #2fff4 2 lun=Some(1) of - 0"),
+        (Function::ClearAca, "Task #2fff4 3 lun=Some(1) of - 0"),
+        (Function::ClearTaskSet, "Task #2fff4 4 lun=Some(1) of - 0"),
+        (
+            Function::LogicalUnitReset,
+            "Task #2fff4 5 lun=Some(1) of - 0",
+        ),
+        (
+            Function::TargetWarmReset,
+            "Task #2fff4 6 lun=Some(0) of - 0",
+        ),
+        (
+            Function::TargetColdReset,
+            "Task #2fff4 7 lun=Some(0) of - 0",
+        ),
+        (
+            Function::AbortTask(1),
+            "Task #2fff4 1 lun=Some(1) of #10000 100",
+        ),
+        (
+            Function::QueryTask(1),
+            "Task #2fff4 9 lun=Some(1) of #10000 100",
+        ),
+        (Function::QueryTaskSet, "Task #2fff4 10 lun=Some(1) of - 0"),
+        (Function::NexusReset, "Task #2fff4 11 lun=Some(0) of - 0"),
+        (
+            Function::QueryAsynchronousEvent,
+            "Task #2fff4 12 lun=Some(1) of - 0",
+        ),
+    ];
+    for (function, expected) in stories {
+        let ends = !matches!(
+            function,
+            Function::ClearAca
+                | Function::QueryTask(_)
+                | Function::QueryTaskSet
+                | Function::QueryAsynchronousEvent
+        );
+        for response in [0, 5, 7, 255] {
+            let mut rig = Rig::open();
+            rig.read(1, 512);
+            rig.sent();
+            rig.manage(9, function).unwrap();
+            assert_eq!(rig.sent(), [expected]);
+            // A command after it is not covered.
+            rig.read(2, 512);
+            rig.sent();
+            rig.answer(0x2fff4, response);
+            if ends && response == 0 {
+                let failed = rig.failed();
+                assert_eq!((failed.id, failed.fate), (1, Fate::Aborted));
+                assert!(matches!(failed.why, Why::Function(_)));
+            }
+            rig.managed(9, Some(response));
+            rig.quiet();
+        }
+    }
+}
+
+#[test]
+fn functions_end_commands_of_their_unit_only() {
+    let mut rig = Rig::open();
+    rig.read(1, 512);
+    let mut other = rig.command(2, crate::initiator::Data::None);
+    other.lun = Lun::from_index(2);
+    rig.initiator.execute(rig.now, other).unwrap();
+    rig.sent();
+    rig.manage(9, Function::LogicalUnitReset).unwrap();
+    rig.sent();
+    rig.answer(0x3fff4, 0);
+    assert_eq!(rig.failed().id, 1);
+    rig.managed(9, Some(0));
+    rig.respond(0x20001, 0);
+    assert_eq!(rig.done().id, 2);
+}
+
+#[test]
+fn a_command_that_was_not_sent_is_taken_back() {
+    let mut rig = Rig::open();
+    rig.read(1, 512);
+    rig.manage(8, Function::QueryTask(1)).unwrap();
+    rig.managed(8, Some(0));
+    rig.manage(9, Function::AbortTask(1)).unwrap();
+    assert_eq!(rig.failed().fate, Fate::NeverSent);
+    rig.managed(9, Some(0));
+    assert!(rig.sent().is_empty());
+    assert_eq!(
+        rig.manage(9, Function::AbortTask(1)),
+        Err(Refusal::NoCommand)
+    );
+}
+
+#[test]
+fn a_status_that_overtakes_its_abort() {
+    let mut rig = Rig::open();
+    rig.test_unit(1);
+    rig.sent();
+    rig.manage(9, Function::AbortTask(1)).unwrap();
+    rig.sent();
+    rig.respond(0x10000, 0);
+    assert_eq!(rig.done().id, 1);
+    rig.answer(0x2fff4, 1);
+    rig.managed(9, Some(1));
+    rig.quiet();
+}
+
+#[test]
+fn functions_are_few_and_have_a_time() {
+    let mut rig = Rig::open();
+    for id in 0..4 {
+        rig.manage(id, Function::QueryTaskSet).unwrap();
+    }
+    assert_eq!(rig.manage(4, Function::QueryTaskSet), Err(Refusal::Full));
+    rig.sent();
+    rig.answer(0x1fff4, 0);
+    rig.managed(0, Some(0));
+    rig.manage(4, Function::QueryTaskSet).unwrap();
+    for _ in 0..3 {
+        rig.now += std::time::Duration::from_secs(4);
+        rig.give(&[]);
+        rig.initiator.receive(rig.now, &[0]);
+    }
+    rig.wait(4);
+    for _ in 0..4 {
+        assert!(matches!(
+            rig.event(),
+            Some(Event::Managed { response: None, .. })
+        ));
+    }
+    assert_eq!(rig.end(), End::Stuck);
+}
+
+#[test]
+fn functions_that_the_target_does_not_know() {
+    let answer = AGREED.replace("iSCSIProtocolLevel=2", "iSCSIProtocolLevel=1");
+    let mut rig = Rig::logged_in(config(), &answer);
+    assert_eq!(rig.manage(1, Function::QueryTaskSet), Err(Refusal::Level));
+    assert_eq!(rig.manage(1, Function::AbortTaskSet), Ok(()));
+}
+
+#[test]
+fn a_deadline_that_passed_is_no_deadline_any_more() {
+    let mut rig = Rig::open();
+    for id in 0..4 {
+        rig.test_unit(id);
+    }
+    rig.sent();
+    let mut turns = 0;
+    while let Some(deadline) = rig.initiator.next_deadline() {
+        assert!(turns < 20, "it wants to be called at {deadline:?} again");
+        turns += 1;
+        rig.now = rig.now.max(deadline);
+        rig.initiator.receive(rig.now, &[0; 1]);
+        rig.wait(0);
+        rig.sent();
+    }
+}
+
+/// Time goes by, and the target is alive.
+fn pass(rig: &mut Rig, seconds: u64) {
+    for _ in 0..seconds {
+        rig.now += std::time::Duration::from_secs(1);
+        let ping = crate::wire::nop_in::NopIn {
+            lun: Lun([0; 8]),
+            itt: Itt::NONE,
+            ttt: crate::wire::bhs::Ttt::NONE,
+            stamps: rig.stamps(),
+        };
+        rig.send(ping.encode(), &[]);
+        rig.initiator.expire(rig.now);
+    }
+}
+
+#[test]
+fn a_late_command_is_aborted() {
+    let mut rig = Rig::open();
+    rig.read(1, 512);
+    rig.sent();
+    pass(&mut rig, 29);
+    assert!(rig.sent().is_empty());
+    pass(&mut rig, 1);
+    assert_eq!(rig.sent(), ["Task #2fff4 1 lun=Some(1) of #10000 100"]);
+    rig.answer(0x2fff4, 0);
+    let failed = rig.failed();
+    assert_eq!((failed.fate, failed.why), (Fate::Aborted, Why::Late));
+    assert!(rig.initiator.is_idle());
+}
+
+#[test]
+fn a_late_command_whose_abort_fails_costs_a_reset() {
+    for answer in [Some(5), None] {
+        let mut rig = Rig::open();
+        rig.read(1, 512);
+        pass(&mut rig, 20);
+        rig.read(2, 512);
+        rig.sent();
+        pass(&mut rig, 10);
+        assert_eq!(rig.sent(), ["Task #3fff4 1 lun=Some(1) of #10000 100"]);
+        match answer {
+            Some(answer) => rig.answer(0x3fff4, answer),
+            None => pass(&mut rig, 10),
+        }
+        assert_eq!(rig.sent(), ["Task #4fff4 5 lun=Some(1) of - 0"]);
+        rig.answer(0x4fff4, 0);
+        assert_eq!(rig.failed().why, Why::Late);
+        let failed = rig.failed();
+        assert_eq!((failed.fate, failed.why), (Fate::Aborted, Why::Function(5)));
+        if answer.is_none() {
+            rig.answer(0x3fff4, 1);
+        }
+        rig.quiet();
+        rig.read(3, 512);
+        assert_eq!(rig.sent().len(), 1);
+    }
+}
+
+#[test]
+fn an_abort_that_is_never_answered_holds_up_no_logout() {
+    let mut rig = Rig::open();
+    rig.read(1, 512);
+    rig.sent();
+    pass(&mut rig, 40);
+    assert_eq!(rig.sent().len(), 2, "an abort and a reset");
+    rig.answer(0x3fff4, 0);
+    assert_eq!(rig.failed().fate, Fate::Aborted);
+    assert!(rig.initiator.is_idle());
+    rig.initiator.logout(rig.now).unwrap();
+    assert_eq!(rig.sent(), ["Logout #4fff3 0"]);
+}
+
+#[test]
+fn a_reset_that_fails_costs_the_connection() {
+    for answer in [Some(5), None] {
+        let mut rig = Rig::open();
+        rig.read(1, 512);
+        rig.sent();
+        pass(&mut rig, 30);
+        rig.sent();
+        rig.answer(0x2fff4, 255);
+        rig.sent();
+        match answer {
+            Some(answer) => rig.answer(0x3fff4, answer),
+            None => pass(&mut rig, 15),
+        }
+        assert_eq!(rig.failed().fate, Fate::Unknown);
+        assert_eq!(rig.end(), End::Stuck);
+    }
+}
+
+#[test]
+fn a_command_that_ends_while_it_is_aborted_costs_no_reset() {
+    let mut rig = Rig::open();
+    rig.test_unit(1);
+    rig.sent();
+    pass(&mut rig, 30);
+    rig.sent();
+    rig.respond(0x10000, 0);
+    assert_eq!(rig.done().id, 1);
+    pass(&mut rig, 10);
+    assert!(rig.sent().is_empty());
+    rig.answer(0x2fff4, 1);
+    rig.quiet();
+    pass(&mut rig, 60);
+    rig.quiet();
+}
+
+#[test]
+fn late_commands_are_dealt_with_one_after_the_other() {
+    let mut rig = Rig::open();
+    for id in 0..6 {
+        rig.test_unit(id);
+    }
+    rig.sent();
+    pass(&mut rig, 30);
+    for id in [4, 5] {
+        let failed = rig.failed();
+        assert_eq!((failed.id, failed.fate), (id, Fate::NeverSent));
+        assert_eq!(failed.why, Why::Late);
+    }
+    for id in 0..4 {
+        let sent = rig.sent();
+        assert_eq!(sent.len(), 1, "{sent:?}");
+        let itt = 0x7fff4 + 0x10000 * id as u32;
+        rig.answer(itt, 0);
+        assert_eq!(rig.failed().id, id);
+        rig.wait(0);
+    }
+    assert!(rig.sent().is_empty());
+    assert!(rig.initiator.is_idle());
+}
+
+#[test]
+fn a_deadline_of_its_own() {
+    let mut rig = Rig::open();
+    let mut command = rig.command(1, crate::initiator::Data::None);
+    command.deadline = Some(std::time::Duration::from_secs(3));
+    rig.initiator.execute(rig.now, command).unwrap();
+    rig.sent();
+    pass(&mut rig, 3);
+    assert_eq!(rig.sent(), ["Task #2fff4 1 lun=Some(1) of #10000 100"]);
+}
+
+#[test]
+fn a_rejected_function() {
+    let mut rig = Rig::open();
+    rig.manage(9, Function::ClearTaskSet).unwrap();
+    let pdus = rig.pdus();
+    rig.reject(6, &pdus[0].0);
+    rig.managed(9, Some(255));
+    let mut stamps = rig.next_stamps();
+    stamps.exp_cmd_sn = CmdSn(100);
+    rig.answer_with(0x1fff4, 0, stamps);
+    assert_eq!(
+        rig.rule(),
+        "an answer to task management that nobody asked for"
+    );
+}

@@ -1,0 +1,444 @@
+//! An initiator with a scripted target on the other side.
+//!
+//! What the initiator sends is told in one line a PDU; its numbers are checked on the way: CmdSN
+//! goes up by one with each command and stays within the window, ExpStatSN acknowledges all that
+//! was sent.
+
+mod trace;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use scsi::medium::{HeapLease, Lease};
+use scsi::task::Attribute;
+use scsi::wire::lun::Lun;
+
+use self::trace::line;
+use crate::datamover::Outgoing;
+use crate::initiator::config::Config;
+use crate::initiator::error::End;
+use crate::initiator::{Command, Data, Done, Event, Failed, Initiator};
+use crate::parameters::Operational;
+use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
+use crate::wire::data_in::{DataIn, Ending};
+use crate::wire::digest::{crc32c, crc32c_padded};
+use crate::wire::framer::{Framer, Piece};
+use crate::wire::login_response::LoginResponse;
+use crate::wire::r2t::R2t;
+use crate::wire::scsi_response::{Residual, ScsiResponse};
+use crate::wire::serial::{CmdSn, DataSn, StatSn};
+
+pub(super) const INITIATOR: &str = "iqn.2026-11.org.lunar:initiator";
+pub(super) const TARGET: &str = "iqn.2026-11.org.lunar:test";
+pub(super) const ISID: [u8; 6] = [0x80, 0, 0, 0, 0, 1];
+pub(super) const LUN: Lun = Lun::from_index(1);
+pub(super) const FIRST_CMD_SN: u32 = 100;
+pub(super) const FIRST_STAT_SN: u32 = 500;
+
+/// The first four make FIRST_CMD_SN, the next the identifier of a challenge.
+pub(super) fn random() -> [u8; 37] {
+    std::array::from_fn(|at| match at {
+        0..3 => 0,
+        3 => FIRST_CMD_SN as u8,
+        _ => at as u8,
+    })
+}
+
+/// The connection: octets in one order, however they were given.
+#[derive(Default)]
+pub(super) struct Wire {
+    pub(super) octets: Vec<u8>,
+    copy: Vec<u8>,
+}
+
+impl Outgoing<HeapLease> for Wire {
+    fn octets(&mut self, octets: &[u8]) {
+        self.octets.extend_from_slice(octets);
+    }
+
+    fn lease(&mut self, data: HeapLease) {
+        self.octets.extend(octets_of(&data));
+    }
+
+    fn copied(&mut self, data: &HeapLease) -> &[u8] {
+        self.copy = octets_of(data);
+        self.octets.extend_from_slice(&self.copy);
+        &self.copy
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+}
+
+pub(super) fn octets_of(lease: &HeapLease) -> Vec<u8> {
+    let mut octets = vec![0; lease.len()];
+    lease.copy_out(0, &mut octets);
+    octets
+}
+
+/// Octets that tell their place.
+pub(super) fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at / 7 + at) as u8).collect()
+}
+
+pub(super) struct Rig {
+    pub(super) initiator: Initiator<HeapLease>,
+    pub(super) now: Duration,
+    wire: Wire,
+    framer: Framer,
+    digests: (bool, bool),
+    pub(super) stat_sn: u32,
+    /// CmdSN of the next command.
+    cmd_sn: u32,
+    /// How many commands may be sent beyond those that were.
+    pub(super) window: u32,
+    pub(super) events: VecDeque<Event<HeapLease>>,
+}
+
+/// A session with one target, and lengths so short that traces are short.
+pub(super) fn config() -> Config {
+    let mut config = Config::normal(INITIATOR, ISID, TARGET);
+    config.offer.data_segment = 4096;
+    config.offer.max_burst = 2048;
+    config.offer.first_burst = 1024;
+    config.offer.outstanding_r2t = 2;
+    config.limits.tasks = 8;
+    config
+}
+
+/// What a target answers that agrees with `config`.
+pub(super) const AGREED: &str = "HeaderDigest=None|DataDigest=None|MaxConnections=1|\
+    InitialR2T=No|ImmediateData=Yes|MaxRecvDataSegmentLength=512|MaxBurstLength=2048|\
+    FirstBurstLength=1024|DefaultTime2Wait=2|DefaultTime2Retain=0|MaxOutstandingR2T=2|\
+    DataPDUInOrder=Yes|DataSequenceInOrder=Yes|ErrorRecoveryLevel=0|TaskReporting=RFC3720|\
+    iSCSIProtocolLevel=2|";
+
+impl Rig {
+    /// Before the login.
+    pub(super) fn new(config: Config) -> Self {
+        let initiator = Initiator::new(Arc::new(config), Duration::ZERO, random()).unwrap();
+        Self {
+            initiator,
+            now: Duration::ZERO,
+            wire: Wire::default(),
+            framer: Framer::new(1 << 20),
+            digests: (false, false),
+            stat_sn: FIRST_STAT_SN,
+            cmd_sn: FIRST_CMD_SN,
+            window: 4,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// After a login without authentication, in which the target answered this.
+    pub(super) fn logged_in(config: Config, answer: &str) -> Self {
+        let mut rig = Self::new(config);
+        rig.sent();
+        rig.login(0, Some(1), "TargetPortalGroupTag=1|AuthMethod=None|");
+        rig.sent();
+        rig.login(1, Some(3), answer);
+        match rig.event() {
+            Some(Event::LoggedIn) => {}
+            other => panic!("{other:?} where the session was expected"),
+        }
+        let keys = rig.keys();
+        rig.digests = (keys.header_digest, keys.data_digest);
+        rig.framer.set_digests(rig.digests.0, rig.digests.1);
+        rig
+    }
+
+    pub(super) fn open() -> Self {
+        Self::logged_in(config(), AGREED)
+    }
+
+    /// After a login in which some of the answers were others.
+    pub(super) fn with(config: Config, changes: &[(&str, &str)]) -> Self {
+        let answer = changes
+            .iter()
+            .fold(AGREED.to_owned(), |answer, (from, to)| {
+                assert!(answer.contains(from), "{from}");
+                answer.replace(from, to)
+            });
+        Self::logged_in(config, &answer)
+    }
+
+    pub(super) fn keys(&self) -> Operational {
+        self.initiator.outcome().unwrap().keys
+    }
+
+    /// The numbers of a PDU that carries a status.
+    pub(super) fn next_stamps(&mut self) -> Stamps {
+        let stamps = self.stamps();
+        self.stat_sn = self.stat_sn.wrapping_add(1);
+        stamps
+    }
+
+    pub(super) fn stamps(&self) -> Stamps {
+        Stamps {
+            stat_sn: StatSn(self.stat_sn),
+            exp_cmd_sn: CmdSn(self.cmd_sn),
+            max_cmd_sn: CmdSn(self.cmd_sn.wrapping_add(self.window).wrapping_sub(1)),
+        }
+    }
+
+    pub(super) fn login_pdu(&mut self, current: u8, next: Option<u8>) -> LoginResponse {
+        LoginResponse {
+            transit: next.is_some(),
+            more: false,
+            current,
+            next: next.unwrap_or(0),
+            version_max: 0,
+            version_active: 0,
+            isid: ISID,
+            tsih: u16::from(next == Some(3)) * 9,
+            itt: Itt(0xfff0),
+            stamps: self.next_stamps(),
+            status: 0,
+        }
+    }
+
+    /// A Login Response; `|` stands for null.
+    pub(super) fn login(&mut self, current: u8, next: Option<u8>, text: &str) {
+        let pdu = self.login_pdu(current, next);
+        self.send_text(pdu.encode(), text);
+    }
+
+    pub(super) fn send_text(&mut self, bhs: Bhs, text: &str) {
+        let text = text.replace('|', "\0");
+        self.send(bhs, text.as_bytes());
+    }
+
+    pub(super) fn octets(&self, mut bhs: Bhs, data: &[u8]) -> Vec<u8> {
+        bhs.set_data_len(data.len() as u32);
+        let mut octets = bhs.0.to_vec();
+        if self.digests.0 {
+            octets.extend(crc32c(&bhs.0));
+        }
+        octets.extend_from_slice(data);
+        octets.resize(octets.len().next_multiple_of(4), 0);
+        if self.digests.1 && !data.is_empty() {
+            octets.extend(crc32c_padded(data));
+        }
+        octets
+    }
+
+    pub(super) fn send(&mut self, bhs: Bhs, data: &[u8]) {
+        let octets = self.octets(bhs, data);
+        self.give(&octets);
+    }
+
+    pub(super) fn give(&mut self, octets: &[u8]) {
+        let mut rest = octets;
+        while !rest.is_empty() {
+            let used = self.initiator.receive(self.now, rest);
+            rest = &rest[used..];
+            self.poll();
+            if used == 0 && self.initiator.is_stalled() {
+                self.sent();
+            }
+        }
+    }
+
+    fn poll(&mut self) {
+        while let Some(event) = self.initiator.poll() {
+            self.events.push_back(event);
+        }
+    }
+
+    pub(super) fn event(&mut self) -> Option<Event<HeapLease>> {
+        self.poll();
+        self.events.pop_front()
+    }
+
+    pub(super) fn quiet(&mut self) {
+        self.poll();
+        assert!(self.events.is_empty(), "{:?}", self.events);
+    }
+
+    pub(super) fn done(&mut self) -> Done<HeapLease> {
+        match self.event() {
+            Some(Event::Done(done)) => done,
+            other => panic!("{other:?} where a status was expected"),
+        }
+    }
+
+    pub(super) fn failed(&mut self) -> Failed<HeapLease> {
+        match self.event() {
+            Some(Event::Failed(failed)) => failed,
+            other => panic!("{other:?} where a failure was expected"),
+        }
+    }
+
+    /// How it ended, which is the last event.
+    pub(super) fn end(&mut self) -> End {
+        let end = match self.event() {
+            Some(Event::Ended(end)) => end,
+            other => panic!("{other:?} where the end was expected"),
+        };
+        self.quiet();
+        assert!(self.sent().is_empty(), "nothing is sent after the end");
+        assert_eq!(self.initiator.next_deadline(), None);
+        end
+    }
+
+    /// The rule that was broken.
+    pub(super) fn rule(&mut self) -> &'static str {
+        match self.end() {
+            End::Violated(violation) => violation.rule,
+            other => panic!("{other:?} where a violation was expected"),
+        }
+    }
+
+    pub(super) fn wait(&mut self, seconds: u64) {
+        self.now += Duration::from_secs(seconds);
+        self.initiator.expire(self.now);
+        self.poll();
+    }
+
+    /// What the initiator sends now: header and data of each PDU.
+    pub(super) fn pdus(&mut self) -> Vec<(Bhs, Vec<u8>)> {
+        while self.initiator.transmit(&mut self.wire) {}
+        let octets = std::mem::take(&mut self.wire.octets);
+        let mut pdus: Vec<(Bhs, Vec<u8>)> = Vec::new();
+        let mut rest = &octets[..];
+        while let Some(piece) = self.framer.next(&mut rest).unwrap() {
+            match piece {
+                Piece::Header(bhs) => pdus.push((bhs, Vec::new())),
+                Piece::Data { octets, .. } => {
+                    pdus.last_mut().unwrap().1.extend_from_slice(octets);
+                }
+                Piece::BadData => panic!("a data digest that is wrong"),
+            }
+        }
+        for (bhs, _) in &pdus {
+            self.check_numbers(bhs);
+        }
+        pdus
+    }
+
+    fn check_numbers(&mut self, bhs: &Bhs) {
+        let begun = self.stat_sn != FIRST_STAT_SN;
+        let exp_stat_sn = if begun { self.stat_sn } else { 0 };
+        assert_eq!(bhs.exp_stat_sn(), StatSn(exp_stat_sn), "{bhs:?}");
+        if bhs.opcode() == Opcode::DataOut {
+            return;
+        }
+        assert_eq!(bhs.cmd_sn(), CmdSn(self.cmd_sn), "{bhs:?}");
+        if !bhs.is_immediate() {
+            assert_eq!(bhs.opcode(), Opcode::ScsiCommand);
+            assert!(self.window > 0, "a command beyond the window");
+            self.window -= 1;
+            self.cmd_sn += 1;
+        }
+    }
+
+    /// What the initiator sends now, one line a PDU.
+    pub(super) fn sent(&mut self) -> Vec<String> {
+        let pdus = self.pdus();
+        pdus.iter().map(|(bhs, data)| line(bhs, data)).collect()
+    }
+
+    pub(super) fn command(&self, id: u64, data: Data<HeapLease>) -> Command<HeapLease> {
+        let opcode = if matches!(data, Data::Out { .. }) {
+            0x2a
+        } else {
+            0x28
+        };
+        let mut cdb = [0; 16];
+        cdb[0] = opcode;
+        Command {
+            id,
+            lun: LUN,
+            cdb,
+            attribute: Attribute::Simple,
+            data,
+            deadline: None,
+        }
+    }
+
+    fn execute(&mut self, id: u64, data: Data<HeapLease>) {
+        let command = self.command(id, data);
+        self.initiator.execute(self.now, command).unwrap();
+    }
+
+    pub(super) fn read(&mut self, id: u64, len: usize) {
+        let into = HeapLease::from_bytes(vec![0xee; len]);
+        self.execute(id, Data::In { into });
+    }
+
+    pub(super) fn write(&mut self, id: u64, len: usize) {
+        let from = HeapLease::from_bytes(pattern(len));
+        self.execute(id, Data::Out { from });
+    }
+
+    pub(super) fn test_unit(&mut self, id: u64) {
+        self.execute(id, Data::None);
+    }
+
+    pub(super) fn data_in(&mut self, itt: u32, sn: u32, at: u32, last: bool) -> DataIn {
+        DataIn {
+            last,
+            acknowledge: false,
+            status: None,
+            lun: Lun([0; 8]),
+            itt: Itt(itt),
+            ttt: Ttt::NONE,
+            stamps: self.stamps(),
+            data_sn: DataSn(sn),
+            offset: at,
+        }
+    }
+
+    /// A Data-In of so many octets of the pattern.
+    pub(super) fn give_data(&mut self, itt: u32, sn: u32, at: u32, len: usize, last: bool) {
+        let pdu = self.data_in(itt, sn, at, last);
+        let at = at as usize;
+        self.send(pdu.encode(), &pattern(at + len)[at..]);
+    }
+
+    /// The last Data-In, with a good status.
+    pub(super) fn give_last(&mut self, itt: u32, sn: u32, at: u32, len: usize, residual: Residual) {
+        let mut pdu = self.data_in(itt, sn, at, true);
+        pdu.stamps = self.next_stamps();
+        pdu.status = Some(Ending {
+            status: 0,
+            residual,
+        });
+        let at = at as usize;
+        self.send(pdu.encode(), &pattern(at + len)[at..]);
+    }
+
+    pub(super) fn r2t(&mut self, itt: u32, ttt: u32, sn: u32, offset: u32, desired: u32) {
+        let pdu = R2t {
+            lun: LUN,
+            itt: Itt(itt),
+            ttt: Ttt(ttt),
+            stamps: self.stamps(),
+            r2t_sn: DataSn(sn),
+            offset,
+            desired,
+        };
+        self.send(pdu.encode(), &[]);
+    }
+
+    pub(super) fn response_pdu(&mut self, itt: u32, status: u8) -> ScsiResponse {
+        ScsiResponse {
+            residual: Residual::Exact,
+            read_residual: Residual::Exact,
+            response: 0,
+            status,
+            qualifier: 0,
+            itt: Itt(itt),
+            snack_tag: 0,
+            stamps: self.next_stamps(),
+            exp_data_sn: DataSn(0),
+        }
+    }
+
+    pub(super) fn respond(&mut self, itt: u32, status: u8) {
+        let pdu = self.response_pdu(itt, status);
+        self.send(pdu.encode(), &[]);
+    }
+}

@@ -1,0 +1,328 @@
+//! Targets that break a rule in the full-feature phase: the connection ends, with the rule, and
+//! each command fails once.
+
+use super::rig::{Rig, config};
+use crate::initiator::error::End;
+use crate::initiator::{Event, Fate, Why};
+use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
+use crate::wire::logout_response::LogoutResponse;
+use crate::wire::nop_in::NopIn;
+use crate::wire::scsi_response::Residual;
+use crate::wire::serial::{CmdSn, StatSn};
+use crate::wire::task_response::TaskResponse;
+use crate::wire::text_response::TextResponse;
+use scsi::wire::lun::Lun;
+
+type Story = (&'static str, fn(&mut Rig));
+
+/// A read of 3000 octets is #10000, a write of 3000, its first burst sent, is #20001.
+fn begun() -> Rig {
+    let mut rig = Rig::open();
+    rig.read(1, 3000);
+    rig.write(2, 3000);
+    rig.sent();
+    rig
+}
+
+#[track_caller]
+fn check(stories: &[Story]) {
+    for (rule, story) in stories {
+        let mut rig = begun();
+        story(&mut rig);
+        for id in [1, 2] {
+            let failed = rig.failed();
+            assert_eq!(failed.id, id, "{rule}");
+            assert_eq!((failed.fate, failed.why), (Fate::Unknown, Why::Ended));
+        }
+        assert_eq!(rig.rule(), *rule);
+    }
+}
+
+#[test]
+fn data_in() {
+    check(&[
+        ("an Initiator Task Tag that names nothing", |rig| {
+            rig.give_data(0x30000, 0, 0, 512, true);
+        }),
+        ("an Initiator Task Tag that names nothing", |rig| {
+            rig.give_data(0xffff_ffff, 0, 0, 512, true);
+        }),
+        ("Data-In for a command that reads nothing", |rig| {
+            rig.give_data(0x20001, 0, 0, 512, true);
+        }),
+        ("a DataSN that is not the next one", |rig| {
+            rig.give_data(0x10000, 1, 0, 512, true);
+        }),
+        ("Data-In that is not the next in order", |rig| {
+            rig.give_data(0x10000, 0, 512, 512, true);
+        }),
+        ("Data-In that is not the next in order", |rig| {
+            rig.give_data(0x10000, 0, 0, 512, true);
+            rig.give_data(0x10000, 1, 0, 512, true);
+        }),
+        ("Data-In beyond the Expected Data Transfer Length", |rig| {
+            rig.give_data(0x10000, 0, 0, 2048, true);
+            rig.give_data(0x10000, 1, 2048, 953, true);
+        }),
+        ("Data-In beyond the Expected Data Transfer Length", |rig| {
+            let mut pdu = rig.data_in(0x10000, 0, u32::MAX, true);
+            pdu.offset = u32::MAX;
+            rig.send(pdu.encode(), &[0; 4]);
+        }),
+        (
+            "a data segment longer than MaxRecvDataSegmentLength",
+            |rig| {
+                rig.give_data(0x10000, 0, 0, 4097, true);
+            },
+        ),
+        (
+            "a status in a Data-In that is not the last of its sequence",
+            |rig| {
+                let mut pdu = rig.data_in(0x10000, 0, 0, false);
+                pdu.stamps = rig.next_stamps();
+                pdu.status = Some(crate::wire::data_in::Ending {
+                    status: 0,
+                    residual: Residual::Underflow(3000),
+                });
+                rig.send(pdu.encode(), &[]);
+            },
+        ),
+        ("CHECK CONDITION without sense data, in a Data-In", |rig| {
+            let mut pdu = rig.data_in(0x10000, 0, 0, true);
+            pdu.stamps = rig.next_stamps();
+            pdu.status = Some(crate::wire::data_in::Ending {
+                status: 2,
+                residual: Residual::Underflow(3000),
+            });
+            rig.send(pdu.encode(), &[]);
+        }),
+    ]);
+}
+
+#[test]
+fn responses() {
+    let incomplete = "a good status for a read whose data did not come as the residual says";
+    let unasked = "a good status for a write before its data was sent";
+    let residual = "a residual above the Expected Data Transfer Length";
+    check(&[
+        (incomplete, |rig| rig.respond(0x10000, 0)),
+        (incomplete, |rig| {
+            rig.give_data(0x10000, 0, 0, 512, true);
+            rig.give_last(0x10000, 1, 512, 512, Residual::Underflow(1999));
+        }),
+        (incomplete, |rig| {
+            rig.give_last(0x10000, 0, 0, 512, Residual::Overflow(1));
+        }),
+        (unasked, |rig| rig.respond(0x20001, 0)),
+        (unasked, |rig| {
+            rig.r2t(0x20001, 1, 0, 1024, 1976);
+            rig.respond(0x20001, 0);
+        }),
+        (residual, |rig| {
+            let mut pdu = rig.response_pdu(0x10000, 2);
+            pdu.residual = Residual::Underflow(3001);
+            rig.send(pdu.encode(), &[]);
+        }),
+        ("a SenseLength beyond the data segment", |rig| {
+            let pdu = rig.response_pdu(0x10000, 2);
+            rig.send(pdu.encode(), &[0, 18, 0x70]);
+        }),
+        ("a SenseLength beyond the data segment", |rig| {
+            let pdu = rig.response_pdu(0x10000, 2);
+            rig.send(pdu.encode(), &[0]);
+        }),
+        ("an Initiator Task Tag that names nothing", |rig| {
+            rig.respond(0x30000, 0);
+        }),
+        ("a StatSN that is not the next one", |rig| {
+            let mut pdu = rig.response_pdu(0x10000, 2);
+            pdu.stamps.stat_sn = pdu.stamps.stat_sn.next();
+            rig.send(pdu.encode(), &[]);
+        }),
+        ("a StatSN that is not the next one", |rig| {
+            let mut pdu = rig.response_pdu(0x10000, 2);
+            pdu.stamps.stat_sn = StatSn(pdu.stamps.stat_sn.0 - 1);
+            rig.send(pdu.encode(), &[]);
+        }),
+        ("an ExpCmdSN beyond what was sent", |rig| {
+            let mut pdu = rig.response_pdu(0x10000, 2);
+            pdu.stamps.exp_cmd_sn = CmdSn(103);
+            rig.send(pdu.encode(), &[]);
+        }),
+    ]);
+}
+
+#[test]
+fn r2ts() {
+    check(&[
+        ("an Initiator Task Tag that names nothing", |rig| {
+            rig.r2t(0x30000, 1, 0, 1024, 512);
+        }),
+        ("an R2T for a command that writes nothing", |rig| {
+            rig.r2t(0x10000, 1, 0, 0, 512);
+        }),
+        ("an R2T with the reserved Target Transfer Tag", |rig| {
+            rig.r2t(0x20001, u32::MAX, 0, 1024, 512);
+        }),
+        ("an R2TSN that is not the next one", |rig| {
+            rig.r2t(0x20001, 1, 1, 1024, 512);
+        }),
+        (
+            "an R2T for nothing, or for more than MaxBurstLength",
+            |rig| {
+                rig.r2t(0x20001, 1, 0, 1024, 0);
+            },
+        ),
+        (
+            "an R2T for nothing, or for more than MaxBurstLength",
+            |rig| {
+                rig.r2t(0x20001, 1, 0, 0, 2049);
+            },
+        ),
+        ("an R2T beyond the Expected Data Transfer Length", |rig| {
+            rig.r2t(0x20001, 1, 0, 1024, 1977);
+        }),
+        ("an R2T beyond the Expected Data Transfer Length", |rig| {
+            rig.r2t(0x20001, 1, 0, u32::MAX, 2);
+        }),
+        ("an R2T that is not the next in order", |rig| {
+            rig.r2t(0x20001, 1, 0, 0, 512);
+        }),
+        ("an R2T that is not the next in order", |rig| {
+            rig.r2t(0x20001, 1, 0, 1025, 512);
+        }),
+        ("more R2Ts at once than MaxOutstandingR2T", |rig| {
+            for sn in 0..3 {
+                rig.r2t(0x20001, sn, sn, 1024 + 10 * sn, 10);
+            }
+        }),
+        ("an R2T with a data segment", |rig| {
+            let mut bhs = Bhs::new(Opcode::R2t);
+            bhs.stamp(rig.stamps());
+            rig.send(bhs, &[0]);
+        }),
+    ]);
+}
+
+#[test]
+fn answers_that_nobody_asked_for() {
+    check(&[
+        ("an answer to a ping that was not sent", |rig| {
+            let pdu = NopIn {
+                lun: Lun([0; 8]),
+                itt: Itt(1),
+                ttt: Ttt::NONE,
+                stamps: rig.next_stamps(),
+            };
+            rig.send(pdu.encode(), &[]);
+        }),
+        (
+            "an answer to task management that nobody asked for",
+            |rig| {
+                let pdu = TaskResponse {
+                    response: 0,
+                    information: [0; 3],
+                    itt: Itt(0x10000),
+                    stamps: rig.next_stamps(),
+                };
+                rig.send(pdu.encode(), &[]);
+            },
+        ),
+        ("a Text Response that nobody asked for", |rig| {
+            let pdu = TextResponse {
+                last: true,
+                more: false,
+                lun: Lun([0; 8]),
+                itt: Itt(0x10000),
+                ttt: Ttt::NONE,
+                stamps: rig.next_stamps(),
+            };
+            rig.send(pdu.encode(), &[]);
+        }),
+        ("a Logout Response that nobody asked for", |rig| {
+            let pdu = LogoutResponse {
+                response: 0,
+                itt: Itt(0x10000),
+                stamps: rig.next_stamps(),
+                time_to_wait: 0,
+                time_to_retain: 0,
+            };
+            rig.send(pdu.encode(), &[]);
+        }),
+        ("a PDU that no target sends in this phase", |rig| {
+            let pdu = rig.login_pdu(1, Some(3));
+            rig.send(pdu.encode(), &[]);
+        }),
+        ("a PDU that no target sends in this phase", |rig| {
+            rig.send(Bhs::new(Opcode::ScsiCommand), &[]);
+        }),
+        ("an unassigned opcode", |rig| {
+            rig.send(Bhs::new(Opcode::Other(0x3d)), &[]);
+        }),
+        ("a Reject without the header that is rejected", |rig| {
+            let mut bhs = Bhs::new(Opcode::Reject);
+            bhs.stamp(rig.next_stamps());
+            rig.send(bhs, &[0; 47]);
+        }),
+    ]);
+}
+
+#[test]
+fn octets_that_were_damaged() {
+    let answer = [
+        ("HeaderDigest=None", "HeaderDigest=CRC32C"),
+        ("DataDigest=None", "DataDigest=CRC32C"),
+    ];
+    for (at, what) in [(40, "header"), (60, "data")] {
+        let mut rig = Rig::with(config(), &answer);
+        rig.read(1, 512);
+        rig.sent();
+        let pdu = rig.data_in(0x10000, 0, 0, true);
+        let mut octets = rig.octets(pdu.encode(), &[0; 512]);
+        octets[at] ^= 1;
+        rig.give(&octets);
+        assert_eq!(rig.failed().fate, Fate::Unknown);
+        assert_eq!(rig.end(), End::Damaged(what));
+    }
+}
+
+#[test]
+fn the_end_tells_what_was_sent() {
+    let mut rig = Rig::open();
+    rig.window = 4;
+    for id in 0..6 {
+        rig.write(id, 512);
+    }
+    rig.sent();
+    rig.initiator.lost();
+    for id in 0..6 {
+        let failed = rig.failed();
+        let fate = if id < 4 {
+            Fate::Unknown
+        } else {
+            Fate::NeverSent
+        };
+        assert_eq!((failed.id, failed.fate), (id, fate));
+    }
+    assert_eq!(rig.end(), End::Lost);
+    let command = rig.command(9, crate::initiator::Data::None);
+    assert!(rig.initiator.execute(rig.now, command).is_err());
+    assert_eq!(rig.initiator.receive(rig.now, b"more"), 4);
+    rig.initiator.lost();
+    assert!(rig.event().is_none());
+}
+
+#[test]
+fn a_target_that_failed() {
+    let mut rig = begun();
+    let mut pdu = rig.response_pdu(0x20001, 0);
+    pdu.response = 1;
+    rig.send(pdu.encode(), &[]);
+    let failed = rig.failed();
+    assert_eq!(
+        (failed.fate, failed.why),
+        (Fate::Unknown, Why::TargetFailure(1))
+    );
+    rig.quiet();
+    assert!(!matches!(rig.event(), Some(Event::Ended(_))));
+}

@@ -1,0 +1,197 @@
+//! Text in the full-feature phase: SendTargets, and what the target wants negotiated anew (RFC
+//! 7143 §11.10, §11.11, §6.4, Appendix C).
+
+use scsi::medium::{Lease, Now};
+use scsi::wire::lun::Lun;
+use scsi::wire::transport_id::ISCSI_NAME_MAX;
+
+use super::error::{End, harmless};
+use super::portal::Portal;
+use super::tasks::kind;
+use super::transmit::Control;
+use super::{Event, Found, Initiator, Refusal};
+use crate::keys::{self, Key};
+use crate::text::{self, Pair, Text};
+use crate::violation::Violation;
+use crate::wire::bhs::{BHS_LEN, Bhs, Itt, Ttt};
+use crate::wire::serial::{CmdSn, StatSn};
+use crate::wire::text_request::TextRequest;
+use crate::wire::text_response::TextResponse;
+
+/// A text that was not answered whole.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    itt: Itt,
+    for_targets: bool,
+    octets: Vec<u8>,
+    /// What the answer cost so far, headers included: empty parts may not go on for ever.
+    cost: usize,
+    deadline: Now,
+}
+
+impl Exchange {
+    pub(super) const fn deadline(&self) -> Now {
+        self.deadline
+    }
+}
+
+impl<L: Lease> Initiator<L> {
+    /// Asks which targets there are: `All` of them, the one of this name, or, with an empty
+    /// value, the one of this session (RFC 7143 §13.3). [`Event::Targets`] has the answer.
+    ///
+    /// # Errors
+    /// Nothing is sent.
+    pub fn send_targets(&mut self, now: Now, value: &str) -> Result<(), Refusal> {
+        self.now = now;
+        if let Some(why) = self.refusal() {
+            return Err(why);
+        }
+        if self.text.is_some() {
+            return Err(Refusal::Full);
+        }
+        if value.len() > ISCSI_NAME_MAX || value.contains('\0') {
+            return Err(Refusal::Value);
+        }
+        let mut text = Text::default();
+        text.put("SendTargets", value);
+        let segment = text.next_segment(self.keys.peer_data_segment).0.to_vec();
+        self.converse(segment, true);
+        Ok(())
+    }
+
+    /// The target wants to negotiate: it is asked for what it has to say. Another exchange that is
+    /// under way gives it the same chance.
+    pub(super) fn negotiate_anew(&mut self) {
+        if self.text.is_none() {
+            self.converse(Vec::new(), false);
+        }
+    }
+
+    fn converse(&mut self, text: Vec<u8>, for_targets: bool) {
+        let itt = self.tasks.tag(kind::TEXT);
+        self.text = Some(Exchange {
+            itt,
+            for_targets,
+            octets: Vec::new(),
+            cost: 0,
+            deadline: self.now.saturating_add(self.config.times.command),
+        });
+        self.request_text(itt, Ttt::NONE, Lun([0; 8]), text);
+    }
+
+    fn request_text(&mut self, itt: Itt, ttt: Ttt, lun: Lun, text: Vec<u8>) {
+        let request = TextRequest {
+            immediate: true,
+            last: true,
+            more: false,
+            lun,
+            itt,
+            ttt,
+            cmd_sn: CmdSn(0),
+            exp_stat_sn: StatSn(0),
+        };
+        self.controls.push_back(Control::Text(request, text));
+    }
+
+    pub(super) fn text_response(&mut self, bhs: &Bhs, data: &[u8]) -> Result<(), Violation> {
+        let pdu = TextResponse::decode(bhs);
+        self.numbers.status(pdu.stamps)?;
+        let known = self.text.take_if(|exchange| exchange.itt == pdu.itt);
+        let mut exchange = known.ok_or(NO_EXCHANGE)?;
+        if pdu.last == (pdu.ttt != Ttt::NONE) || (pdu.last && pdu.more) {
+            return Err(FLAGS);
+        }
+        exchange.cost += BHS_LEN + data.len();
+        if exchange.cost > self.config.limits.targets {
+            return Err(ENDLESS);
+        }
+        exchange.octets.extend_from_slice(data);
+        if pdu.last {
+            let pairs = text::parse(&exchange.octets).map_err(|_| UNREADABLE)?;
+            return self.answered(&exchange, &pairs);
+        }
+        self.text = Some(exchange);
+        self.request_text(pdu.itt, pdu.ttt, pdu.lun, Vec::new());
+        Ok(())
+    }
+
+    /// The whole answer.
+    fn answered(&mut self, exchange: &Exchange, pairs: &[Pair<'_>]) -> Result<(), Violation> {
+        for pair in pairs {
+            let row = keys::find(pair.key);
+            if let Some(row) = row.filter(|row| row.key == Key::MaxRecvDataSegmentLength) {
+                self.keys.peer_data_segment = row.number(pair.value).ok_or(INADMISSIBLE)?;
+            }
+        }
+        if exchange.for_targets {
+            let targets = found(pairs)?;
+            self.events.push_back(Event::Targets(targets));
+        }
+        Ok(())
+    }
+
+    pub(super) fn text_rejected(&mut self, itt: Itt, reason: u8) -> Option<()> {
+        let exchange = self.text.take_if(|exchange| exchange.itt == itt)?;
+        if exchange.for_targets {
+            self.events.push_back(Event::TargetsRefused(reason));
+        }
+        Some(())
+    }
+
+    pub(super) fn check_text(&mut self) {
+        let late = |exchange: &Exchange| exchange.deadline <= self.now;
+        if self.text.as_ref().is_some_and(late) {
+            self.end(End::Unanswered("text"));
+        }
+    }
+}
+
+/// Each TargetName, with the addresses up to the next one (Appendix C).
+fn found(pairs: &[Pair<'_>]) -> Result<Vec<Found>, Violation> {
+    let mut targets: Vec<Found> = Vec::new();
+    for pair in pairs {
+        match (pair.key, targets.last_mut()) {
+            ("TargetName", _) if pair.value.is_empty() || pair.value.len() > ISCSI_NAME_MAX => {
+                return Err(NO_NAME);
+            }
+            ("TargetName", _) => targets.push(Found {
+                name: harmless(pair.value),
+                portals: Vec::new(),
+            }),
+            ("TargetAddress", None) => return Err(NO_NAME),
+            ("TargetAddress", Some(target)) => target.portals.extend(Portal::parse(pair.value)),
+            _ => {}
+        }
+    }
+    Ok(targets)
+}
+
+const NO_EXCHANGE: Violation = Violation {
+    rule: "a Text Response that nobody asked for",
+    clause: "RFC 7143 §11.11",
+};
+
+const FLAGS: Violation = Violation {
+    rule: "a Text Response whose F bit, C bit and Target Transfer Tag contradict each other",
+    clause: "RFC 7143 §11.11.4",
+};
+
+const ENDLESS: Violation = Violation {
+    rule: "more text than is taken",
+    clause: "RFC 7143 §6.2",
+};
+
+const UNREADABLE: Violation = Violation {
+    rule: "text that cannot be read",
+    clause: "RFC 7143 §6.1",
+};
+
+const INADMISSIBLE: Violation = Violation {
+    rule: "a MaxRecvDataSegmentLength out of bounds",
+    clause: "RFC 7143 §13.12",
+};
+
+const NO_NAME: Violation = Violation {
+    rule: "an answer to SendTargets without a name where one belongs",
+    clause: "RFC 7143 Appendix C",
+};

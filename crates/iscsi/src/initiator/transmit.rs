@@ -1,0 +1,181 @@
+//! The way out. First what the target waits for or is asked beside the data (pings, task
+//! management), then commands as far as the window goes, then Data-Out in the order in which it
+//! was asked for, one PDU a turn, so that a command never waits behind a long write.
+
+use scsi::medium::Lease;
+use scsi::task::Attribute;
+use scsi::wire::lun::Lun;
+
+use super::data_out::Sequence;
+use super::tasks::Slot;
+use super::{Data, Initiator};
+use crate::datamover::Outgoing;
+use crate::tcp::Digests;
+use crate::wire::bhs::{Bhs, Ttt};
+use crate::wire::data_out::DataOut;
+use crate::wire::login_request::LoginRequest;
+use crate::wire::logout_request::LogoutRequest;
+use crate::wire::nop_out::NopOut;
+use crate::wire::scsi_command::ScsiCommand;
+use crate::wire::serial::DataSn;
+use crate::wire::task_request::TaskRequest;
+use crate::wire::text_request::TextRequest;
+
+/// A request that is no SCSI command. All are immediate, so that they neither wait for the window
+/// nor narrow it; their numbers are filled in when they leave.
+#[derive(Debug)]
+pub(super) enum Control {
+    Login(LoginRequest, Vec<u8>),
+    Nop(NopOut),
+    Task(TaskRequest),
+    Text(TextRequest, Vec<u8>),
+    Logout(LogoutRequest),
+}
+
+impl<L: Lease> Initiator<L> {
+    pub(super) fn send(&mut self, out: &mut impl Outgoing<L>) -> bool {
+        let mut any = false;
+        while !out.is_full() {
+            if let Some(control) = self.controls.pop_front() {
+                self.send_control(out, control);
+            } else if self.numbers.is_open()
+                && let Some(slot) = self.ready.pop_front()
+            {
+                self.send_command(out, slot);
+            } else if let Some(sequence) = self.sequences.pop_front() {
+                self.send_data(out, sequence);
+            } else {
+                break;
+            }
+            any = true;
+        }
+        any
+    }
+
+    fn digests(&self) -> Digests {
+        Digests {
+            header: self.keys.header_digest,
+            data: self.keys.data_digest,
+        }
+    }
+
+    fn send_control(&mut self, out: &mut impl Outgoing<L>, control: Control) {
+        let (cmd_sn, exp_stat_sn) = (self.numbers.cmd_sn, self.numbers.exp_stat_sn());
+        let digests = self.digests();
+        let mut put = |bhs: Bhs, data: &[u8]| digests.put_octets(out, bhs, data);
+        match control {
+            Control::Login(mut pdu, text) => {
+                (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
+                put(pdu.encode(), &text);
+            }
+            Control::Nop(mut pdu) => {
+                (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
+                put(pdu.encode(), &[]);
+            }
+            Control::Task(mut pdu) => {
+                (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
+                put(pdu.encode(), &[]);
+                self.function_sent(pdu.itt, cmd_sn);
+            }
+            Control::Text(mut pdu, text) => {
+                (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
+                put(pdu.encode(), &text);
+            }
+            Control::Logout(mut pdu) => {
+                (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
+                put(pdu.encode(), &[]);
+            }
+        }
+    }
+
+    /// Sends a command with as much of its data as may go along, and queues what may follow
+    /// without being asked for.
+    fn send_command(&mut self, out: &mut impl Outgoing<L>, slot: Slot) {
+        let (exp_stat_sn, digests, keys) = (self.numbers.exp_stat_sn(), self.digests(), self.keys);
+        let Some(task) = self.tasks.at(slot) else {
+            return;
+        };
+        let cmd_sn = self.numbers.take();
+        task.sent = Some(cmd_sn);
+        let first = task.first_burst(&keys);
+        let pdu = ScsiCommand {
+            immediate: false,
+            last: first.unsolicited == 0,
+            read: matches!(task.data, Data::In { .. }) && task.len > 0,
+            write: matches!(task.data, Data::Out { .. }) && task.len > 0,
+            attribute: code(task.attribute),
+            priority: 0,
+            lun: task.lun,
+            itt: task.itt,
+            expected: task.len,
+            cmd_sn,
+            exp_stat_sn,
+            cdb: task.cdb,
+        };
+        match &task.data {
+            Data::Out { from } if first.immediate > 0 => {
+                let data = from.slice(0, first.immediate as usize);
+                digests.put_lease(out, pdu.encode(), data);
+            }
+            _ => digests.put_octets(out, pdu.encode(), &[]),
+        }
+        task.moved = first.immediate;
+        task.unasked(first.immediate + first.unsolicited, &keys);
+        if first.unsolicited > 0 {
+            task.queued += 1;
+            self.sequences.push_back(Sequence {
+                slot,
+                ttt: Ttt::NONE,
+                offset: first.immediate,
+                left: first.unsolicited,
+                data_sn: 0,
+            });
+        }
+    }
+
+    /// Sends one Data-Out; what is left of its sequence goes to the front of the queue, as data
+    /// without R2T has to come in the order of its commands (RFC 7143 §4.2.5.2).
+    fn send_data(&mut self, out: &mut impl Outgoing<L>, mut sequence: Sequence) {
+        let (exp_stat_sn, digests) = (self.numbers.exp_stat_sn(), self.digests());
+        let len = sequence.left.min(self.keys.peer_data_segment);
+        let Some(task) = self.tasks.at(sequence.slot) else {
+            return;
+        };
+        let Data::Out { from } = &task.data else {
+            return;
+        };
+        let solicited = sequence.ttt != Ttt::NONE;
+        let last = len == sequence.left;
+        let pdu = DataOut {
+            last,
+            lun: if solicited { task.lun } else { Lun([0; 8]) },
+            itt: task.itt,
+            ttt: sequence.ttt,
+            exp_stat_sn,
+            data_sn: DataSn(sequence.data_sn),
+            offset: sequence.offset,
+        };
+        let data = from.slice(sequence.offset as usize, len as usize);
+        digests.put_lease(out, pdu.encode(), data);
+        task.moved += len;
+        if last {
+            task.queued -= 1;
+            task.outstanding -= u16::from(solicited);
+            return;
+        }
+        sequence.offset += len;
+        sequence.left -= len;
+        sequence.data_sn += 1;
+        self.sequences.push_front(sequence);
+    }
+}
+
+/// ATTR (RFC 7143 §11.3.1).
+const fn code(attribute: Attribute) -> u8 {
+    match attribute {
+        Attribute::Simple => 1,
+        Attribute::Ordered => 2,
+        Attribute::HeadOfQueue => 3,
+        Attribute::Aca => 4,
+    }
+}
