@@ -7,6 +7,7 @@
 
 pub mod counting;
 pub mod cpu;
+pub mod device;
 pub mod limits;
 pub mod memory;
 pub mod ring;

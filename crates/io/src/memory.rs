@@ -7,6 +7,8 @@
 //!   written. A core works on it through its [`LocalRegion`].
 //! - [`MemoryLimit`]: what all regions of a process may hold together.
 
+mod ahead;
+mod barrier;
 mod bitmap;
 mod buffer;
 mod granules;
@@ -18,13 +20,20 @@ mod region;
 #[cfg(test)]
 mod tests;
 
+pub use ahead::Ahead;
 pub use buffer::{Buffer, ZEROS_MAX};
 pub use granules::{GRANULE, Pages};
 pub use limit::{MemoryLimit, NoSpace};
 pub use pool::{Pool, SLOT_MAX};
-pub use region::{LocalRegion, Region};
+pub use region::{LocalRegion, Recall, Region};
 
 pub(crate) use mapping::Mapping;
+
+/// Lets what was stored past the cache reach memory before anything that this thread does next.
+/// To be called before other threads or the kernel are told of it.
+pub fn drain_stores() {
+    raw::drain();
+}
 
 /// Sets octets to zero.
 ///

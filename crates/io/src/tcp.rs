@@ -1,7 +1,7 @@
 //! Listening sockets, and what is set on connections.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -49,6 +49,26 @@ impl Options {
         }
         Ok(())
     }
+}
+
+/// Connects to the first address of `host` that answers within `limit`, and sets TCP_NODELAY. It
+/// blocks, for the name service too.
+///
+/// # Errors
+///
+/// Of getaddrinfo, or of the last address that was tried.
+pub fn connect(host: &str, port: u16, limit: Duration) -> io::Result<OwnedFd> {
+    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, limit) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream.into());
+            }
+            Err(cause) => failed = cause,
+        }
+    }
+    Err(failed)
 }
 
 /// Listens on a portal; an address in use is tried again for 1 s, during which this sleeps. Port 0

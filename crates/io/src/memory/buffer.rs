@@ -52,9 +52,9 @@ impl Drop for Heap {
     }
 }
 
-/// How much of a buffer is fetched ahead; for what follows, the processor sees by itself that it
-/// is read in order.
-const PREFETCH: usize = 1024;
+/// From here on what is stored in a region goes past the cache. Shorter pieces are parts of a
+/// block, whose other parts follow.
+const STREAM_FROM: usize = 512;
 
 impl Buffer {
     /// Octets on the heap, for what is not on the path of data.
@@ -112,6 +112,12 @@ impl Buffer {
         matches!(self.owner, Owner::Zeros)
     }
 
+    /// Whether it is memory of a region, which others may write at the same time.
+    #[must_use]
+    pub fn is_of_region(&self) -> bool {
+        matches!(self.owner, Owner::Region(_) | Owner::Lent(_))
+    }
+
     /// Whether `other` claims exactly the same memory.
     #[must_use]
     pub fn is_same_memory(&self, other: &Self) -> bool {
@@ -122,12 +128,6 @@ impl Buffer {
     #[must_use]
     pub fn is_aligned(&self, alignment: usize) -> bool {
         self.start.addr().get().is_multiple_of(alignment)
-    }
-
-    /// Has the processor fetch the first octets, which will be copied or sent soon: from random
-    /// places of a large volume each would cost a trip to memory, one after the other.
-    pub fn prefetch(&self) {
-        raw::prefetch(self.start.as_ptr(), self.len.min(PREFETCH));
     }
 
     /// The part of `len` octets from `offset`.
@@ -152,7 +152,7 @@ impl Buffer {
     pub fn copy_in(&self, offset: usize, octets: &[u8]) {
         let to = self.writable(offset, octets.len());
         // SAFETY: `to` is ours for that length, and the slice is the caller's.
-        unsafe { raw::copy(to.as_ptr(), octets.as_ptr(), octets.len()) };
+        unsafe { self.store(to.as_ptr(), octets.as_ptr(), octets.len()) };
     }
 
     /// Fills `octets` from `offset`.
@@ -187,7 +187,24 @@ impl Buffer {
         let to = self.writable(offset, source.len);
         // SAFETY: both are ours for that length. Should they overlap, the result is one that
         // copying octet by octet can have.
-        unsafe { raw::copy(to.as_ptr(), source.start.as_ptr(), source.len) };
+        unsafe { self.store(to.as_ptr(), source.start.as_ptr(), source.len) };
+    }
+
+    /// Stores octets in the way that suits our memory.
+    ///
+    /// # Safety
+    ///
+    /// As of [`raw::copy`].
+    unsafe fn store(&self, to: *mut u8, from: *const u8, len: usize) {
+        let past_cache = matches!(self.owner, Owner::Lent(_)) && len >= STREAM_FROM;
+        // SAFETY: as ours.
+        unsafe {
+            if past_cache {
+                raw::stream(to, from, len);
+            } else {
+                raw::copy(to, from, len);
+            }
+        }
     }
 
     /// Sets `len` octets from `offset` to zero.

@@ -6,17 +6,18 @@
 //!
 //! A write is `allocate`, copy, `confirm`, and another core may deallocate the same granules at any
 //! moment between them. [`Granules::deallocate`] clears the bits first and the octets second, with
-//! a fence between; `confirm` has a fence between the copy and its look at the bits. So either the
-//! look finds the bits gone and sets them again, or the octets that were copied are cleared with
-//! the others: never do they stay behind in a granule that counts as free, to come back when it is
-//! allocated once more.
+//! a barrier between; `confirm` has the other side of that barrier between the copy and its look at
+//! the bits. So either the look finds the bits gone and sets them again, or the octets that were
+//! copied are cleared with the others: never do they stay behind in a granule that counts as free,
+//! to come back when it is allocated once more.
 
 use std::io;
 use std::ops::Range;
 
+use super::barrier;
 use super::bitmap::Bitmap;
 use super::limit::{MemoryLimit, NoSpace};
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering::Relaxed, Ordering::SeqCst, fence};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering::Relaxed};
 
 /// What is allocated and deallocated as a whole, in octets.
 pub const GRANULE: u64 = 4096;
@@ -60,6 +61,7 @@ pub(super) struct Granules {
 impl Granules {
     /// `count` granules (more than 0), all free.
     pub(super) fn new(count: u64, pages: Pages, limit: &MemoryLimit) -> io::Result<Self> {
+        barrier::prepare();
         Ok(Self {
             count,
             pages,
@@ -108,7 +110,7 @@ impl Granules {
     /// To be called after octets were stored, once `allocate` had been. It may exceed the limit, as
     /// the memory is taken already.
     pub(super) fn confirm(&self, granules: Range<u64>) {
-        fence(SeqCst);
+        barrier::light();
         if self.allocated.all(granules.clone()) {
             return;
         }
@@ -150,7 +152,7 @@ impl Granules {
             return;
         }
         self.allocated.clear(part.clone());
-        fence(SeqCst);
+        barrier::heavy();
         match self.pages {
             Pages::Small => {
                 clear(Clear::Discard(part));

@@ -20,6 +20,12 @@
 //! is taken for up to 1 KiB: 512 octets cost 5 instead of 14 ns in the cache, 160 instead of 225
 //! outside (memcpy 5 and 188).
 //!
+//! What is written to a RAM volume goes past the cache ([`stream`]): it lies at a random place of
+//! something larger than any cache, of which every line would be fetched only to be overwritten,
+//! and then push out something that is needed. Measured as above, 4 KiB take 200 instead of 450 ns,
+//! 512 octets 30 instead of 140. Such stores may reach memory later than what is stored after them,
+//! so that [`drain`] has to come before anybody else is told of them.
+//!
 //! All accesses to memory of regions, pools and heap buffers are made here or by the kernel. No
 //! `&[u8]` to them is ever made.
 
@@ -44,14 +50,44 @@ pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     }
 }
 
+/// Copies `len` octets to where they will not be needed soon. They may become visible to others
+/// out of order, until [`drain`].
+///
+/// # Safety
+///
+/// As of [`copy`].
+#[inline]
+pub(crate) unsafe fn stream(to: *mut u8, from: *const u8, len: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as ours.
+    unsafe {
+        x86::stream(to, from, len);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: as ours.
+    unsafe {
+        portable::copy(to, from, len);
+    }
+}
+
+/// Has what was streamed reach memory before anything that is stored after.
+#[inline]
+pub(crate) fn drain() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: it orders stores, and has no other effect.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    }
+}
+
 /// Has the processor fetch octets that will be read soon. Nothing is read: any address will do.
 #[inline]
-pub(crate) fn prefetch(from: *const u8, len: usize) {
+pub(crate) fn prefetch(from: usize, len: usize) {
     #[cfg(target_arch = "x86_64")]
     for offset in (0..len).step_by(CACHE_LINE) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a hint, which neither faults nor reads for the program.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(offset).cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(offset) as *const i8) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (from, len);
@@ -140,6 +176,66 @@ mod x86 {
                 inout("rdi") to => _,
                 inout("rsi") from => _,
                 options(nostack, preserves_flags)
+            );
+        }
+    }
+
+    /// As [`super::stream`]: whole cache lines past the cache, what is left of them at both ends
+    /// through it.
+    ///
+    /// # Safety
+    ///
+    /// As of [`super::copy`].
+    #[inline]
+    pub(super) unsafe fn stream(to: *mut u8, from: *const u8, len: usize) {
+        let head = to.align_offset(ROUND).min(len);
+        let rounds = (len - head) / ROUND;
+        let done = head + rounds * ROUND;
+        // SAFETY: the three parts make up the range.
+        unsafe {
+            if head > 0 {
+                copy(to, from, head);
+            }
+            if rounds > 0 {
+                stream_lines(to.add(head), from.add(head), rounds);
+            }
+            if done < len {
+                copy(to.add(done), from.add(done), len - done);
+            }
+        }
+    }
+
+    /// Stores so many cache lines, at least one.
+    ///
+    /// # Safety
+    ///
+    /// As of [`super::copy`], for 64 octets a line; `to` is at the start of one.
+    #[inline]
+    unsafe fn stream_lines(to: *mut u8, from: *const u8, lines: usize) {
+        // SAFETY: 64 octets a round, which the caller vouches for.
+        unsafe {
+            asm!(
+                "2:",
+                "movups {a}, [{from}]",
+                "movups {b}, [{from} + 16]",
+                "movups {c}, [{from} + 32]",
+                "movups {d}, [{from} + 48]",
+                "movntps [{to}], {a}",
+                "movntps [{to} + 16], {b}",
+                "movntps [{to} + 32], {c}",
+                "movntps [{to} + 48], {d}",
+                "add {from}, 64",
+                "add {to}, 64",
+                "dec {rounds}",
+                "jnz 2b",
+                from = inout(reg) from => _,
+                to = inout(reg) to => _,
+                rounds = inout(reg) lines => _,
+                a = out(xmm_reg) _,
+                b = out(xmm_reg) _,
+                c = out(xmm_reg) _,
+                d = out(xmm_reg) _,
+                options(nostack)
             );
         }
     }

@@ -24,7 +24,7 @@
 use std::io;
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use rustix::mm::Advice;
@@ -236,6 +236,14 @@ impl LocalRegion {
         buffer.address() == self.start(range) && buffer.len() == len(range)
     }
 
+    /// Tells apart what was claimed until now from what will be: buffers of before, and they alone,
+    /// are waited for by what is returned.
+    pub fn recall(&mut self) -> Recall {
+        let region = Rc::new(Arc::clone(&self.region));
+        let before = std::mem::replace(&mut self.region, region);
+        Recall(vec![Rc::downgrade(&before)])
+    }
+
     /// Octets of ours may have been stored from `start` on: see the module's text.
     pub(super) fn written(&self, start: NonNull<u8>, len: usize) {
         let first = self.region.octets.at(self.region.base).addr().get();
@@ -247,6 +255,25 @@ impl LocalRegion {
     fn start(&self, range: &Range<u64>) -> NonNull<u8> {
         let start = self.region.base + range.start as usize;
         self.region.octets.at(start)
+    }
+}
+
+/// Buffers that are waited for; see [`LocalRegion::recall`].
+#[derive(Debug)]
+pub struct Recall(Vec<Weak<Arc<Region>>>);
+
+impl Recall {
+    /// What waits for both.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// Whether the last of them has been dropped.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.0.iter().all(|claims| claims.strong_count() == 0)
     }
 }
 

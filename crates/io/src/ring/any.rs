@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use super::{
-    EpollRing, Event, FileOp, FileRing, Received, Ring, SendBatch, SocketId, Token, UringRing,
-    Waker,
+    EpollRing, Event, FileOp, FileRing, Received, Ring, SendBatch, SocketId, SocketRing, Token,
+    UringRing, Waker,
 };
 
 /// Which ring is wanted.
@@ -78,24 +78,8 @@ impl Ring for AnyRing {
         either!(self, ring => ring.stop_listening());
     }
 
-    fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId> {
-        either!(self, ring => ring.adopt(socket))
-    }
-
     fn release(&mut self, socket: SocketId) -> OwnedFd {
         either!(self, ring => ring.release(socket))
-    }
-
-    fn receive(&mut self, socket: SocketId, token: Token) {
-        either!(self, ring => ring.receive(socket, token));
-    }
-
-    fn send(&mut self, socket: SocketId, token: Token, batch: Box<SendBatch>) {
-        either!(self, ring => ring.send(socket, token, batch));
-    }
-
-    fn close(&mut self, socket: SocketId) {
-        either!(self, ring => ring.close(socket));
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
@@ -108,6 +92,24 @@ impl Ring for AnyRing {
 
     fn waker(&self) -> Waker {
         either!(self, ring => ring.waker())
+    }
+}
+
+impl SocketRing for AnyRing {
+    fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId> {
+        either!(self, ring => ring.adopt(socket))
+    }
+
+    fn receive(&mut self, socket: SocketId, token: Token) {
+        either!(self, ring => ring.receive(socket, token));
+    }
+
+    fn send(&mut self, socket: SocketId, token: Token, batch: Box<SendBatch>) {
+        either!(self, ring => ring.send(socket, token, batch));
+    }
+
+    fn close(&mut self, socket: SocketId) {
+        either!(self, ring => ring.close(socket));
     }
 }
 

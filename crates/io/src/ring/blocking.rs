@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use super::bell::{Bell, DONE};
 use super::file::{Direction, Transfer};
+use crate::memory::drain_stores;
 
 /// Threads of a ring at the most: where files are read and written by threads, as many operations
 /// as are under way at once. Each costs a stack, and takes the processor from the reactor when the
@@ -121,6 +122,7 @@ impl Shared {
     fn work(&self) {
         while let Some((number, job)) = self.next() {
             let result = job.run();
+            drain_stores();
             self.lock().done.push((number, result));
             self.bell.ring(DONE);
         }

@@ -26,7 +26,8 @@ use super::bell::{Bell, DONE, WOKEN};
 use super::blocking::{Blocking, Job};
 use super::file::PendingFile;
 use super::lend::{Lender, Received};
-use super::{Event, FileOp, FileRing, Ring, SendBatch, SocketId, Token, Waker};
+use super::{Event, FileOp, FileRing, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
+use crate::memory::drain_stores;
 
 /// Events taken from the kernel at a time.
 const POLLED_MAX: usize = 256;
@@ -195,19 +196,6 @@ impl Ring for EpollRing {
         self.events.retain(|event| !accepted(event));
     }
 
-    fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId> {
-        rustix::io::ioctl_fionbio(&socket, true)?;
-        let entry = self.sockets.vacant_entry();
-        let key = key(entry.key());
-        let flags = epoll::EventFlags::IN
-            | epoll::EventFlags::OUT
-            | epoll::EventFlags::RDHUP
-            | epoll::EventFlags::ET;
-        epoll::add(&self.epoll, &socket, Source::Socket(key).data(), flags)?;
-        entry.insert(Socket::new(socket));
-        Ok(SocketId(key))
-    }
-
     fn release(&mut self, socket: SocketId) -> OwnedFd {
         let idle = self.sockets[socket.0 as usize].is_idle();
         assert!(idle, "a socket is released with operations under way");
@@ -217,30 +205,8 @@ impl Ring for EpollRing {
         socket
     }
 
-    fn receive(&mut self, socket: SocketId, token: Token) {
-        if let Some(entry) = self.sockets.get_mut(socket.0 as usize) {
-            entry.ask_receive(token);
-            self.asked.push(socket.0);
-        }
-    }
-
-    fn send(&mut self, socket: SocketId, token: Token, batch: Box<SendBatch>) {
-        if let Some(entry) = self.sockets.get_mut(socket.0 as usize) {
-            entry.ask_send(token, batch);
-            self.sendable.push(socket.0);
-        }
-    }
-
-    fn close(&mut self, socket: SocketId) {
-        if let Some(socket) = self.sockets.try_remove(socket.0 as usize) {
-            // Both fail only when the peer was faster.
-            let _ = rustix::net::shutdown(socket.as_fd(), rustix::net::Shutdown::Both);
-            let _ = epoll::delete(&self.epoll, socket.as_fd());
-            self.events.extend(socket.cancel().into_iter().flatten());
-        }
-    }
-
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        drain_stores();
         self.blocking.start(&mut self.jobs)?;
         self.send_all();
         let sockets = &self.sockets;
@@ -265,6 +231,44 @@ impl Ring for EpollRing {
 
     fn waker(&self) -> Waker {
         Waker::new(&self.bell)
+    }
+}
+
+impl SocketRing for EpollRing {
+    fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId> {
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        let entry = self.sockets.vacant_entry();
+        let key = key(entry.key());
+        let flags = epoll::EventFlags::IN
+            | epoll::EventFlags::OUT
+            | epoll::EventFlags::RDHUP
+            | epoll::EventFlags::ET;
+        epoll::add(&self.epoll, &socket, Source::Socket(key).data(), flags)?;
+        entry.insert(Socket::new(socket));
+        Ok(SocketId(key))
+    }
+
+    fn receive(&mut self, socket: SocketId, token: Token) {
+        if let Some(entry) = self.sockets.get_mut(socket.0 as usize) {
+            entry.ask_receive(token);
+            self.asked.push(socket.0);
+        }
+    }
+
+    fn send(&mut self, socket: SocketId, token: Token, batch: Box<SendBatch>) {
+        if let Some(entry) = self.sockets.get_mut(socket.0 as usize) {
+            entry.ask_send(token, batch);
+            self.sendable.push(socket.0);
+        }
+    }
+
+    fn close(&mut self, socket: SocketId) {
+        if let Some(socket) = self.sockets.try_remove(socket.0 as usize) {
+            // Both fail only when the peer was faster.
+            let _ = rustix::net::shutdown(socket.as_fd(), rustix::net::Shutdown::Both);
+            let _ = epoll::delete(&self.epoll, socket.as_fd());
+            self.events.extend(socket.cancel().into_iter().flatten());
+        }
     }
 }
 

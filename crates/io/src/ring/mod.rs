@@ -36,7 +36,7 @@ pub struct SocketId(pub u32);
 
 /// The operations of a reactor's ring. Nothing happens before [`Ring::wait`]; whatever was asked
 /// for until then goes to the kernel in one submission.
-pub trait Ring: FileRing {
+pub trait Ring: SocketRing {
     /// What the ring lends received octets in.
     type Received: std::ops::Deref<Target = [u8]>;
 
@@ -47,15 +47,29 @@ pub trait Ring: FileRing {
     /// Closes every listening socket.
     fn stop_listening(&mut self);
 
-    /// Takes over a connected socket.
-    fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId>;
-
     /// Gives a socket back, to be adopted by another ring.
     ///
     /// # Panics
     ///
     /// When there is no such socket, or something of it is under way.
     fn release(&mut self, socket: SocketId) -> OwnedFd;
+
+    /// Submits what was asked for, and waits for an event, for `timeout` at the most (`None`:
+    /// for ever; zero: not at all).
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()>;
+
+    /// The next event, of those that the last `wait` found.
+    fn next_event(&mut self) -> Option<Event<Self::Received>>;
+
+    /// Wakes `wait` from another thread.
+    fn waker(&self) -> Waker;
+}
+
+/// The operations on connected sockets, apart so that volumes that are elsewhere can be written
+/// against a trait object.
+pub trait SocketRing: FileRing {
+    /// Takes over a connected socket.
+    fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId>;
 
     /// Receives once, as much as is there → [`Event::Received`]. One at a time for a socket.
     fn receive(&mut self, socket: SocketId, token: Token);
@@ -67,16 +81,6 @@ pub trait Ring: FileRing {
     /// Shuts a socket down both ways and closes it. Operations under way end with their events
     /// first (with ECANCELED, unless they were over already); no event follows the last of them.
     fn close(&mut self, socket: SocketId);
-
-    /// Submits what was asked for, and waits for an event, for `timeout` at the most (`None`:
-    /// for ever; zero: not at all).
-    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()>;
-
-    /// The next event, of those that the last `wait` found.
-    fn next_event(&mut self) -> Option<Event<Self::Received>>;
-
-    /// Wakes `wait` from another thread.
-    fn waker(&self) -> Waker;
 }
 
 /// The operations on files, apart so that volumes can be written against a trait object.

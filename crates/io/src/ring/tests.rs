@@ -12,7 +12,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use super::{AnyRing, Event, Kind, Received, Ring, SendBatch, SocketId, Token};
+use super::{AnyRing, Event, Kind, Received, Ring, SendBatch, SocketId, SocketRing, Token};
 use crate::memory::Buffer;
 
 const LONG: Duration = Duration::from_secs(10);

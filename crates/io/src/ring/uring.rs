@@ -32,7 +32,8 @@ use super::bell::{Bell, DONE, WOKEN};
 use super::blocking::{Blocking, Job};
 use super::file::{Direction, PendingFile, Transfer};
 use super::lend::Received;
-use super::{Event, FileOp, FileRing, Ring, SendBatch, SocketId, Token, Waker};
+use super::{Event, FileOp, FileRing, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
+use crate::memory::drain_stores;
 
 /// A [`Ring`] over io_uring, from Linux 5.19 on.
 pub struct UringRing {
@@ -266,17 +267,50 @@ impl Ring for UringRing {
         }
     }
 
-    fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId> {
-        // A non-blocking socket would make operations fail instead of wait.
-        rustix::io::ioctl_fionbio(&socket, false)?;
-        Ok(SocketId(self.sockets.insert(Socket::new(socket)) as u32))
-    }
-
     fn release(&mut self, socket: SocketId) -> OwnedFd {
         // Looked at before it is taken out, as a panic would drop what the kernel may be reading.
         let idle = self.sockets[socket.0 as usize].is_idle();
         assert!(idle, "a socket is released with operations under way");
         self.sockets.remove(socket.0 as usize).into_fd()
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        drain_stores();
+        self.blocking.start(&mut self.jobs)?;
+        self.hand_over_buffers();
+        for key in self.listeners.resume() {
+            self.submit_accept(key);
+        }
+        let entered = self.enter(timeout);
+        self.answer_bell();
+        self.found = self.queue.completed();
+        entered
+    }
+
+    fn next_event(&mut self) -> Option<Event<Received>> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        while self.found > 0 {
+            self.found -= 1;
+            let completion = self.queue.next()?;
+            if let Some(event) = self.complete(&completion) {
+                return Some(event);
+            }
+        }
+        None
+    }
+
+    fn waker(&self) -> Waker {
+        Waker::new(&self.bell)
+    }
+}
+
+impl SocketRing for UringRing {
+    fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId> {
+        // A non-blocking socket would make operations fail instead of wait.
+        rustix::io::ioctl_fionbio(&socket, false)?;
+        Ok(SocketId(self.sockets.insert(Socket::new(socket)) as u32))
     }
 
     fn receive(&mut self, socket: SocketId, token: Token) {
@@ -307,36 +341,6 @@ impl Ring for UringRing {
             self.events.extend(entry.cancel_receive());
         }
         self.forget_closed(socket.0);
-    }
-
-    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.blocking.start(&mut self.jobs)?;
-        self.hand_over_buffers();
-        for key in self.listeners.resume() {
-            self.submit_accept(key);
-        }
-        let entered = self.enter(timeout);
-        self.answer_bell();
-        self.found = self.queue.completed();
-        entered
-    }
-
-    fn next_event(&mut self) -> Option<Event<Received>> {
-        if let Some(event) = self.events.pop_front() {
-            return Some(event);
-        }
-        while self.found > 0 {
-            self.found -= 1;
-            let completion = self.queue.next()?;
-            if let Some(event) = self.complete(&completion) {
-                return Some(event);
-            }
-        }
-        None
-    }
-
-    fn waker(&self) -> Waker {
-        Waker::new(&self.bell)
     }
 }
 

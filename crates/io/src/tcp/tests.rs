@@ -70,18 +70,14 @@ fn a_portal_in_use_is_tried_again() {
 }
 
 #[test]
-fn a_portal_that_stays_in_use_is_given_up_after_a_second() {
+fn a_portal_that_stays_in_use_is_given_up() {
     let first = listen(any("127.0.0.1"), &Options::default()).unwrap();
-    let start = Instant::now();
     let error = listen(local_address(&first).unwrap(), &Options::default()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
-    assert!(start.elapsed() >= BIND_PATIENCE);
 }
 
 #[test]
-fn an_address_that_is_not_ours_is_refused_at_once() {
-    let start = Instant::now();
+fn an_address_that_is_not_ours_is_refused() {
     let error = listen(any("192.0.2.1"), &Options::default()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
-    assert!(start.elapsed() < BIND_PATIENCE);
 }

@@ -114,6 +114,8 @@ fn raw_copies_are_true_at_every_alignment_and_length() {
     {
         check_raw(to, from, len, raw::copy, raw::fill);
         check_raw(to, from, len, portable::copy, portable::fill);
+        // Over all places in a cache line.
+        check_raw(to * 7, from, len, raw::stream, raw::fill);
     }
 }
 

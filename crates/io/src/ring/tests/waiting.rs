@@ -3,7 +3,7 @@
 use super::*;
 
 super::on_every_ring! {
-    a_timeout_ends_the_wait
+    a_timeout_ends_the_wait_and_nothing_else_does
     a_zero_timeout_does_not_wait
     another_thread_wakes_it
     a_wake_before_the_wait_is_not_lost
@@ -11,24 +11,23 @@ super::on_every_ring! {
     a_wake_is_seen_by_a_ring_that_spins
 }
 
-fn a_timeout_ends_the_wait(ring: &mut AnyRing) {
-    for timeout in [1, 20, 60] {
-        let timeout = Duration::from_millis(timeout);
-        let start = Instant::now();
-        ring.wait(Some(timeout)).unwrap();
+fn a_timeout_ends_the_wait_and_nothing_else_does(ring: &mut AnyRing) {
+    let start = Instant::now();
+    let mut waits = 0;
+    while start.elapsed() < Duration::from_millis(100) {
+        ring.wait(Some(Duration::from_millis(20))).unwrap();
         assert!(ring.next_event().is_none());
-        assert!(start.elapsed() >= timeout, "{:?}", start.elapsed());
-        assert!(start.elapsed() < timeout + LONG);
+        waits += 1;
     }
+    assert!(waits <= 5, "{waits} waits of 20 ms in 100 ms");
 }
 
 fn a_zero_timeout_does_not_wait(ring: &mut AnyRing) {
-    let start = Instant::now();
+    // With nothing to wait for, a wait would never end.
     for _ in 0..1000 {
         ring.wait(Some(Duration::ZERO)).unwrap();
         assert!(ring.next_event().is_none());
     }
-    assert!(start.elapsed() < Duration::from_secs(1));
 }
 
 fn another_thread_wakes_it(ring: &mut AnyRing) {
@@ -64,9 +63,7 @@ fn a_wake_is_seen_by_a_ring_that_spins(ring: &mut AnyRing) {
         std::thread::sleep(Duration::from_millis(2));
         waker.wake();
     });
-    let start = Instant::now();
     while ring.next_event().is_none() {
-        assert!(start.elapsed() < LONG);
         ring.wait(Some(Duration::ZERO)).unwrap();
     }
     thread.join().unwrap();
