@@ -93,6 +93,7 @@ impl Backing {
             // can tell whether overwriting or discarding reaches the old data.
             sanitize: &[],
             solid_state: rules.solid_state,
+            write_same_to_end: false,
         }
     }
 
@@ -114,12 +115,11 @@ impl Backing {
     pub(crate) fn attach(self: &Arc<Self>, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         let data = Arc::new(self.reopen()?);
         let durable = Arc::new(self.reopen()?);
-        let pool = core.pool.clone();
         Ok(Box::new(handle::BackingHandle::new(
             Arc::clone(self),
             data,
             durable,
-            pool,
+            core,
         )))
     }
 

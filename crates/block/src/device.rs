@@ -12,7 +12,6 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustix::fs::SeekFrom;
 use scsi::medium::Traits;
 
 use crate::backing::Backing;
@@ -56,8 +55,12 @@ impl Volume for Device {
         self.backing.attach(core)
     }
 
+    fn can_grow(&self) -> bool {
+        true
+    }
+
     fn refresh(&self) -> io::Result<bool> {
-        let octets = rustix::fs::seek(self.backing.master(), SeekFrom::End(0))?;
+        let octets = ::io::device::size(self.backing.master())?;
         Ok(self.backing.resize(octets))
     }
 }

@@ -24,7 +24,7 @@ pub enum OpenError {
     #[error("the device has no capacity (no medium, or a loop device without a file)")]
     NoMedium,
     /// Less than a block.
-    #[error("{octets} octets hold not a single block of {block_size}")]
+    #[error("its {octets} octets are less than a block of {block_size}")]
     TooSmall {
         /// What there is.
         octets: u64,
@@ -87,6 +87,42 @@ pub enum OpenError {
         /// What was asked for.
         octets: u64,
     },
+    /// Parts whose blocks cannot stand for blocks of one volume.
+    #[error(
+        "{one} has blocks of {one_octets} octets, but {other} of {other_octets}; where a volume \
+         has none of its own, --block-size {larger} gives it some"
+    )]
+    PartBlockSizes {
+        /// A part.
+        one: String,
+        /// The octets of its blocks.
+        one_octets: u32,
+        /// Another part.
+        other: String,
+        /// The octets of its blocks.
+        other_octets: u32,
+        /// The larger of the two.
+        larger: u32,
+    },
+    /// A chunk that would cut blocks.
+    #[error("chunks of {chunk} octets would cut blocks of {block_size}; give a multiple of that")]
+    Chunk {
+        /// Its octets.
+        chunk: u64,
+        /// What a block takes.
+        block_size: u32,
+    },
+    /// A part of a stripe without a whole chunk.
+    #[error("{name} is shorter than a chunk of {chunk} octets; give a smaller chunk")]
+    PartTooShort {
+        /// Which part.
+        name: String,
+        /// Octets in a chunk.
+        chunk: u64,
+    },
+    /// A capacity without bounds.
+    #[error("together the volumes have more octets than 64 bits can count")]
+    PartsTooLong,
     /// Everything else.
     #[error("cannot {what}: {cause}")]
     Kernel {

@@ -12,7 +12,6 @@ mod open;
 mod watch;
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -77,8 +76,8 @@ impl Volume for File {
         self.backing.usage()
     }
 
-    fn changes(&self) -> Option<BorrowedFd<'_>> {
-        self.watch.as_ref().map(Watch::fd)
+    fn can_grow(&self) -> bool {
+        true
     }
 
     fn refresh(&self) -> io::Result<bool> {

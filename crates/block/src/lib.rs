@@ -9,22 +9,38 @@
 //! | [`null::Null`] | nothing |
 //! | [`file::File`] | a file |
 //! | [`device::Device`] | a block device |
+//! | [`stripe`], [`concat`] | several other volumes |
 //! | [`readonly::Readonly`] | any other volume, which it protects |
+//! | [`limit::Limit`], [`delay::Delay`] | any other volume, which they slow down |
+//! | [`fault::Fault`] | any other volume, which it has fail |
+//! | [`verify::Verify`] | any other volume, which it checks |
+//! | [`stats::Stats`] | any other volume, which it watches |
 //!
 //! A capacity is the number of whole blocks that fit: octets left over at the end of a file are
 //! not part of the volume.
 #![forbid(unsafe_code)]
 
+mod around;
 mod backing;
+pub mod concat;
+pub mod delay;
 pub mod device;
 mod error;
+pub mod fault;
 pub mod file;
+mod inner;
+mod later;
 pub mod lease;
+pub mod limit;
 mod long;
 pub mod null;
+pub mod parts;
 pub mod ram;
 pub mod readonly;
 mod size;
+pub mod stats;
+pub mod stripe;
+pub mod verify;
 pub mod volume;
 
 pub use error::OpenError;

@@ -3,14 +3,16 @@
 use std::io;
 
 use ::io::memory::{Buffer, Pool};
+use ::io::ring::FileOp;
 use scsi::medium::{
     MediumError, MediumOp, MediumResult, Outcome, Provisioning, SEGMENT_BYTES, SanitizeKind, Traits,
 };
+use slab::Slab;
 
 use crate::error::OpenError;
 use crate::lease::Lease;
 use crate::size::BlockSize;
-use crate::volume::{Context, CoreContext, Handle, Volume};
+use crate::volume::{Context, CoreContext, Handle, Node, Volume};
 
 /// A volume that holds nothing.
 ///
@@ -50,15 +52,18 @@ impl Volume for Null {
             atomic: None,
             sanitize: &[SanitizeKind::Overwrite, SanitizeKind::BlockErase],
             solid_state: true,
+            write_same_to_end: true,
         }
     }
 
     fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         let scratch = vec![0; usize::try_from(SEGMENT_BYTES).map_err(io::Error::other)?];
         Ok(Box::new(NullHandle {
+            node: core.node(),
             block_size: self.block_size,
             scratch: Buffer::from_vec(scratch),
             pool: core.pool.clone(),
+            long: Slab::new(),
         }))
     }
 
@@ -68,16 +73,19 @@ impl Volume for Null {
 }
 
 struct NullHandle {
+    node: Node,
     block_size: BlockSize,
     /// What everything that is written goes to.
     scratch: Buffer,
     pool: Pool,
+    /// Long operations.
+    long: Slab<u64>,
 }
 
 impl NullHandle {
     fn answer(&self, op: &MediumOp<Lease>) -> MediumResult<Lease> {
         Ok(match op {
-            MediumOp::Read { extent } => {
+            MediumOp::Read { extent, .. } => {
                 Outcome::Lease(Buffer::zeros(self.block_size.len(*extent)).into())
             }
             MediumOp::Lend { extent } => {
@@ -102,10 +110,36 @@ impl NullHandle {
 
 impl Handle for NullHandle {
     fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
-        cx.done(id, self.answer(&op));
+        let result = self.answer(&op);
+        let blocks = match op {
+            MediumOp::WriteSame { extent, .. }
+            | MediumOp::Unmap { extent, .. }
+            | MediumOp::Sanitize { extent, .. } => extent.blocks,
+            _ => 0,
+        };
+        if blocks * u64::from(self.block_size.octets()) <= AT_ONCE || result.is_err() {
+            return cx.done(id, result);
+        }
+        // What asks for the whole volume goes on with its next step as soon as this one is done: by
+        // way of the ring, others have their turn in between.
+        if let Ok(slot) = u32::try_from(self.long.insert(id)) {
+            cx.file(self.node, slot, FileOp::Blocking(Box::new(|| Ok(0))));
+        }
     }
 
-    fn completed(&mut self, _: &mut Context<'_>, _: u32, _: io::Result<u64>, _: Option<Buffer>) {
-        // It starts no file operations.
+    fn completed(
+        &mut self,
+        cx: &mut Context<'_>,
+        _: Node,
+        slot: u32,
+        _: io::Result<u64>,
+        _: Option<Buffer>,
+    ) {
+        if let Some(id) = self.long.try_remove(slot as usize) {
+            cx.done(id, Ok(Outcome::Done));
+        }
     }
 }
+
+/// The same bound as that of a RAM disk.
+const AT_ONCE: u64 = SEGMENT_BYTES;

@@ -29,7 +29,9 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ::io::memory::{Buffer, GRANULE, LocalRegion, MemoryLimit, NoSpace, Pages, Pool, Region};
+use ::io::memory::{
+    Ahead, Buffer, GRANULE, LocalRegion, MemoryLimit, NoSpace, Pages, Pool, Recall, Region,
+};
 use rustix::io::Errno;
 use scsi::medium::{
     Atomic, Extent, MediumError, MediumOp, MediumResult, Outcome, Provisioning, SEGMENT_BYTES,
@@ -42,7 +44,7 @@ use crate::error::{OpenError, write_error};
 use crate::lease::Lease;
 use crate::long::{Long, Work};
 use crate::size::BlockSize;
-use crate::volume::{Context, CoreContext, Handle, Volume};
+use crate::volume::{Context, CoreContext, Handle, Node, Volume};
 
 /// A RAM disk.
 #[derive(Debug)]
@@ -109,15 +111,19 @@ impl Volume for Ram {
             }),
             sanitize: &[SanitizeKind::Overwrite, SanitizeKind::BlockErase],
             solid_state: true,
+            write_same_to_end: false,
         }
     }
 
     fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         Ok(Box::new(RamHandle {
-            region: self.region.attach(),
+            read: self.region.attach(),
+            written: self.region.attach(),
             shared: Arc::clone(&self.region),
             block_size: self.block_size,
             pool: core.pool.clone(),
+            node: core.node(),
+            ahead: Ahead::default(),
             long: Slab::new(),
         }))
     }
@@ -139,18 +145,30 @@ impl Volume for Ram {
 }
 
 struct RamHandle {
-    region: LocalRegion,
+    /// Lends what is read.
+    read: LocalRegion,
+    /// Lends what is to be written, which a recall does not wait for: data may come late.
+    written: LocalRegion,
     /// The same, for threads that may block.
     shared: Arc<Region>,
     block_size: BlockSize,
     pool: Pool,
+    node: Node,
+    ahead: Ahead,
     long: Slab<(u64, Long)>,
 }
 
 impl Handle for RamHandle {
     fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
         let result = match op {
-            MediumOp::Read { extent } => Ok(self.read(extent)),
+            MediumOp::Read {
+                extent,
+                copied: false,
+            } => Ok(self.read(extent)),
+            MediumOp::Read {
+                extent,
+                copied: true,
+            } => self.copy(extent),
             MediumOp::Lend { extent } => self.lend(extent),
             MediumOp::Buffer { bytes } => self.private(bytes),
             MediumOp::Write { extent, data, .. } => self.write(extent, data),
@@ -179,6 +197,7 @@ impl Handle for RamHandle {
     fn completed(
         &mut self,
         cx: &mut Context<'_>,
+        _: Node,
         slot: u32,
         result: io::Result<u64>,
         _: Option<Buffer>,
@@ -191,7 +210,7 @@ impl Handle for RamHandle {
             Ok(_) => {
                 long.advance();
                 match long.next() {
-                    Some(op) => return cx.file(slot, op),
+                    Some(op) => return cx.file(self.node, slot, op),
                     None => Ok(Outcome::Done),
                 }
             }
@@ -200,18 +219,29 @@ impl Handle for RamHandle {
         self.long.remove(slot as usize);
         cx.done(id, result);
     }
+
+    fn recall(&mut self) -> Option<Recall> {
+        Some(self.read.recall())
+    }
 }
 
 impl RamHandle {
-    fn read(&self, extent: Extent) -> Outcome<Lease> {
-        let buffer = self.region.buffer(self.block_size.range(extent));
+    fn read(&mut self, extent: Extent) -> Outcome<Lease> {
+        let buffer = self.read.buffer(self.block_size.range(extent));
         // It is sent when the whole batch of commands has been looked at.
-        buffer.prefetch();
+        self.ahead.note(&buffer);
         Outcome::Lease(buffer.into())
     }
 
+    fn copy(&self, extent: Extent) -> MediumResult<Lease> {
+        let data = self.read.buffer(self.block_size.range(extent));
+        let copy = self.pool.buffer(data.len()).ok_or(MediumError::Busy)?;
+        copy.copy_from(0, &data);
+        Ok(Outcome::Lease(copy.into()))
+    }
+
     fn lend(&self, extent: Extent) -> MediumResult<Lease> {
-        let lent = self.region.lend(self.block_size.range(extent));
+        let lent = self.written.lend(self.block_size.range(extent));
         Ok(Outcome::Lease(lent.map_err(no_space)?.into()))
     }
 
@@ -222,8 +252,8 @@ impl RamHandle {
 
     fn write(&self, extent: Extent, data: Lease) -> MediumResult<Lease> {
         let range = self.block_size.range(extent);
-        if !self.region.is_memory_of(&range, data.buffer()) {
-            let memory = self.region.lend(range).map_err(no_space)?;
+        if !self.written.is_memory_of(&range, data.buffer()) {
+            let memory = self.written.lend(range).map_err(no_space)?;
             memory.copy_from(0, data.buffer());
         }
         // Before the write counts as done, the region must know that it is over.
@@ -233,7 +263,7 @@ impl RamHandle {
 
     fn status(&self, extent: Extent) -> Outcome<Lease> {
         let range = self.block_size.range(extent);
-        let (mapped, octets) = self.region.state(range.start);
+        let (mapped, octets) = self.shared.state(range.start);
         let blocks = octets / u64::from(self.block_size.octets());
         Outcome::Provisioning {
             blocks: blocks.clamp(1, extent.blocks.max(1)),
@@ -256,7 +286,7 @@ impl RamHandle {
         let first = long.next();
         let slot = self.long.insert((id, long));
         if let (Some(op), Ok(slot)) = (first, u32::try_from(slot)) {
-            cx.file(slot, op);
+            cx.file(self.node, slot, op);
         }
     }
 

@@ -1,15 +1,15 @@
 //! `readonly(A)`: any volume, protected from writes.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use ::io::memory::Buffer;
+use ::io::memory::{Buffer, Recall};
+use ::io::ring::SendBatch;
 use scsi::medium::{MediumError, MediumOp, Outcome, Traits};
 use scsi::statistics::Usage;
 
 use crate::lease::Lease;
-use crate::volume::{Context, CoreContext, Handle, Volume};
+use crate::volume::{Context, CoreContext, Handle, Node, Volume};
 
 /// A volume through which another one cannot be written.
 #[derive(Debug)]
@@ -47,8 +47,8 @@ impl Volume for Readonly {
         self.0.usage()
     }
 
-    fn changes(&self) -> Option<BorrowedFd<'_>> {
-        self.0.changes()
+    fn can_grow(&self) -> bool {
+        self.0.can_grow()
     }
 
     fn refresh(&self) -> io::Result<bool> {
@@ -78,10 +78,34 @@ impl Handle for ReadonlyHandle {
     fn completed(
         &mut self,
         cx: &mut Context<'_>,
+        node: Node,
         slot: u32,
         result: io::Result<u64>,
         buffer: Option<Buffer>,
     ) {
-        self.0.completed(cx, slot, result, buffer);
+        self.0.completed(cx, node, slot, result, buffer);
+    }
+
+    fn received(&mut self, cx: &mut Context<'_>, node: Node, slot: u32, octets: io::Result<&[u8]>) {
+        self.0.received(cx, node, slot, octets);
+    }
+
+    fn sent(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        slot: u32,
+        batch: Box<SendBatch>,
+        result: io::Result<()>,
+    ) {
+        self.0.sent(cx, node, slot, batch, result);
+    }
+
+    fn recall(&mut self) -> Option<Recall> {
+        self.0.recall()
+    }
+
+    fn expire(&mut self, cx: &mut Context<'_>) {
+        self.0.expire(cx);
     }
 }

@@ -2,10 +2,19 @@
 
 mod device;
 mod fake;
+mod fault;
 mod file;
 mod latch;
+mod later;
+mod layout;
+mod nests;
 mod null;
 mod oracle;
+mod parts;
 mod places;
 mod ram;
 mod rig;
+mod sketch;
+mod stats;
+mod together;
+mod verify;

@@ -1,12 +1,12 @@
 //! What every volume is.
 
+use std::cell::Cell;
 use std::fmt;
 use std::io;
-use std::os::fd::BorrowedFd;
 
-use ::io::memory::{Buffer, Pool};
-use ::io::ring::{FileOp, FileRing, Token};
-use scsi::medium::{MediumOp, MediumResult, Traits};
+use ::io::memory::{Buffer, Pool, Recall};
+use ::io::ring::{FileOp, SendBatch, SocketId, SocketRing, Token};
+use scsi::medium::{MediumOp, MediumResult, Now, Traits};
 use scsi::statistics::Usage;
 
 use crate::lease::Lease;
@@ -35,11 +35,10 @@ pub trait Volume: Send + Sync + fmt::Debug {
         None
     }
 
-    /// A descriptor that becomes readable when [`Self::refresh`] may have something to tell; `None`
-    /// where that never happens. The volume's own writes make it readable too, so that it is to be
-    /// looked at once a second or so and not slept upon.
-    fn changes(&self) -> Option<BorrowedFd<'_>> {
-        None
+    /// Whether [`Self::refresh`] may ever have something to tell, so that it is to be asked once a
+    /// second or so.
+    fn can_grow(&self) -> bool {
+        false
     }
 
     /// Learns what changed outside. Returns whether [`Self::traits`] tells something new: a larger
@@ -58,6 +57,34 @@ pub trait Volume: Send + Sync + fmt::Debug {
 pub struct CoreContext {
     /// Its buffers.
     pub pool: Pool,
+    /// Numbers given out.
+    nodes: Cell<u32>,
+}
+
+/// A handle's number on its core, by which what it started finds back to it. A volume made of
+/// others consists of several: each of those inside has its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Node(pub u32);
+
+impl CoreContext {
+    /// A core with buffers of `pool`, and without volumes.
+    #[must_use]
+    pub fn new(pool: Pool) -> Self {
+        let nodes = Cell::new(0);
+        Self { pool, nodes }
+    }
+
+    /// A number for one more handle that starts operations.
+    #[must_use]
+    pub fn node(&self) -> Node {
+        Node(self.nodes.replace(self.nodes.get() + 1))
+    }
+
+    /// The number that will be given out next: all before it are in use.
+    #[must_use]
+    pub fn next_node(&self) -> Node {
+        Node(self.nodes.get())
+    }
 }
 
 /// A volume as one core sees it.
@@ -70,33 +97,91 @@ pub trait Handle {
     /// Starts an operation. Its result comes out of `cx.done`, at once or later, under `id`.
     fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>);
 
-    /// A file operation that this handle started has ended. `slot` is what it gave to
-    /// [`Context::file`].
+    /// A file operation has ended that this handle, or one inside it, started as `node`. `slot` is
+    /// what it gave to [`Context::file`].
     fn completed(
         &mut self,
         cx: &mut Context<'_>,
+        node: Node,
         slot: u32,
         result: io::Result<u64>,
         buffer: Option<Buffer>,
     );
+
+    /// Octets came in, on a socket of this handle or one inside it; none when the peer has closed.
+    fn received(&mut self, cx: &mut Context<'_>, node: Node, slot: u32, octets: io::Result<&[u8]>) {
+        let _ = (cx, node, slot, octets);
+    }
+
+    /// A batch has left, or could not; it comes back empty.
+    fn sent(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        slot: u32,
+        batch: Box<SendBatch>,
+        result: io::Result<()>,
+    ) {
+        let _ = (cx, node, slot, batch, result);
+    }
+
+    /// What of the volume's own memory was lent by `Read` until now and has not come back; `None`
+    /// where there is no such memory. What is lent from now on is not waited for.
+    fn recall(&mut self) -> Option<Recall> {
+        None
+    }
+
+    /// An instant has come that this handle, or one inside it, gave to [`Context::call_at`]; or
+    /// another one: it is asked again where it is still waited for.
+    fn expire(&mut self, cx: &mut Context<'_>) {
+        let _ = cx;
+    }
 }
 
 /// What a volume may use while it works.
 pub struct Context<'a> {
-    /// Starts file operations, whose token is made of `volume` and a slot.
-    pub ring: &'a mut dyn FileRing,
-    /// The number of the volume on this core, for tokens; below 2^28.
-    pub volume: u32,
+    /// Starts operations on files and sockets, whose tokens are made of a node and a slot.
+    pub ring: &'a mut dyn SocketRing,
     /// Where results go.
     pub done: &'a mut Vec<(u64, MediumResult<Lease>)>,
+    /// What time it is.
+    pub now: Now,
+    /// The earliest instant that [`Self::call_at`] was given.
+    pub call: &'a mut Option<Now>,
 }
 
 impl Context<'_> {
-    /// Starts a file operation that ends by [`Handle::completed`] with `slot`. Its token is the
-    /// volume's number in the upper and the slot in the lower 32 bits.
-    pub fn file(&mut self, slot: u32, op: FileOp) {
-        let token = Token(u64::from(self.volume) << 32 | u64::from(slot));
-        self.ring.file(token, op);
+    /// Starts a file operation that ends by [`Handle::completed`] with `node` and `slot`.
+    pub fn file(&mut self, node: Node, slot: u32, op: FileOp) {
+        self.ring.file(token(node, slot), op);
+    }
+
+    /// Receives once on a socket, which ends by [`Handle::received`] with `node` and `slot`.
+    pub fn receive(&mut self, node: Node, slot: u32, socket: SocketId) {
+        self.ring.receive(socket, token(node, slot));
+    }
+
+    /// Sends on a socket, which ends by [`Handle::sent`] with `node` and `slot`.
+    pub fn send(&mut self, node: Node, slot: u32, socket: SocketId, batch: Box<SendBatch>) {
+        self.ring.send(socket, token(node, slot), batch);
+    }
+
+    /// Has [`Handle::expire`] called at `at`, or earlier.
+    pub fn call_at(&mut self, at: Now) {
+        let earlier = self.call.is_none_or(|set| at < set);
+        if earlier {
+            *self.call = Some(at);
+        }
+    }
+
+    /// The same for a handle inside, whose results go to `done`.
+    pub fn inside<'b>(&'b mut self, done: &'b mut Vec<(u64, MediumResult<Lease>)>) -> Context<'b> {
+        Context {
+            ring: &mut *self.ring,
+            done,
+            now: self.now,
+            call: &mut *self.call,
+        }
     }
 
     /// Tells the result of an operation.
@@ -105,8 +190,13 @@ impl Context<'_> {
     }
 }
 
+/// What a volume's operation is known by: the node in the upper and the slot in the lower 32 bits.
+fn token(node: Node, slot: u32) -> Token {
+    Token(u64::from(node.0) << 32 | u64::from(slot))
+}
+
 impl fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Context(volume {})", self.volume)
+        write!(f, "Context(at {:?})", self.now)
     }
 }

@@ -16,9 +16,10 @@ use super::{Backing, space};
 use crate::error::{is_unsupported, read_error};
 use crate::lease::Lease;
 use crate::long::{Long, Work};
-use crate::volume::{Context, Handle};
+use crate::volume::{Context, CoreContext, Handle, Node};
 
 pub(super) struct BackingHandle {
+    node: Node,
     backing: Arc<Backing>,
     /// For reads, writes and flushes.
     data: Arc<OwnedFd>,
@@ -72,13 +73,14 @@ impl BackingHandle {
         backing: Arc<Backing>,
         data: Arc<OwnedFd>,
         durable: Arc<OwnedFd>,
-        pool: Pool,
+        core: &CoreContext,
     ) -> Self {
         Self {
+            node: core.node(),
             backing,
             data,
             durable,
-            pool,
+            pool: core.pool.clone(),
             pending: Slab::with_capacity(SLOTS),
             flushes: Flushes::default(),
         }
@@ -86,7 +88,7 @@ impl BackingHandle {
 
     fn start(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) -> Started {
         match op {
-            MediumOp::Read { extent } => self.read(cx, id, extent),
+            MediumOp::Read { extent, .. } => self.read(cx, id, extent),
             MediumOp::Buffer { bytes } => self.buffer(bytes as usize),
             MediumOp::Status { extent } => Ok(self.status(cx, id, extent)),
             MediumOp::Prefetch { extent } => Ok(self.prefetch(cx, id, extent)),
@@ -383,7 +385,7 @@ impl BackingHandle {
 
     fn ask(&mut self, cx: &mut Context<'_>, pending: Pending, op: FileOp) {
         let slot = self.pending.insert(pending);
-        cx.file(u32::try_from(slot).unwrap_or(u32::MAX), op);
+        cx.file(self.node, u32::try_from(slot).unwrap_or(u32::MAX), op);
     }
 }
 
@@ -396,6 +398,7 @@ impl Handle for BackingHandle {
     fn completed(
         &mut self,
         cx: &mut Context<'_>,
+        _: Node,
         slot: u32,
         result: io::Result<u64>,
         buffer: Option<Buffer>,

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, SeekFrom, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
 use super::DeviceOptions;
@@ -24,8 +24,10 @@ pub(super) fn open(options: &DeviceOptions) -> Result<Arc<Backing>, OpenError> {
     if stat.st_rdev != number {
         return Err(OpenError::NoDevice);
     }
-    let octets = rustix::fs::seek(&device, SeekFrom::End(0))
-        .map_err(OpenError::kernel("find out its size"))?;
+    let octets = ::io::device::size(&device).map_err(|cause| OpenError::Kernel {
+        what: "find out its size",
+        cause,
+    })?;
     if octets == 0 {
         return Err(OpenError::NoMedium);
     }

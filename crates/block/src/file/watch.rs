@@ -1,7 +1,7 @@
 //! Notices that a file was changed, by us or by others.
 
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::fs::inotify::{self, CreateFlags, Reader, WatchFlags};
 
@@ -16,10 +16,6 @@ impl Watch {
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         inotify::add_watch(&watch, path, WatchFlags::MODIFY)?;
         Ok(Self(watch))
-    }
-
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
     }
 
     /// Takes all events. Returns whether there were any.

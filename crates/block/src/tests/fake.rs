@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use ::io::memory::Buffer;
-use ::io::ring::{FileOp, FileRing, Token};
+use ::io::ring::{FileOp, FileRing, SendBatch, SocketId, SocketRing, Token};
 use rustix::io::{Errno, ReadWriteFlags};
 
 use super::rig::{Ended, Files};
@@ -40,6 +40,19 @@ impl FakeRing {
     }
 }
 
+/// There is no network.
+impl SocketRing for FakeRing {
+    fn adopt(&mut self, _: OwnedFd) -> io::Result<SocketId> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn receive(&mut self, _: SocketId, _: Token) {}
+
+    fn send(&mut self, _: SocketId, _: Token, _: Box<SendBatch>) {}
+
+    fn close(&mut self, _: SocketId) {}
+}
+
 impl FileRing for FakeRing {
     fn file(&mut self, token: Token, op: FileOp) {
         self.queue.push_back((token, op));
@@ -47,7 +60,7 @@ impl FileRing for FakeRing {
 }
 
 impl Files for FakeRing {
-    fn ring(&mut self) -> &mut dyn FileRing {
+    fn ring(&mut self) -> &mut dyn SocketRing {
         self
     }
 

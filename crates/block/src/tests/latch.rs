@@ -101,12 +101,18 @@ fn failed_read_is_told_and_not_remembered() {
     let extent = Extent::new(0, 1);
     rig.ring.fail(Sort::Read, Errno::IO);
     assert!(matches!(
-        rig.run(MediumOp::Read { extent }),
+        rig.run(MediumOp::Read {
+            extent,
+            copied: false
+        }),
         Err(MediumError::Read)
     ));
     rig.ring.fail(Sort::Read, Errno::NODEV);
     assert!(matches!(
-        rig.run(MediumOp::Read { extent }),
+        rig.run(MediumOp::Read {
+            extent,
+            copied: false
+        }),
         Err(MediumError::Gone)
     ));
     assert!(is_done(&rig.flush()));
@@ -266,7 +272,10 @@ fn pool_exhausted_is_busy_and_starts_nothing() {
     let extent = Extent::new(0, 8);
     let held = rig.lease(MediumOp::Lend { extent });
     assert!(matches!(
-        rig.run(MediumOp::Read { extent }),
+        rig.run(MediumOp::Read {
+            extent,
+            copied: false
+        }),
         Err(MediumError::Busy)
     ));
     let pattern = Some(Lease::from_bytes(vec![9; 512]));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ::io::memory::MemoryLimit;
-use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, Provisioning};
+use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, Provisioning, Sanitize};
 
 use super::fake::FakeRing;
 use super::rig::{Rig, is_done};
@@ -42,6 +42,47 @@ fn null_has_private_memory_for_comparisons() {
     let first = rig.lease(MediumOp::Buffer { bytes: 4096 });
     let second = rig.lease(MediumOp::Buffer { bytes: 4096 });
     assert!(!first.buffer().is_same_memory(second.buffer()));
+}
+
+/// Else a core would do nothing else until a volume of many TiB was formatted.
+#[test]
+fn null_lets_other_operations_in_between_the_steps_of_long_ones() {
+    let null = Null::new(1 << 40, 512).unwrap();
+    let mut rig = Rig::new(FakeRing::default(), &null);
+    let extent = Extent::new(0, 1 << 15);
+    let pattern = || crate::lease::Lease::from_bytes(vec![0xaa; 512]);
+    for op in [
+        MediumOp::Sanitize {
+            extent,
+            method: Sanitize::Overwrite { pattern: pattern() },
+        },
+        MediumOp::Sanitize {
+            extent,
+            method: Sanitize::BlockErase,
+        },
+        MediumOp::WriteSame {
+            extent,
+            pattern: Some(pattern()),
+        },
+        MediumOp::Unmap {
+            extent,
+            anchor: false,
+        },
+    ] {
+        let what = format!("{op:?}");
+        let id = rig.submit(0, op);
+        assert!(rig.result(id).is_none(), "{what}");
+        assert_eq!(rig.read(7, 1), vec![0; 512]);
+        rig.turn();
+        assert!(is_done(&rig.result(id).unwrap()), "{what}");
+    }
+    let extent = Extent::new(0, 8);
+    let pattern = None;
+    let id = rig.submit(0, MediumOp::WriteSame { extent, pattern });
+    assert!(
+        is_done(&rig.result(id).unwrap()),
+        "a short one is done at once"
+    );
 }
 
 #[test]

@@ -2,13 +2,12 @@
 //! and what is told to be deallocated reads as zeros.
 
 use ::io::memory::{MemoryLimit, Pages};
-use ::io::ring::AnyRing;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use scsi::medium::{Extent, Lease as _, MediumOp, Outcome, Provisioning};
+use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, Outcome, Provisioning};
 
 use super::places::{Folder, LoopDevice, reopen};
-use super::rig::{self, FLUSH, Rig, octets};
+use super::rig::{self, FLUSH, Files, Rig, octets};
 use crate::device::{Device, DeviceOptions};
 use crate::file::{File, FileOptions};
 use crate::lease::Lease;
@@ -19,7 +18,7 @@ use crate::volume::Volume;
 const SIZE: u64 = (2 << 20) + (13 << 12);
 
 #[derive(Clone, Debug)]
-enum Step {
+pub(super) enum Step {
     Read,
     /// Into memory that was lent for it.
     WriteLent {
@@ -48,7 +47,7 @@ enum Step {
     Prefetch,
 }
 
-fn steps() -> impl Strategy<Value = Vec<(bool, Step, u64, u64)>> {
+pub(super) fn steps() -> impl Strategy<Value = Vec<(bool, Step, u64, u64)>> {
     let step = prop_oneof![
         3 => Just(Step::Read),
         2 => (1u8.., any::<bool>()).prop_map(|(octet, fua)| Step::WriteLent { octet, fua }),
@@ -67,15 +66,16 @@ fn steps() -> impl Strategy<Value = Vec<(bool, Step, u64, u64)>> {
 }
 
 /// A volume and what it should hold.
-struct Oracle {
-    rig: Rig<AnyRing>,
+pub(super) struct Oracle<R> {
+    rig: Rig<R>,
     model: Vec<u8>,
     block_size: u64,
     blocks: u64,
+    read_only: bool,
 }
 
-impl Oracle {
-    fn new(ring: AnyRing, volume: &dyn Volume) -> Self {
+impl<R: Files> Oracle<R> {
+    pub(super) fn new(ring: R, volume: &dyn Volume) -> Self {
         let traits = volume.traits();
         let block_size = u64::from(traits.block_size);
         Self {
@@ -83,6 +83,7 @@ impl Oracle {
             model: vec![0; (traits.blocks * block_size) as usize],
             block_size,
             blocks: traits.blocks,
+            read_only: traits.read_only,
         }
     }
 
@@ -96,12 +97,16 @@ impl Oracle {
         (extent.lba * self.block_size) as usize..(extent.end() * self.block_size) as usize
     }
 
-    fn step(&mut self, core: usize, step: &Step, at: u64, len: u64) {
+    pub(super) fn step(&mut self, core: usize, step: &Step, at: u64, len: u64) {
         let segment = scsi::medium::SEGMENT_BYTES / self.block_size;
         let short = self.extent(at, len, segment);
         let long = self.extent(at, len, u64::MAX);
         match step {
             Step::Read => self.check(short),
+            Step::Status => self.status(core, long),
+            Step::Flush => self.done(core, FLUSH),
+            Step::Prefetch => self.done(core, MediumOp::Prefetch { extent: long }),
+            _ if self.read_only => self.refused(core, long),
             Step::WriteLent { octet, fua } => {
                 let lease = self.rig.lease(MediumOp::Lend { extent: short });
                 self.store(
@@ -128,15 +133,20 @@ impl Oracle {
             Step::Zero => self.same(core, long, None),
             Step::Same { octet } => self.same(core, long, Some(*octet)),
             Step::Unmap => self.unmap(core, long),
-            Step::Status => self.status(core, long),
-            Step::Flush => self.done(core, FLUSH),
-            Step::Prefetch => self.done(core, MediumOp::Prefetch { extent: long }),
         }
     }
 
     fn done(&mut self, core: usize, op: MediumOp<Lease>) {
         let result = self.rig.run_on(core, op);
         assert!(rig::is_done(&result), "{result:?}");
+    }
+
+    fn refused(&mut self, core: usize, extent: Extent) {
+        let pattern = None;
+        let result = self
+            .rig
+            .run_on(core, MediumOp::WriteSame { extent, pattern });
+        assert!(matches!(result, Err(MediumError::ReadOnly)), "{result:?}");
     }
 
     fn check(&mut self, extent: Extent) {
@@ -164,7 +174,10 @@ impl Oracle {
         if to.overlaps(from) {
             return;
         }
-        let lease = self.rig.lease(MediumOp::Read { extent: from });
+        let lease = self.rig.lease(MediumOp::Read {
+            extent: from,
+            copied: false,
+        });
         let now = octets(&lease);
         let op = MediumOp::Write {
             extent: to,
@@ -219,7 +232,7 @@ impl Oracle {
         }
     }
 
-    fn check_all(&mut self) {
+    pub(super) fn check_all(&mut self) {
         let segment = scsi::medium::SEGMENT_BYTES / self.block_size;
         for lba in (0..self.blocks).step_by(segment as usize) {
             self.check(self.extent(lba, segment, segment));

@@ -59,10 +59,43 @@ fn lend_and_read_give_the_memory_itself() {
         atomic: false,
     };
     assert!(is_done(&rig.run(op)));
-    let read = rig.lease(MediumOp::Read { extent });
+    let read = rig.lease(MediumOp::Read {
+        extent,
+        copied: false,
+    });
     assert!(read.buffer().is_same_memory(lent.buffer()));
     assert_eq!(octets(&read), [7; 4096]);
     assert!(rig.ring.log.is_empty(), "RAM needs no ring");
+}
+
+#[test]
+fn a_copy_stays_what_it_was_when_it_was_read() {
+    let (_, mut rig) = thin(MIB);
+    assert!(is_done(&rig.write(16, 8, 1)));
+    let extent = Extent::new(16, 8);
+    let read = |copied| MediumOp::Read { extent, copied };
+    let (lent, copy) = (rig.lease(read(false)), rig.lease(read(true)));
+    assert_eq!(octets(&lent), octets(&copy));
+    assert!(is_done(&rig.write(16, 8, 2)));
+    assert_eq!(octets(&lent), [2; 4096], "it is the volume's own memory");
+    assert_eq!(octets(&copy), [1; 4096]);
+}
+
+#[test]
+fn what_was_lent_for_reading_is_waited_for_and_nothing_else() {
+    let (_, mut rig) = thin(MIB);
+    let extent = Extent::new(0, 16);
+    let to_be_written = rig.lease(MediumOp::Lend { extent });
+    let read = |copied| MediumOp::Read { extent, copied };
+    let (lent, _copy) = (rig.lease(read(false)), rig.lease(read(true)));
+    let part = lent.slice(512, 512);
+    drop(lent);
+    let recall = rig.handles[0].recall().unwrap();
+    let _lent_later = rig.lease(read(false));
+    assert!(!recall.is_over(), "a part of it is still away");
+    drop(part);
+    assert!(recall.is_over());
+    drop(to_be_written);
 }
 
 #[test]
@@ -227,6 +260,7 @@ fn overwriting_with_zeros_fills_no_holes() {
     assert!(is_done(&rig.write(at, 50, 0x77)));
     let lease_from_before = rig.lease(MediumOp::Read {
         extent: Extent::new(at, 50),
+        copied: false,
     });
     let (extent, used) = (Extent::new(at - 4096, 8192), memory.used());
     let method = overwrite(0);
@@ -249,6 +283,7 @@ fn sanitize_leaves_nothing() {
     assert!(is_done(&rig.write(100, 50, 0x77)));
     let lease_from_before = rig.lease(MediumOp::Read {
         extent: Extent::new(100, 50),
+        copied: false,
     });
     let method = overwrite(0xe5);
     assert!(is_done(&rig.run(MediumOp::Sanitize { extent, method })));

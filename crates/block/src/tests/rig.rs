@@ -4,25 +4,25 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use ::io::memory::{Buffer, Pool};
-use ::io::ring::{AnyRing, Event, FileRing, Kind, Ring, Token};
-use scsi::medium::{Extent, Lease as _, MediumOp, MediumResult, Outcome, Provisioning};
+use ::io::ring::{AnyRing, Event, Kind, Ring, SocketRing, Token};
+use scsi::medium::{Extent, Lease as _, MediumOp, MediumResult, Now, Outcome, Provisioning};
 
 use crate::lease::Lease;
-use crate::volume::{Context, CoreContext, Handle, Volume};
+use crate::volume::{Context, CoreContext, Handle, Node, Volume};
 
 /// The end of a file operation.
 pub(super) type Ended = (Token, io::Result<u64>, Option<Buffer>);
 
 /// A ring as far as volumes need one.
 pub(super) trait Files {
-    fn ring(&mut self) -> &mut dyn FileRing;
+    fn ring(&mut self) -> &mut dyn SocketRing;
 
     /// Waits for operations to end.
     fn ended(&mut self) -> Vec<Ended>;
 }
 
 impl Files for AnyRing {
-    fn ring(&mut self) -> &mut dyn FileRing {
+    fn ring(&mut self) -> &mut dyn SocketRing {
         self
     }
 
@@ -72,7 +72,12 @@ pub(super) fn rings() -> Vec<AnyRing> {
 pub(super) struct Rig<R> {
     pub(super) ring: R,
     pub(super) handles: Vec<Box<dyn Handle>>,
+    /// Which handle each node belongs to.
+    of_node: Vec<usize>,
     pub(super) pool: Pool,
+    pub(super) now: Now,
+    /// The instant that a handle waits for.
+    pub(super) call: Option<Now>,
     pub(super) done: Vec<(u64, MediumResult<Lease>)>,
     next_id: u64,
     block_size: usize,
@@ -85,12 +90,21 @@ impl<R: Files> Rig<R> {
 
     pub(super) fn with_pool(ring: R, volume: &dyn Volume, limit: usize) -> Self {
         let pool = Pool::new(limit).unwrap();
-        let core = CoreContext { pool: pool.clone() };
+        let core = CoreContext::new(pool.clone());
+        let mut of_node = Vec::new();
+        let attach = |handle| {
+            let attached = volume.attach(&core).unwrap();
+            of_node.resize(core.next_node().0 as usize, handle);
+            attached
+        };
         Self {
             ring,
-            handles: (0..2).map(|_| volume.attach(&core).unwrap()).collect(),
+            handles: (0..2).map(attach).collect(),
+            of_node,
             pool,
             done: Vec::new(),
+            now: Now::ZERO,
+            call: None,
             next_id: 0,
             block_size: volume.traits().block_size as usize,
         }
@@ -101,23 +115,53 @@ impl<R: Files> Rig<R> {
         self.next_id += 1;
         let mut cx = Context {
             ring: self.ring.ring(),
-            volume: handle as u32,
             done: &mut self.done,
+            now: self.now,
+            call: &mut self.call,
         };
         self.handles[handle].submit(&mut cx, self.next_id, op);
         self.next_id
     }
 
-    /// Lets operations of the ring end, and tells the handles.
+    /// Lets the instant come that a handle waits for; without one, operations of the ring end.
     pub(super) fn turn(&mut self) {
+        match self.call {
+            Some(at) => self.pass_to(at),
+            None => self.end_some(),
+        }
+    }
+
+    /// Lets time pass, and tells the handles if one of them waits for it.
+    pub(super) fn pass_to(&mut self, now: Now) {
+        self.now = now;
+        if self.call.is_none_or(|at| at > now) {
+            return;
+        }
+        self.call = None;
+        for handle in &mut self.handles {
+            let mut cx = Context {
+                ring: self.ring.ring(),
+                done: &mut self.done,
+                now: self.now,
+                call: &mut self.call,
+            };
+            handle.expire(&mut cx);
+        }
+        assert!(self.call.is_none_or(|at| at > now), "it would never end");
+    }
+
+    /// Lets operations of the ring end, and tells the handles.
+    fn end_some(&mut self) {
         for (token, result, buffer) in self.ring.ended() {
             let mut cx = Context {
                 ring: self.ring.ring(),
-                volume: (token.0 >> 32) as u32,
                 done: &mut self.done,
+                now: self.now,
+                call: &mut self.call,
             };
-            let handle = &mut self.handles[(token.0 >> 32) as usize];
-            handle.completed(&mut cx, token.0 as u32, result, buffer);
+            let node = Node((token.0 >> 32) as u32);
+            let handle = &mut self.handles[self.of_node[node.0 as usize]];
+            handle.completed(&mut cx, node, token.0 as u32, result, buffer);
         }
     }
 
@@ -151,7 +195,10 @@ impl<R: Files> Rig<R> {
 
     pub(super) fn read(&mut self, lba: u64, blocks: u64) -> Vec<u8> {
         let extent = Extent::new(lba, blocks);
-        let lease = self.lease(MediumOp::Read { extent });
+        let lease = self.lease(MediumOp::Read {
+            extent,
+            copied: false,
+        });
         assert_eq!(lease.len(), blocks as usize * self.block_size);
         octets(&lease)
     }

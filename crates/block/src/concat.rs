@@ -1,0 +1,87 @@
+//! `concat(A,B,…)`: one volume after the other.
+
+use std::sync::Arc;
+
+use scsi::medium::Extent;
+
+use crate::error::OpenError;
+use crate::parts::{Layout, Part, Parts, Place, common_block_size};
+
+/// The volumes of `parts`, of which there are two or more, one after the other.
+///
+/// # Errors
+///
+/// When block sizes differ, or all of them together are too long.
+pub fn open(parts: Vec<Part>) -> Result<Parts, OpenError> {
+    common_block_size(&parts)?;
+    let mut starts = Vec::with_capacity(parts.len());
+    let mut end = 0_u64;
+    for part in &parts {
+        starts.push(end);
+        let longer = end.checked_add(part.volume.traits().blocks);
+        end = longer.ok_or(OpenError::PartsTooLong)?;
+    }
+    Parts::new(parts, Arc::new(Row { starts }))
+}
+
+/// Where each volume begins. Only the last one may become longer.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) starts: Vec<u64>,
+}
+
+impl Row {
+    /// Where the volume behind begins.
+    fn end(&self, part: usize) -> u64 {
+        self.starts.get(part + 1).copied().unwrap_or(u64::MAX)
+    }
+}
+
+impl Layout for Row {
+    fn place(&self, lba: u64) -> Place {
+        let part = self.starts.partition_point(|start| *start <= lba) - 1;
+        Place {
+            part,
+            lba: lba - self.starts[part],
+            run: self.end(part) - lba,
+        }
+    }
+
+    fn on(&self, part: usize, extent: Extent) -> Extent {
+        let (start, end) = (self.starts[part], self.end(part));
+        let first = extent.lba.clamp(start, end);
+        let behind = extent.end().clamp(start, end);
+        Extent::new(first - start, behind - first)
+    }
+
+    fn back(&self, part: usize, lba: u64) -> u64 {
+        self.starts[part] + lba
+    }
+
+    fn boundary(&self) -> u64 {
+        let places = self.starts.iter().fold(0, |all, start| all | start);
+        1 << places.trailing_zeros().min(63)
+    }
+
+    /// A part may begin within a granule, which cannot be told.
+    fn granule(&self, of_part: u64) -> u64 {
+        of_part
+    }
+
+    fn capacity(&self, parts: &mut dyn Iterator<Item = u64>) -> Option<u64> {
+        self.starts.last()?.checked_add(parts.last()?)
+    }
+
+    fn look_at_growth(&self, parts: &[Part]) {
+        for (number, part) in parts.iter().enumerate().take(parts.len() - 1) {
+            let blocks = part.volume.traits().blocks;
+            if self.starts[number] + blocks > self.end(number) {
+                tracing::warn!(
+                    "{} has grown, but others stand behind it: what follows would have other \
+                     addresses when the concatenation is opened again",
+                    part.name
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! `fault:read=1e-4,write=enospc@10G,torn(A)`: a volume that fails as it is told to.
+//!
+//! Whether an operation fails is drawn in the order in which operations of its kind come, from a
+//! seed: the same operations in the same order fail the same. WRITE SAME, UNMAP and SANITIZE fail
+//! as writes do; an UNMAP needs no space, so it does not fail for lack of it.
+//!
+//! What fails is not done at all, but for a torn write, whose first blocks are. To keep that, data
+//! is never received into the memory of the volume inside. A flush that fails is not remembered:
+//! the next one may succeed.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use ::io::memory::{Buffer, Recall};
+use ::io::ring::SendBatch;
+use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumResult, Traits};
+
+use crate::around::Around;
+use crate::inner::Inner;
+use crate::lease::Lease;
+use crate::volume::{Context, CoreContext, Handle, Node, Volume};
+
+/// What fails, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Faults {
+    /// Reads.
+    pub read: Option<Failing>,
+    /// Everything that changes blocks.
+    pub write: Option<Failing>,
+    /// Flushes.
+    pub flush: Option<Failing>,
+    /// Of a write that fails the first blocks are written, how many is drawn: none at the least,
+    /// all but one at the most.
+    pub torn: bool,
+    /// What the draws begin from.
+    pub seed: u64,
+}
+
+/// When operations of a kind fail.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Failing {
+    /// With this probability, as a defective medium does.
+    Seldom(f64),
+    /// All, once so many octets have been read, or for flushes as for writes written; so does the
+    /// operation that would exceed them.
+    After(u64, MediumError),
+}
+
+/// A volume that fails.
+#[derive(Debug)]
+pub struct Fault {
+    inside: Arc<dyn Volume>,
+    fate: Arc<Fate>,
+}
+
+impl Fault {
+    /// Has a volume fail.
+    #[must_use]
+    pub fn new(inside: Arc<dyn Volume>, faults: Faults) -> Self {
+        let fate = Fate {
+            faults,
+            block_size: inside.traits().block_size.into(),
+            ..Fate::default()
+        };
+        let fate = Arc::new(fate);
+        Self { inside, fate }
+    }
+}
+
+impl Around for Fault {
+    fn inside(&self) -> &dyn Volume {
+        &*self.inside
+    }
+
+    /// A torn write is just what an atomic one must not be.
+    fn limit(&self, inside: Traits) -> Traits {
+        Traits {
+            atomic: inside.atomic.filter(|_| !self.fate.faults.torn),
+            ..inside
+        }
+    }
+
+    fn attach_around(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
+        Ok(Box::new(FaultHandle {
+            inside: Inner::attach(&*self.inside, core)?,
+            fate: Arc::clone(&self.fate),
+            read_only: self.inside.traits().read_only,
+            torn: Vec::new(),
+        }))
+    }
+}
+
+/// What was drawn and counted, on all cores.
+#[derive(Debug, Default)]
+struct Fate {
+    faults: Faults,
+    block_size: u64,
+    reads: AtomicU64,
+    writes: AtomicU64,
+    flushes: AtomicU64,
+    octets_read: AtomicU64,
+    octets_written: AtomicU64,
+}
+
+impl Fate {
+    /// The error with which an operation is to fail.
+    fn error_of(&self, op: &MediumOp<Lease>) -> Option<MediumError> {
+        match op {
+            MediumOp::Read { extent, .. } => {
+                let end = self.count(&self.octets_read, *extent);
+                let failing = self.faults.read?;
+                self.strikes(failing, &self.reads, end, MediumError::Read)
+            }
+            MediumOp::Write { extent, .. }
+            | MediumOp::WriteSame { extent, .. }
+            | MediumOp::Sanitize { extent, .. } => {
+                let end = self.count(&self.octets_written, *extent);
+                let failing = self.faults.write?;
+                self.strikes(failing, &self.writes, end, MediumError::Write)
+            }
+            MediumOp::Unmap { .. } => {
+                let end = self.octets_written.load(Relaxed);
+                let failing = self.faults.write?;
+                let error = self.strikes(failing, &self.writes, end, MediumError::Write);
+                error.filter(|error| *error != MediumError::NoSpace)
+            }
+            MediumOp::Flush { .. } => {
+                // It fails as soon as the number is reached: nothing could exceed it.
+                let end = self.octets_written.load(Relaxed).saturating_add(1);
+                let failing = self.faults.flush?;
+                self.strikes(failing, &self.flushes, end, MediumError::Write)
+            }
+            _ => None,
+        }
+    }
+
+    /// Counts what an operation moves; how much it is with that.
+    fn count(&self, octets: &AtomicU64, extent: Extent) -> u64 {
+        let len = extent.blocks.saturating_mul(self.block_size);
+        octets.fetch_add(len, Relaxed).saturating_add(len)
+    }
+
+    fn strikes(
+        &self,
+        failing: Failing,
+        drawn: &AtomicU64,
+        octets: u64,
+        error: MediumError,
+    ) -> Option<MediumError> {
+        match failing {
+            Failing::Seldom(probability) => {
+                let draw = (self.draw(drawn) >> 11) as f64 / (1_u64 << 53) as f64;
+                (draw < probability).then_some(error)
+            }
+            Failing::After(limit, error) => (octets > limit).then_some(error),
+        }
+    }
+
+    /// The next number of a sequence, by splitmix64.
+    fn draw(&self, drawn: &AtomicU64) -> u64 {
+        let number = drawn.fetch_add(1, Relaxed).wrapping_add(1);
+        let mut z = self.faults.seed.wrapping_add(number.wrapping_mul(GOLDEN));
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+}
+
+struct FaultHandle {
+    inside: Inner,
+    fate: Arc<Fate>,
+    read_only: bool,
+    /// Writes of which a part is being done, and how they are to end.
+    torn: Vec<(u64, MediumError)>,
+}
+
+impl FaultHandle {
+    /// The part of a write that is done although it fails.
+    fn torn(&self, op: MediumOp<Lease>) -> Option<MediumOp<Lease>> {
+        let MediumOp::Write {
+            extent, data, fua, ..
+        } = op
+        else {
+            return None;
+        };
+        if !self.fate.faults.torn {
+            return None;
+        }
+        let blocks = self.fate.draw(&self.fate.writes) % extent.blocks.max(1);
+        let len = usize::try_from(blocks * self.fate.block_size).unwrap_or(0);
+        (blocks > 0).then(|| MediumOp::Write {
+            extent: Extent::new(extent.lba, blocks),
+            data: data.slice(0, len),
+            fua,
+            atomic: false,
+        })
+    }
+
+    fn drain(&mut self, cx: &mut Context<'_>) {
+        while let Some((id, result)) = self.inside.next() {
+            cx.done(id, self.told(id, result));
+        }
+    }
+
+    fn told(&mut self, id: u64, result: MediumResult<Lease>) -> MediumResult<Lease> {
+        match self.torn.iter().position(|(torn, _)| *torn == id) {
+            Some(at) => Err(self.torn.swap_remove(at).1),
+            None => result,
+        }
+    }
+}
+
+impl Handle for FaultHandle {
+    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+        let op = match op {
+            MediumOp::Lend { extent } if !self.read_only => MediumOp::Buffer {
+                bytes: u32::try_from(extent.blocks * self.fate.block_size).unwrap_or(u32::MAX),
+            },
+            op => op,
+        };
+        let Some(error) = self
+            .fate
+            .error_of(&op)
+            .filter(|_| !refused(self.read_only, &op))
+        else {
+            self.inside.submit(cx, id, op);
+            return self.drain(cx);
+        };
+        match self.torn(op) {
+            Some(first) => {
+                self.torn.push((id, error));
+                self.inside.submit(cx, id, first);
+                self.drain(cx);
+            }
+            None => cx.done(id, Err(error)),
+        }
+    }
+
+    fn completed(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        slot: u32,
+        result: io::Result<u64>,
+        buffer: Option<Buffer>,
+    ) {
+        self.inside.completed(cx, node, slot, result, buffer);
+        self.drain(cx);
+    }
+
+    fn received(&mut self, cx: &mut Context<'_>, node: Node, slot: u32, octets: io::Result<&[u8]>) {
+        self.inside.received(cx, node, slot, octets);
+        self.drain(cx);
+    }
+
+    fn sent(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        slot: u32,
+        batch: Box<SendBatch>,
+        result: io::Result<()>,
+    ) {
+        self.inside.sent(cx, node, slot, batch, result);
+        self.drain(cx);
+    }
+
+    fn recall(&mut self) -> Option<Recall> {
+        self.inside.recall()
+    }
+
+    fn expire(&mut self, cx: &mut Context<'_>) {
+        self.inside.expire(cx);
+        self.drain(cx);
+    }
+}
+
+/// Whether the volume inside refuses an operation anyway.
+fn refused(read_only: bool, op: &MediumOp<Lease>) -> bool {
+    read_only && !matches!(op, MediumOp::Read { .. } | MediumOp::Flush { .. })
+}
+
+/// The odd number next to 2^64 by the golden ratio.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,0 +1,91 @@
+//! A handle inside another one.
+
+use std::io;
+use std::ops::Range;
+
+use ::io::memory::{Buffer, Recall};
+use ::io::ring::SendBatch;
+use scsi::medium::{MediumOp, MediumResult};
+
+use crate::lease::Lease;
+use crate::volume::{Context, CoreContext, Handle, Node, Volume};
+
+/// A handle whose results come to the one around it, before anybody else sees them.
+///
+/// Whoever lets it act takes what it has done afterwards, by [`Self::next`], until there is no
+/// more: nothing else calls for it.
+pub(crate) struct Inner {
+    handle: Box<dyn Handle>,
+    /// Its own, and those of what is inside it.
+    nodes: Range<Node>,
+    done: Vec<(u64, MediumResult<Lease>)>,
+}
+
+impl Inner {
+    pub(crate) fn attach(volume: &dyn Volume, core: &CoreContext) -> io::Result<Self> {
+        let first = core.next_node();
+        let handle = volume.attach(core)?;
+        Ok(Self {
+            handle,
+            nodes: first..core.next_node(),
+            done: Vec::new(),
+        })
+    }
+
+    pub(crate) fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+        self.handle.submit(&mut cx.inside(&mut self.done), id, op);
+    }
+
+    /// Whether what was started as `node` is this one's.
+    pub(crate) fn owns(&self, node: Node) -> bool {
+        self.nodes.contains(&node)
+    }
+
+    pub(crate) fn completed(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        slot: u32,
+        result: io::Result<u64>,
+        buffer: Option<Buffer>,
+    ) {
+        let mut cx = cx.inside(&mut self.done);
+        self.handle.completed(&mut cx, node, slot, result, buffer);
+    }
+
+    pub(crate) fn received(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        slot: u32,
+        octets: io::Result<&[u8]>,
+    ) {
+        let mut cx = cx.inside(&mut self.done);
+        self.handle.received(&mut cx, node, slot, octets);
+    }
+
+    pub(crate) fn sent(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        slot: u32,
+        batch: Box<SendBatch>,
+        result: io::Result<()>,
+    ) {
+        let mut cx = cx.inside(&mut self.done);
+        self.handle.sent(&mut cx, node, slot, batch, result);
+    }
+
+    pub(crate) fn expire(&mut self, cx: &mut Context<'_>) {
+        self.handle.expire(&mut cx.inside(&mut self.done));
+    }
+
+    pub(crate) fn recall(&mut self) -> Option<Recall> {
+        self.handle.recall()
+    }
+
+    /// Something that it has done, in any order.
+    pub(crate) fn next(&mut self) -> Option<(u64, MediumResult<Lease>)> {
+        self.done.pop()
+    }
+}

@@ -1,0 +1,122 @@
+//! `limit:iops=10k,rate=100M(A)`: a volume that does no more than so much a second.
+//!
+//! # How it is measured
+//!
+//! By the generic cell rate algorithm: each limit knows the instant at which all that was let
+//! through until now is paid for. An operation begins when that is no more than 10 ms ahead, which
+//! is the burst after a pause, and adds its own cost. So it is known when an operation comes at
+//! what instant it will begin; those of a core begin in the order in which they came.
+//!
+//! Reads, writes, WRITE SAME, UNMAP and SANITIZE count as one operation each, and all but UNMAP by
+//! the octets of their blocks. What asks for memory or for the state of blocks, and flushes, do not
+//! count and do not wait.
+//!
+//! # Cores
+//!
+//! The limit holds for the volume, over all cores. What is paid for is behind a lock, as both
+//! limits have to be looked at together; it is held for a few additions. A limit is no place for
+//! the last nanosecond.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use scsi::medium::{MediumOp, Now};
+
+use crate::around::Around;
+use crate::later::{LaterHandle, When};
+use crate::lease::Lease;
+use crate::volume::{CoreContext, Handle, Volume};
+
+/// A volume that does no more than so much a second.
+#[derive(Debug)]
+pub struct Limit {
+    inside: Arc<dyn Volume>,
+    meter: Arc<Meter>,
+}
+
+impl Limit {
+    /// Limits a volume to `iops` operations and `rate` octets a second; `None` is no limit, and 0
+    /// is taken for 1.
+    #[must_use]
+    pub fn new(inside: Arc<dyn Volume>, iops: Option<u64>, rate: Option<u64>) -> Self {
+        let meter = Meter {
+            block_size: inside.traits().block_size.into(),
+            iops,
+            rate,
+            paid: Mutex::default(),
+        };
+        let meter = Arc::new(meter);
+        Self { inside, meter }
+    }
+}
+
+impl Around for Limit {
+    fn inside(&self) -> &dyn Volume {
+        &*self.inside
+    }
+
+    fn attach_around(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
+        let inside = self.inside.attach(core)?;
+        let meter = Arc::clone(&self.meter);
+        Ok(Box::new(LaterHandle::new(inside, meter)))
+    }
+}
+
+#[derive(Debug)]
+struct Meter {
+    block_size: u64,
+    iops: Option<u64>,
+    rate: Option<u64>,
+    paid: Mutex<Paid>,
+}
+
+/// When all that was let through is paid for, by each limit, in nanoseconds.
+#[derive(Debug, Default)]
+struct Paid {
+    operations: u64,
+    octets: u64,
+}
+
+impl When for Arc<Meter> {
+    fn begin(&self, now: Now, op: &MediumOp<Lease>) -> Option<Now> {
+        let octets = counted(op)?.saturating_mul(self.block_size);
+        let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        // Nothing between locking and unlocking panics.
+        let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        let ahead = paid.operations.max(paid.octets).saturating_sub(BURST);
+        let begin = now.max(ahead);
+        if let Some(iops) = self.iops {
+            paid.operations = paid.operations.max(begin).saturating_add(cost(1, iops));
+        }
+        if let Some(rate) = self.rate {
+            paid.octets = paid.octets.max(begin).saturating_add(cost(octets, rate));
+        }
+        Some(Now::from_nanos(begin))
+    }
+}
+
+/// The blocks by which an operation counts, if it does.
+fn counted(op: &MediumOp<Lease>) -> Option<u64> {
+    match op {
+        MediumOp::Read { extent, .. }
+        | MediumOp::Write { extent, .. }
+        | MediumOp::WriteSame { extent, .. }
+        | MediumOp::Sanitize { extent, .. } => Some(extent.blocks),
+        MediumOp::Unmap { .. } => Some(0),
+        MediumOp::Lend { .. }
+        | MediumOp::Buffer { .. }
+        | MediumOp::Flush { .. }
+        | MediumOp::Status { .. }
+        | MediumOp::Prefetch { .. } => None,
+    }
+}
+
+/// What so much takes at so much a second, in nanoseconds; rounded up, so that the limit holds.
+fn cost(amount: u64, a_second: u64) -> u64 {
+    let nanos = u128::from(amount) * 1_000_000_000;
+    u64::try_from(nanos.div_ceil(a_second.max(1).into())).unwrap_or(u64::MAX)
+}
+
+/// How far ahead of what is paid for may be let through, in nanoseconds: enough that a timer that
+/// comes late, or commands that come in bunches, do not cost throughput.
+const BURST: u64 = 10_000_000;

@@ -1,0 +1,200 @@
+//! Volumes whose blocks lie on several others: [`crate::stripe`], [`crate::concat`].
+//!
+//! # What they promise
+//!
+//! No more than all of their parts keep. They cannot be written if one part cannot, have a write
+//! cache if one has, and unmap, anchor and sanitize only by what every part can. An atomic write
+//! lies on one part: its length and alignment are the largest power of two that no boundary between
+//! parts cuts and that all parts keep. A flush goes to every part that its extent lies on, and ends
+//! when the last one has.
+//!
+//! An operation on several parts that fails on one is carried out on the others all the same, and
+//! ends with the first error when all have ended, as it does on a disk of which a part is bad.
+//!
+//! # Growth
+//!
+//! Blocks never change places while a volume is open. A stripe grows when its shortest part does,
+//! a concatenation with its last part. Another part that grows is not used beyond what it had when
+//! it was opened; as a concatenation that is opened again would have its later blocks elsewhere,
+//! that is told in the log.
+
+mod handle;
+mod traits;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use scsi::medium::{Extent, Traits};
+use scsi::statistics::Usage;
+
+use crate::error::OpenError;
+use crate::inner::Inner;
+use crate::size::BlockSize;
+use crate::volume::{CoreContext, Handle, Volume};
+pub(crate) use traits::least_common_multiple;
+
+/// One of several volumes that make another.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// How errors call it: its address.
+    pub name: String,
+    /// The volume itself.
+    pub volume: Arc<dyn Volume>,
+}
+
+/// Where the blocks of a volume lie. It never changes: growth only adds blocks.
+pub(crate) trait Layout: fmt::Debug + Send + Sync {
+    /// Where a block lies.
+    fn place(&self, lba: u64) -> Place;
+
+    /// What of an extent lies on a part: consecutive blocks there, as layouts keep the order.
+    /// Without blocks when there is nothing.
+    fn on(&self, part: usize, extent: Extent) -> Extent;
+
+    /// The block that lies at `lba` of a part.
+    fn back(&self, part: usize, lba: u64) -> u64;
+
+    /// The largest power of two of blocks that divides every place where one part ends and another
+    /// one begins.
+    fn boundary(&self) -> u64;
+
+    /// The granule of the whole, in blocks, within which all that lies on a part is a multiple of
+    /// the part's own granule.
+    fn granule(&self, of_part: u64) -> u64;
+
+    /// The capacity in blocks, with parts of so many; `None` when 64 bits do not hold it.
+    fn capacity(&self, parts: &mut dyn Iterator<Item = u64>) -> Option<u64>;
+
+    /// Looks at what has become of the parts that could not grow into anything.
+    fn look_at_growth(&self, parts: &[Part]) {
+        let _ = parts;
+    }
+}
+
+/// Where a block lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) part: usize,
+    pub(crate) lba: u64,
+    /// How many blocks from this one on follow each other there.
+    pub(crate) run: u64,
+}
+
+/// A volume whose blocks lie on several others.
+#[derive(Debug)]
+pub struct Parts {
+    parts: Vec<Part>,
+    layout: Arc<dyn Layout>,
+    blocks: AtomicU64,
+}
+
+impl Parts {
+    /// Blocks of `parts`, of which there is one at least, whose block sizes have been compared.
+    pub(crate) fn new(parts: Vec<Part>, layout: Arc<dyn Layout>) -> Result<Self, OpenError> {
+        let blocks = capacity(&*layout, &parts);
+        let octets = blocks.and_then(|blocks| blocks.checked_mul(block_size(&parts).into()));
+        match (blocks, octets) {
+            (Some(blocks), Some(_)) => Ok(Self {
+                parts,
+                layout,
+                blocks: AtomicU64::new(blocks),
+            }),
+            _ => Err(OpenError::PartsTooLong),
+        }
+    }
+}
+
+impl Volume for Parts {
+    fn traits(&self) -> Traits {
+        let parts = self.parts.iter().map(|part| part.volume.traits());
+        let blocks = self.blocks.load(SeqCst);
+        traits::combine(&*self.layout, blocks, &parts.collect::<Vec<_>>())
+    }
+
+    fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
+        let attach = |part: &Part| Inner::attach(&*part.volume, core);
+        let parts = self.parts.iter().map(attach).collect::<io::Result<_>>()?;
+        let traits = self.traits();
+        let block_size = BlockSize::new(traits.block_size).map_err(io::Error::other)?;
+        let rules = handle::Rules {
+            layout: Arc::clone(&self.layout),
+            block_size,
+            read_only: traits.read_only,
+        };
+        let pool = core.pool.clone();
+        Ok(Box::new(handle::PartsHandle::new(parts, rules, pool)))
+    }
+
+    /// All of it would have to be the same as before to be the same volume.
+    fn is_empty_at_start(&self) -> bool {
+        self.parts
+            .iter()
+            .any(|part| part.volume.is_empty_at_start())
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        let parts = self.parts.iter().map(|part| part.volume.usage());
+        parts.reduce(add).flatten()
+    }
+
+    fn can_grow(&self) -> bool {
+        self.parts.iter().any(|part| part.volume.can_grow())
+    }
+
+    /// Looks at every part, even if one of them cannot be looked at.
+    fn refresh(&self) -> io::Result<bool> {
+        let mut failed = None;
+        for part in &self.parts {
+            match part.volume.refresh() {
+                Ok(true) => self.layout.look_at_growth(&self.parts),
+                Ok(false) => {}
+                Err(cause) => failed = failed.or(Some(cause)),
+            }
+        }
+        let blocks = capacity(&*self.layout, &self.parts).unwrap_or(0);
+        let has_grown = self.blocks.fetch_max(blocks, SeqCst) < blocks;
+        match failed {
+            Some(cause) if !has_grown => Err(cause),
+            _ => Ok(has_grown),
+        }
+    }
+}
+
+fn add(a: Option<Usage>, b: Option<Usage>) -> Option<Usage> {
+    let (a, b) = (a?, b?);
+    Some(Usage {
+        used: a.used.saturating_add(b.used),
+        available: a.available.saturating_add(b.available),
+    })
+}
+
+fn capacity(layout: &dyn Layout, parts: &[Part]) -> Option<u64> {
+    layout.capacity(&mut parts.iter().map(|part| part.volume.traits().blocks))
+}
+
+fn block_size(parts: &[Part]) -> u32 {
+    parts
+        .first()
+        .map_or(0, |part| part.volume.traits().block_size)
+}
+
+/// The block size that all parts have.
+pub(crate) fn common_block_size(parts: &[Part]) -> Result<u32, OpenError> {
+    let common = block_size(parts);
+    let other = |part: &&Part| part.volume.traits().block_size != common;
+    match (parts.first(), parts.iter().find(other)) {
+        (Some(one), Some(other)) => {
+            let octets = other.volume.traits().block_size;
+            Err(OpenError::PartBlockSizes {
+                one: one.name.clone(),
+                one_octets: common,
+                other: other.name.clone(),
+                other_octets: octets,
+                larger: common.max(octets),
+            })
+        }
+        _ => Ok(common),
+    }
+}

@@ -1,0 +1,436 @@
+//! Several parts, as one core works on them.
+
+use std::io;
+use std::sync::Arc;
+
+use ::io::memory::{Buffer, Pool, Recall};
+use ::io::ring::SendBatch;
+use scsi::medium::{
+    Extent, Lease as _, MediumError, MediumOp, MediumResult, Outcome, Provisioning,
+};
+use slab::Slab;
+
+use super::Layout;
+use crate::inner::Inner;
+use crate::lease::Lease;
+use crate::size::BlockSize;
+use crate::volume::{Context, Handle, Node};
+
+pub(super) struct PartsHandle {
+    parts: Vec<Inner>,
+    rules: Rules,
+    pool: Pool,
+    /// What has pieces under way.
+    wholes: Slab<Whole>,
+}
+
+/// What holds for all operations.
+pub(super) struct Rules {
+    pub(super) layout: Arc<dyn Layout>,
+    pub(super) block_size: BlockSize,
+    pub(super) read_only: bool,
+}
+
+/// An operation that was handed on to parts.
+struct Whole {
+    id: u64,
+    /// Pieces started, and those that have ended.
+    started: u32,
+    ended: u32,
+    /// The first that was met.
+    error: Option<MediumError>,
+    kind: Kind,
+}
+
+/// What comes out of the pieces.
+enum Kind {
+    /// What the only piece says.
+    Pass(Option<Outcome<Lease>>),
+    /// That all is done.
+    Join,
+    /// What was read, put together here.
+    Gather(Extent, Buffer),
+    /// How the first blocks are provisioned.
+    Status(Extent, Survey),
+}
+
+/// How far the blocks of each state may reach, while parts answer in any order.
+struct Survey {
+    /// The lowest block that was met in each state.
+    first: [u64; 3],
+    /// The lowest block at which a run of each state ended.
+    end: [u64; 3],
+    /// The state of the very first block.
+    state: Provisioning,
+}
+
+impl PartsHandle {
+    pub(super) fn new(parts: Vec<Inner>, rules: Rules, pool: Pool) -> Self {
+        Self {
+            parts,
+            rules,
+            pool,
+            wholes: Slab::new(),
+        }
+    }
+
+    fn start(&mut self, cx: &mut Context<'_>, op: MediumOp<Lease>, slot: usize) -> Started {
+        match op {
+            MediumOp::Read { extent, copied } => self.read(cx, slot, extent, copied),
+            MediumOp::Buffer { bytes } => self.buffer(bytes as usize).map(Some),
+            MediumOp::Status { extent } => self.status(cx, slot, extent),
+            MediumOp::Prefetch { extent } => {
+                self.each(cx, slot, extent, |extent| MediumOp::Prefetch { extent })
+            }
+            MediumOp::Flush { extent } if extent.blocks == 0 => self.flush_all(cx, slot),
+            MediumOp::Flush { extent } => {
+                self.each(cx, slot, extent, |extent| MediumOp::Flush { extent })
+            }
+            _ if self.rules.read_only => Err(MediumError::ReadOnly),
+            MediumOp::Lend { extent } => self.lend(cx, slot, extent),
+            MediumOp::Write {
+                extent,
+                data,
+                fua,
+                atomic,
+            } => self.write(cx, slot, extent, data, Way { fua, atomic }),
+            MediumOp::WriteSame { extent, pattern } => {
+                self.each(cx, slot, extent, |extent| MediumOp::WriteSame {
+                    extent,
+                    pattern: pattern.clone(),
+                })
+            }
+            MediumOp::Unmap { extent, anchor } => self.each(cx, slot, extent, |extent| {
+                MediumOp::Unmap { extent, anchor }
+            }),
+            MediumOp::Sanitize { extent, method } => {
+                self.each(cx, slot, extent, |extent| MediumOp::Sanitize {
+                    extent,
+                    method: method.clone(),
+                })
+            }
+        }
+    }
+
+    fn read(&mut self, cx: &mut Context<'_>, slot: usize, extent: Extent, copied: bool) -> Started {
+        if let Some((part, extent)) = self.rules.within(extent) {
+            return self.pass(cx, slot, part, MediumOp::Read { extent, copied });
+        }
+        let buffer = self.pool.buffer(self.rules.block_size.len(extent));
+        let buffer = buffer.ok_or(MediumError::Busy)?;
+        self.wholes[slot].kind = Kind::Gather(extent, buffer);
+        let copied = false;
+        self.each(cx, slot, extent, |extent| MediumOp::Read { extent, copied })
+    }
+
+    fn lend(&mut self, cx: &mut Context<'_>, slot: usize, extent: Extent) -> Started {
+        match self.rules.within(extent) {
+            Some((part, extent)) => self.pass(cx, slot, part, MediumOp::Lend { extent }),
+            None => self.buffer(self.rules.block_size.len(extent)).map(Some),
+        }
+    }
+
+    fn buffer(&self, len: usize) -> Result<Outcome<Lease>, MediumError> {
+        let buffer = self.pool.buffer(len).ok_or(MediumError::Busy)?;
+        Ok(Outcome::Lease(buffer.into()))
+    }
+
+    fn write(
+        &mut self,
+        cx: &mut Context<'_>,
+        slot: usize,
+        extent: Extent,
+        data: Lease,
+        Way { fua, atomic }: Way,
+    ) -> Started {
+        let op = |extent, data| MediumOp::Write {
+            extent,
+            data,
+            fua,
+            atomic,
+        };
+        if let Some((part, extent)) = self.rules.within(extent) {
+            return self.pass(cx, slot, part, op(extent, data));
+        }
+        if atomic {
+            return Err(MediumError::Unsupported);
+        }
+        let mut at = extent.lba;
+        while at < extent.end() {
+            let place = self.rules.layout.place(at);
+            let run = place.run.min(extent.end() - at);
+            let (before, piece) = (
+                Extent::new(extent.lba, at - extent.lba),
+                Extent::new(at, run),
+            );
+            let len = self.rules.block_size.len(piece);
+            let data = data.slice(self.rules.block_size.len(before), len);
+            let op = op(Extent::new(place.lba, run), data);
+            self.piece(cx, slot, place.part, op);
+            at += run;
+        }
+        Ok(None)
+    }
+
+    fn status(&mut self, cx: &mut Context<'_>, slot: usize, extent: Extent) -> Started {
+        self.wholes[slot].kind = Kind::Status(extent, Survey::new(extent));
+        self.each(cx, slot, extent, |extent| MediumOp::Status { extent })
+    }
+
+    fn flush_all(&mut self, cx: &mut Context<'_>, slot: usize) -> Started {
+        let extent = Extent::new(0, 0);
+        for part in 0..self.parts.len() {
+            self.piece(cx, slot, part, MediumOp::Flush { extent });
+        }
+        Ok(None)
+    }
+
+    /// Hands on to one part what lies there whole.
+    fn pass(
+        &mut self,
+        cx: &mut Context<'_>,
+        slot: usize,
+        part: usize,
+        op: MediumOp<Lease>,
+    ) -> Started {
+        self.wholes[slot].kind = Kind::Pass(None);
+        self.piece(cx, slot, part, op);
+        Ok(None)
+    }
+
+    /// Hands on to each part what of the extent lies there, in one piece.
+    fn each(
+        &mut self,
+        cx: &mut Context<'_>,
+        slot: usize,
+        extent: Extent,
+        op: impl Fn(Extent) -> MediumOp<Lease>,
+    ) -> Started {
+        for part in 0..self.parts.len() {
+            let inside = self.rules.layout.on(part, extent);
+            if inside.blocks > 0 {
+                self.piece(cx, slot, part, op(inside));
+            }
+        }
+        match self.wholes[slot].started {
+            0 => Ok(Some(Outcome::Done)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Pieces are told apart by number, as some parts may need that.
+    fn piece(&mut self, cx: &mut Context<'_>, slot: usize, part: usize, op: MediumOp<Lease>) {
+        let whole = &mut self.wholes[slot];
+        let id = (slot as u64) << 32 | u64::from(whole.started);
+        whole.started += 1;
+        self.parts[part].submit(cx, id, op);
+    }
+
+    fn owner_of(&mut self, node: Node) -> Option<&mut Inner> {
+        self.parts.iter_mut().find(|part| part.owns(node))
+    }
+
+    /// Takes what the parts have done. What was started has been counted, so nothing is told early.
+    fn drain(&mut self, cx: &mut Context<'_>) {
+        for part in 0..self.parts.len() {
+            while let Some((id, result)) = self.parts[part].next() {
+                self.ended(cx, part, (id >> 32) as usize, result);
+            }
+        }
+    }
+
+    fn ended(
+        &mut self,
+        cx: &mut Context<'_>,
+        part: usize,
+        slot: usize,
+        result: MediumResult<Lease>,
+    ) {
+        let Some(whole) = self.wholes.get_mut(slot) else {
+            return;
+        };
+        whole.ended += 1;
+        match result {
+            Ok(outcome) => whole.kind.take(&self.rules, part, outcome),
+            Err(error) => whole.error = whole.error.or(Some(error)),
+        }
+        if whole.ended == whole.started {
+            let whole = self.wholes.remove(slot);
+            cx.done(whole.id, whole.result());
+        }
+    }
+}
+
+impl Handle for PartsHandle {
+    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+        let slot = self.wholes.insert(Whole {
+            id,
+            started: 0,
+            ended: 0,
+            error: None,
+            kind: Kind::Join,
+        });
+        match self.start(cx, op, slot) {
+            Ok(None) => self.drain(cx),
+            Ok(Some(outcome)) => {
+                self.wholes.remove(slot);
+                cx.done(id, Ok(outcome));
+            }
+            Err(error) => {
+                self.wholes.remove(slot);
+                cx.done(id, Err(error));
+            }
+        }
+    }
+
+    fn completed(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        slot: u32,
+        result: io::Result<u64>,
+        buffer: Option<Buffer>,
+    ) {
+        if let Some(part) = self.owner_of(node) {
+            part.completed(cx, node, slot, result, buffer);
+            self.drain(cx);
+        }
+    }
+
+    fn received(&mut self, cx: &mut Context<'_>, node: Node, slot: u32, octets: io::Result<&[u8]>) {
+        if let Some(part) = self.owner_of(node) {
+            part.received(cx, node, slot, octets);
+            self.drain(cx);
+        }
+    }
+
+    fn sent(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        slot: u32,
+        batch: Box<SendBatch>,
+        result: io::Result<()>,
+    ) {
+        if let Some(part) = self.owner_of(node) {
+            part.sent(cx, node, slot, batch, result);
+            self.drain(cx);
+        }
+    }
+
+    fn recall(&mut self) -> Option<Recall> {
+        let recalls = self.parts.iter_mut().filter_map(Inner::recall);
+        recalls.reduce(Recall::and)
+    }
+
+    fn expire(&mut self, cx: &mut Context<'_>) {
+        for part in &mut self.parts {
+            part.expire(cx);
+        }
+        self.drain(cx);
+    }
+}
+
+/// What an operation came to: its outcome now, or later, when its pieces have ended.
+type Started = Result<Option<Outcome<Lease>>, MediumError>;
+
+/// How a write is to be done.
+struct Way {
+    fua: bool,
+    atomic: bool,
+}
+
+impl Rules {
+    /// The part that an extent lies on whole, and where.
+    fn within(&self, extent: Extent) -> Option<(usize, Extent)> {
+        let place = self.layout.place(extent.lba);
+        let inside = Extent::new(place.lba, extent.blocks);
+        (extent.blocks <= place.run).then_some((place.part, inside))
+    }
+
+    /// Copies what was read of a part to where it belongs.
+    fn gather(&self, part: usize, extent: Extent, data: &Buffer, into: &Buffer) {
+        let inside = self.layout.on(part, extent);
+        let mut at = inside.lba;
+        while at < inside.end() {
+            let lba = self.layout.back(part, at);
+            let run = self.layout.place(lba).run.min(inside.end() - at);
+            let len = |blocks| self.block_size.len(Extent::new(0, blocks));
+            let piece = data.slice(len(at - inside.lba), len(run));
+            into.copy_from(len(lba - extent.lba), &piece);
+            at += run;
+        }
+    }
+}
+
+impl Whole {
+    fn result(self) -> MediumResult<Lease> {
+        match (self.error, self.kind) {
+            (Some(error), _) => Err(error),
+            (None, Kind::Pass(outcome)) => Ok(outcome.unwrap_or(Outcome::Done)),
+            (None, Kind::Join) => Ok(Outcome::Done),
+            (None, Kind::Gather(_, buffer)) => Ok(Outcome::Lease(buffer.into())),
+            (None, Kind::Status(extent, survey)) => Ok(survey.outcome(extent)),
+        }
+    }
+}
+
+impl Kind {
+    /// Takes what a piece came to.
+    fn take(&mut self, rules: &Rules, part: usize, outcome: Outcome<Lease>) {
+        match (self, outcome) {
+            (Self::Pass(passed), outcome) => *passed = Some(outcome),
+            (Self::Gather(extent, buffer), Outcome::Lease(lease)) => {
+                rules.gather(part, *extent, lease.buffer(), buffer);
+            }
+            (Self::Status(extent, survey), Outcome::Provisioning { blocks, state }) => {
+                survey.note(rules, part, *extent, (blocks, state));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Survey {
+    fn new(extent: Extent) -> Self {
+        Self {
+            first: [extent.end(); 3],
+            end: [extent.end(); 3],
+            state: Provisioning::Mapped,
+        }
+    }
+
+    /// The first `blocks` blocks that a part has of the extent are in a state.
+    fn note(
+        &mut self,
+        rules: &Rules,
+        part: usize,
+        extent: Extent,
+        (blocks, state): (u64, Provisioning),
+    ) {
+        let inside = rules.layout.on(part, extent);
+        let first = rules.layout.back(part, inside.lba);
+        if first == extent.lba {
+            self.state = state;
+        }
+        let known = &mut self.first[state as usize];
+        *known = first.min(*known);
+        if blocks < inside.blocks {
+            let end = rules.layout.back(part, inside.lba + blocks);
+            let known = &mut self.end[state as usize];
+            *known = end.min(*known);
+        }
+    }
+
+    /// Blocks are alike until the first one in another state, or of which it is not known.
+    fn outcome(&self, extent: Extent) -> Outcome<Lease> {
+        let own = self.state as usize;
+        let others = self.first.iter().enumerate();
+        let others = others.filter(|(state, _)| *state != own);
+        let end = others.fold(self.end[own], |end, (_, first)| end.min(*first));
+        Outcome::Provisioning {
+            blocks: end - extent.lba,
+            state: self.state,
+        }
+    }
+}

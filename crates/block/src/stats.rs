@@ -1,0 +1,229 @@
+//! `stats(A)`: counts what goes through a volume, and how long it takes.
+//!
+//! Each core counts for itself, without meeting others; [`Stats::snapshot`] adds up. A latency is
+//! what lies between the moment at which the core took the operation up and the one at which it
+//! learned of its end, both of them as exact as the core's turns.
+
+mod histogram;
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ::io::memory::{Buffer, Recall};
+use ::io::ring::SendBatch;
+use scsi::medium::{MediumOp, MediumResult, Now};
+use slab::Slab;
+
+use crate::around::Around;
+use crate::inner::Inner;
+use crate::lease::Lease;
+use crate::volume::{Context, CoreContext, Handle, Node, Volume};
+use histogram::Counting;
+pub use histogram::Histogram;
+
+/// A volume that counts.
+#[derive(Debug)]
+pub struct Stats {
+    inside: Arc<dyn Volume>,
+    /// Of each core.
+    cores: Mutex<Vec<Arc<Counters>>>,
+}
+
+/// Kinds of operations that are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// WRITE SAME.
+    WriteSame,
+    /// UNMAP.
+    Unmap,
+    /// Flushes.
+    Flush,
+    /// Everything else that is asked of a medium: the state of blocks, prefetching, sanitizing.
+    /// Asking for memory is not counted.
+    Other,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Read,
+        Self::Write,
+        Self::WriteSame,
+        Self::Unmap,
+        Self::Flush,
+        Self::Other,
+    ];
+
+    fn of(op: &MediumOp<Lease>) -> Option<(Self, u64)> {
+        Some(match op {
+            MediumOp::Read { extent, .. } => (Self::Read, extent.blocks),
+            MediumOp::Write { extent, .. } => (Self::Write, extent.blocks),
+            MediumOp::WriteSame { extent, .. } => (Self::WriteSame, extent.blocks),
+            MediumOp::Unmap { extent, .. } => (Self::Unmap, extent.blocks),
+            MediumOp::Flush { .. } => (Self::Flush, 0),
+            MediumOp::Status { .. } | MediumOp::Prefetch { .. } | MediumOp::Sanitize { .. } => {
+                (Self::Other, 0)
+            }
+            MediumOp::Lend { .. } | MediumOp::Buffer { .. } => return None,
+        })
+    }
+}
+
+/// What went through a volume by one kind of operation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Operations that have ended.
+    pub operations: u64,
+    /// Those of them that failed.
+    pub errors: u64,
+    /// The octets of the blocks of those that went well.
+    pub octets: u64,
+    /// How long all of them took.
+    pub latency: Histogram,
+}
+
+impl Stats {
+    /// Counts what goes through a volume.
+    #[must_use]
+    pub fn new(inside: Arc<dyn Volume>) -> Self {
+        let cores = Mutex::default();
+        Self { inside, cores }
+    }
+
+    /// What went through until now, on all cores. Operations that end meanwhile may be in some of
+    /// its numbers, and not in others.
+    #[must_use]
+    pub fn snapshot(&self, kind: Kind) -> Count {
+        let mut all = Count::default();
+        let block_size = u64::from(self.inside.traits().block_size);
+        for core in &*self.cores.lock().unwrap_or_else(PoisonError::into_inner) {
+            let counter = &core.0[kind as usize];
+            all.operations += counter.operations.load(Relaxed);
+            all.errors += counter.errors.load(Relaxed);
+            all.octets += counter.blocks.load(Relaxed) * block_size;
+            counter.latency.add_to(&mut all.latency);
+        }
+        all
+    }
+}
+
+impl Around for Stats {
+    fn inside(&self) -> &dyn Volume {
+        &*self.inside
+    }
+
+    fn attach_around(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
+        let counters = Arc::new(Counters::default());
+        let mut cores = self.cores.lock().unwrap_or_else(PoisonError::into_inner);
+        cores.push(Arc::clone(&counters));
+        Ok(Box::new(StatsHandle {
+            inside: Inner::attach(&*self.inside, core)?,
+            counters,
+            pending: Slab::new(),
+        }))
+    }
+}
+
+/// By [`Kind`].
+#[derive(Debug, Default)]
+struct Counters([Counter; Kind::ALL.len()]);
+
+#[derive(Debug, Default)]
+struct Counter {
+    operations: AtomicU64,
+    errors: AtomicU64,
+    blocks: AtomicU64,
+    latency: Counting,
+}
+
+struct StatsHandle {
+    inside: Inner,
+    counters: Arc<Counters>,
+    pending: Slab<Pending>,
+}
+
+struct Pending {
+    id: u64,
+    begun: Now,
+    /// `None` where it is not counted.
+    counted: Option<(Kind, u64)>,
+}
+
+impl StatsHandle {
+    fn drain(&mut self, cx: &mut Context<'_>) {
+        while let Some((slot, result)) = self.inside.next() {
+            if let Some(pending) = self.pending.try_remove(slot as usize) {
+                self.count(cx.now, &pending, &result);
+                cx.done(pending.id, result);
+            }
+        }
+    }
+
+    fn count(&self, now: Now, pending: &Pending, result: &MediumResult<Lease>) {
+        let Some((kind, blocks)) = pending.counted else {
+            return;
+        };
+        let counter = &self.counters.0[kind as usize];
+        counter.operations.fetch_add(1, Relaxed);
+        match result {
+            Ok(_) => counter.blocks.fetch_add(blocks, Relaxed),
+            Err(_) => counter.errors.fetch_add(1, Relaxed),
+        };
+        counter.latency.note(now.saturating_sub(pending.begun));
+    }
+}
+
+impl Handle for StatsHandle {
+    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+        let slot = self.pending.insert(Pending {
+            id,
+            begun: cx.now,
+            counted: Kind::of(&op),
+        });
+        self.inside.submit(cx, slot as u64, op);
+        self.drain(cx);
+    }
+
+    fn completed(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        slot: u32,
+        result: io::Result<u64>,
+        buffer: Option<Buffer>,
+    ) {
+        self.inside.completed(cx, node, slot, result, buffer);
+        self.drain(cx);
+    }
+
+    fn received(&mut self, cx: &mut Context<'_>, node: Node, slot: u32, octets: io::Result<&[u8]>) {
+        self.inside.received(cx, node, slot, octets);
+        self.drain(cx);
+    }
+
+    fn sent(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        slot: u32,
+        batch: Box<SendBatch>,
+        result: io::Result<()>,
+    ) {
+        self.inside.sent(cx, node, slot, batch, result);
+        self.drain(cx);
+    }
+
+    fn recall(&mut self) -> Option<Recall> {
+        self.inside.recall()
+    }
+
+    fn expire(&mut self, cx: &mut Context<'_>) {
+        self.inside.expire(cx);
+        self.drain(cx);
+    }
+}

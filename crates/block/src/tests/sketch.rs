@@ -1,0 +1,62 @@
+//! A volume that is nothing but what it says of itself.
+
+use std::io;
+use std::sync::Arc;
+
+use scsi::medium::Traits;
+use scsi::statistics::Usage;
+
+use crate::parts::Part;
+use crate::volume::{CoreContext, Handle, Volume};
+
+#[derive(Clone, Debug)]
+pub(super) struct Sketch {
+    pub(super) traits: Traits,
+    pub(super) usage: Option<Usage>,
+}
+
+/// A disk of so many blocks of 512 that cannot do anything but read and write.
+pub(super) fn plain(blocks: u64) -> Sketch {
+    Sketch {
+        traits: Traits {
+            block_size: 512,
+            blocks,
+            physical_exponent: 0,
+            read_only: false,
+            write_cache: false,
+            unmap_granularity: None,
+            anchor: false,
+            atomic: None,
+            sanitize: &[],
+            solid_state: false,
+            write_same_to_end: false,
+        },
+        usage: None,
+    }
+}
+
+impl Volume for Sketch {
+    fn traits(&self) -> Traits {
+        self.traits.clone()
+    }
+
+    fn attach(&self, _: &CoreContext) -> io::Result<Box<dyn Handle>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+}
+
+/// Parts called `a`, `b`, ….
+pub(super) fn parts(volumes: impl IntoIterator<Item = Arc<dyn Volume>>) -> Vec<Part> {
+    let names = ('a'..='z').map(String::from);
+    let part = |(name, volume)| Part { name, volume };
+    names.zip(volumes).map(part).collect()
+}
+
+pub(super) fn sketches(volumes: &[Sketch]) -> Vec<Part> {
+    let volume = |volume: &Sketch| Arc::new(volume.clone()) as Arc<dyn Volume>;
+    parts(volumes.iter().map(volume))
+}

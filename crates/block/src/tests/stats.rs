@@ -1,0 +1,57 @@
+//! What went through, and how long it took.
+
+use std::sync::Arc;
+
+use ::io::memory::MemoryLimit;
+use scsi::medium::{Extent, MediumOp, Now};
+
+use super::fake::FakeRing;
+use super::rig::{Rig, is_done};
+use crate::delay::Delay;
+use crate::fault::{Failing, Fault, Faults};
+use crate::ram::Ram;
+use crate::stats::{Count, Kind, Stats};
+
+#[test]
+fn operations_of_all_cores_are_counted_by_kind() {
+    let memory = MemoryLimit::new(64 << 20);
+    let ram = Arc::new(Ram::new(1 << 20, 512, &memory).unwrap());
+    let faults = Faults {
+        read: Some(Failing::After(8192, scsi::medium::MediumError::Read)),
+        ..Faults::default()
+    };
+    let slow = Delay::new(Arc::new(Fault::new(ram, faults)), Now::from_micros(100));
+    let stats = Stats::new(Arc::new(slow));
+    let mut rig = Rig::new(FakeRing::default(), &stats);
+    let extent = Extent::new(0, 8);
+    let _lent = rig.lease(MediumOp::Lend { extent });
+    for core in 0..2 {
+        for _ in 0..2 {
+            let op = rig.write_op(0, 4, 1, false);
+            assert!(is_done(&rig.run_on(core, op)));
+        }
+        let copied = false;
+        let _ = rig.run_on(core, MediumOp::Read { extent, copied });
+    }
+    let copied = false;
+    let failed = rig.run(MediumOp::Read { extent, copied });
+    assert!(failed.is_err());
+    assert!(is_done(&rig.flush()));
+
+    let count = |kind| {
+        let count = stats.snapshot(kind);
+        (count.operations, count.errors, count.octets)
+    };
+    assert_eq!(count(Kind::Read), (3, 1, 8192));
+    assert_eq!(count(Kind::Write), (4, 0, 8192));
+    assert_eq!(count(Kind::Flush), (1, 0, 0));
+    assert_eq!(stats.snapshot(Kind::Unmap), Count::default());
+    assert_eq!(count(Kind::Other), (0, 0, 0), "memory is not counted");
+    let latency = stats.snapshot(Kind::Write).latency;
+    let (least, most) = (Now::from_micros(100), Now::from_micros(107));
+    assert_eq!(latency.count(), 4);
+    assert!(
+        (least..most).contains(&latency.percentile(0.5).unwrap()),
+        "{latency:?}"
+    );
+}
