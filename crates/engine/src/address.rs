@@ -10,6 +10,7 @@
 //! Here are the plain data and how they are written; [`Address::from_str`] reads them.
 
 mod error;
+mod faults;
 mod host;
 mod leaf;
 mod number;
@@ -24,9 +25,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 pub use error::{ParseError, Problem};
+pub use faults::FaultError;
 pub use host::{Host, HostPort, Portal};
-pub use number::{Count, Rate, Size, parse_time};
+pub use number::{Count, Rate, Size, Time};
 pub use open::{Cause, OpenError, OpenOptions};
+pub use parse::built;
 
 /// The port of iSCSI and iSER where none is given (RFC 7143 §13.8).
 pub const ISCSI_PORT: u16 = 3260;
@@ -92,6 +95,8 @@ pub enum Address {
     },
     /// `verify(A)`, which checks what it reads against what was written.
     Verify(Box<Address>),
+    /// `stats(A)`, which counts what goes through.
+    Stats(Box<Address>),
     /// `readonly(A)`, which cannot be written.
     Readonly(Box<Address>),
 }

@@ -13,6 +13,7 @@ mod stop;
 mod timers;
 mod token;
 mod units;
+mod volumes;
 mod watch;
 
 use std::collections::VecDeque;
@@ -20,23 +21,25 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::io::memory::Recall;
 use ::io::ring::{Event, Ring, SendBatch, Token};
 use block::lease::Lease;
-use block::volume::{Context, Handle};
-use iscsi::login::Violation;
+use iscsi::violation::Violation;
 use scsi::device::{DeviceServer, OpId, Output};
 use scsi::medium::{MediumResult, Now};
 use scsi::nexus::NexusId;
-use scsi::unit::{CoreId, UnitState};
+use scsi::unit::{CoreId, UnitId, UnitState};
 
 use crate::journal::{Journal, QUIET};
 use crate::mail::{Message, Post};
 pub use census::Census;
 use connection::Connections;
 pub use front::{Devices, Front, FrontParts};
+pub(crate) use session::Wire;
 use timers::{SWEEP, Timers};
 use token::{Key, Purpose};
 pub use units::Store;
+pub use volumes::Volumes;
 
 /// One core. `P` is its way to the others.
 pub struct Core<R: Ring, P: Post> {
@@ -46,7 +49,7 @@ pub struct Core<R: Ring, P: Post> {
     /// Messages of this core to itself.
     local: VecDeque<Message>,
     device: DeviceServer<Lease>,
-    volumes: Vec<Box<dyn Handle>>,
+    volumes: Volumes,
     /// Results of volumes, not yet told to the device server.
     done: Vec<(u64, MediumResult<Lease>)>,
     connections: Connections,
@@ -60,6 +63,8 @@ pub struct Core<R: Ring, P: Post> {
     /// Logins, the registry of sessions and the owners of units: on core 0 alone.
     front: Option<Box<Front>>,
     stop: stop::Stop,
+    /// What units have lent for reading and wait for.
+    recalls: Vec<(UnitId, Recall)>,
     /// The timer of the journal is set.
     sweeping: bool,
 }
@@ -75,7 +80,7 @@ pub struct Parts<R: Ring, P: Post> {
     /// The units of the process, by `UnitId`.
     pub units: Vec<Arc<UnitState>>,
     /// Handles on their volumes, in the same order.
-    pub volumes: Vec<Box<dyn Handle>>,
+    pub volumes: Volumes,
     /// Where broken rules are told.
     pub journal: Arc<Journal>,
     /// For core 0.
@@ -111,6 +116,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             journal: parts.journal,
             front: parts.front,
             stop: stop::Stop::default(),
+            recalls: Vec::new(),
             sweeping: false,
         }
     }
@@ -150,7 +156,8 @@ impl<R: Ring, P: Post> Core<R, P> {
         self.settle(now);
         // What has been sent may leave something to do for this core: a connection that moves here,
         // or the last response of a session, whose end somebody waits for.
-        while !self.dirty.is_empty() {
+        while !self.dirty.is_empty() || self.look_at_recalls() {
+            self.settle(now);
             self.flush();
             self.settle(now);
         }
@@ -160,28 +167,44 @@ impl<R: Ring, P: Post> Core<R, P> {
     fn event(&mut self, now: Now, event: Event<R::Received>) {
         match event {
             Event::Accepted { socket, peer, .. } => self.accepted(now, socket, peer),
-            Event::Received { token, octets } => {
-                if let Some(Purpose::Receive(key)) = Purpose::of(token) {
-                    self.received(now, key, octets);
+            Event::Received { token, octets } => match Purpose::of(token) {
+                Some(Purpose::Receive(key)) => self.received(now, key, octets),
+                Some(Purpose::Volume(node, slot)) => {
+                    self.with_node(now, node, |handle, cx| {
+                        let octets = octets.as_deref().map_err(|error| error.kind().into());
+                        handle.received(cx, node, slot, octets);
+                    });
                 }
-            }
+                _ => {}
+            },
             Event::Sent {
                 token,
                 batch,
                 result,
-            } => {
-                self.recycle(batch);
-                if let Some(Purpose::Send(key)) = Purpose::of(token) {
-                    self.sent(now, key, &result);
+            } => match Purpose::of(token) {
+                Some(Purpose::Volume(node, slot)) => {
+                    self.with_node(now, node, |handle, cx| {
+                        handle.sent(cx, node, slot, batch, result);
+                    });
                 }
-            }
+                purpose => {
+                    self.recycle(batch);
+                    if let Some(Purpose::Send(key)) = purpose {
+                        self.sent(now, key, &result);
+                    }
+                }
+            },
             Event::File {
                 token,
                 result,
                 buffer,
             } => match Purpose::of(token) {
-                Some(Purpose::Volume(volume, slot)) => self.file_done(volume, slot, result, buffer),
-                Some(Purpose::Persist(unit)) => self.persisted(unit, &result),
+                Some(Purpose::Volume(node, slot)) => {
+                    self.with_node(now, node, |handle, cx| {
+                        handle.completed(cx, node, slot, result, buffer);
+                    });
+                }
+                Some(Purpose::Persist(unit)) => self.persisted(now, unit, &result),
                 _ => {}
             },
             Event::Woken => {
@@ -212,7 +235,7 @@ impl<R: Ring, P: Post> Core<R, P> {
 
     fn carry_out(&mut self, now: Now, output: Output<Lease>) {
         match output {
-            Output::Medium { id, unit, op } => self.submit(unit.0, |handle, cx| {
+            Output::Medium { id, unit, op } => self.submit(now, unit.0, |handle, cx| {
                 handle.submit(cx, id.0, op);
             }),
             Output::SendDataIn {
@@ -251,6 +274,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             }
             Output::NexusGone(NexusId(slot)) => self.gone(slot),
             Output::Ask { unit, request } => self.post(CoreId(0), Message::Ask(unit, request)),
+            Output::Recall { unit } => self.recall(unit),
             Output::Acknowledge { unit, version } => {
                 self.post(CoreId(0), Message::Acknowledge(unit, self.id, version));
             }
@@ -268,7 +292,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             Message::Publish(unit, publication) => self.device.publish(unit, publication),
             Message::Reply(unit, id, result) => self.device.replied(unit, id, result),
             Message::Stop => self.stop(now),
-            Message::Stopped(core) => self.stopped(core),
+            Message::Stopped(core) => self.stopped(now, core),
             Message::Leave => self.stop.leave(),
         }
     }
@@ -282,28 +306,26 @@ impl<R: Ring, P: Post> Core<R, P> {
         }
     }
 
-    fn submit(&mut self, volume: u32, act: impl FnOnce(&mut dyn Handle, &mut Context<'_>)) {
-        let Some(handle) = self.volumes.get_mut(volume as usize) else {
-            return;
-        };
-        let mut cx = Context {
-            ring: &mut self.ring,
-            volume,
-            done: &mut self.done,
-        };
-        act(&mut **handle, &mut cx);
+    /// Calls back what a volume has lent for reading.
+    fn recall(&mut self, unit: UnitId) {
+        match self.volumes.recall(unit.0) {
+            Some(recall) => self.recalls.push((unit, recall)),
+            None => self.device.recalled(unit),
+        }
     }
 
-    fn file_done(
-        &mut self,
-        volume: u32,
-        slot: u32,
-        result: std::io::Result<u64>,
-        buffer: Option<::io::memory::Buffer>,
-    ) {
-        self.submit(volume, |handle, cx| {
-            handle.completed(cx, slot, result, buffer);
+    /// Tells the device server what has come back; returns whether anything has.
+    fn look_at_recalls(&mut self) -> bool {
+        let before = self.recalls.len();
+        let device = &mut self.device;
+        self.recalls.retain(|(unit, recall)| {
+            let over = recall.is_over();
+            if over {
+                device.recalled(*unit);
+            }
+            !over
         });
+        self.recalls.len() < before
     }
 
     fn recycle(&mut self, batch: Box<SendBatch>) {

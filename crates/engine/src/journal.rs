@@ -1,14 +1,16 @@
-//! The log of broken rules: at most one line a rule and peer address a minute, with a count.
+//! The log of what peers can bring about again and again: at most one line a rule and peer address
+//! a minute, with a count.
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use iscsi::login::Violation;
+use iscsi::violation::Violation;
 use scsi::medium::Now;
 
 /// How long a rule and a peer are quiet after a line.
@@ -90,6 +92,38 @@ impl Journal {
     }
 }
 
+/// The log of reservations that could not be saved: each command of a peer that changes some may
+/// fail anew, so at most one line a unit a minute, with a count.
+#[derive(Debug, Default)]
+pub(crate) struct Unsaved(BTreeMap<u32, Entry>);
+
+impl Unsaved {
+    /// The reservations of a unit could not be saved: the line to write, if it is time for one.
+    pub(crate) fn tell(&mut self, now: Now, unit: u32, cause: &io::Error) -> Option<String> {
+        let before = self.0.get_mut(&unit);
+        let untold = match before {
+            Some(entry) if now.saturating_sub(entry.since) < QUIET => {
+                entry.untold += 1;
+                return None;
+            }
+            Some(entry) => entry.untold,
+            None => 0,
+        };
+        self.0.insert(
+            unit,
+            Entry {
+                since: now,
+                untold: 0,
+            },
+        );
+        Some(format!(
+            "the reservations of unit {unit} cannot be saved, so the command that changed them \
+             fails: {cause}; see to the state directory{}",
+            times_more(untold)
+        ))
+    }
+}
+
 fn make_room(entries: &mut Entries, now: Now) {
     if entries.len() < PAIRS {
         return;
@@ -105,16 +139,12 @@ fn make_room(entries: &mut Entries, now: Now) {
 }
 
 fn line(peer: IpAddr, violation: Violation, more: u32) -> String {
-    let Violation { rule, clause } = violation;
-    let clause = if clause.is_empty() {
-        String::new()
-    } else {
-        format!(" ({clause})")
-    };
-    let more = if more == 0 {
-        String::new()
-    } else {
-        format!(", {more} times more")
-    };
-    format!("{peer}: {rule}{clause}{more}")
+    format!("{peer}: {violation}{}", times_more(more))
+}
+
+fn times_more(more: u32) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(", {more} times more"),
+    }
 }

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ::io::memory::drain_stores;
 use ::io::ring::Waker;
 use iscsi::login::Login;
 use scsi::nexus::Nexus;
@@ -94,6 +95,8 @@ impl PostOffice {
     /// Leaves a message for a core and wakes it.
     pub fn send(&self, to: CoreId, message: Message) {
         let mailbox = &self.boxes[usize::from(to.0)];
+        // The message may say that a write is over.
+        drain_stores();
         mailbox
             .messages
             .lock()

@@ -2,6 +2,7 @@
 
 mod cores;
 pub mod options;
+mod orders;
 mod plan;
 mod polling;
 
@@ -9,9 +10,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ::io::memory::MemoryLimit;
 use ::io::ring::Kind;
@@ -29,17 +29,19 @@ use crate::mail::{Message, PostOffice};
 use crate::state::StateDir;
 use cores::{Common, Entrance};
 use options::{Error, Options, ReadyLun, RingChoice};
+use orders::Heard;
+pub use orders::{Orders, Stopper};
 use plan::Unit;
 
 /// Serves what `options` say. Opens every volume and binds every portal first, then calls `ready`
 /// once with the LUNs in their order, then serves until told to stop.
 ///
-/// The first message of `stop` (or its hanging up) ends it in good order: peers get an
-/// asynchronous message and 5 s, volumes are flushed. The second ends it at once with
+/// The first order to stop ends it in good order: peers get an asynchronous message and 5 s,
+/// volumes are flushed. The second ends it at once with
 /// [`Error::NotFlushed`], or [`Error::CutShort`] where nothing was to be flushed.
 pub fn run(
     options: &Options,
-    stop: &Receiver<()>,
+    orders: &Orders,
     ready: impl FnOnce(&[ReadyLun]),
 ) -> Result<(), Error> {
     options.validate()?;
@@ -88,12 +90,12 @@ pub fn run(
         listeners,
     };
     let (office, threads) =
-        cores::start(count, &common, entrance).map_err(|cause| Error::Machine {
-            what: "cannot start a core".into(),
+        cores::start(count, &common, entrance, orders).map_err(|cause| Error::Machine {
+            what: format!("cannot start {count} cores; --threads says how many"),
             cause,
         })?;
     ready(&luns);
-    wait(stop, &office, count, threads, &flushes)
+    wait(orders, &office, count, threads, &flushes)
 }
 
 /// Fresh random octets; the kernel always has some after boot.
@@ -115,6 +117,8 @@ fn open_options(options: &Options) -> Result<OpenOptions, Error> {
         block_size: options.units.block_size.map(options::BlockSize::bytes),
         read_only: options.units.readonly,
         memory: Arc::new(MemoryLimit::new(limit)),
+        initiator: format!("{}:initiator", options.iqn),
+        secret: std::env::var_os("LUNAR_SECRET").map(|secret| secret.into_encoded_bytes().into()),
     })
 }
 
@@ -158,7 +162,7 @@ fn states(
     let persistence = is_writable(options, store);
     let mut states = Vec::new();
     for (id, (unit, volume)) in units.iter().zip(volumes).enumerate() {
-        let mut state = unit.state(options, &**volume);
+        let mut state = unit.state(options, volume);
         state.persistence = persistence;
         let path = store.path(UnitId(id as u32));
         let unusable = |cause| Error::Machine {
@@ -231,33 +235,30 @@ fn core_count(options: &Options) -> u16 {
         .threads
         .unwrap_or_else(available)
         .get()
-        .min(usize::from(u16::MAX)) as u16
+        .min(usize::from(options::MOST_THREADS)) as u16
 }
 
-/// Serves until told to stop, then until everything has ended, or told again.
+/// Serves until told to stop, then until everything has ended, or told again. A core ends only when
+/// told to, or when its ring fails.
 fn wait(
-    stop: &Receiver<()>,
+    orders: &Orders,
     office: &PostOffice,
     cores: u16,
     threads: Vec<JoinHandle<io::Result<()>>>,
     flushes: &Flushes,
 ) -> Result<(), Error> {
-    while matches!(
-        stop.recv_timeout(LOOK_AFTER_CORES),
-        Err(RecvTimeoutError::Timeout)
-    ) {
-        if threads.iter().any(JoinHandle::is_finished) {
-            return join(threads.into_iter().filter(JoinHandle::is_finished));
-        }
+    let mut left = threads.len();
+    if let Heard::Ended(CoreId(core)) = orders.next() {
+        return join(threads.into_iter().skip(core.into()).take(1));
     }
     for core in 0..cores {
         office.send(CoreId(core), Message::Stop);
     }
-    while !threads.iter().all(JoinHandle::is_finished) {
-        if stop.try_recv() == Ok(()) {
-            return not_flushed(flushes).and(Err(Error::CutShort));
+    while left > 0 {
+        match orders.next() {
+            Heard::Ended(_) => left -= 1,
+            Heard::Stop => return not_flushed(flushes).and(Err(Error::CutShort)),
         }
-        std::thread::sleep(Duration::from_millis(10));
     }
     join(threads.into_iter())?;
     not_flushed(flushes)
@@ -282,6 +283,3 @@ fn join(threads: impl Iterator<Item = JoinHandle<io::Result<()>>>) -> Result<(),
     }
     Ok(())
 }
-
-/// A core ends only when told to, or when its ring fails; the latter is seen this late.
-const LOOK_AFTER_CORES: Duration = Duration::from_secs(10);

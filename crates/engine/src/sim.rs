@@ -18,14 +18,14 @@ use std::time::Duration;
 
 use ::io::memory::Pool;
 use ::io::ring::Ring;
-use block::volume::Handle;
+use block::volume::CoreContext;
 use iscsi::target::Config;
 use scsi::medium::Now;
 use scsi::owner::Owner;
 use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 
-use crate::core::{Census, Core, Devices, Front, FrontParts, Parts, Store};
+use crate::core::{Census, Core, Devices, Front, FrontParts, Parts, Store, Volumes};
 use crate::flushes::Flushes;
 use crate::journal::Journal;
 use crate::mail::Message;
@@ -114,14 +114,17 @@ impl World {
         let units: Vec<_> = states.into_iter().map(Arc::new).collect();
         let journal = Arc::new(Journal::default());
         let core = |((id, kernel), pool): ((u16, &Kernel), &Pool)| {
-            let volumes = setup.units.iter();
-            let volumes = volumes.map(|disk| Box::new(disk.handle(pool.clone())) as _);
+            let context = CoreContext::new(pool.clone());
+            let mut volumes = Volumes::default();
+            for disk in &setup.units {
+                volumes.add(Box::new(disk.handle(&context)), &context);
+            }
             Core::new(Parts {
                 id: CoreId(id),
                 ring: kernel.clone(),
                 post: office.counter(CoreId(id)),
                 units: units.clone(),
-                volumes: volumes.collect::<Vec<Box<dyn Handle>>>(),
+                volumes,
                 journal: Arc::clone(&journal),
                 front: front.take(),
             })

@@ -1,7 +1,13 @@
 //! The state directory: what was acknowledged as durable is there after a restart.
+//!
+//! It is for its owner only: who can read a reservation key can preempt with it.
 
-use std::fs::{self, File};
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use scsi::unit::UnitId;
@@ -33,12 +39,14 @@ impl StateDir {
 
     /// Whether something can be saved: the directory exists, or could be made, and takes a file.
     pub fn probe(&self) -> io::Result<()> {
-        fs::create_dir_all(&self.dir).map_err(|error| match error.kind() {
+        let mut folder = DirBuilder::new();
+        let made = folder.recursive(true).mode(0o700).create(&self.dir);
+        made.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
             _ => error,
         })?;
         let probe = self.dir.join(format!(".probe-{}", std::process::id()));
-        File::create(&probe)?;
+        create(&probe)?;
         fs::remove_file(probe)
     }
 
@@ -69,12 +77,23 @@ impl Store for StateDir {
     fn save(&self, unit: UnitId, octets: &[u8]) -> io::Result<()> {
         let path = self.path(unit);
         let new = path.with_extension("new");
-        let mut file = File::create(&new)?;
+        let mut file = create(&new)?;
         file.write_all(octets)?;
         file.sync_all()?;
         fs::rename(&new, &path)?;
         File::open(&self.dir)?.sync_all()
     }
+}
+
+/// A new file that only its owner can read. What is there already, from a crash or of somebody
+/// else, is removed: it may be a link, and what was there may be open to others.
+fn create(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = File::options();
+    options.write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// No file, or no directory that could hold one.

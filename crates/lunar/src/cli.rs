@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory, Parser, Subcommand};
 
 use crate::Failure;
+use crate::documents;
 use crate::serve::args::ServeArgs;
 
 /// A storage area network in one program: block devices over iSCSI, in user space.
@@ -60,11 +61,7 @@ pub(crate) enum Answer {
 impl Answer {
     pub(crate) fn print(self) -> ExitCode {
         match self {
-            Self::Asked(text) => {
-                // Standard output may be closed; there is nobody left to tell.
-                let _ = text.print();
-                ExitCode::SUCCESS
-            }
+            Self::Asked(text) => documents::printed(text.print()).unwrap_or_else(Failure::print),
             Self::Wrong(failure) => failure.print(),
         }
     }
@@ -74,20 +71,63 @@ impl Answer {
 /// lines, and the usage text is one `--help` away.
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Answer> {
     let args: Vec<_> = args.into_iter().collect();
-    let help = match args.get(1) {
-        Some(verb) if verb == "serve" => "lunar serve --help",
-        _ => "lunar --help",
-    };
+    let help = help(&args);
+    let wrong = |what: String| Answer::Wrong(Failure::usage(format!("{what} (see {help})")));
+    // clap does not say which one it is.
+    if let Some(arg) = args.iter().find(|arg| arg.to_str().is_none()) {
+        return Err(wrong(format!("{} is not UTF-8", arg.display())));
+    }
     Cli::try_parse_from(args).map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Answer::Asked(error),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Answer::Wrong(Failure::usage(format!("no verb given: see {help}")))
+            wrong(format!("no verb given: choose from {}", verbs().join(", ")))
         }
-        _ => {
-            let what = one_line(&error.render().to_string());
-            Answer::Wrong(Failure::usage(format!("{what} (see {help})")))
-        }
+        ErrorKind::InvalidSubcommand => wrong(no_verb(&error)),
+        _ => wrong(said(error)),
     })
+}
+
+/// The verbs that there are.
+pub(crate) fn verbs() -> Vec<String> {
+    let lunar = Cli::command();
+    let names = lunar.get_subcommands().map(Command::get_name);
+    names.map(str::to_owned).collect()
+}
+
+/// How to get the help text for what was typed.
+fn help(args: &[OsString]) -> String {
+    let verb = args.get(1).and_then(|verb| verb.to_str());
+    match verbs()
+        .into_iter()
+        .find(|known| Some(known.as_str()) == verb)
+    {
+        Some(verb) => format!("lunar {verb} --help"),
+        None => "lunar --help".to_owned(),
+    }
+}
+
+fn no_verb(error: &clap::Error) -> String {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        Some(ContextValue::Strings(texts)) => texts.first().map(String::as_str),
+        _ => None,
+    };
+    let wrong = text(ContextKind::InvalidSubcommand).unwrap_or_default();
+    let way_out = match text(ContextKind::SuggestedSubcommand) {
+        Some(near) => format!("did you mean {near}?"),
+        None if wrong.contains(':') => format!("did you mean lunar serve {wrong}?"),
+        None => format!("choose from {}", verbs().join(", ")),
+    };
+    format!("there is no verb {wrong:?}: {way_out}")
+}
+
+/// clap's message, without its advice to put what begins with a dash behind `--`: addresses do not
+/// begin with one, and the value of an option would be none there.
+fn said(mut error: clap::Error) -> String {
+    if error.get(ContextKind::SuggestedArg).is_none() {
+        error.remove(ContextKind::Suggested);
+    }
+    one_line(&error.render().to_string())
 }
 
 /// clap's message on one line, without the usage block below it.

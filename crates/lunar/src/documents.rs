@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::Failure;
-use crate::cli::Cli;
+use crate::cli::{self, Cli};
 
 pub(crate) fn completion(shell: Shell) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
@@ -31,13 +31,9 @@ fn page(verb: Option<&str>) -> Result<clap::Command, Failure> {
     lunar.build();
     let Some(verb) = verb else { return Ok(lunar) };
     let Some(command) = lunar.find_subcommand(verb) else {
-        let verbs: Vec<_> = lunar
-            .get_subcommands()
-            .map(clap::Command::get_name)
-            .collect();
         return Err(Failure::usage(format!(
-            "there is no verb {verb}, so it has no page: choose from {}",
-            verbs.join(", ")
+            "there is no verb {verb:?}, so it has no page: choose from {}",
+            cli::verbs().join(", ")
         )));
     };
     Ok(command.clone())
@@ -45,7 +41,12 @@ fn page(verb: Option<&str>) -> Result<clap::Command, Failure> {
 
 fn print(text: &[u8]) -> Result<ExitCode, Failure> {
     let mut out = io::stdout().lock();
-    match out.write_all(text).and_then(|()| out.flush()) {
+    printed(out.write_all(text).and_then(|()| out.flush()))
+}
+
+/// What became of something that was printed.
+pub(crate) fn printed(result: io::Result<()>) -> Result<ExitCode, Failure> {
+    match result {
         Ok(()) => Ok(ExitCode::SUCCESS),
         // `lunar manual | head` is no failure.
         Err(cause) if cause.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),

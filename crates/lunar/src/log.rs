@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 /// The environment variable that says how much is logged: `error`, `warn`, `info`, `debug`, or
 /// directives such as `info,iscsi=debug`.
@@ -11,10 +12,10 @@ const VARIABLE: &str = "LUNAR_LOG";
 /// Starts logging. A malformed filter is told and replaced by the default: a server must not stay
 /// down for a typo in its environment.
 pub(crate) fn start() {
-    let wanted = std::env::var(VARIABLE).unwrap_or_default();
-    let (filter, wrong) = match EnvFilter::try_new(&wanted) {
-        Ok(filter) if !wanted.is_empty() => (filter, None),
-        Ok(_) => (EnvFilter::new("info"), None),
+    let wanted = std::env::var_os(VARIABLE).unwrap_or_default();
+    let wanted = wanted.to_string_lossy();
+    let (filter, wrong) = match filter(&wanted) {
+        Ok(filter) => (filter, None),
         Err(cause) => (EnvFilter::new("info"), Some(cause)),
     };
     tracing_subscriber::fmt()
@@ -26,4 +27,20 @@ pub(crate) fn start() {
     if let Some(cause) = wrong {
         tracing::warn!("{VARIABLE}={wanted} is not understood ({cause}): logging at info");
     }
+}
+
+/// A word that is no level would be taken for the name of a module, and silence all others.
+fn filter(wanted: &str) -> Result<EnvFilter, String> {
+    if wanted.is_empty() {
+        return Ok(EnvFilter::new("info"));
+    }
+    let mut words = wanted.split(',').map(str::trim);
+    if let Some(word) =
+        words.find(|word| !word.contains('=') && word.parse::<LevelFilter>().is_err())
+    {
+        return Err(format!(
+            "{word:?} is neither error, warn, info, debug nor MODULE=LEVEL"
+        ));
+    }
+    EnvFilter::try_new(wanted).map_err(|cause| cause.to_string())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::address::{self, ParseError, Size};
+use engine::address::{ParseError, Size, Time};
 
 /// A size in octets: `512`, `64k`, `1G`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
@@ -14,7 +14,10 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
 
 /// A time: `500ms`, `30s`, `2m`.
 pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
-    address::parse_time(text).map_err(|error| error.one_line())
+    match text.parse() {
+        Ok(Time(time)) => Ok(time),
+        Err(error) => Err(ParseError::one_line(&error)),
+    }
 }
 
 /// A size for people: `1.0 GiB`, `512 B`.

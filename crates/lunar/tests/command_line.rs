@@ -2,7 +2,10 @@
 //! way out) and exit code 2, and nothing is tried.
 #![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
+use std::ffi::OsStr;
 use std::fs::{self, Permissions};
+use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -77,19 +80,35 @@ fn every_malformed_value_is_one_line() {
     let wrong = [
         ["--listen", "127.0.0.1:99999"],
         ["--listen", "no such host:1"],
+        ["--listen", "224.0.0.1:3260"],
+        ["--listen", "255.255.255.255:3260"],
+        ["--listen", "[fe80::1]:3260"],
         ["--advertise", "host:0"],
+        ["--advertise", "0.0.0.0:3260"],
+        ["--advertise", "[::]"],
+        ["--advertise", "224.0.0.1"],
+        ["--advertise", "255.255.255.255"],
         ["--block-size", "1024"],
         ["--threads", "0"],
         ["--threads", "many"],
+        ["--threads", "2.5"],
+        ["--threads", "1025"],
+        ["--threads", "18446744073709551616"],
         ["--ring", "kqueue"],
         ["--poll", "sometimes"],
         ["--memory-limit", "lots"],
+        ["--memory-limit", "0"],
         ["--vendor", "LONGER THAN 8"],
         ["--product", ""],
         ["--serial", "caf\u{e9}"],
+        ["--serial", "  "],
         ["--login-timeout", "15"],
         ["--nop-interval", "0s"],
+        ["--nop-interval", "99999999999999m"],
         ["--max-sessions", "0"],
+        ["--max-sessions", "65536"],
+        ["--max-sessions", "99999999999999999999"],
+        ["--max-logins", "many"],
         ["--connection-memory", "1k"],
         ["--connection-memory", "8G"],
     ];
@@ -129,6 +148,42 @@ fn a_secret_that_others_can_read_is_refused() {
             file.to_str().unwrap(),
         ]);
         assert!(line.contains("chmod 600"), "{line}");
+    }
+}
+
+#[test]
+fn a_secret_is_in_a_regular_file() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let pipe = folder.join("pipe");
+    let _ = fs::remove_file(&pipe);
+    let mut mkfifo = Command::new("mkfifo");
+    let made = mkfifo.args(["-m", "600"]).arg(&pipe).status();
+    assert!(made.unwrap().success());
+    for (file, what) in [
+        (pipe.to_str().unwrap(), "a pipe"),
+        (folder.to_str().unwrap(), "a directory"),
+        ("/dev/null", "a device"),
+    ] {
+        let line = refused(&["ram:1M", "--chap", "a", "--secret-file", file]);
+        assert!(line.contains(file) && line.contains(what), "{line}");
+        assert!(line.contains("regular file"), "{line}");
+    }
+}
+
+#[test]
+fn a_user_that_no_login_can_name_is_refused() {
+    let (ours, theirs) = (
+        secret_file("ours", "our own secret\n", 0o600),
+        secret_file("theirs", "their own secret\n", 0o600),
+    );
+    let (ours, theirs) = (ours.to_str().unwrap(), theirs.to_str().unwrap());
+    for name in ["", "a\nb", &"x".repeat(300)] {
+        let line = refused(&["ram:1M", "--chap", name, "--secret-file", theirs]);
+        assert!(line.contains("--chap"), "{line}");
+        let chap = ["ram:1M", "--chap", "a", "--secret-file", theirs];
+        let mutual = ["--mutual-user", name, "--mutual-secret-file", ours];
+        let line = refused(&[&chap[..], &mutual].concat());
+        assert!(line.contains("--mutual-user"), "{line}");
     }
 }
 
@@ -234,5 +289,129 @@ fn version_help_and_documents_go_to_standard_output() {
 
 #[test]
 fn a_manual_page_of_no_verb_is_refused() {
-    assert_eq!(lunar(&["manual", "fly"]).code, Some(2));
+    for verb in ["fly", ""] {
+        let ran = lunar(&["manual", verb]);
+        assert_eq!(ran.code, Some(2), "{}", ran.err);
+        assert!(ran.err.contains(&format!("{verb:?}")), "{}", ran.err);
+    }
+}
+
+#[test]
+fn each_wrong_command_line_says_what_would_be_right() {
+    let wrong: [(&[&str], &str); 10] = [
+        (&[], "choose from serve, completion, manual"),
+        (&["help"], "choose from serve, completion, manual"),
+        (&["sevre", "ram:1M"], "did you mean serve?"),
+        (&["ram:1M"], "did you mean lunar serve ram:1M?"),
+        (&["completion"], "lunar completion --help"),
+        (
+            &["completion", "tcsh"],
+            "bash, elvish, fish, powershell, zsh",
+        ),
+        (&["completion", "bash", "extra"], "lunar completion --help"),
+        (&["manual", "a", "b"], "lunar manual --help"),
+        (&["serve", "ram:1M", "--listen", "*:3260"], "0.0.0.0"),
+        (&["serve", "ram:1M", "--listen", "iscsi://h"], "HOST:PORT"),
+    ];
+    for (args, way_out) in wrong {
+        let ran = lunar(args);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}");
+        assert_eq!(ran.err.lines().count(), 1, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(way_out), "{args:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_value_with_a_dash_gets_no_advice_that_leads_nowhere() {
+    for args in [["--threads", "-1"], ["--login-timeout", "-5s"]] {
+        let line = refused(&[&["ram:1M"], &args[..]].concat());
+        assert!(!line.contains("-- -"), "{line}");
+    }
+}
+
+#[test]
+fn what_is_not_text_is_shown() {
+    let wrong = OsStr::from_bytes(b"ram:\xff");
+    let ran = Command::new(env!("CARGO_BIN_EXE_lunar"))
+        .arg("serve")
+        .arg(wrong)
+        .output()
+        .unwrap();
+    let err = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(2), "{err}");
+    assert!(err.contains("ram:") && err.contains("UTF-8"), "{err}");
+}
+
+#[test]
+fn a_full_disk_is_a_failure() {
+    for args in [&["--help"][..], &["manual"], &["completion", "bash"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full");
+        let ran = Command::new(env!("CARGO_BIN_EXE_lunar"))
+            .args(args)
+            .stdout(full.unwrap())
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{args:?}");
+    }
+}
+
+#[test]
+fn a_log_level_that_is_none_is_told() {
+    for level in ["loud", "info,loud", "iscsi=loud"] {
+        // The portal is taken, so that it ends by itself.
+        let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+        let portal = holder.local_addr().unwrap().to_string();
+        let ran = Command::new(env!("CARGO_BIN_EXE_lunar"))
+            .args(["serve", "ram:1M", "--listen", &portal])
+            .env("LUNAR_LOG", level)
+            .output()
+            .unwrap();
+        let err = String::from_utf8(ran.stderr).unwrap();
+        assert!(err.contains("LUNAR_LOG") && err.contains(level), "{err}");
+    }
+}
+
+#[test]
+fn what_cannot_be_opened_is_a_failure() {
+    let bad = [
+        "file:/dev/null/disk?size=1M",
+        "block:/dev/null",
+        "block:/dev/null/disk",
+    ];
+    for address in bad {
+        let ran = lunar(&["serve", "ram:16M", address, "--listen", "127.0.0.1:0"]);
+        assert_eq!(ran.code, Some(1), "{address}: {}", ran.err);
+        assert!(ran.err.contains(address), "{}", ran.err);
+        assert_eq!(ran.out, "", "nothing is half-started");
+    }
+}
+
+#[test]
+fn a_malformed_address_is_a_usage_error() {
+    for address in ["ram:", "ram:1Q", "rom:1G", "/dev/sda", "file:", "null:0"] {
+        let ran = lunar(&["serve", address, "--listen", "127.0.0.1:0"]);
+        assert_eq!(ran.code, Some(2), "{address}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_name_that_is_none_is_a_usage_error() {
+    for name in [
+        "disk",
+        "iqn.example",
+        "iqn.2026-13.org.example:a",
+        "iqn.2026-11.org.example:a b",
+    ] {
+        let ran = lunar(&["serve", "ram:1M", "--listen", "127.0.0.1:0", "--iqn", name]);
+        assert_eq!(ran.code, Some(2), "{name}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_portal_that_stays_in_use_is_told() {
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let portal = holder.local_addr().unwrap().to_string();
+    let ran = lunar(&["serve", "ram:1M", "--listen", &portal]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.err.contains(&portal), "{}", ran.err);
 }

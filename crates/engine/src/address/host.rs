@@ -44,6 +44,11 @@ impl HostPort {
         if let Some(inner) = piece.strip_prefix("[") {
             return bracketed(piece, inner);
         }
+        if let Some((_, rest)) = piece.split_once(':')
+            && rest.text.starts_with("//")
+        {
+            return Err(host_fault(piece, "a portal has no scheme here", BARE_HINT));
+        }
         let (host, port) = match piece.split_once(':') {
             Some((_, rest)) if rest.text.contains(':') => {
                 return Err(host_fault(
@@ -156,6 +161,9 @@ fn name_or_v4(piece: Piece<'_>) -> Parsed<Host> {
     if let Ok(number) = piece.text.parse() {
         return Ok(Host::V4(number));
     }
+    if piece.text == "*" {
+        return Err(host_fault(piece, "\"*\" is no host", EVERY_HINT));
+    }
     let label = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
     if let Some(at) = piece.text.find(|c| !label(c)) {
         let (_, wrong) = piece.split_at(at);
@@ -169,6 +177,10 @@ fn name_or_v4(piece: Piece<'_>) -> Parsed<Host> {
     }
     if piece.text.chars().all(|c| c.is_ascii_digit() || c == '.') {
         return Err(host_fault(piece, "this is not an IPv4 address", HOST_HINT));
+    }
+    let too_long = |label: &str| label.len() > LABEL_OCTETS;
+    if piece.text.len() > NAME_OCTETS || piece.text.split('.').any(too_long) {
+        return Err(host_fault(piece, "no host name is that long", LENGTH_HINT));
     }
     Ok(Host::Name(piece.text.to_owned()))
 }
@@ -224,6 +236,13 @@ impl fmt::Display for Portal {
     }
 }
 
+/// What the domain name system has room for (RFC 1035 §2.3.4), as text.
+const NAME_OCTETS: usize = 253;
+const LABEL_OCTETS: usize = 63;
+
+const BARE_HINT: &str = "write HOST:PORT alone, as in 192.0.2.1:3260";
+const EVERY_HINT: &str = "write 0.0.0.0 or [::] for every address";
+const LENGTH_HINT: &str = "write up to 253 characters, and up to 63 between two dots";
 const HOST_HINT: &str = "write a name, an IPv4 address, or an IPv6 address in brackets";
 const V6_HINT: &str = "write for example [2001:db8::1]:3260 or [fe80::1%25eth0]:3260";
 const PORT_HINT: &str = "write a number from 0 to 65535, as in 192.0.2.1:3260";

@@ -20,6 +20,10 @@ pub struct Rate(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Count(pub u64);
 
+/// A time in whole microseconds: `5ms`, `30s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub Duration);
+
 impl Size {
     pub(super) fn parse(piece: Piece<'_>) -> Parsed<Self> {
         scaled(piece, 1024, "a size", SIZE_HINT).map(Self)
@@ -52,7 +56,36 @@ impl Count {
     }
 }
 
+impl Time {
+    pub(super) fn parse(piece: Piece<'_>) -> Parsed<Self> {
+        let (number, unit) = digits(piece);
+        let number = whole(number, piece, "a time", TIME_HINT)?;
+        let micros = UNITS
+            .iter()
+            .find(|(name, _)| *name == unit.text)
+            .map(|(_, micros)| *micros)
+            .ok_or_else(|| {
+                unit.fault(Problem::Number {
+                    expected: "us, ms, s or m",
+                    hint: TIME_HINT,
+                })
+            })?;
+        number
+            .checked_mul(micros)
+            .map(|micros| Self(Duration::from_micros(micros)))
+            .ok_or_else(|| piece.fault(Problem::TooLarge))
+    }
+}
+
 impl FromStr for Size {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::parse(Piece::new(text)).map_err(|fault| ParseError::new(text, fault))
+    }
+}
+
+impl FromStr for Time {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
@@ -78,41 +111,16 @@ impl fmt::Display for Count {
     }
 }
 
-/// Reads a time in whole microseconds, as arguments of an address have it: `5ms`, `30s`.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn parse_time(text: &str) -> Result<Duration, ParseError> {
-    time(Piece::new(text)).map_err(|fault| ParseError::new(text, fault))
-}
-
-pub(super) fn time(piece: Piece<'_>) -> Parsed<Duration> {
-    let (number, unit) = digits(piece);
-    let number = whole(number, piece, "a time", TIME_HINT)?;
-    let micros = UNITS
-        .iter()
-        .find(|(name, _)| *name == unit.text)
-        .map(|(_, micros)| *micros)
-        .ok_or_else(|| {
-            unit.fault(Problem::Number {
-                expected: "us, ms, s or m",
-                hint: TIME_HINT,
-            })
-        })?;
-    number
-        .checked_mul(micros)
-        .map(Duration::from_micros)
-        .ok_or_else(|| piece.fault(Problem::TooLarge))
-}
-
-/// Writes a time as [`time`] reads it, in the largest unit that leaves it whole.
-pub(super) fn write_time(f: &mut fmt::Formatter<'_>, time: Duration) -> fmt::Result {
-    let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-    let (name, unit) = UNITS
-        .iter()
-        .rfind(|(_, unit)| micros >= *unit && micros % unit == 0)
-        .unwrap_or(&UNITS[0]);
-    write!(f, "{}{name}", micros / unit)
+impl fmt::Display for Time {
+    /// In the largest unit that leaves it whole.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micros = u64::try_from(self.0.as_micros()).unwrap_or(u64::MAX);
+        let (name, unit) = UNITS
+            .iter()
+            .rfind(|(_, unit)| micros >= *unit && micros % unit == 0)
+            .unwrap_or(&UNITS[0]);
+        write!(f, "{}{name}", micros / unit)
+    }
 }
 
 fn scaled(piece: Piece<'_>, base: u64, expected: &'static str, hint: &'static str) -> Parsed<u64> {

@@ -1,16 +1,29 @@
 //! From addresses to volumes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use block::delay::Delay;
 use block::device::{Device, DeviceOptions};
+use block::fault::Fault;
 use block::file::{File, FileOptions};
+use block::limit::Limit;
 use block::null::Null;
+use block::parts::Part;
 use block::ram::Ram;
 use block::readonly::Readonly;
+use block::stats::Stats;
+use block::verify::Verify;
 use block::volume::Volume;
+use block::{concat, stripe};
 use io::memory::MemoryLimit;
+use iscsi::initiator::config::{Auth, Chap, Config, HASHES};
+use scsi::wire::lun::Lun;
+use zeroize::Zeroizing;
 
-use super::{Address, BlockAddress, FileAddress, Size};
+use super::faults::{self, FaultError};
+use super::{Address, BlockAddress, Count, FileAddress, Host, Rate, Size, UnitAddress, parse};
+use crate::remote::{Remote, RemoteError, Settings};
 
 /// What holds for every volume that is opened, whatever its address says.
 #[derive(Clone, Debug)]
@@ -21,6 +34,10 @@ pub struct OpenOptions {
     pub read_only: bool,
     /// What all RAM volumes take their memory from.
     pub memory: Arc<MemoryLimit>,
+    /// InitiatorName, by which remote units know us.
+    pub initiator: String,
+    /// What proves the user of an `iscsi://user@…` address.
+    pub secret: Option<Zeroizing<Vec<u8>>>,
 }
 
 /// A volume that cannot be opened, although its address is right. The text names the address, the
@@ -41,10 +58,19 @@ pub enum Cause {
     /// The volume itself cannot.
     #[error(transparent)]
     Volume(#[from] block::OpenError),
+    /// What a fault is told cannot be done.
+    #[error(transparent)]
+    Fault(#[from] FaultError),
+    /// The unit at the other end cannot be used.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// An address with a user, and nothing to prove it by.
+    #[error("there is no secret for user {0}: put it into the environment variable LUNAR_SECRET")]
+    NoSecret(String),
     /// The address means something that this version does not have.
     #[error(
-        "\"{0}\" is not built yet in this version of lunar; there are ram, null, file, block and \
-         readonly(…)"
+        "\"{0}\" is not built yet in this version of lunar; there are {built}",
+        built = parse::built().join(", ")
     )]
     NotBuilt(&'static str),
 }
@@ -61,16 +87,64 @@ impl Address {
                 read_only: true,
                 ..options.clone()
             })?,
-            leaf => leaf.open_leaf(options).map_err(|cause| OpenError {
-                address: self.to_string(),
-                cause,
-            })?,
+            wrapper if !wrapper.inner().is_empty() => wrapper.open_wrapper(options)?,
+            leaf => leaf
+                .open_leaf(options)
+                .map_err(|cause| self.cannot_open(cause))?,
         };
         let protect = options.read_only && !volume.traits().read_only;
         Ok(match protect {
             true => Arc::new(Readonly::new(volume)),
             false => volume,
         })
+    }
+
+    fn open_wrapper(&self, options: &OpenOptions) -> Result<Arc<dyn Volume>, OpenError> {
+        if !parse::built().contains(&self.name()) {
+            return Err(self.cannot_open(Cause::NotBuilt(self.name())));
+        }
+        if let Self::Fault { arguments, .. } = self {
+            // Before anything is opened, or created, inside.
+            faults::parse(arguments).map_err(|cause| self.cannot_open(cause.into()))?;
+        }
+        let open = |address: &Self| {
+            let volume = address.open(options)?;
+            let name = address.to_string();
+            Ok(Part { name, volume })
+        };
+        let parts: Vec<Part> = self.inner().iter().map(open).collect::<Result<_, _>>()?;
+        self.wrap(parts).map_err(|cause| self.cannot_open(cause))
+    }
+
+    /// The volume that a wrapper makes of those inside it.
+    fn wrap(&self, parts: Vec<Part>) -> Result<Arc<dyn Volume>, Cause> {
+        Ok(match self {
+            Self::Stripe { chunk, .. } => Arc::new(stripe::open(chunk.0, parts)?),
+            Self::Concat(_) => Arc::new(concat::open(parts)?),
+            around => around.open_around(only(parts, around)?)?,
+        })
+    }
+
+    /// The volume around one other.
+    fn open_around(&self, Part { name, volume }: Part) -> Result<Arc<dyn Volume>, Cause> {
+        Ok(match self {
+            Self::Limit { iops, rate, .. } => {
+                let (iops, rate) = (iops.map(|Count(n)| n), rate.map(|Rate(n)| n));
+                Arc::new(Limit::new(volume, iops, rate))
+            }
+            Self::Delay { time, .. } => Arc::new(Delay::new(volume, *time)),
+            Self::Fault { arguments, .. } => {
+                Arc::new(Fault::new(volume, faults::parse(arguments)?))
+            }
+            Self::Verify(_) => Arc::new(Verify::new(volume, name)),
+            Self::Stats(_) => Arc::new(Stats::new(volume)),
+            other => return Err(Cause::NotBuilt(other.name())),
+        })
+    }
+
+    fn cannot_open(&self, cause: Cause) -> OpenError {
+        let address = self.to_string();
+        OpenError { address, cause }
     }
 
     fn open_leaf(&self, options: &OpenOptions) -> Result<Arc<dyn Volume>, Cause> {
@@ -80,9 +154,16 @@ impl Address {
             Self::Null(Size(size)) => Arc::new(Null::new(*size, block_size)?),
             Self::File(file) => Arc::new(File::open(&file_options(file, options))?),
             Self::Block(device) => Arc::new(Device::open(&device_options(device, options))?),
+            Self::Iscsi(unit) => Arc::new(Remote::open(remote_settings(unit, options)?)?),
             other => return Err(Cause::NotBuilt(other.name())),
         })
     }
+}
+
+/// The one volume that a wrapper stands around, as the grammar has it.
+fn only(parts: Vec<Part>, around: &Address) -> Result<Part, Cause> {
+    let one = parts.into_iter().next();
+    one.ok_or(Cause::NotBuilt(around.name()))
 }
 
 /// A file that is to be created or extended is opened for writing even if nothing else shall be
@@ -98,6 +179,39 @@ fn file_options(file: &FileAddress, options: &OpenOptions) -> FileOptions {
         block_size: options.block_size,
     }
 }
+
+fn remote_settings(unit: &UnitAddress, options: &OpenOptions) -> Result<Settings, Cause> {
+    let mut isid = [0; 6];
+    // Of the random kind (RFC 7143 §11.12.5); the last two octets are each session's own.
+    getrandom::fill(&mut isid[1..4])
+        .map_err(|cause| RemoteError::Connect(std::io::Error::other(cause.to_string())))?;
+    isid[0] = 0x80;
+    let mut config = Config::normal(&options.initiator, isid, &unit.target);
+    if let Some(user) = &unit.user {
+        let secret = options.secret.clone();
+        config.auth = Auth::Chap(Chap {
+            user: user.clone(),
+            secret: secret.ok_or_else(|| Cause::NoSecret(user.clone()))?,
+            mutual: None,
+            hashes: HASHES.to_vec(),
+        });
+    }
+    Ok(Settings {
+        host: match &unit.portal.host {
+            Host::Name(name) => name.clone(),
+            Host::V4(address) => address.to_string(),
+            Host::V6(address, None) => address.to_string(),
+            Host::V6(address, Some(zone)) => format!("{address}%{zone}"),
+        },
+        port: unit.portal.port,
+        config,
+        lun: Lun::from_index(unit.lun),
+        replacement: REPLACEMENT,
+    })
+}
+
+/// As long as open-iscsi gives a session to come back.
+const REPLACEMENT: Duration = Duration::from_secs(120);
 
 fn device_options(device: &BlockAddress, options: &OpenOptions) -> DeviceOptions {
     DeviceOptions {

@@ -10,6 +10,8 @@ use super::{Address, Cause, OpenOptions};
 
 fn options() -> OpenOptions {
     OpenOptions {
+        initiator: "iqn.2026-11.org.lunar.test:initiator".into(),
+        secret: None,
         block_size: None,
         read_only: false,
         memory: Arc::new(MemoryLimit::new(1 << 30)),
@@ -121,24 +123,134 @@ fn a_refusal_names_the_address_the_cause_and_the_way_out() {
     );
     assert_eq!(
         refusal("ram:511"),
-        "ram:511: 511 octets hold not a single block of 512"
+        "ram:511: its 511 octets are less than a block of 512"
     );
 }
 
 #[test]
 fn what_is_not_built_yet_says_so() {
-    for (address, name) in [
-        ("scsi:/dev/sg0", "scsi"),
-        ("rbd:pool/image", "rbd"),
-        ("iscsi://host/iqn.a", "iscsi"),
-        ("stripe:64k(ram:1G,ram:1G)", "stripe"),
-        ("limit:iops=1(ram:1G)", "limit"),
+    let built = super::parse::built();
+    for address in [
+        "ram:1M",
+        "null:1M",
+        "file:/nowhere",
+        "block:/nowhere",
+        "scsi:/dev/sg0",
+        "rbd:pool/image",
+        "iscsi://127.0.0.1:1/iqn.2026-11.org.lunar.test:none",
+        "iser://host/iqn.a",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0",
+        "stripe:64k(ram:1M,ram:1M)",
+        "concat(ram:1M,ram:1M)",
+        "mirror(ram:1M,ram:1M)",
+        "limit:iops=1(ram:1M)",
+        "delay:5ms(ram:1M)",
+        "fault:read=1(ram:1M)",
+        "verify(ram:1M)",
+        "stats(ram:1M)",
+        "readonly(ram:1M)",
     ] {
         let address: Address = address.parse().unwrap();
-        let error = address.open(&options()).unwrap_err();
-        assert!(
-            matches!(error.cause, Cause::NotBuilt(n) if n == name),
-            "{error}"
+        let error = address.open(&options()).err();
+        let refused = error.as_ref().map(|error| &error.cause);
+        let refused = matches!(refused, Some(Cause::NotBuilt(name)) if *name == address.name());
+        assert_eq!(
+            refused,
+            !built.contains(&address.name()),
+            "{address}: {error:?}"
         );
     }
+    let names = super::parse::names();
+    assert!(built.len() < names.len() && names.len() == 18, "{names:?}");
+}
+
+#[test]
+fn a_composed_volume_is_made_of_what_is_inside() {
+    let folder = Folder::new();
+    let address = format!(
+        "stripe:64k(ram:1M,concat({},ram:512k))",
+        folder.file("a?size=1M")
+    );
+    let stripe = traits(&address, &options());
+    assert_eq!((stripe.blocks, stripe.write_cache), (4096, true));
+    let protected = OpenOptions {
+        read_only: true,
+        ..options()
+    };
+    assert!(traits(&address, &protected).read_only);
+    let large = OpenOptions {
+        block_size: Some(4096),
+        ..options()
+    };
+    assert_eq!(traits(&address, &large).block_size, 4096);
+}
+
+#[test]
+fn what_is_wrong_inside_is_told_by_its_own_address() {
+    assert_eq!(
+        refusal("stripe:64k(ram:1M,concat(ram:1M,file:/nowhere-at-all))"),
+        "file:/nowhere-at-all: no such file; give ?size=10G to create it"
+    );
+    assert_eq!(
+        refusal("concat(ram:1M,stripe:1k(ram:1M,ram:512))"),
+        "stripe:1k(ram:1M,ram:512): ram:512 is shorter than a chunk of 1024 octets; give a \
+         smaller chunk"
+    );
+    let folder = Folder::new();
+    let twice = format!("concat({0},{0})", folder.file("a?size=1M"));
+    assert!(refusal(&twice).ends_with("(or it is given twice); stop that one first"));
+}
+
+#[test]
+fn what_a_fault_cannot_do_is_told_with_what_there_is() {
+    let folder = Folder::new();
+    let faults = [
+        "often",
+        "read=often",
+        "read=enospc@1G",
+        "write=1.5",
+        "write=nan",
+        "write=eio@often",
+        "write=eio@1Q",
+        "write=0.5@1G",
+        "flush",
+        "seed",
+        "seed=-1",
+        "torn",
+        "torn=1,write=1",
+        "seed=7",
+        "read=1,read=0",
+    ];
+    let refusals = faults.map(|fault| {
+        let refusal = refusal(&format!("fault:{fault}({})", folder.file("a?size=1M")));
+        let (_, cause) = refusal.split_once("): ").unwrap();
+        format!("{fault}\n    {cause}")
+    });
+    insta::assert_snapshot!(refusals.join("\n"));
+    assert!(!folder.0.join("a").exists(), "nothing is created for it");
+}
+
+#[test]
+fn what_a_fault_can_do_is_taken_as_it_is_meant() {
+    use block::fault::{Failing, Faults};
+    use scsi::medium::MediumError;
+    let faults = |text: &str| {
+        let address: Address = text.parse().unwrap();
+        let Address::Fault { arguments, .. } = address else {
+            panic!("another wrapper");
+        };
+        super::faults::parse(&arguments).unwrap()
+    };
+    assert_eq!(
+        faults("fault:read=1e-4,write=enospc@10G,flush=gone,torn,seed=7(ram:1G)"),
+        Faults {
+            read: Some(Failing::Seldom(1e-4)),
+            write: Some(Failing::After(10 << 30, MediumError::NoSpace)),
+            flush: Some(Failing::After(0, MediumError::Gone)),
+            torn: true,
+            seed: 7,
+        }
+    );
+    let read = faults("fault:read=eio@1k(ram:1G)").read;
+    assert_eq!(read, Some(Failing::After(1024, MediumError::Read)));
 }

@@ -17,10 +17,19 @@ pub(super) fn names() -> Vec<&'static str> {
     KINDS.iter().map(|kind| kind.name).collect()
 }
 
+/// The schemes and wrappers whose volumes can be opened, in the order of the manual.
+#[must_use]
+pub fn built() -> Vec<&'static str> {
+    let built = KINDS.iter().filter(|kind| kind.built);
+    built.map(|kind| kind.name).collect()
+}
+
 /// A volume of the table.
 struct Kind {
     name: &'static str,
     shape: Shape,
+    /// It can be opened, and not only be understood.
+    built: bool,
 }
 
 enum Shape {
@@ -75,6 +84,9 @@ fn unknown(text: Piece<'_>, name: Piece<'_>, depth: usize) -> Fault {
         None => Problem::Empty,
         Some(c) if c.is_whitespace() => return first(leaf).fault(Problem::Blank),
         Some('/' | '.' | '~') => return leaf.fault(bare_path(leaf.text)),
+        Some(_) if leaf.text.contains(['/', '.']) && !leaf.text.contains([':', '(']) => {
+            return leaf.fault(bare_path(leaf.text));
+        }
         Some(_) if name.is_empty() => return first(leaf).fault(Problem::Empty),
         Some(_) => Problem::UnknownScheme {
             name: name.text.to_owned(),
@@ -106,6 +118,7 @@ const fn leaf(name: &'static str, rule: &'static leaf::Rule) -> Kind {
     Kind {
         name,
         shape: Shape::Leaf(rule),
+        built: true,
     }
 }
 
@@ -113,6 +126,14 @@ const fn wrapper(name: &'static str, rule: &'static wrapper::Rule) -> Kind {
     Kind {
         name,
         shape: Shape::Wrapper(rule),
+        built: true,
+    }
+}
+
+impl Kind {
+    const fn planned(self) -> Self {
+        let built = false;
+        Self { built, ..self }
     }
 }
 
@@ -121,17 +142,18 @@ const KINDS: &[Kind] = &[
     leaf("null", &leaf::NULL),
     leaf("file", &leaf::FILE),
     leaf("block", &leaf::BLOCK),
-    leaf("scsi", &leaf::SCSI),
-    leaf("rbd", &leaf::RBD),
+    leaf("scsi", &leaf::SCSI).planned(),
+    leaf("rbd", &leaf::RBD).planned(),
     leaf("iscsi", &leaf::ISCSI),
-    leaf("iser", &leaf::ISER),
-    leaf("fcoe", &leaf::FCOE),
+    leaf("iser", &leaf::ISER).planned(),
+    leaf("fcoe", &leaf::FCOE).planned(),
     wrapper("stripe", &wrapper::STRIPE),
     wrapper("concat", &wrapper::CONCAT),
-    wrapper("mirror", &wrapper::MIRROR),
+    wrapper("mirror", &wrapper::MIRROR).planned(),
     wrapper("limit", &wrapper::LIMIT),
     wrapper("delay", &wrapper::DELAY),
     wrapper("fault", &wrapper::FAULT),
     wrapper("verify", &wrapper::VERIFY),
+    wrapper("stats", &wrapper::STATS),
     wrapper("readonly", &wrapper::READONLY),
 ];

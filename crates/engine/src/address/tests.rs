@@ -47,6 +47,7 @@ fn every_example_of_the_manual_is_written_as_it_was_read() {
         "delay:5ms(ram:1G)",
         "fault:read=1,often(ram:1G)",
         "verify(ram:1G)",
+        "stats(ram:1G)",
         "readonly(mirror(stripe:4k(ram:1G,ram:1G),file:/a%2Cb))",
     ] {
         assert_eq!(parse(text).to_string(), text);
@@ -107,6 +108,7 @@ fn error_unknown_scheme() {
         "",
         " ram:1G",
         "/srv/disk.img",
+        "disk.img",
         "/dev/sdb",
         "/dev/sg3",
         "fiel:/x",

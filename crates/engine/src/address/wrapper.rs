@@ -2,7 +2,7 @@
 
 use super::Address;
 use super::error::{Fault, Problem};
-use super::number::{self, Count, Rate, Size};
+use super::number::{Count, Rate, Size, Time};
 use super::parse::{first, nested};
 use super::piece::{Parsed, Piece};
 
@@ -185,7 +185,7 @@ fn limit(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
 }
 
 fn delay(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
-    let time = number::time(arguments.value("delay", "a time")?)?;
+    let Time(time) = Time::parse(arguments.value("delay", "a time")?)?;
     let volume = single(arguments, volumes)?;
     Ok(Address::Delay { time, volume })
 }
@@ -223,6 +223,11 @@ fn verify(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
     single(arguments, volumes).map(Address::Verify)
 }
 
+fn stats(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
+    arguments.none("stats")?;
+    single(arguments, volumes).map(Address::Stats)
+}
+
 fn readonly(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
     arguments.none("readonly")?;
     single(arguments, volumes).map(Address::Readonly)
@@ -252,6 +257,7 @@ pub(super) const CONCAT: Rule = rule(true, "concat(A,B)", concat);
 pub(super) const MIRROR: Rule = rule(true, "mirror(A,B)", mirror);
 pub(super) const LIMIT: Rule = rule(false, "limit:iops=10k,rate=100M(A)", limit);
 pub(super) const DELAY: Rule = rule(false, "delay:5ms(A)", delay);
-pub(super) const FAULT: Rule = rule(false, "fault:KEY=VALUE(A)", fault);
+pub(super) const FAULT: Rule = rule(false, "fault:read=1e-4(A)", fault);
 pub(super) const VERIFY: Rule = rule(false, "verify(A)", verify);
+pub(super) const STATS: Rule = rule(false, "stats(A)", stats);
 pub(super) const READONLY: Rule = rule(false, "readonly(A)", readonly);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::{Address, BlockAddress, FcoeAddress, FileAddress, RbdAddress, UnitAddress, number};
+use super::{Address, BlockAddress, FcoeAddress, FileAddress, RbdAddress, Time, UnitAddress};
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -38,8 +38,7 @@ impl Address {
                 }
             }
             Self::Delay { time, .. } => {
-                f.write_str(":")?;
-                number::write_time(f, *time)?;
+                write!(f, ":{}", Time(*time))?;
             }
             Self::Fault { arguments, .. } => write_arguments(f, arguments)?,
             _ => {}
@@ -71,6 +70,7 @@ impl Address {
             Self::Delay { .. } => "delay",
             Self::Fault { .. } => "fault",
             Self::Verify(_) => "verify",
+            Self::Stats(_) => "stats",
             Self::Readonly(_) => "readonly",
         }
     }
@@ -84,6 +84,7 @@ impl Address {
             | Self::Delay { volume, .. }
             | Self::Fault { volume, .. }
             | Self::Verify(volume)
+            | Self::Stats(volume)
             | Self::Readonly(volume) => std::slice::from_ref(volume),
             _ => &[],
         }

@@ -17,6 +17,7 @@ use scsi::unit::{CoreId, UnitId};
 use super::token::Key;
 use super::units::Store;
 use crate::flushes::Flushes;
+use crate::journal::Unsaved;
 
 /// What each node shows to a session, by the node's name and the session's iSCSIProtocolLevel.
 pub type Devices = BTreeMap<(String, u8), Arc<TargetDevice>>;
@@ -37,6 +38,7 @@ pub struct Front {
     pub(super) logins: usize,
     pub(super) owners: Vec<Owner>,
     pub(super) store: Arc<dyn Store>,
+    pub(super) unsaved: Unsaved,
     pub(super) flushes: Arc<Flushes>,
     pub(super) volumes: Vec<Arc<dyn Volume>>,
     pub(super) random: Box<dyn FnMut() -> [u8; 64] + Send>,
@@ -87,6 +89,7 @@ impl Front {
             logins: 0,
             owners: parts.owners,
             store: parts.store,
+            unsaved: Unsaved::default(),
             flushes: parts.flushes,
             volumes: parts.volumes,
             random: parts.random,

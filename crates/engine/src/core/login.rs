@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use ::io::ring::Ring;
-use iscsi::login::{Event, Login, Violation};
+use iscsi::login::{Event, Login};
 use iscsi::target::{Decision, Endpoints};
+use iscsi::violation::Violation;
 use scsi::medium::Now;
 use scsi::unit::CoreId;
 
@@ -18,7 +19,7 @@ use crate::mail::{Message, NewSession, Post};
 
 const TOO_MANY_LOGINS: Violation = Violation {
     rule: "too many connections that have not logged in",
-    clause: "",
+    clause: "--max-logins",
 };
 
 impl<R: Ring, P: Post> Core<R, P> {
@@ -88,7 +89,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                 self.tell(now, key, violation);
                 self.close_after_send(now, key);
             }
-            Event::Remark(rule) => self.tell(now, key, Violation { rule, clause: "" }),
+            Event::Remark(violation) => self.tell(now, key, violation),
         }
     }
 
@@ -182,6 +183,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         let Some(session) = login.outcome() else {
             return;
         };
+        tracing::debug!("{}: {}", connection.peer, session.introduction());
         let (tsih, nexus) = (session.tsih, front.nexus(session));
         let core = front.places.get(&tsih).copied().unwrap_or(CoreId(0));
         let socket = self.ring.release(socket);

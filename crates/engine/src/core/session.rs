@@ -365,7 +365,7 @@ impl Connection {
 }
 
 /// A batch as a session fills it.
-pub(super) struct Wire<'a>(pub(super) &'a mut SendBatch);
+pub(crate) struct Wire<'a>(pub(crate) &'a mut SendBatch);
 
 /// Data shorter than this is copied behind its header: one piece fewer for the kernel costs more
 /// than the copy saves only above it.

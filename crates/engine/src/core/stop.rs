@@ -84,7 +84,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// A core has no sessions any more; after the last, the volumes are flushed.
-    pub(super) fn stopped(&mut self, _core: CoreId) {
+    pub(super) fn stopped(&mut self, now: Now, _core: CoreId) {
         self.stop.cores += 1;
         if self.stop.cores < self.post.cores() {
             return;
@@ -94,7 +94,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             let op = MediumOp::Flush {
                 extent: Extent::new(0, 0),
             };
-            self.submit(volume, |handle, cx| {
+            self.submit(now, volume, |handle, cx| {
                 handle.submit(cx, FLUSH | u64::from(volume), op);
             });
         }

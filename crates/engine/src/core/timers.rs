@@ -21,6 +21,16 @@ const SHORTEST: Now = Now::from_millis(1);
 /// No connection has this slot: timers of the core itself.
 const NOBODY: u32 = u32::MAX;
 
+/// Nor this one: timers of volumes, by number.
+const VOLUME: u32 = u32::MAX - 1;
+
+pub(super) fn volume_timer(volume: u32) -> Key {
+    Key {
+        slot: VOLUME,
+        generation: volume,
+    }
+}
+
 /// Initiators have had their time to log out.
 pub(super) const STOP: Key = Key {
     slot: NOBODY,
@@ -65,9 +75,16 @@ impl<R: Ring, P: Post> Core<R, P> {
     /// Calls every connection whose deadline has passed.
     pub(super) fn expire(&mut self, now: Now) {
         while let Some((at, key)) = self.timers.pop(now) {
-            if key.slot == NOBODY {
-                self.expired(now, key);
-                continue;
+            match key.slot {
+                NOBODY => {
+                    self.expired(now, key);
+                    continue;
+                }
+                VOLUME => {
+                    self.volume_expired(now, at, key.generation);
+                    continue;
+                }
+                _ => {}
             }
             let Some(connection) = self.connections.get(key) else {
                 continue;

@@ -1,14 +1,15 @@
 //! Tokens of a core: what an event of its ring belongs to.
 
 use ::io::ring::Token;
+use block::volume::Node;
 
 /// What an operation was started for. Packed as kind (4 bits), generation or volume (28 bits),
 /// index (32 bits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// A volume's file operation: number of the volume on this core and the volume's own slot.
-    /// Kind 0, as volumes make these tokens themselves.
-    Volume(u32, u32),
+    /// Whatever a volume started: which of its nodes, and that node's own slot. Kind 0, as volumes
+    /// make these tokens themselves.
+    Volume(Node, u32),
     /// Accepting at a portal.
     Accept(u32),
     /// Receiving on a connection.
@@ -32,7 +33,7 @@ pub(super) const GENERATIONS: u32 = 1 << 28;
 impl Purpose {
     pub(super) fn token(self) -> Token {
         let (kind, middle, index) = match self {
-            Self::Volume(volume, slot) => (0, volume, slot),
+            Self::Volume(Node(node), slot) => (0, node, slot),
             Self::Accept(portal) => (1, 0, portal),
             Self::Receive(key) => (2, key.generation, key.slot),
             Self::Send(key) => (3, key.generation, key.slot),
@@ -49,7 +50,7 @@ impl Purpose {
             generation: middle,
         };
         Some(match token.0 >> 60 {
-            0 => Self::Volume(middle, index),
+            0 => Self::Volume(Node(middle), index),
             1 => Self::Accept(index),
             2 => Self::Receive(key),
             3 => Self::Send(key),

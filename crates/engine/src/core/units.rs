@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use ::io::ring::{FileOp, Ring};
+use scsi::medium::Now;
 use scsi::owner::{Input, Output, Request};
 use scsi::unit::{CoreId, UnitId};
 
@@ -27,12 +28,11 @@ impl<R: Ring, P: Post> Core<R, P> {
         self.owner(unit, Input::Acknowledged { core, version });
     }
 
-    pub(super) fn persisted(&mut self, unit: u32, result: &io::Result<u64>) {
-        if let Err(cause) = result {
-            tracing::error!(
-                "the reservations of unit {unit} cannot be saved, so the command that changed them \
-                 fails: {cause}; see to the state directory"
-            );
+    pub(super) fn persisted(&mut self, now: Now, unit: u32, result: &io::Result<u64>) {
+        if let (Err(cause), Some(front)) = (result, &mut self.front)
+            && let Some(line) = front.unsaved.tell(now, unit, cause)
+        {
+            tracing::error!("{line}");
         }
         self.owner(UnitId(unit), Input::Persisted(result.is_ok()));
     }

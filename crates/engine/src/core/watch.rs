@@ -1,4 +1,4 @@
-//! Volumes that grow while they are served, and what storage they use.
+//! Volumes that grow while they are served.
 
 use ::io::ring::Ring;
 use scsi::medium::Now;
@@ -9,35 +9,27 @@ use super::Core;
 use super::timers::WATCH;
 use crate::mail::Post;
 
-/// How often they are looked at. The descriptor that tells of changes also tells of our own
-/// writes, so waking up for it would cost more than this.
+/// How often they are looked at: one system call for each. What could tell of a change of a file
+/// also tells of our own writes, so waking up for it would cost more than this; of block devices
+/// nothing tells but events of the whole machine.
 const INTERVAL: Now = Now::from_secs(1);
 
 /// No core's device server numbers its requests up to this, so the answer is nobody's.
 const NOBODYS: u64 = u64::MAX;
 
 impl<R: Ring, P: Post> Core<R, P> {
-    /// Begins to look after volumes that can grow or count what they use, if there are any.
+    /// Begins to look after volumes that can grow, if there are any.
     pub(super) fn watch(&mut self, now: Now) {
         let Some(front) = &self.front else { return };
-        if front
-            .volumes
-            .iter()
-            .any(|volume| volume.changes().is_some() || volume.usage().is_some())
-        {
+        if front.volumes.iter().any(|volume| volume.can_grow()) {
             self.timers.set(now + INTERVAL, WATCH);
         }
     }
 
-    /// Tells the owners of units whose volumes have grown, and LOG SENSE what they use.
+    /// Tells the owners of units whose volumes have grown.
     pub(super) fn watch_expired(&mut self, now: Now) {
         let Some(front) = &self.front else { return };
         let volumes = front.volumes.clone();
-        for (owner, volume) in front.owners.iter().zip(&volumes) {
-            if let Some(usage) = volume.usage() {
-                owner.state().statistics.set_usage(usage);
-            }
-        }
         for (unit, volume) in (0..).map(UnitId).zip(&volumes) {
             match volume.refresh() {
                 Ok(false) => {}

@@ -1,9 +1,10 @@
+use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use iscsi::login::Violation;
+use iscsi::violation::Violation;
 
-use super::{Journal, PAIRS};
+use super::{Journal, PAIRS, Unsaved};
 
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const JUNK: Violation = Violation {
@@ -38,7 +39,7 @@ fn another_rule_and_another_peer_have_lines_of_their_own() {
                 PEER,
                 Violation {
                     rule: "other",
-                    clause: ""
+                    clause: "--other"
                 }
             )
             .is_some()
@@ -79,4 +80,18 @@ fn a_scanner_with_many_addresses_does_not_fill_the_memory() {
         journal.tell(SECOND, Ipv4Addr::from(number).into(), JUNK);
     }
     assert!(journal.entries.lock().unwrap().len() <= PAIRS);
+}
+
+#[test]
+fn reservations_that_cannot_be_saved_are_told_once_a_minute_for_each_unit() {
+    let mut unsaved = Unsaved::default();
+    let full = io::Error::from(io::ErrorKind::StorageFull);
+    let first = unsaved.tell(Duration::ZERO, 0, &full).expect("a line");
+    assert!(first.ends_with("see to the state directory"), "{first}");
+    for _ in 0..1000 {
+        assert_eq!(unsaved.tell(SECOND, 0, &full), None);
+    }
+    assert!(unsaved.tell(SECOND, 1, &full).is_some(), "another unit");
+    let later = unsaved.tell(SECOND * 60, 0, &full).expect("a line");
+    assert!(later.ends_with(", 1000 times more"), "{later}");
 }

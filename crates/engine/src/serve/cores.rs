@@ -13,8 +13,9 @@ use block::volume::{CoreContext, Volume};
 use scsi::unit::{CoreId, UnitState};
 
 use super::options::PollMode;
+use super::orders::Orders;
 use super::polling::Polling;
-use crate::core::{Core, Front, Parts, accept_token};
+use crate::core::{Core, Front, Parts, Volumes, accept_token};
 use crate::journal::Journal;
 use crate::mail::{Counter, PostOffice};
 
@@ -52,10 +53,11 @@ pub(super) fn start(
     count: u16,
     common: &Common,
     entrance: Entrance,
+    orders: &Orders,
 ) -> io::Result<(PostOffice, Vec<JoinHandle<io::Result<()>>>)> {
     let mut entrance = Some(entrance);
     let waiting = (0..count)
-        .map(|core| spawn(CoreId(core), common.clone(), entrance.take()))
+        .map(|core| spawn(CoreId(core), common.clone(), entrance.take(), orders))
         .collect::<io::Result<Vec<_>>>()?;
     let office = PostOffice::new(waiting.iter().map(|core| core.waker.clone()).collect());
     let mut threads = Vec::new();
@@ -66,12 +68,21 @@ pub(super) fn start(
     Ok((office, threads))
 }
 
-fn spawn(core: CoreId, common: Common, entrance: Option<Entrance>) -> io::Result<Waiting> {
+fn spawn(
+    core: CoreId,
+    common: Common,
+    entrance: Option<Entrance>,
+    orders: &Orders,
+) -> io::Result<Waiting> {
+    let last_word = orders.last_word(core);
     let (tell_waker, waker) = mpsc::channel();
     let (office, take_office) = mpsc::channel();
     let thread = std::thread::Builder::new()
         .name(format!("lunar-{}", core.0))
-        .spawn(move || run(core, &common, entrance, &tell_waker, &take_office))?;
+        .spawn(move || {
+            let _last_word = last_word;
+            run(core, &common, entrance, &tell_waker, &take_office)
+        })?;
     match waker.recv() {
         Ok(waker) => Ok(Waiting {
             waker,
@@ -102,11 +113,8 @@ fn run(
     {
         tracing::info!("io_uring is not to be had ({cause}): going on with epoll");
     }
-    let context = CoreContext {
-        pool: Pool::new(POOL_BYTES)?,
-    };
-    let volumes = common.volumes.iter().map(|volume| volume.attach(&context));
-    let volumes = volumes.collect::<io::Result<Vec<_>>>()?;
+    let context = CoreContext::new(Pool::new(POOL_BYTES)?);
+    let volumes = Volumes::attach(&common.volumes, &context)?;
     let mut front = None;
     if let Some(entrance) = entrance {
         for (number, listener) in entrance.listeners.into_iter().enumerate() {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use block::volume::Volume;
 use iscsi::names;
-use iscsi::target::{Access, Chap, Config, Limits, Node};
+use iscsi::target::{Access, Config, Node, PROTOCOL_LEVEL};
 use scsi::nexus::TargetDevice;
+use scsi::statistics::{Gauge, Usage};
 use scsi::unit::{UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 
@@ -33,8 +34,8 @@ impl Unit {
     }
 
     /// Its state at power on.
-    pub(super) fn state(&self, options: &Options, volume: &dyn Volume) -> UnitState {
-        let Designation { serial, naa } = self.designation(options, volume);
+    pub(super) fn state(&self, options: &Options, volume: &Arc<dyn Volume>) -> UnitState {
+        let Designation { serial, naa } = self.designation(options, &**volume);
         let text = |given: &Option<String>, default: &str| {
             given.clone().unwrap_or_else(|| default.to_owned())
         };
@@ -47,9 +48,7 @@ impl Unit {
             removable: options.units.removable,
         };
         let state = UnitState::new(identity, volume.traits());
-        if let Some(usage) = volume.usage() {
-            state.statistics.set_usage(usage);
-        }
+        state.statistics.set_gauge(VolumeGauge(Arc::clone(volume)));
         state
     }
 
@@ -65,6 +64,16 @@ impl Unit {
             serial: options.units.serial.as_deref(),
         };
         origin.designation()
+    }
+}
+
+/// Asks a volume what LOG SENSE is asked.
+#[derive(Debug)]
+struct VolumeGauge(Arc<dyn Volume>);
+
+impl Gauge for VolumeGauge {
+    fn usage(&self) -> Option<Usage> {
+        self.0.usage()
     }
 }
 
@@ -134,11 +143,7 @@ pub(super) fn config(options: &Options, units: &[Unit]) -> Result<Config, Error>
         .collect::<Result<_, _>>()?;
     let access = Access {
         allow: (!options.allow.is_empty()).then_some(allow),
-        chap: options.chap.as_ref().map(|chap| Chap {
-            users: chap.users.clone(),
-            mutual: chap.mutual.clone(),
-            minimum: chap.minimum,
-        }),
+        chap: options.chap.clone(),
     };
     let mut nodes: Vec<Arc<Node>> = Vec::new();
     for unit in units {
@@ -154,29 +159,9 @@ pub(super) fn config(options: &Options, units: &[Unit]) -> Result<Config, Error>
     Ok(Config {
         nodes,
         advertise: options.advertise.clone(),
-        limits: limits(options),
+        limits: options.limits,
     })
 }
-
-fn limits(options: &Options) -> Limits {
-    let given = options.limits;
-    Limits {
-        login_timeout: given.login_timeout,
-        nop_interval: given.nop_interval,
-        nop_timeout: given.nop_timeout,
-        logins: given.logins,
-        sessions: given.sessions,
-        data_segment: 256 << 10,
-        first_burst: 256 << 10,
-        max_burst: 1 << 20,
-        outstanding_r2t: 8,
-        window: 256,
-        held_bytes: given.connection_memory,
-    }
-}
-
-/// The highest iSCSIProtocolLevel that is negotiated (RFC 7144 §7.1.1).
-const PROTOCOL_LEVEL: u8 = 2;
 
 /// The target devices as SCSI knows them, by node name and iSCSIProtocolLevel.
 pub(super) fn devices(units: &[Unit]) -> BTreeMap<(String, u8), Arc<TargetDevice>> {

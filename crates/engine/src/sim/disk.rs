@@ -3,11 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use ::io::memory::{Buffer, Pool};
+use ::io::memory::{Buffer, LocalRegion, MemoryLimit, Pages, Pool, Recall, Region};
 use ::io::ring::FileOp;
 use block::lease::Lease;
-use block::volume::{Context, Handle};
+use block::volume::{Context, CoreContext, Handle, Node};
 use scsi::medium::{
     Extent, MediumError, MediumOp, MediumResult, Outcome, Provisioning, SEGMENT_BYTES, Traits,
 };
@@ -33,6 +34,8 @@ struct Medium {
     block_size: u32,
     blocks: u64,
     octets: Buffer,
+    /// Of a disk that is memory, what `octets` was lent of.
+    region: Option<Arc<Region>>,
     mapped: RefCell<Vec<bool>>,
     /// What was changed since somebody asked; not of memory.
     changed: RefCell<Vec<Extent>>,
@@ -43,7 +46,10 @@ struct Medium {
 
 /// One core's handle on a disk.
 pub(super) struct DiskHandle {
+    node: Node,
     disk: Disk,
+    /// Of a disk that is memory, what it lends of for reading.
+    region: Option<LocalRegion>,
     pool: Pool,
     under_way: Vec<Option<UnderWay>>,
 }
@@ -66,11 +72,17 @@ impl Disk {
     #[must_use]
     pub fn new(kind: Kind, block_size: u32, blocks: u64) -> Self {
         let len = block_size as usize * blocks as usize;
+        let region = (kind == Kind::Memory).then(|| region(len as u64));
+        let octets = match &region {
+            Some(region) => lent(region),
+            None => Buffer::from_vec(vec![0; len]),
+        };
         let medium = Medium {
             kind,
             block_size,
             blocks,
-            octets: Buffer::from_vec(vec![0; len]),
+            octets,
+            region,
             mapped: RefCell::new(vec![false; blocks as usize]),
             changed: RefCell::default(),
             changes: Cell::new(0),
@@ -95,6 +107,7 @@ impl Disk {
             atomic: None,
             sanitize: &[],
             solid_state: true,
+            write_same_to_end: false,
         }
     }
 
@@ -129,10 +142,12 @@ impl Disk {
         self.medium.stable.get() == self.medium.changes.get()
     }
 
-    pub(super) fn handle(&self, pool: Pool) -> DiskHandle {
+    pub(super) fn handle(&self, core: &CoreContext) -> DiskHandle {
         DiskHandle {
+            node: core.node(),
             disk: self.clone(),
-            pool,
+            region: self.medium.region.as_ref().map(Region::attach),
+            pool: core.pool.clone(),
             under_way: Vec::new(),
         }
     }
@@ -218,9 +233,21 @@ impl DiskHandle {
     fn act(&self, op: &MediumOp<Lease>) -> MediumResult<Lease> {
         let medium = &self.disk.medium;
         match *op {
-            MediumOp::Read { extent } | MediumOp::Lend { extent } => {
-                Ok(Outcome::Lease(medium.slice(extent).into()))
+            MediumOp::Read { extent, copied } => {
+                let start = medium.offset(extent) as u64;
+                let range = start..start + medium.len(extent) as u64;
+                let own = self.region.as_ref().map(|region| region.buffer(range));
+                match own {
+                    Some(own) if !copied => Ok(Outcome::Lease(own.into())),
+                    _ => {
+                        let copy = self.pool.buffer(medium.len(extent));
+                        let copy = copy.ok_or(MediumError::Busy)?;
+                        copy.copy_from(0, &medium.slice(extent));
+                        Ok(Outcome::Lease(copy.into()))
+                    }
+                }
             }
+            MediumOp::Lend { extent } => Ok(Outcome::Lease(medium.slice(extent).into())),
             MediumOp::Buffer { bytes } => self.buffer(bytes as usize),
             _ => {
                 medium.store(op, extent(op));
@@ -270,14 +297,32 @@ impl DiskHandle {
             self.under_way.len() - 1
         });
         self.under_way[slot] = Some(under_way);
-        cx.file(slot as u32, FileOp::Blocking(Box::new(|| Ok(0))));
+        cx.file(self.node, slot as u32, FileOp::Blocking(Box::new(|| Ok(0))));
     }
+}
+
+/// # Panics
+///
+/// When there is no address space for it.
+fn region(len: u64) -> Arc<Region> {
+    let region = Region::reserve(
+        len,
+        Pages::Small,
+        &MemoryLimit::new(len.next_multiple_of(4096)),
+    );
+    region.expect("address space for a simulated disk")
+}
+
+/// All of the memory of a region, to be written.
+fn lent(region: &Arc<Region>) -> Buffer {
+    let lent = region.attach().lend(0..region.len());
+    lent.expect("the limit is as large")
 }
 
 /// The blocks whose data an operation moves or changes.
 fn extent(op: &MediumOp<Lease>) -> Extent {
     match *op {
-        MediumOp::Read { extent }
+        MediumOp::Read { extent, .. }
         | MediumOp::Write { extent, .. }
         | MediumOp::WriteSame { extent, .. }
         | MediumOp::Unmap { extent, .. } => extent,
@@ -294,7 +339,7 @@ impl Handle for DiskHandle {
         let data = match op {
             MediumOp::Lend { extent } => return cx.done(id, self.buffer(medium.len(extent))),
             MediumOp::Buffer { bytes } => return cx.done(id, self.buffer(bytes as usize)),
-            MediumOp::Read { extent } => match self.pool.buffer(medium.len(extent)) {
+            MediumOp::Read { extent, .. } => match self.pool.buffer(medium.len(extent)) {
                 None => return cx.done(id, Err(MediumError::Busy)),
                 data => data,
             },
@@ -313,6 +358,7 @@ impl Handle for DiskHandle {
     fn completed(
         &mut self,
         cx: &mut Context<'_>,
+        _: Node,
         slot: u32,
         result: io::Result<u64>,
         _buffer: Option<Buffer>,
@@ -339,6 +385,10 @@ impl Handle for DiskHandle {
             ..
         } = under_way;
         cx.done(id, self.end(&op, before, data));
+    }
+
+    fn recall(&mut self) -> Option<Recall> {
+        self.region.as_mut().map(LocalRegion::recall)
     }
 }
 

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::wire::{self, Wire};
-use ::io::ring::{Event, FileOp, FileRing, Ring, SendBatch, SocketId, Token, Waker};
+use ::io::ring::{Event, FileOp, FileRing, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
 
 /// The simulated kernel of one core. Clones share it.
 #[derive(Clone, Default)]
@@ -213,6 +213,34 @@ impl Ring for Kernel {
         self.state.borrow_mut().listeners.clear();
     }
 
+    fn release(&mut self, id: SocketId) -> OwnedFd {
+        let socket = self
+            .state
+            .borrow_mut()
+            .sockets
+            .remove(&id.0)
+            .expect("an adopted socket");
+        assert!(
+            socket.receiving.is_none() && socket.sending.is_none(),
+            "released while in use"
+        );
+        wire::let_loose(socket.fd, socket.wire, socket.end)
+    }
+
+    fn wait(&mut self, _timeout: Option<Duration>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn next_event(&mut self) -> Option<Event<Vec<u8>>> {
+        self.state.borrow_mut().events.pop_front()
+    }
+
+    fn waker(&self) -> Waker {
+        Waker::of_nobody().expect("a descriptor for an eventfd")
+    }
+}
+
+impl SocketRing for Kernel {
     fn adopt(&mut self, fd: OwnedFd) -> io::Result<SocketId> {
         let (wire, end) = wire::adopt(&fd)?;
         let mut state = self.state.borrow_mut();
@@ -228,20 +256,6 @@ impl Ring for Kernel {
         };
         state.sockets.insert(id, socket);
         Ok(SocketId(id))
-    }
-
-    fn release(&mut self, id: SocketId) -> OwnedFd {
-        let socket = self
-            .state
-            .borrow_mut()
-            .sockets
-            .remove(&id.0)
-            .expect("an adopted socket");
-        assert!(
-            socket.receiving.is_none() && socket.sending.is_none(),
-            "released while in use"
-        );
-        wire::let_loose(socket.fd, socket.wire, socket.end)
     }
 
     fn receive(&mut self, id: SocketId, token: Token) {
@@ -284,18 +298,6 @@ impl Ring for Kernel {
             state.events.push_back(event);
         }
         state.reap(id);
-    }
-
-    fn wait(&mut self, _timeout: Option<Duration>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn next_event(&mut self) -> Option<Event<Vec<u8>>> {
-        self.state.borrow_mut().events.pop_front()
-    }
-
-    fn waker(&self) -> Waker {
-        Waker::of_nobody().expect("a descriptor for an eventfd")
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use engine::serve::options as engine_options;
-use engine_options::{BlockSize, Chap, Limits, Options, UnitOptions};
+use engine_options::{BlockSize, Chap, Limits, MOST_THREADS, Options, UnitOptions};
 
 use super::portal::Listen;
 use super::{identity, secret};
@@ -18,12 +18,17 @@ use crate::units::{parse_size, parse_time};
 /// Each ADDR becomes a LUN (0, 1, ...) of one target. When ready, one line a LUN is printed:
 /// ADDRESS, SIZE and VOLUME, with two spaces between. Logs go to standard error; LUNAR_LOG says
 /// how much (error, warn, info, debug). SIGTERM or ^C asks the initiators to log out, flushes the
-/// volumes and ends with 0; a second signal ends at once.
+/// volumes and ends with 0; a second signal, at least 1 s later, ends at once.
 ///
 /// Addresses: ram:SIZE is a RAM disk, empty at each start; null:SIZE reads zeros and drops
 /// writes; file:PATH is a file, file:PATH?size=SIZE makes or extends it (?sparse: without taking
 /// the room), ?direct goes past the page cache, ?sync makes every write durable, ?readonly opens
-/// it for reading; block:DEV is a block device. Sizes take k, M, G and T, powers of 1024.
+/// it for reading; block:DEV is a block device. Others are made out of these:
+/// iscsi://[USER@]HOST[:PORT]/TARGET/LUN is a unit of another target,
+/// stripe:CHUNK(ADDR,ADDR,...) is RAID-0, concat(ADDR,ADDR,...) is one after the other,
+/// readonly(ADDR) cannot be written, limit:iops=N,rate=SIZE(ADDR) does no more a second,
+/// delay:TIME(ADDR) is slower, fault:read=P,write=P,flush=P(ADDR) fails, verify(ADDR) checks what
+/// it reads, stats(ADDR) counts. Sizes take k, M, G and T, powers of 1024.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Addresses of the volumes, such as ram:1G or file:/srv/disk.img?size=10G
@@ -151,7 +156,7 @@ struct UnitArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Machine")]
 struct MachineArgs {
-    /// How many cores serve
+    /// How many cores serve, up to 1024
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = parse_threads)]
     threads: Threads,
 
@@ -190,11 +195,11 @@ struct LimitArgs {
     nop_timeout: Duration,
 
     /// Connections that have not logged in, at once
-    #[arg(long, value_name = "N", default_value_t = Limits::default().logins)]
+    #[arg(long, value_name = "N", default_value = "256", value_parser = parse_count)]
     max_logins: usize,
 
     /// Sessions, at once
-    #[arg(long, value_name = "N", default_value_t = Limits::default().sessions)]
+    #[arg(long, value_name = "N", default_value = "16384", value_parser = parse_count)]
     max_sessions: usize,
 
     /// How much unprocessed data one connection may hold
@@ -328,7 +333,8 @@ impl From<LimitArgs> for Limits {
             nop_timeout: args.nop_timeout,
             logins: args.max_logins,
             sessions: args.max_sessions,
-            connection_memory: args.connection_memory,
+            held_bytes: args.connection_memory,
+            ..Self::default()
         }
     }
 }
@@ -379,7 +385,12 @@ fn parse_threads(text: &str) -> Result<Threads, String> {
     }
     text.parse()
         .map(Some)
-        .map_err(|_| "give a number from 1, or auto".to_owned())
+        .map_err(|_| format!("give a number from 1 to {MOST_THREADS}, or auto"))
+}
+
+fn parse_count(text: &str) -> Result<usize, String> {
+    text.parse()
+        .map_err(|_| "give a whole number, such as 100".to_owned())
 }
 
 fn parse_small_size(text: &str) -> Result<u32, String> {

@@ -8,11 +8,11 @@ mod secret;
 
 use std::io;
 use std::process::ExitCode;
-use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use args::ServeArgs;
+use engine::serve::Orders;
 use engine::serve::options::Error;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -26,9 +26,10 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
         .validate()
         .map_err(|misuse| Failure::usage(misuse.to_string()))?;
     log::start();
-    let stop = stop_signals()
+    let orders = Orders::default();
+    heed_signals(&orders)
         .map_err(|cause| Failure::failed(format!("cannot catch signals: {cause}")))?;
-    engine::serve::run(&options, &stop, |luns| ready::print(luns, json))
+    engine::serve::run(&options, &orders, |luns| ready::print(luns, json))
         .map_err(|error| failure(&error))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -40,25 +41,26 @@ fn failure(error: &Error) -> Failure {
     }
 }
 
-/// A message for each SIGTERM or SIGINT. Signals that come together are one order: who stops a
-/// whole group of processes, such as timeout(1), may reach us twice.
-fn stop_signals() -> io::Result<Receiver<()>> {
+/// Orders to stop at the first SIGTERM or SIGINT, and again at one that comes later. Those that
+/// come soon after the first are the same order: who stops a whole group of processes, such as
+/// timeout(1), signals us as a process and as one of the group.
+fn heed_signals(orders: &Orders) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
-    let (told, stop) = channel();
+    let stop = orders.stopper();
     thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
-            let mut last: Option<Instant> = None;
+            let mut first: Option<Instant> = None;
             for _ in signals.forever() {
-                let together = last.is_some_and(|last| last.elapsed() < TOGETHER);
-                last = Some(Instant::now());
-                if !together && told.send(()).is_err() {
-                    return;
+                let same = first.is_some_and(|first| first.elapsed() < SAME_ORDER);
+                first.get_or_insert_with(Instant::now);
+                if !same {
+                    stop.stop();
                 }
             }
         })?;
-    Ok(stop)
+    Ok(())
 }
 
-/// Shorter than a person needs to press ^C twice.
-const TOGETHER: Duration = Duration::from_millis(50);
+/// Longer than one order takes to arrive by two ways.
+const SAME_ORDER: Duration = Duration::from_secs(1);

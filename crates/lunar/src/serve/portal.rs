@@ -39,10 +39,23 @@ impl FromStr for Listen {
 /// A portal for SendTargets, where the initiator does the resolving (RFC 7143 §13.8): checked for
 /// its form, with the port filled in.
 pub(crate) fn advertised(text: &str) -> Result<String, String> {
-    match parse(text)? {
-        HostPort { port: 0, .. } => Err("port 0 is nowhere to connect to: give another".to_owned()),
-        portal => Ok(portal.to_string()),
+    let portal = parse(text)?;
+    let nowhere = match portal.host {
+        Host::V4(ip) => ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast(),
+        Host::V6(ip, _) => ip.is_unspecified() || ip.is_multicast(),
+        Host::Name(_) => false,
+    };
+    if nowhere {
+        let way_out = "give the one that initiators reach";
+        return Err(format!(
+            "{} is no machine's address: {way_out}",
+            portal.host
+        ));
     }
+    if portal.port == 0 {
+        return Err("port 0 is nowhere to connect to: give another".to_owned());
+    }
+    Ok(portal.to_string())
 }
 
 fn parse(text: &str) -> Result<HostPort, String> {

@@ -1,11 +1,12 @@
 //! CHAP secrets, which are never on a command line.
 
-use std::fs::File;
+use std::fs::{FileType, OpenOptions};
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use engine::serve::options::SECRET_OCTETS;
+use rustix::fs::OFlags;
 
 use crate::Failure;
 
@@ -16,11 +17,19 @@ const NOT_PRIVATE: u32 = 0o066;
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let name = path.display();
     let failed = |cause| Failure::failed(format!("cannot read the secret in {name}: {cause}"));
-    let file = File::open(path).map_err(failed)?;
+    // A pipe must not make it wait for a writer, nor a terminal become its own.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits() as i32)
+        .open(path)
+        .map_err(failed)?;
+    // What was opened is looked at, not what has this name by now.
     let facts = file.metadata().map_err(failed)?;
-    if facts.is_dir() {
+    if !facts.is_file() {
         return Err(Failure::usage(format!(
-            "{name} is a directory: name the file with the secret"
+            "{name} is {}: put the secret into a regular file",
+            kind(facts.file_type())
         )));
     }
     let mode = facts.permissions().mode();
@@ -47,4 +56,12 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
         SECRET_OCTETS.start(),
         SECRET_OCTETS.end()
     )))
+}
+
+fn kind(found: FileType) -> &'static str {
+    match found {
+        _ if found.is_dir() => "a directory",
+        _ if found.is_fifo() => "a pipe",
+        _ => "a device",
+    }
 }

@@ -1,6 +1,8 @@
 //! Each contradiction is found, and the plain ways pass.
 
+use super::misuse::validate_chap;
 use super::*;
+use std::time::Duration;
 
 fn options() -> Options {
     let iqn = "iqn.2026-11.org.lunar:test".to_owned();
@@ -90,6 +92,7 @@ fn inquiry_texts_are_short_and_printable() {
         ("ACME", true),
         ("ACME-SAN", true),
         ("ACME-SAN!", false),
+        (" ", false),
         ("", false),
     ] {
         options.units.vendor = Some(text.into());
@@ -109,7 +112,7 @@ fn inquiry_texts_are_short_and_printable() {
 fn secrets_have_12_to_255_octets() {
     for (octets, good) in [(11, false), (12, true), (255, true), (256, false)] {
         let chap = chap(&[("a", &"x".repeat(octets))], None);
-        assert_eq!(chap.validate().is_ok(), good, "{octets} octets");
+        assert_eq!(validate_chap(&chap).is_ok(), good, "{octets} octets");
     }
 }
 
@@ -119,17 +122,82 @@ fn the_mutual_secret_is_nobody_elses() {
         &[("a", "secret number 1"), ("b", "same for both")],
         Some(("t", "same for both")),
     );
-    assert_eq!(same.validate(), Err(Misuse::SharedSecret));
+    assert_eq!(validate_chap(&same), Err(Misuse::SharedSecret));
     let other = chap(&[("a", "secret number 1")], Some(("t", "secret number 2")));
-    assert_eq!(other.validate(), Ok(()));
+    assert_eq!(validate_chap(&other), Ok(()));
 }
 
 #[test]
 fn a_user_has_one_name_and_one_secret() {
     let twice = chap(&[("a", "secret number 1"), ("a", "secret number 2")], None);
-    assert_eq!(twice.validate(), Err(Misuse::DuplicateUser("a".into())));
-    let nameless = chap(&[("", "secret number 1")], None);
-    assert_eq!(nameless.validate(), Err(Misuse::EmptyUser));
+    assert_eq!(
+        validate_chap(&twice),
+        Err(Misuse::DuplicateUser("a".into()))
+    );
+}
+
+#[test]
+fn a_user_name_fits_into_a_login() {
+    let longest = "x".repeat(255);
+    let long = "x".repeat(256);
+    for (name, good) in [
+        ("", false),
+        ("a", true),
+        ("a b", true),
+        ("caf\u{e9}", true),
+        (&longest, true),
+        (&long, false),
+        ("a\0b", false),
+        ("a\nb", false),
+    ] {
+        let user = chap(&[(name, "secret number 1")], None);
+        assert_eq!(validate_chap(&user).is_ok(), good, "{name:?}");
+        let ours = chap(&[("a", "secret number 1")], Some((name, "secret number 2")));
+        assert_eq!(validate_chap(&ours).is_ok(), good, "{name:?}");
+    }
+}
+
+#[test]
+fn a_portal_is_listened_on_once() {
+    let listen = |portals: &[&str]| {
+        let listen = portals.iter().map(|portal| portal.parse().unwrap());
+        let listen = listen.collect();
+        Options {
+            listen,
+            open: true,
+            ..options()
+        }
+        .validate()
+    };
+    for (portals, good) in [
+        (["127.0.0.1:3260", "127.0.0.1:3260"], false),
+        (["127.0.0.1:3260", "0.0.0.0:3260"], false),
+        (["[::]:3260", "[::1]:3260"], false),
+        (["127.0.0.1:3260", "127.0.0.1:3261"], true),
+        (["127.0.0.1:0", "127.0.0.1:0"], true),
+        (["0.0.0.0:3260", "[::]:3260"], true),
+    ] {
+        assert_eq!(listen(&portals).is_ok(), good, "{portals:?}");
+    }
+}
+
+#[test]
+fn a_limit_is_told_as_it_is_written() {
+    let said = |change: fn(&mut Options)| {
+        let mut options = options();
+        change(&mut options);
+        options.validate().unwrap_err().to_string()
+    };
+    let login = said(|options| options.limits.login_timeout = Duration::ZERO);
+    assert_eq!(login, "--login-timeout 0s is too low: at least 1s");
+    let nop = said(|options| options.limits.nop_timeout = Duration::from_millis(999));
+    assert_eq!(nop, "--nop-timeout 999ms is too low: at least 1s");
+    let memory = said(|options| options.limits.held_bytes = 1024);
+    assert_eq!(memory, "--connection-memory 1k is too low: at least 512k");
+    let sessions = said(|options| options.limits.sessions = 65_536);
+    assert_eq!(sessions, "--max-sessions 65536 is too high: at most 65535");
+    let threads = said(|options| options.threads = NonZeroUsize::new(1025));
+    assert_eq!(threads, "--threads 1025 is too high: at most 1024");
 }
 
 #[test]

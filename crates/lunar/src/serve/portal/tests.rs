@@ -44,6 +44,8 @@ fn what_is_no_portal_is_refused() {
         "127.0.0.1:65536",
         "[::1",
         "::1",
+        "iscsi://127.0.0.1:3260",
+        "*:3260",
     ] {
         assert!(listen(text).is_err(), "{text}");
     }
@@ -56,5 +58,19 @@ fn advertised_portals_are_left_unresolved() {
         advertised("[2001:db8::1]:1"),
         Ok("[2001:db8::1]:1".to_owned())
     );
-    assert!(advertised("san.example:0").is_err());
+}
+
+#[test]
+fn what_nobody_can_connect_to_is_not_advertised() {
+    for text in [
+        "san.example:0",
+        "192.0.2.1:0",
+        "0.0.0.0:3260",
+        "[::]",
+        "224.0.0.1",
+        "255.255.255.255",
+        "[ff02::1]",
+    ] {
+        assert!(advertised(text).is_err(), "{text}");
+    }
 }

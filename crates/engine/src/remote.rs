@@ -1,0 +1,152 @@
+//! `iscsi://…`: a logical unit behind another target, as a volume.
+//!
+//! When it is opened, a session logs in, asks the unit what it is, and logs out. Each core that
+//! attaches the volume then has a session of its own, by an ISID of its own, which is made when it
+//! is first needed. Above the session is the application client ([`scsi::client`]), which knows
+//! operations; below it the initiator ([`iscsi::initiator`]), which knows PDUs; here they meet a
+//! socket.
+//!
+//! # When a connection is lost
+//!
+//! It is made again, by the same InitiatorName and ISID to the same portal, so that the target ends
+//! the old nexus before the new one carries a command (RFC 7143 §6.3.5): only then what was under
+//! way is sent once more. Attempts have pauses between them that grow, with some chance in them.
+//! After [`Settings::replacement`] without a session everything that waits fails; what is asked for
+//! later waits as long again. If another unit stands in the place of the first, or a smaller one,
+//! the volume is gone for good.
+//!
+//! # What it promises
+//!
+//! What the unit says of itself, and not more. Writes that the target held in its cache when it was
+//! reset are told by the next flush, which fails.
+
+mod handle;
+mod link;
+mod probe;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
+
+use block::volume::{CoreContext, Handle, Volume};
+use iscsi::initiator::config::Config;
+use iscsi::initiator::error::End;
+use scsi::client::{Facts, Refusal};
+use scsi::medium::Traits;
+use scsi::wire::lun::Lun;
+
+use self::handle::RemoteHandle;
+
+/// How a remote unit is reached.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// A host name or an address, without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Who logs in, to what, and how. The last two octets of the ISID are those of the core.
+    pub config: Config,
+    /// Which unit.
+    pub lun: Lun,
+    /// How long a lost session may take to come back before what waits for it fails.
+    pub replacement: Duration,
+}
+
+/// Why a remote unit cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// No connection.
+    #[error("cannot connect: {0}")]
+    Connect(io::Error),
+    /// No session.
+    #[error(transparent)]
+    Session(End),
+    /// No unit that can be used.
+    #[error("LUN {lun}: {refusal}")]
+    Unit {
+        /// Which.
+        lun: String,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The target moved us on again and again.
+    #[error("the target redirects {0} times; let it name the portal where it is")]
+    Redirected(u8),
+    /// Nothing came of it.
+    #[error("the target did not answer within {0} s")]
+    Late(u64),
+    /// Our own machine.
+    #[error("cannot open a ring to ask it: {0}")]
+    Ring(io::Error),
+}
+
+/// A logical unit behind another target.
+#[derive(Debug)]
+pub struct Remote {
+    shared: Arc<Shared>,
+    facts: Facts,
+    /// What [`Volume::traits`] told last.
+    told: AtomicU64,
+    /// Cores that have attached it.
+    cores: AtomicU16,
+}
+
+/// What all sessions with one unit have in common.
+#[derive(Debug)]
+struct Shared {
+    settings: Settings,
+    /// Blocks that the unit has now.
+    blocks: AtomicU64,
+}
+
+impl Remote {
+    /// Asks the unit what it is. It blocks, for half a minute at the most.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such unit, or it cannot be used.
+    pub fn open(settings: Settings) -> Result<Self, RemoteError> {
+        let (settings, facts) = probe::probe(settings)?;
+        let blocks = facts.traits.blocks;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                settings,
+                blocks: AtomicU64::new(blocks),
+            }),
+            facts,
+            told: AtomicU64::new(blocks),
+            cores: AtomicU16::new(0),
+        })
+    }
+
+    /// What the unit said of itself when it was opened.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+}
+
+impl Volume for Remote {
+    fn traits(&self) -> Traits {
+        Traits {
+            blocks: self.told.load(SeqCst),
+            ..self.facts.traits.clone()
+        }
+    }
+
+    fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
+        let number = self.cores.fetch_add(1, SeqCst).wrapping_add(1);
+        let handle = RemoteHandle::new(Arc::clone(&self.shared), &self.facts, number, core);
+        Ok(Box::new(handle))
+    }
+
+    fn can_grow(&self) -> bool {
+        true
+    }
+
+    fn refresh(&self) -> io::Result<bool> {
+        let blocks = self.shared.blocks.load(SeqCst);
+        Ok(self.told.fetch_max(blocks, SeqCst) < blocks)
+    }
+}

@@ -1,0 +1,336 @@
+//! A remote unit as one core uses it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
+use ::io::memory::{Buffer, Pool};
+use ::io::ring::SendBatch;
+use block::lease::Lease;
+use block::volume::{Context, CoreContext, Handle, Node};
+use iscsi::initiator::error::End;
+use iscsi::initiator::{Command, Data, Done, Event, Failed, Notice, Why};
+use iscsi::wire::scsi_response::Residual;
+use scsi::client::{self, Answer, Client, Facts, Output, Refusal, Request};
+use scsi::medium::{Lease as _, MediumOp, Now};
+use scsi::task::Attribute;
+use scsi::wire::lun::Lun;
+use scsi::wire::status::Status;
+
+use super::link::Link;
+use super::{Settings, Shared};
+
+/// A remote unit, its client, and the connection between them.
+pub(super) struct RemoteHandle {
+    shared: Arc<Shared>,
+    pub(super) machine: Machine,
+    attempts: Attempts,
+}
+
+/// Client and connection, without what decides when to connect.
+pub(super) struct Machine {
+    lun: Lun,
+    pub(super) client: Client<Lease>,
+    pub(super) link: Link,
+    pool: Pool,
+    /// Commands for which the session has no room now.
+    waiting: VecDeque<Request<Lease>>,
+}
+
+/// What a machine tells whoever decides.
+#[derive(Debug)]
+pub(super) enum Told {
+    Ready,
+    Resized(u64),
+    CacheLost,
+    Refused(Refusal),
+    Ended(End),
+}
+
+/// When to try again.
+#[derive(Debug, Default)]
+struct Attempts {
+    /// Since when there is no session.
+    since: Option<Now>,
+    /// Not before this.
+    next: Option<Now>,
+    failed: u32,
+}
+
+/// The pause after the first attempt that failed; it doubles up to [`LONGEST`].
+const PAUSE: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(4);
+
+impl RemoteHandle {
+    pub(super) fn new(shared: Arc<Shared>, facts: &Facts, number: u16, core: &CoreContext) -> Self {
+        let client = Client::of(facts.clone());
+        let machine = Machine::new(&shared.settings, client, number, core);
+        Self {
+            shared,
+            machine,
+            attempts: Attempts::default(),
+        }
+    }
+
+    /// Carries on as far as it goes, and says when to be called again.
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        while let Some(told) = self.machine.drive(cx) {
+            self.told(cx.now, told);
+        }
+        self.connect(cx);
+        let deadlines = [
+            self.machine.next_deadline(),
+            self.attempts.next,
+            self.attempts.limit(self.shared.settings.replacement),
+        ];
+        if let Some(at) = deadlines.into_iter().flatten().min() {
+            cx.call_at(at.max(cx.now));
+        }
+    }
+
+    fn told(&mut self, now: Now, told: Told) {
+        let place = &self.shared.settings.host;
+        match told {
+            Told::Ready => self.attempts = Attempts::default(),
+            Told::Resized(blocks) => self.shared.blocks.store(blocks, SeqCst),
+            Told::CacheLost => tracing::error!(
+                "{place}: the target was reset with writes in its cache that had not been \
+                 flushed; the next flush fails"
+            ),
+            Told::Refused(refusal) => tracing::error!("{place}: the volume is gone: {refusal}"),
+            Told::Ended(end) => {
+                tracing::warn!("{place}: {end}; connecting again");
+                self.attempts.fail(now);
+            }
+        }
+    }
+
+    /// Connects if somebody needs it, it is time, and nobody does it already.
+    fn connect(&mut self, cx: &mut Context<'_>) {
+        if !self.machine.link.is_down() || self.machine.client.is_idle() {
+            if self.machine.client.is_idle() && self.machine.link.is_down() {
+                self.attempts = Attempts::default();
+            }
+            return;
+        }
+        self.attempts.since.get_or_insert(cx.now);
+        if self.attempts.next.is_none_or(|at| at <= cx.now) {
+            self.attempts.next = None;
+            self.machine.link.connect(cx);
+        }
+    }
+
+    /// It has taken too long.
+    fn check_limit(&mut self, now: Now) {
+        let limit = self.attempts.limit(self.shared.settings.replacement);
+        if limit.is_some_and(|at| at <= now) {
+            let place = &self.shared.settings.host;
+            tracing::error!("{place}: no session in time; what waits for it fails");
+            self.machine.client.abandon();
+            self.attempts = Attempts::default();
+        }
+    }
+}
+
+impl Machine {
+    pub(super) fn new(
+        settings: &Settings,
+        client: Client<Lease>,
+        number: u16,
+        core: &CoreContext,
+    ) -> Self {
+        Self {
+            lun: settings.lun,
+            client,
+            link: Link::new(core.node(), settings, number),
+            pool: core.pool.clone(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Now> {
+        let deadlines = [self.client.next_deadline(), self.link.next_deadline()];
+        deadlines.into_iter().flatten().min()
+    }
+
+    pub(super) fn expire(&mut self, now: Now) {
+        self.client.expire(now);
+        if let Some(session) = self.link.session()
+            && session.next_deadline().is_some_and(|at| at <= now)
+        {
+            session.expire(now);
+        }
+    }
+
+    /// Carries outputs of each to the other, until there is none or something to tell.
+    pub(super) fn drive(&mut self, cx: &mut Context<'_>) -> Option<Told> {
+        loop {
+            if let Some(event) = self.link.poll(cx) {
+                if let Some(told) = self.event(cx.now, event) {
+                    return Some(told);
+                }
+            } else if let Some(output) = self.client.poll() {
+                match output {
+                    Output::Execute(request) => self.waiting.push_back(request),
+                    Output::Done(id, result) => cx.done(id, result),
+                    Output::Ready => return Some(Told::Ready),
+                    Output::Resized(blocks) => return Some(Told::Resized(blocks)),
+                    Output::CacheLost => return Some(Told::CacheLost),
+                    Output::Refused(refusal) => return Some(Told::Refused(refusal)),
+                }
+            } else {
+                self.execute(cx.now);
+                self.link.push(cx);
+                return None;
+            }
+        }
+    }
+
+    /// Gives the session commands as long as it takes them.
+    fn execute(&mut self, now: Now) {
+        let Some(session) = self.link.session() else {
+            self.waiting.clear();
+            return;
+        };
+        while session.room() > 0
+            && let Some(request) = self.waiting.pop_front()
+        {
+            let command = Command {
+                id: u64::from(request.id),
+                lun: self.lun,
+                cdb: request.cdb,
+                attribute: Attribute::Simple,
+                data: match request.data {
+                    client::Data::None => Data::None,
+                    client::Data::In(into) => Data::In { into },
+                    client::Data::Out(from) => Data::Out { from },
+                },
+                deadline: None,
+            };
+            // What is refused now is over with the session, and asked for again on the next.
+            if session.execute(now, command).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn event(&mut self, now: Now, event: Event<Lease>) -> Option<Told> {
+        match event {
+            Event::LoggedIn => self.client.begin(),
+            Event::Done(done) => self.done(now, &done),
+            Event::Failed(failed) => self.failed(now, &failed),
+            Event::Ended(end) => {
+                self.waiting.clear();
+                self.client.lost();
+                return Some(Told::Ended(end));
+            }
+            Event::Notice(Notice::LogoutWanted(_)) => {
+                // Refused only when it is leaving already.
+                let _ = self.link.session().map(|session| session.logout(now));
+            }
+            Event::Managed { .. }
+            | Event::Targets(_)
+            | Event::TargetsRefused(_)
+            | Event::Notice(_) => {}
+        }
+        None
+    }
+
+    fn done(&mut self, now: Now, done: &Done<Lease>) {
+        let expected = match &done.data {
+            Data::In { into } => into.len(),
+            _ => 0,
+        };
+        let received = match done.residual {
+            Residual::Underflow(missing) => expected.saturating_sub(missing as usize),
+            _ => expected,
+        };
+        let answer = Answer {
+            status: done.status,
+            sense: done.sense.as_slice(),
+            received,
+        };
+        self.client.answered(now, done.id as u32, &answer);
+    }
+
+    /// A command has no status. With the session goes everything; else only this one is over, at
+    /// the target too, and is asked for again.
+    fn failed(&mut self, now: Now, failed: &Failed<Lease>) {
+        if failed.why == Why::Ended {
+            return;
+        }
+        let answer = Answer {
+            status: Status::TaskAborted as u8,
+            sense: &[],
+            received: 0,
+        };
+        self.client.answered(now, failed.id as u32, &answer);
+    }
+}
+
+impl Handle for RemoteHandle {
+    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+        let pool = &self.machine.pool;
+        let mut memory = |len| pool.buffer(len).map(Lease::from);
+        self.machine.client.submit(id, op, &mut memory);
+        self.drive(cx);
+    }
+
+    fn completed(
+        &mut self,
+        cx: &mut Context<'_>,
+        _: Node,
+        slot: u32,
+        result: io::Result<u64>,
+        _: Option<Buffer>,
+    ) {
+        if let Err(cause) = self.machine.link.connected(cx, slot, result) {
+            tracing::warn!("{}: {cause}", self.shared.settings.host);
+            self.attempts.fail(cx.now);
+        }
+        self.drive(cx);
+    }
+
+    fn received(&mut self, cx: &mut Context<'_>, _: Node, slot: u32, octets: io::Result<&[u8]>) {
+        self.machine.link.received(cx.now, slot, &octets);
+        self.drive(cx);
+    }
+
+    fn sent(
+        &mut self,
+        cx: &mut Context<'_>,
+        _: Node,
+        slot: u32,
+        batch: Box<SendBatch>,
+        result: io::Result<()>,
+    ) {
+        self.machine.link.sent(slot, batch, &result);
+        self.drive(cx);
+    }
+
+    fn expire(&mut self, cx: &mut Context<'_>) {
+        self.machine.expire(cx.now);
+        self.check_limit(cx.now);
+        self.drive(cx);
+    }
+}
+
+impl Attempts {
+    /// An attempt has failed, or what it led to has ended.
+    fn fail(&mut self, now: Now) {
+        self.since.get_or_insert(now);
+        let pause = PAUSE.saturating_mul(1 << self.failed.min(16)).min(LONGEST);
+        self.failed += 1;
+        let mut chance = [0; 1];
+        // Without it the pause is only less spread.
+        let _ = getrandom::fill(&mut chance);
+        self.next = Some(now + pause.mul_f64(0.5 + f64::from(chance[0]) / 512.0));
+    }
+
+    /// When what waits fails.
+    fn limit(&self, replacement: Duration) -> Option<Now> {
+        self.since.map(|since| since.saturating_add(replacement))
+    }
+}

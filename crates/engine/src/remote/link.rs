@@ -1,0 +1,232 @@
+//! One connection after the other to the same target.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ::io::ring::{FileOp, SendBatch, SocketId};
+use block::lease::Lease;
+use block::volume::{Context, Node};
+use iscsi::initiator::config::Config;
+use iscsi::initiator::error::End;
+use iscsi::initiator::{Event, Initiator};
+use scsi::medium::Now;
+
+use super::{RemoteError, Settings};
+use crate::core::Wire;
+
+/// A connection that is there, or is to be.
+pub(super) struct Link {
+    node: Node,
+    config: Arc<Config>,
+    /// Where to: a redirection changes it.
+    pub(super) host: String,
+    pub(super) port: u16,
+    state: State,
+    /// Tells the events of this connection from those of earlier ones.
+    generation: u32,
+    batch: Option<Box<SendBatch>>,
+}
+
+enum State {
+    Down,
+    /// A thread connects.
+    Connecting(Made),
+    Up(Box<Up>),
+}
+
+/// Where a thread leaves the socket.
+type Made = Arc<Mutex<Option<OwnedFd>>>;
+
+struct Up {
+    socket: SocketId,
+    session: Initiator<Lease>,
+    receiving: bool,
+    sending: bool,
+    /// Octets that could not be used yet.
+    early: Vec<u8>,
+}
+
+/// How long connecting may take for each address.
+const CONNECT: Duration = Duration::from_secs(5);
+
+impl Link {
+    pub(super) fn new(node: Node, settings: &Settings, number: u16) -> Self {
+        let mut config = settings.config.clone();
+        config.isid[4..].copy_from_slice(&number.to_be_bytes());
+        Self {
+            node,
+            config: Arc::new(config),
+            host: settings.host.clone(),
+            port: settings.port,
+            state: State::Down,
+            generation: 0,
+            batch: None,
+        }
+    }
+
+    pub(super) fn is_down(&self) -> bool {
+        matches!(self.state, State::Down)
+    }
+
+    /// The session, while there is a connection.
+    pub(super) fn session(&mut self) -> Option<&mut Initiator<Lease>> {
+        match &mut self.state {
+            State::Up(up) => Some(&mut up.session),
+            _ => None,
+        }
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Now> {
+        match &self.state {
+            State::Up(up) => up.session.next_deadline(),
+            _ => None,
+        }
+    }
+
+    /// Begins to connect.
+    pub(super) fn connect(&mut self, cx: &mut Context<'_>) {
+        self.generation = self.generation.wrapping_add(1);
+        let made = Made::default();
+        let (place, host, port) = (Arc::clone(&made), self.host.clone(), self.port);
+        let connect = move || {
+            let socket = ::io::tcp::connect(&host, port, CONNECT)?;
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
+            Ok(0)
+        };
+        self.state = State::Connecting(made);
+        let op = FileOp::Blocking(Box::new(connect));
+        cx.file(self.node, self.generation, op);
+    }
+
+    /// The thread has done what it could. Returns whether that concerns the present connection.
+    pub(super) fn connected(
+        &mut self,
+        cx: &mut Context<'_>,
+        generation: u32,
+        result: io::Result<u64>,
+    ) -> Result<bool, RemoteError> {
+        let State::Connecting(made) = &self.state else {
+            return Ok(false);
+        };
+        if generation != self.generation {
+            return Ok(false);
+        }
+        let made = Arc::clone(made);
+        self.state = State::Down;
+        result.map_err(RemoteError::Connect)?;
+        let socket = made.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let socket = socket.ok_or_else(|| RemoteError::Connect(io::ErrorKind::NotConnected.into()));
+        let socket = cx.ring.adopt(socket?).map_err(RemoteError::Connect)?;
+        let mut random = [0; 37];
+        let filled = getrandom::fill(&mut random);
+        filled.map_err(|cause| RemoteError::Connect(io::Error::other(cause.to_string())))?;
+        match Initiator::new(Arc::clone(&self.config), cx.now, random) {
+            Ok(session) => {
+                self.state = State::Up(Box::new(Up {
+                    socket,
+                    session,
+                    receiving: false,
+                    sending: false,
+                    early: Vec::new(),
+                }));
+                Ok(true)
+            }
+            Err(cause) => {
+                cx.ring.close(socket);
+                Err(RemoteError::Connect(io::Error::other(cause.to_string())))
+            }
+        }
+    }
+
+    /// Octets came in.
+    pub(super) fn received(&mut self, now: Now, generation: u32, octets: &io::Result<&[u8]>) {
+        let State::Up(up) = &mut self.state else {
+            return;
+        };
+        if generation != self.generation {
+            return;
+        }
+        up.receiving = false;
+        match octets {
+            Ok(octets) if !octets.is_empty() => up.feed(now, octets),
+            _ => up.session.lost(),
+        }
+    }
+
+    /// A batch has left.
+    pub(super) fn sent(&mut self, generation: u32, batch: Box<SendBatch>, result: &io::Result<()>) {
+        self.batch = Some(batch);
+        let State::Up(up) = &mut self.state else {
+            return;
+        };
+        if generation != self.generation {
+            return;
+        }
+        up.sending = false;
+        if result.is_err() {
+            up.session.lost();
+        }
+    }
+
+    /// What the session tells next; after its end the connection is closed.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Option<Event<Lease>> {
+        let State::Up(up) = &mut self.state else {
+            return None;
+        };
+        if !up.early.is_empty() {
+            let early = std::mem::take(&mut up.early);
+            up.feed(cx.now, &early);
+        }
+        let event = up.session.poll()?;
+        if matches!(event, Event::Ended(_)) {
+            cx.ring.close(up.socket);
+            self.state = State::Down;
+        }
+        Some(event)
+    }
+
+    /// Sends what there is to be sent, and receives what there may be.
+    pub(super) fn push(&mut self, cx: &mut Context<'_>) {
+        let State::Up(up) = &mut self.state else {
+            return;
+        };
+        if !up.sending {
+            let mut batch = self.batch.take().unwrap_or_default();
+            up.session.transmit(&mut Wire(&mut batch));
+            if batch.is_empty() {
+                self.batch = Some(batch);
+            } else {
+                up.sending = true;
+                cx.send(self.node, self.generation, up.socket, batch);
+            }
+        }
+        if !up.receiving && up.early.is_empty() && !up.session.is_stalled() {
+            up.receiving = true;
+            cx.receive(self.node, self.generation, up.socket);
+        }
+    }
+
+    /// Where the target wants us to go, from an event of its end.
+    pub(super) fn follow(&mut self, end: &End) -> bool {
+        let End::Redirected { address, .. } = end else {
+            return false;
+        };
+        self.host.clone_from(&address.host);
+        self.port = address.port;
+        true
+    }
+}
+
+impl Up {
+    /// Gives the session octets; what it cannot take now is kept, one event at a time.
+    fn feed(&mut self, now: Now, octets: &[u8]) {
+        let used = self.session.receive(now, octets);
+        if let Some(rest) = octets.get(used..)
+            && !rest.is_empty()
+        {
+            self.early = rest.to_vec();
+        }
+    }
+}

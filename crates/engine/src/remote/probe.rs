@@ -1,0 +1,153 @@
+//! Asking a remote unit what it is, before anything serves it.
+
+use std::time::{Duration, Instant};
+
+use ::io::memory::Pool;
+use ::io::ring::{AnyRing, Event, Kind, Ring};
+use block::volume::{Context, CoreContext};
+use iscsi::initiator::error::End;
+use scsi::client::{Client, Facts};
+use scsi::medium::Now;
+
+use super::handle::{Machine, Told};
+use super::{RemoteError, Settings};
+
+/// How long all of it may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// How often a target may send us elsewhere.
+const REDIRECTIONS: u8 = 4;
+
+/// Memory for parameter data comes from the heap; the pool only has to be there.
+const POOL: usize = 1 << 20;
+
+/// The settings, with the portal at which the target is in the end, and what the unit says.
+pub(super) fn probe(mut settings: Settings) -> Result<(Settings, Facts), RemoteError> {
+    let mut probe = Probe::new(&settings).map_err(RemoteError::Ring)?;
+    let facts = probe.facts()?;
+    probe.log_out();
+    settings.host.clone_from(&probe.machine.link.host);
+    settings.port = probe.machine.link.port;
+    Ok((settings, facts))
+}
+
+struct Probe {
+    ring: AnyRing,
+    machine: Machine,
+    lun: String,
+    start: Instant,
+}
+
+impl Probe {
+    fn new(settings: &Settings) -> std::io::Result<Self> {
+        let (ring, _) = AnyRing::open(Kind::Epoll)?;
+        let core = CoreContext::new(Pool::new(POOL)?);
+        Ok(Self {
+            ring,
+            machine: Machine::new(settings, Client::default(), 0, &core),
+            lun: format!("{:?}", settings.lun),
+            start: Instant::now(),
+        })
+    }
+
+    fn facts(&mut self) -> Result<Facts, RemoteError> {
+        let mut redirections = 0;
+        self.act(|machine, cx| machine.link.connect(cx));
+        while self.start.elapsed() < LIMIT {
+            match self.turn()? {
+                Some(Told::Ready) => {
+                    if let Some(facts) = self.machine.client.facts() {
+                        return Ok(facts.clone());
+                    }
+                }
+                Some(Told::Refused(refusal)) => {
+                    let lun = self.lun.clone();
+                    return Err(RemoteError::Unit { lun, refusal });
+                }
+                Some(Told::Ended(end)) if self.machine.link.follow(&end) => {
+                    redirections += 1;
+                    if redirections > REDIRECTIONS {
+                        return Err(RemoteError::Redirected(redirections));
+                    }
+                    self.act(|machine, cx| machine.link.connect(cx));
+                }
+                Some(Told::Ended(end)) => return Err(RemoteError::Session(end)),
+                _ => {}
+            }
+        }
+        Err(RemoteError::Late(LIMIT.as_secs()))
+    }
+
+    /// In good order, if the target plays its part.
+    fn log_out(&mut self) {
+        let now = self.now();
+        if let Some(session) = self.machine.link.session()
+            && session.logout(now).is_err()
+        {
+            return;
+        }
+        while self.start.elapsed() < LIMIT {
+            match self.turn() {
+                Ok(Some(Told::Ended(End::LoggedOut))) | Err(_) => return,
+                Ok(Some(Told::Ended(end))) => {
+                    tracing::debug!("the logout after asking what the unit is: {end}");
+                    return;
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// Waits, and lets the machine have what came. Returns what it tells.
+    fn turn(&mut self) -> Result<Option<Told>, RemoteError> {
+        if let Some(told) = self.act(Machine::drive) {
+            return Ok(Some(told));
+        }
+        let left = LIMIT.saturating_sub(self.start.elapsed());
+        let deadline = self.machine.next_deadline();
+        let wait = deadline.map_or(left, |at| at.saturating_sub(self.now()).min(left));
+        self.ring.wait(Some(wait)).map_err(RemoteError::Ring)?;
+        while let Some(event) = self.ring.next_event() {
+            self.event(event)?;
+        }
+        let now = self.now();
+        self.machine.expire(now);
+        Ok(self.act(Machine::drive))
+    }
+
+    fn event(&mut self, event: Event<::io::ring::Received>) -> Result<(), RemoteError> {
+        let now = self.now();
+        match event {
+            Event::File { token, result, .. } => {
+                let slot = token.0 as u32;
+                self.act(|machine, cx| machine.link.connected(cx, slot, result))?;
+            }
+            Event::Received { token, octets } => {
+                let octets = octets.as_deref().map_err(|error| error.kind().into());
+                self.machine.link.received(now, token.0 as u32, &octets);
+            }
+            Event::Sent {
+                token,
+                batch,
+                result,
+            } => self.machine.link.sent(token.0 as u32, batch, &result),
+            Event::Accepted { .. } | Event::Woken => {}
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Now {
+        self.start.elapsed()
+    }
+
+    fn act<T>(&mut self, act: impl FnOnce(&mut Machine, &mut Context<'_>) -> T) -> T {
+        let now = self.now();
+        let mut cx = Context {
+            ring: &mut self.ring,
+            done: &mut Vec::new(),
+            now,
+            call: &mut None,
+        };
+        act(&mut self.machine, &mut cx)
+    }
+}

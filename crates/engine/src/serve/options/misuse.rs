@@ -1,0 +1,316 @@
+//! What is wrong with options, found before anything is opened.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use ::io::memory::GRANULE;
+use iscsi::text::MAX_VALUE;
+
+use super::{Chap, MOST_THREADS, Options, SECRET_OCTETS};
+use crate::address::{Size, Time};
+
+/// Options that contradict themselves or a rule; nothing was tried. What, why, and the way out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misuse {
+    /// No volume.
+    #[error("nothing to serve: give at least one volume, such as ram:1G")]
+    NoVolume,
+    /// `--open` with `--allow` or CHAP.
+    #[error("--open lets everybody in, --allow and --chap do not: give one or the other")]
+    OpenAndGuarded,
+    /// A portal that others reach, and nothing said about who may.
+    #[error(
+        "portal {0} can be reached by other machines: say who may log in with --allow or --chap, \
+         or let everybody in with --open"
+    )]
+    Exposed(SocketAddr),
+    /// A portal to which no TCP connection can be made.
+    #[error("--listen {0}: nobody connects to a multicast or broadcast address, listen on another")]
+    Unconnectable(SocketAddr),
+    /// An address of one link, and nothing said about which.
+    #[error(
+        "--listen {0}: each link has such an address, name the interface, as in [fe80::1%25eth0]"
+    )]
+    NoInterface(SocketAddr),
+    /// A portal twice.
+    #[error("--listen {1}: that is listened on already by --listen {0}, leave one of them out")]
+    SamePortal(SocketAddr, SocketAddr),
+    /// More volumes than there are LUNs.
+    #[error("{0} volumes are too many: one command serves up to 16384, start several")]
+    TooManyVolumes(usize),
+    /// `--serial` for several.
+    #[error("--serial names one volume, but several are given: serve them by separate commands")]
+    SharedSerial,
+    /// A text that INQUIRY cannot carry.
+    #[error(
+        "{option} {text:?} does not fit: 1 to {most} printable ASCII characters, not all blank"
+    )]
+    Unprintable {
+        /// Of which option.
+        option: &'static str,
+        /// The text.
+        text: String,
+        /// How many characters there may be.
+        most: usize,
+    },
+    /// A limit under which nothing works.
+    #[error("{option} {value} is too low: at least {least}")]
+    TooLow {
+        /// Of which option.
+        option: &'static str,
+        /// What was given.
+        value: Amount,
+        /// What is needed.
+        least: Amount,
+    },
+    /// More than there can be.
+    #[error("{option} {value} is too high: at most {most}")]
+    TooHigh {
+        /// Of which option.
+        option: &'static str,
+        /// What was given.
+        value: Amount,
+        /// What there may be.
+        most: Amount,
+    },
+    /// A CHAP user that no login can name.
+    #[error(
+        "{option} {name:?} cannot log in: a CHAP name has 1 to 255 octets and no control \
+         characters (RFC 7143 §6.1)"
+    )]
+    UserName {
+        /// Of which option.
+        option: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// One CHAP user twice.
+    #[error("CHAP user {0} is given twice: one secret each")]
+    DuplicateUser(String),
+    /// A secret that is too short or too long.
+    #[error(
+        "the secret of {user} has {octets} octets: 12 to 255 are needed (RFC 7143 §9.2.1), put \
+         them on the first line of its file"
+    )]
+    SecretLength {
+        /// Whose.
+        user: String,
+        /// How many.
+        octets: usize,
+    },
+    /// Our secret is one of theirs.
+    #[error("the mutual secret is also an initiator's: they must differ (RFC 7143 §9.2.1)")]
+    SharedSecret,
+}
+
+/// A number as its option takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+pub enum Amount {
+    /// Of things.
+    Count(u64),
+    /// In octets.
+    Size(u64),
+    /// A time.
+    Time(Duration),
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Count(number) => number.fmt(f),
+            Self::Size(octets) => Size(octets).fmt(f),
+            Self::Time(Duration::ZERO) => f.write_str("0s"),
+            Self::Time(time) => Time(time).fmt(f),
+        }
+    }
+}
+
+impl Options {
+    /// Looks for what contradicts itself, before anything is opened.
+    pub fn validate(&self) -> Result<(), Misuse> {
+        self.validate_access()?;
+        self.validate_units()?;
+        self.validate_limits()?;
+        self.chap.as_ref().map_or(Ok(()), validate_chap)
+    }
+
+    fn validate_access(&self) -> Result<(), Misuse> {
+        let guarded = self.chap.is_some() || !self.allow.is_empty();
+        if self.open && guarded {
+            return Err(Misuse::OpenAndGuarded);
+        }
+        validate_portals(&self.listen)?;
+        let exposed = self.listen.iter().find(|portal| !portal.ip().is_loopback());
+        match exposed {
+            Some(portal) if !self.open && !guarded => Err(Misuse::Exposed(*portal)),
+            _ => Ok(()),
+        }
+    }
+
+    fn validate_units(&self) -> Result<(), Misuse> {
+        let units = &self.units;
+        if self.volumes.is_empty() {
+            return Err(Misuse::NoVolume);
+        }
+        if self.volumes.len() > MOST_VOLUMES {
+            return Err(Misuse::TooManyVolumes(self.volumes.len()));
+        }
+        if units.serial.is_some() && self.volumes.len() > 1 {
+            return Err(Misuse::SharedSerial);
+        }
+        printable("--vendor", units.vendor.as_deref(), 8)?;
+        printable("--product", units.product.as_deref(), 16)?;
+        printable("--serial", units.serial.as_deref(), SERIAL_CHARS)
+    }
+
+    fn validate_limits(&self) -> Result<(), Misuse> {
+        let (limits, time) = (&self.limits, Amount::Time);
+        let count = |number: usize| Amount::Count(number as u64);
+        let (held, held_least) = (u64::from(limits.held_bytes), 512 << 10);
+        let memory = self.memory_limit.unwrap_or(u64::MAX);
+        let second = time(Duration::from_secs(1));
+        let lows = [
+            ("--login-timeout", time(limits.login_timeout), second),
+            ("--nop-interval", time(limits.nop_interval), second),
+            ("--nop-timeout", time(limits.nop_timeout), second),
+            ("--max-logins", count(limits.logins), count(1)),
+            ("--max-sessions", count(limits.sessions), count(1)),
+            (
+                "--connection-memory",
+                Amount::Size(held),
+                Amount::Size(held_least),
+            ),
+            (
+                "--memory-limit",
+                Amount::Size(memory),
+                Amount::Size(GRANULE),
+            ),
+        ];
+        if let Some((option, value, least)) =
+            lows.into_iter().find(|(_, value, least)| value < least)
+        {
+            return Err(Misuse::TooLow {
+                option,
+                value,
+                least,
+            });
+        }
+        let threads = self.threads.map_or(1, NonZeroUsize::get);
+        let highs = [
+            (
+                "--max-sessions",
+                count(limits.sessions),
+                count(MOST_SESSIONS),
+            ),
+            ("--threads", count(threads), count(MOST_THREADS.into())),
+        ];
+        match highs.into_iter().find(|(_, value, most)| value > most) {
+            Some((option, value, most)) => Err(Misuse::TooHigh {
+                option,
+                value,
+                most,
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn validate_portals(listen: &[SocketAddr]) -> Result<(), Misuse> {
+    for (number, &portal) in listen.iter().enumerate() {
+        let (multicast, no_interface) = match portal {
+            SocketAddr::V4(portal) => {
+                let ip = portal.ip();
+                (ip.is_multicast() || ip.is_broadcast(), false)
+            }
+            SocketAddr::V6(portal) => {
+                let lone = portal.ip().is_unicast_link_local() && portal.scope_id() == 0;
+                (portal.ip().is_multicast(), lone)
+            }
+        };
+        if multicast {
+            return Err(Misuse::Unconnectable(portal));
+        }
+        if no_interface {
+            return Err(Misuse::NoInterface(portal));
+        }
+        if let Some(&other) = listen[..number]
+            .iter()
+            .find(|other| overlap(**other, portal))
+        {
+            return Err(Misuse::SamePortal(other, portal));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two portals cannot be bound at once. Those of port 0 get a port each, and IPv6 ones are
+/// for IPv6 alone.
+fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    let everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() == other.port()
+        && one.port() != 0
+        && one.is_ipv4() == other.is_ipv4()
+        && (everywhere || one == other)
+}
+
+/// Whether a login can carry the name of a user (CHAP_N, a text-value of RFC 7143 §6.1).
+fn is_user_name(name: &str) -> bool {
+    (1..=MAX_VALUE).contains(&name.len()) && !name.contains(char::is_control)
+}
+
+pub(super) fn validate_chap(chap: &Chap) -> Result<(), Misuse> {
+    let users = chap.users.iter().map(|user| ("--chap", user));
+    let ours = chap.mutual.iter().map(|user| ("--mutual-user", user));
+    for (option, (user, secret)) in users.chain(ours) {
+        if !is_user_name(user) {
+            return Err(Misuse::UserName {
+                option,
+                name: user.clone(),
+            });
+        }
+        if !SECRET_OCTETS.contains(&secret.len()) {
+            return Err(Misuse::SecretLength {
+                user: user.clone(),
+                octets: secret.len(),
+            });
+        }
+    }
+    let mut seen = HashSet::new();
+    if let Some((user, _)) = chap.users.iter().find(|(user, _)| !seen.insert(user)) {
+        return Err(Misuse::DuplicateUser(user.clone()));
+    }
+    let Some((_, ours)) = &chap.mutual else {
+        return Ok(());
+    };
+    // A peer that knew our secret could answer our own challenge with it (RFC 7143 §9.2.1).
+    if chap.users.iter().any(|(_, theirs)| theirs == ours) {
+        return Err(Misuse::SharedSecret);
+    }
+    Ok(())
+}
+
+/// INQUIRY and VPD 80h carry printable ASCII, padded with spaces to their width.
+fn printable(option: &'static str, text: Option<&str>, most: usize) -> Result<(), Misuse> {
+    let Some(text) = text else { return Ok(()) };
+    let fits = text.len() <= most && !text.trim().is_empty();
+    if fits && text.bytes().all(|octet| (0x20..0x7f).contains(&octet)) {
+        return Ok(());
+    }
+    Err(Misuse::Unprintable {
+        option,
+        text: text.to_owned(),
+        most,
+    })
+}
+
+/// How many LUNs single-level addressing can name (SAM-5 §4.7.10.1).
+const MOST_VOLUMES: usize = 16_384;
+
+/// How many sessions there are handles for: a TSIH has 16 bits and is not 0.
+const MOST_SESSIONS: usize = 65_535;
+
+/// The longest `--serial`.
+const SERIAL_CHARS: usize = 36;

@@ -1,0 +1,68 @@
+//! What ends a server: orders to stop, and cores that fail.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use scsi::unit::CoreId;
+
+/// What the thread that waits for the end of a server hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// An order to stop.
+    Stop,
+    /// A core has ended, or is about to.
+    Ended(CoreId),
+}
+
+/// Where orders to stop arrive.
+#[derive(Debug)]
+pub struct Orders {
+    told: Sender<Heard>,
+    heard: Receiver<Heard>,
+}
+
+impl Default for Orders {
+    fn default() -> Self {
+        let (told, heard) = channel();
+        Self { told, heard }
+    }
+}
+
+impl Orders {
+    /// Gives orders to stop.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.told.clone())
+    }
+
+    /// Tells, when it is dropped, that a core ends, however it does.
+    pub(super) fn last_word(&self, core: CoreId) -> LastWord {
+        LastWord(self.told.clone(), core)
+    }
+
+    /// Waits for the next thing to happen.
+    pub(super) fn next(&self) -> Heard {
+        // A sender is kept here, so somebody could always speak.
+        self.heard.recv().unwrap_or(Heard::Stop)
+    }
+}
+
+/// Gives orders to stop.
+#[derive(Clone, Debug)]
+pub struct Stopper(Sender<Heard>);
+
+impl Stopper {
+    /// Orders to stop; see [`super::run`] for what it means the second time.
+    pub fn stop(&self) {
+        // Who has stopped already needs no order.
+        let _ = self.0.send(Heard::Stop);
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct LastWord(Sender<Heard>, CoreId);
+
+impl Drop for LastWord {
+    fn drop(&mut self) {
+        let _ = self.0.send(Heard::Ended(self.1));
+    }
+}
