@@ -1,6 +1,11 @@
-//! The I/O path of a session does not use the heap once it is warm.
+//! The I/O path does not use the heap once it is warm: that of a session by itself, and that of a
+//! whole core.
 #![forbid(unsafe_code)]
 #![cfg(test)]
+
+mod composed;
+mod own_initiator;
+mod whole_core;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! All tests of libiscsi's `iscsi-test-cu`, suite by suite, over two paths, against a normal, a
-//! read-only and a removable LUN, on each ring.
+//! read-only and a removable LUN, on each ring; and five of them, which none of these can pass,
+//! against null volumes.
 //!
 //! No test may fail anywhere, and each has to pass on at least one LUN, but for those that
 //! `unable.txt` lists with a reason. On the read-only LUN only the suite that is about it may
@@ -19,8 +20,9 @@ use std::thread;
 use anyhow::{Context, Result, anyhow, bail};
 use report::{Outcomes, Report};
 use suites::{Lun, Suite};
+use tests::cunit::Test;
 use tests::server::Server;
-use tests::tool;
+use tests::tool::{self, Ran};
 
 fn main() -> ExitCode {
     match run() {
@@ -81,7 +83,7 @@ fn at(suites: &[Suite], address: &str) -> Result<bool> {
     Ok(report.good())
 }
 
-/// Tries our own on one ring: three servers at once, each with its LUN.
+/// Tries our own on one ring: as many servers at once as there are LUNs.
 fn on_ring(suites: &[Suite], ring: &str) -> Result<bool> {
     let unable = suites::unable()?;
     let runs: Result<Vec<_>> = thread::scope(|scope| {
@@ -119,18 +121,59 @@ fn try_all(suites: &[Suite], lun: Lun, address: &str) -> Result<Outcomes> {
             outcomes.insert(suite.name.clone(), suites::given_up(suite));
             continue;
         }
-        let mut command = Command::new("iscsi-test-cu");
-        if lun.may_write(suite) {
-            command.args(["-d", "-S"]);
-        }
-        command.args(["-t", &format!("ALL.{}", suite.name)]);
-        // The same address twice: two I_T nexuses to one logical unit.
-        let ran = tool::run(command.args([address, address]), suites::LIMIT)?;
-        if ran.status.is_none() {
-            eprintln!("{} hangs on the {lun} LUN", suite.name);
-            hangs += 1;
-        }
-        outcomes.insert(suite.name.clone(), suite.outcomes(&ran));
+        let mut tries = Tries {
+            suite,
+            lun,
+            address,
+            hangs: &mut hangs,
+        };
+        let tests = if lun.meets_all() {
+            suite.outcomes(&tries.run(&suite.name)?)
+        } else {
+            tries.some()?
+        };
+        outcomes.insert(suite.name.clone(), tests);
     }
     Ok(outcomes)
+}
+
+/// A suite that meets a LUN.
+struct Tries<'a> {
+    suite: &'a Suite,
+    lun: Lun,
+    address: &'a str,
+    /// How many runs did not come to an end.
+    hangs: &'a mut usize,
+}
+
+impl Tries<'_> {
+    /// Runs a suite, or one test by `Suite.Test`.
+    fn run(&mut self, what: &str) -> Result<Ran> {
+        let mut command = Command::new("iscsi-test-cu");
+        if self.lun.may_write(self.suite) {
+            command.args(["-d", "-S"]);
+        }
+        command.args(["-t", &format!("ALL.{what}")]);
+        // The same address twice: two I_T nexuses to one logical unit.
+        command.args([self.address, self.address]);
+        let ran = tool::run(&mut command, self.lun.limit())?;
+        if ran.status.is_none() {
+            eprintln!("{what} hangs on the {} LUN", self.lun);
+            *self.hangs += 1;
+        }
+        Ok(ran)
+    }
+
+    /// Runs only the tests that are for the LUN.
+    fn some(&mut self) -> Result<Vec<Test>> {
+        let suite = self.suite;
+        let tests = suite.tests.iter().map(|name| {
+            if !self.lun.meets(suite, name) {
+                return Ok(suites::not_tried(name));
+            }
+            let ran = self.run(&format!("{}.{name}", suite.name))?;
+            Ok(Suite::outcome(name, &ran))
+        });
+        tests.collect()
+    }
 }

@@ -9,7 +9,11 @@ use tests::cunit::{self, Test, Verdict};
 use tests::tool::{self, Ran};
 
 /// How long a suite may take. The slowest takes 6 s, most of it the tool's own sleeps.
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The same on the vast LUN, where the tool sleeps for a minute when it has seen that SANITIZE goes
+/// on, and for another one on a machine that is not done by then.
+const VAST_LIMIT: Duration = Duration::from_secs(140);
 
 /// What the tool itself says it has; another version has other tests, and is looked at by a
 /// person.
@@ -52,33 +56,43 @@ impl Suite {
         let found = cunit::parse(&ran.output);
         let outcome = |name: &String| {
             let test = found.iter().find(|test| test.name == *name).cloned();
-            test.unwrap_or_else(|| Test {
-                name: name.clone(),
-                verdict: Verdict::Failed,
-                said: not_run(ran),
-            })
+            test.unwrap_or_else(|| verdict(name, Verdict::Failed, not_run(ran)))
         };
         self.tests.iter().map(outcome).collect()
+    }
+
+    /// What became of one of them, where only that was run.
+    pub(crate) fn outcome(name: &str, ran: &Ran) -> Test {
+        let found = cunit::parse(&ran.output).into_iter();
+        let test = found.into_iter().find(|test| test.name == name);
+        test.unwrap_or_else(|| verdict(name, Verdict::Failed, not_run(ran)))
     }
 }
 
 /// The outcomes of a suite that is not tried any more.
 pub(crate) fn given_up(suite: &Suite) -> Vec<Test> {
-    let given_up = |name: &String| Test {
-        name: name.clone(),
-        verdict: Verdict::Failed,
-        said: vec!["not tried: too many suites before it did not come to an end".to_owned()],
-    };
+    let why = "not tried: too many suites before it did not come to an end";
+    let given_up = |name: &String| verdict(name, Verdict::Failed, vec![why.to_owned()]);
     suite.tests.iter().map(given_up).collect()
+}
+
+/// A test that is not for a LUN.
+pub(crate) fn not_tried(name: &str) -> Test {
+    verdict(name, Verdict::Skipped, vec!["not tried here".to_owned()])
+}
+
+fn verdict(name: &str, verdict: Verdict, said: Vec<String>) -> Test {
+    Test {
+        name: name.to_owned(),
+        verdict,
+        said,
+    }
 }
 
 fn not_run(ran: &Ran) -> Vec<String> {
     let why = match ran.status {
         Some(status) => format!("did not run: the tool ended with {status}"),
-        None => format!(
-            "did not run: the suite took more than {} s",
-            LIMIT.as_secs()
-        ),
+        None => "did not run: it took too long".to_owned(),
     };
     let last = ran.output.lines().rev().take(3).map(str::to_owned);
     [why].into_iter().chain(last).collect()
@@ -93,15 +107,25 @@ pub(crate) enum Lun {
     ReadOnly,
     /// `--removable`, of 4,096-octet blocks.
     Removable,
+    /// A null volume, where WRITE SAME of 0 blocks goes to the end.
+    Null,
+    /// A null volume that takes at least 5 s to be overwritten.
+    Vast,
 }
 
 impl Lun {
-    pub(crate) const ALL: [Self; 3] = [Self::Normal, Self::ReadOnly, Self::Removable];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Normal,
+        Self::ReadOnly,
+        Self::Removable,
+        Self::Null,
+        Self::Vast,
+    ];
 
     /// How it is made.
     pub(crate) fn options(self) -> &'static [&'static str] {
         match self {
-            Self::Normal => &[],
+            Self::Normal | Self::Null | Self::Vast => &[],
             Self::ReadOnly => &["--readonly"],
             Self::Removable => &["--removable", "--block-size", "4096"],
         }
@@ -113,6 +137,31 @@ impl Lun {
         match self {
             Self::Normal | Self::ReadOnly => "ram:256M",
             Self::Removable => "ram:255M",
+            Self::Null => "null:256M",
+            Self::Vast => "null:20T",
+        }
+    }
+
+    /// Whether every test meets it. Where nothing is kept, only those do that ask for more than the
+    /// other LUNs can do.
+    pub(crate) fn meets_all(self) -> bool {
+        !matches!(self, Self::Null | Self::Vast)
+    }
+
+    /// Whether this test does.
+    pub(crate) fn meets(self, suite: &Suite, test: &str) -> bool {
+        match (self, suite.name.as_str(), test) {
+            (Self::Null, "WriteSame10" | "WriteSame16", "ZeroBlocks" | "UnmapUntilEnd")
+            | (Self::Vast, "Sanitize", "Reset") => true,
+            _ => self.meets_all(),
+        }
+    }
+
+    /// How long a suite may take on it.
+    pub(crate) fn limit(self) -> Duration {
+        match self {
+            Self::Vast => VAST_LIMIT,
+            _ => LIMIT,
         }
     }
 
@@ -128,6 +177,8 @@ impl fmt::Display for Lun {
             Self::Normal => "normal",
             Self::ReadOnly => "readonly",
             Self::Removable => "removable",
+            Self::Null => "null",
+            Self::Vast => "vast",
         })
     }
 }

@@ -76,6 +76,11 @@ fn framer() {
 }
 
 #[test]
+fn initiator() {
+    replay("initiator");
+}
+
+#[test]
 fn login() {
     replay("login");
 }

@@ -1,9 +1,15 @@
 //! Who gets in, as libiscsi's tools see it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 
-use tests::server::Server;
+use iscsi::wire::bhs::{BHS_LEN, Bhs, Itt};
+use iscsi::wire::login_request::{LoginRequest, stage};
+use iscsi::wire::serial::{CmdSn, StatSn};
+use tests::server::{ReadyLun, Server};
 
 use crate::{must, run};
 
@@ -143,4 +149,59 @@ fn discovery_shows_what_an_initiator_may_use() {
             .output
             .contains(&lun.target)
     );
+}
+
+/// Sends the request that a login with CHAP begins with; gives the CHAP_C of the answer.
+fn challenge(lun: &ReadyLun) -> String {
+    let request = LoginRequest {
+        transit: false,
+        more: false,
+        current: stage::SECURITY,
+        next: stage::SECURITY,
+        version_max: 0,
+        version_min: 0,
+        isid: [0x80, 0, 0, 0, 0, 1],
+        tsih: 0,
+        itt: Itt(1),
+        cid: 0,
+        cmd_sn: CmdSn(1),
+        exp_stat_sn: StatSn(0),
+    };
+    let text = format!(
+        "InitiatorName={NODE1}\0TargetName={}\0AuthMethod=CHAP\0CHAP_A=5\0",
+        lun.target
+    );
+    let mut header = request.encode();
+    header.set_data_len(text.len() as u32);
+    let mut octets = header.0.to_vec();
+    octets.extend(text.bytes());
+    octets.resize(octets.len().next_multiple_of(4), 0);
+    let mut socket = TcpStream::connect(&lun.portals[0]).unwrap();
+    socket.write_all(&octets).unwrap();
+    let mut answer = Bhs([0; BHS_LEN]);
+    socket.read_exact(&mut answer.0).unwrap();
+    let mut text = vec![0; answer.data_len() as usize];
+    socket.read_exact(&mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let found = text
+        .split('\0')
+        .find_map(|pair| pair.strip_prefix("CHAP_C="));
+    found.unwrap_or_else(|| panic!("{text:?}")).to_owned()
+}
+
+/// CVE-2024-45751: after each start the challenges were the same, one after the other, as nobody
+/// had seeded what made them. Who had listened once could answer.
+#[test]
+fn no_challenge_comes_again_after_a_restart() {
+    let file = secret("challenge", "aliceknowsthis");
+    let options = ["--chap", "alice", "--secret-file", &file];
+    let mut seen = BTreeSet::new();
+    for _ in 0..3 {
+        let server = Server::start("challenge", &["ram:16M"], &options).unwrap();
+        for _ in 0..20 {
+            let challenge = challenge(&server.luns[0]);
+            assert!(challenge.len() > 32, "{challenge}");
+            assert!(seen.insert(challenge.clone()), "{challenge} came twice");
+        }
+    }
 }

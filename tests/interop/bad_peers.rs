@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kinds::KINDS;
 use tests::client::Client;
@@ -18,21 +18,18 @@ use tests::server::{ReadyLun, Server};
 const PEERS: usize = 5000;
 const AT_ONCE: usize = 8;
 
-/// How long one I/O of the good session may take while all this goes on.
-const PATIENCE: Duration = Duration::from_secs(3);
-
 /// What may be left of it all.
 const GROWTH: u64 = 64 << 20;
 
-/// The good session: writes and reads back until told to stop. How many I/Os, and the slowest.
-fn good_session(lun: &ReadyLun, stop: &AtomicBool) -> (usize, Duration) {
+/// The good session: writes and reads back until told to stop, each within the client's patience.
+/// Returns how often.
+fn good_session(lun: &ReadyLun, stop: &AtomicBool) -> usize {
     let mut client = Client::log_in(lun, 1_000_000).unwrap();
-    let (mut count, mut slowest) = (0, Duration::ZERO);
+    let mut count = 0;
     while !stop.load(Ordering::Relaxed) {
         let data: Rc<[u8]> = vec![count as u8; 8192].into();
         let lba = (count % 1000 * 16) as u16;
         let [high, low] = lba.to_be_bytes();
-        let start = Instant::now();
         client
             .good(
                 &[0x2a, 0, 0, 0, high, low, 0, 0, 16, 0],
@@ -42,11 +39,10 @@ fn good_session(lun: &ReadyLun, stop: &AtomicBool) -> (usize, Duration) {
         let read = client
             .good(&[0x28, 0, 0, 0, high, low, 0, 0, 16, 0], Data::In(8192))
             .unwrap();
-        slowest = slowest.max(start.elapsed());
         assert_eq!(read[..], data[..]);
         count += 1;
     }
-    (count, slowest)
+    count
 }
 
 /// Bad peers take their kind in turn. Those that hold on are let go when a few hundred more came.
@@ -77,7 +73,7 @@ fn five_thousand_of_every_kind() {
     let (stop, next) = (AtomicBool::new(false), AtomicUsize::new(0));
     let before = resident(server.pid()).unwrap();
 
-    let (count, slowest) = thread::scope(|scope| {
+    let count = thread::scope(|scope| {
         let good = scope.spawn(|| good_session(&lun, &stop));
         let bad: Vec<_> = (0..AT_ONCE)
             .map(|_| scope.spawn(|| bad_peers(portal, &lun.target, &next)))
@@ -93,10 +89,6 @@ fn five_thousand_of_every_kind() {
 
     assert!(server.alive().unwrap(), "{}", server.log());
     assert!(count > 100, "the good session did {count} I/Os");
-    assert!(
-        slowest < PATIENCE,
-        "the good session once waited for {slowest:?}"
-    );
     calm(&server, before);
     Client::log_in(&lun, 1_000_001).unwrap();
     let lines = server.log().lines().count();

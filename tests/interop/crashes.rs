@@ -1,5 +1,9 @@
 //! kill -9: what was promised to be there is there after a restart.
 
+mod load;
+mod reserver;
+mod writer;
+
 use std::path::Path;
 use std::rc::Rc;
 

@@ -8,9 +8,12 @@ mod access;
 mod bad_peers;
 mod crashes;
 mod discovery;
+mod growth;
 mod identity;
 mod lifecycle;
+mod own_initiator;
 mod qemu;
+mod remote;
 mod trace;
 
 use std::process::Command;

@@ -41,7 +41,7 @@ fn io(address: &str, commands: &[&str]) {
     }
 }
 
-fn copies(name: &str, volume: &str, options: &[&str]) {
+pub(crate) fn copies(name: &str, volume: &str, options: &[&str]) {
     let dir = tests::scratch(&format!("{name}-image")).unwrap();
     let path = dir.join("image");
     image(&path);
@@ -85,6 +85,62 @@ fn an_image_is_copied_to_a_file() {
         "copy-file",
         &format!("file:{}?size=64M", dir.join("disk").display()),
         &[],
+    );
+}
+
+#[test]
+fn an_image_is_copied_to_a_stripe() {
+    let dir = tests::scratch("copy-stripe-volume").unwrap();
+    let file = dir.join("disk");
+    let stripe = format!("stripe:64k(ram:32M,file:{}?size=32M)", file.display());
+    copies("copy-stripe", &stripe, &[]);
+}
+
+#[test]
+fn an_image_is_copied_to_volumes_out_of_volumes() {
+    let volume = "concat(stripe:4k(ram:10M,ram:20M,ram:11M),ram:1M,stripe:128k(ram:20M,ram:20M))";
+    copies("copy-nest", volume, &["--block-size", "4096"]);
+}
+
+#[test]
+fn an_image_is_copied_through_every_wrapper() {
+    let dir = tests::scratch("copy-wrapped-volume").unwrap();
+    let file = dir.join("disk");
+    let part = format!("verify(delay:100us(file:{}?size=32M))", file.display());
+    let volume = format!("stats(stripe:64k({part},fault:read=0(limit:iops=1M(ram:32M))))");
+    copies("copy-wrapped", &volume, &[]);
+}
+
+#[test]
+fn what_fails_inside_is_told_outside() {
+    let volume = "concat(ram:1M,fault:write=eio(ram:1M))";
+    let server = Server::start("fault", &[volume], &[]).unwrap();
+    io(server.address(0), &["write -P 1 0 1M", "read -P 0 1M 1M"]);
+    let ran = run(
+        "qemu-io",
+        &["-f", "raw", "-c", "write 1M 4k", server.address(0)],
+    );
+    assert!(
+        !ran.good() || ran.output.contains("failed"),
+        "{}",
+        ran.output
+    );
+}
+
+#[test]
+fn chunks_of_a_stripe_go_round() {
+    let dir = tests::scratch("stripe-volume").unwrap();
+    let path = dir.join("disk");
+    let stripe = format!("stripe:64k(file:{}?size=8M,ram:8M)", path.display());
+    let server = Server::start("stripe", &[&stripe], &[]).unwrap();
+    let write = ["write -P 0x11 32k 128k", "read -P 0x11 32k 128k", "flush"];
+    io(server.address(0), &write);
+    let octets = fs::read(&path).unwrap();
+    // The second half of the first chunk, the whole second one elsewhere, and half of the third.
+    let written = |at: usize| octets[at << 10] == 0x11;
+    assert_eq!(
+        [0, 31, 32, 95, 96].map(written),
+        [false, false, true, true, false]
     );
 }
 

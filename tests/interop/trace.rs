@@ -1,14 +1,21 @@
 //! What tshark, which shares no code with us, makes of our octets.
 
+use std::fs::{self, Permissions};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use iscsi::wire::bhs::{Itt, Ttt};
+use iscsi::wire::data_out::DataOut;
+use iscsi::wire::serial::{DataSn, StatSn};
+use tests::cdb;
 use tests::client::Client;
 use tests::initiator::{Data, Reply, Settings};
 use tests::server::{ReadyLun, Server};
+use tests::tool;
 
 use crate::{must, run};
 
@@ -19,18 +26,13 @@ struct Capture {
 
 impl Capture {
     /// Starts it, and waits until it has opened its file, which it does once it captures.
-    fn start(port: u16, file: &Path) -> Self {
+    fn start(ports: &[u16], file: &Path) -> Self {
+        let ports: Vec<_> = ports
+            .iter()
+            .map(|port| format!("tcp port {port}"))
+            .collect();
         let child = Command::new("dumpcap")
-            .args([
-                "-q",
-                "-i",
-                "lo",
-                "-s",
-                "0",
-                "-f",
-                &format!("tcp port {port}"),
-                "-w",
-            ])
+            .args(["-q", "-i", "lo", "-s", "0", "-f", &ports.join(" or "), "-w"])
             .arg(file)
             .stderr(Stdio::null())
             .spawn()
@@ -53,7 +55,7 @@ impl Capture {
     }
 }
 
-/// Something of everything that a target says.
+/// What other people's initiators say and are told.
 fn talk(lun: &ReadyLun) {
     let address = lun.address.as_str();
     must("iscsi-ls", &["-s", &format!("iscsi://{}", lun.portals[0])]);
@@ -80,15 +82,16 @@ fn talk(lun: &ReadyLun) {
         "iscsi-test-cu",
         &["-d", "-t", "ALL.iSCSITMF", address, address],
     );
-    with_digests(lun);
 }
 
-fn with_digests(lun: &ReadyLun) {
+/// What they do not say, and all of it with digests.
+fn with_digests(lun: &ReadyLun) -> Client {
     let portal: SocketAddr = lun.portals[0].parse().unwrap();
     let mut settings = Settings::new(7, &lun.target);
     settings.keys = vec![
         ("HeaderDigest", "CRC32C".to_owned()),
         ("DataDigest", "CRC32C".to_owned()),
+        ("iSCSIProtocolLevel", "2".to_owned()),
     ];
     let mut client = Client::connect(portal, settings).unwrap();
     // REPORT LUNS, and a command that ends with sense data.
@@ -96,11 +99,94 @@ fn with_digests(lun: &ReadyLun) {
         .command(&[0xa0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0], Data::In(256))
         .unwrap();
     client.command(&[0xff; 6], Data::None).unwrap();
+    // Immediate data, unsolicited data, and what is asked for.
+    for blocks in [1, 2048] {
+        let data = Data::Out(vec![7; blocks as usize * 512].into());
+        client.good(&cdb::write(0, blocks, false), data).unwrap();
+    }
+    client.good(&cdb::read(0, 2048), Data::In(1 << 20)).unwrap();
     client.initiator.ping(b"are you there?");
     assert!(matches!(client.reply().unwrap(), Reply::Nop(..)));
+    client.initiator.text("SendTargets", "");
+    assert!(matches!(client.reply().unwrap(), Reply::Text(..)));
+    // Every function, but for those that end the session.
+    for function in [1, 2, 3, 4, 5, 6, 8, 9, 10, 12] {
+        let lun = client.lun;
+        client.initiator.manage(function, lun, Itt::NONE);
+        assert!(matches!(client.reply().unwrap(), Reply::Managed(..)));
+    }
+    let stray = DataOut {
+        last: true,
+        lun: client.lun,
+        itt: Itt(77),
+        ttt: Ttt(0xbad),
+        exp_stat_sn: StatSn(0),
+        data_sn: DataSn(0),
+        offset: 0,
+    };
+    client.initiator.push(stray.encode(), &[0; 512]);
+    assert!(matches!(client.reply().unwrap(), Reply::Reject(_)));
+    client
+}
+
+/// Mutual CHAP, that fails and that does not.
+fn with_chap(lun: &ReadyLun) {
+    for (secret, enters) in [("aliceknowsthat", false), ("aliceknowsthis", true)] {
+        let user = format!("iscsi://alice%{secret}@");
+        let address = lun.address.replacen("iscsi://", &user, 1);
+        let proof = format!("{address}?target_user=target&target_password=targetknowsthis");
+        assert_eq!(run("iscsi-inq", &[&proof]).good(), enters);
+    }
+}
+
+/// The target goes down, and the initiator logs out when it is asked to.
+fn part(server: Server, mut client: Client) {
+    let stopping = thread::spawn(move || server.stop().unwrap());
+    assert!(matches!(client.reply().unwrap(), Reply::Async(_)));
     client.initiator.log_out();
     assert_eq!(client.reply().unwrap(), Reply::LoggedOut(0));
+    drop(client);
+    stopping.join().unwrap();
 }
+
+/// What has to be among it, as display filters.
+const SEEN: &[(&str, &str)] = &[
+    ("a login with CHAP", "iscsi.keyvalue contains \"CHAP_R=\""),
+    (
+        "a target that proves itself",
+        "iscsi.opcode == 0x23 && iscsi.keyvalue contains \"CHAP_R=\"",
+    ),
+    ("a login that is refused", "iscsi.login.status == 0x0201"),
+    (
+        "discovery",
+        "iscsi.opcode == 0x24 && iscsi.keyvalue contains \"TargetAddress=\"",
+    ),
+    (
+        "text with digests",
+        "iscsi.opcode == 0x24 && iscsi.headerdigest32",
+    ),
+    ("task management", "iscsi.opcode == 0x02"),
+    ("its response", "iscsi.opcode == 0x22"),
+    ("R2T", "iscsi.opcode == 0x31"),
+    ("Data-Out", "iscsi.opcode == 0x05"),
+    (
+        "immediate data",
+        "iscsi.opcode == 0x01 && iscsi.immediatedata",
+    ),
+    ("Data-In", "iscsi.opcode == 0x25"),
+    (
+        "header and data digests",
+        "iscsi.headerdigest32 && iscsi.datadigest32",
+    ),
+    (
+        "sense data",
+        "iscsi.opcode == 0x21 && iscsi.headerdigest32 && iscsi.scsiresponse.status == 2",
+    ),
+    ("a ping", "iscsi.opcode == 0x20"),
+    ("Reject", "iscsi.opcode == 0x3f"),
+    ("an asynchronous message", "iscsi.opcode == 0x32"),
+    ("logout", "iscsi.opcode == 0x26"),
+];
 
 const MALFORMED: &str = "(_ws.malformed || _ws.expert.severity == error)";
 
@@ -108,15 +194,40 @@ const MALFORMED: &str = "(_ws.malformed || _ws.expert.severity == error)";
 /// lengths in answers, and reads on where a page is cut off as it has to be.
 const CUT_INQUIRY: &str = "(scsi_sbc.opcode == 0x12 && iscsi.datasegmentlength == 64)";
 
-fn tshark(file: &Path, port: u16, filter: &str) -> Vec<String> {
+fn tshark(file: &Path, ports: &[u16], filter: &str) -> Vec<String> {
     let file = file.to_string_lossy();
-    let decode = format!("tcp.port=={port},iscsi");
+    let decode = ports
+        .iter()
+        .flat_map(|port| ["-d".to_owned(), format!("tcp.port=={port},iscsi")]);
+    let mut command = Command::new("tshark");
     // Digests are found by the login, wherever both ends agreed on them.
-    let text = must("tshark", &["-n", "-r", &file, "-d", &decode, "-Y", filter]);
+    command
+        .args(["-n", "-r", &file])
+        .args(decode)
+        .args(["-Y", filter]);
+    let text = tool::must(&mut command).unwrap();
     text.lines()
         .filter(|line| line.contains("iSCSI"))
         .map(str::to_owned)
         .collect()
+}
+
+/// A server that asks for CHAP, and proves itself.
+fn chap_server(dir: &Path) -> Server {
+    let secrets = [("theirs", "aliceknowsthis"), ("ours", "targetknowsthis")];
+    let [theirs, ours] = secrets.map(|(name, secret)| {
+        let path = dir.join(name);
+        fs::write(&path, secret).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        path.to_string_lossy().into_owned()
+    });
+    let options = [
+        ["--chap", "alice"],
+        ["--secret-file", &theirs],
+        ["--mutual-user", "target"],
+        ["--mutual-secret-file", &ours],
+    ];
+    Server::start("trace-chap", &["ram:16M"], &options.concat()).unwrap()
 }
 
 #[test]
@@ -124,17 +235,22 @@ fn no_field_is_malformed() {
     let dir = tests::scratch("trace-capture").unwrap();
     let file = dir.join("talk.pcapng");
     let server = Server::start("trace", &["ram:64M"], &[]).unwrap();
-    let lun = &server.luns[0];
-    let port = lun.portals[0].parse::<SocketAddr>().unwrap().port();
-    let capture = Capture::start(port, &file);
-    talk(lun);
+    let guarded = chap_server(&dir);
+    let ports = [&server, &guarded].map(|server| {
+        let portal: SocketAddr = server.luns[0].portals[0].parse().unwrap();
+        portal.port()
+    });
+    let capture = Capture::start(&ports, &file);
+    with_chap(&guarded.luns[0]);
+    talk(&server.luns[0]);
+    let client = with_digests(&server.luns[0]);
+    part(server, client);
     capture.stop();
-    let all = tshark(&file, port, "iscsi");
-    assert!(all.len() > 200, "only {} PDUs were seen", all.len());
-    let wrong = tshark(
-        &file,
-        port,
-        &format!("iscsi && {MALFORMED} && !{CUT_INQUIRY}"),
-    );
+    for (what, filter) in SEEN {
+        let seen = tshark(&file, &ports, filter);
+        assert!(!seen.is_empty(), "{what} was not seen");
+    }
+    let wrong = format!("iscsi && {MALFORMED} && !{CUT_INQUIRY}");
+    let wrong = tshark(&file, &ports, &wrong);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -5,7 +5,6 @@ mod commands;
 mod traffic;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use engine::sim::{Disk, Kind, POOL_BYTES, Pace, Rng, Setup, World};
 use iscsi::target::{Access, Config, Limits, Node};
@@ -77,9 +76,6 @@ impl Shape {
 /// Short segments and bursts, so that everything takes several PDUs.
 fn limits() -> Limits {
     Limits {
-        login_timeout: Duration::from_secs(15),
-        nop_interval: Duration::from_secs(30),
-        nop_timeout: Duration::from_secs(60),
         logins: 64,
         sessions: 1000,
         data_segment: 8192,
@@ -88,6 +84,7 @@ fn limits() -> Limits {
         outstanding_r2t: 4,
         window: 32,
         held_bytes: 256 << 10,
+        ..Limits::default()
     }
 }
 

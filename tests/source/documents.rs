@@ -1,6 +1,6 @@
 //! README, manual and `--help` say the same, both ways.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 
@@ -105,12 +105,45 @@ fn the_readme_has_the_two_commands() {
     }
 }
 
-const DOCUMENTS: [&str; 5] = [
+/// The names before a colon or parenthesis: of `ram:SIZE`, or `concat(ADDR,…)`.
+fn names<'a>(texts: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    let name = |text: &'a str| {
+        let end = text.find([':', '('])?;
+        let name = &text[..end];
+        let lower = name.chars().all(|c| c.is_ascii_lowercase());
+        (lower && !name.is_empty() && text.len() > end + 1).then_some(name)
+    };
+    texts.filter_map(name).collect()
+}
+
+#[test]
+fn help_manual_and_readme_have_the_addresses_that_can_be_opened() {
+    let built: BTreeSet<_> = engine::address::built().into_iter().collect();
+
+    let manual = read("docs/manual/serve.md");
+    let rows = manual.lines().filter_map(|line| line.strip_prefix("| `"));
+    assert_eq!(names(rows), built, "the table in docs/manual/serve.md");
+
+    let help = help();
+    let (_, addresses) = help.split_once("Addresses: ").unwrap();
+    let (addresses, _) = addresses.split_once("Usage:").unwrap();
+    assert_eq!(names(addresses.split_whitespace()), built, "--help");
+
+    let readme = read("README.md");
+    let (_, line) = readme.split_once("**Volumes out of volumes**").unwrap();
+    let (line, _) = line.split_once("however").unwrap();
+    let named = line.split('`').skip(1).step_by(2);
+    assert_eq!(named.collect::<BTreeSet<_>>(), built, "README.md");
+}
+
+const DOCUMENTS: [&str; 7] = [
     "README.md",
     "CONTRIBUTING.md",
     "docs/design.md",
     "docs/fuzzing.md",
+    "docs/peers.md",
     "docs/manual/serve.md",
+    "docs/vulnerabilities.md",
 ];
 
 #[test]

@@ -7,3 +7,4 @@ mod documents;
 mod licences;
 mod sources;
 mod tidy;
+mod vulnerabilities;

@@ -7,6 +7,7 @@ mod address;
 mod cdb;
 mod device;
 mod framer;
+mod initiator;
 mod login;
 mod reserve;
 mod script;
@@ -17,6 +18,7 @@ mod text;
 pub use address::address;
 pub use cdb::cdb;
 pub use framer::framer;
+pub use initiator::initiator;
 pub use login::login;
 pub use reserve::reserve;
 pub use session::session;
@@ -36,6 +38,7 @@ pub const TARGETS: &[Target] = &[
     target("address", address),
     target("cdb", cdb),
     target("framer", framer),
+    target("initiator", initiator),
     target("login", login),
     target("reserve", reserve),
     target("session", session),

@@ -70,6 +70,8 @@ pub struct Initiator {
     current: Option<(Bhs, Vec<u8>)>,
     /// TSIH of the session.
     pub tsih: u16,
+    /// It sends no data that it is asked for.
+    pub withholds: bool,
 }
 
 /// The outcome of the negotiation, as far as it matters here.
@@ -170,6 +172,7 @@ impl Initiator {
             exp_stat_sn: StatSn(0),
             current: None,
             tsih: 0,
+            withholds: false,
         };
         new.send_login();
         new
@@ -334,6 +337,11 @@ impl Initiator {
         let itt = self.begin(Task::other(Lun([0; 8])));
         self.nop_out(itt, Ttt::NONE, data);
         itt
+    }
+
+    /// Sends a NOP-Out that asks for no answer, as if it were one.
+    pub fn give_sign_of_life(&mut self) {
+        self.nop_out(Itt::NONE, Ttt::NONE, &[]);
     }
 
     fn nop_out(&mut self, itt: Itt, ttt: Ttt, data: &[u8]) {

@@ -150,13 +150,30 @@ impl Server {
         Ok(self.child.try_wait()?.is_none())
     }
 
-    /// Asks it to stop (SIGTERM) and waits for its end, 15 s at the most.
+    /// Sends it a signal, such as `-TERM`.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn signal(&self, signal: &str) -> Result<()> {
+        let pid = self.pid().to_string();
+        crate::tool::must(Command::new("kill").args([signal, &pid]))?;
+        Ok(())
+    }
+
+    /// Asks it to stop (SIGTERM) and waits for its end.
     ///
     /// # Errors
     /// When it does not end.
-    pub fn stop(mut self) -> Result<ExitStatus> {
-        let pid = self.pid().to_string();
-        crate::tool::must(Command::new("kill").args(["-TERM", &pid]))?;
+    pub fn stop(self) -> Result<ExitStatus> {
+        self.signal("-TERM")?;
+        self.wait()
+    }
+
+    /// Waits for its end, 15 s at the most.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub fn wait(mut self) -> Result<ExitStatus> {
         let end = Instant::now() + Duration::from_secs(15);
         while Instant::now() < end {
             if let Some(status) = self.child.try_wait()? {

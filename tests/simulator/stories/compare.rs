@@ -1,10 +1,7 @@
 //! COMPARE AND WRITE of all hosts, on all cores, on the same two blocks: a counter is increased
 //! exactly as often as they were answered with GOOD, and nobody ever reads one half of a change.
-//!
-//! But for a disk that is memory: it lends the memory to a read, which is sent when the peer takes
-//! it, and that can be after the read has ended for the device server and its lock does not wait.
 
-use engine::sim::{Disk, Kind, Rng};
+use engine::sim::{Disk, Rng};
 use tests::cdb;
 use tests::initiator::{Data, Reply};
 
@@ -114,10 +111,7 @@ impl Counter {
                 continue;
             };
             match self.state {
-                State::Reading(asked) if asked == user => {
-                    let mixes = lab.disks[UNIT].kind() == Kind::Memory;
-                    self.has_read(status, data, mixes);
-                }
+                State::Reading(asked) if asked == user => self.has_read(status, data),
                 State::Changing(asked) if asked == user => {
                     self.good += u64::from(status == 0);
                     self.state = State::Idle;
@@ -127,15 +121,14 @@ impl Counter {
         }
     }
 
-    fn has_read(&mut self, status: u16, data: Vec<u8>, mixes: bool) {
+    fn has_read(&mut self, status: u16, data: Vec<u8>) {
         if status != 0 {
             self.state = State::Idle;
             return;
         }
         let whole = data.iter().all(|octet| *octet == 0)
             || data == blocks(counter(&data), be64(&data[8..]));
-        assert!(whole || mixes, "host {} reads half a change", self.host);
-        // Of a mixture it finds out when it compares.
+        assert!(whole, "host {} reads half a change", self.host);
         self.state = State::Knows(data);
     }
 }

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use engine::sim::{Disk, Kind, POOL_BYTES, Rng};
 use scsi::medium::Extent;
+use tests::cdb;
 use tests::initiator::Reply;
 
+use crate::host::{What, out};
 use crate::lab::{Lab, Mix, Shape};
 use crate::oracle::Pattern;
 use crate::seeds::with_seeds;
@@ -67,7 +69,7 @@ const READS: u64 = 64;
 #[test]
 fn long_reads_of_a_host_that_takes_nothing_leave_the_pool_to_others() {
     with_seeds("long reads", 2, |seed| {
-        let (mut lab, extent) = lab_of_long_reads(seed);
+        let (mut lab, extent) = lab_of_long_reads(seed, POOL_BYTES);
         lab.hosts[SLOW].reads = false;
         fill_window(&mut lab, extent);
         assert_eq!(lab.hosts[SLOW].tasks.len() as u64, READS);
@@ -92,13 +94,71 @@ fn long_reads_of_a_host_that_takes_nothing_leave_the_pool_to_others() {
     });
 }
 
+#[test]
+fn a_host_that_takes_nothing_but_is_alive_is_dropped() {
+    with_seeds("alive", 2, |seed| {
+        let (mut lab, extent) = lab_of_long_reads(seed, POOL_BYTES);
+        lab.hosts[SLOW].reads = false;
+        fill_window(&mut lab, extent);
+        lab.quiesce();
+        for _ in 0..15 {
+            let link = lab.hosts[SLOW].link.as_mut().expect("a connection");
+            link.initiator.give_sign_of_life();
+            lab.quiesce();
+            lab.world.pass(Duration::from_secs(10));
+            lab.quiesce();
+        }
+        let link = lab.hosts[SLOW].link.as_ref().expect("a connection");
+        assert!(link.wire.is_over(), "it is still connected");
+        lab.hosts[SLOW].hang_up();
+        assert_eq!(costs(&lab), 0, "it is gone, and still costs");
+        lab.finish();
+        lab.leave();
+    });
+}
+
+/// What one host gets memory for that it then sends nothing into.
+const MOST_WRITTEN: usize = 32 << 20;
+
+#[test]
+fn a_host_that_owes_data_leaves_the_pool_to_others() {
+    with_seeds("owes data", 1, |seed| {
+        let (mut lab, extent) = lab_of_long_reads(seed, MOST_WRITTEN + (8 << 20));
+        let link = lab.hosts[SLOW].link.as_mut().expect("a connection");
+        link.initiator.withholds = true;
+        let cdb = cdb::write(0, extent.blocks as u32, false);
+        for _ in 0..READS {
+            // SIMPLE: one that is ORDERED would let none after it begin.
+            let data = out(vec![1; 1 << 20]);
+            lab.hosts[SLOW].command(1, 1, &cdb, data, What::Other);
+        }
+        lab.quiesce();
+        let held = costs(&lab);
+        let expected = MOST_WRITTEN..MOST_WRITTEN + (1 << 20);
+        assert!(expected.contains(&held), "{held} octets");
+        for at in 0..16 {
+            let user = lab.read(1, 0, extent);
+            assert_eq!(lab.answer(1, user).0, 0, "another host reads");
+            let user = lab.write(1, 0, Extent::new(at, 64), Pattern::Each);
+            assert_eq!(lab.answer(1, user).0, 0, "another host writes");
+        }
+        let user = lab.read(SLOW, 0, extent);
+        assert_eq!(lab.answer(SLOW, user).0, 0, "it reads, whatever it owes");
+        let wire = lab.hosts[SLOW].hang_up().expect("a connection");
+        wire.cut();
+        lab.finish();
+        assert_eq!(costs(&lab), 0);
+        lab.leave();
+    });
+}
+
 /// One core with a small pool, whose first unit has 1 MiB that was written.
-fn lab_of_long_reads(seed: u64) -> (Lab, Extent) {
+fn lab_of_long_reads(seed: u64, pool_bytes: usize) -> (Lab, Extent) {
     let mut shape = Shape::new(1, Kind::Apart);
     let extent = Extent::new(0, (1 << 20) / u64::from(BLOCK));
     let disk = || Disk::new(Kind::Apart, BLOCK, extent.blocks);
     shape.disks = vec![disk(), disk()];
-    shape.pool_bytes = POOL_BYTES;
+    shape.pool_bytes = pool_bytes;
     shape.limits.window = READS as u32;
     let mut lab = Lab::new(seed, shape);
     lab.world.pace.pieces = false;

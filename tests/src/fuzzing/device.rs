@@ -44,6 +44,8 @@ pub(super) struct World {
     mail: Vec<VecDeque<(UnitId, Mail)>>,
     /// Units whose reservations are being stored.
     storing: BTreeSet<UnitId>,
+    /// Nexuses that were sent data, which they have not taken.
+    untaken: BTreeSet<NexusId>,
     /// Functions that were not answered, by nexus and number.
     functions: BTreeSet<(NexusId, u32)>,
     next_function: u32,
@@ -77,6 +79,7 @@ impl World {
             memory: medium::Memory::default(),
             mail: (0..2).map(|_| VecDeque::new()).collect(),
             storing: BTreeSet::new(),
+            untaken: BTreeSet::new(),
             functions: BTreeSet::new(),
             next_function: 0,
             losing: BTreeSet::new(),
@@ -163,6 +166,18 @@ impl World {
         true
     }
 
+    /// The initiators take what they were sent, which lets the device server send more. Returns
+    /// whether there was anything.
+    fn take_data(&mut self) -> bool {
+        let taken = std::mem::take(&mut self.untaken);
+        for nexus in &taken {
+            let core = core_of(*nexus);
+            self.servers[core].data_in_queued(*nexus, 0);
+            self.run(core);
+        }
+        !taken.is_empty()
+    }
+
     fn answer(&mut self, at: usize, fails: u8) {
         let (core, id, unit, op) = self.media.swap_remove(at);
         let traits = &self.owners[unit.0 as usize].state().traits;
@@ -238,7 +253,10 @@ impl World {
                 tag,
                 offset,
                 data,
-            } => self.commands.sent(nexus, tag, offset, data.len()),
+            } => {
+                self.untaken.insert(nexus);
+                self.commands.sent(nexus, tag, offset, data.len());
+            }
             Output::ReceiveDataOut {
                 nexus,
                 tag,
@@ -264,6 +282,7 @@ impl World {
             }
             Output::Attention { .. } => {}
             Output::Ask { unit, request } => self.owner(unit, Input::Request(request)),
+            Output::Recall { unit } => self.servers[core].recalled(unit),
             Output::Acknowledge { unit, version } => {
                 let core = CoreId(core as u16);
                 self.owner(unit, Input::Acknowledged { core, version });
@@ -274,7 +293,7 @@ impl World {
     /// Lets everything end, and looks whether it has.
     pub(super) fn end(&mut self) {
         for step in 0..8192 {
-            if !self.happen(step as u8, 0) {
+            if !self.happen(step as u8, 0) && !self.take_data() {
                 break;
             }
             // Whatever takes so long is not waited for.

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use iscsi::auth::Hash;
-use iscsi::connection::State;
 use iscsi::login::{Event, Login};
 use iscsi::parameters::DEFAULT_DATA_SEGMENT;
 use iscsi::target::{Access, Chap, Config, Endpoints, Limits, Node};
@@ -131,7 +130,6 @@ impl Dialogue {
                 }
                 Event::Close(violation) => {
                     assert!(!violation.rule.is_empty());
-                    assert_eq!(self.login.connection(), State::Free);
                     self.closed = true;
                 }
                 Event::Remark(_) => {}
@@ -252,16 +250,11 @@ fn config(flags: u8) -> Config {
 /// Those that are the default.
 pub(super) fn limits() -> Limits {
     Limits {
-        login_timeout: Duration::from_secs(15),
-        nop_interval: Duration::from_secs(30),
-        nop_timeout: Duration::from_secs(60),
-        logins: 256,
-        sessions: 16_384,
-        data_segment: 262_144,
         first_burst: 65_536,
         max_burst: 262_144,
         outstanding_r2t: 4,
         window: 128,
         held_bytes: 65_536,
+        ..Limits::default()
     }
 }

@@ -8,10 +8,10 @@ mod watch;
 use std::sync::Arc;
 use std::time::Duration;
 
-use iscsi::login::Violation;
 use iscsi::parameters::{Operational, Parameters, Purpose, TaskReporting};
 use iscsi::session::{Event, Session};
 use iscsi::target::{Access, Config, Endpoints, InitiatorPort, Limits, Node};
+use iscsi::violation::Violation;
 use scsi::medium::HeapLease;
 use scsi::wire::lun::Lun;
 

@@ -161,6 +161,9 @@ impl Initiator {
 
     fn r2t(&mut self, pdu: &R2t) {
         self.stamp(pdu.stamps, false);
+        if self.withholds {
+            return;
+        }
         let Some(Some(task)) = self.tasks.get(pdu.itt.0 as usize) else {
             return;
         };

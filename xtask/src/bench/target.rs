@@ -123,7 +123,8 @@ impl Tgtd {
         tool::present(&["tgtd", "tgtadm", "taskset", "setpriv"])?;
         let file = PathBuf::from(format!("/dev/shm/lunar-bench-{}", std::process::id()));
         fs::File::create(&file)?.set_len(VOLUME)?;
-        let control = (std::process::id() % 60_000).to_string();
+        // tgtadm takes no number above 32,767.
+        let control = (std::process::id() % 32_000).to_string();
         let [program, pinned @ ..] = &pinned()[..] else {
             bail!("nothing to pin with")
         };

@@ -81,6 +81,9 @@ impl Commands {
 
     pub(super) fn completed(&mut self, nexus: NexusId, tag: Tag, completed: &Completed) {
         let open = self.close(nexus, tag);
+        if completed.status == Status::TaskAborted {
+            self.let_go(nexus, tag);
+        }
         assert!(!self.holds(nexus, tag), "the end before the data");
         let sense = completed.sense.as_slice();
         let check = completed.status == Status::CheckCondition;
@@ -95,6 +98,11 @@ impl Commands {
 
     pub(super) fn aborted(&mut self, nexus: NexusId, tag: Tag) {
         self.close(nexus, tag);
+        self.let_go(nexus, tag);
+    }
+
+    /// Data of an aborted command is dropped, whenever it comes.
+    fn let_go(&mut self, nexus: NexusId, tag: Tag) {
         self.lent
             .retain(|(other, another, ..)| (*other, *another) != (nexus, tag));
     }

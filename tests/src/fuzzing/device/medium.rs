@@ -25,6 +25,7 @@ pub(super) fn unit(number: u32, flags: u8) -> UnitState {
         }),
         sanitize: &[SanitizeKind::Overwrite, SanitizeKind::BlockErase],
         solid_state: true,
+        write_same_to_end: false,
     };
     let identity = UnitIdentity {
         vendor: "LUNAR".into(),
@@ -48,7 +49,7 @@ pub(super) fn check(op: &MediumOp<HeapLease>, traits: &Traits) {
         assert!(end.is_some_and(|end| end <= traits.blocks), "{op:?}");
     };
     match op {
-        MediumOp::Read { extent } => {
+        MediumOp::Read { extent, .. } => {
             inside(extent);
             assert!((1..=SEGMENT_BYTES).contains(&octets(extent)), "{op:?}");
         }
@@ -122,7 +123,7 @@ pub(super) fn answer(
     }
     let some = |octets: u64| Outcome::Lease(memory.0.slice(0, octets as usize));
     Ok(match op {
-        MediumOp::Read { extent } | MediumOp::Lend { extent } => {
+        MediumOp::Read { extent, .. } | MediumOp::Lend { extent } => {
             some(extent.blocks * u64::from(traits.block_size))
         }
         MediumOp::Buffer { bytes } => some(u64::from(*bytes)),

@@ -16,6 +16,12 @@ use iscsi::wire::task_response::TaskResponse;
 
 use super::{FIRST_CMD_SN, FIRST_STAT_SN};
 
+/// The longest data segment that there is.
+const LONGEST: u32 = 0xff_ffff;
+
+/// Octets of text in which a declaration is looked for.
+const KEPT: usize = 64 << 10;
+
 /// See [`super`].
 #[derive(Debug)]
 pub(super) struct Watch {
@@ -25,6 +31,10 @@ pub(super) struct Watch {
     /// Cut no more: an error, or a header that was not taken.
     lost: bool,
     to_initiator: Framer,
+    /// The text of requests, and the longest data segment that the initiator ever declared: what
+    /// it says in a text request holds for what follows.
+    text: Vec<u8>,
+    longest: u32,
     stat_sn: u32,
     expected: CmdSn,
     max: CmdSn,
@@ -47,7 +57,7 @@ impl Watch {
     pub(super) fn new(keys: Operational, limit: u32) -> Self {
         let mut to_target = Framer::new(keys.own_data_segment);
         to_target.set_digests(keys.header_digest, keys.data_digest);
-        let mut to_initiator = Framer::new(keys.peer_data_segment);
+        let mut to_initiator = Framer::new(LONGEST);
         to_initiator.set_digests(keys.header_digest, keys.data_digest);
         Self {
             keys,
@@ -55,6 +65,8 @@ impl Watch {
             to_target,
             lost: false,
             to_initiator,
+            text: Vec::new(),
+            longest: keys.peer_data_segment,
             stat_sn: FIRST_STAT_SN,
             expected: CmdSn(FIRST_CMD_SN),
             max: CmdSn(FIRST_CMD_SN - 1),
@@ -84,10 +96,29 @@ impl Watch {
         while !self.lost {
             match self.to_target.next(&mut rest) {
                 Ok(Some(Piece::Header(bhs))) => self.request(&bhs),
-                Ok(Some(_)) => {}
+                Ok(Some(Piece::Data { octets, end })) => {
+                    self.text.extend_from_slice(octets);
+                    if end {
+                        self.declared();
+                    }
+                }
+                Ok(Some(Piece::BadData)) => {}
                 Ok(None) => return,
                 Err(_) => self.lost = true,
             }
+        }
+    }
+
+    /// Looks for a declaration in what the last PDUs said. Whether it was text, and whether the
+    /// target took it, does not matter: it allows the target more, never less.
+    fn declared(&mut self) {
+        let text = String::from_utf8_lossy(&self.text);
+        let said = text
+            .split('\0')
+            .filter_map(|pair| pair.split_once("MaxRecvDataSegmentLength=")?.1.parse().ok());
+        self.longest = said.fold(self.longest, u32::max);
+        if self.text.len() > KEPT {
+            self.text.clear();
         }
     }
 
@@ -112,7 +143,10 @@ impl Watch {
         let mut rest = octets;
         loop {
             match self.to_initiator.next(&mut rest) {
-                Ok(Some(Piece::Header(bhs))) => self.response(&bhs),
+                Ok(Some(Piece::Header(bhs))) => {
+                    assert!(bhs.data_len() <= self.longest, "{bhs:?}");
+                    self.response(&bhs);
+                }
                 Ok(Some(Piece::Data { .. })) => {}
                 Ok(None) => return,
                 other => panic!("{other:?}"),

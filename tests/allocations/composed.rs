@@ -1,0 +1,88 @@
+//! Volumes out of volumes: what stands around another one, or is made of several, keeps its books
+//! in memory that it has.
+
+use std::sync::Arc;
+
+use block::lease::Lease;
+use block::volume::{Context, CoreContext, Handle};
+use engine::address::{Address, OpenOptions};
+use io::counting::allocations;
+use io::memory::{MemoryLimit, Pool};
+use io::ring::{AnyRing, Kind};
+use scsi::medium::{Extent, MediumOp, MediumResult, Now, Outcome};
+
+struct Rig {
+    ring: AnyRing,
+    handle: Box<dyn Handle>,
+    done: Vec<(u64, MediumResult<Lease>)>,
+}
+
+impl Rig {
+    fn new(address: &str) -> Self {
+        let address: Address = address.parse().unwrap();
+        let options = OpenOptions {
+            block_size: None,
+            read_only: false,
+            memory: Arc::new(MemoryLimit::new(64 << 20)),
+            initiator: String::new(),
+            secret: None,
+        };
+        let volume = address.open(&options).unwrap();
+        let core = CoreContext::new(Pool::new(16 << 20).unwrap());
+        Self {
+            ring: AnyRing::open(Kind::Epoll).unwrap().0,
+            handle: volume.attach(&core).unwrap(),
+            done: Vec::new(),
+        }
+    }
+
+    /// Does what needs no ring.
+    fn run(&mut self, op: MediumOp<Lease>) -> Outcome<Lease> {
+        let mut cx = Context {
+            ring: &mut self.ring,
+            done: &mut self.done,
+            now: Now::ZERO,
+            call: &mut None,
+        };
+        self.handle.submit(&mut cx, 1, op);
+        self.done.pop().unwrap().1.unwrap()
+    }
+
+    /// Writes and reads back, over several chunks and within one.
+    fn round(&mut self, n: u64) {
+        for extent in [Extent::new(n * 61 % 2000, 40), Extent::new(n * 8 % 2048, 8)] {
+            let Outcome::Lease(data) = self.run(MediumOp::Lend { extent }) else {
+                panic!("no memory");
+            };
+            let (fua, atomic) = (false, false);
+            self.run(MediumOp::Write {
+                extent,
+                data,
+                fua,
+                atomic,
+            });
+            let copied = false;
+            self.run(MediumOp::Read { extent, copied });
+            self.run(MediumOp::Status { extent });
+        }
+        let extent = Extent::new(0, 0);
+        self.run(MediumOp::Flush { extent });
+    }
+}
+
+#[test]
+fn nothing_is_allocated_for_an_operation() {
+    for address in [
+        "stripe:4k(ram:1M,ram:1M)",
+        "concat(ram:1M,stripe:8k(ram:512k,ram:512k))",
+        "limit:iops=1G,rate=1T(delay:0us(ram:2M))",
+        "fault:read=0,write=0,torn(ram:2M)",
+        "stats(verify(stripe:16k(fault:write=0(ram:1M),limit:iops=1G(ram:1M))))",
+    ] {
+        let mut rig = Rig::new(address);
+        (0..2000).for_each(|n| rig.round(n));
+        let before = allocations();
+        (0..2000).for_each(|n| rig.round(n));
+        assert_eq!(allocations() - before, 0, "{address}");
+    }
+}

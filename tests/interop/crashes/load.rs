@@ -1,0 +1,148 @@
+//! kill -9 while every volume is written and reserved by several sessions, again and again.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use tests::client::Client;
+use tests::initiator::Data;
+use tests::server::{ReadyLun, Server};
+use tests::tool;
+
+use super::reserver::{self, Reserver};
+use super::writer::Writer;
+
+/// Writing sessions of a volume.
+const WRITERS: u32 = 2;
+
+/// How often the server is killed; a long run does it more often.
+fn rounds() -> u64 {
+    let wanted = std::env::var("LUNAR_CRASHES").ok();
+    wanted.map_or(3, |rounds| rounds.parse().unwrap())
+}
+
+/// A loop device, where the machine lets us make one.
+struct LoopDevice(PathBuf);
+
+impl LoopDevice {
+    fn new(file: &Path) -> Option<Self> {
+        std::fs::File::create(file)
+            .unwrap()
+            .set_len(16 << 20)
+            .unwrap();
+        let mut command = std::process::Command::new("losetup");
+        match tool::must(command.args(["--find", "--show"]).arg(file)) {
+            Ok(node) => Some(Self(node.trim().into())),
+            Err(cause) => {
+                eprintln!("SKIPPED: {cause:#}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let mut command = std::process::Command::new("losetup");
+        let _ = tool::must(command.arg("--detach").arg(&self.0));
+    }
+}
+
+/// A volume with those who use it.
+struct Used {
+    writers: Vec<Writer>,
+    reserver: Reserver,
+    /// What the disk called itself when it was last looked at.
+    identity: Vec<Vec<u8>>,
+}
+
+impl Used {
+    fn new(lun: &ReadyLun) -> Self {
+        // No two sessions of a run have the same number.
+        let first = 1 + u32::from(lun.lun) * 16;
+        let writers: Vec<_> = (first..first + WRITERS).map(Writer::new).collect();
+        for writer in &writers {
+            reserver::register(lun, writer.number);
+        }
+        let reserver = Reserver::new(lun, first + WRITERS);
+        Self {
+            writers,
+            reserver,
+            identity: identity(lun),
+        }
+    }
+
+    /// Everybody works until the server dies.
+    fn work<'a>(&'a mut self, scope: &'a thread::Scope<'a, '_>, lun: &'a ReadyLun) {
+        for writer in &mut self.writers {
+            scope.spawn(move || writer.write_until_the_end(lun).unwrap());
+        }
+        let reserver = &mut self.reserver;
+        scope.spawn(move || reserver.register_until_the_end(lun).unwrap());
+    }
+
+    /// What came back is what was promised.
+    fn check(&mut self, lun: &ReadyLun) {
+        let others: Vec<_> = self.writers.iter().map(|writer| writer.number).collect();
+        self.reserver.check(lun, &others);
+        let before = std::mem::replace(&mut self.identity, identity(lun));
+        let keeps = !lun.volume.starts_with("ram:");
+        for (before, now) in before.iter().zip(&self.identity) {
+            assert_eq!(before == now, keeps, "{}: {now:02x?}", lun.volume);
+        }
+        for writer in &mut self.writers {
+            assert!(writer.promised() > 0, "{}: nothing was written", lun.volume);
+            if keeps {
+                writer.check(lun);
+            } else {
+                writer.find_nothing(lun);
+            }
+        }
+    }
+}
+
+/// The unit serial number and device identification VPD pages.
+fn identity(lun: &ReadyLun) -> Vec<Vec<u8>> {
+    let mut client = Client::log_in(lun, 998).unwrap();
+    let pages = [0x80, 0x83].map(|page| {
+        let inquiry = [0x12, 1, page, 0, 255, 0];
+        client.good(&inquiry, Data::In(255)).unwrap()
+    });
+    pages.to_vec()
+}
+
+#[test]
+fn what_was_promised_under_load_is_kept() {
+    let dir = tests::scratch("crash-load").unwrap();
+    let device = LoopDevice::new(&dir.join("device"));
+    let file = |name: &str| format!("file:{}?size=16M", dir.join(name).display());
+    let mut volumes = vec![
+        "ram:16M".to_owned(),
+        file("buffered"),
+        format!("{}&sync", file("sync")),
+        format!("{}&direct", file("direct")),
+    ];
+    volumes.extend(
+        device
+            .iter()
+            .map(|LoopDevice(node)| format!("block:{}", node.display())),
+    );
+    let volumes: Vec<_> = volumes.iter().map(String::as_str).collect();
+    let mut server = Server::start_in(&dir, &volumes, &[]).unwrap();
+    let mut used: Vec<_> = server.luns.iter().map(Used::new).collect();
+    for round in 0..rounds() {
+        let luns = server.luns.clone();
+        thread::scope(|scope| {
+            for (used, lun) in used.iter_mut().zip(&luns) {
+                used.work(scope, lun);
+            }
+            // At another moment each time.
+            thread::sleep(Duration::from_millis(500 + round * 137 % 400));
+            server.kill().unwrap();
+        });
+        server = Server::start_in(&dir, &volumes, &[]).unwrap();
+        for (used, lun) in used.iter_mut().zip(&server.luns) {
+            used.check(lun);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! A session that holds a reservation with APTPL and takes another key again and again.
+
+use std::rc::Rc;
+
+use anyhow::Result;
+use tests::cdb::{self, Reserve};
+use tests::client::{Client, Ended};
+use tests::initiator::Data;
+use tests::server::ReadyLun;
+
+/// Write Exclusive, Registrants Only (SPC-5 table 61).
+const KIND: u8 = 5;
+
+const RESERVATION_CONFLICT: u16 = 0x18;
+
+/// Who holds the reservation of a unit.
+#[derive(Clone, Debug)]
+pub(super) struct Reserver {
+    number: u32,
+    /// The key that was acknowledged last.
+    key: u64,
+}
+
+/// PERSISTENT RESERVE OUT with APTPL, where that means something.
+fn out(client: &mut Client, action: Reserve, key: u64, new: u64) -> Result<Ended> {
+    let (cdb, mut list) = cdb::reserve_out(action, KIND, key, new);
+    let registers = matches!(action, Reserve::Register | Reserve::RegisterAndIgnore);
+    list[20] = u8::from(registers);
+    client.command(&cdb, Data::Out(Rc::from(list)))
+}
+
+/// Registers the initiator of this number, for good.
+pub(super) fn register(lun: &ReadyLun, number: u32) {
+    let mut client = Client::log_in(lun, number).unwrap();
+    let ended = out(&mut client, Reserve::RegisterAndIgnore, 0, number.into()).unwrap();
+    assert_eq!(ended.status, 0, "{ended:02x?}");
+}
+
+impl Reserver {
+    /// Registers and reserves.
+    pub(super) fn new(lun: &ReadyLun, number: u32) -> Self {
+        let key = u64::from(number) << 32;
+        let mut client = Client::log_in(lun, number).unwrap();
+        for (action, old, new) in [(Reserve::Register, 0, key), (Reserve::Reserve, key, 0)] {
+            let ended = out(&mut client, action, old, new).unwrap();
+            assert_eq!(ended.status, 0, "{ended:02x?}");
+        }
+        Self { number, key }
+    }
+
+    /// Takes one key after the other until the connection ends.
+    pub(super) fn register_until_the_end(&mut self, lun: &ReadyLun) -> Result<()> {
+        let mut client = Client::log_in(lun, self.number)?;
+        while let Ok(ended) = out(&mut client, Reserve::Register, self.key, self.key + 1) {
+            assert_eq!(ended.status, 0, "{ended:02x?}");
+            self.key += 1;
+        }
+        Ok(())
+    }
+
+    /// The reservation is there, with the key that was acknowledged last or the one that was asked
+    /// for after it; so are `others`; and a stranger is kept out.
+    pub(super) fn check(&mut self, lun: &ReadyLun, others: &[u32]) {
+        let mut client = Client::log_in(lun, self.number).unwrap();
+        let reserved = reserve_in(&mut client, 1);
+        let holder = u64::from_be_bytes(reserved[..8].try_into().unwrap());
+        assert!(
+            (self.key..=self.key + 1).contains(&holder),
+            "{}: key {holder:x} and not {:x} or the next",
+            lun.volume,
+            self.key
+        );
+        assert_eq!(reserved[13], KIND, "{}", lun.volume);
+        self.key = holder;
+        let mut keys: Vec<_> = reserve_in(&mut client, 0)
+            .chunks(8)
+            .map(|key| u64::from_be_bytes(key.try_into().unwrap()))
+            .collect();
+        keys.sort_unstable();
+        let mut expected: Vec<_> = others.iter().copied().map(u64::from).collect();
+        expected.push(holder);
+        assert_eq!(keys, expected, "{}", lun.volume);
+        let mut stranger = Client::log_in(lun, 999).unwrap();
+        let data = Data::Out(Rc::from([0; 512]));
+        let ended = stranger.command(&cdb::write(0, 1, false), data).unwrap();
+        assert_eq!(ended.status, RESERVATION_CONFLICT, "{}", lun.volume);
+    }
+}
+
+/// PERSISTENT RESERVE IN: the parameter data of READ KEYS (0) or READ RESERVATION (1), without
+/// its header.
+fn reserve_in(client: &mut Client, action: u8) -> Vec<u8> {
+    let cdb = [0x5e, action, 0, 0, 0, 0, 0, 1, 0, 0];
+    let data = client.good(&cdb, Data::In(256)).unwrap();
+    let len = u32::from_be_bytes(data[4..8].try_into().unwrap()) as usize;
+    data[8..8 + len].to_vec()
+}

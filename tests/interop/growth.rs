@@ -1,0 +1,77 @@
+//! Volumes that grow while they are served: initiators are told.
+
+use std::fs::File;
+use std::process::Command;
+use std::time::Duration;
+
+use tests::client::Client;
+use tests::initiator::Data;
+use tests::server::Server;
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn growth_of_a_file_is_told() {
+    let path = tests::scratch("growth-file").unwrap().join("disk");
+    let file = File::create(&path).unwrap();
+    file.set_len(MIB).unwrap();
+    grows("growth-file", &format!("file:{}", path.display()), || {
+        file.set_len(2 * MIB).unwrap();
+    });
+}
+
+#[test]
+fn growth_of_a_block_device_is_told() {
+    let path = tests::scratch("growth-device").unwrap().join("disk");
+    let file = File::create(&path).unwrap();
+    file.set_len(MIB).unwrap();
+    let Some(device) = losetup(&["--find", "--show", &path.to_string_lossy()]) else {
+        eprintln!("SKIPPED: no loop device is to be had here");
+        return;
+    };
+    let told = std::panic::catch_unwind(|| {
+        grows("growth-device", &format!("block:{device}"), || {
+            file.set_len(2 * MIB).unwrap();
+            // Other tests have loop devices too, and the kernel refuses while it sees to one.
+            let told = (0..100).any(|_| {
+                std::thread::sleep(Duration::from_millis(20));
+                losetup(&["--set-capacity", &device]).is_some()
+            });
+            assert!(told, "the loop device does not learn its size");
+        });
+    });
+    losetup(&["--detach", &device]);
+    told.unwrap();
+}
+
+/// What it prints, if it went well.
+fn losetup(args: &[&str]) -> Option<String> {
+    let output = Command::new("losetup").args(args).output().ok()?;
+    let printed = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    output.status.success().then_some(printed)
+}
+
+fn grows(name: &str, address: &str, grow: impl FnOnce()) {
+    let server = Server::start(&format!("{name}-server"), &[address], &[]).unwrap();
+    let mut client = Client::log_in(&server.luns[0], 1).unwrap();
+    assert_eq!(capacity(&mut client), MIB);
+    grow();
+    let told = (0..200).find_map(|_| {
+        client.exchange(Duration::from_millis(100)).unwrap();
+        let ended = client.command(&[0; 6], Data::None).unwrap();
+        (ended.status != 0).then_some(ended.sense)
+    });
+    let told = told.expect("nobody is told");
+    assert_eq!((told[2] & 0xf, told[12], told[13]), (0x6, 0x2a, 0x09));
+    assert_eq!(capacity(&mut client), 2 * MIB);
+}
+
+fn capacity(client: &mut Client) -> u64 {
+    let mut read_capacity = [0; 16];
+    read_capacity[..2].copy_from_slice(&[0x9e, 0x10]);
+    read_capacity[13] = 32;
+    let data = client.good(&read_capacity, Data::In(32)).unwrap();
+    let last = u64::from_be_bytes(*data.first_chunk().unwrap());
+    let block_size = u32::from_be_bytes(*data[8..].first_chunk().unwrap());
+    (last + 1) * u64::from(block_size)
+}

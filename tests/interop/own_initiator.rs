@@ -1,0 +1,163 @@
+//! Our own initiator, over a socket, with somebody else's target (tgtd) and with our own.
+
+mod link;
+mod tgtd;
+
+use iscsi::auth::Hash;
+use iscsi::initiator::config::{Auth, Chap, Config, Digest, Mutual};
+use iscsi::initiator::error::End;
+use iscsi::initiator::{Data, Event, Function};
+use scsi::medium::{HeapLease, Lease};
+use scsi::wire::lun::Lun;
+
+use self::link::Link;
+use self::tgtd::{TARGET, Tgtd};
+use tests::server::Server;
+
+const INITIATOR: &str = "iqn.2026-11.org.lunar:own";
+const ISID: [u8; 6] = [0x80, 0, 0, 0, 0, 7];
+const SECRET: &[u8] = b"a secret of twenty o";
+const THEIRS: &[u8] = b"another secret, yes.";
+/// More than a burst, and not a multiple of any.
+const LEN: usize = 1_500_160;
+
+/// A CDB of READ(10) or WRITE(10) from block 3 on.
+fn cdb(opcode: u8, octets: usize) -> [u8; 16] {
+    let mut cdb = [0; 16];
+    cdb[0] = opcode;
+    cdb[5] = 3;
+    let blocks = u16::try_from(octets / 512).unwrap();
+    cdb[7..9].copy_from_slice(&blocks.to_be_bytes());
+    cdb
+}
+
+fn pattern(seed: usize) -> Vec<u8> {
+    (0..LEN).map(|at| (at / 251 + at + seed) as u8).collect()
+}
+
+/// Writes, reads back, resets, and leaves.
+#[track_caller]
+fn use_it(mut link: Link, lun: Lun, seed: usize) {
+    let octets = pattern(seed);
+    for (number, len) in [LEN, 512, 4096, 65_536].into_iter().enumerate() {
+        let from = HeapLease::from_bytes(octets[..len].to_vec());
+        let write = link.execute(lun, cdb(0x2a, len), &Data::Out { from });
+        assert_eq!(write.status, 0, "write {number}: {:?}", write.sense);
+    }
+    let into = HeapLease::from_bytes(vec![0; LEN]);
+    let read = link.execute(lun, cdb(0x28, LEN), &Data::In { into });
+    let Data::In { into } = read.data else {
+        panic!("another lease");
+    };
+    let mut back = vec![0; LEN];
+    into.copy_out(0, &mut back);
+    assert!(back == octets, "what was read is not what was written");
+    // More is expected than the unit has to say, then a CDB that it refuses.
+    let into = HeapLease::from_bytes(vec![0; 4096]);
+    let mut inquiry = [0; 16];
+    (inquiry[0], inquiry[3]) = (0x12, 0x10);
+    let inquiry = link.execute(lun, inquiry, &Data::In { into });
+    assert_eq!(inquiry.status, 0);
+    let refused = link.execute(lun, [0xff; 16], &Data::None);
+    assert_eq!(refused.status, 2);
+    assert_eq!(refused.sense.as_slice()[2] & 15, 5, "ILLEGAL REQUEST");
+    link.manage(lun, Function::LogicalUnitReset);
+    match link.event() {
+        Event::Managed { response, .. } => assert_eq!(response, Some(0)),
+        other => panic!("{other:?} where task management was expected"),
+    }
+    assert_eq!(link.leave(), End::LoggedOut);
+}
+
+fn credentials(mutual: bool) -> Auth {
+    Auth::Chap(Chap {
+        user: "user".into(),
+        secret: SECRET.to_vec().into(),
+        mutual: mutual.then(|| Mutual {
+            name: Some("them".into()),
+            secret: THEIRS.to_vec().into(),
+        }),
+        hashes: vec![Hash::Md5],
+    })
+}
+
+/// Every way to have digests and to announce data.
+fn combinations(target: &str) -> Vec<Config> {
+    let base = Config::normal(INITIATOR, ISID, target);
+    let digests = [Digest::Never, Digest::Require];
+    let mut all = Vec::new();
+    for digest in digests {
+        for (initial_r2t, immediate_data) in [(false, true), (true, false), (true, true)] {
+            let mut config = base.clone();
+            config.offer.header_digest = digest;
+            config.offer.data_digest = digest;
+            config.offer.initial_r2t = initial_r2t;
+            config.offer.immediate_data = immediate_data;
+            all.push(config);
+        }
+    }
+    all
+}
+
+#[test]
+fn own_initiator_at_tgtd() {
+    let tgtd = Tgtd::start("plain", &[]);
+    for (seed, config) in combinations(TARGET).into_iter().enumerate() {
+        if config.offer.header_digest == Digest::Require {
+            tgtd.digests();
+        }
+        let link = Link::logged_in(tgtd.portal, config);
+        use_it(link, Lun::from_index(1), seed);
+    }
+    let targets = Link::targets(tgtd.portal, Config::discovery(INITIATOR, ISID));
+    assert_eq!(targets[0].name, TARGET);
+    assert_eq!(targets[0].portals[0].port, tgtd.portal.port());
+    let nowhere = Config::normal(INITIATOR, ISID, "iqn.2026-11.org.lunar.test:none");
+    let told = Link::refused(tgtd.portal, nowhere);
+    assert!(told.contains("there is no such target"), "{told}");
+}
+
+#[test]
+fn own_initiator_proves_itself_to_tgtd() {
+    let tgtd = Tgtd::start("chap", &["user"]);
+    let mut config = Config::normal(INITIATOR, ISID, TARGET);
+    config.auth = credentials(false);
+    let link = Link::logged_in(tgtd.portal, config.clone());
+    use_it(link, Lun::from_index(1), 1);
+    let Auth::Chap(chap) = &mut config.auth else {
+        panic!("CHAP is configured");
+    };
+    chap.secret.push(b'!');
+    let told = Link::refused(tgtd.portal, config);
+    assert!(told.contains("the user name or the secret"), "{told}");
+}
+
+#[test]
+fn own_initiator_and_tgtd_prove_themselves() {
+    let tgtd = Tgtd::start("mutual", &["user", "them"]);
+    let mut config = Config::normal(INITIATOR, ISID, TARGET);
+    config.auth = credentials(true);
+    let link = Link::logged_in(tgtd.portal, config.clone());
+    use_it(link, Lun::from_index(1), 1);
+    let Auth::Chap(chap) = &mut config.auth else {
+        panic!("CHAP is configured");
+    };
+    if let Some(mutual) = &mut chap.mutual {
+        mutual.secret.push(b'!');
+    }
+    let told = Link::refused(tgtd.portal, config);
+    assert!(told.contains("does not know its secret"), "{told}");
+}
+
+#[test]
+fn own_initiator_at_our_own_target() {
+    let server = Server::start("own-initiator", &["ram:16M"], &[]).unwrap();
+    let lun = &server.luns[0];
+    let portal = lun.portals[0].parse().unwrap();
+    for (seed, config) in combinations(&lun.target).into_iter().enumerate() {
+        let link = Link::logged_in(portal, config);
+        use_it(link, Lun::from_index(lun.lun), seed);
+    }
+    let targets = Link::targets(portal, Config::discovery(INITIATOR, ISID));
+    assert_eq!(targets[0].name, lun.target);
+}

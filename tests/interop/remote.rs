@@ -1,0 +1,88 @@
+//! A unit of another target as a volume: served again, waited for, refused.
+
+use std::path::Path;
+use std::thread;
+
+use tests::cdb;
+use tests::client::Client;
+use tests::initiator::Data;
+use tests::server::{self, Server};
+
+use crate::{qemu, run};
+
+#[test]
+fn a_unit_elsewhere_is_served_again() {
+    let back = Server::start("remote-back", &["ram:64M"], &[]).unwrap();
+    qemu::copies("remote-front", back.address(0), &[]);
+}
+
+#[test]
+fn a_target_that_was_killed_is_waited_for_and_nothing_is_lost() {
+    let dir = tests::scratch("remote-killed").unwrap();
+    let volume = format!("file:{}?size=16M", dir.join("disk").display());
+    let mut back = Server::start_in(&dir, &[&volume], &["--iqn", TARGET]).unwrap();
+    let portal = back.luns[0].portals[0].clone();
+    let front = Server::start("remote-waiting", &[back.address(0)], &[]).unwrap();
+    let mut client = Client::log_in(&front.luns[0], 1).unwrap();
+    for round in 1..=6_u8 {
+        write(&mut client, round);
+        back.kill().unwrap();
+        let (dir, volume, portal) = (dir.clone(), volume.clone(), portal.clone());
+        let again = thread::spawn(move || restart(&dir, &volume, &portal));
+        // Asked for while there is no target.
+        write(&mut client, 100 + round);
+        back = again.join().unwrap();
+        for written in (1..=round).flat_map(|round| [round, 100 + round]) {
+            let read = client
+                .good(&cdb::read(u64::from(written), 1), Data::In(512))
+                .unwrap();
+            assert!(read.iter().all(|octet| *octet == written), "{written}");
+        }
+    }
+}
+
+const TARGET: &str = "iqn.2026-11.org.lunar.test:killed";
+
+fn restart(dir: &Path, volume: &str, portal: &str) -> Server {
+    let options = ["--iqn", TARGET, "--listen", portal];
+    Server::start_in(dir, &[volume], &options).unwrap()
+}
+
+/// Writes the block of this number with this octet, durably.
+fn write(client: &mut Client, number: u8) {
+    let data = vec![number; 512].into();
+    client
+        .good(&cdb::write(u64::from(number), 1, true), Data::Out(data))
+        .unwrap();
+}
+
+#[test]
+fn what_cannot_be_opened_is_named_with_the_way_out() {
+    let back = Server::start("remote-refusing", &["ram:1M"], &[]).unwrap();
+    let lun = &back.luns[0];
+    let portal = &lun.portals[0];
+    let target = &lun.target;
+    for (address, says) in [
+        (
+            format!("iscsi://{portal}/{target}/5"),
+            "there is no such LUN",
+        ),
+        (
+            format!("iscsi://{portal}/iqn.2026-11.org.lunar.test:none/0"),
+            "there is no such target there",
+        ),
+        (format!("iscsi://127.0.0.1:1/{target}/0"), "cannot connect"),
+        (
+            format!("iscsi://somebody@{portal}/{target}/0"),
+            "put it into the environment variable LUNAR_SECRET",
+        ),
+    ] {
+        let program = server::binary().unwrap().to_string_lossy().into_owned();
+        let ran = run(&program, &["serve", &address, "--listen", "127.0.0.1:0"]);
+        let code = ran.status.and_then(|status| status.code());
+        assert_eq!(code, Some(1), "{address}");
+        for part in [says, &address] {
+            assert!(ran.output.contains(part), "{address}: {}", ran.output);
+        }
+    }
+}

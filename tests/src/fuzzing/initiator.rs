@@ -1,0 +1,328 @@
+//! An initiator against a target that says anything, in any pieces: logins that come to something
+//! and logins that do not, then PDUs of every kind with right and wrong numbers, tags and lengths.
+//!
+//! Random octets seldom get past the login, so most scripts have the target do that well, with
+//! keys of their choice.
+
+mod login;
+mod target;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use iscsi::initiator::config::{Auth, Chap, Config, Digest, HASHES, Limits, Mutual};
+use iscsi::initiator::{Command, Data, Event, Fate, Function, Initiator};
+use scsi::medium::{HeapLease, Lease};
+use scsi::task::Attribute;
+use scsi::wire::lun::Lun;
+
+use self::target::Target;
+use self::watch::Watch;
+use super::script::Script;
+use super::sink::Sink;
+
+const SECRET: &[u8] = b"a secret of twenty o";
+const THEIRS: &[u8] = b"another secret, yes.";
+const ISID: [u8; 6] = [0x80, 0, 0, 0, 0, 1];
+
+/// See docs/fuzzing.md.
+pub fn initiator(data: &[u8]) {
+    let mut script = Script::new(data);
+    let config = Arc::new(config(&mut script));
+    let mut play = Play::new(config);
+    if script.octet() < 224 {
+        play.log_in(&mut script);
+    }
+    while !script.is_over() && !play.ended {
+        play.act(&mut script);
+    }
+    play.end();
+}
+
+/// A session between the two of them.
+struct Play {
+    initiator: Initiator<HeapLease>,
+    now: Duration,
+    target: Target,
+    watch: Watch,
+    sink: Sink,
+    /// Commands that have not ended, by id, with their expected length.
+    commands: BTreeMap<u64, usize>,
+    functions: BTreeMap<u64, ()>,
+    next_id: u64,
+    ended: bool,
+}
+
+impl Play {
+    fn new(config: Arc<Config>) -> Self {
+        let random = std::array::from_fn(|at| if at < 4 { 0xff } else { at as u8 });
+        let discovery = config.is_discovery();
+        let initiator = Initiator::new(config, Duration::ZERO, random);
+        Self {
+            initiator: initiator.expect("the configuration can work"),
+            now: Duration::ZERO,
+            target: Target::default(),
+            watch: Watch::new(u32::MAX, discovery),
+            sink: Sink::default(),
+            commands: BTreeMap::new(),
+            functions: BTreeMap::new(),
+            next_id: 0,
+            ended: false,
+        }
+    }
+
+    /// A login as it should be.
+    fn log_in(&mut self, script: &mut Script<'_>) {
+        for _ in 0..16 {
+            self.transmit(0);
+            if self.ended || self.initiator.outcome().is_some() {
+                return;
+            }
+            let octets = login::answer(&mut self.target, &self.watch, script);
+            self.give(&octets, 1 + script.below(256));
+        }
+    }
+
+    fn act(&mut self, script: &mut Script<'_>) {
+        match script.octet() & 15 {
+            0..=6 => {
+                let octets = self.target.pdu(script, &self.watch);
+                let step = 1 + usize::from(script.octet()) * 16;
+                self.give(&octets, step);
+            }
+            7 => {
+                let len = script.below(256);
+                self.give(script.take(len), 1 + script.below(64));
+            }
+            8 | 9 => self.transmit(script.pick(&[0, 1, 512, 4096])),
+            10 => {
+                self.now += Duration::from_millis(script.half().into());
+                self.initiator.expire(self.now);
+            }
+            11 if script.octet() > 240 => drop(self.initiator.logout(self.now)),
+            11 => drop(self.initiator.send_targets(self.now, "All")),
+            12 => self.manage(script),
+            _ => self.execute(script),
+        }
+        self.events();
+    }
+
+    fn execute(&mut self, script: &mut Script<'_>) {
+        let len = script.pick(&[0, 512, 1, 513, 3000, 4096, 20_000]);
+        let data = match script.octet() & 3 {
+            0 => Data::None,
+            1 => Data::Out {
+                from: HeapLease::from_bytes((0..len).map(watch::pattern).collect()),
+            },
+            _ => Data::In {
+                into: HeapLease::from_bytes(vec![0; len]),
+            },
+        };
+        let len = if matches!(data, Data::None) { 0 } else { len };
+        let id = self.next_id;
+        self.next_id += 1;
+        let mut cdb = [0; 16];
+        cdb[8..].copy_from_slice(&id.to_be_bytes());
+        let command = Command {
+            id,
+            lun: Lun::from_index(script.octet().into()),
+            cdb,
+            attribute: Attribute::Simple,
+            data,
+            deadline: script
+                .flag()
+                .then(|| self.now + Duration::from_secs(script.octet().into())),
+        };
+        let room = self.initiator.room();
+        match self.initiator.execute(self.now, command) {
+            Ok(()) => {
+                assert!(room > 0);
+                self.commands.insert(id, len);
+            }
+            Err(refused) => assert_eq!(refused.command.id, id),
+        }
+    }
+
+    fn manage(&mut self, script: &mut Script<'_>) {
+        let named = script.octet().into();
+        let function = script.pick(&[
+            Function::AbortTask(named),
+            Function::AbortTaskSet,
+            Function::ClearAca,
+            Function::ClearTaskSet,
+            Function::LogicalUnitReset,
+            Function::TargetWarmReset,
+            Function::TargetColdReset,
+            Function::QueryTask(named),
+            Function::QueryTaskSet,
+            Function::NexusReset,
+            Function::QueryAsynchronousEvent,
+        ]);
+        let id = self.next_id;
+        self.next_id += 1;
+        let lun = Lun::from_index(script.octet().into());
+        if self.initiator.manage(self.now, id, lun, function).is_ok() {
+            self.functions.insert(id, ());
+        }
+    }
+
+    /// Octets arrive in pieces; what is not taken is given again.
+    fn give(&mut self, octets: &[u8], step: usize) {
+        for piece in octets.chunks(step) {
+            let mut rest = piece;
+            while !rest.is_empty() && !self.ended {
+                let used = self.initiator.receive(self.now, rest);
+                assert!(used <= rest.len());
+                self.watch.given(&rest[..used]);
+                rest = &rest[used..];
+                if self.events() == 0 && used == 0 {
+                    assert!(
+                        self.initiator.is_stalled(),
+                        "octets are left without a reason"
+                    );
+                    self.transmit(0);
+                }
+            }
+        }
+    }
+
+    /// Takes the events; how many there were.
+    fn events(&mut self) -> usize {
+        let mut count = 0;
+        while let Some(event) = self.initiator.poll() {
+            count += 1;
+            assert!(!self.ended, "{event:?} after the end");
+            self.event(event);
+        }
+        count
+    }
+
+    fn event(&mut self, event: Event<HeapLease>) {
+        match event {
+            Event::LoggedIn => {
+                let keys = self.initiator.outcome().expect("logged in").keys;
+                super::text::within_bounds(&keys);
+                self.watch.logged_in(&keys);
+                self.target.logged_in(&keys);
+            }
+            Event::Done(done) => self.over(done.id, &done.data, None),
+            Event::Failed(failed) => self.over(failed.id, &failed.data, Some(failed.fate)),
+            Event::Managed { id, .. } => {
+                assert!(
+                    self.functions.remove(&id).is_some(),
+                    "function {id} ended twice"
+                );
+            }
+            Event::Ended(end) => {
+                assert!(!end.to_string().is_empty());
+                assert!(
+                    self.commands.is_empty(),
+                    "{:?} have not ended",
+                    self.commands
+                );
+                assert!(self.functions.is_empty());
+                self.ended = true;
+            }
+            Event::Targets(targets) => {
+                let mut names = targets.iter().flat_map(|target| target.name.chars());
+                assert!(!names.any(char::is_control), "{targets:?}");
+            }
+            Event::TargetsRefused(_) | Event::Notice(_) => {}
+        }
+    }
+
+    /// Each command ends once, with its own lease, and is told to be unsent only if it is.
+    fn over(&mut self, id: u64, data: &Data<HeapLease>, fate: Option<Fate>) {
+        let len = self.commands.remove(&id);
+        let len = len.unwrap_or_else(|| panic!("command {id} ended twice"));
+        let came_back = match data {
+            Data::None => 0,
+            Data::In { into: lease } | Data::Out { from: lease } => lease.len(),
+        };
+        assert_eq!(came_back, len, "another lease");
+        let unsent = fate == Some(Fate::NeverSent);
+        assert_eq!(unsent, !self.watch.saw(id), "command {id}: {fate:?}");
+    }
+
+    fn transmit(&mut self, limit: usize) {
+        self.sink.limit = limit;
+        self.initiator.transmit(&mut self.sink);
+        let octets = std::mem::take(&mut self.sink.octets);
+        self.watch.sent(&octets);
+    }
+
+    /// The target falls silent: everything ends by itself, or when the connection is lost.
+    fn end(mut self) {
+        // Some are asked to leave: that must come to something too.
+        let leaves = self.next_id % 2 == 1 && self.initiator.logout(self.now).is_ok();
+        for _ in 0..2000 {
+            self.transmit(0);
+            self.events();
+            let Some(deadline) = self.initiator.next_deadline() else {
+                break;
+            };
+            self.now = self.now.max(deadline);
+            self.initiator.expire(self.now);
+        }
+        self.events();
+        let waits = self.initiator.next_deadline().is_some();
+        assert!(!waits, "it waits for ever");
+        assert!(self.ended || !leaves, "it never leaves");
+        self.initiator.lost();
+        self.events();
+        assert!(self.ended && self.initiator.poll().is_none());
+        assert_eq!(self.initiator.receive(self.now, b"more"), 4);
+        self.sink.octets.clear();
+        assert!(
+            !self.initiator.transmit(&mut self.sink),
+            "something is sent after the end"
+        );
+    }
+}
+
+/// Anything that can work.
+fn config(script: &mut Script<'_>) -> Config {
+    let name = "iqn.2026-11.org.test:host";
+    let flags = script.octet();
+    let mut config = if flags & 7 == 7 {
+        Config::discovery(name, ISID)
+    } else {
+        Config::normal(name, ISID, "iqn.2026-11.org.lunar:a")
+    };
+    if flags & 8 != 0 {
+        config.auth = Auth::Chap(Chap {
+            user: "user".into(),
+            secret: SECRET.to_vec().into(),
+            mutual: (flags & 16 != 0).then(|| Mutual {
+                name: Some("them".into()),
+                secret: THEIRS.to_vec().into(),
+            }),
+            hashes: HASHES.to_vec(),
+        });
+    }
+    let digests = [
+        Digest::Accept,
+        Digest::Never,
+        Digest::Prefer,
+        Digest::Require,
+    ];
+    let offer = &mut config.offer;
+    offer.header_digest = script.pick(&digests);
+    offer.data_digest = script.pick(&digests);
+    let flags = script.octet();
+    offer.initial_r2t = flags & 1 != 0;
+    offer.immediate_data = flags & 2 == 0;
+    offer.pdu_in_order = flags & 4 == 0;
+    offer.sequence_in_order = flags & 8 == 0;
+    offer.data_segment = script.pick(&[4096, 512, 65_536]);
+    offer.max_burst = script.pick(&[4096, 512, 65_536]);
+    offer.first_burst = offer.max_burst.min(script.pick(&[1024, 512, 4096]));
+    offer.outstanding_r2t = script.pick(&[2, 1, 8]);
+    config.limits = Limits {
+        tasks: script.pick(&[8, 1, 100]),
+        targets: 4096,
+    };
+    config
+}
