@@ -136,6 +136,17 @@ pub trait Handle {
     fn expire(&mut self, cx: &mut Context<'_>) {
         let _ = cx;
     }
+
+    /// Nothing more will be asked of it, and nothing is under way: it ends in good order what it
+    /// has with others, such as a session with a target. [`Self::has_left`] tells when it has.
+    fn leave(&mut self, cx: &mut Context<'_>) {
+        let _ = cx;
+    }
+
+    /// Whether nothing is left of what [`Self::leave`] ends.
+    fn has_left(&self) -> bool {
+        true
+    }
 }
 
 /// What a volume may use while it works.

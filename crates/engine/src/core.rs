@@ -24,6 +24,7 @@ use std::time::Duration;
 use ::io::memory::Recall;
 use ::io::ring::{Event, Ring, SendBatch, Token};
 use block::lease::Lease;
+use block::volume::Node;
 use iscsi::violation::Violation;
 use scsi::device::{DeviceServer, OpId, Output};
 use scsi::medium::{MediumResult, Now};
@@ -32,6 +33,7 @@ use scsi::unit::{CoreId, UnitId, UnitState};
 
 use crate::journal::{Journal, QUIET};
 use crate::mail::{Message, Post};
+use crate::volumes::Volumes;
 pub use census::Census;
 use connection::Connections;
 pub use front::{Devices, Front, FrontParts};
@@ -39,7 +41,6 @@ pub(crate) use session::Wire;
 use timers::{SWEEP, Timers};
 use token::{Key, Purpose};
 pub use units::Store;
-pub use volumes::Volumes;
 
 /// One core. `P` is its way to the others.
 pub struct Core<R: Ring, P: Post> {
@@ -91,6 +92,14 @@ pub struct Parts<R: Ring, P: Post> {
 #[must_use]
 pub fn accept_token(portal: u32) -> Token {
     Purpose::Accept(portal).token()
+}
+
+/// Which node of a volume an event belongs to, and the node's own slot.
+pub(crate) fn volume_token(token: Token) -> Option<(Node, u32)> {
+    match Purpose::of(token) {
+        Some(Purpose::Volume(node, slot)) => Some((node, slot)),
+        _ => None,
+    }
 }
 
 /// How many empty batches are kept for the next connection that has something to send. Two are in

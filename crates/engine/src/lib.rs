@@ -11,3 +11,5 @@ pub mod remote;
 pub mod serve;
 pub mod sim;
 pub mod state;
+pub mod volumes;
+pub mod worker;

@@ -25,10 +25,11 @@ use scsi::owner::Owner;
 use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 
-use crate::core::{Census, Core, Devices, Front, FrontParts, Parts, Store, Volumes};
+use crate::core::{Census, Core, Devices, Front, FrontParts, Parts, Store};
 use crate::flushes::Flushes;
 use crate::journal::Journal;
 use crate::mail::Message;
+use crate::volumes::Volumes;
 pub use disk::{Disk, Kind, POOL_BYTES};
 use post::{Counter, Office};
 use ring::{Kernel, Pending};

@@ -81,7 +81,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                     continue;
                 }
                 VOLUME => {
-                    self.volume_expired(now, at, key.generation);
+                    self.volume_expired(now, key.generation);
                     continue;
                 }
                 _ => {}

@@ -15,9 +15,10 @@ use scsi::unit::{CoreId, UnitState};
 use super::options::PollMode;
 use super::orders::Orders;
 use super::polling::Polling;
-use crate::core::{Core, Front, Parts, Volumes, accept_token};
+use crate::core::{Core, Front, Parts, accept_token};
 use crate::journal::Journal;
 use crate::mail::{Counter, PostOffice};
+use crate::volumes::Volumes;
 
 /// The most that a core's buffers for file and block volumes may take: a thousand segments on
 /// their way.

@@ -1,0 +1,123 @@
+//! Handles on the volumes of a thread: what goes to them, and what comes back.
+
+use std::io;
+use std::sync::Arc;
+
+use ::io::memory::Recall;
+use ::io::ring::SocketRing;
+use block::lease::Lease;
+use block::volume::{Context, CoreContext, Handle, Node, Volume};
+use scsi::medium::{MediumResult, Now};
+
+/// Handles on the volumes of a process, in their order.
+#[derive(Default)]
+pub struct Volumes {
+    volumes: Vec<Attached>,
+    /// Which volume each node belongs to.
+    of_node: Vec<u32>,
+}
+
+struct Attached {
+    handle: Box<dyn Handle>,
+    /// The instant for which its owner has set a timer.
+    timer: Option<Now>,
+}
+
+/// What the volumes of a thread share while one of them acts.
+pub struct Surroundings<'a> {
+    /// The ring of the thread.
+    pub ring: &'a mut dyn SocketRing,
+    /// Where results go.
+    pub done: &'a mut Vec<(u64, MediumResult<Lease>)>,
+    /// What time it is.
+    pub now: Now,
+}
+
+impl Volumes {
+    /// Handles on these volumes.
+    ///
+    /// # Errors
+    ///
+    /// Of whatever a volume needs for each core.
+    pub fn attach(volumes: &[Arc<dyn Volume>], core: &CoreContext) -> io::Result<Self> {
+        let mut attached = Self::default();
+        for volume in volumes {
+            attached.add(volume.attach(core)?, core);
+        }
+        Ok(attached)
+    }
+
+    /// One more, the last that was attached to this core.
+    pub fn add(&mut self, handle: Box<dyn Handle>, core: &CoreContext) {
+        let volume = self.volumes.len() as u32;
+        self.of_node.resize(core.next_node().0 as usize, volume);
+        let timer = None;
+        self.volumes.push(Attached { handle, timer });
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.volumes.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.volumes.is_empty()
+    }
+
+    /// The volume to which a node belongs.
+    #[must_use]
+    pub fn of_node(&self, node: Node) -> Option<u32> {
+        self.of_node.get(node.0 as usize).copied()
+    }
+
+    /// Lets a volume act. Returns when it wants to be called, where that is earlier than it said
+    /// before.
+    pub fn act(
+        &mut self,
+        volume: u32,
+        around: &mut Surroundings<'_>,
+        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
+    ) -> Option<Now> {
+        let attached = self.volumes.get_mut(volume as usize)?;
+        let mut call = None;
+        let mut cx = Context {
+            ring: &mut *around.ring,
+            done: &mut *around.done,
+            now: around.now,
+            call: &mut call,
+        };
+        act(&mut *attached.handle, &mut cx);
+        let at = call.filter(|&at| attached.timer.is_none_or(|set| at < set))?;
+        attached.timer = Some(at);
+        Some(at)
+    }
+
+    /// Whether the instant `now` has been waited for; it is over then, and the volume is to be told
+    /// that it has expired.
+    pub fn expired(&mut self, volume: u32, now: Now) -> bool {
+        let attached = self.volumes.get_mut(volume as usize);
+        attached.is_some_and(|attached| attached.timer.take_if(|set| *set <= now).is_some())
+    }
+
+    /// The earliest instant that is waited for.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Now> {
+        let set = self.volumes.iter().filter_map(|attached| attached.timer);
+        set.min()
+    }
+
+    /// Whether a volume has ended what it had with others.
+    #[must_use]
+    pub fn has_left(&self, volume: u32) -> bool {
+        let attached = self.volumes.get(volume as usize);
+        attached.is_none_or(|attached| attached.handle.has_left())
+    }
+
+    /// What a volume has lent ([`Handle::recall`]).
+    pub fn recall(&mut self, volume: u32) -> Option<Recall> {
+        self.volumes.get_mut(volume as usize)?.handle.recall()
+    }
+}

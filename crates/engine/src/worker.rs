@@ -1,0 +1,210 @@
+//! One thread that uses volumes without serving them: a ring, handles on the volumes, and time.
+//!
+//! It is what the verbs that copy, compare and measure stand on. Operations go in with a number of
+//! the caller's, their results come out with it; nothing moves but inside [`Worker::wait`] and
+//! [`Worker::submit`].
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ::io::memory::Pool;
+use ::io::ring::{AnyRing, Event, Kind, Received, Ring, Waker};
+use block::lease::Lease;
+use block::volume::{Context, CoreContext, Handle, Node, Volume};
+use scsi::medium::{MediumOp, MediumResult, Now};
+
+use crate::core::volume_token;
+use crate::volumes::{Surroundings, Volumes};
+
+/// A thread's use of some volumes. It belongs to the thread that made it.
+pub struct Worker {
+    ring: AnyRing,
+    volumes: Volumes,
+    pool: Pool,
+    start: Instant,
+    /// Results of the volume that acts.
+    results: Vec<(u64, MediumResult<Lease>)>,
+    done: VecDeque<Done>,
+}
+
+/// What became of an operation.
+#[derive(Debug)]
+pub struct Done {
+    /// The volume's place among those that the worker was made with.
+    pub volume: usize,
+    /// As given to [`Worker::submit`].
+    pub id: u64,
+    /// How it ended.
+    pub result: MediumResult<Lease>,
+}
+
+/// How long sessions have to end when a worker leaves.
+const LEAVE: Duration = Duration::from_secs(2);
+
+/// A deadline in the past is looked at again after this long, so that none can spin.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+impl Worker {
+    /// Opens a ring on this thread and attaches the volumes to it. Their buffers, and those of
+    /// [`Self::buffer`], are at most `memory` octets.
+    ///
+    /// # Errors
+    ///
+    /// When there is no ring or no memory to be had, or a volume cannot be attached.
+    pub fn new(volumes: &[Arc<dyn Volume>], ring: Kind, memory: usize) -> io::Result<Self> {
+        let (ring, _) = AnyRing::open(ring)?;
+        let pool = Pool::new(memory)?;
+        let volumes = Volumes::attach(volumes, &CoreContext::new(pool.clone()))?;
+        Ok(Self {
+            ring,
+            volumes,
+            pool,
+            start: Instant::now(),
+            results: Vec::new(),
+            done: VecDeque::new(),
+        })
+    }
+
+    /// The time since the worker was made: what the volumes go by.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        self.start.elapsed()
+    }
+
+    /// Memory of `len` octets for data; `None` while all of it is in use.
+    #[must_use]
+    pub fn buffer(&self, len: usize) -> Option<Lease> {
+        self.pool.buffer(len).map(Lease::from)
+    }
+
+    /// Ends [`Self::wait`] from another thread.
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        self.ring.waker()
+    }
+
+    /// Starts an operation. Its result comes out of [`Self::next_done`] under `id`.
+    pub fn submit(&mut self, volume: usize, id: u64, op: MediumOp<Lease>) {
+        let now = self.now();
+        self.act(now, volume as u32, |handle, cx| handle.submit(cx, id, op));
+    }
+
+    /// The next operation that is over.
+    pub fn next_done(&mut self) -> Option<Done> {
+        self.done.pop_front()
+    }
+
+    /// Carries on with what was started, and waits until something has happened, for `limit` at
+    /// the most; not at all while there are results to be taken.
+    ///
+    /// # Errors
+    ///
+    /// When the ring fails.
+    pub fn wait(&mut self, limit: Option<Duration>) -> io::Result<()> {
+        let now = self.now();
+        let deadline = self.volumes.next_deadline();
+        let deadline = deadline.map(|at| at.saturating_sub(now).max(SHORTEST));
+        let mut patience = limit.into_iter().chain(deadline).min();
+        if !self.done.is_empty() {
+            patience = Some(Duration::ZERO);
+        }
+        self.ring.wait(patience)?;
+        let now = self.now();
+        while let Some(event) = self.ring.next_event() {
+            self.event(now, event);
+        }
+        self.expire(now);
+        Ok(())
+    }
+
+    /// Ends what the volumes have with others, such as sessions. Nothing may be under way.
+    ///
+    /// # Errors
+    ///
+    /// When the ring fails.
+    pub fn leave(mut self) -> io::Result<()> {
+        let now = self.now();
+        let all = 0..self.volumes.len() as u32;
+        for volume in all.clone() {
+            self.act(now, volume, |handle, cx| handle.leave(cx));
+        }
+        let limit = now + LEAVE;
+        while !all.clone().all(|volume| self.volumes.has_left(volume)) {
+            let left = limit.saturating_sub(self.now());
+            if left.is_zero() {
+                break;
+            }
+            self.done.clear();
+            self.wait(Some(left))?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, now: Now, event: Event<Received>) {
+        match event {
+            Event::File {
+                token,
+                result,
+                buffer,
+            } => self.with_node(now, volume_token(token), |handle, cx, node, slot| {
+                handle.completed(cx, node, slot, result, buffer);
+            }),
+            Event::Received { token, octets } => {
+                self.with_node(now, volume_token(token), |handle, cx, node, slot| {
+                    let octets = octets.as_deref().map_err(|error| error.kind().into());
+                    handle.received(cx, node, slot, octets);
+                });
+            }
+            Event::Sent {
+                token,
+                batch,
+                result,
+            } => self.with_node(now, volume_token(token), |handle, cx, node, slot| {
+                handle.sent(cx, node, slot, batch, result);
+            }),
+            Event::Accepted { .. } | Event::Woken => {}
+        }
+    }
+
+    fn with_node(
+        &mut self,
+        now: Now,
+        place: Option<(Node, u32)>,
+        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>, Node, u32),
+    ) {
+        if let Some((node, slot)) = place
+            && let Some(volume) = self.volumes.of_node(node)
+        {
+            self.act(now, volume, |handle, cx| act(handle, cx, node, slot));
+        }
+    }
+
+    /// Calls each volume whose instant has come, once.
+    fn expire(&mut self, now: Now) {
+        for volume in 0..self.volumes.len() as u32 {
+            if self.volumes.expired(volume, now) {
+                self.act(now, volume, |handle, cx| handle.expire(cx));
+            }
+        }
+    }
+
+    fn act(&mut self, now: Now, volume: u32, act: impl FnOnce(&mut dyn Handle, &mut Context<'_>)) {
+        let mut around = Surroundings {
+            ring: &mut self.ring,
+            done: &mut self.results,
+            now,
+        };
+        self.volumes.act(volume, &mut around, act);
+        let done = |(id, result)| Done {
+            volume: volume as usize,
+            id,
+            result,
+        };
+        self.done.extend(self.results.drain(..).map(done));
+    }
+}

@@ -1,0 +1,77 @@
+//! A worker with volumes of this process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::io::memory::MemoryLimit;
+use ::io::ring::Kind;
+use block::delay::Delay;
+use block::ram::Ram;
+use block::volume::Volume;
+use scsi::medium::{Extent, Lease as _, MediumOp, MediumResult, Outcome};
+
+use super::{Done, Worker};
+
+const BLOCK: u32 = 512;
+
+fn ram() -> Arc<dyn Volume> {
+    Arc::new(Ram::new(1 << 20, BLOCK, &MemoryLimit::new(1 << 30)).unwrap())
+}
+
+fn next(worker: &mut Worker) -> Done {
+    loop {
+        if let Some(done) = worker.next_done() {
+            return done;
+        }
+        worker.wait(Some(Duration::from_secs(10))).unwrap();
+    }
+}
+
+fn octets(result: MediumResult<block::lease::Lease>) -> Vec<u8> {
+    let Ok(Outcome::Lease(lease)) = result else {
+        panic!("no data: {result:?}");
+    };
+    let mut octets = vec![0; lease.len()];
+    lease.copy_out(0, &mut octets);
+    octets
+}
+
+#[test]
+fn what_one_volume_was_given_is_not_in_the_other() {
+    let mut worker = Worker::new(&[ram(), ram()], Kind::Auto, 1 << 20).unwrap();
+    let extent = Extent::new(3, 1);
+    let mut data = worker.buffer(BLOCK as usize).unwrap();
+    data.copy_in(0, &[7; BLOCK as usize]);
+    let (fua, atomic) = (false, false);
+    let write = MediumOp::Write {
+        extent,
+        data,
+        fua,
+        atomic,
+    };
+    worker.submit(1, 40, write);
+    let done = next(&mut worker);
+    assert_eq!((done.volume, done.id), (1, 40));
+    assert!(matches!(done.result, Ok(Outcome::Done)));
+    for (volume, value) in [(0, 0), (1, 7)] {
+        let copied = true;
+        worker.submit(volume, 41, MediumOp::Read { extent, copied });
+        let done = next(&mut worker);
+        assert_eq!((done.volume, done.id), (volume, 41));
+        assert_eq!(octets(done.result), [value; BLOCK as usize]);
+    }
+    worker.leave().unwrap();
+}
+
+#[test]
+fn what_takes_time_is_waited_for() {
+    let slow: Arc<dyn Volume> = Arc::new(Delay::new(ram(), Duration::from_millis(20)));
+    let mut worker = Worker::new(&[slow, ram()], Kind::Epoll, 1 << 20).unwrap();
+    for volume in [0, 1] {
+        let extent = Extent::new(0, 1);
+        let copied = false;
+        worker.submit(volume, 0, MediumOp::Read { extent, copied });
+    }
+    let order = [next(&mut worker).volume, next(&mut worker).volume];
+    assert_eq!(order, [1, 0]);
+}
