@@ -1,8 +1,11 @@
 //! A unit of another target as a volume: served again, waited for, refused.
 
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::thread;
 
+use iscsi::wire::bhs::{BHS_LEN, Bhs, Opcode};
 use tests::cdb;
 use tests::client::Client;
 use tests::initiator::Data;
@@ -54,6 +57,48 @@ fn write(client: &mut Client, number: u8) {
     client
         .good(&cdb::write(u64::from(number), 1, true), Data::Out(data))
         .unwrap();
+}
+
+#[test]
+fn who_ends_logs_out() {
+    let back = Server::start("remote-left", &["ram:1M"], &[]).unwrap();
+    let portal = &back.luns[0].portals[0];
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let between = listener.local_addr().unwrap().to_string();
+    let address = back.address(0).replace(portal, &between);
+    let composed = format!("stats(concat({address},ram:1M))");
+    let target = portal.clone();
+    // The first session asks what the unit is, the second one uses it.
+    let heard = thread::spawn(move || [(); 2].map(|()| relay(&listener, &target)));
+    let front = Server::start("remote-leaving", &[&composed], &[]).unwrap();
+    let mut client = Client::log_in(&front.luns[0], 1).unwrap();
+    write(&mut client, 1);
+    assert_eq!(front.stop().unwrap().code(), Some(0));
+    for octets in heard.join().unwrap() {
+        let last = Bhs(*octets.last_chunk::<BHS_LEN>().unwrap());
+        assert_eq!(last.opcode(), Opcode::LogoutRequest, "{last:?}");
+    }
+}
+
+/// Hands one connection on; returns all that its client said.
+fn relay(listener: &TcpListener, target: &str) -> Vec<u8> {
+    let (mut client, _) = listener.accept().unwrap();
+    let mut target = TcpStream::connect(target).unwrap();
+    let (mut from, mut to) = (target.try_clone().unwrap(), client.try_clone().unwrap());
+    let back = thread::spawn(move || {
+        let copied = std::io::copy(&mut from, &mut to);
+        // The client may have gone already.
+        let _ = to.shutdown(Shutdown::Write);
+        copied
+    });
+    let (mut heard, mut octets) = (Vec::new(), [0; 4096]);
+    while let Ok(len @ 1..) = client.read(&mut octets) {
+        heard.extend(&octets[..len]);
+        target.write_all(&octets[..len]).unwrap();
+    }
+    let _ = target.shutdown(Shutdown::Write);
+    let _ = back.join();
+    heard
 }
 
 #[test]

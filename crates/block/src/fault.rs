@@ -274,6 +274,14 @@ impl Handle for FaultHandle {
         self.inside.expire(cx);
         self.drain(cx);
     }
+
+    fn leave(&mut self, cx: &mut Context<'_>) {
+        self.inside.leave(cx);
+    }
+
+    fn has_left(&self) -> bool {
+        self.inside.has_left()
+    }
 }
 
 /// Whether the volume inside refuses an operation anyway.

@@ -80,6 +80,14 @@ impl Inner {
         self.handle.expire(&mut cx.inside(&mut self.done));
     }
 
+    pub(crate) fn leave(&mut self, cx: &mut Context<'_>) {
+        self.handle.leave(&mut cx.inside(&mut self.done));
+    }
+
+    pub(crate) fn has_left(&self) -> bool {
+        self.handle.has_left()
+    }
+
     pub(crate) fn recall(&mut self) -> Option<Recall> {
         self.handle.recall()
     }

@@ -87,4 +87,12 @@ impl<W: When> Handle for LaterHandle<W> {
         self.inside.expire(cx);
         self.begin_due(cx);
     }
+
+    fn leave(&mut self, cx: &mut Context<'_>) {
+        self.inside.leave(cx);
+    }
+
+    fn has_left(&self) -> bool {
+        self.inside.has_left()
+    }
 }

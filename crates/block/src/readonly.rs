@@ -108,4 +108,12 @@ impl Handle for ReadonlyHandle {
     fn expire(&mut self, cx: &mut Context<'_>) {
         self.0.expire(cx);
     }
+
+    fn leave(&mut self, cx: &mut Context<'_>) {
+        self.0.leave(cx);
+    }
+
+    fn has_left(&self) -> bool {
+        self.0.has_left()
+    }
 }

@@ -226,4 +226,12 @@ impl Handle for StatsHandle {
         self.inside.expire(cx);
         self.drain(cx);
     }
+
+    fn leave(&mut self, cx: &mut Context<'_>) {
+        self.inside.leave(cx);
+    }
+
+    fn has_left(&self) -> bool {
+        self.inside.has_left()
+    }
 }

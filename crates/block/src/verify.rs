@@ -358,6 +358,14 @@ impl Handle for VerifyHandle {
         self.inside.expire(cx);
         self.drain(cx);
     }
+
+    fn leave(&mut self, cx: &mut Context<'_>) {
+        self.inside.leave(cx);
+    }
+
+    fn has_left(&self) -> bool {
+        self.inside.has_left()
+    }
 }
 
 /// Up to so many blocks are looked at one by one: a few microseconds' work.

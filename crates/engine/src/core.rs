@@ -146,12 +146,6 @@ impl<R: Ring, P: Post> Core<R, P> {
         self.timers.next().map(|at| at.saturating_sub(now))
     }
 
-    /// Whether it is time to leave the loop.
-    #[must_use]
-    pub fn has_left(&self) -> bool {
-        self.stop.left()
-    }
-
     /// Handles everything that the ring's last wait found, and what came of it. Returns whether
     /// there was anything.
     pub fn turn(&mut self, now: Now) -> bool {
@@ -302,7 +296,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             Message::Reply(unit, id, result) => self.device.replied(unit, id, result),
             Message::Stop => self.stop(now),
             Message::Stopped(core) => self.stopped(now, core),
-            Message::Leave => self.stop.leave(),
+            Message::Leave => self.leave(now),
         }
     }
 

@@ -109,11 +109,11 @@ impl Volumes {
         set.min()
     }
 
-    /// Whether a volume has ended what it had with others.
+    /// Whether all of them have ended what they had with others.
     #[must_use]
-    pub fn has_left(&self, volume: u32) -> bool {
-        let attached = self.volumes.get(volume as usize);
-        attached.is_none_or(|attached| attached.handle.has_left())
+    pub fn have_left(&self) -> bool {
+        let mut volumes = self.volumes.iter();
+        volumes.all(|attached| attached.handle.has_left())
     }
 
     /// What a volume has lent ([`Handle::recall`]).

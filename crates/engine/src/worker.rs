@@ -129,12 +129,11 @@ impl Worker {
     /// When the ring fails.
     pub fn leave(mut self) -> io::Result<()> {
         let now = self.now();
-        let all = 0..self.volumes.len() as u32;
-        for volume in all.clone() {
+        for volume in 0..self.volumes.len() as u32 {
             self.act(now, volume, |handle, cx| handle.leave(cx));
         }
         let limit = now + LEAVE;
-        while !all.clone().all(|volume| self.volumes.has_left(volume)) {
+        while !self.volumes.have_left() {
             let left = limit.saturating_sub(self.now());
             if left.is_zero() {
                 break;

@@ -329,6 +329,16 @@ impl Handle for PartsHandle {
         }
         self.drain(cx);
     }
+
+    fn leave(&mut self, cx: &mut Context<'_>) {
+        for part in &mut self.parts {
+            part.leave(cx);
+        }
+    }
+
+    fn has_left(&self) -> bool {
+        self.parts.iter().all(Inner::has_left)
+    }
 }
 
 /// What an operation came to: its outcome now, or later, when its pieces have ended.

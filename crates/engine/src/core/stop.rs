@@ -1,4 +1,5 @@
-//! The end in good order: initiators are asked to log out, then volumes are flushed.
+//! The end in good order: initiators are asked to log out, then volumes are flushed, then they end
+//! what they have with others.
 
 use ::io::ring::Ring;
 use block::lease::Lease;
@@ -7,11 +8,14 @@ use scsi::unit::CoreId;
 
 use super::Core;
 use super::connection::Phase;
-use super::timers::STOP;
+use super::timers::{LEAVE, STOP};
 use crate::mail::{Message, Post};
 
 /// How long initiators have to log out after they were asked to.
 const GRACE_SECONDS: u16 = 5;
+
+/// How long the sessions of volumes have to end.
+const LEAVE_TIME: Now = Now::from_secs(2);
 
 /// Flushes at the end are told from the device server's operations by this bit.
 const FLUSH: u64 = 1 << 63;
@@ -26,20 +30,23 @@ pub(super) struct Stop {
     cores: u16,
     /// On core 0: volumes that are not flushed yet.
     flushing: usize,
-    left: bool,
+    leave: Leave,
+}
+
+/// How far a core is with its volumes, once they are flushed.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Leave {
+    #[default]
+    NotYet,
+    /// They end what they have with others.
+    Begun,
+    /// They have had their time.
+    Late,
 }
 
 impl Stop {
     pub(super) fn is_stopping(&self) -> bool {
         self.stopping
-    }
-
-    pub(super) fn left(&self) -> bool {
-        self.left
-    }
-
-    pub(super) fn leave(&mut self) {
-        self.left = true;
     }
 }
 
@@ -66,6 +73,29 @@ impl<R: Ring, P: Post> Core<R, P> {
         self.timers
             .set(now + Now::from_secs(u64::from(GRACE_SECONDS)), STOP);
         self.check_stopped();
+    }
+
+    /// Lets the volumes of this core end what they have with others.
+    pub(super) fn leave(&mut self, now: Now) {
+        self.stop.leave = Leave::Begun;
+        for volume in 0..self.volumes.len() as u32 {
+            self.submit(now, volume, |handle, cx| handle.leave(cx));
+        }
+        self.timers.set(now + LEAVE_TIME, LEAVE);
+    }
+
+    pub(super) fn leave_expired(&mut self) {
+        self.stop.leave = Leave::Late;
+    }
+
+    /// Whether it is time to leave the loop.
+    #[must_use]
+    pub fn has_left(&self) -> bool {
+        match self.stop.leave {
+            Leave::NotYet => false,
+            Leave::Begun => self.volumes.have_left(),
+            Leave::Late => true,
+        }
     }
 
     /// Those who did not log out have had their time.

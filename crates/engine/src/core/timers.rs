@@ -36,6 +36,11 @@ pub(super) const STOP: Key = Key {
     slot: NOBODY,
     generation: 0,
 };
+/// Volumes have had their time to end what they have with others.
+pub(super) const LEAVE: Key = Key {
+    slot: NOBODY,
+    generation: 3,
+};
 /// Look after volumes that can grow.
 pub(super) const WATCH: Key = Key {
     slot: NOBODY,
@@ -102,6 +107,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     fn expired(&mut self, now: Now, key: Key) {
         match key {
             STOP => self.stop_expired(),
+            LEAVE => self.leave_expired(),
             WATCH => self.watch_expired(now),
             _ => self.sweep(now),
         }

@@ -27,6 +27,8 @@ pub(super) struct RemoteHandle {
     shared: Arc<Shared>,
     pub(super) machine: Machine,
     attempts: Attempts,
+    /// Nobody will ask for anything any more.
+    leaving: bool,
 }
 
 /// Client and connection, without what decides when to connect.
@@ -71,6 +73,7 @@ impl RemoteHandle {
             shared,
             machine,
             attempts: Attempts::default(),
+            leaving: false,
         }
     }
 
@@ -100,6 +103,7 @@ impl RemoteHandle {
                  flushed; the next flush fails"
             ),
             Told::Refused(refusal) => tracing::error!("{place}: the volume is gone: {refusal}"),
+            Told::Ended(_) if self.leaving => {}
             Told::Ended(end) => {
                 tracing::warn!("{place}: {end}; connecting again");
                 self.attempts.fail(now);
@@ -109,10 +113,11 @@ impl RemoteHandle {
 
     /// Connects if somebody needs it, it is time, and nobody does it already.
     fn connect(&mut self, cx: &mut Context<'_>) {
-        if !self.machine.link.is_down() || self.machine.client.is_idle() {
-            if self.machine.client.is_idle() && self.machine.link.is_down() {
-                self.attempts = Attempts::default();
-            }
+        if !self.machine.link.is_down() {
+            return;
+        }
+        if self.machine.client.is_idle() || self.leaving {
+            self.attempts = Attempts::default();
             return;
         }
         self.attempts.since.get_or_insert(cx.now);
@@ -314,6 +319,20 @@ impl Handle for RemoteHandle {
         self.machine.expire(cx.now);
         self.check_limit(cx.now);
         self.drive(cx);
+    }
+
+    fn leave(&mut self, cx: &mut Context<'_>) {
+        self.leaving = true;
+        let session = self.machine.link.session();
+        let asked = session.map(|session| session.logout(cx.now));
+        if matches!(asked, None | Some(Err(iscsi::initiator::Refusal::NotYet))) {
+            self.machine.link.close(cx);
+        }
+        self.drive(cx);
+    }
+
+    fn has_left(&self) -> bool {
+        self.machine.link.is_down()
     }
 }
 

@@ -181,10 +181,17 @@ impl Link {
         }
         let event = up.session.poll()?;
         if matches!(event, Event::Ended(_)) {
-            cx.ring.close(up.socket);
-            self.state = State::Down;
+            self.close(cx);
         }
         Some(event)
+    }
+
+    /// Ends the connection, or what would become one, without a word.
+    pub(super) fn close(&mut self, cx: &mut Context<'_>) {
+        if let State::Up(up) = &self.state {
+            cx.ring.close(up.socket);
+        }
+        self.state = State::Down;
     }
 
     /// Sends what there is to be sent, and receives what there may be.
