@@ -12,7 +12,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("iscsi", &["scsi"]),
     ("block", &["scsi", "io"]),
     ("engine", &["scsi", "iscsi", "io", "block"]),
-    ("lunar", &["engine"]),
+    ("bench", &["engine", "block", "scsi", "io"]),
+    ("lunar", &["engine", "bench"]),
     ("tests", &["scsi", "iscsi", "io", "block", "engine"]),
     ("xtask", &["scsi", "tests"]),
 ];

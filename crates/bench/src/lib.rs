@@ -1,0 +1,4 @@
+//! Measures volumes, and tells what was measured.
+#![forbid(unsafe_code)]
+
+pub mod outcome;

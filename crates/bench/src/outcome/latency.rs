@@ -1,0 +1,119 @@
+//! How long I/Os took: a histogram whose size does not grow with their number.
+
+#[cfg(test)]
+mod tests;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Latencies, each within 1 % of what was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Latency(Histogram<u64>);
+
+/// The percentiles that are written out.
+const PERCENTILES: [f64; 9] = [1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0, 99.9, 99.99];
+
+/// Longer ones are counted as this: an hour, which is past every time limit.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// 128 buckets an octave: 36 KiB a histogram.
+const DIGITS: u8 = 2;
+
+impl Latency {
+    /// Counts one.
+    pub fn record(&mut self, latency_ns: u64) {
+        self.0.saturating_record(latency_ns);
+    }
+
+    /// Adds those of another.
+    pub fn add(&mut self, other: &Self) {
+        for step in other.0.iter_recorded() {
+            let count = step.count_at_value();
+            self.0.saturating_record_n(step.value_iterated_to(), count);
+        }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The shortest; 0 where there is none.
+    #[must_use]
+    pub fn min_ns(&self) -> u64 {
+        self.0.min()
+    }
+
+    /// The longest; 0 where there is none.
+    #[must_use]
+    pub fn max_ns(&self) -> u64 {
+        self.0.max()
+    }
+
+    /// The mean; 0 where there is none.
+    #[must_use]
+    pub fn mean_ns(&self) -> f64 {
+        self.0.mean()
+    }
+
+    /// What `percent` of 100 do not exceed; 0 where there is none.
+    #[must_use]
+    pub fn percentile_ns(&self, percent: f64) -> u64 {
+        self.0.value_at_percentile(percent)
+    }
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
+        Self(histogram.expect("bounds that hdrhistogram takes"))
+    }
+}
+
+/// What stands in a file. The buckets say everything, the rest is for those who only want to look.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    #[serde(skip_deserializing)]
+    count: u64,
+    #[serde(skip_deserializing)]
+    min_ns: u64,
+    #[serde(skip_deserializing)]
+    max_ns: u64,
+    #[serde(skip_deserializing)]
+    mean_ns: f64,
+    /// Percent, and what as many do not exceed.
+    #[serde(skip_deserializing)]
+    percentiles_ns: Vec<(f64, u64)>,
+    /// The upper end of a bucket, and how many are in it.
+    buckets_ns: Vec<(u64, u64)>,
+}
+
+impl Serialize for Latency {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let percentile = |percent| (percent, self.percentile_ns(percent));
+        let steps = self.0.iter_recorded();
+        let written = Written {
+            count: self.count(),
+            min_ns: self.min_ns(),
+            max_ns: self.max_ns(),
+            mean_ns: self.mean_ns(),
+            percentiles_ns: PERCENTILES.map(percentile).to_vec(),
+            buckets_ns: steps
+                .map(|step| (step.value_iterated_to(), step.count_at_value()))
+                .collect(),
+        };
+        written.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Latency {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = Written::deserialize(deserializer)?;
+        let mut latency = Self::default();
+        for (value, count) in written.buckets_ns {
+            latency.0.saturating_record_n(value, count);
+        }
+        Ok(latency)
+    }
+}
