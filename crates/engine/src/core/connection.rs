@@ -41,11 +41,22 @@ pub(super) enum Phase {
     Session {
         session: Box<Session<Lease>>,
         tsih: u16,
-        /// Whether the device server knows it: not for discovery.
-        nexus: bool,
+        nexus: Known,
     },
     /// The socket is gone; its tasks are coming to their end.
     Ending { tsih: u16 },
+}
+
+/// Whether the device server knows the nexus of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// It does.
+    Yes,
+    /// It is letting it go. Until then its initiator, which has logged out, gets no answer: what
+    /// it does next, under another name even, must find nothing of this nexus.
+    Leaving,
+    /// It never did, as in discovery, or has let it go.
+    No,
 }
 
 /// Connections by slot. The slot of a session is its nexus number, so what the device server says

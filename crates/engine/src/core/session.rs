@@ -12,7 +12,7 @@ use scsi::nexus::NexusId;
 use scsi::unit::CoreId;
 
 use super::Core;
-use super::connection::{Connection, Phase};
+use super::connection::{Connection, Known, Phase};
 use super::token::{Key, Purpose};
 use crate::mail::{Message, NewSession, Post};
 
@@ -36,10 +36,14 @@ impl<R: Ring, P: Post> Core<R, P> {
             return self.post_ended(new.tsih);
         };
         let session = Box::new(session);
+        let nexus = match new.nexus {
+            Some(_) => Known::Yes,
+            None => Known::No,
+        };
         let phase = Phase::Session {
             session,
             tsih: new.tsih,
-            nexus: new.nexus.is_some(),
+            nexus,
         };
         let key = self.connections.insert(peer, socket, phase);
         if let Some(nexus) = new.nexus {
@@ -155,9 +159,21 @@ impl<R: Ring, P: Post> Core<R, P> {
                 self.close_after_send(now, key);
             }
             Event::ColdReset => self.post_cold_reset(key),
-            Event::LoggedOut => self.close_after_send(now, key),
+            Event::LoggedOut => self.logged_out(now, key),
             Event::Remark(violation) => self.tell(now, key, violation),
         }
+    }
+
+    /// Lets the nexus go, then answers and closes.
+    fn logged_out(&mut self, now: Now, key: Key) {
+        if let Some(connection) = self.connections.get(key)
+            && let Phase::Session { nexus, .. } = &mut connection.phase
+            && *nexus == Known::Yes
+        {
+            *nexus = Known::Leaving;
+            self.device.nexus_lost(NexusId(key.slot));
+        }
+        self.close_after_send(now, key);
     }
 
     /// Lets the session of a nexus act, then carries out what it wants in turn.
@@ -190,7 +206,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             };
             connection.dirty = false;
             let key = connection.key;
-            if connection.sending || connection.socket.is_none() {
+            if connection.sending || connection.socket.is_none() || connection.is_leaving() {
                 continue;
             }
             let mut batch = self.batches.pop().unwrap_or_default();
@@ -283,19 +299,14 @@ impl<R: Ring, P: Post> Core<R, P> {
             self.ring.close(socket);
         }
         match connection.phase {
-            Phase::Session {
-                tsih, nexus: true, ..
-            } => {
-                connection.phase = Phase::Ending { tsih };
-                self.device.nexus_lost(NexusId(key.slot));
-            }
-            Phase::Session {
-                tsih, nexus: false, ..
-            } => {
-                self.connections.remove(key.slot);
-                self.post_ended(tsih);
-                self.check_stopped();
-            }
+            Phase::Session { tsih, nexus, .. } => match nexus {
+                Known::Yes => {
+                    connection.phase = Phase::Ending { tsih };
+                    self.device.nexus_lost(NexusId(key.slot));
+                }
+                Known::Leaving => connection.phase = Phase::Ending { tsih },
+                Known::No => self.ended(key.slot, tsih),
+            },
             Phase::Login(_) | Phase::Moving(_) => self.login_over(key),
             Phase::Ending { .. } => {}
         }
@@ -303,12 +314,26 @@ impl<R: Ring, P: Post> Core<R, P> {
 
     /// The last task of a nexus has ended.
     pub(super) fn gone(&mut self, slot: u32) {
-        let Some(connection) = self.connections.remove(slot) else {
+        let Some(connection) = self.connections.at(slot) else {
             return;
         };
-        if let Phase::Ending { tsih } = connection.phase {
-            self.post_ended(tsih);
+        match &mut connection.phase {
+            Phase::Session { nexus, .. } => {
+                *nexus = Known::No;
+                self.mark_dirty(slot);
+            }
+            Phase::Ending { tsih } => {
+                let tsih = *tsih;
+                self.ended(slot, tsih);
+            }
+            Phase::Login(_) | Phase::Moving(_) => {}
         }
+    }
+
+    /// Nothing is left of a session.
+    fn ended(&mut self, slot: u32, tsih: u16) {
+        self.connections.remove(slot);
+        self.post_ended(tsih);
         self.check_stopped();
     }
 
@@ -341,12 +366,17 @@ impl Connection {
         };
     }
 
+    fn is_leaving(&self) -> bool {
+        let leaving = Known::Leaving;
+        matches!(self.phase, Phase::Session { nexus, .. } if nexus == leaving)
+    }
+
     /// Octets of Data-In that wait, of a session that the device server knows.
     fn data_in_queued(&self) -> Option<usize> {
         match &self.phase {
             Phase::Session {
                 session,
-                nexus: true,
+                nexus: Known::Yes,
                 ..
             } => Some(session.data_in_queued()),
             _ => None,

@@ -64,11 +64,12 @@ impl<L: Lease> Session<L> {
         true
     }
 
-    /// Ends the session; first its commands, if some are with the device server.
+    /// Ends the session; first its commands, if some are with the device server. What has ended
+    /// is answered still: a function that was to end it may have said that there is no such task.
     fn log_out(&mut self, itt: Itt) {
         let busy = self.tasks.iter().any(|task| task.stage == Stage::Executing);
         self.is_open = false;
-        self.queue.keep_controls();
+        self.queue.keep_answered(&self.tasks);
         self.logout = Some(itt);
         if busy {
             self.events.push_back(Event::Manage {
@@ -84,7 +85,6 @@ impl<L: Lease> Session<L> {
     /// All commands have ended.
     pub(super) fn logged_out(&mut self) {
         if let Some(itt) = self.logout.take() {
-            self.queue.keep_controls();
             self.logout_response(itt, response::CLOSED, false);
             self.events.push_back(Event::LoggedOut);
         }

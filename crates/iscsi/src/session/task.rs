@@ -344,6 +344,12 @@ impl<L> Tasks<L> {
         self.slots.get_mut(slot.index()).filter(|_| used)
     }
 
+    /// Whether the response of the task in `slot` is queued.
+    pub(super) fn is_answered(&self, slot: Slot) -> bool {
+        let task = self.slots.get(slot.index());
+        task.is_some_and(|task| task.stage == Stage::Answered)
+    }
+
     /// The slots of all tasks.
     pub(super) fn slots(&self) -> impl Iterator<Item = Slot> + use<L> {
         let used: Vec<Slot> = (0..self.itts.len())

@@ -9,7 +9,7 @@ use scsi::task::SenseBytes;
 use scsi::wire::lun::Lun;
 
 use super::Session;
-use super::task::{Ending, Slot};
+use super::task::{Ending, Slot, Tasks};
 use crate::datamover::Outgoing;
 use crate::tcp::Digests;
 use crate::wire::bhs::{Bhs, Stamps, Ttt};
@@ -110,6 +110,22 @@ impl<L: Lease> Queue<L> {
     pub(super) fn keep_controls(&mut self) {
         self.entries.retain(|out| matches!(out, Out::Control(_)));
         self.data = 0;
+    }
+
+    /// Drops what belongs to SCSI commands that have not been answered.
+    pub(super) fn keep_answered(&mut self, tasks: &Tasks<L>) {
+        let left = &mut self.data;
+        self.entries.retain(|out| match out {
+            Out::Control(_) => true,
+            Out::Status(slot) | Out::R2t { slot, .. } => tasks.is_answered(*slot),
+            Out::Data { slot, data, .. } => {
+                let answered = tasks.is_answered(*slot);
+                if !answered {
+                    *left -= data.len();
+                }
+                answered
+            }
+        });
     }
 
     /// Drops all that belongs to one command.

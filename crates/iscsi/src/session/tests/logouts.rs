@@ -43,6 +43,31 @@ fn commands_end_before_the_logout_is_answered() {
     assert_eq!(rig.sent(), ["Logout Response #3 0"]);
 }
 
+/// Seed 48 of the simulator's `cut connections`: its host had asked to abort the read.
+#[test]
+fn what_has_ended_is_answered_before_the_logout() {
+    let mut rig = Rig::new();
+    let one = rig.read(1, 2048);
+    let two = rig.read(2, 512);
+    rig.data_in(two.tag, 0, &pattern(512));
+    rig.data_in(one.tag, 0, &pattern(2048));
+    rig.good(one.tag, 2048, 0);
+    let pdu = rig.logout_pdu(3, 0);
+    rig.send(pdu.encode(), &[]);
+    let (id, _) = rig.managing();
+    rig.aborted(two.tag);
+    rig.managed(id, FunctionResult::Complete);
+    assert!(matches!(rig.event(), Some(Event::LoggedOut)));
+    assert_eq!(
+        rig.sent(),
+        [
+            "Data-In #1 sn=0 [0+1024]",
+            "Data-In #1 sn=1 [1024+1024] F S 00",
+            "Logout Response #3 0",
+        ]
+    );
+}
+
 /// Found by fuzzing.
 #[test]
 fn commands_after_the_logout_that_came_before_it_are_not_carried_out() {
