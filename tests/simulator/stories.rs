@@ -4,6 +4,7 @@ mod compare;
 mod cuts;
 mod fences;
 mod logins;
+mod logouts;
 mod random_io;
 mod reinstatement;
 mod slow_readers;
