@@ -1,4 +1,11 @@
 //! Measures volumes, and tells what was measured.
 #![forbid(unsafe_code)]
 
+mod crew;
+pub mod load;
 pub mod outcome;
+pub mod processes;
+mod random;
+pub mod words;
+
+pub use crew::{Live, Times, Watch};

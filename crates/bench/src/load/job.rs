@@ -1,0 +1,397 @@
+//! One thread: it attaches a volume, and keeps so many I/Os under way on it.
+
+use std::fmt::Display;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ::io::ring::Kind;
+use block::lease::Lease;
+use engine::worker::{Done, Worker};
+use scsi::medium::{MediumOp, MediumResult, Outcome};
+
+use super::Subject;
+use super::book::{self, Book};
+use super::places::Places;
+use super::stamp::Stamp;
+use crate::crew::{Phase, Post, Report};
+use crate::outcome::{Direction, Load};
+use crate::random::Random;
+use crate::words::Words;
+
+/// What a job is told.
+pub(super) struct Task<'a> {
+    pub(super) subject: &'a Subject,
+    pub(super) words: &'a Words,
+    pub(super) load: Load,
+    /// Its place among the jobs of this volume.
+    pub(super) number: u32,
+    pub(super) run: u64,
+}
+
+pub(super) struct Job<'a> {
+    task: &'a Task<'a>,
+    post: &'a Post<'a>,
+    worker: Worker,
+    random: Random,
+    places: Places,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    pace: Option<Pace>,
+    book: Option<Book>,
+    report: Report,
+}
+
+/// An I/O that may be under way.
+struct Slot {
+    began: Instant,
+    place: u64,
+    write: bool,
+    /// What is written; none where nothing is.
+    data: Option<Lease>,
+}
+
+/// What holds I/Os back.
+struct Pace {
+    begin: Instant,
+    gap: Duration,
+    begun: u32,
+}
+
+/// The id of what is no I/O of a slot.
+const GREETING: u64 = u64::MAX;
+
+/// So often results are taken without looking at the ring, where a volume answers at once.
+const TURNS: u32 = 16;
+
+/// So many places are tried before a job that verifies waits for one to be given back.
+const TRIES: usize = 8;
+
+/// Buffers of a pool have sizes of their own, and sessions take some too.
+const SPARE_MEMORY: usize = 16 << 20;
+
+impl<'a> Job<'a> {
+    pub(super) fn run(task: &Task<'_>, ring: Kind, post: &Post<'_>) -> Report {
+        let failed = |what: &str, cause: &dyn Display| Report {
+            failure: Some(format!("{}: {what}: {cause}", task.subject.address)),
+            ..Report::default()
+        };
+        match Job::new(task, ring, post) {
+            Ok(mut job) => match job.work() {
+                Ok(()) => job.leave(),
+                Err(cause) => failed("the ring failed", &cause),
+            },
+            Err(cause) => failed("it cannot be used", &cause),
+        }
+    }
+
+    fn new(task: &'a Task<'a>, ring: Kind, post: &'a Post<'a>) -> io::Result<Self> {
+        let Task {
+            subject,
+            words,
+            load,
+            number,
+            run,
+        } = *task;
+        let (bytes, depth) = (load.block_bytes as usize, load.depth as usize);
+        let memory = bytes.next_power_of_two().max(4096) * 4 * 2 * depth + SPARE_MEMORY;
+        let worker = Worker::new(&[Arc::clone(&subject.volume)], ring, memory)?;
+        let block_size = subject.span.block_size;
+        // Each block has one writer, else nobody could tell what it must hold.
+        let (part, parts) = if words.verify {
+            (number, load.jobs)
+        } else {
+            (0, 1)
+        };
+        let blocks = u64::from(load.block_bytes / block_size);
+        let places = Places::new(subject.span, blocks, load.order, part, parts);
+        let reads_only = load.direction == Direction::Read;
+        let book = || Book::new(words.seed, run, block_size, reads_only, places.count());
+        let mut job = Self {
+            task,
+            post,
+            worker,
+            random: Random::new(words.seed ^ u64::from(number) << 32),
+            book: words.verify.then(book),
+            places,
+            slots: Vec::with_capacity(depth),
+            free: (0..load.depth).rev().collect(),
+            pace: words.rate_iops.map(Pace::new),
+            report: Report::default(),
+        };
+        for _ in 0..depth {
+            let slot = job.slot(reads_only)?;
+            job.slots.push(slot);
+        }
+        Ok(job)
+    }
+
+    /// With data that nobody can compress or find twice.
+    fn slot(&mut self, reads_only: bool) -> io::Result<Slot> {
+        let mut data = None;
+        if !reads_only {
+            let buffer = self.worker.buffer(self.task.load.block_bytes as usize);
+            let mut buffer = buffer.ok_or(io::ErrorKind::OutOfMemory)?;
+            let (seed, run) = (self.random.next(), self.task.run);
+            book::fill(&mut buffer, 512, |lba| Stamp {
+                seed,
+                run,
+                lba,
+                generation: 0,
+            });
+            data = Some(buffer);
+        }
+        Ok(Slot {
+            began: Instant::now(),
+            place: 0,
+            write: false,
+            data,
+        })
+    }
+
+    fn work(&mut self) -> io::Result<()> {
+        self.greet()?;
+        self.post.ready(Some(self.worker.waker()));
+        let mut turns = 0;
+        while self.goes_on() {
+            let counts = self.post.phase() == Phase::Measure;
+            let finished = self.finish(counts);
+            self.start();
+            turns += 1;
+            if finished == 0 || turns == TURNS {
+                self.worker.wait(self.patience())?;
+                turns = 0;
+            }
+        }
+        self.drain()?;
+        if self.book.is_some() && self.task.load.direction != Direction::Read {
+            self.read_back()?;
+            self.drain()?;
+        }
+        Ok(())
+    }
+
+    /// Reads once, so that a session is there before anything is measured.
+    fn greet(&mut self) -> io::Result<()> {
+        let extent = self.places.extent(0);
+        let copied = false;
+        self.worker
+            .submit(0, GREETING, MediumOp::Read { extent, copied });
+        while self.post.phase() != Phase::Abandon {
+            // Should it fail, the load will tell.
+            if self.worker.next_done().is_some() {
+                break;
+            }
+            self.worker.wait(Some(Duration::from_millis(100)))?;
+        }
+        Ok(())
+    }
+
+    fn goes_on(&self) -> bool {
+        let running = matches!(self.post.phase(), Phase::Ramp | Phase::Measure);
+        running && self.report.failure.is_none()
+    }
+
+    /// Begins as many I/Os as may be under way.
+    fn start(&mut self) {
+        while let Some(&slot) = self.free.last() {
+            if self.pace.as_mut().is_some_and(|pace| !pace.permits()) {
+                return;
+            }
+            let Some(place) = self.place() else { return };
+            self.free.pop();
+            let write = match self.task.load.direction {
+                Direction::Read => false,
+                Direction::Write => true,
+                Direction::Mixed => {
+                    self.random.below(100) >= u64::from(self.task.words.read_percent)
+                }
+            };
+            self.submit(slot, place, write);
+        }
+    }
+
+    /// The next place; where data is checked, one that nobody uses.
+    fn place(&mut self) -> Option<u64> {
+        for _ in 0..TRIES {
+            let place = self.places.next(&mut self.random);
+            if self.book.as_mut().is_none_or(|book| book.take(place)) {
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    fn submit(&mut self, number: u32, place: u64, write: bool) {
+        let extent = self.places.extent(place);
+        let slot = &mut self.slots[number as usize];
+        (slot.place, slot.write) = (place, write);
+        let op = match &mut slot.data {
+            Some(data) if write => {
+                if let Some(book) = &self.book {
+                    book.stamp(place, extent, data);
+                }
+                MediumOp::Write {
+                    extent,
+                    data: data.clone(),
+                    fua: false,
+                    atomic: false,
+                }
+            }
+            _ => MediumOp::Read {
+                extent,
+                copied: false,
+            },
+        };
+        slot.began = Instant::now();
+        self.worker.submit(0, u64::from(number), op);
+    }
+
+    /// How long to wait for results.
+    fn patience(&self) -> Option<Duration> {
+        let pace = self.pace.as_ref().filter(|_| !self.free.is_empty())?;
+        Some(pace.next().saturating_duration_since(Instant::now()))
+    }
+
+    /// Takes what is over. Returns how much that was.
+    fn finish(&mut self, counts: bool) -> usize {
+        let mut count = 0;
+        let mut now = None;
+        while let Some(done) = self.worker.next_done() {
+            let now = *now.get_or_insert_with(Instant::now);
+            self.finished(done, counts, now);
+            count += 1;
+        }
+        if count > 0 {
+            self.post.show(&self.report);
+        }
+        count
+    }
+
+    fn finished(&mut self, Done { id, result, .. }: Done, counts: bool, now: Instant) {
+        let Some(slot) = self.slots.get(id as usize) else {
+            return;
+        };
+        let (place, write, began) = (slot.place, slot.write, slot.began);
+        self.free.push(id as u32);
+        let wrong = self.judge(place, write, &result);
+        let tally = match write {
+            true => &mut self.report.writes,
+            false => &mut self.report.reads,
+        };
+        if let Some(wrong) = wrong {
+            let failure = format!("{}: {wrong}", self.task.subject.address);
+            tally.fail(|| failure.clone());
+            self.report.failure.get_or_insert(failure);
+        } else if counts {
+            let latency = now.saturating_duration_since(began).as_nanos() as u64;
+            tally.record(u64::from(self.task.load.block_bytes), latency);
+        }
+    }
+
+    /// What is wrong with a result.
+    fn judge(&mut self, place: u64, write: bool, result: &MediumResult<Lease>) -> Option<String> {
+        let extent = self.places.extent(place);
+        let mut wrong = result.as_ref().err().map(|error| {
+            let Load { block_bytes, .. } = self.task.load;
+            let what = if write { "write" } else { "read" };
+            let offset = extent.lba * u64::from(self.task.subject.span.block_size);
+            format!("{what} of {block_bytes} octets at offset {offset}: {error}")
+        });
+        if let Some(book) = &mut self.book {
+            if write {
+                book.written(place, wrong.is_none());
+            } else {
+                if let Ok(Outcome::Lease(data)) = result {
+                    wrong = book.check(place, extent, data);
+                }
+                book.release(place);
+            }
+        }
+        wrong
+    }
+
+    /// Waits for what is under way.
+    fn drain(&mut self) -> io::Result<()> {
+        while self.is_busy() && self.post.phase() != Phase::Abandon {
+            self.worker.wait(None)?;
+            self.finish(false);
+        }
+        Ok(())
+    }
+
+    fn is_busy(&self) -> bool {
+        self.free.len() < self.slots.len()
+    }
+
+    /// Reads everything again that was written.
+    fn read_back(&mut self) -> io::Result<()> {
+        let mut place = 0;
+        let count = self.book.as_ref().map_or(0, Book::len);
+        while place < count && self.report.failure.is_none() {
+            if self.post.phase() == Phase::Abandon {
+                break;
+            }
+            while place < count
+                && let Some(&slot) = self.free.last()
+            {
+                let written = |book: &mut Book| book.is_written(place) && book.take(place);
+                if self.book.as_mut().is_some_and(written) {
+                    self.free.pop();
+                    self.submit(slot, place, false);
+                }
+                place += 1;
+            }
+            if self.is_busy() {
+                self.worker.wait(None)?;
+                self.finish(false);
+            }
+        }
+        Ok(())
+    }
+
+    fn leave(self) -> Report {
+        let mut report = self.report;
+        // The buffers are the worker's.
+        let idle = self.free.len() == self.slots.len();
+        drop(self.slots);
+        if idle
+            && let Err(cause) = self.worker.leave()
+            && report.failure.is_none()
+        {
+            report.failure = Some(format!("{}: {cause}", self.task.subject.address));
+        }
+        report
+    }
+}
+
+impl Pace {
+    fn new(iops: u64) -> Self {
+        Self {
+            begin: Instant::now(),
+            gap: Duration::from_secs(1).div_f64(iops.max(1) as f64),
+            begun: 0,
+        }
+    }
+
+    /// When the next I/O may begin.
+    fn next(&self) -> Instant {
+        self.begin + self.gap * self.begun
+    }
+
+    /// Whether it may now; it counts as begun then.
+    fn permits(&mut self) -> bool {
+        let now = Instant::now();
+        if self.begun >= BATCH {
+            // So that the count stays small; what was missed until here is kept.
+            self.begin += self.gap * self.begun;
+            self.begun = 0;
+        }
+        let permits = self.next() <= now;
+        self.begun += u32::from(permits);
+        permits
+    }
+}
+
+/// After so many I/Os a pace counts anew.
+const BATCH: u32 = 1 << 16;

@@ -1,0 +1,50 @@
+//! Where the next I/O goes.
+
+use scsi::medium::Extent;
+
+use crate::outcome::Order;
+use crate::random::Random;
+use crate::words::Span;
+
+/// Places of one length, side by side.
+#[derive(Debug)]
+pub(super) struct Places {
+    first: u64,
+    blocks: u64,
+    count: u64,
+    order: Order,
+    next: u64,
+}
+
+impl Places {
+    /// Those of `blocks` blocks in part `number` of `parts` of a span.
+    pub(super) fn new(span: Span, blocks: u64, order: Order, number: u32, parts: u32) -> Self {
+        let count = span.blocks / blocks / u64::from(parts);
+        Self {
+            first: span.first + u64::from(number) * count * blocks,
+            blocks,
+            count,
+            order,
+            next: 0,
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The number of the next one.
+    pub(super) fn next(&mut self, random: &mut Random) -> u64 {
+        if self.order == Order::Random {
+            return random.below(self.count);
+        }
+        let place = self.next;
+        self.next = if place + 1 < self.count { place + 1 } else { 0 };
+        place
+    }
+
+    pub(super) fn extent(&self, place: u64) -> Extent {
+        Extent::new(self.first + place * self.blocks, self.blocks)
+    }
+}

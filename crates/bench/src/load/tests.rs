@@ -1,0 +1,216 @@
+//! Loads on volumes of this process.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use ::io::memory::MemoryLimit;
+use ::io::ring::Kind;
+use engine::address::{Address, OpenOptions};
+
+use super::{Machinery, Measured, Subject, fill, is_hole, measure};
+use crate::crew::{Live, Watch};
+use crate::outcome::Row;
+use crate::words::{Rw, Words};
+
+fn subject(address: &str, words: &Words) -> Subject {
+    let options = OpenOptions {
+        block_size: None,
+        read_only: false,
+        memory: Arc::new(MemoryLimit::new(1 << 30)),
+        initiator: "iqn.2026-11.org.lunar.test:bench".into(),
+        secret: None,
+    };
+    let parsed: Address = address.parse().unwrap();
+    let volume = parsed.open(&options).unwrap();
+    Subject {
+        address: address.to_owned(),
+        span: words.fit(&volume.traits()).unwrap(),
+        volume,
+    }
+}
+
+fn words(rw: &str) -> Words {
+    Words {
+        rws: vec![rw.parse().unwrap()],
+        depth: 8,
+        runtime: Duration::from_millis(50),
+        ramp: Duration::from_millis(5),
+        ..Words::preset(None, false).unwrap()
+    }
+}
+
+fn run_until(subjects: &[Subject], words: &Words, stop: bool) -> Measured {
+    let load = words.load(words.rws[0], words.block_sizes[0]);
+    let machinery = Machinery {
+        ring: Kind::Auto,
+        targets: Vec::new(),
+    };
+    let stop = AtomicBool::new(stop);
+    let live = &mut |_| {};
+    let watch = &mut Watch { stop: &stop, live };
+    measure(subjects, words, load, &machinery, watch).unwrap()
+}
+
+fn run(address: &str, words: &Words) -> (Row, Option<String>) {
+    let Measured { mut rows, failure } = run_until(&[subject(address, words)], words, false);
+    assert_eq!(rows.len(), 1);
+    (rows.remove(0), failure)
+}
+
+#[test]
+fn what_is_counted_fits_together() {
+    let words = Words {
+        jobs: 2,
+        ..words("randrw")
+    };
+    let (row, failure) = run("ram:1M", &words);
+    assert_eq!(failure, None);
+    assert!(row.reads.ios > 0 && row.writes.ios > 0);
+    assert_eq!(row.bytes(), row.ios() * 4096);
+    assert_eq!(row.latency().count(), row.ios());
+    assert_eq!(row.errors(), 0);
+    assert!(row.cpu_us.is_some() && row.target_cpu_us.is_none());
+    let in_series: u64 = row.series.iter().map(|interval| interval.ios).sum();
+    assert!(in_series > 0 && in_series <= row.ios());
+}
+
+#[test]
+fn each_direction_does_its_own() {
+    let (reading, _) = run("ram:1M", &words("read"));
+    assert!(reading.reads.ios > 0 && reading.writes.ios == 0);
+    let (writing, _) = run("ram:1M", &words("randwrite"));
+    assert!(writing.reads.ios == 0 && writing.writes.ios > 0);
+}
+
+#[test]
+fn several_volumes_have_a_row_each_and_one_for_all() {
+    let words = words("randread");
+    let subjects = ["ram:1M", "null:2M"].map(|address| subject(address, &words));
+    let Measured { rows, failure } = run_until(&subjects, &words, false);
+    assert_eq!(failure, None);
+    let [ram, null, all] = &rows[..] else {
+        panic!("{} rows", rows.len());
+    };
+    assert!(ram.ios() > 0 && null.ios() > 0);
+    assert_eq!(all.ios(), ram.ios() + null.ios());
+    assert!(all.cpu_us.is_some() && ram.cpu_us.is_none());
+}
+
+#[test]
+fn who_stops_it_gets_what_was_measured_so_far() {
+    let words = words("randread");
+    let subjects = [subject("ram:1M", &words)];
+    let Measured { rows, failure } = run_until(&subjects, &words, true);
+    assert_eq!((rows[0].ios(), failure), (0, None));
+}
+
+#[test]
+fn a_rate_is_kept() {
+    let words = Words {
+        rate_iops: Some(200),
+        ..words("randread")
+    };
+    let (row, _) = run("ram:1M", &words);
+    // Those of the ramp may be made up for.
+    let most = 200 * (row.runtime_us + 1_000_000) / 1_000_000;
+    assert!(row.ios() > 0 && row.ios() <= most, "{}", row.ios());
+}
+
+#[test]
+fn the_first_failure_ends_it_and_says_where() {
+    let words = words("randread");
+    let (row, failure) = run("fault:read=0.01(ram:1M)", &words);
+    let failure = failure.unwrap();
+    assert!(
+        failure.contains("read of 4096 octets at offset"),
+        "{failure}"
+    );
+    assert!(failure.starts_with("fault:"), "{failure}");
+    assert!(row.reads.errors > 0 && row.reads.first_error.is_some());
+}
+
+#[test]
+fn honest_volumes_pass_verification() {
+    for rw in ["write", "randwrite", "randrw", "rw"] {
+        let words = Words {
+            verify: true,
+            jobs: 2,
+            ..words(rw)
+        };
+        for address in ["ram:1M", "stripe:4k(ram:1M,ram:1M)"] {
+            let (row, failure) = run(address, &words);
+            assert_eq!(failure, None, "{rw} on {address}");
+            assert!(row.writes.ios > 0);
+        }
+    }
+}
+
+#[test]
+fn lost_writes_are_found() {
+    for rw in ["randwrite", "randrw"] {
+        let words = Words {
+            verify: true,
+            ..words(rw)
+        };
+        let (_, failure) = run("null:1M", &words);
+        let failure = failure.unwrap();
+        assert!(failure.contains("wrong data at offset"), "{failure}");
+        assert!(failure.contains("lost, it holds zeros"), "{failure}");
+    }
+}
+
+#[test]
+fn what_was_never_written_cannot_be_verified() {
+    let words = Words {
+        verify: true,
+        ..words("randread")
+    };
+    let (_, failure) = run("ram:1M", &words);
+    assert!(failure.unwrap().contains("write it first"));
+}
+
+#[test]
+fn a_filled_volume_can_be_verified_by_the_same_seed() {
+    let mut words = Words {
+        verify: true,
+        ..words("randread")
+    };
+    let subject = subject("ram:1000k", &words);
+    assert!(is_hole(&subject, Kind::Auto).unwrap());
+    let mut told = Vec::new();
+    let (stop, live) = (AtomicBool::new(false), &mut |live| told.push(live));
+    fill(
+        &subject,
+        words.seed,
+        Kind::Auto,
+        &mut Watch { stop: &stop, live },
+    )
+    .unwrap();
+    let (done, total) = (1_024_000, 1_024_000);
+    assert_eq!(told.last(), Some(&Live::Fill { done, total }));
+    assert!(!is_hole(&subject, Kind::Auto).unwrap());
+
+    let subjects = [subject];
+    let Measured { rows, failure } = run_until(&subjects, &words, false);
+    assert_eq!(failure, None);
+    assert!(rows[0].reads.ios > 0);
+    words.seed = 2;
+    let failure = run_until(&subjects, &words, false).failure.unwrap();
+    assert!(failure.contains("--randseed 1"), "{failure}");
+}
+
+#[test]
+fn rows_are_measured_in_every_order() {
+    for rw in ["rw", "read", "randread"] {
+        let rw: Rw = rw.parse().unwrap();
+        let words = Words {
+            rws: vec![rw],
+            block_sizes: vec![65_536],
+            ..words("read")
+        };
+        let (row, failure) = run("ram:1M", &words);
+        assert_eq!(failure, None);
+        assert_eq!(row.bytes(), row.ios() * 65_536);
+    }
+}

@@ -1,0 +1,366 @@
+//! The words of a load, fio's where fio has them, and what they come to on a volume.
+
+#[cfg(test)]
+mod tests;
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use engine::address::Size;
+use scsi::medium::{SEGMENT_BYTES, Traits};
+
+use crate::outcome::{Direction, Load, Order};
+
+/// `--rw`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rw {
+    /// Which way data goes.
+    pub direction: Direction,
+    /// How addresses follow one another.
+    pub order: Order,
+}
+
+/// fio's words, the first six as it prints them.
+const RW: [(&str, Rw); 7] = {
+    use Direction::{Mixed, Read, Write};
+    use Order::{Random, Sequential};
+    [
+        ("read", Rw::new(Read, Sequential)),
+        ("write", Rw::new(Write, Sequential)),
+        ("rw", Rw::new(Mixed, Sequential)),
+        ("randread", Rw::new(Read, Random)),
+        ("randwrite", Rw::new(Write, Random)),
+        ("randrw", Rw::new(Mixed, Random)),
+        ("readwrite", Rw::new(Mixed, Sequential)),
+    ]
+};
+
+impl Rw {
+    const fn new(direction: Direction, order: Order) -> Self {
+        Self { direction, order }
+    }
+}
+
+impl FromStr for Rw {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = RW.iter().find(|(word, _)| *word == text);
+        found.map(|(_, rw)| *rw).ok_or_else(|| {
+            let known = RW.map(|(word, _)| word);
+            format!("choose from {}", known.join(", "))
+        })
+    }
+}
+
+/// `--bs`: one size, or several with commas between.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockSizes(pub Vec<u32>);
+
+impl FromStr for BlockSizes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.split(',')
+            .map(block_size)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+fn block_size(text: &str) -> Result<u32, String> {
+    let Size(octets) = text
+        .parse()
+        .map_err(|error: engine::address::ParseError| error.one_line())?;
+    if octets == 0 || octets > SEGMENT_BYTES {
+        return Err("an I/O has from 512 octets to 256k".to_owned());
+    }
+    Ok(octets as u32)
+}
+
+/// Words that go together under a name.
+#[derive(Debug)]
+pub struct Preset {
+    /// What it is called.
+    pub name: &'static str,
+    rws: &'static [&'static str],
+    block_sizes: &'static [u32],
+    depth: u32,
+    jobs: u32,
+}
+
+/// The block sizes of a sweep.
+const SWEEP: &[u32] = &[512, 1024, 2048, 4096, 8192, 16_384, 32_768];
+const SWEEP_RW: &[&str] = &["randread", "randwrite", "randrw"];
+
+/// What holds where nothing is said: as with fio, one thread that reads one block after the other.
+const PLAIN: Preset = Preset {
+    name: "",
+    rws: &["read"],
+    block_sizes: &[4096],
+    depth: 1,
+    jobs: 1,
+};
+
+/// `--sweep`.
+const PLAIN_SWEEP: Preset = Preset {
+    name: "sweep",
+    rws: SWEEP_RW,
+    block_sizes: SWEEP,
+    depth: 32,
+    jobs: 1,
+};
+
+/// `--preset`.
+pub const PRESETS: [Preset; 2] = [
+    // disktest -K4 -B 64k -pl, once reading and once writing.
+    Preset {
+        name: "disktest",
+        rws: &["read", "write"],
+        block_sizes: &[65_536],
+        depth: 1,
+        jobs: 4,
+    },
+    // iometer with 8 workers and 50 outstanding I/Os: --sweep with more under way.
+    Preset {
+        name: "iometer",
+        rws: SWEEP_RW,
+        block_sizes: SWEEP,
+        depth: 50,
+        jobs: 8,
+    },
+];
+
+/// What is to be done to volumes.
+#[derive(Clone, Debug)]
+pub struct Words {
+    /// Each with each of [`Self::block_sizes`] is a row.
+    pub rws: Vec<Rw>,
+    /// Octets an I/O.
+    pub block_sizes: Vec<u32>,
+    /// Whether block sizes that a volume cannot do are left out.
+    pub sweep: bool,
+    /// I/Os that each job keeps under way.
+    pub depth: u32,
+    /// Threads for each volume.
+    pub jobs: u32,
+    /// Of 100 I/Os, how many read, where both are done.
+    pub read_percent: u32,
+    /// How long each row is measured.
+    pub runtime: Duration,
+    /// How long it runs before.
+    pub ramp: Duration,
+    /// Where on the volume it begins, in octets.
+    pub offset: u64,
+    /// How much of it is used; else all that follows.
+    pub size: Option<u64>,
+    /// I/Os a second that each job does at the most.
+    pub rate_iops: Option<u64>,
+    /// Whether data is checked.
+    pub verify: bool,
+    /// What places and contents are drawn from.
+    pub seed: u64,
+}
+
+/// Part of a volume, in its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first block.
+    pub first: u64,
+    /// How many.
+    pub blocks: u64,
+    /// Octets in each.
+    pub block_size: u32,
+}
+
+/// Words that contradict themselves: nothing was tried.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misuse {
+    /// No time to measure in.
+    #[error("--runtime is 0: give the time that each row is to be measured, such as 10s")]
+    NoTime,
+    /// Nothing to measure.
+    #[error("--size is 0: give the part of the volume that is used, such as 1G")]
+    NoSize,
+    /// No such preset.
+    #[error("there is no preset {0:?}: choose from {names}", names = names())]
+    NoPreset(String),
+}
+
+/// Words that a volume cannot do.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// It cannot be written.
+    #[error("it cannot be written, and --rw {0} writes: give --rw read or randread")]
+    ReadOnly(&'static str),
+    /// Not whole blocks.
+    #[error("--{word} {octets} is no multiple of its blocks of {block_size} octets")]
+    NotBlocks {
+        /// The option.
+        word: &'static str,
+        /// What it says.
+        octets: u64,
+        /// What the volume has.
+        block_size: u32,
+    },
+    /// Beyond its end.
+    #[error("--offset {offset} and --size {size} end beyond its {capacity} octets")]
+    TooLarge {
+        /// Where it was to begin.
+        offset: u64,
+        /// How much was to be used.
+        size: u64,
+        /// What there is.
+        capacity: u64,
+    },
+    /// Less than one I/O for each job.
+    #[error("{octets} octets from --offset on are too few for I/Os of {needed}")]
+    TooSmall {
+        /// What there is.
+        octets: u64,
+        /// What is needed.
+        needed: u64,
+    },
+    /// Nothing is left of a sweep.
+    #[error("none of the block sizes fits its blocks of {0} octets: give others by --bs")]
+    NoBlockSize(u32),
+}
+
+impl Words {
+    /// What a preset says, or what holds without one.
+    ///
+    /// # Errors
+    ///
+    /// When there is none of this name.
+    pub fn preset(name: Option<&str>, sweep: bool) -> Result<Self, Misuse> {
+        let unknown = |name: &str| Misuse::NoPreset(name.to_owned());
+        let preset = match name {
+            Some(name) => PRESETS
+                .iter()
+                .find(|preset| preset.name == name)
+                .ok_or_else(|| unknown(name))?,
+            None if sweep => &PLAIN_SWEEP,
+            None => &PLAIN,
+        };
+        Ok(Self {
+            rws: preset.rws.iter().filter_map(|rw| rw.parse().ok()).collect(),
+            block_sizes: preset.block_sizes.to_vec(),
+            sweep: preset.block_sizes == SWEEP,
+            depth: preset.depth,
+            jobs: preset.jobs,
+            read_percent: 50,
+            runtime: Duration::from_secs(10),
+            ramp: Duration::from_secs(1),
+            offset: 0,
+            size: None,
+            rate_iops: None,
+            verify: false,
+            seed: 1,
+        })
+    }
+
+    /// Whether they can be meant.
+    ///
+    /// # Errors
+    ///
+    /// When they contradict themselves.
+    pub fn check(&self) -> Result<(), Misuse> {
+        if self.runtime.is_zero() {
+            return Err(Misuse::NoTime);
+        }
+        if self.size == Some(0) {
+            return Err(Misuse::NoSize);
+        }
+        Ok(())
+    }
+
+    /// Whether anything is written.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.rws.iter().any(|rw| rw.direction != Direction::Read)
+    }
+
+    /// The part of a volume that is used.
+    ///
+    /// # Errors
+    ///
+    /// When the volume cannot do what these words say.
+    pub fn fit(&self, traits: &Traits) -> Result<Span, Unfit> {
+        let writing = self.rws.iter().find(|rw| rw.direction != Direction::Read);
+        if let Some(rw) = writing
+            && traits.read_only
+        {
+            return Err(Unfit::ReadOnly(self.load(*rw, 0).word()));
+        }
+        let block_size = traits.block_size;
+        self.multiples(block_size)?;
+        let capacity = traits.blocks * u64::from(block_size);
+        let rest = capacity.saturating_sub(self.offset);
+        let size = self.size.unwrap_or(rest);
+        if size > rest || self.offset > capacity {
+            let offset = self.offset;
+            return Err(Unfit::TooLarge {
+                offset,
+                size,
+                capacity,
+            });
+        }
+        let largest = self.block_sizes.iter().max().copied().unwrap_or(0);
+        // Each job that verifies has a part of its own.
+        let parts = if self.verify { self.jobs } else { 1 };
+        let needed = u64::from(largest) * u64::from(parts);
+        if size < needed {
+            return Err(Unfit::TooSmall {
+                octets: size,
+                needed,
+            });
+        }
+        let blocks = |octets: u64| octets / u64::from(block_size);
+        Ok(Span {
+            first: blocks(self.offset),
+            blocks: blocks(size),
+            block_size,
+        })
+    }
+
+    fn multiples(&self, block_size: u32) -> Result<(), Unfit> {
+        let odd = |octets: u64| !octets.is_multiple_of(u64::from(block_size));
+        if self.sweep && self.block_sizes_for(block_size).next().is_none() {
+            return Err(Unfit::NoBlockSize(block_size));
+        }
+        let sizes = self.block_sizes.iter().map(|&size| ("bs", u64::from(size)));
+        let sizes = sizes.filter(|_| !self.sweep);
+        let size = self.size.map(|size| ("size", size));
+        let mut words = sizes.chain([("offset", self.offset)]).chain(size);
+        match words.find(|(_, octets)| odd(*octets)) {
+            Some((word, octets)) => Err(Unfit::NotBlocks {
+                word,
+                octets,
+                block_size,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The block sizes that a volume with such blocks can do.
+    pub fn block_sizes_for(&self, block_size: u32) -> impl Iterator<Item = u32> {
+        let sizes = self.block_sizes.iter().copied();
+        sizes.filter(move |size| size.is_multiple_of(block_size))
+    }
+
+    /// One row of it.
+    #[must_use]
+    pub fn load(&self, Rw { direction, order }: Rw, block_bytes: u32) -> Load {
+        Load {
+            direction,
+            order,
+            block_bytes,
+            depth: self.depth,
+            jobs: self.jobs,
+        }
+    }
+}
+
+fn names() -> String {
+    PRESETS.map(|preset| preset.name).join(", ")
+}
