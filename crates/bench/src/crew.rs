@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use ::io::ring::Waker;
@@ -185,7 +185,7 @@ where
         }
         let mut result = lead.measure(threads.len(), times, watch, targets);
         lead.end(threads.len(), watch);
-        let joined = threads.into_iter().map(|thread| thread.join());
+        let joined = threads.into_iter().map(ScopedJoinHandle::join);
         // A panic of a member is ours too.
         result.reports = joined
             .map(|report| report.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

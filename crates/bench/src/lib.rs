@@ -2,8 +2,10 @@
 #![forbid(unsafe_code)]
 
 mod crew;
+pub mod floor;
 pub mod load;
 pub mod outcome;
+mod places;
 pub mod processes;
 mod random;
 pub mod words;

@@ -7,19 +7,19 @@
 mod book;
 mod fill;
 mod job;
-mod places;
 mod stamp;
 #[cfg(test)]
 mod tests;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::io::ring::Kind;
 use block::volume::Volume;
 
 use crate::crew::{self, Report, Times, Watch};
-use crate::outcome::{Load, Row};
+use crate::outcome::{Load, Row, Tally};
 use crate::processes;
 use crate::words::{Span, Words};
 use job::{Job, Task};
@@ -91,50 +91,40 @@ pub fn measure(
         true => processes::peers(),
         false => given,
     })?;
-    Ok(measured(subjects, load, &result))
+    let addresses = subjects.iter().map(|subject| subject.address.clone());
+    Ok(measured(addresses.collect(), load, &result))
 }
 
-/// Rows of what the jobs counted. CPU time cannot be told apart by volume, so that it stands with
-/// what all gave together.
-fn measured(subjects: &[Subject], load: Load, result: &crew::Result) -> Measured {
-    let jobs = load.jobs as usize;
-    let addresses = subjects.iter().map(|subject| subject.address.clone());
-    let mut rows: Vec<_> = addresses
-        .zip(result.reports.chunks(jobs))
-        .map(|(address, reports)| row(address, load, result.runtime, reports))
-        .collect();
-    if subjects.len() > 1 {
-        let all = format!("all {}", subjects.len());
-        rows.push(row(all, load, result.runtime, &result.reports));
+/// Rows of what the jobs counted, as many for each address. CPU time cannot be told apart by
+/// volume, so that it stands with what all gave together.
+pub(crate) fn measured(addresses: Vec<String>, load: Load, result: &crew::Result) -> Measured {
+    let all = format!("all {}", addresses.len());
+    let row = |(address, reports): (_, &[Report])| row(address, load, result.runtime, reports);
+    let each = result.reports.chunks(load.jobs as usize);
+    let mut rows: Vec<_> = addresses.into_iter().zip(each).map(row).collect();
+    if rows.len() > 1 {
+        rows.push(row((all, &result.reports)));
     }
     if let Some(all) = rows.last_mut() {
-        let us = |time: std::time::Duration| time.as_micros() as u64;
+        let us = |time: Duration| time.as_micros() as u64;
         all.cpu_us = result.cpu.map(us);
         all.target_cpu_us = result.target_cpu.map(us);
         all.series.clone_from(&result.series);
     }
-    let failures = result
-        .reports
-        .iter()
-        .filter_map(|report| report.failure.clone());
+    let mut failures = result.reports.iter().flat_map(|report| &report.failure);
     Measured {
         rows,
-        failure: failures.into_iter().next(),
+        failure: failures.next().cloned(),
     }
 }
 
-pub(crate) fn row(
-    address: String,
-    load: Load,
-    runtime: std::time::Duration,
-    reports: &[Report],
-) -> Row {
+fn row(address: String, load: Load, runtime: Duration, reports: &[Report]) -> Row {
     let mut row = Row {
         address,
         load,
         runtime_us: runtime.as_micros() as u64,
-        reads: Default::default(),
-        writes: Default::default(),
+        reads: Tally::default(),
+        writes: Tally::default(),
         cpu_us: None,
         target_cpu_us: None,
         series: Vec::new(),

@@ -12,10 +12,10 @@ use scsi::medium::{MediumOp, MediumResult, Outcome};
 
 use super::Subject;
 use super::book::{self, Book};
-use super::places::Places;
 use super::stamp::Stamp;
 use crate::crew::{Phase, Post, Report};
 use crate::outcome::{Direction, Load};
+use crate::places::Places;
 use crate::random::Random;
 use crate::words::Words;
 

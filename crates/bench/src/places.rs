@@ -8,7 +8,7 @@ use crate::words::Span;
 
 /// Places of one length, side by side.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(crate) struct Places {
     first: u64,
     blocks: u64,
     count: u64,
@@ -18,7 +18,7 @@ pub(super) struct Places {
 
 impl Places {
     /// Those of `blocks` blocks in part `number` of `parts` of a span.
-    pub(super) fn new(span: Span, blocks: u64, order: Order, number: u32, parts: u32) -> Self {
+    pub(crate) fn new(span: Span, blocks: u64, order: Order, number: u32, parts: u32) -> Self {
         let count = span.blocks / blocks / u64::from(parts);
         Self {
             first: span.first + u64::from(number) * count * blocks,
@@ -30,12 +30,12 @@ impl Places {
     }
 
     /// How many there are.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
     /// The number of the next one.
-    pub(super) fn next(&mut self, random: &mut Random) -> u64 {
+    pub(crate) fn next(&mut self, random: &mut Random) -> u64 {
         if self.order == Order::Random {
             return random.below(self.count);
         }
@@ -44,7 +44,7 @@ impl Places {
         place
     }
 
-    pub(super) fn extent(&self, place: u64) -> Extent {
+    pub(crate) fn extent(&self, place: u64) -> Extent {
         Extent::new(self.first + place * self.blocks, self.blocks)
     }
 }

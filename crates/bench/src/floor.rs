@@ -1,0 +1,187 @@
+//! The floor under every transport: bare TCP without a protocol above it. The same octets in pieces
+//! of the same length (a header of 48 octets, and data), as many under way, and data from and to
+//! random places of as much memory.
+//!
+//! Requests carry header and, when they write, data; answers header and, when they read, data. They
+//! come in the order of the requests. Fields are big-endian:
+//!
+//! ```text
+//! octet 0    1    2        4      8       16        48
+//!       kind|spin|reserved|length|offset |reserved |
+//! ```
+//!
+//! The first request of a connection says how much memory is used, and whether the other end is to
+//! spin in place of sleeping; it is answered as soon as that memory is there.
+
+mod far;
+mod near;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+
+use scsi::medium::SEGMENT_BYTES;
+
+use crate::crew::{self, Times, Watch};
+use crate::load::{self, Measured};
+use crate::outcome::Load;
+use crate::words::Words;
+
+pub use far::{Listener, Lives};
+
+/// As long as a basic header segment.
+const HEADER: usize = 48;
+
+/// As much as is received at once.
+const BUFFER: usize = 1 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Write,
+    Begin,
+}
+
+const KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Begin];
+
+/// A request or, without its data, the answer to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Header {
+    kind: Kind,
+    /// The other end is to spin.
+    spin: bool,
+    /// Octets of data.
+    len: u32,
+    /// Where they lie; of [`Kind::Begin`] how much memory there is to be.
+    offset: u64,
+}
+
+impl Header {
+    fn encode(self) -> [u8; HEADER] {
+        let mut octets = [0; HEADER];
+        octets[0] = self.kind as u8;
+        octets[1] = u8::from(self.spin);
+        octets[4..8].copy_from_slice(&self.len.to_be_bytes());
+        octets[8..16].copy_from_slice(&self.offset.to_be_bytes());
+        octets
+    }
+
+    /// # Errors
+    ///
+    /// When the peer is none of ours.
+    fn decode(octets: &[u8; HEADER]) -> io::Result<Self> {
+        let number = |range: std::ops::Range<usize>| {
+            let octets = octets[range].iter();
+            octets.fold(0, |sum, octet| sum << 8 | u64::from(*octet))
+        };
+        let kind = KINDS.get(usize::from(octets[0]));
+        let (len, offset) = (number(4..8) as u32, number(8..16));
+        match kind {
+            Some(kind) if u64::from(len) <= SEGMENT_BYTES => Ok(Self {
+                kind: *kind,
+                spin: octets[1] == 1,
+                len,
+                offset,
+            }),
+            _ => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the other end is no lunar floor --listen",
+            )),
+        }
+    }
+}
+
+/// The other end of a floor.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its process, where that is one of this machine.
+    pub pid: Option<u32>,
+    /// Whether it is to spin in place of sleeping.
+    pub spin: bool,
+}
+
+/// Measures bare TCP under a load; `size` is the memory that data lies in.
+///
+/// # Errors
+///
+/// When there are no threads to be had. What goes wrong with the connections is told by
+/// [`Measured::failure`].
+pub fn measure(
+    place: Place,
+    words: &Words,
+    load: Load,
+    size: u64,
+    watch: &mut Watch<'_>,
+) -> io::Result<Measured> {
+    let size = (size / u64::from(load.jobs)).max(load.block_bytes.into());
+    let member =
+        |number| move |post: &crew::Post<'_>| near::run(place, (words, load), (number, size), post);
+    let times = Times {
+        ramp: words.ramp,
+        runtime: words.runtime,
+    };
+    let members = (0..load.jobs).map(member).collect();
+    let result = crew::run(members, times, watch, || place.pid.into_iter().collect())?;
+    let address = format!("floor {}", place.address);
+    Ok(load::measured(vec![address], load, &result))
+}
+
+/// The other end as a process of this machine; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Local {
+    child: Child,
+    place: Place,
+}
+
+impl Local {
+    /// Starts it by a command that prints where it listens, and asks for as much memory as is
+    /// needed.
+    ///
+    /// # Errors
+    ///
+    /// When it does not start.
+    pub fn start(command: &mut Command, spin: bool) -> io::Result<Self> {
+        // Huge pages for what is allocated, as far as the kernel gives them: volumes have them too.
+        command.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut line = String::new();
+        if let Some(out) = child.stdout.take() {
+            BufReader::new(out).read_line(&mut line)?;
+        }
+        let address = line.trim().parse();
+        let pid = Some(child.id());
+        // Ended below even if the line is wrong.
+        let mut local = Self {
+            child,
+            place: Place {
+                address: ([127, 0, 0, 1], 0).into(),
+                pid,
+                spin,
+            },
+        };
+        local.place.address =
+            address.map_err(|_| io::Error::other("the other end did not say where it listens"))?;
+        Ok(local)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        self.place
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        // It has ended by itself if the connections broke.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,113 @@
+//! Both ends of a floor in one process.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use super::{HEADER, Header, Kind, Listener, Lives, Place, measure};
+use crate::crew::Watch;
+use crate::load::Measured;
+use crate::words::Words;
+
+const MEMORY: u64 = 4 << 20;
+
+fn listen() -> SocketAddr {
+    let listener = Listener::new(&[([127, 0, 0, 1], 0).into()], MEMORY).unwrap();
+    let address = listener.address().unwrap();
+    thread::spawn(move || listener.run(Lives::On));
+    address
+}
+
+fn run(rw: &str, jobs: u32, spin: bool, size: u64) -> Measured {
+    let words = Words {
+        depth: 8,
+        jobs,
+        runtime: Duration::from_millis(50),
+        ramp: Duration::from_millis(5),
+        ..Words::preset(None, false).unwrap()
+    };
+    let load = words.load(rw.parse().unwrap(), 4096);
+    let place = Place {
+        address: listen(),
+        pid: None,
+        spin,
+    };
+    let stop = AtomicBool::new(false);
+    let live = &mut |_| {};
+    measure(place, &words, load, size, &mut Watch { stop: &stop, live }).unwrap()
+}
+
+#[test]
+fn every_direction_is_counted() {
+    for (rw, reads, writes) in [
+        ("randread", true, false),
+        ("write", false, true),
+        ("randrw", true, true),
+    ] {
+        for spin in [false, true] {
+            let Measured { rows, failure } = run(rw, 2, spin, MEMORY);
+            assert_eq!(failure, None);
+            let [row] = &rows[..] else {
+                panic!("{} rows", rows.len())
+            };
+            assert_eq!(
+                (row.reads.ios > 0, row.writes.ios > 0),
+                (reads, writes),
+                "{rw}"
+            );
+            assert_eq!(row.bytes(), row.ios() * 4096);
+            assert_eq!(row.latency().count(), row.ios());
+        }
+    }
+}
+
+#[test]
+fn more_memory_than_there_is_names_the_option() {
+    let failure = run("read", 1, false, MEMORY + 4096).failure.unwrap();
+    assert!(failure.contains("see its --size"), "{failure}");
+}
+
+#[test]
+fn headers_are_read_as_they_were_written() {
+    let header = Header {
+        kind: Kind::Write,
+        spin: true,
+        len: 65_536,
+        offset: 1 << 40,
+    };
+    assert_eq!(Header::decode(&header.encode()).unwrap(), header);
+    assert!(Header::decode(&[9; HEADER]).is_err());
+}
+
+/// Whoever sends what is wrong is closed, and others go on.
+#[test]
+fn wrong_requests_end_their_connection() {
+    let address = listen();
+    let begin = |offset| Header {
+        kind: Kind::Begin,
+        spin: false,
+        len: 0,
+        offset,
+    };
+    let beyond = Header {
+        kind: Kind::Read,
+        spin: false,
+        len: 4096,
+        offset: u64::MAX - 1,
+    };
+    let behind = Header {
+        offset: 4096,
+        ..beyond
+    };
+    for wrong in [beyond, behind, begin(u64::MAX)] {
+        let mut socket = TcpStream::connect(address).unwrap();
+        socket.write_all(&begin(4096).encode()).unwrap();
+        let mut answer = [0; HEADER];
+        socket.read_exact(&mut answer).unwrap();
+        socket.write_all(&wrong.encode()).unwrap();
+        let ended = socket.read(&mut answer);
+        assert!(matches!(ended, Ok(0) | Err(_)), "{wrong:?}: {ended:?}");
+    }
+}
