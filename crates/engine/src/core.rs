@@ -38,7 +38,7 @@ pub use census::Census;
 use connection::Connections;
 pub use front::{Devices, Front, FrontParts};
 pub(crate) use session::Wire;
-use timers::{SWEEP, Timers};
+use timers::{Timer, Timers};
 use token::{Key, Purpose};
 pub use units::Store;
 
@@ -360,7 +360,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         }
         if !self.sweeping {
             self.sweeping = true;
-            self.timers.set(now + QUIET, SWEEP);
+            self.timers.set(now + QUIET, Timer::Sweep);
         }
     }
 
@@ -371,7 +371,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         }
         self.sweeping = !self.journal.is_empty();
         if self.sweeping {
-            self.timers.set(now + QUIET, SWEEP);
+            self.timers.set(now + QUIET, Timer::Sweep);
         }
     }
 }

@@ -8,7 +8,7 @@ use scsi::unit::CoreId;
 
 use super::Core;
 use super::connection::Phase;
-use super::timers::{LEAVE, STOP};
+use super::timers::Timer;
 use crate::mail::{Message, Post};
 
 /// How long initiators have to log out after they were asked to.
@@ -71,7 +71,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             }
         }
         self.timers
-            .set(now + Now::from_secs(u64::from(GRACE_SECONDS)), STOP);
+            .set(now + Now::from_secs(u64::from(GRACE_SECONDS)), Timer::Stop);
         self.check_stopped();
     }
 
@@ -81,7 +81,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         for volume in 0..self.volumes.len() as u32 {
             self.submit(now, volume, |handle, cx| handle.leave(cx));
         }
-        self.timers.set(now + LEAVE_TIME, LEAVE);
+        self.timers.set(now + LEAVE_TIME, Timer::Leave);
     }
 
     pub(super) fn leave_expired(&mut self) {

@@ -1,4 +1,4 @@
-//! Deadlines of connections.
+//! Deadlines of connections, of volumes, and of the core itself.
 //!
 //! A connection's deadline moves with nearly every PDU, so it is not looked up again each time:
 //! the heap keeps one instant for each connection, and only when that has come the connection is
@@ -18,99 +18,70 @@ use crate::mail::Post;
 /// A deadline in the past is looked at again after this long, so that none can spin.
 const SHORTEST: Now = Now::from_millis(1);
 
-/// No connection has this slot: timers of the core itself.
-const NOBODY: u32 = u32::MAX;
-
-/// Nor this one: timers of volumes, by number.
-const VOLUME: u32 = u32::MAX - 1;
-
-pub(super) fn volume_timer(volume: u32) -> Key {
-    Key {
-        slot: VOLUME,
-        generation: volume,
-    }
+/// Whose instant has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timer {
+    /// A connection may have a deadline.
+    Connection(Key),
+    /// A volume, by number, wants to be called.
+    Volume(u32),
+    /// Initiators have had their time to log out.
+    Stop,
+    /// Volumes have had their time to end what they have with others.
+    Leave,
+    /// Volumes that can grow are to be looked after.
+    Watch,
+    /// What the journal has not told is to be written.
+    Sweep,
 }
-
-/// Initiators have had their time to log out.
-pub(super) const STOP: Key = Key {
-    slot: NOBODY,
-    generation: 0,
-};
-/// Volumes have had their time to end what they have with others.
-pub(super) const LEAVE: Key = Key {
-    slot: NOBODY,
-    generation: 3,
-};
-/// Look after volumes that can grow.
-pub(super) const WATCH: Key = Key {
-    slot: NOBODY,
-    generation: 1,
-};
-/// Write what the journal has not told.
-pub(super) const SWEEP: Key = Key {
-    slot: NOBODY,
-    generation: 2,
-};
 
 #[derive(Default)]
 pub(super) struct Timers {
-    heap: BinaryHeap<Reverse<(Now, u32, u32)>>,
+    heap: BinaryHeap<Reverse<(Now, Timer)>>,
 }
 
 impl Timers {
-    pub(super) fn set(&mut self, at: Now, key: Key) {
-        self.heap.push(Reverse((at, key.slot, key.generation)));
+    pub(super) fn set(&mut self, at: Now, timer: Timer) {
+        self.heap.push(Reverse((at, timer)));
     }
 
     pub(super) fn next(&self) -> Option<Now> {
-        self.heap.peek().map(|Reverse((at, ..))| *at)
+        self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    fn pop(&mut self, now: Now) -> Option<(Now, Key)> {
-        let &Reverse((at, slot, generation)) = self.heap.peek()?;
+    fn pop(&mut self, now: Now) -> Option<(Now, Timer)> {
+        let &Reverse((at, _)) = self.heap.peek()?;
         if at > now {
             return None;
         }
-        self.heap.pop();
-        Some((at, Key { slot, generation }))
+        self.heap.pop().map(|Reverse(first)| first)
     }
 }
 
 impl<R: Ring, P: Post> Core<R, P> {
-    /// Calls every connection whose deadline has passed.
+    /// Does whatever was to be done by now.
     pub(super) fn expire(&mut self, now: Now) {
-        while let Some((at, key)) = self.timers.pop(now) {
-            match key.slot {
-                NOBODY => {
-                    self.expired(now, key);
-                    continue;
-                }
-                VOLUME => {
-                    self.volume_expired(now, key.generation);
-                    continue;
-                }
-                _ => {}
+        while let Some((at, timer)) = self.timers.pop(now) {
+            match timer {
+                Timer::Connection(key) => self.connection_expired(now, at, key),
+                Timer::Volume(volume) => self.volume_expired(now, volume),
+                Timer::Stop => self.stop_expired(),
+                Timer::Leave => self.leave_expired(),
+                Timer::Watch => self.watch_expired(now),
+                Timer::Sweep => self.sweep(now),
             }
-            let Some(connection) = self.connections.get(key) else {
-                continue;
-            };
-            if connection.timer != Some(at) {
-                continue;
-            }
-            connection.timer = None;
-            self.call(now, key);
-            self.mark_dirty(key.slot);
-            self.arm(now, key);
         }
     }
 
-    fn expired(&mut self, now: Now, key: Key) {
-        match key {
-            STOP => self.stop_expired(),
-            LEAVE => self.leave_expired(),
-            WATCH => self.watch_expired(now),
-            _ => self.sweep(now),
-        }
+    fn connection_expired(&mut self, now: Now, at: Now, key: Key) {
+        let connection = self.connections.get(key);
+        let Some(connection) = connection.filter(|one| one.timer == Some(at)) else {
+            return;
+        };
+        connection.timer = None;
+        self.call(now, key);
+        self.mark_dirty(key.slot);
+        self.arm(now, key);
     }
 
     /// Lets a connection whose deadline may have come do what is to be done then.
@@ -151,7 +122,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         };
         if connection.timer.is_none_or(|set| at < set) {
             connection.timer = Some(at);
-            self.timers.set(at, key);
+            self.timers.set(at, Timer::Connection(key));
         }
     }
 }

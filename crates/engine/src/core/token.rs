@@ -21,7 +21,7 @@ pub(super) enum Purpose {
 }
 
 /// A connection's slot, with a generation so that late events of an earlier one are told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) slot: u32,
     pub(super) generation: u32,

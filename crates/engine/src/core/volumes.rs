@@ -5,7 +5,7 @@ use block::volume::{Context, Handle, Node};
 use scsi::medium::Now;
 
 use super::Core;
-use super::timers::volume_timer;
+use super::timers::Timer;
 use crate::mail::Post;
 use crate::volumes::Surroundings;
 
@@ -23,7 +23,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             now,
         };
         if let Some(at) = self.volumes.act(volume, &mut around, act) {
-            self.timers.set(at, volume_timer(volume));
+            self.timers.set(at, Timer::Volume(volume));
         }
     }
 

@@ -6,7 +6,7 @@ use scsi::owner::{Change, Input, Request};
 use scsi::unit::UnitId;
 
 use super::Core;
-use super::timers::WATCH;
+use super::timers::Timer;
 use crate::mail::Post;
 
 /// How often they are looked at: one system call for each. What could tell of a change of a file
@@ -22,7 +22,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     pub(super) fn watch(&mut self, now: Now) {
         let Some(front) = &self.front else { return };
         if front.volumes.iter().any(|volume| volume.can_grow()) {
-            self.timers.set(now + INTERVAL, WATCH);
+            self.timers.set(now + INTERVAL, Timer::Watch);
         }
     }
 
