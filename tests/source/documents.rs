@@ -11,10 +11,13 @@ use crate::sources::{self, Source};
 /// Options with their defaults, where they have one.
 type Options = BTreeMap<String, Option<String>>;
 
-fn help() -> String {
+fn help(verb: &str) -> String {
     let mut command = Command::new(server::binary().unwrap());
-    tool::must(command.args(["serve", "--help"])).unwrap()
+    tool::must(command.args([verb, "--help"])).unwrap()
 }
+
+/// The verbs that have a page in the manual.
+const VERBS: [&str; 2] = ["serve", "copy"];
 
 fn read(path: &str) -> String {
     fs::read_to_string(tests::top().join(path)).unwrap_or_else(|cause| panic!("{path}: {cause}"))
@@ -63,33 +66,49 @@ fn default_in(line: &str) -> Option<String> {
 
 #[test]
 fn help_and_manual_have_the_same_options_and_defaults() {
-    let (help, manual) = (in_help(&help()), in_manual(&read("docs/manual/serve.md")));
-    assert!(help.len() > 20, "{help:?}");
-    for (option, default) in &help {
-        let told = manual.get(option);
-        assert!(told.is_some(), "{option} is not in docs/manual/serve.md");
-        assert_eq!(
-            told,
-            Some(default),
-            "the default of {option}, manual against --help"
-        );
+    for verb in VERBS {
+        let page = format!("docs/manual/{verb}.md");
+        let (help, manual) = (in_help(&help(verb)), in_manual(&read(&page)));
+        assert!(help.len() > 1, "{verb}: {help:?}");
+        for (option, default) in &help {
+            let told = manual.get(option);
+            assert!(told.is_some(), "{option} is not in {page}");
+            let what = format!("the default of {option}, {page} against --help");
+            assert_eq!(told, Some(default), "{what}");
+        }
+        for option in manual.keys() {
+            assert!(
+                help.contains_key(option),
+                "{option} is not in {verb} --help"
+            );
+        }
     }
-    for option in manual.keys() {
-        assert!(help.contains_key(option), "{option} is not in --help");
+}
+
+#[test]
+fn every_page_of_the_manual_is_compared() {
+    let pages = fs::read_dir(tests::top().join("docs/manual")).unwrap();
+    for page in pages {
+        let page = page.unwrap().file_name().into_string().unwrap();
+        let verb = page.strip_suffix(".md").unwrap();
+        assert!(VERBS.contains(&verb), "docs/manual/{page}");
     }
 }
 
 #[test]
 fn options_that_the_readme_names_are_there() {
-    let help = in_help(&help());
     let readme = read("README.md");
-    for line in readme.lines().filter(|line| line.contains("lunar serve")) {
-        for word in line
-            .split_whitespace()
-            .filter(|word| word.starts_with("--"))
-        {
-            let option = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '-');
-            assert!(help.contains_key(option), "README names {option}");
+    for verb in VERBS {
+        let help = in_help(&help(verb));
+        let call = format!("lunar {verb}");
+        for line in readme.lines().filter(|line| line.contains(&call)) {
+            for word in line
+                .split_whitespace()
+                .filter(|word| word.starts_with("--"))
+            {
+                let option = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '-');
+                assert!(help.contains_key(option), "README names {verb} {option}");
+            }
         }
     }
 }
@@ -124,7 +143,7 @@ fn help_manual_and_readme_have_the_addresses_that_can_be_opened() {
     let rows = manual.lines().filter_map(|line| line.strip_prefix("| `"));
     assert_eq!(names(rows), built, "the table in docs/manual/serve.md");
 
-    let help = help();
+    let help = help("serve");
     let (_, addresses) = help.split_once("Addresses: ").unwrap();
     let (addresses, _) = addresses.split_once("Usage:").unwrap();
     assert_eq!(names(addresses.split_whitespace()), built, "--help");
@@ -136,12 +155,13 @@ fn help_manual_and_readme_have_the_addresses_that_can_be_opened() {
     assert_eq!(named.collect::<BTreeSet<_>>(), built, "README.md");
 }
 
-const DOCUMENTS: [&str; 7] = [
+const DOCUMENTS: [&str; 8] = [
     "README.md",
     "CONTRIBUTING.md",
     "docs/design.md",
     "docs/fuzzing.md",
     "docs/peers.md",
+    "docs/manual/copy.md",
     "docs/manual/serve.md",
     "docs/vulnerabilities.md",
 ];

@@ -6,6 +6,7 @@ use std::io;
 use scsi::medium::Traits;
 use scsi::statistics::Usage;
 
+use crate::particulars::Particulars;
 use crate::volume::{CoreContext, Handle, Volume};
 
 /// A volume around another one: what it does not say is as inside.
@@ -37,6 +38,15 @@ impl<A: Around> Volume for A {
 
     fn usage(&self) -> Option<Usage> {
         self.inside().usage()
+    }
+
+    /// Its data is that of what is inside.
+    fn particulars(&self) -> Particulars {
+        let inside = self.inside().particulars();
+        Particulars {
+            parts: vec![inside.clone()],
+            ..Particulars::new(self.traits(), inside.identity)
+        }
     }
 
     fn can_grow(&self) -> bool {

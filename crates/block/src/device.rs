@@ -16,6 +16,7 @@ use scsi::medium::Traits;
 
 use crate::backing::Backing;
 use crate::error::OpenError;
+use crate::particulars::Particulars;
 use crate::volume::{CoreContext, Handle, Volume};
 
 /// How a device is to be opened.
@@ -53,6 +54,10 @@ impl Volume for Device {
 
     fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         self.backing.attach(core)
+    }
+
+    fn particulars(&self) -> Particulars {
+        Particulars::new(self.traits(), open::identity(self.backing.master()))
     }
 
     fn can_grow(&self) -> bool {

@@ -20,6 +20,7 @@ use scsi::statistics::Usage;
 
 use crate::backing::Backing;
 use crate::error::OpenError;
+use crate::particulars::Particulars;
 use crate::volume::{CoreContext, Handle, Volume};
 use watch::Watch;
 
@@ -74,6 +75,10 @@ impl Volume for File {
 
     fn usage(&self) -> Option<Usage> {
         self.backing.usage()
+    }
+
+    fn particulars(&self) -> Particulars {
+        Particulars::new(self.traits(), open::identity(self.backing.master()))
     }
 
     fn can_grow(&self) -> bool {

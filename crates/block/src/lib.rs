@@ -34,6 +34,7 @@ pub mod lease;
 pub mod limit;
 mod long;
 pub mod null;
+pub mod particulars;
 pub mod parts;
 pub mod ram;
 pub mod readonly;

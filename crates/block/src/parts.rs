@@ -31,6 +31,7 @@ use scsi::statistics::Usage;
 
 use crate::error::OpenError;
 use crate::inner::Inner;
+use crate::particulars::Particulars;
 use crate::size::BlockSize;
 use crate::volume::{CoreContext, Handle, Volume};
 pub(crate) use traits::least_common_multiple;
@@ -137,6 +138,19 @@ impl Volume for Parts {
     fn usage(&self) -> Option<Usage> {
         let parts = self.parts.iter().map(|part| part.volume.usage());
         parts.reduce(add).flatten()
+    }
+
+    /// Who it is depends on its parts, on their order, and on where its blocks lie on them.
+    fn particulars(&self) -> Particulars {
+        let parts = self.parts.iter().map(|part| part.volume.particulars());
+        let parts: Vec<_> = parts.collect();
+        let identities = parts.iter().map(|part| part.identity.as_deref());
+        let identities: Option<Vec<_>> = identities.collect();
+        let identity = identities.map(|all| format!("{:?} of {}", self.layout, all.join(", ")));
+        Particulars {
+            parts,
+            ..Particulars::new(self.traits(), identity)
+        }
     }
 
     fn can_grow(&self) -> bool {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ::io::memory::{Buffer, Recall};
 use ::io::ring::SendBatch;
 use scsi::medium::{MediumError, MediumOp, Outcome, Traits};
-use scsi::statistics::Usage;
 
+use crate::around::Around;
 use crate::lease::Lease;
 use crate::volume::{Context, CoreContext, Handle, Node, Volume};
 
@@ -23,36 +23,24 @@ impl Readonly {
     }
 }
 
-impl Volume for Readonly {
+impl Around for Readonly {
+    fn inside(&self) -> &dyn Volume {
+        &*self.0
+    }
+
     /// How blocks are provisioned can still be asked.
-    fn traits(&self) -> Traits {
+    fn limit(&self, inside: Traits) -> Traits {
         Traits {
             read_only: true,
             write_cache: false,
             atomic: None,
             sanitize: &[],
-            ..self.0.traits()
+            ..inside
         }
     }
 
-    fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
+    fn attach_around(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         Ok(Box::new(ReadonlyHandle(self.0.attach(core)?)))
-    }
-
-    fn is_empty_at_start(&self) -> bool {
-        self.0.is_empty_at_start()
-    }
-
-    fn usage(&self) -> Option<Usage> {
-        self.0.usage()
-    }
-
-    fn can_grow(&self) -> bool {
-        self.0.can_grow()
-    }
-
-    fn refresh(&self) -> io::Result<bool> {
-        self.0.refresh()
     }
 }
 

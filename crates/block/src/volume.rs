@@ -10,6 +10,7 @@ use scsi::medium::{MediumOp, MediumResult, Now, Traits};
 use scsi::statistics::Usage;
 
 use crate::lease::Lease;
+use crate::particulars::Particulars;
 
 /// A volume that was opened, for all cores.
 pub trait Volume: Send + Sync + fmt::Debug {
@@ -33,6 +34,11 @@ pub trait Volume: Send + Sync + fmt::Debug {
     /// is not counted. Never blocks.
     fn usage(&self) -> Option<Usage> {
         None
+    }
+
+    /// What it says of itself.
+    fn particulars(&self) -> Particulars {
+        Particulars::new(self.traits(), None)
     }
 
     /// Whether [`Self::refresh`] may ever have something to tell, so that it is to be asked once a

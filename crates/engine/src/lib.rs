@@ -7,6 +7,7 @@ pub mod flushes;
 pub mod identity;
 pub mod journal;
 pub mod mail;
+pub mod pair;
 pub mod remote;
 pub mod serve;
 pub mod sim;

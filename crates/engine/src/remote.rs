@@ -29,6 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
+use block::particulars::Particulars;
 use block::volume::{CoreContext, Handle, Volume};
 use iscsi::initiator::config::Config;
 use iscsi::initiator::error::End;
@@ -139,6 +140,15 @@ impl Volume for Remote {
         let number = self.cores.fetch_add(1, SeqCst).wrapping_add(1);
         let handle = RemoteHandle::new(Arc::clone(&self.shared), &self.facts, number, core);
         Ok(Box::new(handle))
+    }
+
+    fn particulars(&self) -> Particulars {
+        let designator = &self.facts.identity.designator;
+        let identity = (!designator.is_empty()).then(|| {
+            let octets = designator.iter().map(|octet| format!("{octet:02x}"));
+            format!("unit {}", octets.collect::<String>())
+        });
+        Particulars::new(self.traits(), identity)
     }
 
     fn can_grow(&self) -> bool {

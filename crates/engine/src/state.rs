@@ -39,12 +39,7 @@ impl StateDir {
 
     /// Whether something can be saved: the directory exists, or could be made, and takes a file.
     pub fn probe(&self) -> io::Result<()> {
-        let mut folder = DirBuilder::new();
-        let made = folder.recursive(true).mode(0o700).create(&self.dir);
-        made.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
-            _ => error,
-        })?;
+        make(&self.dir)?;
         let probe = self.dir.join(format!(".probe-{}", std::process::id()));
         create(&probe)?;
         fs::remove_file(probe)
@@ -72,17 +67,30 @@ impl StateDir {
 }
 
 impl Store for StateDir {
-    /// Writes a new file, syncs it, puts it in the old one's place, and syncs the directory: after
-    /// a power cut there is the old state or the new one.
     fn save(&self, unit: UnitId, octets: &[u8]) -> io::Result<()> {
-        let path = self.path(unit);
-        let new = path.with_extension("new");
-        let mut file = create(&new)?;
-        file.write_all(octets)?;
-        file.sync_all()?;
-        fs::rename(&new, &path)?;
-        File::open(&self.dir)?.sync_all()
+        replace(&self.dir, &self.names[unit.0 as usize], octets)
     }
+}
+
+/// The directory, for its owner only, if it is not there.
+pub(crate) fn make(dir: &Path) -> io::Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
+        _ => error,
+    })
+}
+
+/// Writes a new file, syncs it, puts it in the old one's place, and syncs the directory: after a
+/// power cut there is the old state or the new one.
+pub(crate) fn replace(dir: &Path, name: &str, octets: &[u8]) -> io::Result<()> {
+    let path = dir.join(name);
+    let new = path.with_extension("new");
+    let mut file = create(&new)?;
+    file.write_all(octets)?;
+    file.sync_all()?;
+    fs::rename(&new, &path)?;
+    File::open(dir)?.sync_all()
 }
 
 /// A new file that only its owner can read. What is there already, from a crash or of somebody
@@ -97,14 +105,15 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 /// No file, or no directory that could hold one.
-fn nothing_is_there(error: &io::Error) -> bool {
+pub(crate) fn nothing_is_there(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
     )
 }
 
-fn digest(key: &str) -> String {
+/// A file name's part that stands for `key`.
+pub(crate) fn digest(key: &str) -> String {
     use sha2::{Digest, Sha256};
     let digest = Sha256::digest(key.as_bytes());
     digest[..8]

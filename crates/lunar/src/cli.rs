@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Parser, Subcommand};
 
 use crate::Failure;
+use crate::copy::CopyArgs;
 use crate::documents;
 use crate::serve::args::ServeArgs;
 
@@ -14,7 +15,7 @@ use crate::serve::args::ServeArgs;
 ///
 /// Every volume has an address, such as ram:1G or file:/srv/disk.img, and every verb takes
 /// addresses. Exit codes: 0 done; 1 failed; 2 the command line or an address is malformed and
-/// nothing was tried.
+/// nothing was tried; 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(
     name = "lunar",
@@ -31,6 +32,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Serve(Box<ServeArgs>),
+    Copy(CopyArgs),
 
     /// Print a completion script for a shell
     ///

@@ -39,9 +39,17 @@ fn page(verb: Option<&str>) -> Result<clap::Command, Failure> {
     Ok(command.clone())
 }
 
-fn print(text: &[u8]) -> Result<ExitCode, Failure> {
+/// Prints to standard output.
+pub(crate) fn print(text: &[u8]) -> Result<ExitCode, Failure> {
     let mut out = io::stdout().lock();
     printed(out.write_all(text).and_then(|()| out.flush()))
+}
+
+/// Prints an object for scripts.
+pub(crate) fn print_json(object: &impl serde::Serialize) -> Result<ExitCode, Failure> {
+    let text = serde_json::to_string(object)
+        .map_err(|cause| Failure::failed(format!("cannot write JSON: {cause}")))?;
+    print(format!("{text}\n").as_bytes())
 }
 
 /// What became of something that was printed.

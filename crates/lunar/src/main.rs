@@ -2,10 +2,13 @@
 #![forbid(unsafe_code)]
 
 mod cli;
+mod client;
+mod copy;
 mod documents;
 mod log;
 mod serve;
 mod units;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -22,6 +25,7 @@ fn main() -> ExitCode {
 fn run(Cli { verb }: Cli) -> Result<ExitCode, Failure> {
     match verb {
         Verb::Serve(args) => serve::run(*args),
+        Verb::Copy(args) => copy::run(&args),
         Verb::Completion { shell } => documents::completion(shell),
         Verb::Manual { verb } => documents::manual(verb.as_deref()),
     }
@@ -49,6 +53,12 @@ impl Failure {
             line: line.into(),
             code: 1,
         }
+    }
+
+    /// Signals cannot be caught.
+    #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+    fn signals(cause: std::io::Error) -> Self {
+        Self::failed(format!("cannot catch signals: {cause}"))
     }
 
     fn print(self) -> ExitCode {

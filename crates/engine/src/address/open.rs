@@ -40,6 +40,25 @@ pub struct OpenOptions {
     pub secret: Option<Zeroizing<Vec<u8>>>,
 }
 
+impl OpenOptions {
+    /// Each volume as it is, with the secret of the environment variable `LUNAR_SECRET`, and RAM
+    /// volumes that take what memory is available.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not say how much that is.
+    pub fn new(initiator: String) -> std::io::Result<Self> {
+        let secret = std::env::var_os("LUNAR_SECRET");
+        Ok(Self {
+            block_size: None,
+            read_only: false,
+            memory: Arc::new(MemoryLimit::new(io::limits::available_memory()?)),
+            initiator,
+            secret: secret.map(|secret| secret.into_encoded_bytes().into()),
+        })
+    }
+}
+
 /// A volume that cannot be opened, although its address is right. The text names the address, the
 /// cause and, where there is one, the way out.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! `lunar serve`: from the command line to the engine, and from there to standard output.
 
 pub(crate) mod args;
-mod identity;
+pub(crate) mod identity;
 mod portal;
 mod ready;
 mod secret;

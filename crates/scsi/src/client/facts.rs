@@ -17,7 +17,7 @@ pub struct Facts {
     pub unmap: Option<u64>,
     /// The most blocks of a WRITE SAME.
     pub write_same: u64,
-    /// LBPME: how blocks are provisioned can be asked.
+    /// LBPME and LBPRZ: which blocks have no storage, and so read as zeros, can be asked.
     pub provisioned: bool,
     /// DPOFUA: commands may have the FUA bit.
     pub dpofua: bool,
@@ -93,8 +93,8 @@ impl Told {
             return Err(Refusal::NoCapacity);
         };
         // What is unmapped must read as zeros: a medium promises that.
-        let unmaps = bit(&self.provisioning, 5, LBPU)
-            && (bit(&self.provisioning, 5, LBPRZ) || bit(&self.capacity, 14, LBPRZ_CAPACITY));
+        let zeros = bit(&self.provisioning, 5, LBPRZ) || bit(&self.capacity, 14, LBPRZ_CAPACITY);
+        let unmaps = bit(&self.provisioning, 5, LBPU) && zeros;
         Ok(Facts {
             identity: self.identity(),
             traits: Traits {
@@ -113,7 +113,7 @@ impl Told {
             max_transfer: be32(&self.limits, 8),
             unmap: unmaps.then(|| most(u64::from(be32(&self.limits, 20)), block_size)),
             write_same: most(be64(&self.limits, 36), block_size),
-            provisioned: bit(&self.capacity, 14, LBPME),
+            provisioned: bit(&self.capacity, 14, LBPME) && zeros,
             dpofua: bit(&self.mode, 2, DPOFUA),
         })
     }

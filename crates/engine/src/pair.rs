@@ -1,0 +1,151 @@
+//! Two volumes side by side: one is copied onto the other, or compared with it.
+//!
+//! [`copy`] and [`verify`] are machines without I/O: they say by [`Machine::poll`] what is to be
+//! asked of which volume and are told what came of it. Both ask the first volume ahead where it has
+//! holes (`spans`), work on pieces of [`CHUNK`] octets, so many at a time, and never hold
+//! more than those. `run` is the loop around either. Offsets are in octets, because the two volumes
+//! may have blocks of different sizes; they are multiples of the larger one.
+
+pub mod copy;
+mod error;
+mod open;
+mod record;
+mod run;
+mod spans;
+pub mod verify;
+
+use std::ops::Range;
+
+use scsi::medium::{Extent, MediumError, MediumOp, MediumResult, Now, SEGMENT_BYTES, Traits};
+
+pub use error::{Error, Misfit};
+pub use open::Options;
+pub use run::{Copied, copy};
+
+/// What is read or written by one operation, at the most, in octets.
+pub const CHUNK: u64 = SEGMENT_BYTES;
+
+/// The most pieces under way: with each in two buffers they take 64 MiB.
+pub const MOST_DEPTH: usize = 128;
+
+/// Which of the two volumes, by its place on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The first: what is copied from.
+    A,
+    /// The second.
+    B,
+}
+
+/// What has been done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// All there is to do, in octets.
+    pub total: u64,
+    /// Octets done by an earlier run.
+    pub before: u64,
+    /// Octets of data done.
+    pub data: u64,
+    /// Octets that read zeros, done.
+    pub holes: u64,
+}
+
+impl Progress {
+    /// Octets done, by whom and how ever.
+    #[must_use]
+    pub const fn done(&self) -> u64 {
+        self.before + self.data + self.holes
+    }
+}
+
+/// An operation that failed, and so ended the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Of which volume.
+    pub side: Side,
+    /// The octet from which on it was to work; `None` for a flush.
+    pub at: Option<u64>,
+    /// What the volume said.
+    pub error: MediumError,
+}
+
+impl Failure {
+    /// Which volume failed, where, and how, in a line; `a` and `b` are what they are called.
+    #[must_use]
+    pub fn line(&self, a: &str, b: &str) -> String {
+        let (volume, error) = match self.side {
+            Side::A => (a, self.error),
+            Side::B => (b, self.error),
+        };
+        let way_out = match error {
+            MediumError::NoSpace => " (make room there first)",
+            MediumError::Gone => " (see to the volume first)",
+            _ => "",
+        };
+        match self.at {
+            Some(at) => format!("{volume}: {error} at octet {at}{way_out}"),
+            None => format!("{volume}: {error} when it was flushed{way_out}"),
+        }
+    }
+}
+
+/// What is to be done for a machine.
+#[derive(Debug)]
+pub enum Order<L> {
+    /// Submit an operation, and tell its result with this number.
+    Submit(Side, u64, MediumOp<L>),
+    /// Everything before this octet is durable at B.
+    Durable(u64),
+    /// It is over, and nothing is under way.
+    End(Result<(), Failure>),
+}
+
+/// What has two volumes before it.
+pub trait Machine<L> {
+    /// What is to be done next; `None`: wait for results.
+    fn poll(&mut self, now: Now) -> Option<Order<L>>;
+
+    /// An operation has ended.
+    fn done(&mut self, id: u64, result: MediumResult<L>);
+
+    /// Begin nothing more, and end when what is under way has.
+    fn stop(&mut self);
+
+    /// How far it is.
+    fn progress(&self) -> Progress;
+}
+
+/// What has to be known of a volume to work on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Octets in a block.
+    pub block_size: u64,
+    /// Capacity in octets.
+    pub octets: u64,
+    /// It can unmap.
+    pub unmaps: bool,
+}
+
+impl Shape {
+    /// The shape of a volume with these traits.
+    #[must_use]
+    pub fn of(traits: &Traits) -> Self {
+        let block_size = u64::from(traits.block_size);
+        Self {
+            block_size,
+            octets: block_size.saturating_mul(traits.blocks),
+            unmaps: traits.unmap_granularity.is_some(),
+        }
+    }
+
+    /// The blocks of a range of octets, which begins and ends at blocks.
+    const fn extent(&self, range: &Range<u64>) -> Extent {
+        Extent::new(
+            range.start / self.block_size,
+            (range.end - range.start) / self.block_size,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

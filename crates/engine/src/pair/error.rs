@@ -1,0 +1,75 @@
+//! Why two volumes cannot be worked on, in words that name which one and the way out.
+
+use std::io;
+
+use crate::address::OpenError;
+
+/// Why nothing was begun. The text names the cause and the way out.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A volume cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// They do not go together.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
+    /// A copy cannot be resumed.
+    #[error("cannot resume: {0}")]
+    Resume(&'static str),
+    /// Our own machine.
+    #[error("cannot {what}: {cause}")]
+    Machine {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+}
+
+/// Why two volumes do not go together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    /// What is in A has no room in B.
+    #[error(
+        "{a} has {a_octets} octets, but {b} only {b_octets}: nothing was done; choose one that is \
+         as large"
+    )]
+    Larger {
+        /// The first volume.
+        a: String,
+        /// Its capacity.
+        a_octets: u64,
+        /// The second volume.
+        b: String,
+        /// Its capacity.
+        b_octets: u64,
+    },
+    /// It cannot be written to.
+    #[error(
+        "{0} cannot be written: nothing was done; choose another one, or have it opened for \
+         writing where it is"
+    )]
+    ReadOnly(String),
+    /// One volume twice.
+    #[error("{a} and {b} are the same volume, or share one: nothing was done; choose another one")]
+    Same {
+        /// The first volume.
+        a: String,
+        /// The second volume.
+        b: String,
+    },
+    /// Its end is no end of a block.
+    #[error(
+        "{volume} has {octets} octets, which are no whole blocks of {block_size}: nothing was \
+         done; give it {} octets first",
+        octets.next_multiple_of(*block_size)
+    )]
+    Uneven {
+        /// Which volume.
+        volume: String,
+        /// Its length.
+        octets: u64,
+        /// The larger of the two block sizes.
+        block_size: u64,
+    },
+}

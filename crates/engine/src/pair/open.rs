@@ -1,0 +1,186 @@
+//! Opens two volumes, and looks whether they go together.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use block::particulars::Particulars;
+use block::volume::Volume;
+
+use super::{Error, Misfit, Shape};
+use crate::address::{Address, OpenOptions, Size};
+
+/// What is to be done with which volumes.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The first volume, which is only read.
+    pub a: Address,
+    /// The second one.
+    pub b: Address,
+    /// Pieces at a time, from 1 to [`super::MOST_DEPTH`].
+    pub depth: usize,
+    /// How volumes are opened.
+    pub open: OpenOptions,
+    /// Where records of copies are kept; `None`: none are.
+    pub state_dir: Option<PathBuf>,
+}
+
+/// Both of them.
+#[derive(Debug)]
+pub(super) struct Pair {
+    pub(super) volumes: [Arc<dyn Volume>; 2],
+    pub(super) shapes: [Shape; 2],
+    /// What each says of itself.
+    pub(super) particulars: [Particulars; 2],
+    /// The file that was not there.
+    created: Option<PathBuf>,
+}
+
+impl Pair {
+    /// Opens A for reading, then B for writing, or for reading too if `read_only`. A file that B
+    /// names and that is not there is created, as long as A and without taking room.
+    pub(super) fn open(options: &Options, read_only: bool) -> Result<Self, Error> {
+        if shares_a_file(&options.a, &options.b) {
+            return Err(same(options));
+        }
+        let for_reading = OpenOptions {
+            read_only: true,
+            ..options.open.clone()
+        };
+        let a = options.a.open(&for_reading)?;
+        let octets = Shape::of(&a.traits()).octets;
+        even(&options.a, &a.traits().block_size.into())?;
+        let (address, created) = match read_only {
+            true => (options.b.clone(), None),
+            false => created(&options.b, octets),
+        };
+        let how = if read_only {
+            &for_reading
+        } else {
+            &options.open
+        };
+        let b = address.open(how)?;
+        let pair = Self {
+            shapes: [Shape::of(&a.traits()), Shape::of(&b.traits())],
+            particulars: [a.particulars(), b.particulars()],
+            volumes: [a, b],
+            created,
+        };
+        match pair.fit(options, read_only) {
+            Ok(()) => Ok(pair),
+            Err(misfit) => Err(pair.undo(misfit)),
+        }
+    }
+
+    /// Nothing comes of it: as if it had not been tried.
+    pub(super) fn undo(&self, error: Error) -> Error {
+        if let Some(path) = &self.created {
+            let _ = fs::remove_file(path);
+        }
+        error
+    }
+
+    fn fit(&self, options: &Options, read_only: bool) -> Result<(), Error> {
+        let [a, b] = self.shapes;
+        let [ours, theirs] = &self.particulars;
+        let leaves = theirs.leaves();
+        if ours.leaves().iter().any(|leaf| leaves.contains(leaf)) {
+            return Err(same(options));
+        }
+        if a.octets > b.octets {
+            let (a_octets, b_octets) = (a.octets, b.octets);
+            let (a, b) = names(options);
+            return Err(Error::Misfit(Misfit::Larger {
+                a,
+                a_octets,
+                b,
+                b_octets,
+            }));
+        }
+        if !read_only && theirs.traits.read_only {
+            return Err(Error::Misfit(Misfit::ReadOnly(options.b.to_string())));
+        }
+        let block_size = a.block_size.max(b.block_size);
+        if !a.octets.is_multiple_of(block_size) {
+            return Err(uneven(&options.a, a.octets, block_size));
+        }
+        Ok(())
+    }
+}
+
+fn names(options: &Options) -> (String, String) {
+    (options.a.to_string(), options.b.to_string())
+}
+
+fn same(options: &Options) -> Error {
+    let (a, b) = names(options);
+    Error::Misfit(Misfit::Same { a, b })
+}
+
+fn uneven(volume: &Address, octets: u64, block_size: u64) -> Error {
+    Error::Misfit(Misfit::Uneven {
+        volume: volume.to_string(),
+        octets,
+        block_size,
+    })
+}
+
+/// A file's octets behind its last whole block are not part of the volume: they would be left out
+/// without a word.
+fn even(address: &Address, block_size: &u64) -> Result<(), Error> {
+    for leaf in leaves(address) {
+        if let Address::File(file) = leaf
+            && let Ok(facts) = fs::metadata(&file.path)
+            && !facts.len().is_multiple_of(*block_size)
+        {
+            return Err(uneven(leaf, facts.len(), *block_size));
+        }
+    }
+    Ok(())
+}
+
+/// The address, with what it takes to create a file that is not there, and that file.
+fn created(address: &Address, octets: u64) -> (Address, Option<PathBuf>) {
+    let mut address = address.clone();
+    let Address::File(file) = &mut address else {
+        return (address, None);
+    };
+    if file.path.symlink_metadata().is_ok() {
+        return (address, None);
+    }
+    if file.size.is_none() {
+        file.size = Some(Size(octets));
+        file.sparse = true;
+    }
+    let path = file.path.clone();
+    (address, Some(path))
+}
+
+fn leaves(address: &Address) -> Vec<&Address> {
+    match address.inner() {
+        [] => vec![address],
+        inner => inner.iter().flat_map(leaves).collect(),
+    }
+}
+
+/// Whether two addresses name one file or device: it would be found locked by ourselves.
+fn shares_a_file(a: &Address, b: &Address) -> bool {
+    let files = |address| -> Vec<_> { leaves(address).into_iter().filter_map(file_id).collect() };
+    let ours = files(a);
+    files(b).iter().any(|file| ours.contains(file))
+}
+
+/// Tells a file or device from others as long as it is there.
+fn file_id(leaf: &Address) -> Option<(u64, u64)> {
+    let path: &Path = match leaf {
+        Address::File(file) => &file.path,
+        Address::Block(device) => &device.device,
+        _ => return None,
+    };
+    let facts = fs::metadata(path).ok()?;
+    Some(match facts.rdev() {
+        0 => (facts.dev(), facts.ino()),
+        device => (device, 0),
+    })
+}

@@ -1,0 +1,144 @@
+//! The loop around a machine.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use ::io::ring::Kind;
+use block::lease::Lease;
+
+use super::copy::Copy;
+use super::open::{Options, Pair};
+use super::record::{Record, UNKNOWN};
+use super::{CHUNK, Error, Failure, Machine, Order, Progress, Side};
+use crate::worker::Worker;
+
+/// What came of a copy that was begun.
+#[derive(Clone, Debug)]
+pub struct Copied {
+    /// How far it came.
+    pub progress: Progress,
+    /// The first so many octets of B are those of A, and durable.
+    pub durable: u64,
+    /// Another run can go on from there.
+    pub resumable: bool,
+    /// What ended it before it was complete.
+    pub failure: Option<Failure>,
+    /// How long it took.
+    pub time: Duration,
+}
+
+impl Copied {
+    /// Whether all of A is at B.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.durable == self.progress.total
+    }
+}
+
+/// How often the caller is asked whether to go on, at least.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Copies A onto the beginning of B; `resume`: from where the last run came to. `watch` is told how
+/// far it is several times a second, and says whether to go on.
+///
+/// # Errors
+///
+/// When nothing was begun. What went wrong later is in [`Copied::failure`].
+pub fn copy(
+    options: &Options,
+    resume: bool,
+    watch: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Copied, Error> {
+    let pair = Pair::open(options, false)?;
+    let dir = options.state_dir.as_deref();
+    let mut record = dir.and_then(|dir| Record::of(&pair, dir));
+    let before = match (&record, resume) {
+        (Some(record), true) => record.load(),
+        (None, true) => Err(Error::Resume(UNKNOWN)),
+        (_, false) => Ok(0),
+    };
+    let mut durable = before.map_err(|error| pair.undo(error))?;
+    let [a, b] = pair.shapes;
+    let unit = a.block_size.max(b.block_size);
+    let from = durable.min(a.octets) / unit * unit;
+    let mut worker = worker(&pair, options.depth)?;
+    remember(&mut record, from);
+    let mut machine = Copy::new(a, b, from, options.depth);
+    let start = Instant::now();
+    let mut keep = |copied| {
+        durable = copied;
+        if copied < a.octets {
+            remember(&mut record, copied);
+        }
+    };
+    let ended = drive(&mut worker, &mut machine, &mut keep, watch)?;
+    let time = start.elapsed();
+    leave(worker);
+    if durable == a.octets
+        && let Some(Err(cause)) = record.as_ref().map(Record::forget)
+    {
+        tracing::warn!("the record of the copy cannot be removed: {cause}");
+    }
+    Ok(Copied {
+        progress: machine.progress(),
+        durable,
+        resumable: record.is_some(),
+        failure: ended.err(),
+        time,
+    })
+}
+
+/// A record that cannot be kept makes a copy that cannot be resumed, and no more.
+fn remember(record: &mut Option<Record>, copied: u64) {
+    let kept = record.as_ref().map_or(Ok(()), |record| record.save(copied));
+    if let Err(cause) = kept {
+        tracing::warn!(
+            "this copy cannot be resumed once it is interrupted, as the state directory cannot be \
+             written: {cause}; give another one by --state-dir"
+        );
+        *record = None;
+    }
+}
+
+/// A thread's use of both. A piece takes two buffers: one more than its own where its memory is not
+/// aligned as the other volume wants it.
+fn worker(pair: &Pair, depth: usize) -> Result<Worker, Error> {
+    let memory = (2 * depth + 4) * CHUNK as usize;
+    Worker::new(&pair.volumes, Kind::Auto, memory).map_err(ring)
+}
+
+fn ring(cause: io::Error) -> Error {
+    let what = "work on the volumes";
+    Error::Machine { what, cause }
+}
+
+fn leave(worker: Worker) {
+    if let Err(cause) = worker.leave() {
+        tracing::warn!("sessions were not ended in good order: {cause}");
+    }
+}
+
+fn drive(
+    worker: &mut Worker,
+    machine: &mut dyn Machine<Lease>,
+    durable: &mut dyn FnMut(u64),
+    watch: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Result<(), Failure>, Error> {
+    loop {
+        while let Some(order) = machine.poll(worker.now()) {
+            match order {
+                Order::Submit(Side::A, id, op) => worker.submit(0, id, op),
+                Order::Submit(Side::B, id, op) => worker.submit(1, id, op),
+                Order::Durable(octets) => durable(octets),
+                Order::End(result) => return Ok(result),
+            }
+        }
+        if !watch(&machine.progress()) {
+            machine.stop();
+        }
+        worker.wait(Some(TICK)).map_err(ring)?;
+        while let Some(done) = worker.next_done() {
+            machine.done(done.id, done.result);
+        }
+    }
+}

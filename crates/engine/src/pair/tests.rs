@@ -1,0 +1,85 @@
+//! Both machines on disks of this test, whose answers come in any order, by seed.
+
+mod copies;
+mod disk;
+mod spans;
+mod verifies;
+
+use std::time::Duration;
+
+use scsi::medium::{HeapLease, MediumOp};
+
+use super::{Failure, Machine, Order, Shape, Side};
+use crate::sim::Rng;
+use disk::Disk;
+
+/// Two disks, and what is under way at them.
+struct World {
+    disks: [Disk; 2],
+    under_way: Vec<(Side, u64, MediumOp<HeapLease>)>,
+    /// What the machine said last to be durable.
+    durable: u64,
+    /// The most operations under way at once.
+    most: usize,
+    rng: Rng,
+}
+
+/// How a run ends.
+#[derive(Debug, PartialEq)]
+enum End {
+    Over(Result<(), Failure>),
+    /// After the number of answers that it was given.
+    Cut,
+}
+
+impl World {
+    fn new(a: Disk, b: Disk, seed: u64) -> Self {
+        Self {
+            disks: [a, b],
+            under_way: Vec::new(),
+            durable: 0,
+            most: 0,
+            rng: Rng::new(seed),
+        }
+    }
+
+    fn shapes(&self) -> (Shape, Shape) {
+        (self.disks[0].shape, self.disks[1].shape)
+    }
+
+    /// Runs a machine until it is over, or `answers` have been given. Each answer takes a second.
+    fn run(&mut self, machine: &mut dyn Machine<HeapLease>, answers: u64) -> End {
+        for second in 0..answers {
+            while let Some(order) = machine.poll(Duration::from_secs(second)) {
+                match order {
+                    Order::Submit(side, id, op) => self.submit(side, id, op),
+                    Order::Durable(octets) => self.durable = octets,
+                    Order::End(result) => {
+                        assert!(self.under_way.is_empty(), "it ends with work under way");
+                        return End::Over(result);
+                    }
+                }
+            }
+            assert!(!self.under_way.is_empty(), "it waits for nothing");
+            let next = self.rng.below(self.under_way.len());
+            let (side, id, op) = self.under_way.swap_remove(next);
+            let result = self.disks[side as usize].carry_out(op);
+            machine.done(id, result);
+        }
+        End::Cut
+    }
+
+    fn submit(&mut self, side: Side, id: u64, op: MediumOp<HeapLease>) {
+        if matches!(op, MediumOp::Flush { .. }) {
+            self.disks[side as usize].begin_flush();
+        }
+        self.under_way.push((side, id, op));
+        self.most = self.most.max(self.under_way.len());
+    }
+
+    /// What was not flushed at B may be lost, block by block.
+    fn power_cut(&mut self) {
+        self.under_way.clear();
+        self.disks[1].power_cut(&mut self.rng);
+    }
+}

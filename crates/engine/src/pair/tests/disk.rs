@@ -1,0 +1,162 @@
+//! A disk in memory that knows its holes, and can lose what was not flushed.
+
+use scsi::medium::{
+    Extent, HeapLease, Lease, MediumError, MediumOp, MediumResult, Outcome, Provisioning,
+};
+
+use crate::pair::Shape;
+use crate::sim::Rng;
+
+/// What is mapped or not as one; an UNMAP leaves alone what it does not cover whole.
+pub(super) const GRANULE: usize = 16 << 10;
+
+#[derive(Clone)]
+pub(super) struct Disk {
+    pub(super) shape: Shape,
+    pub(super) octets: Vec<u8>,
+    pub(super) mapped: Vec<bool>,
+    /// It can tell what is mapped.
+    pub(super) tells: bool,
+    /// Reads and writes of this octet fail.
+    pub(super) bad: Option<u64>,
+    pub(super) writes: u64,
+    flushing: Vec<u8>,
+    durable: Vec<u8>,
+}
+
+impl Disk {
+    /// A disk with data in some granules, zeros in others, and none in the rest.
+    pub(super) fn random(octets: usize, block_size: u64, rng: &mut Rng) -> Self {
+        let mut disk = Self {
+            shape: Shape {
+                block_size,
+                octets: octets as u64,
+                unmaps: true,
+            },
+            octets: vec![0; octets],
+            mapped: vec![false; octets.div_ceil(GRANULE)],
+            tells: true,
+            bad: None,
+            writes: 0,
+            flushing: Vec::new(),
+            durable: Vec::new(),
+        };
+        let mut kind = 0;
+        for (granule, mapped) in disk.octets.chunks_mut(GRANULE).zip(&mut disk.mapped) {
+            if rng.one_in(8) {
+                kind = rng.below(3);
+            }
+            *mapped = kind > 0;
+            if kind == 2 {
+                granule.fill_with(|| rng.bits() as u8);
+            }
+        }
+        disk.durable.clone_from(&disk.octets);
+        disk
+    }
+
+    pub(super) fn empty(octets: usize, block_size: u64) -> Self {
+        let mut disk = Self::random(octets, block_size, &mut Rng::new(0));
+        disk.octets.fill(0);
+        disk.mapped.fill(false);
+        disk
+    }
+
+    pub(super) fn carry_out(&mut self, op: MediumOp<HeapLease>) -> MediumResult<HeapLease> {
+        match op {
+            MediumOp::Read { extent, .. } => {
+                let range = self.check(extent).ok_or(MediumError::Read)?;
+                let octets = self.octets[range].to_vec();
+                return Ok(Outcome::Lease(HeapLease::from_bytes(octets)));
+            }
+            MediumOp::Write { extent, data, .. } => {
+                let range = self.check(extent).ok_or(MediumError::Write)?;
+                let mut octets = vec![0; data.len()];
+                data.copy_out(0, &mut octets);
+                self.write(range, &octets);
+            }
+            MediumOp::WriteSame { extent, .. } => {
+                let range = self.check(extent).ok_or(MediumError::Write)?;
+                let zeros = vec![0; range.len()];
+                self.write(range, &zeros);
+            }
+            MediumOp::Unmap { extent, .. } => self.unmap(extent),
+            MediumOp::Status { extent } => return self.status(extent),
+            MediumOp::Flush { .. } => self.durable = std::mem::take(&mut self.flushing),
+            other => panic!("nobody asks for {other:?}"),
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// A flush makes durable what was written before it began.
+    pub(super) fn begin_flush(&mut self) {
+        self.flushing.clone_from(&self.octets);
+    }
+
+    pub(super) fn power_cut(&mut self, rng: &mut Rng) {
+        let block = self.shape.block_size as usize;
+        let now = self.octets.chunks_mut(block);
+        for (now, durable) in now.zip(self.durable.chunks(block)) {
+            if rng.one_in(2) {
+                now.copy_from_slice(durable);
+            }
+        }
+        // What came back has its room again.
+        for (granule, mapped) in self.octets.chunks(GRANULE).zip(&mut self.mapped) {
+            *mapped |= granule.iter().any(|octet| *octet != 0);
+        }
+        self.durable.clone_from(&self.octets);
+    }
+
+    fn write(&mut self, range: std::ops::Range<usize>, octets: &[u8]) {
+        self.writes += 1;
+        self.octets[range.clone()].copy_from_slice(octets);
+        self.mapped[range.start / GRANULE..range.end.div_ceil(GRANULE)].fill(true);
+    }
+
+    fn unmap(&mut self, extent: Extent) {
+        let range = self.range(extent);
+        let end = match range.end == self.octets.len() {
+            true => range.end.div_ceil(GRANULE),
+            false => range.end / GRANULE,
+        };
+        for granule in range.start.div_ceil(GRANULE)..end {
+            self.mapped[granule] = false;
+            let start = granule * GRANULE;
+            let stop = self.octets.len().min(start + GRANULE);
+            self.octets[start..stop].fill(0);
+        }
+    }
+
+    fn status(&self, extent: Extent) -> MediumResult<HeapLease> {
+        if !self.tells {
+            return Err(MediumError::Unsupported);
+        }
+        let range = self.range(extent);
+        let state = self.mapped[range.start / GRANULE];
+        let same = self.mapped[range.start / GRANULE..].iter();
+        let granules = same.take_while(|mapped| **mapped == state).count();
+        let end = (range.start / GRANULE + granules) * GRANULE;
+        let blocks = (end.min(range.end) - range.start) as u64 / self.shape.block_size;
+        let state = match state {
+            true => Provisioning::Mapped,
+            false => Provisioning::Deallocated,
+        };
+        Ok(Outcome::Provisioning { blocks, state })
+    }
+
+    fn range(&self, extent: Extent) -> std::ops::Range<usize> {
+        let range = extent.lba * self.shape.block_size..extent.end() * self.shape.block_size;
+        assert!(
+            range.end <= self.shape.octets && !range.is_empty(),
+            "{extent:?}"
+        );
+        range.start as usize..range.end as usize
+    }
+
+    fn check(&self, extent: Extent) -> Option<std::ops::Range<usize>> {
+        let range = self.range(extent);
+        let bad = self.bad.is_some_and(|bad| range.contains(&(bad as usize)));
+        (!bad).then_some(range)
+    }
+}

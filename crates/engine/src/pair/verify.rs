@@ -1,0 +1,245 @@
+//! The comparing machine.
+//!
+//! Pieces of A and B are read at the same time and compared. Where A has a hole B is asked whether
+//! it has one too; then there is nothing to read.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use scsi::medium::{Lease, MediumError, MediumOp, MediumResult, Now, Outcome, Provisioning};
+
+use super::spans::{Span, Spans};
+use super::{CHUNK, Failure, Machine, Order, Progress, Shape, Side};
+
+/// Compares A with the beginning of B.
+#[derive(Debug)]
+pub struct Verify<L> {
+    a: Shape,
+    b: Shape,
+    spans: Spans,
+    pieces: Vec<Option<Piece<L>>>,
+    orders: VecDeque<Order<L>>,
+    progress: Progress,
+    differences: Differences,
+    stopping: bool,
+    failure: Option<Failure>,
+}
+
+/// What is not the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Differences {
+    /// How many blocks of A differ.
+    pub blocks: u64,
+    /// The first octet that differs.
+    pub first: Option<u64>,
+    /// Where, in octets, in whole blocks of A: the first [`LISTED`] ranges.
+    pub ranges: Vec<Range<u64>>,
+}
+
+/// Ranges that are remembered.
+pub const LISTED: usize = 16;
+
+/// A piece that is being worked on.
+#[derive(Debug)]
+struct Piece<L> {
+    /// What is left of it.
+    rest: Range<u64>,
+    /// What is compared now.
+    end: u64,
+    /// What came of each.
+    data: [Option<L>; 2],
+    /// How many answers are to come.
+    waiting: u8,
+}
+
+/// The number of an operation that is no piece's.
+const QUESTION: u64 = u64::MAX;
+
+/// What an operation of a piece is for: its number is that of the piece times three, and this.
+const READ_A: u64 = 0;
+const READ_B: u64 = 1;
+const LOOK: u64 = 2;
+
+impl<L: Lease> Verify<L> {
+    /// Compares `depth` pieces at a time. A must not be longer than B, and its length a multiple of
+    /// both block sizes.
+    #[must_use]
+    pub fn new(a: Shape, b: Shape, depth: usize) -> Self {
+        let unit = a.block_size.max(b.block_size);
+        Self {
+            a,
+            b,
+            spans: Spans::new(a, unit, 0..a.octets),
+            pieces: std::iter::repeat_with(|| None).take(depth).collect(),
+            orders: VecDeque::new(),
+            progress: Progress {
+                total: a.octets,
+                ..Progress::default()
+            },
+            differences: Differences::default(),
+            stopping: false,
+            failure: None,
+        }
+    }
+
+    /// What was found until now.
+    #[must_use]
+    pub const fn differences(&self) -> &Differences {
+        &self.differences
+    }
+
+    fn begin(&mut self) -> Option<Order<L>> {
+        if self.stopping {
+            return None;
+        }
+        if let Some(question) = self.spans.question() {
+            return Some(Order::Submit(Side::A, QUESTION, question));
+        }
+        let free = self.pieces.iter().position(Option::is_none)?;
+        let Span { range, hole } = self.spans.next()?;
+        let piece = Piece {
+            end: range.end,
+            rest: range,
+            data: [None, None],
+            waiting: 0,
+        };
+        match hole {
+            true => self.look(free, piece),
+            false => self.read(free, piece),
+        }
+        self.orders.pop_front()
+    }
+
+    /// Asks whether B has a hole too.
+    fn look(&mut self, slot: usize, mut piece: Piece<L>) {
+        let extent = self.b.extent(&piece.rest);
+        piece.waiting = 1;
+        self.pieces[slot] = Some(piece);
+        let op = MediumOp::Status { extent };
+        self.submit(Side::B, slot, LOOK, op);
+    }
+
+    /// Reads both up to the end of what is compared now.
+    fn read(&mut self, slot: usize, mut piece: Piece<L>) {
+        let range = piece.rest.start..piece.end;
+        piece.waiting = 2;
+        self.pieces[slot] = Some(piece);
+        for (side, shape, what) in [(Side::A, self.a, READ_A), (Side::B, self.b, READ_B)] {
+            let extent = shape.extent(&range);
+            let copied = false;
+            self.submit(side, slot, what, MediumOp::Read { extent, copied });
+        }
+    }
+
+    fn submit(&mut self, side: Side, slot: usize, what: u64, op: MediumOp<L>) {
+        let id = slot as u64 * 3 + what;
+        self.orders.push_back(Order::Submit(side, id, op));
+    }
+
+    fn step(&mut self, slot: usize, what: u64, mut piece: Piece<L>, result: MediumResult<L>) {
+        piece.waiting -= 1;
+        match (what, result) {
+            (LOOK, found) => return self.looked(slot, piece, &found),
+            (_, Ok(Outcome::Lease(data))) => piece.data[what as usize] = Some(data),
+            (_, result) => {
+                let side = if what == READ_A { Side::A } else { Side::B };
+                let error = result.err().unwrap_or(MediumError::Read);
+                let at = Some(piece.rest.start);
+                self.stopping = true;
+                self.failure.get_or_insert(Failure { side, at, error });
+            }
+        }
+        if piece.waiting > 0 {
+            self.pieces[slot] = Some(piece);
+        } else if let [Some(a), Some(b)] = std::mem::take(&mut piece.data) {
+            self.compare(piece.rest.start, &a, &b);
+            self.progress.data += piece.end - piece.rest.start;
+            self.go_on(slot, piece);
+        }
+    }
+
+    /// A has a hole here, and B said what it has.
+    fn looked(&mut self, slot: usize, mut piece: Piece<L>, found: &MediumResult<L>) {
+        let Range { start, end } = piece.rest;
+        match found {
+            Ok(Outcome::Provisioning { blocks, state }) if *state != Provisioning::Mapped => {
+                let len = blocks.saturating_mul(self.b.block_size);
+                piece.end = start.saturating_add(len).min(end);
+                self.progress.holes += piece.end - start;
+                self.go_on(slot, piece);
+            }
+            _ => {
+                piece.end = end.min((start / CHUNK + 1) * CHUNK);
+                self.read(slot, piece);
+            }
+        }
+    }
+
+    fn go_on(&mut self, slot: usize, mut piece: Piece<L>) {
+        piece.rest.start = piece.end;
+        if !piece.rest.is_empty() && !self.stopping {
+            self.look(slot, piece);
+        }
+    }
+
+    fn compare(&mut self, start: u64, a: &L, b: &L) {
+        let Some(at) = a.difference(b) else { return };
+        let found = &mut self.differences;
+        let first = start + at as u64;
+        found.first = Some(found.first.map_or(first, |before| before.min(first)));
+        let block = self.a.block_size as usize;
+        // No block before this one differs.
+        for at in (at / block * block..a.len()).step_by(block) {
+            if a.slice(at, block).difference(&b.slice(at, block)).is_some() {
+                found.blocks += 1;
+                let at = start + at as u64;
+                found.add(at..at + block as u64);
+            }
+        }
+    }
+}
+
+impl Differences {
+    /// Puts a range where it belongs; those that there is no room for are the last ones.
+    fn add(&mut self, range: Range<u64>) {
+        let place = self.ranges.partition_point(|other| other.end < range.start);
+        let mut merged = range;
+        while let Some(next) = self.ranges.get(place)
+            && next.start <= merged.end
+        {
+            merged = merged.start.min(next.start)..merged.end.max(next.end);
+            self.ranges.remove(place);
+        }
+        self.ranges.insert(place, merged);
+        self.ranges.truncate(LISTED);
+    }
+}
+
+impl<L: Lease> Machine<L> for Verify<L> {
+    fn poll(&mut self, _now: Now) -> Option<Order<L>> {
+        let order = self.orders.pop_front().or_else(|| self.begin());
+        let idle = !self.spans.is_asking() && self.pieces.iter().all(Option::is_none);
+        if order.is_some() || !idle {
+            return order;
+        }
+        Some(Order::End(self.failure.map_or(Ok(()), Err)))
+    }
+
+    fn done(&mut self, id: u64, result: MediumResult<L>) {
+        if id == QUESTION {
+            return self.spans.answered(&result);
+        }
+        let (slot, what) = ((id / 3) as usize, id % 3);
+        if let Some(piece) = self.pieces.get_mut(slot).and_then(Option::take) {
+            self.step(slot, what, piece, result);
+        }
+    }
+
+    fn stop(&mut self) {
+        self.stopping = true;
+    }
+
+    fn progress(&self) -> Progress {
+        self.progress
+    }
+}

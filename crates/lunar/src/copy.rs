@@ -1,0 +1,167 @@
+//! `lunar copy`: from the command line to the engine, and what came of it in one line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use engine::pair::{self, Copied, MOST_DEPTH, Options};
+use serde::Serialize;
+
+use crate::client::{address, open_options, quoted};
+use crate::serve::identity;
+use crate::units::human_size;
+use crate::watch::{INTERRUPTED, Watch};
+use crate::{Failure, documents, log};
+
+/// Copy a volume onto another
+///
+/// A is copied onto the beginning of B; the rest of B stays as it is. A that is longer than B is an
+/// error before anything is written. B as file:PATH is created, as long as A, if it is not there.
+/// What reads zeros in A takes no room in B where B can do without. At the end B is flushed, and
+/// one line says what was done. ^C ends it in good order with 130 and says how to go on.
+///
+/// Addresses are those of lunar serve.
+#[derive(Debug, Args)]
+pub(crate) struct CopyArgs {
+    /// Address of the volume to copy, which is only read
+    #[arg(value_name = "A")]
+    a: String,
+
+    /// Address of the volume to write to
+    #[arg(value_name = "B")]
+    b: String,
+
+    /// Go on with a copy of A onto B that was interrupted
+    #[arg(long)]
+    resume: bool,
+
+    /// Pieces of 256 KiB that are under way at once
+    #[arg(long, value_name = "N", default_value = "32", value_parser = parse_depth)]
+    depth: usize,
+
+    /// Print what was done as JSON, one object
+    #[arg(long)]
+    json: bool,
+
+    /// Where it is remembered how far a copy came
+    ///
+    /// Without it: $STATE_DIRECTORY, else /var/lib/lunar as root, else $XDG_STATE_HOME/lunar.
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    a: &'a str,
+    b: &'a str,
+    complete: bool,
+    size_bytes: u64,
+    /// How much of A is durable at B.
+    durable_bytes: u64,
+    data_bytes: u64,
+    hole_bytes: u64,
+    resumed_at_bytes: u64,
+    seconds: f64,
+}
+
+pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
+    let options = Options {
+        a: address(&args.a)?,
+        b: address(&args.b)?,
+        depth: args.depth,
+        open: open_options()?,
+        state_dir: args
+            .state_dir
+            .clone()
+            .or_else(|| identity::state_dir().ok()),
+    };
+    log::start();
+    let mut watch = Watch::new();
+    let copied = pair::copy(&options, args.resume, &mut |progress| watch.look(progress));
+    watch.finish();
+    let copied = copied.map_err(|error| Failure::failed(error.to_string()))?;
+    if args.json {
+        documents::print_json(&args.report(&copied))?;
+    }
+    match args.failure(&copied, watch.was_interrupted()) {
+        Some(failure) => Err(failure),
+        None if args.json => Ok(ExitCode::SUCCESS),
+        None => documents::print(summary(&copied).as_bytes()),
+    }
+}
+
+impl CopyArgs {
+    /// Why it is not complete, and how to go on.
+    fn failure(&self, copied: &Copied, interrupted: bool) -> Option<Failure> {
+        let (why, code) = match copied.failure {
+            Some(failure) => (failure.line(&self.a, &self.b), 1),
+            None if copied.is_complete() => return None,
+            None if interrupted => ("interrupted".to_owned(), INTERRUPTED),
+            None => ("ended early".to_owned(), 1),
+        };
+        let state = match copied.durable {
+            0 => "nothing of A is durable at B yet".to_owned(),
+            durable => format!(
+                "the first {} of {} are durable at B, what is behind them is not",
+                human_size(durable),
+                human_size(copied.progress.total)
+            ),
+        };
+        let (a, b) = (quoted(&self.a), quoted(&self.b));
+        let way_out = match (copied.resumable, &self.state_dir) {
+            (false, _) => format!("begin anew with: lunar copy {a} {b}"),
+            (true, None) => format!("go on with: lunar copy --resume {a} {b}"),
+            (true, Some(dir)) => {
+                let dir = quoted(&dir.display().to_string());
+                format!("go on with: lunar copy --resume --state-dir {dir} {a} {b}")
+            }
+        };
+        let line = format!("{why}; {state}; {way_out}");
+        Some(Failure { line, code })
+    }
+
+    fn report(&self, copied: &Copied) -> Report<'_> {
+        let progress = &copied.progress;
+        Report {
+            a: &self.a,
+            b: &self.b,
+            complete: copied.is_complete(),
+            size_bytes: progress.total,
+            durable_bytes: copied.durable,
+            data_bytes: progress.data,
+            hole_bytes: progress.holes,
+            resumed_at_bytes: progress.before,
+            seconds: copied.time.as_secs_f64(),
+        }
+    }
+}
+
+/// `copied 8.0 GiB in 4.1 s: 1.2 GiB of data (299.7 MiB/s), 6.8 GiB of holes`
+fn summary(copied: &Copied) -> String {
+    let progress = &copied.progress;
+    let before = match progress.before {
+        0 => String::new(),
+        before => format!(", {} were there before", human_size(before)),
+    };
+    format!(
+        "copied {} in {:.1} s: {} of data ({}/s), {} of holes{before}\n",
+        human_size(progress.total),
+        copied.time.as_secs_f64(),
+        human_size(progress.data),
+        human_size(per_second(progress.data, copied.time)),
+        human_size(progress.holes),
+    )
+}
+
+pub(crate) fn per_second(octets: u64, time: Duration) -> u64 {
+    (octets as f64 / time.as_secs_f64().max(1e-6)) as u64
+}
+
+pub(crate) fn parse_depth(text: &str) -> Result<usize, String> {
+    let depth = text.parse().ok();
+    depth
+        .filter(|depth| (1..=MOST_DEPTH).contains(depth))
+        .ok_or_else(|| format!("give a number from 1 to {MOST_DEPTH}"))
+}

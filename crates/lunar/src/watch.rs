@@ -1,0 +1,93 @@
+//! Long work: how far it is, and ^C.
+
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::pair::Progress;
+use indicatif::{ProgressBar, ProgressStyle};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::Failure;
+
+/// What a script is told that was interrupted: 128 and the number of SIGINT.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Watches long work.
+pub(crate) struct Watch {
+    /// From the first time that progress was told: opening may take a while.
+    started: Option<ProgressBar>,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Watch {
+    pub(crate) fn new() -> Self {
+        Self {
+            started: None,
+            interrupted: Arc::default(),
+        }
+    }
+
+    /// Shows progress, and says whether to go on.
+    pub(crate) fn look(&mut self, progress: &Progress) -> bool {
+        let bar = self.started.get_or_insert_with(|| {
+            // Until now ^C ended the process, as nothing had been begun.
+            heed_signals(Arc::clone(&self.interrupted));
+            bar(progress)
+        });
+        bar.set_position(progress.done());
+        !self.interrupted.load(SeqCst)
+    }
+
+    /// The bar goes away.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.started {
+            bar.finish_and_clear();
+        }
+    }
+
+    pub(crate) fn was_interrupted(&self) -> bool {
+        self.interrupted.load(SeqCst)
+    }
+}
+
+/// On standard error where that is a terminal, and nowhere else.
+fn bar(progress: &Progress) -> ProgressBar {
+    let template = "{wide_bar} {binary_bytes} of {binary_total_bytes}  {binary_bytes_per_sec}  \
+        {eta} left";
+    let bar = ProgressBar::new(progress.total);
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    // What an earlier run did says nothing of how fast this one is.
+    bar.set_position(progress.done());
+    bar.reset_eta();
+    bar
+}
+
+/// The first signal ends the work in good order. Those soon after it are the same order; a later
+/// one ends the process where it stands.
+fn heed_signals(interrupted: Arc<AtomicBool>) {
+    let signals = Signals::new([SIGTERM, SIGINT]).map_err(Failure::signals);
+    let mut signals = match signals {
+        Ok(signals) => signals,
+        Err(failure) => return tracing::warn!("{}", failure.line),
+    };
+    thread::spawn(move || {
+        let mut first: Option<Instant> = None;
+        for _ in signals.forever() {
+            let again = first.is_some_and(|first| first.elapsed() >= SAME_ORDER);
+            if again {
+                process::exit(INTERRUPTED.into());
+            }
+            first.get_or_insert_with(Instant::now);
+            interrupted.store(true, SeqCst);
+        }
+    });
+}
+
+/// Longer than one order takes to arrive by two ways.
+const SAME_ORDER: Duration = Duration::from_secs(1);

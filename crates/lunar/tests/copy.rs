@@ -1,0 +1,227 @@
+//! `lunar copy` between files: what a user sees, and what is in them afterwards.
+#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+/// An empty folder of a test's own.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn lunar(folder: &Path, args: &[&str]) -> Ran {
+    let output = Command::new(env!("CARGO_BIN_EXE_lunar"))
+        .args(args)
+        .current_dir(folder)
+        .env("STATE_DIRECTORY", folder.join("state"))
+        .output()
+        .unwrap();
+    Ran {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Runs `lunar copy` with what cannot work, and gives the line it answers with.
+#[track_caller]
+fn refused(folder: &Path, code: i32, args: &[&str]) -> String {
+    let ran = lunar(folder, &[&["copy"], args].concat());
+    assert_eq!(ran.code, Some(code), "{args:?}: {}", ran.err);
+    assert_eq!(ran.out, "", "{args:?}");
+    assert_eq!(ran.err.lines().count(), 1, "{args:?}: {}", ran.err);
+    ran.err
+}
+
+/// A file of 4 MiB with data in its second and its last.
+fn image(path: &Path) {
+    let file = File::create(path).unwrap();
+    file.set_len(4 << 20).unwrap();
+    let data: Vec<u8> = (0..1_u32 << 20).map(|at| (at >> 3) as u8 | 1).collect();
+    for place in [1, 3] {
+        file.write_all_at(&data, place << 20).unwrap();
+    }
+}
+
+#[test]
+fn a_missing_file_is_created_with_the_same_holes() {
+    let folder = folder("copy-created");
+    image(&folder.join("a"));
+    let ran = lunar(&folder, &["copy", "file:a", "file:b"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    assert!(ran.out.starts_with("copied 4.0 MiB in "), "{}", ran.out);
+    assert!(ran.out.ends_with(", 2.0 MiB of holes\n"), "{}", ran.out);
+    let [a, b] = ["a", "b"].map(|name| folder.join(name));
+    assert!(fs::read(&a).unwrap() == fs::read(&b).unwrap());
+    assert!(fs::metadata(&b).unwrap().blocks() <= fs::metadata(&a).unwrap().blocks());
+    let left = fs::read_dir(folder.join("state")).unwrap().count();
+    assert_eq!(left, 0, "no record of a copy that is complete");
+}
+
+#[test]
+fn what_was_there_is_replaced_and_what_is_behind_it_stays() {
+    let folder = folder("copy-onto");
+    image(&folder.join("a"));
+    fs::write(folder.join("b"), vec![7; 5 << 20]).unwrap();
+    let ran = lunar(
+        &folder,
+        &["copy", "file:a", "file:b", "--json", "--depth", "1"],
+    );
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(report["complete"], true);
+    assert_eq!(report["durable_bytes"], 4 << 20);
+    assert_eq!(
+        (&report["data_bytes"], &report["hole_bytes"]),
+        (&(2 << 20).into(), &(2 << 20).into())
+    );
+    let b = fs::read(folder.join("b")).unwrap();
+    let (copied, behind) = b.split_at(4 << 20);
+    assert!(copied == fs::read(folder.join("a")).unwrap());
+    assert!(behind == vec![7; 1 << 20]);
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_before_anything_is_written() {
+    let folder = folder("copy-misfits");
+    image(&folder.join("a"));
+    fs::write(folder.join("odd"), [1; 1000]).unwrap();
+    fs::write(folder.join("small"), [7; 512]).unwrap();
+    let cases = [
+        (
+            ["file:a", "file:small"],
+            "only 512: nothing was done; choose one",
+        ),
+        (["file:a", "file:./a"], "are the same volume"),
+        (["file:a", "concat(ram:1M,file:a)"], "are the same volume"),
+        (["file:a", "file:small?readonly"], "only 512"),
+        (
+            ["file:small", "file:a?readonly"],
+            "cannot be written: nothing was done",
+        ),
+        (
+            ["file:odd", "file:new"],
+            "no whole blocks of 512: nothing was done; give it 1024",
+        ),
+        (["file:none", "file:new"], "file:none: no such file"),
+        (["file:a", "file:none/new"], "no such directory"),
+        (
+            [
+                "ram:512",
+                "stripe:64k(ram:1M,fcoe://eth0/20:00:ac:de:48:23:45:67/0)",
+            ],
+            "not built yet",
+        ),
+        (
+            ["iscsi://127.0.0.1:1/iqn.2026-11.org.example:x", "file:new"],
+            "cannot connect",
+        ),
+        (
+            [
+                "iscsi://me@127.0.0.1:1/iqn.2026-11.org.example:x",
+                "file:new",
+            ],
+            "LUNAR_SECRET",
+        ),
+    ];
+    for (args, words) in cases {
+        let line = refused(&folder, 1, &args);
+        assert!(line.contains(words), "{args:?}: {line}");
+    }
+    assert!(!folder.join("new").exists());
+    assert!(fs::read(folder.join("small")).unwrap() == [7; 512]);
+}
+
+#[test]
+fn a_wrong_command_line_is_one_line() {
+    let folder = folder("copy-wrong");
+    let cases: [(&[&str], &str); 5] = [
+        (&["ram:1M"], "not provided"),
+        (&["ram:1M", "ram:1M", "ram:1M"], "unexpected argument"),
+        (&["ram:1M", "ram:1M", "--depth", "0"], "from 1 to 128"),
+        (&["ram:1M", "ram:1M", "--depth", "129"], "from 1 to 128"),
+        (&["ram:1M", "ram:1M", "--resum"], "--resume"),
+    ];
+    for (args, words) in cases {
+        let line = refused(&folder, 2, args);
+        assert!(line.contains(words), "{args:?}: {line}");
+    }
+}
+
+#[test]
+fn only_what_was_interrupted_is_resumed() {
+    let folder = folder("copy-nothing-to-resume");
+    image(&folder.join("a"));
+    let line = refused(&folder, 1, &["file:a", "file:b", "--resume"]);
+    assert!(line.contains("leave --resume out"), "{line}");
+    assert!(!folder.join("b").exists());
+    let line = refused(&folder, 1, &["file:a", "ram:4M", "--resume"]);
+    assert!(line.contains("empty after a restart"), "{line}");
+}
+
+#[test]
+fn a_failure_says_where_and_the_copy_goes_on_from_there() {
+    let folder = folder("copy-failed");
+    image(&folder.join("a"));
+    let ran = lunar(
+        &folder,
+        &[
+            "copy",
+            "fault:read=eio@1M(file:a)",
+            "file:b",
+            "--depth",
+            "1",
+        ],
+    );
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    let said = "fault:read=eio@1M(file:a): unrecovered read error at octet 3145728; the first 3.0 \
+        MiB of 4.0 MiB are durable at B, what is behind them is not; go on with: lunar copy \
+        --resume 'fault:read=eio@1M(file:a)' file:b\n";
+    assert_eq!(ran.err, format!("lunar: {said}"));
+    let ran = lunar(&folder, &["copy", "--resume", "file:a", "file:b"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(
+        ran.out
+            .ends_with("0 B of holes, 3.0 MiB were there before\n"),
+        "{}",
+        ran.out
+    );
+    let [a, b] = ["a", "b"].map(|name| fs::read(folder.join(name)).unwrap());
+    assert!(a == b);
+}
+
+#[test]
+fn another_file_in_its_place_is_not_gone_on_with() {
+    let folder = folder("copy-replaced");
+    image(&folder.join("a"));
+    lunar(
+        &folder,
+        &[
+            "copy",
+            "fault:read=eio@1M(file:a)",
+            "file:b",
+            "--depth",
+            "1",
+        ],
+    );
+    fs::rename(folder.join("b"), folder.join("c")).unwrap();
+    File::create(folder.join("b"))
+        .unwrap()
+        .set_len(4 << 20)
+        .unwrap();
+    let line = refused(&folder, 1, &["file:a", "file:b", "--resume"]);
+    assert!(line.contains("another volume than then"), "{line}");
+    let ran = lunar(&folder, &["copy", "file:a", "file:c", "--resume"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+}
