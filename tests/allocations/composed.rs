@@ -26,6 +26,7 @@ impl Rig {
             memory: Arc::new(MemoryLimit::new(64 << 20)),
             initiator: String::new(),
             secret: None,
+            mutual_secret: None,
         };
         let volume = address.open(&options).unwrap();
         let core = CoreContext::new(Pool::new(16 << 20).unwrap());

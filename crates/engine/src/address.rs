@@ -138,7 +138,7 @@ pub struct RbdAddress {
     pub snapshot: Option<String>,
 }
 
-/// `iscsi://[user@]host[:3260]/iqn.2026-11.org.example:disk0/0`
+/// `iscsi://[user@]host[:3260]/iqn.2026-11.org.example:disk0/0?mutual&digests=crc32c&timeout=30s`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitAddress {
     /// The CHAP name. Its secret never stands in an address.
@@ -149,6 +149,21 @@ pub struct UnitAddress {
     pub target: String,
     /// The logical unit; 0 where the address does not say.
     pub lun: u16,
+    /// How its sessions are.
+    pub session: SessionOptions,
+}
+
+/// What an address says of the sessions with a remote unit; `None` is what is usual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SessionOptions {
+    /// The target has to prove who it is, too.
+    pub mutual: bool,
+    /// Whether PDUs have to have CRC32C digests, or must not.
+    pub digests: Option<bool>,
+    /// How long a command may take.
+    pub timeout: Option<Time>,
+    /// How long a lost session may take to come back.
+    pub replacement: Option<Time>,
 }
 
 /// `fcoe://eth0/20:00:ac:de:48:23:45:67/0`

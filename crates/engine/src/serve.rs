@@ -20,6 +20,7 @@ use block::volume::Volume;
 use scsi::owner::Owner;
 use scsi::reserve::Reservations;
 use scsi::unit::{CoreId, UnitId, UnitState};
+use zeroize::Zeroizing;
 
 use crate::address::OpenOptions;
 use crate::core::{Front, FrontParts};
@@ -118,8 +119,14 @@ fn open_options(options: &Options) -> Result<OpenOptions, Error> {
         read_only: options.units.readonly,
         memory: Arc::new(MemoryLimit::new(limit)),
         initiator: format!("{}:initiator", options.iqn),
-        secret: std::env::var_os("LUNAR_SECRET").map(|secret| secret.into_encoded_bytes().into()),
+        secret: secret("LUNAR_SECRET"),
+        mutual_secret: secret("LUNAR_MUTUAL_SECRET"),
     })
+}
+
+/// A secret in the environment.
+fn secret(variable: &str) -> Option<Zeroizing<Vec<u8>>> {
+    std::env::var_os(variable).map(|secret| secret.into_encoded_bytes().into())
 }
 
 fn bind(options: &Options) -> Result<(Vec<OwnedFd>, Vec<SocketAddr>), Error> {

@@ -153,6 +153,12 @@ pub enum Problem {
     /// A value for an option that has none.
     #[error("\"{0}\" takes no value")]
     TakesNoValue(&'static str),
+    /// An option that means something only with a CHAP name.
+    #[error("\"{0}\" needs a user, whom the target knows too")]
+    NeedsUser(&'static str),
+    /// Neither digests nor none.
+    #[error("crc32c or none is expected here")]
+    Digests,
     /// Two options that exclude each other.
     #[error("\"{0}\" and \"{1}\" exclude each other")]
     Contradiction(&'static str, &'static str),
@@ -245,7 +251,8 @@ impl Problem {
             Self::Reserved { found } => reserved(*found),
             Self::Escape => "write a percent sign itself as %25".into(),
             Self::Number { hint, .. } | Self::Host { hint, .. } => (*hint).into(),
-            Self::Secret => "give it by --secret-file, or in the configuration".into(),
+            Self::NeedsUser(_) => "write the user before the host, as in iscsi://user@host".into(),
+            Self::Secret => "put it into the environment variable LUNAR_SECRET".into(),
             Self::TargetName(_) => {
                 "a target is named as in iqn.2026-11.org.example:disk0, or by eui. or naa.".into()
             }

@@ -1,11 +1,16 @@
 //! Leaves: `scheme:body[?key=value&…]`.
 
+use std::time::Duration;
+
 use super::error::Problem;
 use super::host::{self, HostPort};
-use super::number::Size;
+use super::number::{Size, Time};
 use super::parse::first;
 use super::piece::{Parsed, Piece};
-use super::{Address, BlockAddress, FcoeAddress, FileAddress, LUN_MAX, RbdAddress, UnitAddress};
+use super::{
+    Address, BlockAddress, FcoeAddress, FileAddress, LUN_MAX, RbdAddress, SessionOptions,
+    UnitAddress,
+};
 
 /// How one scheme is read.
 pub(super) struct Rule {
@@ -177,16 +182,16 @@ fn rbd(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
     }))
 }
 
-fn iscsi(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
-    unit(body).map(Address::Iscsi)
+fn iscsi(body: Piece<'_>, options: &Options<'_>) -> Parsed<Address> {
+    unit(body, options).map(Address::Iscsi)
 }
 
-fn iser(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
-    unit(body).map(Address::Iser)
+fn iser(body: Piece<'_>, options: &Options<'_>) -> Parsed<Address> {
+    unit(body, options).map(Address::Iser)
 }
 
 /// `[user@]host[:port]/target[/lun]`
-fn unit(body: Piece<'_>) -> Parsed<UnitAddress> {
+fn unit(body: Piece<'_>, options: &Options<'_>) -> Parsed<UnitAddress> {
     let mut parts = body.split('/');
     let place = parts.next().unwrap_or(body);
     let (user, place) = match place.rsplit_once('@') {
@@ -200,12 +205,42 @@ fn unit(body: Piece<'_>) -> Parsed<UnitAddress> {
     let target = target_name(parts.next().unwrap_or(end_of(body)))?;
     let lun = parts.next().map_or(Ok(0), lun)?;
     nothing(parts.next(), "HOST[:PORT]/TARGET[/LUN]")?;
-    Ok(UnitAddress {
-        user,
-        portal,
-        target,
-        lun,
+    let session = session(options)?;
+    match options.find("mutual") {
+        Some((key, _)) if user.is_none() => Err(key.fault(Problem::NeedsUser("mutual"))),
+        _ => Ok(UnitAddress {
+            user,
+            portal,
+            target,
+            lun,
+            session,
+        }),
+    }
+}
+
+fn session(options: &Options<'_>) -> Parsed<SessionOptions> {
+    let digests = options.value("digests", "digests=crc32c")?;
+    let digests = digests.map(|value| match value.text {
+        "crc32c" => Ok(true),
+        "none" => Ok(false),
+        _ => Err(value.fault(Problem::Digests)),
+    });
+    Ok(SessionOptions {
+        mutual: options.flag("mutual")?,
+        digests: digests.transpose()?,
+        timeout: time(options, "timeout", "timeout=30s")?,
+        replacement: time(options, "replacement", "replacement=2m")?,
     })
+}
+
+fn time(options: &Options<'_>, key: &'static str, example: &'static str) -> Parsed<Option<Time>> {
+    let Some(value) = options.value(key, example)? else {
+        return Ok(None);
+    };
+    match Time::parse(value)? {
+        Time(Duration::ZERO) => Err(value.fault(Problem::Zero(key))),
+        time => Ok(Some(time)),
+    }
 }
 
 fn user_name(user: Piece<'_>) -> Parsed<String> {
@@ -331,18 +366,19 @@ pub(super) const RBD: Rule = rule(
     &[],
     rbd,
 );
+const SESSION: &[&str] = &["mutual", "digests", "timeout", "replacement"];
 pub(super) const ISCSI: Rule = rule(
     "://",
     "\"://\", a host and a target",
     "iscsi://host/iqn.2026-11.org.example:disk0/0",
-    &[],
+    SESSION,
     iscsi,
 );
 pub(super) const ISER: Rule = rule(
     "://",
     "\"://\", a host and a target",
     "iser://host/iqn.2026-11.org.example:disk0/0",
-    &[],
+    SESSION,
     iser,
 );
 pub(super) const FCOE: Rule = rule(

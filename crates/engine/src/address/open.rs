@@ -17,12 +17,14 @@ use block::verify::Verify;
 use block::volume::Volume;
 use block::{concat, stripe};
 use io::memory::MemoryLimit;
-use iscsi::initiator::config::{Auth, Chap, Config, HASHES};
+use iscsi::initiator::config::{Auth, Chap, Config, Digest, HASHES, Misconfigured, Mutual};
 use scsi::wire::lun::Lun;
 use zeroize::Zeroizing;
 
 use super::faults::{self, FaultError};
-use super::{Address, BlockAddress, Count, FileAddress, Host, Rate, Size, UnitAddress, parse};
+use super::{
+    Address, BlockAddress, Count, FileAddress, Host, Rate, Size, Time, UnitAddress, parse,
+};
 use crate::remote::{Remote, RemoteError, Settings};
 
 /// What holds for every volume that is opened, whatever its address says.
@@ -38,6 +40,8 @@ pub struct OpenOptions {
     pub initiator: String,
     /// What proves the user of an `iscsi://user@…` address.
     pub secret: Option<Zeroizing<Vec<u8>>>,
+    /// What the target of an `iscsi://…?mutual` address has to prove.
+    pub mutual_secret: Option<Zeroizing<Vec<u8>>>,
 }
 
 impl OpenOptions {
@@ -86,6 +90,15 @@ pub enum Cause {
     /// An address with a user, and nothing to prove it by.
     #[error("there is no secret for user {0}: put it into the environment variable LUNAR_SECRET")]
     NoSecret(String),
+    /// A target that has to prove who it is, and nothing to compare that with.
+    #[error(
+        "there is no secret of the target's: put it into the environment variable \
+         LUNAR_MUTUAL_SECRET"
+    )]
+    NoMutualSecret,
+    /// What the sessions shall be cannot work.
+    #[error(transparent)]
+    Session(#[from] Misconfigured),
     /// The address means something that this version does not have.
     #[error(
         "\"{0}\" is not built yet in this version of lunar; there are {built}",
@@ -207,14 +220,23 @@ fn remote_settings(unit: &UnitAddress, options: &OpenOptions) -> Result<Settings
     isid[0] = 0x80;
     let mut config = Config::normal(&options.initiator, isid, &unit.target);
     if let Some(user) = &unit.user {
-        let secret = options.secret.clone();
-        config.auth = Auth::Chap(Chap {
-            user: user.clone(),
-            secret: secret.ok_or_else(|| Cause::NoSecret(user.clone()))?,
-            mutual: None,
-            hashes: HASHES.to_vec(),
-        });
+        config.auth = Auth::Chap(credentials(user, unit.session.mutual, options)?);
     }
+    if let Some(wanted) = unit.session.digests {
+        let digest = if wanted {
+            Digest::Require
+        } else {
+            Digest::Never
+        };
+        (config.offer.header_digest, config.offer.data_digest) = (digest, digest);
+    }
+    if let Some(Time(limit)) = unit.session.timeout {
+        let times = &mut config.times;
+        times.command = limit;
+        // What is done about a late command is not given longer than the command.
+        (times.abort, times.reset) = (times.abort.min(limit), times.reset.min(limit));
+    }
+    config.check()?;
     Ok(Settings {
         host: match &unit.portal.host {
             Host::Name(name) => name.clone(),
@@ -225,7 +247,22 @@ fn remote_settings(unit: &UnitAddress, options: &OpenOptions) -> Result<Settings
         port: unit.portal.port,
         config,
         lun: Lun::from_index(unit.lun),
-        replacement: REPLACEMENT,
+        replacement: unit.session.replacement.map_or(REPLACEMENT, |Time(t)| t),
+    })
+}
+
+fn credentials(user: &str, mutual: bool, options: &OpenOptions) -> Result<Chap, Cause> {
+    let secret = options.secret.clone();
+    let mutual = mutual.then(|| {
+        let secret = options.mutual_secret.clone();
+        let secret = secret.ok_or(Cause::NoMutualSecret)?;
+        Ok::<_, Cause>(Mutual { name: None, secret })
+    });
+    Ok(Chap {
+        user: user.to_owned(),
+        secret: secret.ok_or_else(|| Cause::NoSecret(user.to_owned()))?,
+        mutual: mutual.transpose()?,
+        hashes: HASHES.to_vec(),
     })
 }
 

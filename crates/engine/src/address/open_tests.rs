@@ -12,6 +12,7 @@ fn options() -> OpenOptions {
     OpenOptions {
         initiator: "iqn.2026-11.org.lunar.test:initiator".into(),
         secret: None,
+        mutual_secret: None,
         block_size: None,
         read_only: false,
         memory: Arc::new(MemoryLimit::new(1 << 30)),
@@ -253,4 +254,18 @@ fn what_a_fault_can_do_is_taken_as_it_is_meant() {
     );
     let read = faults("fault:read=eio@1k(ram:1G)").read;
     assert_eq!(read, Some(Failing::After(1024, MediumError::Read)));
+}
+
+#[test]
+fn both_secrets_are_asked_for_before_anybody_connects() {
+    let address: Address = "iscsi://me@192.0.2.1/iqn.2026-11.org.example:d?mutual"
+        .parse()
+        .unwrap();
+    let mut options = options();
+    let cause = |options: &OpenOptions| address.open(options).unwrap_err().cause;
+    assert!(matches!(cause(&options), Cause::NoSecret(user) if user == "me"));
+    options.secret = Some(b"secretsecret".to_vec().into());
+    assert!(matches!(cause(&options), Cause::NoMutualSecret));
+    options.mutual_secret.clone_from(&options.secret);
+    assert!(matches!(cause(&options), Cause::Session(_)));
 }

@@ -39,6 +39,8 @@ fn every_example_of_the_manual_is_written_as_it_was_read() {
         "rbd:pool/image",
         "iscsi://user@host:3260/iqn.2026-11.org.example:disk0/0",
         "iser://host:3260/iqn.2026-11.org.example:disk0/3",
+        "iscsi://me@host:3260/iqn.a:b/0?mutual&digests=none&timeout=5s&replacement=2m",
+        "iscsi://host:3260/iqn.a:b/0?digests=crc32c",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0",
         "stripe:64k(ram:1G,ram:1G)",
         "concat(ram:1G,file:/path?size=1G&direct)",
@@ -196,6 +198,12 @@ fn error_remote() {
         "iscsi://host/iqn.a/16384",
         "iscsi://host/iqn.a/0/1",
         "iscsi://@host/iqn.a",
+        "iscsi://host/iqn.a?mutual",
+        "iscsi://host/iqn.a?digests=md5",
+        "iscsi://host/iqn.a?digests",
+        "iscsi://host/iqn.a?timeout=0s",
+        "iscsi://host/iqn.a?replacement=2",
+        "iscsi://host/iqn.a?retries=2",
         "iscsi://me:geheim@host/iqn.a",
         "fcoe://eth0",
         "fcoe://eth0/20:00",
@@ -366,12 +374,30 @@ fn any_file() -> impl Strategy<Value = FileAddress> {
 fn any_unit() -> impl Strategy<Value = UnitAddress> {
     let user = prop::option::of(word());
     let target = "(iqn|eui|naa)\\.[a-z0-9.:,()?&%ä-]{1,20}";
-    (user, any_host(), 1u16.., target, 0..=LUN_MAX).prop_map(|(user, host, port, target, lun)| {
-        UnitAddress {
+    let place = (any_host(), 1u16..);
+    (user, place, target, 0..=LUN_MAX, any_session()).prop_map(
+        |(user, (host, port), target, lun, session)| UnitAddress {
+            session: SessionOptions {
+                mutual: session.mutual && user.is_some(),
+                ..session
+            },
             user,
             portal: HostPort { host, port },
             target,
             lun,
+        },
+    )
+}
+
+fn any_session() -> impl Strategy<Value = SessionOptions> {
+    let time = || prop::option::of((1..u64::MAX).prop_map(|us| Time(Duration::from_micros(us))));
+    let digests = prop::option::of(any::<bool>());
+    (any::<bool>(), digests, time(), time()).prop_map(|(mutual, digests, timeout, replacement)| {
+        SessionOptions {
+            mutual,
+            digests,
+            timeout,
+            replacement,
         }
     })
 }

@@ -4,7 +4,9 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::{Address, BlockAddress, FcoeAddress, FileAddress, RbdAddress, Time, UnitAddress};
+use super::{
+    Address, BlockAddress, FcoeAddress, FileAddress, RbdAddress, SessionOptions, Time, UnitAddress,
+};
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -135,7 +137,26 @@ impl fmt::Display for UnitAddress {
             write!(f, "{}@", Escaped(user.as_bytes(), b"/@:"))?;
         }
         let target = Escaped(self.target.as_bytes(), b"/");
-        write!(f, "{}/{target}/{}", self.portal, self.lun)
+        write!(f, "{}/{target}/{}{}", self.portal, self.lun, self.session)
+    }
+}
+
+impl fmt::Display for SessionOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut list = Separated::new('?', '&');
+        if self.mutual {
+            list.item(f, format_args!("mutual"))?;
+        }
+        if let Some(digests) = self.digests {
+            let digests = if digests { "crc32c" } else { "none" };
+            list.item(f, format_args!("digests={digests}"))?;
+        }
+        for (key, time) in [("timeout", self.timeout), ("replacement", self.replacement)] {
+            if let Some(time) = time {
+                list.item(f, format_args!("{key}={time}"))?;
+            }
+        }
+        Ok(())
     }
 }
 
