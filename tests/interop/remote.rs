@@ -1,7 +1,11 @@
-//! A unit of another target as a volume: served again, waited for, refused.
+//! A unit of another target as a volume: served again, waited for, followed, refused.
 
+mod redirector;
+
+use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::thread;
 
@@ -11,6 +15,7 @@ use tests::client::Client;
 use tests::initiator::Data;
 use tests::server::{self, Server};
 
+use self::redirector::Redirector;
 use crate::{qemu, run};
 
 #[test]
@@ -57,6 +62,72 @@ fn write(client: &mut Client, number: u8) {
     client
         .good(&cdb::write(u64::from(number), 1, true), Data::Out(data))
         .unwrap();
+}
+
+#[test]
+fn a_target_that_moves_is_followed() {
+    let dir = tests::scratch("remote-moved").unwrap();
+    let volume = format!("file:{}?size=1M", dir.join("disk").display());
+    let start = || Server::start_in(&dir, &[&volume], &["--iqn", TARGET]).unwrap();
+    let back = start();
+    let redirector = Redirector::start(&back.luns[0].portals[0]);
+    let address = format!("iscsi://{}/{TARGET}/0", redirector.portal);
+    let front = Server::start("remote-following", &[&address], &[]).unwrap();
+    let mut client = Client::log_in(&front.luns[0], 1).unwrap();
+    write(&mut client, 1);
+    back.kill().unwrap();
+    let back = start();
+    redirector.move_to(&back.luns[0].portals[0]);
+    write(&mut client, 2);
+    for number in [1, 2] {
+        let read = cdb::read(number, 1);
+        let read = client.good(&read, Data::In(512)).unwrap();
+        assert!(read.iter().all(|octet| u64::from(*octet) == number));
+    }
+}
+
+#[test]
+fn both_sides_prove_themselves_and_every_pdu_has_its_digests() {
+    let dir = tests::scratch("remote-proven").unwrap();
+    let secret = |name: &str, secret: &str| {
+        let file = dir.join(name);
+        std::fs::write(&file, secret).unwrap();
+        std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+        file.display().to_string()
+    };
+    let (theirs, ours) = (secret("theirs", SECRETS[0]), secret("ours", SECRETS[1]));
+    let options = [
+        ["--chap", "alice"],
+        ["--secret-file", &theirs],
+        ["--mutual-user", "target"],
+        ["--mutual-secret-file", &ours],
+    ];
+    let back = Server::start("remote-proving", &["ram:64M"], &options.concat()).unwrap();
+    let address = back.address(0).replace("iscsi://", "iscsi://alice@");
+    let address = format!("{address}?mutual&digests=crc32c&timeout=5s");
+    let front = serve_with(&dir, &address, SECRETS[1]).unwrap();
+    qemu::copies("remote-proven-front", front.address(0), &[]);
+    let said = format!(
+        "{:#}",
+        serve_with(&dir, &address, "notthetargetsown").unwrap_err()
+    );
+    assert!(
+        said.contains("the target does not know its secret"),
+        "{said}"
+    );
+}
+
+/// What proves each side.
+const SECRETS: [&str; 2] = ["aliceknowsthis", "targetknowsthis"];
+
+fn serve_with(dir: &Path, address: &str, mutual: &str) -> anyhow::Result<Server> {
+    let command = [
+        "env".to_owned(),
+        format!("LUNAR_SECRET={}", SECRETS[0]),
+        format!("LUNAR_MUTUAL_SECRET={mutual}"),
+        server::binary()?.display().to_string(),
+    ];
+    Server::start_as(&command, dir, &[address], &[])
 }
 
 #[test]

@@ -12,8 +12,16 @@
 //! the old nexus before the new one carries a command (RFC 7143 §6.3.5): only then what was under
 //! way is sent once more. Attempts have pauses between them that grow, with some chance in them.
 //! After [`Settings::replacement`] without a session everything that waits fails; what is asked for
-//! later waits as long again. If another unit stands in the place of the first, or a smaller one,
-//! the volume is gone for good.
+//! later waits as long again.
+//!
+//! A target may send us to another portal each time. Should that be in another portal group, the
+//! old nexus may live on, and nothing that can be asked for stops a write that is on its way to it:
+//! then what had no answer is not sent again, but fails.
+//!
+//! An operation that was under way when sessions ended, sixteen times in turn, may be why: it
+//! fails. One whose command is late counts four times.
+//!
+//! If another unit stands in the place of the first, or a smaller one, the volume is gone for good.
 //!
 //! # What it promises
 //!
@@ -97,6 +105,8 @@ pub struct Remote {
 #[derive(Debug)]
 struct Shared {
     settings: Settings,
+    /// The portal at which the target was, host and port.
+    found: (String, u16),
     /// Blocks that the unit has now.
     blocks: AtomicU64,
 }
@@ -108,11 +118,12 @@ impl Remote {
     ///
     /// When there is no such unit, or it cannot be used.
     pub fn open(settings: Settings) -> Result<Self, RemoteError> {
-        let (settings, facts) = probe::probe(settings)?;
+        let (facts, found) = probe::probe(&settings)?;
         let blocks = facts.traits.blocks;
         Ok(Self {
             shared: Arc::new(Shared {
                 settings,
+                found,
                 blocks: AtomicU64::new(blocks),
             }),
             facts,

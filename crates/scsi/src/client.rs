@@ -17,6 +17,7 @@ mod answer;
 mod command;
 mod facts;
 mod identify;
+mod nexus;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub enum Output<L> {
     Ready,
     /// The unit cannot be used, now or never: operations end with [`MediumError::Gone`].
     Refused(Refusal),
+    /// The unit, which was there before, cannot be used now: operations wait for another nexus.
+    NotNow(Refusal),
     /// The unit has another capacity now, in blocks.
     Resized(u64),
     /// The unit was reset while it held writes that were not flushed: they may be lost, and the
@@ -110,7 +113,7 @@ struct Cache {
     lost: bool,
 }
 
-/// How often a command is repeated because the unit wants it so.
+/// How often a command is repeated because the unit wants it so, or because its nexus was lost.
 const TRIES: u8 = 16;
 
 /// How long it is waited until a busy unit is asked again, the first time; it doubles up to
@@ -141,52 +144,6 @@ impl<L: Lease> Client<L> {
         Self {
             facts: Some(facts),
             ..Self::default()
-        }
-    }
-
-    /// There is a nexus: asks the unit what it is.
-    pub fn begin(&mut self) {
-        if matches!(self.stage, Stage::Refused) {
-            return;
-        }
-        let mut identify = Box::new(Identify::default());
-        let first = identify.first();
-        self.stage = Stage::Identifying(identify);
-        self.ask(first);
-    }
-
-    /// The nexus is gone, and all commands with it.
-    pub fn lost(&mut self) {
-        self.outputs
-            .retain(|output| !matches!(output, Output::Execute(_)));
-        self.later.clear();
-        for (_, operation) in &mut self.operations {
-            operation.active = false;
-            operation.work.restart();
-        }
-        if !matches!(self.stage, Stage::Refused) {
-            self.stage = Stage::Away;
-        }
-    }
-
-    /// Nothing more will come of the unit: every operation ends.
-    pub fn give_up(&mut self) {
-        self.stage = Stage::Refused;
-        self.abandon();
-    }
-
-    /// The nexus is gone, and none has come in its place for too long: every operation ends. Those
-    /// to come wait again.
-    pub fn abandon(&mut self) {
-        self.lost();
-        let ids: Vec<u64> = self
-            .operations
-            .drain()
-            .map(|operation| operation.id)
-            .collect();
-        for id in ids {
-            self.outputs
-                .push_back(Output::Done(id, Err(MediumError::Gone)));
         }
     }
 
@@ -331,6 +288,9 @@ impl<L: Lease> Client<L> {
     }
 
     fn refuse(&mut self, refusal: Refusal) {
+        if self.facts.is_some() && refusal.may_pass() {
+            return self.outputs.push_back(Output::NotNow(refusal));
+        }
         self.outputs.push_back(Output::Refused(refusal));
         self.give_up();
     }
@@ -382,8 +342,7 @@ impl<L: Lease> Client<L> {
         if operation.tries < TRIES {
             return self.go_on(key);
         }
-        let error = operation.work.error();
-        self.end(key, Err(error));
+        self.fail(key);
     }
 
     fn later(&mut self, now: Now, key: usize) {
@@ -392,8 +351,7 @@ impl<L: Lease> Client<L> {
         };
         operation.tries += 1;
         if operation.tries >= TRIES {
-            let error = operation.work.error();
-            return self.end(key, Err(error));
+            return self.fail(key);
         }
         self.later.push((now + pause(operation.tries), key as u32));
     }
@@ -403,6 +361,14 @@ impl<L: Lease> Client<L> {
         match instead {
             Ok(()) => self.go_on(key),
             Err(error) => self.end(key, Err(error)),
+        }
+    }
+
+    /// Ends an operation that was tried often enough.
+    fn fail(&mut self, key: usize) {
+        if let Some(operation) = self.operations.get(key) {
+            let error = operation.work.error();
+            self.end(key, Err(error));
         }
     }
 

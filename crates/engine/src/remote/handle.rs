@@ -11,7 +11,9 @@ use ::io::ring::SendBatch;
 use block::lease::Lease;
 use block::volume::{Context, CoreContext, Handle, Node};
 use iscsi::initiator::error::End;
-use iscsi::initiator::{Command, Data, Done, Event, Failed, Notice, Why};
+use iscsi::initiator::{
+    Command, Data, Done, Event, Failed, Fate, Initiator, Notice, Refusal as NotTaken, Why,
+};
 use iscsi::wire::scsi_response::Residual;
 use scsi::client::{self, Answer, Client, Facts, Output, Refusal, Request};
 use scsi::medium::{Lease as _, MediumOp, Now};
@@ -39,6 +41,8 @@ pub(super) struct Machine {
     pool: Pool,
     /// Commands for which the session has no room now.
     waiting: VecDeque<Request<Lease>>,
+    /// Commands of the session before may still have an effect, if it was not ended by this one.
+    unaccounted: bool,
 }
 
 /// What a machine tells whoever decides.
@@ -48,6 +52,8 @@ pub(super) enum Told {
     Resized(u64),
     CacheLost,
     Refused(Refusal),
+    /// What was under way on another portal was given up.
+    Moved,
     Ended(End),
 }
 
@@ -59,16 +65,21 @@ struct Attempts {
     /// Not before this.
     next: Option<Now>,
     failed: u32,
+    /// How often in turn the target has sent us elsewhere.
+    redirections: u8,
 }
 
 /// The pause after the first attempt that failed; it doubles up to [`LONGEST`].
 const PAUSE: Duration = Duration::from_millis(50);
+/// How often a target may send us elsewhere in turn.
+pub(super) const REDIRECTIONS: u8 = 4;
 const LONGEST: Duration = Duration::from_secs(4);
 
 impl RemoteHandle {
     pub(super) fn new(shared: Arc<Shared>, facts: &Facts, number: u16, core: &CoreContext) -> Self {
         let client = Client::of(facts.clone());
-        let machine = Machine::new(&shared.settings, client, number, core);
+        let mut machine = Machine::new(&shared.settings, client, number, core);
+        (machine.link.host, machine.link.port) = shared.found.clone();
         Self {
             shared,
             machine,
@@ -103,11 +114,27 @@ impl RemoteHandle {
                  flushed; the next flush fails"
             ),
             Told::Refused(refusal) => tracing::error!("{place}: the volume is gone: {refusal}"),
+            Told::Moved => tracing::error!(
+                "{place}: the target is in another portal group now, and commands to the one \
+                 before had no answer: what waits fails, and its outcome is unknown"
+            ),
             Told::Ended(_) if self.leaving => {}
-            Told::Ended(end) => {
-                tracing::warn!("{place}: {end}; connecting again");
-                self.attempts.fail(now);
-            }
+            Told::Ended(end) => self.ended(now, &end),
+        }
+    }
+
+    fn ended(&mut self, now: Now, end: &End) {
+        tracing::warn!("{}: {end}; connecting again", self.shared.settings.host);
+        let since = *self.attempts.since.get_or_insert(now);
+        if self.machine.link.follow(end) && self.attempts.redirections < REDIRECTIONS {
+            self.attempts = Attempts {
+                since: Some(since),
+                redirections: self.attempts.redirections + 1,
+                ..Attempts::default()
+            };
+        } else {
+            self.attempts.redirections = 0;
+            self.attempts.fail(now);
         }
     }
 
@@ -133,8 +160,10 @@ impl RemoteHandle {
         if limit.is_some_and(|at| at <= now) {
             let place = &self.shared.settings.host;
             tracing::error!("{place}: no session in time; what waits for it fails");
-            self.machine.client.abandon();
+            self.machine.abandon();
             self.attempts = Attempts::default();
+            // It may be there, but not have come far enough to be of use.
+            let _ = self.machine.link.session().map(Initiator::give_up);
         }
     }
 }
@@ -152,6 +181,7 @@ impl Machine {
             link: Link::new(core.node(), settings, number),
             pool: core.pool.clone(),
             waiting: VecDeque::new(),
+            unaccounted: false,
         }
     }
 
@@ -184,6 +214,7 @@ impl Machine {
                     Output::Resized(blocks) => return Some(Told::Resized(blocks)),
                     Output::CacheLost => return Some(Told::CacheLost),
                     Output::Refused(refusal) => return Some(Told::Refused(refusal)),
+                    Output::NotNow(refusal) => self.not_now(refusal),
                 }
             } else {
                 self.execute(cx.now);
@@ -223,12 +254,15 @@ impl Machine {
 
     fn event(&mut self, now: Now, event: Event<Lease>) -> Option<Told> {
         match event {
-            Event::LoggedIn => self.client.begin(),
+            Event::LoggedIn => return self.logged_in(),
             Event::Done(done) => self.done(now, &done),
             Event::Failed(failed) => self.failed(now, &failed),
             Event::Ended(end) => {
                 self.waiting.clear();
-                self.client.lost();
+                match end {
+                    End::Stuck => self.client.stuck(),
+                    _ => self.client.lost(),
+                }
                 return Some(Told::Ended(end));
             }
             Event::Notice(Notice::LogoutWanted(_)) => {
@@ -241,6 +275,32 @@ impl Machine {
             | Event::Notice(_) => {}
         }
         None
+    }
+
+    /// Commands of the old nexus may be given out again once it is dead. It is if this login was to
+    /// the same portal group, as that reinstates the session (RFC 7143 §6.3.5). If it was to
+    /// another one, nothing that we could ask for ends what is on its way to the first: what it was
+    /// is told as failed, and not done again here.
+    fn logged_in(&mut self) -> Option<Told> {
+        let same = self.link.reinstates();
+        let moved = std::mem::take(&mut self.unaccounted) && !same;
+        if moved {
+            self.abandon();
+        }
+        self.client.begin();
+        moved.then_some(Told::Moved)
+    }
+
+    /// Ends all operations; there is nothing then that would be done again.
+    fn abandon(&mut self) {
+        self.client.abandon();
+        self.unaccounted = false;
+    }
+
+    /// The unit cannot be used, but may be when it is asked again.
+    fn not_now(&mut self, refusal: Refusal) {
+        tracing::warn!("{}: {refusal}", self.link.host);
+        let _ = self.link.session().map(Initiator::give_up);
     }
 
     fn done(&mut self, now: Now, done: &Done<Lease>) {
@@ -263,8 +323,14 @@ impl Machine {
     /// A command has no status. With the session goes everything; else only this one is over, at
     /// the target too, and is asked for again.
     fn failed(&mut self, now: Now, failed: &Failed<Lease>) {
-        if failed.why == Why::Ended {
-            return;
+        match failed.why {
+            Why::Ended => {
+                let reads = matches!(failed.data, Data::In { .. });
+                self.unaccounted |= failed.fate == Fate::Unknown && !reads;
+                return;
+            }
+            Why::Late => return self.client.late(now, failed.id as u32),
+            _ => {}
         }
         let answer = Answer {
             status: Status::TaskAborted as u8,
@@ -292,7 +358,8 @@ impl Handle for RemoteHandle {
         _: Option<Buffer>,
     ) {
         if let Err(cause) = self.machine.link.connected(cx, slot, result) {
-            tracing::warn!("{}: {cause}", self.shared.settings.host);
+            tracing::warn!("{}: {cause}", self.machine.link.host);
+            self.machine.link.go_home();
             self.attempts.fail(cx.now);
         }
         self.drive(cx);
@@ -325,7 +392,7 @@ impl Handle for RemoteHandle {
         self.leaving = true;
         let session = self.machine.link.session();
         let asked = session.map(|session| session.logout(cx.now));
-        if matches!(asked, None | Some(Err(iscsi::initiator::Refusal::NotYet))) {
+        if matches!(asked, None | Some(Err(NotTaken::NotYet))) {
             self.machine.link.close(cx);
         }
         self.drive(cx);

@@ -23,10 +23,20 @@ pub(super) struct Link {
     /// Where to: a redirection changes it.
     pub(super) host: String,
     pub(super) port: u16,
+    /// Where to, when nobody is there.
+    home: (String, u16),
+    /// Where the last session was: its portal group, if that was told, else its portal.
+    last: Option<Group>,
     state: State,
     /// Tells the events of this connection from those of earlier ones.
     generation: u32,
     batch: Option<Box<SendBatch>>,
+}
+
+#[derive(PartialEq)]
+enum Group {
+    Tag(u16),
+    Portal(String, u16),
 }
 
 enum State {
@@ -60,6 +70,8 @@ impl Link {
             config: Arc::new(config),
             host: settings.host.clone(),
             port: settings.port,
+            home: (settings.host.clone(), settings.port),
+            last: None,
             state: State::Down,
             generation: 0,
             batch: None,
@@ -217,12 +229,35 @@ impl Link {
 
     /// Where the target wants us to go, from an event of its end.
     pub(super) fn follow(&mut self, end: &End) -> bool {
-        let End::Redirected { address, .. } = end else {
+        let End::Redirected { address, permanent } = end else {
             return false;
         };
         self.host.clone_from(&address.host);
         self.port = address.port;
+        if *permanent {
+            self.home = (self.host.clone(), self.port);
+        }
         true
+    }
+
+    /// The next connection is to where the first one was.
+    pub(super) fn go_home(&mut self) {
+        (self.host, self.port) = self.home.clone();
+    }
+
+    /// Whether the session that has just logged in ended the one before at the target, as there is
+    /// the same portal group. The first one has none before it.
+    pub(super) fn reinstates(&mut self) -> bool {
+        let State::Up(up) = &self.state else {
+            return false;
+        };
+        let outcome = up.session.outcome();
+        let group = match outcome.and_then(|outcome| outcome.portal_group) {
+            Some(tag) => Group::Tag(tag),
+            None => Group::Portal(self.host.clone(), self.port),
+        };
+        let before = self.last.replace(group);
+        before.is_none_or(|before| Some(before) == self.last)
     }
 }
 

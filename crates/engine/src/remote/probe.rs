@@ -9,26 +9,23 @@ use iscsi::initiator::error::End;
 use scsi::client::{Client, Facts};
 use scsi::medium::Now;
 
-use super::handle::{Machine, Told};
+use super::handle::{Machine, REDIRECTIONS, Told};
+use super::link::Link;
 use super::{RemoteError, Settings};
 
 /// How long all of it may take.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// How often a target may send us elsewhere.
-const REDIRECTIONS: u8 = 4;
-
 /// Memory for parameter data comes from the heap; the pool only has to be there.
 const POOL: usize = 1 << 20;
 
-/// The settings, with the portal at which the target is in the end, and what the unit says.
-pub(super) fn probe(mut settings: Settings) -> Result<(Settings, Facts), RemoteError> {
-    let mut probe = Probe::new(&settings).map_err(RemoteError::Ring)?;
+/// What the unit says, and the portal at which the target is in the end.
+pub(super) fn probe(settings: &Settings) -> Result<(Facts, (String, u16)), RemoteError> {
+    let mut probe = Probe::new(settings).map_err(RemoteError::Ring)?;
     let facts = probe.facts()?;
     probe.log_out();
-    settings.host.clone_from(&probe.machine.link.host);
-    settings.port = probe.machine.link.port;
-    Ok((settings, facts))
+    let Link { host, port, .. } = probe.machine.link;
+    Ok((facts, (host, port)))
 }
 
 struct Probe {

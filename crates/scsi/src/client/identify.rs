@@ -49,6 +49,13 @@ pub enum Refusal {
     },
 }
 
+impl Refusal {
+    /// Whether the unit may be there again later, as the same one.
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(self, Self::NoUnit | Self::NotReady | Self::NoCapacity)
+    }
+}
+
 /// The questions, one after the other.
 #[derive(Debug)]
 pub(super) struct Identify<L> {

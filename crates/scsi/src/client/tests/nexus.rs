@@ -123,6 +123,68 @@ fn a_reset_after_the_flush_lost_nothing() {
 }
 
 #[test]
+fn what_ends_every_nexus_is_given_up() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.unit.silent.push(0x2a);
+    rig.submit(write(1));
+    for _ in 0..16 {
+        rig.run();
+        assert!(rig.results.is_empty());
+        rig.client.lost();
+        rig.client.begin();
+    }
+    rig.run();
+    let ended = rig.results.pop();
+    assert!(matches!(ended, Some((_, Err(MediumError::Write)))));
+}
+
+#[test]
+fn a_nexus_that_did_not_carry_a_command_does_not_count_for_it() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.client.lost();
+    rig.submit(write(1));
+    for _ in 0..40 {
+        rig.client.begin();
+        rig.client.lost();
+    }
+    rig.client.begin();
+    rig.run();
+    assert!(matches!(rig.results.pop(), Some((_, Ok(_)))));
+}
+
+#[test]
+fn a_command_is_late_four_times_at_most() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.unit.silent.push(0x2a);
+    rig.submit(write(1));
+    for _ in 0..4 {
+        rig.run();
+        assert!(rig.results.is_empty());
+        let id = rig.unanswered.pop().unwrap();
+        rig.client.late(rig.now, id);
+    }
+    rig.run();
+    let ended = rig.results.pop();
+    assert!(matches!(ended, Some((_, Err(MediumError::Write)))));
+}
+
+#[test]
+fn a_unit_that_is_away_for_now_may_come_back() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.client.lost();
+    rig.unit.unknown.push(0x12);
+    rig.client.begin();
+    rig.run();
+    let told = rig.take_told();
+    assert!(told[0].starts_with("not now: there is no such LUN"));
+    rig.client.lost();
+    rig.unit.unknown.clear();
+    rig.client.begin();
+    rig.run();
+    assert_eq!(rig.take_told(), ["ready"]);
+}
+
+#[test]
 fn what_is_given_up_ends() {
     let mut rig = Rig::ready(Unit::default());
     let id = rig.submit(write(1));

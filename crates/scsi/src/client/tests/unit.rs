@@ -24,6 +24,8 @@ pub(super) struct Unit {
     pub(super) zeros: bool,
     /// Opcodes that it does not know.
     pub(super) unknown: Vec<u8>,
+    /// Opcodes that it does not answer.
+    pub(super) silent: Vec<u8>,
     pub(super) octets: Vec<u8>,
 }
 
@@ -39,6 +41,7 @@ impl Default for Unit {
             unmaps: true,
             zeros: true,
             unknown: Vec::new(),
+            silent: Vec::new(),
             octets: vec![0; 2048 * BLOCK as usize],
         }
     }
@@ -53,6 +56,8 @@ pub(super) struct Rig {
     pub(super) endings: VecDeque<(Status, Option<Sense>)>,
     /// CDBs that were asked, as hex, without what tells nothing.
     pub(super) asked: Vec<String>,
+    /// Commands that were not answered.
+    pub(super) unanswered: Vec<u32>,
     pub(super) told: Vec<String>,
     pub(super) results: Vec<(u64, MediumResult<HeapLease>)>,
     next_id: u64,
@@ -67,6 +72,7 @@ impl Rig {
             now: Duration::ZERO,
             endings: VecDeque::new(),
             asked: Vec::new(),
+            unanswered: Vec::new(),
             told: Vec::new(),
             results: Vec::new(),
             next_id: 0,
@@ -117,6 +123,7 @@ impl Rig {
                 Output::Done(id, result) => self.results.push((id, result)),
                 Output::Ready => self.told.push("ready".into()),
                 Output::Refused(refusal) => self.told.push(format!("refused: {refusal}")),
+                Output::NotNow(refusal) => self.told.push(format!("not now: {refusal}")),
                 Output::Resized(blocks) => self.told.push(format!("{blocks} blocks")),
                 Output::CacheLost => self.told.push("cache lost".into()),
             }
@@ -141,6 +148,9 @@ impl Rig {
         let Request { id, cdb, data } = request;
         let hex: Vec<String> = cdb.iter().map(|octet| format!("{octet:02x}")).collect();
         self.asked.push(hex.join("").trim_end_matches("00").into());
+        if self.unit.silent.contains(&cdb[0]) {
+            return self.unanswered.push(id);
+        }
         if let Some((status, sense)) = self.endings.pop_front() {
             let sense = sense.map(|sense| sense.encode(Format::Fixed));
             let sense = sense.as_ref().map_or(&[][..], |sense| sense.as_slice());

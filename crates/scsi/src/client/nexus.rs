@@ -1,0 +1,83 @@
+//! Nexuses that come and go under a client, and commands that are late.
+
+use super::identify::Identify;
+use super::{Answer, Client, Output, Stage, TRIES};
+use crate::medium::{Lease, MediumError, Now};
+use crate::wire::status::Status;
+
+impl<L: Lease> Client<L> {
+    /// There is a nexus: asks the unit what it is.
+    pub fn begin(&mut self) {
+        if matches!(self.stage, Stage::Refused) {
+            return;
+        }
+        let mut identify = Box::new(Identify::default());
+        let first = identify.first();
+        self.stage = Stage::Identifying(identify);
+        self.ask(first);
+    }
+
+    /// The nexus is gone, and all commands with it. One that was under way on so many in turn that
+    /// it may be what ends them is given up.
+    pub fn lost(&mut self) {
+        self.take_back(1);
+    }
+
+    /// The nexus was ended, as commands had no answer, not even to their abort.
+    pub fn stuck(&mut self) {
+        self.take_back(LATE);
+    }
+
+    /// A command took too long, and was aborted.
+    pub fn late(&mut self, now: Now, id: u32) {
+        if let Some(operation) = self.operations.get_mut(id as usize) {
+            operation.tries += LATE - 1;
+        }
+        let answer = Answer {
+            status: Status::TaskAborted as u8,
+            sense: &[],
+            received: 0,
+        };
+        self.answered(now, id, &answer);
+    }
+
+    /// Nothing more will come of the unit: every operation ends.
+    pub fn give_up(&mut self) {
+        self.stage = Stage::Refused;
+        self.abandon();
+    }
+
+    /// The nexus is gone, and none has come in its place for too long: every operation ends. Those
+    /// to come wait again.
+    pub fn abandon(&mut self) {
+        self.lost();
+        let operations = self.operations.drain();
+        let ids = operations.filter_map(|operation| operation.work.is_ours(operation.id));
+        let gone = ids.map(|id| Output::Done(id, Err(MediumError::Gone)));
+        self.outputs.extend(gone);
+    }
+
+    fn take_back(&mut self, counts: u8) {
+        self.outputs
+            .retain(|output| !matches!(output, Output::Execute(_)));
+        self.later.clear();
+        if !matches!(self.stage, Stage::Refused) {
+            self.stage = Stage::Away;
+        }
+        let mut hopeless = Vec::new();
+        for (key, operation) in &mut self.operations {
+            operation.tries += if operation.active { counts } else { 0 };
+            operation.active = false;
+            operation.work.restart();
+            if operation.tries >= TRIES {
+                hopeless.push(key);
+            }
+        }
+        for key in hopeless {
+            self.fail(key);
+        }
+    }
+}
+
+/// What a try counts for that was late: each has cost all the time that a command is given.
+const LATE: u8 = TRIES / 4;
