@@ -28,6 +28,7 @@ pub use error::{ParseError, Problem};
 pub use faults::FaultError;
 pub use host::{Host, HostPort, Portal};
 pub use number::{Count, Rate, Size, Time};
+pub(crate) use open::secret;
 pub use open::{Cause, OpenError, OpenOptions};
 pub use parse::built;
 

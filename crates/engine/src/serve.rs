@@ -20,9 +20,8 @@ use block::volume::Volume;
 use scsi::owner::Owner;
 use scsi::reserve::Reservations;
 use scsi::unit::{CoreId, UnitId, UnitState};
-use zeroize::Zeroizing;
 
-use crate::address::OpenOptions;
+use crate::address::{OpenOptions, secret};
 use crate::core::{Front, FrontParts};
 use crate::flushes::Flushes;
 use crate::journal::Journal;
@@ -122,11 +121,6 @@ fn open_options(options: &Options) -> Result<OpenOptions, Error> {
         secret: secret("LUNAR_SECRET"),
         mutual_secret: secret("LUNAR_MUTUAL_SECRET"),
     })
-}
-
-/// A secret in the environment.
-fn secret(variable: &str) -> Option<Zeroizing<Vec<u8>>> {
-    std::env::var_os(variable).map(|secret| secret.into_encoded_bytes().into())
 }
 
 fn bind(options: &Options) -> Result<(Vec<OwnedFd>, Vec<SocketAddr>), Error> {

@@ -20,6 +20,7 @@ fn subject(address: &str, words: &Words) -> Subject {
         memory: Arc::new(MemoryLimit::new(1 << 30)),
         initiator: "iqn.2026-11.org.lunar.test:bench".into(),
         secret: None,
+        mutual_secret: None,
     };
     let parsed: Address = address.parse().unwrap();
     let volume = parsed.open(&options).unwrap();

@@ -45,22 +45,27 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// Each volume as it is, with the secret of the environment variable `LUNAR_SECRET`, and RAM
-    /// volumes that take what memory is available.
+    /// Each volume as it is, with the secrets of the environment variables `LUNAR_SECRET` and
+    /// `LUNAR_MUTUAL_SECRET`, and RAM volumes that take what memory is available.
     ///
     /// # Errors
     ///
     /// When the kernel does not say how much that is.
     pub fn new(initiator: String) -> std::io::Result<Self> {
-        let secret = std::env::var_os("LUNAR_SECRET");
         Ok(Self {
             block_size: None,
             read_only: false,
             memory: Arc::new(MemoryLimit::new(io::limits::available_memory()?)),
             initiator,
-            secret: secret.map(|secret| secret.into_encoded_bytes().into()),
+            secret: secret("LUNAR_SECRET"),
+            mutual_secret: secret("LUNAR_MUTUAL_SECRET"),
         })
     }
+}
+
+/// A secret in the environment.
+pub(crate) fn secret(variable: &str) -> Option<Zeroizing<Vec<u8>>> {
+    std::env::var_os(variable).map(|secret| secret.into_encoded_bytes().into())
 }
 
 /// A volume that cannot be opened, although its address is right. The text names the address, the
