@@ -1,18 +1,18 @@
 //! Two volumes side by side: one is copied onto the other, or compared with it.
 //!
-//! [`copy`] and [`verify`] are machines without I/O: they say by [`Machine::poll`] what is to be
+//! `copy` and `verify` are machines without I/O: they say by [`Machine::poll`] what is to be
 //! asked of which volume and are told what came of it. Both ask the first volume ahead where it has
 //! holes (`spans`), work on pieces of [`CHUNK`] octets, so many at a time, and never hold
 //! more than those. `run` is the loop around either. Offsets are in octets, because the two volumes
 //! may have blocks of different sizes; they are multiples of the larger one.
 
-pub mod copy;
+mod copy;
 mod error;
 mod open;
 mod record;
 mod run;
 mod spans;
-pub mod verify;
+mod verify;
 
 use std::ops::Range;
 
@@ -20,7 +20,8 @@ use scsi::medium::{Extent, MediumError, MediumOp, MediumResult, Now, SEGMENT_BYT
 
 pub use error::{Error, Misfit};
 pub use open::Options;
-pub use run::{Copied, copy};
+pub use run::{Copied, Verified, copy, verify};
+pub use verify::Differences;
 
 /// What is read or written by one operation, at the most, in octets.
 pub const CHUNK: u64 = SEGMENT_BYTES;

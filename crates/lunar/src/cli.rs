@@ -10,6 +10,7 @@ use crate::Failure;
 use crate::copy::CopyArgs;
 use crate::documents;
 use crate::serve::args::ServeArgs;
+use crate::verify::VerifyArgs;
 
 /// A storage area network in one program: block devices over iSCSI, in user space.
 ///
@@ -33,6 +34,7 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     Serve(Box<ServeArgs>),
     Copy(CopyArgs),
+    Verify(VerifyArgs),
 
     /// Print a completion script for a shell
     ///

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args;
 use engine::pair::{self, Copied, MOST_DEPTH, Options};
@@ -10,7 +9,7 @@ use serde::Serialize;
 
 use crate::client::{address, open_options, quoted};
 use crate::serve::identity;
-use crate::units::human_size;
+use crate::units::{human_size, per_second};
 use crate::watch::{INTERRUPTED, Watch};
 use crate::{Failure, documents, log};
 
@@ -153,10 +152,6 @@ fn summary(copied: &Copied) -> String {
         human_size(per_second(progress.data, copied.time)),
         human_size(progress.holes),
     )
-}
-
-pub(crate) fn per_second(octets: u64, time: Duration) -> u64 {
-    (octets as f64 / time.as_secs_f64().max(1e-6)) as u64
 }
 
 pub(crate) fn parse_depth(text: &str) -> Result<usize, String> {

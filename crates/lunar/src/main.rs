@@ -8,6 +8,7 @@ mod documents;
 mod log;
 mod serve;
 mod units;
+mod verify;
 mod watch;
 
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, Failure> {
     match verb {
         Verb::Serve(args) => serve::run(*args),
         Verb::Copy(args) => copy::run(&args),
+        Verb::Verify(args) => verify::run(&args),
         Verb::Completion { shell } => documents::completion(shell),
         Verb::Manual { verb } => documents::manual(verb.as_deref()),
     }

@@ -38,5 +38,10 @@ pub(crate) fn human_size(octets: u64) -> String {
     format!("{value:.1} {}", name.unwrap_or(&NAMES[0]))
 }
 
+/// A rate.
+pub(crate) fn per_second(octets: u64, time: Duration) -> u64 {
+    (octets as f64 / time.as_secs_f64().max(1e-6)) as u64
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! `lunar copy` between files: what a user sees, and what is in them afterwards.
+//! `lunar copy` and `lunar verify` between files: what a user sees, and what is in them afterwards.
 #![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::fs::{self, File};
@@ -224,4 +224,49 @@ fn another_file_in_its_place_is_not_gone_on_with() {
     assert!(line.contains("another volume than then"), "{line}");
     let ran = lunar(&folder, &["copy", "file:a", "file:c", "--resume"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
+}
+
+#[test]
+fn what_differs_is_told_by_block() {
+    let folder = folder("verify-differs");
+    image(&folder.join("a"));
+    image(&folder.join("b"));
+    let ran = lunar(&folder, &["verify", "file:a", "file:b"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    assert!(ran.out.starts_with("the same: 4.0 MiB in "), "{}", ran.out);
+    let b = File::options().write(true).open(folder.join("b")).unwrap();
+    b.write_all_at(&[1; 1000], 1000).unwrap();
+    b.write_all_at(&[0], (1 << 20) + 7).unwrap();
+    b.set_len(5 << 20).unwrap();
+    let ran = lunar(&folder, &["verify", "file:a", "file:b"]);
+    assert_eq!(ran.code, Some(1));
+    let lines = "differ: octets 512 to 2047, blocks 1 to 3\n\
+        differ: octets 1048576 to 1049087, blocks 2048 to 2048\n";
+    assert_eq!(ran.out, lines);
+    let line = "lunar: 4 of 8192 blocks differ, the first at octet 1000 (block 1)\n";
+    assert_eq!(ran.err, line);
+    let ran = lunar(&folder, &["verify", "file:a", "file:b", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(
+        (&report["identical"], &report["complete"]),
+        (&false.into(), &true.into())
+    );
+    assert_eq!(report["differing_blocks"], 4);
+    assert_eq!(report["first_difference_byte"], 1000);
+    assert_eq!(report["differences"][1]["end_byte"], 1_049_088);
+}
+
+#[test]
+fn what_cannot_be_read_is_not_called_the_same() {
+    let folder = folder("verify-failed");
+    image(&folder.join("a"));
+    image(&folder.join("b"));
+    let b = "fault:read=eio@1M(file:b)";
+    let ran = lunar(&folder, &["verify", "file:a", b, "--depth", "1"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    let line = format!(
+        "lunar: {b}: unrecovered read error at octet 3145728; until then, after 3.0 MiB, no \
+         difference was found\n"
+    );
+    assert_eq!(ran.err, line);
 }

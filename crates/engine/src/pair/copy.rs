@@ -21,7 +21,7 @@ use super::{CHUNK, Failure, Machine, Order, Progress, Shape, Side};
 
 /// Copies A onto the beginning of B.
 #[derive(Debug)]
-pub struct Copy<L> {
+pub(super) struct Copy<L> {
     b: Shape,
     a: Shape,
     spans: Spans,
@@ -84,7 +84,7 @@ impl<L: Lease> Copy<L> {
     /// Copies what lies behind the first `from` octets; `depth` pieces at a time. A must not be
     /// longer than B, and `from` and the length of A multiples of both block sizes.
     #[must_use]
-    pub fn new(a: Shape, b: Shape, from: u64, depth: usize) -> Self {
+    pub(super) fn new(a: Shape, b: Shape, from: u64, depth: usize) -> Self {
         let unit = a.block_size.max(b.block_size);
         Self {
             a,

@@ -9,6 +9,7 @@ use block::lease::Lease;
 use super::copy::Copy;
 use super::open::{Options, Pair};
 use super::record::{Record, UNKNOWN};
+use super::verify::{Differences, Verify};
 use super::{CHUNK, Error, Failure, Machine, Order, Progress, Side};
 use crate::worker::Worker;
 
@@ -32,6 +33,29 @@ impl Copied {
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.durable == self.progress.total
+    }
+}
+
+/// What came of a comparison that was begun.
+#[derive(Clone, Debug)]
+pub struct Verified {
+    /// How far it came.
+    pub progress: Progress,
+    /// What differs.
+    pub differences: Differences,
+    /// Octets in a block of A.
+    pub block_size: u64,
+    /// What ended it before it was complete.
+    pub failure: Option<Failure>,
+    /// How long it took.
+    pub time: Duration,
+}
+
+impl Verified {
+    /// Whether all of A was compared.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.progress.done() == self.progress.total
     }
 }
 
@@ -83,6 +107,32 @@ pub fn copy(
         progress: machine.progress(),
         durable,
         resumable: record.is_some(),
+        failure: ended.err(),
+        time,
+    })
+}
+
+/// Compares A with the beginning of B. `watch` is as for [`copy`].
+///
+/// # Errors
+///
+/// When nothing was begun. What went wrong later is in [`Verified::failure`].
+pub fn verify(
+    options: &Options,
+    watch: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Verified, Error> {
+    let pair = Pair::open(options, true)?;
+    let [a, b] = pair.shapes;
+    let mut worker = worker(&pair, options.depth)?;
+    let mut machine = Verify::new(a, b, options.depth);
+    let start = Instant::now();
+    let ended = drive(&mut worker, &mut machine, &mut |_| {}, watch)?;
+    let time = start.elapsed();
+    leave(worker);
+    Ok(Verified {
+        progress: machine.progress(),
+        differences: machine.differences().clone(),
+        block_size: a.block_size,
         failure: ended.err(),
         time,
     })

@@ -13,7 +13,7 @@ use super::{CHUNK, Failure, Machine, Order, Progress, Shape, Side};
 
 /// Compares A with the beginning of B.
 #[derive(Debug)]
-pub struct Verify<L> {
+pub(super) struct Verify<L> {
     a: Shape,
     b: Shape,
     spans: Spans,
@@ -32,12 +32,12 @@ pub struct Differences {
     pub blocks: u64,
     /// The first octet that differs.
     pub first: Option<u64>,
-    /// Where, in octets, in whole blocks of A: the first [`LISTED`] ranges.
+    /// Where, in octets, in whole blocks of A: the first 16 ranges.
     pub ranges: Vec<Range<u64>>,
 }
 
 /// Ranges that are remembered.
-pub const LISTED: usize = 16;
+pub(super) const LISTED: usize = 16;
 
 /// A piece that is being worked on.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl<L: Lease> Verify<L> {
     /// Compares `depth` pieces at a time. A must not be longer than B, and its length a multiple of
     /// both block sizes.
     #[must_use]
-    pub fn new(a: Shape, b: Shape, depth: usize) -> Self {
+    pub(super) fn new(a: Shape, b: Shape, depth: usize) -> Self {
         let unit = a.block_size.max(b.block_size);
         Self {
             a,
@@ -84,7 +84,7 @@ impl<L: Lease> Verify<L> {
 
     /// What was found until now.
     #[must_use]
-    pub const fn differences(&self) -> &Differences {
+    pub(super) const fn differences(&self) -> &Differences {
         &self.differences
     }
 

@@ -1,0 +1,166 @@
+//! `lunar verify`: from the command line to the engine, and what was found.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use engine::pair::{self, Options, Verified};
+use serde::Serialize;
+
+use crate::client::{address, open_options};
+use crate::copy::parse_depth;
+use crate::units::{human_size, per_second};
+use crate::watch::{INTERRUPTED, Watch};
+use crate::{Failure, documents, log};
+
+/// Compare a volume with another
+///
+/// All of A is compared with the beginning of B; neither is written. Exit code 0: they are the
+/// same; 1: they differ, and it is said where first, and how many blocks do.
+///
+/// Addresses are those of lunar serve.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// Address of the volume of which all is compared
+    #[arg(value_name = "A")]
+    a: String,
+
+    /// Address of the volume that it is compared with, which may be longer
+    #[arg(value_name = "B")]
+    b: String,
+
+    /// Pieces of 256 KiB that are under way at once
+    #[arg(long, value_name = "N", default_value = "32", value_parser = parse_depth)]
+    depth: usize,
+
+    /// Print what was found as JSON, one object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    a: &'a str,
+    b: &'a str,
+    complete: bool,
+    identical: bool,
+    size_bytes: u64,
+    data_bytes: u64,
+    hole_bytes: u64,
+    block_size: u64,
+    differing_blocks: u64,
+    first_difference_byte: Option<u64>,
+    /// The first ranges of blocks that differ.
+    differences: Vec<Span>,
+    seconds: f64,
+}
+
+#[derive(Serialize)]
+struct Span {
+    start_byte: u64,
+    end_byte: u64,
+}
+
+pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
+    let options = Options {
+        a: address(&args.a)?,
+        b: address(&args.b)?,
+        depth: args.depth,
+        open: open_options()?,
+        state_dir: None,
+    };
+    log::start();
+    let mut watch = Watch::new();
+    let verified = pair::verify(&options, &mut |progress| watch.look(progress));
+    watch.finish();
+    let verified = verified.map_err(|error| Failure::failed(error.to_string()))?;
+    match args.json {
+        true => documents::print_json(&args.report(&verified))?,
+        false => documents::print(said(&verified).as_bytes())?,
+    };
+    match args.failure(&verified) {
+        Some(failure) => Err(failure),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+impl VerifyArgs {
+    /// Why they are not known to be the same.
+    fn failure(&self, verified: &Verified) -> Option<Failure> {
+        let found = match verified.differences.first {
+            Some(first) => format!(
+                "{} of {} blocks differ, the first at octet {first} (block {})",
+                verified.differences.blocks,
+                verified.progress.total / verified.block_size,
+                first / verified.block_size
+            ),
+            None => "no difference was found".to_owned(),
+        };
+        let done = human_size(verified.progress.done());
+        let until = format!("until then, after {done}, {found}");
+        let (line, code) = match verified.failure {
+            Some(failure) => (format!("{}; {until}", failure.line(&self.a, &self.b)), 1),
+            None if !verified.is_complete() => (format!("interrupted; {until}"), INTERRUPTED),
+            None if verified.differences.first.is_none() => return None,
+            None => (found, 1),
+        };
+        Some(Failure { line, code })
+    }
+
+    fn report(&self, verified: &Verified) -> Report<'_> {
+        let (progress, found) = (&verified.progress, &verified.differences);
+        let span = |range: &std::ops::Range<u64>| Span {
+            start_byte: range.start,
+            end_byte: range.end,
+        };
+        Report {
+            a: &self.a,
+            b: &self.b,
+            complete: verified.is_complete(),
+            identical: verified.is_complete() && found.first.is_none(),
+            size_bytes: progress.total,
+            data_bytes: progress.data,
+            hole_bytes: progress.holes,
+            block_size: verified.block_size,
+            differing_blocks: found.blocks,
+            first_difference_byte: found.first,
+            differences: found.ranges.iter().map(span).collect(),
+            seconds: verified.time.as_secs_f64(),
+        }
+    }
+}
+
+/// That they are the same, or where they differ: a line a range.
+fn said(verified: &Verified) -> String {
+    let (progress, found) = (&verified.progress, &verified.differences);
+    if found.first.is_none() && verified.is_complete() {
+        return format!(
+            "the same: {} in {:.1} s: {} of data ({}/s), {} of holes in both\n",
+            human_size(progress.total),
+            verified.time.as_secs_f64(),
+            human_size(progress.data),
+            human_size(per_second(progress.data, verified.time)),
+            human_size(progress.holes),
+        );
+    }
+    let line = |range: &std::ops::Range<u64>| {
+        let blocks = (range.end - range.start) / verified.block_size;
+        let first = range.start / verified.block_size;
+        let (start, last) = (range.start, range.end - 1);
+        format!(
+            "differ: octets {start} to {last}, blocks {first} to {}\n",
+            first + blocks - 1
+        )
+    };
+    let mut lines: String = found.ranges.iter().map(line).collect();
+    let listed: u64 = found
+        .ranges
+        .iter()
+        .map(|range| range.end - range.start)
+        .sum();
+    let more = found.blocks.saturating_sub(listed / verified.block_size);
+    if more > 0 {
+        lines += &format!("differ: {more} more blocks behind these\n");
+    }
+    lines
+}
