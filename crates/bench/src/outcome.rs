@@ -6,6 +6,7 @@
 
 mod latency;
 mod machine;
+pub mod table;
 
 pub use latency::Latency;
 pub use machine::Machine;

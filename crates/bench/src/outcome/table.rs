@@ -1,0 +1,146 @@
+//! Outcomes as text for terminals and mail.
+
+#[cfg(test)]
+mod tests;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::{Outcome, Row};
+use crate::numbers::{block_size, digits, mb_per_s, or_dash, percent, time, whole};
+use crate::series::{Across, Series};
+
+/// One line a measurement. Columns that would be the same or empty all the way down are left out.
+#[must_use]
+pub fn table(outcome: &Outcome) -> String {
+    let rows = &outcome.rows;
+    let columns = columns(outcome);
+    let lines = rows
+        .iter()
+        .map(|row| columns.iter().map(|column| (column.cell)(row)).collect());
+    draw(
+        columns
+            .iter()
+            .map(|column| column.name.to_owned())
+            .collect(),
+        lines,
+    )
+}
+
+/// Block sizes down; for each direction MB/s, IOPS and CPU across, as vendors print it. `None` when
+/// rows differ in more than block size and direction.
+#[must_use]
+pub fn sweep(outcome: &Outcome) -> Option<String> {
+    let series = Series::of(&outcome.rows);
+    let first = &outcome.rows.first()?.load;
+    let more = |row: &Row| {
+        let load = &row.load;
+        (load.order, load.depth, load.jobs) != (first.order, first.depth, first.jobs)
+            || row.address != outcome.rows[0].address
+    };
+    if series.across != Across::BlockSize || !series.is_sweep() || outcome.rows.iter().any(more) {
+        return None;
+    }
+    let mut head = vec!["IO size (B)".to_owned()];
+    for line in &series.lines {
+        head.extend([
+            format!("{}\nMB/s", line.name),
+            "\nIOPS".into(),
+            "\nCPU (%)".into(),
+        ]);
+    }
+    let lines = series.marks.iter().map(|block_bytes| {
+        let mut cells = vec![block_bytes.to_string()];
+        for line in &series.lines {
+            let row = line
+                .rows
+                .iter()
+                .rfind(|row| row.load.block_bytes == *block_bytes);
+            cells.extend(sweep_cells(row.copied()));
+        }
+        cells
+    });
+    Some(draw(head, lines))
+}
+
+fn sweep_cells(row: Option<&Row>) -> [String; 3] {
+    [
+        or_dash(row.map(|row| mb_per_s(row.mb_per_s()))),
+        or_dash(row.map(|row| whole(row.iops()))),
+        or_dash(row.and_then(Row::cpu_percent).map(whole)),
+    ]
+}
+
+/// A column of [`table`].
+pub(crate) struct Column<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) cell: Box<dyn Fn(&Row) -> String + 'a>,
+}
+
+/// Those that have something to tell.
+pub(crate) fn columns(outcome: &Outcome) -> Vec<Column<'_>> {
+    let rows = &outcome.rows;
+    let mut columns = Vec::new();
+    let mut add = |there: bool, name, cell: Box<dyn Fn(&Row) -> String>| {
+        if there {
+            columns.push(Column { name, cell });
+        }
+    };
+    let several = rows.iter().any(|row| row.address != rows[0].address);
+    add(several, "address", Box::new(|row| row.address.clone()));
+    add(true, "rw", Box::new(|row| row.load.word().to_owned()));
+    add(true, "bs", Box::new(|row| block_size(row.load.block_bytes)));
+    add(true, "iodepth", Box::new(|row| row.load.depth.to_string()));
+    let jobs = rows.iter().any(|row| row.load.jobs > 1);
+    add(jobs, "numjobs", Box::new(|row| row.load.jobs.to_string()));
+    add(true, "IOPS", Box::new(|row| whole(row.iops())));
+    add(true, "MB/s", Box::new(|row| mb_per_s(row.mb_per_s())));
+    add(true, "mean", Box::new(|row| time(row.latency().mean_ns())));
+    add(true, "p50", Box::new(|row| at(row, 50.0)));
+    add(true, "p99", Box::new(|row| at(row, 99.0)));
+    add(true, "p99.9", Box::new(|row| at(row, 99.9)));
+    add(
+        true,
+        "max",
+        Box::new(|row| time(row.latency().max_ns() as f64)),
+    );
+    let cpu = |row: &Row| or_dash(row.cpu_us_per_io().map(us));
+    add(
+        rows.iter().any(|row| row.cpu_us.is_some()),
+        "CPU/IO",
+        Box::new(cpu),
+    );
+    let target = |row: &Row| or_dash(row.target_cpu_us_per_io().map(us));
+    let there = rows.iter().any(|row| row.target_cpu_us.is_some());
+    add(there, "target CPU/IO", Box::new(target));
+    let failed = rows.iter().any(|row| row.errors() > 0);
+    add(failed, "errors", Box::new(|row| row.errors().to_string()));
+    if rows.iter().any(|row| outcome.floor_of(row).is_some()) {
+        let cell = |row: &Row| or_dash(outcome.share_of_floor(row).map(percent));
+        columns.push(Column {
+            name: "of bare TCP",
+            cell: Box::new(cell),
+        });
+    }
+    columns
+}
+
+fn at(row: &Row, percentile: f64) -> String {
+    time(row.latency().percentile_ns(percentile) as f64)
+}
+
+fn us(value: f64) -> String {
+    format!("{} us", digits(value))
+}
+
+/// Pipes and dashes, which are a table in Markdown too.
+fn draw(head: Vec<String>, lines: impl Iterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::ASCII_MARKDOWN)
+        .set_header(head)
+        .add_rows(lines);
+    table
+        .column_iter_mut()
+        .for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    table.to_string()
+}

@@ -1,0 +1,24 @@
+use super::*;
+use crate::testing;
+
+#[test]
+fn rows_in_fios_words() {
+    insta::assert_snapshot!(table(&testing::one_address()));
+}
+
+#[test]
+fn columns_with_nothing_to_tell_are_left_out() {
+    insta::assert_snapshot!(table(&testing::two_addresses()));
+}
+
+#[test]
+fn a_sweep_as_vendors_print_it() {
+    insta::assert_snapshot!(sweep(&testing::sweep()).unwrap());
+}
+
+#[test]
+fn what_is_no_sweep_has_no_such_table() {
+    assert_eq!(sweep(&testing::two_addresses()), None);
+    assert_eq!(sweep(&Outcome::default()), None);
+    insta::assert_snapshot!(table(&Outcome::default()));
+}

@@ -1,0 +1,71 @@
+//! An outcome as a page for browsers and paper, and as pictures.
+//!
+//! The page needs nothing but itself: its style and plots are inside, and there is no script. A
+//! policy in it forbids the browser to fetch anything, whatever words of others it holds.
+
+mod axis;
+mod escape;
+mod figure;
+mod page;
+mod plots;
+mod raster;
+mod scene;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::outcome::Outcome;
+use crate::series::Series;
+use figure::Figure;
+
+/// A file of the report that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {cause}", path.display())]
+pub struct CannotWrite {
+    /// Which one.
+    pub path: PathBuf,
+    /// Why.
+    pub cause: io::Error,
+}
+
+/// Writes the page, and beside it each plot as SVG and PNG: `run.html` gets `run-iops.svg`,
+/// `run-iops.png` and so on. Returns the files, the page first. The page is written last, so that
+/// one that is there is whole.
+///
+/// # Errors
+///
+/// [`CannotWrite`], for the first file that cannot be written.
+pub fn write(outcome: &Outcome, page: &Path) -> Result<Vec<PathBuf>, CannotWrite> {
+    let series = Series::of(&outcome.rows);
+    let figures = plots::figures(outcome, &series);
+    let mut written = vec![page.to_owned()];
+    for figure in &figures {
+        let scene = figure.draw();
+        let path = beside(page, figure, "svg");
+        save(&path, Ok(scene.svg().into_bytes()))?;
+        written.push(path);
+        let path = beside(page, figure, "png");
+        save(&path, raster::png(&scene))?;
+        written.push(path);
+    }
+    let html = page::html(outcome, &series, &figures, page);
+    save(page, Ok(html.into_bytes()))?;
+    Ok(written)
+}
+
+/// Where a plot of the page goes.
+fn beside(page: &Path, figure: &Figure, extension: &str) -> PathBuf {
+    let stem = page.file_stem().unwrap_or_default().to_string_lossy();
+    page.with_file_name(format!("{stem}-{}.{extension}", figure.name))
+}
+
+fn save(path: &Path, content: io::Result<Vec<u8>>) -> Result<(), CannotWrite> {
+    let saved = content.and_then(|content| fs::write(path, content));
+    saved.map_err(|cause| CannotWrite {
+        path: path.to_owned(),
+        cause,
+    })
+}

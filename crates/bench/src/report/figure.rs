@@ -1,0 +1,324 @@
+//! Figures: panels side by side on one scale, or bars, laid out as a drawing.
+
+use super::axis::Axis;
+use super::raster::{fit, width};
+use super::scene::{Anchor, Ink, Item, Point, Scene};
+
+/// Plots that belong together.
+pub(super) struct Figure {
+    /// What its files are named by.
+    pub(super) name: &'static str,
+    pub(super) title: String,
+    pub(super) shape: Shape,
+}
+
+pub(super) enum Shape {
+    Panels(Panels),
+    Bars(Bars),
+}
+
+/// Panels that share what goes upwards and what colours mean.
+pub(super) struct Panels {
+    pub(super) y: Axis,
+    pub(super) legend: Vec<Key>,
+    pub(super) panels: Vec<Panel>,
+}
+
+/// What a look stands for.
+pub(super) struct Key {
+    pub(super) name: String,
+    pub(super) ink: Ink,
+    pub(super) dashed: bool,
+}
+
+/// One plot.
+pub(super) struct Panel {
+    /// Empty if it stands alone.
+    pub(super) title: String,
+    pub(super) x: Axis,
+    /// Places of vertical lines between things that do not touch.
+    pub(super) walls: Vec<f64>,
+    pub(super) curves: Vec<Curve>,
+}
+
+/// A line from place to place, each from 0 to 1 on both axes.
+pub(super) struct Curve {
+    pub(super) ink: Ink,
+    pub(super) dashed: bool,
+    pub(super) points: Vec<(f64, f64)>,
+    /// What each point says; none for a line without dots.
+    pub(super) tips: Vec<String>,
+}
+
+/// Bars to the right, each with its number.
+pub(super) struct Bars {
+    /// What the numbers are.
+    pub(super) unit: String,
+    pub(super) bars: Vec<BarOf>,
+}
+
+/// One of the bars.
+pub(super) struct BarOf {
+    pub(super) name: String,
+    pub(super) value: f64,
+    pub(super) text: String,
+    pub(super) ink: Ink,
+}
+
+const TITLE: f32 = 16.0;
+const SMALL: f32 = 12.0;
+const EDGE: f32 = 16.0;
+/// Half of the longest word below the end of an axis.
+const RIGHT: f32 = 26.0;
+const HEIGHT: f32 = 360.0;
+/// Widths that fit a page, alone or side by side.
+const ALONE: f32 = 680.0;
+const ROW: f32 = 1080.0;
+const MOST_IN_A_ROW: usize = 3;
+
+impl Figure {
+    /// The drawing of it.
+    pub(super) fn draw(&self) -> Scene {
+        let mut pencil = Pencil::default();
+        pencil.words(
+            (EDGE, EDGE + TITLE),
+            &self.title,
+            TITLE,
+            Anchor::Start,
+            Ink::Text,
+        );
+        let top = EDGE + TITLE * 1.5;
+        let (width, height) = match &self.shape {
+            Shape::Panels(panels) => panels.draw(&mut pencil, top),
+            Shape::Bars(bars) => bars.draw(&mut pencil, top),
+        };
+        let title = self.title.clone();
+        Scene {
+            width,
+            height,
+            title,
+            items: pencil.0,
+        }
+    }
+}
+
+impl Panels {
+    fn draw(&self, pencil: &mut Pencil, top: f32) -> (f32, f32) {
+        let columns = self.panels.len().clamp(1, MOST_IN_A_ROW);
+        let full = if columns == 1 { ALONE } else { ROW };
+        let top = self.draw_legend(pencil, top, full);
+        let texts = self.y.ticks.iter().map(|(_, text)| width(text, SMALL));
+        let left = EDGE + texts.fold(0.0, f32::max) + 8.0;
+        pencil.words(
+            (EDGE, top + SMALL),
+            &self.y.label,
+            SMALL,
+            Anchor::Start,
+            Ink::Faint,
+        );
+        let top = top + SMALL + 10.0;
+        let gap = 24.0;
+        let each = (full - left - RIGHT - gap * (columns - 1) as f32) / columns as f32;
+        let tall = if columns == 1 {
+            (HEIGHT - top).max(220.0)
+        } else {
+            260.0
+        };
+        for (at, panel) in self.panels.iter().enumerate() {
+            let (row, column) = ((at / columns) as f32, (at % columns) as f32);
+            let corner = (left + column * (each + gap), top + row * tall);
+            self.draw_panel(pencil, panel, corner, (each, tall), column == 0.0);
+        }
+        let rows = self.panels.len().div_ceil(columns) as f32;
+        (full, top + rows * tall)
+    }
+
+    /// Keys beside each other, in as many lines as they need. Returns where they end.
+    fn draw_legend(&self, pencil: &mut Pencil, top: f32, full: f32) -> f32 {
+        if self.legend.is_empty() {
+            return top;
+        }
+        let (mut x, mut y) = (EDGE, top + SMALL);
+        for key in &self.legend {
+            // Other fonts than the one measured are a little wider.
+            let name = fit(&key.name, SMALL, full / 2.0);
+            let wide = 26.0 + width(&name, SMALL) * 1.1 + 18.0;
+            if x + wide > full && x > EDGE {
+                (x, y) = (EDGE, y + SMALL * 1.6);
+            }
+            let points = vec![(x, y - 4.0), (x + 20.0, y - 4.0)];
+            pencil.path(points, key.ink, 2.5, key.dashed);
+            pencil.words((x + 26.0, y), &name, SMALL, Anchor::Start, Ink::Text);
+            x += wide;
+        }
+        y + SMALL
+    }
+
+    fn draw_panel(
+        &self,
+        pencil: &mut Pencil,
+        panel: &Panel,
+        corner: Point,
+        size: Point,
+        first: bool,
+    ) {
+        let above = if panel.title.is_empty() {
+            4.0
+        } else {
+            SMALL * 2.0
+        };
+        let below = SMALL * 4.0;
+        let frame = Frame {
+            left: corner.0,
+            top: corner.1 + above,
+            width: size.0,
+            height: size.1 - above - below,
+        };
+        let heading = (corner.0, corner.1 + SMALL);
+        let title = fit(&panel.title, SMALL + 1.0, size.0);
+        pencil.words(heading, &title, SMALL + 1.0, Anchor::Start, Ink::Text);
+        frame.grid(pencil, &self.y, first);
+        frame.foot(pencil, panel);
+        for curve in &panel.curves {
+            frame.curve(pencil, curve);
+        }
+    }
+}
+
+/// Where a panel's curves are.
+struct Frame {
+    left: f32,
+    top: f32,
+    width: f32,
+    height: f32,
+}
+
+impl Frame {
+    fn at(&self, (x, y): (f64, f64)) -> Point {
+        let (x, y) = (x as f32, y as f32);
+        (
+            self.left + x * self.width,
+            self.top + (1.0 - y) * self.height,
+        )
+    }
+
+    fn grid(&self, pencil: &mut Pencil, y: &Axis, named: bool) {
+        for (place, text) in &y.ticks {
+            let (left, right) = (self.at((0.0, *place)), self.at((1.0, *place)));
+            let ink = if *place == 0.0 { Ink::Axis } else { Ink::Grid };
+            pencil.path(vec![left, right], ink, 1.0, false);
+            if named {
+                let at = (left.0 - 8.0, left.1 + SMALL * 0.35);
+                pencil.words(at, text, SMALL, Anchor::End, Ink::Faint);
+            }
+        }
+    }
+
+    fn foot(&self, pencil: &mut Pencil, panel: &Panel) {
+        for wall in &panel.walls {
+            pencil.path(
+                vec![self.at((*wall, 0.0)), self.at((*wall, 1.0))],
+                Ink::Grid,
+                1.0,
+                false,
+            );
+        }
+        let mut free = f32::MIN;
+        for (place, text) in &panel.x.ticks {
+            let (x, y) = self.at((*place, 0.0));
+            let half = width(text, SMALL) / 2.0;
+            // A word that would touch the one before is left out.
+            if x - half > free + 4.0 {
+                let at = (x, y + SMALL * 1.5);
+                pencil.words(at, text, SMALL, Anchor::Middle, Ink::Faint);
+                free = x + half;
+            }
+        }
+        let (x, y) = self.at((0.5, 0.0));
+        let at = (x, y + SMALL * 3.0);
+        pencil.words(at, &panel.x.label, SMALL, Anchor::Middle, Ink::Faint);
+    }
+
+    fn curve(&self, pencil: &mut Pencil, curve: &Curve) {
+        let points: Vec<_> = curve.points.iter().map(|point| self.at(*point)).collect();
+        for (at, tip) in points.iter().zip(&curve.tips) {
+            let (at, tip) = (*at, tip.clone());
+            pencil.0.push(Item::Dot {
+                at,
+                radius: 3.5,
+                ink: curve.ink,
+                tip,
+            });
+        }
+        let thickness = if curve.dashed { 1.5 } else { 2.0 };
+        pencil.path(points, curve.ink, thickness, curve.dashed);
+    }
+}
+
+impl Bars {
+    fn draw(&self, pencil: &mut Pencil, top: f32) -> (f32, f32) {
+        const THICK: f32 = 18.0;
+        const STEP: f32 = 44.0;
+        pencil.words(
+            (EDGE, top + SMALL),
+            &self.unit,
+            SMALL,
+            Anchor::Start,
+            Ink::Faint,
+        );
+        let top = top + SMALL + 12.0;
+        let texts = self.bars.iter().map(|bar| width(&bar.text, SMALL));
+        let room = ALONE - 2.0 * EDGE - texts.fold(0.0, f32::max) - 16.0;
+        let max = self
+            .bars
+            .iter()
+            .map(|bar| bar.value)
+            .fold(f64::MIN_POSITIVE, f64::max);
+        for (row, bar) in self.bars.iter().enumerate() {
+            let y = top + row as f32 * STEP;
+            pencil.words(
+                (EDGE, y + SMALL),
+                &fit(&bar.name, SMALL, ALONE - 2.0 * EDGE),
+                SMALL,
+                Anchor::Start,
+                Ink::Text,
+            );
+            let long = (bar.value / max) as f32 * room;
+            let (at, size) = ((EDGE, y + SMALL + 5.0), (long.max(1.0), THICK));
+            pencil.0.push(Item::Bar {
+                at,
+                size,
+                ink: bar.ink,
+            });
+            let at = (EDGE + long + 8.0, y + SMALL + 18.0);
+            pencil.words(at, &bar.text, SMALL, Anchor::Start, Ink::Text);
+        }
+        (ALONE, top + self.bars.len() as f32 * STEP + EDGE)
+    }
+}
+
+/// Draws.
+#[derive(Default)]
+struct Pencil(Vec<Item>);
+
+impl Pencil {
+    fn words(&mut self, at: Point, text: &str, size: f32, anchor: Anchor, ink: Ink) {
+        let text = text.to_owned();
+        self.0.push(Item::Words {
+            at,
+            text,
+            size,
+            anchor,
+            ink,
+        });
+    }
+
+    fn path(&mut self, points: Vec<Point>, ink: Ink, width: f32, dashed: bool) {
+        self.0.push(Item::Path {
+            points,
+            ink,
+            width,
+            dashed,
+        });
+    }
+}

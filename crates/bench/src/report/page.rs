@@ -1,0 +1,290 @@
+//! The page around the plots.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::beside;
+use super::escape::{escape, reference};
+use super::figure::Figure;
+use super::plots;
+use crate::numbers;
+use crate::outcome::table::columns;
+use crate::outcome::{Outcome, Row};
+use crate::series::Series;
+
+const STYLE: &str = include_str!("page.css");
+
+/// How each plot is to be read.
+const READING: &[(&str, &str)] = &[
+    (
+        "iops",
+        "How many I/Os were finished a second. Small blocks show what an I/O costs.",
+    ),
+    (
+        "throughput",
+        "Octets of data moved, in millions a second. Large blocks show the wire.",
+    ),
+    (
+        "latency",
+        "From submission to completion. p99 is what 99 of 100 I/Os did not exceed; the far end is \
+         what users notice. The scale goes by powers of ten.",
+    ),
+    (
+        "cpu",
+        "CPU time, in user space and in the kernel, for each I/O: less is better.",
+    ),
+    (
+        "time",
+        "Each step is the mean of an interval. A steady line means that the other numbers can be \
+         trusted; dips are stalls.",
+    ),
+];
+
+/// The whole page.
+pub(super) fn html(
+    outcome: &Outcome,
+    series: &Series<'_>,
+    figures: &[Figure],
+    path: &Path,
+) -> String {
+    let mut page = head(outcome);
+    page.push_str(&highlights(outcome, series));
+    page.push_str(&errors(outcome));
+    for figure in figures {
+        page.push_str(&section(series, figure, path));
+    }
+    page.push_str(&all_numbers(outcome));
+    page.push_str(&foot(outcome));
+    page
+}
+
+fn head(outcome: &Outcome) -> String {
+    let machine = &outcome.machine;
+    let (words, host) = (escape(&outcome.words), escape(&machine.host));
+    let date = numbers::date(outcome.begin_unix_s);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" \
+         content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n\
+         <title>{words}, {host}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <header>\n<p class=\"what\">Lunar, storage measured</p>\n<h1><code>{words}</code></h1>\n\
+         <p>{date} on {host}: {}</p>\n</header>\n<main>\n",
+        escape(&machine_words(outcome)),
+    )
+}
+
+fn machine_words(outcome: &Outcome) -> String {
+    let machine = &outcome.machine;
+    let mut parts = vec![
+        machine.processor.clone(),
+        format!("{} CPUs", machine.cores),
+        format!(
+            "{:.0} GiB",
+            machine.memory_bytes as f64 / f64::from(1 << 30)
+        ),
+        machine.kernel.clone(),
+        format!("lunar {}", machine.version),
+    ];
+    parts.retain(|part| !part.is_empty());
+    parts.join(", ")
+}
+
+/// The few numbers that are asked for first.
+fn highlights(outcome: &Outcome, series: &Series<'_>) -> String {
+    let mut tiles = String::new();
+    let mut tile = |what: &str, number: String, where_: &str| {
+        let (number, where_) = (escape(&number), escape(where_));
+        let _ = writeln!(
+            tiles,
+            "<div><dt>{what}</dt><dd>{number}<small>{where_}</small></dd></div>"
+        );
+    };
+    let rows = || all_rows(series);
+    if let Some((name, row)) = rows().max_by(|a, b| a.1.iops().total_cmp(&b.1.iops())) {
+        tile("Most IOPS", numbers::whole(row.iops()), &name);
+    }
+    if let Some((name, row)) = rows().max_by(|a, b| a.1.mb_per_s().total_cmp(&b.1.mb_per_s())) {
+        let number = format!("{} MB/s", numbers::mb_per_s(row.mb_per_s()));
+        tile("Most throughput", number, &name);
+    }
+    let p99 = |row: &Row| row.latency().percentile_ns(99.0);
+    if let Some((name, row)) = rows().max_by_key(|(_, row)| p99(row)) {
+        tile("Highest p99", numbers::time(p99(row) as f64), &name);
+    }
+    let shares = rows().filter_map(|(name, row)| Some((name, outcome.share_of_floor(row)?)));
+    if let Some((name, share)) = shares.min_by(|a, b| a.1.total_cmp(&b.1)) {
+        tile("Least share of bare TCP", numbers::percent(share), &name);
+    }
+    format!("<dl class=\"tiles\">\n{tiles}</dl>\n")
+}
+
+/// Each row with what tells it from all others.
+fn all_rows<'s>(series: &'s Series<'_>) -> impl Iterator<Item = (String, &'s Row)> {
+    let named = |name: &str, row: &Row| match series.is_sweep() {
+        true => format!(
+            "{name}, {}",
+            series.across.word(series.across.of(&row.load))
+        ),
+        false => name.to_owned(),
+    };
+    let lines = series.lines.iter();
+    lines.flat_map(move |line| {
+        line.rows
+            .iter()
+            .map(move |row| (named(&line.name, row), *row))
+    })
+}
+
+fn errors(outcome: &Outcome) -> String {
+    let count: u64 = outcome.rows.iter().map(Row::errors).sum();
+    if count == 0 {
+        return String::new();
+    }
+    let tallies = outcome
+        .rows
+        .iter()
+        .flat_map(|row| [&row.reads, &row.writes]);
+    let first = tallies
+        .filter_map(|tally| tally.first_error.as_deref())
+        .next();
+    format!(
+        "<p class=\"errors\"><strong>{} I/Os failed.</strong> The first: {}</p>\n",
+        numbers::whole(count as f64),
+        escape(first.unwrap_or("no cause was told")),
+    )
+}
+
+fn section(series: &Series<'_>, figure: &Figure, path: &Path) -> String {
+    let scene = figure.draw();
+    let reading = READING.iter().find(|(name, _)| *name == figure.name);
+    let link = |extension: &str| {
+        let file = beside(path, figure, extension);
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        format!(
+            "<a href=\"{}\">{}</a>",
+            escape(&reference(&name)),
+            extension.to_uppercase()
+        )
+    };
+    let wide = if scene.width > 700.0 { " wide" } else { "" };
+    format!(
+        "<section class=\"plot{wide}\" id=\"{}\">\n<figure>\n{}<figcaption>{} {} {}</figcaption>\n\
+         </figure>\n<div class=\"beside\">\n{}</div>\n</section>\n",
+        figure.name,
+        scene.svg(),
+        reading.map_or("", |(_, text)| text),
+        link("svg"),
+        link("png"),
+        table_of(series, figure.name),
+    )
+}
+
+/// The numbers of a plot.
+fn table_of(series: &Series<'_>, figure: &str) -> String {
+    match figure {
+        "iops" => grid(series, "I/Os a second", |row| numbers::whole(row.iops())),
+        "throughput" => grid(series, "MB/s", |row| numbers::mb_per_s(row.mb_per_s())),
+        "cpu" => grid(series, "us of CPU an I/O: this process + target", cpu),
+        "latency" => grid(series, "p50 / p99 / p99.9", |row| {
+            let latency = row.latency();
+            let at = |percent| numbers::time(latency.percentile_ns(percent) as f64);
+            [50.0, 99.0, 99.9].map(at).join(" / ")
+        }),
+        _ => grid(
+            series,
+            "slowest and fastest interval, of the mean",
+            steadiness,
+        ),
+    }
+}
+
+fn cpu(row: &Row) -> String {
+    let own = numbers::or_dash(row.cpu_us_per_io().map(numbers::digits));
+    let target = numbers::or_dash(row.target_cpu_us_per_io().map(numbers::digits));
+    format!("{own} + {target}")
+}
+
+fn steadiness(row: &Row) -> String {
+    let shares = || plots::steps(row).map(|(_, _, rate)| rate / row.mb_per_s());
+    let slowest = shares().min_by(f64::total_cmp).map(numbers::percent);
+    let fastest = shares().max_by(f64::total_cmp).map(numbers::percent);
+    format!(
+        "{} to {}",
+        numbers::or_dash(slowest),
+        numbers::or_dash(fastest)
+    )
+}
+
+/// Something of each row: marks down, lines across; lines down where there is one mark only.
+fn grid(series: &Series<'_>, caption: &str, cell: impl Fn(&Row) -> String) -> String {
+    if !series.is_sweep() {
+        let lines = all_rows(series).map(|(name, row)| vec![name, cell(row)]);
+        return table(caption, &[], lines);
+    }
+    let mut head = vec![series.across.name()];
+    head.extend(series.lines.iter().map(|line| line.name.as_str()));
+    let lines = series.marks.iter().map(|mark| {
+        let cells = series.lines.iter().map(|line| {
+            let row = line
+                .rows
+                .iter()
+                .rfind(|row| series.across.of(&row.load) == *mark);
+            numbers::or_dash(row.map(|row| cell(row)))
+        });
+        std::iter::once(series.across.word(*mark))
+            .chain(cells)
+            .collect()
+    });
+    table(caption, &head, lines)
+}
+
+fn all_numbers(outcome: &Outcome) -> String {
+    let columns = columns(outcome);
+    let head: Vec<_> = columns.iter().map(|column| column.name).collect();
+    let line = |row| columns.iter().map(|column| (column.cell)(row)).collect();
+    let table = table("", &head, outcome.rows.iter().map(line));
+    let mut addresses: Vec<_> = outcome.rows.iter().map(|row| &row.address).collect();
+    addresses.dedup();
+    let addresses = addresses
+        .iter()
+        .map(|address| format!("<code>{}</code>", escape(address)));
+    let addresses = addresses.collect::<Vec<_>>().join(", ");
+    format!("<section id=\"all\">\n<h2>All numbers</h2>\n<p>{addresses}</p>\n{table}</section>\n")
+}
+
+fn table(caption: &str, head: &[&str], lines: impl Iterator<Item = Vec<String>>) -> String {
+    let cells = |tag: &str, texts: &mut dyn Iterator<Item = &str>| {
+        let cell = |text| format!("<{tag}>{}</{tag}>", escape(text));
+        texts.map(cell).collect::<String>()
+    };
+    let mut html = "<div class=\"scroll\"><table>\n".to_owned();
+    if !caption.is_empty() {
+        let _ = writeln!(html, "<caption>{}</caption>", escape(caption));
+    }
+    if !head.is_empty() {
+        let head = cells("th", &mut head.iter().copied());
+        let _ = writeln!(html, "<thead><tr>{head}</tr></thead>");
+    }
+    for line in lines {
+        let line = cells("td", &mut line.iter().map(String::as_str));
+        let _ = writeln!(html, "<tr>{line}</tr>");
+    }
+    html.push_str("</table></div>\n");
+    html
+}
+
+fn foot(outcome: &Outcome) -> String {
+    let bare = if outcome.floors.is_empty() {
+        ""
+    } else {
+        " Bare TCP is the same octets in the same pieces at the same depth without iSCSI: no \
+         target or initiator can do more over this wire."
+    };
+    format!(
+        "</main>\n<footer>\n<p>1 MB is 1,000,000 octets; block sizes count in 1024s. Percentiles \
+         are within 1 %. CPU time of 100 % is one core.{bare}</p>\n</footer>\n</body>\n</html>\n"
+    )
+}

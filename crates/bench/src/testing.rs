@@ -1,0 +1,119 @@
+//! Outcomes for tests: numbers like those of a real run, always the same.
+
+use crate::outcome::{Direction, Interval, Load, Machine, Order, Outcome, Row, Tally};
+
+const RUNTIME_S: u64 = 10;
+
+/// Seven block sizes, three directions, floors, and a stall in one row.
+pub(crate) fn sweep() -> Outcome {
+    let directions = [Direction::Read, Direction::Write, Direction::Mixed];
+    let loads = directions
+        .into_iter()
+        .flat_map(|direction| (9..16).map(move |power| load(direction, 1 << power)));
+    let loads: Vec<_> = loads.collect();
+    let mut outcome = outcome("lunar bench --sweep iscsi://san/iqn.2026-11.org.example:a/0");
+    outcome.rows = loads
+        .iter()
+        .map(|load| row("iscsi://san/iqn…/0", *load, 1.0))
+        .collect();
+    outcome.floors = loads
+        .iter()
+        .map(|load| row("tcp://san", *load, 1.15))
+        .collect();
+    outcome.rows[10].series[6].bytes /= 8;
+    outcome
+}
+
+/// Three directions, without floors; one of them had failures.
+pub(crate) fn one_address() -> Outcome {
+    let mut outcome = outcome("lunar bench --rw randread ram:1G");
+    let directions = [Direction::Read, Direction::Write, Direction::Mixed];
+    let row = |direction| row("ram:1G", load(direction, 4096), 1.0);
+    outcome.rows = directions.map(row).to_vec();
+    outcome.rows[1]
+        .writes
+        .fail(|| "the medium <b>failed</b>".to_owned());
+    outcome
+}
+
+/// The same load twice, without CPU times; a name that is markup.
+pub(crate) fn two_addresses() -> Outcome {
+    let mut outcome = outcome("lunar bench \"<script>alert(1)</script>\" ram:1G");
+    let row = |address| row(address, load(Direction::Read, 65_536), 1.0);
+    outcome.rows = ["file:/tmp/<script>alert(1)</script>&\"'", "ram:1G"]
+        .map(row)
+        .to_vec();
+    for row in &mut outcome.rows {
+        (row.cpu_us, row.target_cpu_us) = (None, None);
+    }
+    outcome
+}
+
+fn outcome(words: &str) -> Outcome {
+    let machine = Machine {
+        host: "san".to_owned(),
+        processor: "Example CPU @ 3.0 GHz".to_owned(),
+        cores: 8,
+        memory_bytes: 16 << 30,
+        kernel: "Linux 6.12".to_owned(),
+        version: "0.1.0".to_owned(),
+    };
+    Outcome {
+        words: words.to_owned(),
+        begin_unix_s: 1_795_309_471,
+        machine,
+        ..Outcome::default()
+    }
+}
+
+fn load(direction: Direction, block_bytes: u32) -> Load {
+    Load {
+        direction,
+        order: Order::Random,
+        block_bytes,
+        depth: 32,
+        jobs: 1,
+    }
+}
+
+/// Costs of an I/O and of an octet, as a wire has them; each 500th I/O is late.
+fn row(address: &str, load: Load, speed: f64) -> Row {
+    let way = match load.direction {
+        Direction::Read => 1.0,
+        Direction::Write => 0.8,
+        Direction::Mixed => 0.9,
+    };
+    let each_ns = (3_400.0 + f64::from(load.block_bytes) * 0.22) / way / speed;
+    let ios = (RUNTIME_S as f64 * 1e9 / each_ns) as u64;
+    let mut tally = Tally::default();
+    for nth in 0..2_000u64 {
+        let late = if nth.is_multiple_of(500) { 40.0 } else { 1.0 };
+        let ns = each_ns * 32.0 * late * (0.7 + 0.6 * (nth % 97) as f64 / 97.0);
+        tally.record(0, ns as u64);
+    }
+    (tally.ios, tally.bytes) = (ios, ios * u64::from(load.block_bytes));
+    let interval = |nth: u64| {
+        let wobble = 100 + (nth * 7 + u64::from(load.block_bytes) / 512) % 5;
+        let bytes = tally.bytes / RUNTIME_S * wobble / 102;
+        Interval {
+            end_ms: nth * 1_000,
+            ios: ios / RUNTIME_S,
+            bytes,
+        }
+    };
+    let series = (1..=RUNTIME_S).map(interval).collect();
+    let (reads, writes) = match load.direction {
+        Direction::Read | Direction::Mixed => (tally, Tally::default()),
+        Direction::Write => (Tally::default(), tally),
+    };
+    Row {
+        address: address.to_owned(),
+        load,
+        runtime_us: RUNTIME_S * 1_000_000,
+        reads,
+        writes,
+        cpu_us: Some(ios * 17 / 10),
+        target_cpu_us: Some(ios * 22 / 10),
+        series,
+    }
+}
