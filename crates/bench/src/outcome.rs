@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// What one run yields.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
-    /// How it was asked for: the words of the command line.
+    /// How it was asked for: the words of the command line, behind the name of the program.
     pub words: String,
     /// When it began, in seconds since 1970-01-01 UTC.
     pub begin_unix_s: u64,

@@ -11,7 +11,7 @@ pub(crate) fn sweep() -> Outcome {
         .into_iter()
         .flat_map(|direction| (9..16).map(move |power| load(direction, 1 << power)));
     let loads: Vec<_> = loads.collect();
-    let mut outcome = outcome("lunar bench --sweep iscsi://san/iqn.2026-11.org.example:a/0");
+    let mut outcome = outcome("bench --sweep iscsi://san/iqn.2026-11.org.example:a/0");
     outcome.rows = loads
         .iter()
         .map(|load| row("iscsi://san/iqn…/0", *load, 1.0))
@@ -26,7 +26,7 @@ pub(crate) fn sweep() -> Outcome {
 
 /// Three directions, without floors; one of them had failures.
 pub(crate) fn one_address() -> Outcome {
-    let mut outcome = outcome("lunar bench --rw randread ram:1G");
+    let mut outcome = outcome("bench --rw randread ram:1G");
     let directions = [Direction::Read, Direction::Write, Direction::Mixed];
     let row = |direction| row("ram:1G", load(direction, 4096), 1.0);
     outcome.rows = directions.map(row).to_vec();
@@ -38,7 +38,7 @@ pub(crate) fn one_address() -> Outcome {
 
 /// The same load twice, without CPU times; a name that is markup.
 pub(crate) fn two_addresses() -> Outcome {
-    let mut outcome = outcome("lunar bench \"<script>alert(1)</script>\" ram:1G");
+    let mut outcome = outcome("bench \"<script>alert(1)</script>\" ram:1G");
     let row = |address| row(address, load(Direction::Read, 65_536), 1.0);
     outcome.rows = ["file:/tmp/<script>alert(1)</script>&\"'", "ram:1G"]
         .map(row)

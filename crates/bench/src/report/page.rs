@@ -22,7 +22,7 @@ const READING: &[(&str, &str)] = &[
     ),
     (
         "throughput",
-        "Octets of data moved, in millions a second. Large blocks show the wire.",
+        "Octets of data moved, in millions a second. Large blocks show what data cost.",
     ),
     (
         "latency",
@@ -69,8 +69,8 @@ fn head(outcome: &Outcome) -> String {
          <meta http-equiv=\"Content-Security-Policy\" \
          content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
          <link rel=\"icon\" href=\"data:,\">\n\
-         <title>{words}, {host}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <header>\n<p class=\"what\">Lunar, storage measured</p>\n<h1><code>{words}</code></h1>\n\
+         <title>lunar {words}, {host}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <header>\n<p class=\"what\">Storage measured</p>\n<h1><code>lunar {words}</code></h1>\n\
          <p>{date} on {host}: {}</p>\n</header>\n<main>\n",
         escape(&machine_words(outcome)),
     )
@@ -151,8 +151,9 @@ fn errors(outcome: &Outcome) -> String {
         .filter_map(|tally| tally.first_error.as_deref())
         .next();
     format!(
-        "<p class=\"errors\"><strong>{} I/Os failed.</strong> The first: {}</p>\n",
+        "<p class=\"errors\"><strong>{} {} failed.</strong> The first: {}</p>\n",
         numbers::whole(count as f64),
+        if count == 1 { "I/O" } else { "I/Os" },
         escape(first.unwrap_or("no cause was told")),
     )
 }
@@ -202,9 +203,9 @@ fn table_of(series: &Series<'_>, figure: &str) -> String {
 }
 
 fn cpu(row: &Row) -> String {
-    let own = numbers::or_dash(row.cpu_us_per_io().map(numbers::digits));
-    let target = numbers::or_dash(row.target_cpu_us_per_io().map(numbers::digits));
-    format!("{own} + {target}")
+    let both = [row.cpu_us_per_io(), row.target_cpu_us_per_io()];
+    let known: Vec<_> = both.into_iter().flatten().map(numbers::digits).collect();
+    known.join(" + ")
 }
 
 fn steadiness(row: &Row) -> String {

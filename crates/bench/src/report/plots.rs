@@ -216,7 +216,7 @@ impl Plots<'_, '_> {
             .map(|latency| latency.percentile_ns(low))
             .min()
             .unwrap_or(0);
-        let y = Axis::times("", min as f64, max as f64);
+        let y = Axis::times("from submission to completion", min as f64, max as f64);
         if self.series.is_sweep() {
             let panels = self
                 .series

@@ -56,7 +56,7 @@ fn words_of_others_are_no_markup() {
 #[test]
 fn failures_are_told() {
     let html = Folder::new("failures").page(&testing::one_address());
-    assert!(html.contains("1 I/Os failed.</strong> The first: the medium &lt;b&gt;failed"));
+    assert!(html.contains("1 I/O failed.</strong> The first: the medium &lt;b&gt;failed"));
 }
 
 #[test]
