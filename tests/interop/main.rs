@@ -6,6 +6,7 @@
 
 mod access;
 mod bad_peers;
+mod bench;
 mod copies;
 mod crashes;
 mod discovery;

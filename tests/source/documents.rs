@@ -17,7 +17,7 @@ fn help(verb: &str) -> String {
 }
 
 /// The verbs that have a page in the manual.
-const VERBS: [&str; 3] = ["serve", "copy", "verify"];
+const VERBS: [&str; 5] = ["serve", "copy", "verify", "bench", "floor"];
 
 fn read(path: &str) -> String {
     fs::read_to_string(tests::top().join(path)).unwrap_or_else(|cause| panic!("{path}: {cause}"))
@@ -155,13 +155,15 @@ fn help_manual_and_readme_have_the_addresses_that_can_be_opened() {
     assert_eq!(named.collect::<BTreeSet<_>>(), built, "README.md");
 }
 
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 11] = [
     "README.md",
     "CONTRIBUTING.md",
     "docs/design.md",
     "docs/fuzzing.md",
     "docs/peers.md",
     "docs/manual/copy.md",
+    "docs/manual/bench.md",
+    "docs/manual/floor.md",
     "docs/manual/serve.md",
     "docs/manual/verify.md",
     "docs/vulnerabilities.md",

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use ::io::ring::Waker;
 
-use crate::outcome::{Interval, Tally};
+use crate::outcome::{Interval, Load, Tally};
 use crate::processes;
 
 /// How long things take.
@@ -34,6 +34,8 @@ pub struct Watch<'a> {
 /// How it goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Live {
+    /// A row begins.
+    Begin(Load),
     /// A volume is filled.
     Fill {
         /// Octets written.
@@ -232,6 +234,9 @@ impl Lead<'_> {
                     .min(SAMPLE),
             );
             (watch.live)(Live::Ramp);
+        }
+        if !self.goes_on(watch) {
+            return Result::default();
         }
         let targets = targets();
         let own = [std::process::id()];

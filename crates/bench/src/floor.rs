@@ -24,10 +24,11 @@ use std::process::{Child, Command, Stdio};
 
 use scsi::medium::SEGMENT_BYTES;
 
-use crate::crew::{self, Times, Watch};
+use crate::crew::{self, Live, Times, Watch};
 use crate::load::{self, Measured};
-use crate::outcome::Load;
-use crate::words::Words;
+use crate::outcome::{Load, Outcome};
+use crate::plan::Words;
+use crate::run::RunError;
 
 pub use far::{Listener, Lives};
 
@@ -128,6 +129,31 @@ pub fn measure(
     let result = crew::run(members, times, watch, || place.pid.into_iter().collect())?;
     let address = format!("floor {}", place.address);
     Ok(load::measured(vec![address], load, &result))
+}
+
+/// Measures row after row into `outcome`, until all are, something fails, or it is stopped.
+///
+/// # Errors
+///
+/// When it failed; what was measured before is in `outcome`.
+pub fn rows(
+    place: Place,
+    words: &Words,
+    size: u64,
+    outcome: &mut Outcome,
+    watch: &mut Watch<'_>,
+) -> Result<(), RunError> {
+    for &block_bytes in &words.block_sizes {
+        for &rw in &words.rws {
+            if watch.stopped() {
+                return Ok(());
+            }
+            let load = words.load(rw, block_bytes);
+            (watch.live)(Live::Begin(load));
+            measure(place, words, load, size, watch)?.take(&mut outcome.rows)?;
+        }
+    }
+    Ok(())
 }
 
 /// The other end as a process of this machine; it ends when this is dropped.

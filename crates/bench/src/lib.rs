@@ -7,12 +7,13 @@ pub mod load;
 mod numbers;
 pub mod outcome;
 mod places;
+pub mod plan;
 pub mod processes;
 mod random;
 pub mod report;
+pub mod run;
 mod series;
 #[cfg(test)]
 mod testing;
-pub mod words;
 
 pub use crew::{Live, Times, Watch};

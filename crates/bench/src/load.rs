@@ -20,11 +20,11 @@ use block::volume::Volume;
 
 use crate::crew::{self, Report, Times, Watch};
 use crate::outcome::{Load, Row, Tally};
+use crate::plan::{Span, Words};
 use crate::processes;
-use crate::words::{Span, Words};
 use job::{Job, Task};
 
-pub use fill::{fill, is_hole};
+pub use fill::{FillError, fill, is_hole};
 
 /// A volume to be measured, and the part of it that is used.
 #[derive(Clone, Debug)]
@@ -44,6 +44,15 @@ pub struct Machinery {
     pub ring: Kind,
     /// Whose CPU time is that of the target; who is at the other end of our sockets, where empty.
     pub targets: Vec<u32>,
+}
+
+impl Machinery {
+    /// What the kernel has.
+    #[must_use]
+    pub fn new(targets: Vec<u32>) -> Self {
+        let ring = Kind::Auto;
+        Self { ring, targets }
+    }
 }
 
 /// What was measured, and why it ended before its time.

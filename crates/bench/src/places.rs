@@ -3,8 +3,8 @@
 use scsi::medium::Extent;
 
 use crate::outcome::Order;
+use crate::plan::Span;
 use crate::random::Random;
-use crate::words::Span;
 
 /// Places of one length, side by side.
 #[derive(Debug)]

@@ -7,8 +7,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Parser, Subcommand};
 
 use crate::Failure;
+use crate::bench::args::BenchArgs;
 use crate::copy::CopyArgs;
 use crate::documents;
+use crate::floor::args::FloorArgs;
 use crate::serve::args::ServeArgs;
 use crate::verify::VerifyArgs;
 
@@ -35,6 +37,8 @@ pub(crate) enum Verb {
     Serve(Box<ServeArgs>),
     Copy(CopyArgs),
     Verify(VerifyArgs),
+    Bench(Box<BenchArgs>),
+    Floor(Box<FloorArgs>),
 
     /// Print a completion script for a shell
     ///

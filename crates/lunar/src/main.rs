@@ -1,11 +1,14 @@
 //! `lunar`: a storage area network in one program.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod cli;
 mod client;
 mod copy;
 mod documents;
+mod floor;
 mod log;
+mod measuring;
 mod serve;
 mod units;
 mod verify;
@@ -28,6 +31,8 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, Failure> {
         Verb::Serve(args) => serve::run(*args),
         Verb::Copy(args) => copy::run(&args),
         Verb::Verify(args) => verify::run(&args),
+        Verb::Bench(args) => bench::run(&args),
+        Verb::Floor(args) => floor::run(&args),
         Verb::Completion { shell } => documents::completion(shell),
         Verb::Manual { verb } => documents::manual(verb.as_deref()),
     }

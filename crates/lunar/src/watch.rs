@@ -70,7 +70,7 @@ fn bar(progress: &Progress) -> ProgressBar {
 
 /// The first signal ends the work in good order. Those soon after it are the same order; a later
 /// one ends the process where it stands.
-fn heed_signals(interrupted: Arc<AtomicBool>) {
+pub(crate) fn heed_signals(interrupted: Arc<AtomicBool>) {
     let signals = Signals::new([SIGTERM, SIGINT]).map_err(Failure::signals);
     let mut signals = match signals {
         Ok(signals) => signals,

@@ -33,7 +33,7 @@ struct Shared {
 }
 
 /// Each takes a thread.
-const CONNECTIONS_MAX: usize = 64;
+const CONNECTIONS_MAX: usize = 256;
 
 /// How long a connection may be silent.
 const SILENCE: Duration = Duration::from_secs(30);

@@ -11,8 +11,8 @@ use super::{BUFFER, HEADER, Header, Kind, Place};
 use crate::crew::{Phase, Post, Report};
 use crate::outcome::{Direction, Load};
 use crate::places::Places;
+use crate::plan::{Span, Words};
 use crate::random::Random;
-use crate::words::{Span, Words};
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{HEADER, Header, Kind, Listener, Lives, Place, measure};
 use crate::crew::Watch;
 use crate::load::Measured;
-use crate::words::Words;
+use crate::plan::Words;
 
 const MEMORY: u64 = 4 << 20;
 

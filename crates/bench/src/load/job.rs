@@ -16,8 +16,8 @@ use super::stamp::Stamp;
 use crate::crew::{Phase, Post, Report};
 use crate::outcome::{Direction, Load};
 use crate::places::Places;
+use crate::plan::Words;
 use crate::random::Random;
-use crate::words::Words;
 
 /// What a job is told.
 pub(super) struct Task<'a> {

@@ -11,7 +11,7 @@ use engine::address::{Address, OpenOptions};
 use super::{Machinery, Measured, Subject, fill, is_hole, measure};
 use crate::crew::{Live, Watch};
 use crate::outcome::Row;
-use crate::words::{Rw, Words};
+use crate::plan::{Rw, Words};
 
 fn subject(address: &str, words: &Words) -> Subject {
     let options = OpenOptions {

@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 pub(crate) mod identity;
-mod portal;
+pub(crate) mod portal;
 mod ready;
 mod secret;
 

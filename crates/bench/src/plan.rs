@@ -173,6 +173,14 @@ pub struct Span {
     pub block_size: u32,
 }
 
+impl Span {
+    /// Its length.
+    #[must_use]
+    pub const fn octets(self) -> u64 {
+        self.blocks * self.block_size as u64
+    }
+}
+
 /// Words that contradict themselves: nothing was tried.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misuse {

@@ -1,0 +1,166 @@
+//! A whole measurement: one row after the other.
+
+use std::io;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use engine::address::{Address, OpenError, OpenOptions};
+
+use crate::crew::{Live, Watch};
+use crate::floor::{self, Place};
+use crate::load::{self, FillError, Machinery, Measured, Subject};
+use crate::outcome::{Direction, Machine, Outcome, Row};
+use crate::plan::{Unfit, Words};
+
+/// What is to be measured.
+#[derive(Debug)]
+pub struct Plan {
+    /// How.
+    pub words: Words,
+    /// What.
+    pub subjects: Vec<Subject>,
+    /// By what means.
+    pub machinery: Machinery,
+    /// Whether everything is written once before.
+    pub fill: bool,
+    /// The other end of bare TCP, which is measured as well.
+    pub floor: Option<Place>,
+}
+
+/// A volume that cannot be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum SubjectError {
+    /// It cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// It cannot do what it is to do.
+    #[error("{address}: {cause}")]
+    Unfit {
+        /// Its address.
+        address: String,
+        /// Why.
+        cause: Unfit,
+    },
+}
+
+/// Why a measurement ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Our own machine.
+    #[error("cannot start the load: {0}")]
+    Machine(#[from] io::Error),
+    /// A volume could not be filled.
+    #[error("{address}: {cause}")]
+    Fill {
+        /// Its address.
+        address: String,
+        /// Why.
+        cause: FillError,
+    },
+    /// An I/O failed, or gave wrong data.
+    #[error("{0}")]
+    Load(String),
+}
+
+impl Measured {
+    /// Adds its rows to others, as far as anything was measured.
+    pub(crate) fn take(self, rows: &mut Vec<Row>) -> Result<(), RunError> {
+        rows.extend(self.rows.into_iter().filter(|row| row.runtime_us > 0));
+        self.failure
+            .map_or(Ok(()), |failure| Err(RunError::Load(failure)))
+    }
+}
+
+impl Subject {
+    /// Opens a volume for a load.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be opened, or cannot do what the words say.
+    pub fn open(
+        address: &Address,
+        options: &OpenOptions,
+        words: &Words,
+    ) -> Result<Self, SubjectError> {
+        let volume = address.open(options)?;
+        let address = address.to_string();
+        match words.fit(&volume.traits()) {
+            Ok(span) => Ok(Self {
+                address,
+                volume,
+                span,
+            }),
+            Err(cause) => Err(SubjectError::Unfit { address, cause }),
+        }
+    }
+}
+
+/// What a measurement by these words begins with: nothing measured yet, on this machine.
+#[must_use]
+pub fn begun(words: String) -> Outcome {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    Outcome {
+        words,
+        begin_unix_s: now.unwrap_or_default().as_secs(),
+        machine: Machine::here(),
+        ..Outcome::default()
+    }
+}
+
+impl Plan {
+    /// Measures row after row into `outcome`, until all are, something fails, or it is stopped.
+    ///
+    /// # Errors
+    ///
+    /// When it failed; what was measured before is in `outcome`.
+    pub fn run(&self, outcome: &mut Outcome, watch: &mut Watch<'_>) -> Result<(), RunError> {
+        if self.fill {
+            for subject in &self.subjects {
+                self.fill(subject, watch)?;
+            }
+        }
+        let sizes = self.subjects.iter().map(|subject| subject.span.block_size);
+        let block_size = sizes.max().unwrap_or(1);
+        for block_bytes in self.words.block_sizes_for(block_size) {
+            for &rw in &self.words.rws {
+                if watch.stopped() {
+                    return Ok(());
+                }
+                let load = self.words.load(rw, block_bytes);
+                (watch.live)(Live::Begin(load));
+                let (subjects, machinery) = (&self.subjects, &self.machinery);
+                let measured = load::measure(subjects, &self.words, load, machinery, watch)?;
+                measured.take(&mut outcome.rows)?;
+                if let (Some(place), false) = (self.floor, watch.stopped()) {
+                    let size = self.subjects.iter().map(|subject| subject.span.octets());
+                    let size = size.max().unwrap_or(0);
+                    let measured = floor::measure(place, &self.words, load, size, watch)?;
+                    measured.take(&mut outcome.floors)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fill(&self, subject: &Subject, watch: &mut Watch<'_>) -> Result<(), RunError> {
+        let filled = load::fill(subject, self.words.seed, self.machinery.ring, watch);
+        filled.map_err(|cause| RunError::Fill {
+            address: subject.address.clone(),
+            cause,
+        })
+    }
+
+    /// The volumes that are to be read, though nothing was written there yet.
+    pub fn holes(&self) -> impl Iterator<Item = &str> {
+        let reads = |words: &Words| words.rws.iter().any(|rw| rw.direction != Direction::Write);
+        let asked = !self.fill && reads(&self.words);
+        let subjects = self.subjects.iter().filter(move |_| asked);
+        // One that cannot tell may be full; of one that is always empty nothing else is expected.
+        let hole = |subject: &&Subject| {
+            let always = subject.address.starts_with("null:");
+            !always && load::is_hole(subject, self.machinery.ring).unwrap_or(false)
+        };
+        subjects
+            .filter(hole)
+            .map(|subject| subject.address.as_str())
+    }
+}

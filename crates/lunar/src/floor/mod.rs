@@ -1,0 +1,107 @@
+//! `lunar floor`: bare TCP, without a protocol above it.
+
+pub(crate) mod args;
+
+use std::io;
+use std::process::{Command, ExitCode};
+
+use args::FloorArgs;
+use bench::floor::{self, Listener, Lives, Local, Place};
+use bench::run::begun;
+
+use crate::measuring::{self, Line, typed};
+use crate::serve::portal::Listen;
+use crate::{Failure, documents};
+
+/// Memory that data lies in, where nothing is said.
+const SIZE: u64 = 512 << 20;
+
+pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
+    let words = args.load.words()?;
+    if let Some(listen) = &args.listen {
+        return answer(listen, words.size.unwrap_or(SIZE), args.once);
+    }
+    let size = words.size.unwrap_or(SIZE);
+    let place = args.place.as_deref().unwrap_or(LOCAL);
+    let end = End::reach(place, size, args.spin)?;
+    let mut line = Line::new(words.runtime);
+    let mut outcome = begun(typed());
+    let ended = measuring::watched(&mut line, |watch| {
+        floor::rows(end.place(), &words, size, &mut outcome, watch)
+    })?;
+    measuring::tell(&outcome, args.json)?;
+    ended.exit()
+}
+
+/// Is the other end until the process is ended.
+fn answer(listen: &Listen, size: u64, once: bool) -> Result<ExitCode, Failure> {
+    let failed = |cause: io::Error| Failure::failed(format!("cannot listen: {cause}"));
+    let addresses: Vec<_> = listen.addresses().collect();
+    let listener = Listener::new(&addresses, size).map_err(failed)?;
+    let address = listener.address().map_err(failed)?;
+    documents::print(format!("{address}\n").as_bytes())?;
+    let lives = if once { Lives::Once } else { Lives::On };
+    listener.run(lives).map_err(failed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The other end of a floor.
+pub(crate) enum End {
+    /// A process that was started for it.
+    Local(Local),
+    /// On another machine, or started by somebody else.
+    Far(Place),
+}
+
+/// The word for the other end on this machine.
+const LOCAL: &str = "local";
+
+impl End {
+    /// Starts it if it is to be here, else says where it is.
+    pub(crate) fn reach(place: &str, size: u64, spin: bool) -> Result<Self, Failure> {
+        if place == LOCAL {
+            let started = Local::start(&mut own(size)?, spin);
+            let failed = |cause| {
+                Failure::failed(format!("cannot start the other end of the floor: {cause}"))
+            };
+            return started.map(Self::Local).map_err(failed);
+        }
+        let found: Result<Listen, String> = place.parse();
+        let found = found.map_err(|cause| {
+            Failure::usage(format!(
+                "{place:?} is no place for a floor: {cause}, or local"
+            ))
+        })?;
+        let address = found.addresses().next();
+        let address = address.ok_or_else(|| Failure::failed(format!("{place}: no address")))?;
+        let pid = None;
+        Ok(Self::Far(Place { address, pid, spin }))
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        match self {
+            Self::Local(local) => local.place(),
+            Self::Far(place) => *place,
+        }
+    }
+}
+
+/// This very program as the other end, which ends when we do.
+fn own(size: u64) -> Result<Command, Failure> {
+    let own = std::env::current_exe()
+        .map_err(|cause| Failure::failed(format!("cannot find my own program: {cause}")))?;
+    let mut command = Command::new(own);
+    // Each job has whole blocks, which may be a little more.
+    let size = size.saturating_add(SPARE).to_string();
+    command.args([
+        "floor",
+        "--listen",
+        "127.0.0.1:0",
+        "--once",
+        "--size",
+        &size,
+    ]);
+    Ok(command)
+}
+
+const SPARE: u64 = 64 << 20;

@@ -1,0 +1,253 @@
+//! What the verbs that measure have in common: the words of a load, and the live line.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use bench::outcome::Outcome;
+use bench::plan::{BlockSizes, Misuse, Rw, Words};
+use bench::run::RunError;
+use bench::{Live, Watch};
+use clap::Args;
+
+use crate::client::quoted;
+use crate::units::{human_size, parse_size, parse_time};
+use crate::watch::{INTERRUPTED, heed_signals};
+use crate::{Failure, documents};
+
+/// fio's words, where fio has them.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
+pub(crate) struct LoadArgs {
+    /// What is done: read, write, rw, randread, randwrite or randrw [default: read]
+    #[arg(long, value_name = "WORD")]
+    rw: Option<Rw>,
+
+    /// Of 100 I/Os, how many read; for rw and randrw
+    #[arg(long, value_name = "PERCENT", default_value = "50",
+          value_parser = clap::value_parser!(u32).range(0..=100))]
+    rwmixread: u32,
+
+    /// Octets of each I/O, up to 256k; of a list, each is a row [default: 4k]
+    #[arg(long, value_name = "SIZE,...")]
+    bs: Option<BlockSizes>,
+
+    /// I/Os that each job keeps under way, up to 4096 [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    iodepth: Option<u32>,
+
+    /// Threads, each with a session of its own, up to 256 [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    numjobs: Option<u32>,
+
+    /// How long each row is measured; a number alone is in seconds
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_seconds)]
+    runtime: Duration,
+
+    /// How long each row runs before it is measured
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_seconds)]
+    ramp_time: Duration,
+
+    /// How much is used; without it all, for floor 512M
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    size: Option<u64>,
+
+    /// Where random places, and what is written, are drawn from
+    #[arg(long, value_name = "N", default_value = "1")]
+    randseed: u64,
+
+    /// Measure block sizes from 512 to 32k, reading, writing and both, at random places
+    ///
+    /// With --iodepth 32 where nothing else is said. Sizes that the volume cannot do are left out.
+    #[arg(long, conflicts_with = "preset")]
+    sweep: bool,
+
+    /// Take the words of a well-known test
+    ///
+    /// disktest: four threads, 64k, once reading and once writing in sequence. iometer: a sweep
+    /// with eight threads and 50 I/Os of each. What is given besides counts.
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
+}
+
+impl LoadArgs {
+    /// What they come to.
+    pub(crate) fn words(&self) -> Result<Words, Failure> {
+        let misuse = |misuse: Misuse| Failure::usage(misuse.to_string());
+        let preset = Words::preset(self.preset.as_deref(), self.sweep).map_err(misuse)?;
+        let words = Words {
+            rws: self.rw.map_or(preset.rws, |rw| vec![rw]),
+            block_sizes: self
+                .bs
+                .clone()
+                .map_or(preset.block_sizes, |BlockSizes(sizes)| sizes),
+            sweep: preset.sweep && self.bs.is_none(),
+            depth: self.iodepth.unwrap_or(preset.depth),
+            jobs: self.numjobs.unwrap_or(preset.jobs),
+            read_percent: self.rwmixread,
+            runtime: self.runtime,
+            ramp: self.ramp_time,
+            size: self.size,
+            seed: self.randseed,
+            ..preset
+        };
+        words.check().map_err(misuse)?;
+        Ok(words)
+    }
+}
+
+/// A time as others give it, and `10` as fio's users do.
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds)),
+        Err(_) => parse_time(text),
+    }
+}
+
+/// One line on standard error that says how it goes, where that is a terminal.
+pub(crate) struct Line {
+    shown: bool,
+    /// What is measured.
+    what: String,
+    runtime: Duration,
+    last: Option<Instant>,
+}
+
+/// No eye needs more.
+const REFRESH: Duration = Duration::from_millis(250);
+
+impl Line {
+    pub(crate) fn new(runtime: Duration) -> Self {
+        Self {
+            shown: stderr().is_terminal(),
+            what: String::new(),
+            runtime,
+            last: None,
+        }
+    }
+
+    pub(crate) fn show(&mut self, live: Live) {
+        if let Live::Begin(load) = live {
+            self.what = format!("{} {}", load.word(), load.block_bytes);
+            return self.last = None;
+        }
+        if !self.shown || self.last.is_some_and(|last| last.elapsed() < REFRESH) {
+            return;
+        }
+        self.last = Some(Instant::now());
+        let how = match live {
+            Live::Fill { done, total } => {
+                format!("filling, {} of {}", human_size(done), human_size(total))
+            }
+            Live::Begin(_) | Live::Ramp => "warming up".to_owned(),
+            Live::Measure {
+                elapsed,
+                iops,
+                mb_per_s,
+            } => format!(
+                "{:.0} of {:.0} s  {iops:.0} IOPS  {mb_per_s:.1} MB/s",
+                elapsed.as_secs_f64(),
+                self.runtime.as_secs_f64()
+            ),
+        };
+        self.write(&format!("\r{}  {how}\x1b[K", self.what));
+    }
+
+    /// Takes the line away.
+    pub(crate) fn clear(&self) {
+        if self.shown {
+            self.write("\r\x1b[K");
+        }
+    }
+
+    fn write(&self, text: &str) {
+        let mut out = stderr().lock();
+        // A terminal that has gone away does not end a measurement.
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+}
+
+/// How a measurement ended.
+pub(crate) struct Ended {
+    failure: Option<RunError>,
+    interrupted: bool,
+}
+
+impl Ended {
+    /// The exit code, or what is to be said.
+    pub(crate) fn exit(self) -> Result<ExitCode, Failure> {
+        match self.failure {
+            Some(failure) => Err(Failure::failed(failure.to_string())),
+            None if self.interrupted => Ok(INTERRUPTED.into()),
+            None => Ok(ExitCode::SUCCESS),
+        }
+    }
+}
+
+/// Measures with a live line, until it is over or a signal ends it.
+pub(crate) fn watched(
+    line: &mut Line,
+    measure: impl FnOnce(&mut Watch<'_>) -> Result<(), RunError>,
+) -> Result<Ended, Failure> {
+    let stop: Arc<AtomicBool> = Arc::default();
+    heed_signals(Arc::clone(&stop));
+    let failure = measure(&mut Watch {
+        stop: &stop,
+        live: &mut |live| line.show(live),
+    })
+    .err();
+    line.clear();
+    let interrupted = stop.load(Relaxed);
+    Ok(Ended {
+        failure,
+        interrupted,
+    })
+}
+
+/// Prints what was measured.
+pub(crate) fn tell(outcome: &Outcome, json: bool) -> Result<(), Failure> {
+    if json {
+        documents::print_json(outcome)?;
+    } else if !outcome.rows.is_empty() {
+        documents::print(table(outcome).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// One line a row; latencies and CPU time are in microseconds.
+fn table(outcome: &Outcome) -> String {
+    let mut text = format!(
+        "{:<10}{:>7}{:>12}{:>10}{:>9}{:>9}{:>9}{:>9}{:>10}{:>8}{:>8}  address\n",
+        "rw", "bs", "IOPS", "MB/s", "mean", "p50", "p99", "p99.9", "max", "CPU/IO", "target"
+    );
+    for row in outcome.rows.iter().chain(&outcome.floors) {
+        let latency = row.latency();
+        let at = |percent| latency.percentile_ns(percent) as f64 / 1e3;
+        let cpu = |us: Option<f64>| us.map(|us| format!("{us:.2}")).unwrap_or_default();
+        text += &format!(
+            "{:<10}{:>7}{:>12.0}{:>10.1}{:>9.1}{:>9.1}{:>9.1}{:>9.1}{:>10.1}{:>8}{:>8}  {}\n",
+            row.load.word(),
+            row.load.block_bytes,
+            row.iops(),
+            row.mb_per_s(),
+            latency.mean_ns() / 1e3,
+            at(50.0),
+            at(99.0),
+            at(99.9),
+            latency.max_ns() as f64 / 1e3,
+            cpu(row.cpu_us_per_io()),
+            cpu(row.target_cpu_us_per_io()),
+            row.address
+        );
+    }
+    text
+}
+
+/// What was typed, behind the name of the program.
+pub(crate) fn typed() -> String {
+    let words = std::env::args().skip(1).map(|word| quoted(&word));
+    let words: Vec<_> = words.collect();
+    words.join(" ")
+}

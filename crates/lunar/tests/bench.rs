@@ -1,0 +1,235 @@
+//! `lunar bench` and `lunar floor` as a user and a script meet them.
+#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// What makes it short.
+const SHORT: [&str; 4] = ["--runtime", "50ms", "--ramp-time", "1ms"];
+
+fn lunar(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lunar"));
+    command.args(args).args(SHORT);
+    command
+}
+
+fn text(octets: &[u8]) -> String {
+    String::from_utf8(octets.to_vec()).unwrap()
+}
+
+/// Runs it with what cannot work, and gives the line it answers with.
+#[track_caller]
+fn refused(code: i32, args: &[&str]) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = lunar(args).output().unwrap();
+    let err = text(&stderr);
+    assert_eq!(status.code(), Some(code), "{args:?}: {err}");
+    assert_eq!(text(&stdout), "", "{args:?}");
+    assert_eq!(err.lines().count(), 1, "{args:?}: {err}");
+    err
+}
+
+/// Runs it with `--json`, and gives its exit code, what it printed and the last line of what it
+/// said.
+fn measured(args: &[&str]) -> (Option<i32>, Value, String) {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = lunar(&[args, &["--json"]].concat()).output().unwrap();
+    let line = text(&stderr).lines().last().unwrap_or_default().to_owned();
+    let object = serde_json::from_slice(&stdout).unwrap_or_else(|_| panic!("{args:?}: {line}"));
+    (status.code(), object, line)
+}
+
+fn file(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_file(&path);
+    path
+}
+
+#[test]
+fn every_malformed_word_is_one_line_that_names_it() {
+    let wrong = [
+        ["--rw", "trim"],
+        ["--rwmixread", "101"],
+        ["--bs", "4k,"],
+        ["--bs", "1M"],
+        ["--bs", "0"],
+        ["--iodepth", "0"],
+        ["--iodepth", "many"],
+        ["--numjobs", "1000"],
+        ["--size", "lots"],
+        ["--size", "0"],
+        ["--offset", "x"],
+        ["--rate-iops", "0"],
+        ["--randseed", "x"],
+        ["--preset", "fast"],
+        ["--target-pid", "x"],
+        ["--floor", "no such host"],
+    ];
+    for [option, value] in wrong {
+        let line = refused(2, &["bench", "ram:1M", option, value]);
+        let name = if option == "--preset" || option == "--floor" {
+            value
+        } else {
+            option
+        };
+        assert!(line.contains(name), "{line}");
+    }
+    for time in ["0", "0s", "5 s", "5h"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lunar"));
+        let ran = command
+            .args(["bench", "ram:1M", "--runtime", time])
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{time}");
+        assert!(text(&ran.stderr).contains("--runtime"), "{time}");
+    }
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    refused(2, &["bench"]);
+    refused(2, &["floor"]);
+    refused(2, &["bench", "ram:1M", "--sweep", "--preset", "iometer"]);
+    refused(2, &["bench", "ram:1M", "ram:1M", "--floor", "local"]);
+    refused(2, &["floor", "local", "--listen", "127.0.0.1:0"]);
+}
+
+#[test]
+fn what_a_volume_cannot_do_is_one_line_before_anything_is_done() {
+    let there = file("bench-there.img");
+    File::create(&there).unwrap().set_len(1 << 20).unwrap();
+    let address = format!("file:{}", there.display());
+    let read_only = format!("readonly({address})");
+    let wrong = [
+        (&["--bs", "700"][..], "no multiple"),
+        (&["--size", "2M"], "beyond"),
+        (&["--offset", "1M"], "too few"),
+        (&["--offset", "100"], "no multiple"),
+        (&["--target-pid", "4194304"], "no such process"),
+    ];
+    for (words, cause) in wrong {
+        let line = refused(1, &[&["bench", &address], words].concat());
+        assert!(line.contains(cause), "{line}");
+    }
+    let line = refused(1, &["bench", &read_only, "--rw", "randwrite"]);
+    assert!(line.contains("cannot be written"), "{line}");
+    refused(1, &["bench", "file:/no/such/file"]);
+    refused(
+        1,
+        &[
+            "bench",
+            "iscsi://127.0.0.1:1/iqn.2026-11.org.example:none/0",
+        ],
+    );
+    refused(1, &["floor", "127.0.0.1:1"]);
+}
+
+#[test]
+fn a_row_has_plausible_counts() {
+    let (code, outcome, _) = measured(&["bench", "ram:4M", "--rw", "randrw", "--bs", "512,4k"]);
+    assert_eq!(code, Some(0));
+    let rows = outcome["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    for (row, bytes) in rows.iter().zip([512, 4096]) {
+        for side in ["reads", "writes"] {
+            let ios = row[side]["ios"].as_u64().unwrap();
+            assert!(ios > 0);
+            assert_eq!(row[side]["bytes"].as_u64(), Some(ios * bytes));
+            assert_eq!(row[side]["latency"]["count"].as_u64(), Some(ios));
+            assert!(
+                !row[side]["latency"]["buckets_ns"]
+                    .as_array()
+                    .unwrap()
+                    .is_empty()
+            );
+        }
+        assert!(row["cpu_us"].as_u64().unwrap() > 0);
+    }
+    let words = outcome["words"].as_str().unwrap();
+    assert!(words.contains("--bs 512,4k"), "{words}");
+}
+
+#[test]
+fn a_sweep_has_seven_sizes_in_three_directions() {
+    let (code, outcome, _) = measured(&["bench", "null:1G", "--sweep"]);
+    assert_eq!(code, Some(0));
+    assert_eq!(outcome["rows"].as_array().unwrap().len(), 21);
+}
+
+#[test]
+fn holes_are_told_and_filled() {
+    let (_, _, line) = measured(&["bench", "ram:1M"]);
+    assert!(line.contains("--fill"), "{line}");
+    let (_, _, line) = measured(&["bench", "ram:1M", "--fill"]);
+    assert_eq!(line, "");
+}
+
+#[test]
+fn one_wrong_octet_is_found() {
+    let path = file("bench-verified.img");
+    let address = format!("file:{}?size=1M", path.display());
+    let check = ["bench", &address, "--rw", "read", "--verify"];
+    let (code, _, line) = measured(&["bench", &address, "--fill", "--rw", "randrw", "--verify"]);
+    assert_eq!(code, Some(0), "{line}");
+    let (code, _, line) = measured(&check);
+    assert_eq!(code, Some(0), "{line}");
+
+    let file = File::options().read(true).write(true).open(&path).unwrap();
+    let (at, mut octet) = (8192 + 300, [0]);
+    file.read_exact_at(&mut octet, at).unwrap();
+    file.write_all_at(&[octet[0] ^ 0x80], at).unwrap();
+    let (code, _, line) = measured(&check);
+    assert_eq!(code, Some(1));
+    assert!(
+        line.contains("wrong data at offset 8492 (block 16)"),
+        "{line}"
+    );
+}
+
+#[test]
+fn who_interrupts_gets_what_was_measured_so_far() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lunar"));
+    command.args([
+        "bench",
+        "null:1G",
+        "--runtime",
+        "100s",
+        "--ramp-time",
+        "0",
+        "--json",
+    ]);
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    // Signals are not caught before it has begun, which is soon.
+    thread::sleep(Duration::from_millis(1500));
+    let pid = child.id().to_string();
+    let killed = Command::new("kill").args(["-INT", &pid]).status().unwrap();
+    assert!(killed.success());
+    let Output { status, stdout, .. } = child.wait_with_output().unwrap();
+    assert_eq!(status.code(), Some(130));
+    let outcome: Value = serde_json::from_slice(&stdout).unwrap();
+    assert!(outcome["rows"][0]["reads"]["ios"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn bare_tcp_is_measured_by_the_same_words() {
+    let (code, outcome, line) = measured(&["floor", "local", "--rw", "randrw", "--size", "1M"]);
+    assert_eq!(code, Some(0), "{line}");
+    let row = &outcome["rows"][0];
+    assert!(row["reads"]["ios"].as_u64().unwrap() > 0);
+    assert!(row["target_cpu_us"].as_u64().is_some());
+    let (code, outcome, line) = measured(&["bench", "ram:1M", "--fill", "--floor", "local"]);
+    assert_eq!(code, Some(0), "{line}");
+    assert_eq!(outcome["floors"][0]["load"], outcome["rows"][0]["load"]);
+}
