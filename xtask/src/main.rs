@@ -17,16 +17,12 @@ enum Chore {
     Bench(bench::Arguments),
     /// The other end of the bare-TCP floor; started by bench itself
     #[command(hide = true)]
-    Floor {
-        /// Whether it spins in place of sleeping
-        #[arg(long)]
-        spin: bool,
-    },
+    Floor,
 }
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().chore {
         Chore::Bench(arguments) => bench::run(&arguments),
-        Chore::Floor { spin } => bench::floor::serve(spin),
+        Chore::Floor => bench::floor::serve(),
     }
 }

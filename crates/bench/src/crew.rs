@@ -138,6 +138,17 @@ impl Post<'_> {
     }
 }
 
+/// A post where nobody leads: everything is measured.
+#[cfg(test)]
+pub(crate) fn alone<T>(act: impl FnOnce(&Post<'_>) -> T) -> T {
+    let (ready, _events) = channel();
+    act(&Post {
+        phase: &AtomicU8::new(Phase::Measure as u8),
+        counters: &Counters::default(),
+        ready,
+    })
+}
+
 /// Runs the members, each on a thread of its own. `targets` tells whose CPU time is counted, once
 /// they are all ready.
 ///

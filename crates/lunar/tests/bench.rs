@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// What makes it short.
-const SHORT: [&str; 4] = ["--runtime", "50ms", "--ramp-time", "1ms"];
+const SHORT: [&str; 4] = ["--runtime", "300ms", "--ramp-time", "1ms"];
 
 fn lunar(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lunar"));

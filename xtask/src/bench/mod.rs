@@ -19,7 +19,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use floor::Floor;
 use load::{Job, Measured};
 use report::{Report, Row};
 use target::Target;
@@ -162,8 +161,8 @@ fn speed(arguments: &Arguments, report: &mut Report) -> Result<()> {
 
 /// A program that sleeps and one that spins are each better at some rows.
 fn best_floor(job: &Job, time: Duration) -> Result<Measured> {
-    let sleeping = Floor::start(false)?.measure(job, time)?;
-    let spinning = Floor::start(true)?.measure(job, time)?;
+    let sleeping = floor::measure(job, time, false)?;
+    let spinning = floor::measure(job, time, true)?;
     Ok(if sleeping.cpu_us() < spinning.cpu_us() {
         sleeping
     } else {

@@ -24,7 +24,7 @@ fn run(rw: &str, jobs: u32, spin: bool, size: u64) -> Measured {
     let words = Words {
         depth: 8,
         jobs,
-        runtime: Duration::from_millis(50),
+        runtime: Duration::from_millis(300),
         ramp: Duration::from_millis(5),
         ..Words::preset(None, false).unwrap()
     };

@@ -1,5 +1,8 @@
 //! One thread: it attaches a volume, and keeps so many I/Os under way on it.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
@@ -154,11 +157,9 @@ impl<'a> Job<'a> {
         self.post.ready(Some(self.worker.waker()));
         let mut turns = 0;
         while self.goes_on() {
-            let counts = self.post.phase() == Phase::Measure;
-            let finished = self.finish(counts);
-            self.start();
+            let idle = self.turn() == 0;
             turns += 1;
-            if finished == 0 || turns == TURNS {
+            if idle || turns == TURNS {
                 self.worker.wait(self.patience())?;
                 turns = 0;
             }
@@ -169,6 +170,14 @@ impl<'a> Job<'a> {
             self.drain()?;
         }
         Ok(())
+    }
+
+    /// Takes what is over, and begins as much again. Returns how much was over.
+    fn turn(&mut self) -> usize {
+        let counts = self.post.phase() == Phase::Measure;
+        let finished = self.finish(counts);
+        self.start();
+        finished
     }
 
     /// Reads once, so that a session is there before anything is measured.
