@@ -1,15 +1,17 @@
 //! What the verbs that measure have in common: the words of a load, and the live line.
 
+use std::fs::File;
 use std::io::{IsTerminal, Write, stderr};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use bench::outcome::Outcome;
+use bench::outcome::{Outcome, table};
 use bench::plan::{BlockSizes, Misuse, Rw, Words};
 use bench::run::RunError;
-use bench::{Live, Watch};
+use bench::{Live, Watch, report};
 use clap::Args;
 
 use crate::client::quoted;
@@ -206,43 +208,27 @@ pub(crate) fn watched(
     })
 }
 
-/// Prints what was measured.
-pub(crate) fn tell(outcome: &Outcome, json: bool) -> Result<(), Failure> {
+/// Prints what was measured, and writes the report.
+pub(crate) fn tell(outcome: &Outcome, json: bool, page: Option<&Path>) -> Result<(), Failure> {
+    if let Some(page) = page {
+        let written = report::write(outcome, page);
+        written.map_err(|cause| Failure::failed(cause.to_string()))?;
+    }
     if json {
         documents::print_json(outcome)?;
     } else if !outcome.rows.is_empty() {
-        documents::print(table(outcome).as_bytes())?;
+        let sweep = table::sweep(outcome).map(|text| text + "\n\n");
+        let text = sweep.unwrap_or_default() + &table::table(outcome) + "\n";
+        documents::print(text.as_bytes())?;
     }
     Ok(())
 }
 
-/// One line a row; latencies and CPU time are in microseconds.
-fn table(outcome: &Outcome) -> String {
-    let mut text = format!(
-        "{:<10}{:>7}{:>12}{:>10}{:>9}{:>9}{:>9}{:>9}{:>10}{:>8}{:>8}  address\n",
-        "rw", "bs", "IOPS", "MB/s", "mean", "p50", "p99", "p99.9", "max", "CPU/IO", "target"
-    );
-    for row in outcome.rows.iter().chain(&outcome.floors) {
-        let latency = row.latency();
-        let at = |percent| latency.percentile_ns(percent) as f64 / 1e3;
-        let cpu = |us: Option<f64>| us.map(|us| format!("{us:.2}")).unwrap_or_default();
-        text += &format!(
-            "{:<10}{:>7}{:>12.0}{:>10.1}{:>9.1}{:>9.1}{:>9.1}{:>9.1}{:>10.1}{:>8}{:>8}  {}\n",
-            row.load.word(),
-            row.load.block_bytes,
-            row.iops(),
-            row.mb_per_s(),
-            latency.mean_ns() / 1e3,
-            at(50.0),
-            at(99.0),
-            at(99.9),
-            latency.max_ns() as f64 / 1e3,
-            cpu(row.cpu_us_per_io()),
-            cpu(row.target_cpu_us_per_io()),
-            row.address
-        );
-    }
-    text
+/// Whether a page can be written, which is better known before an hour's measurement.
+pub(crate) fn can_write(page: &Path) -> Result<(), Failure> {
+    let opened = File::options().append(true).create(true).open(page);
+    let failed = |cause| Failure::failed(format!("--html {}: {cause}", page.display()));
+    opened.map(drop).map_err(failed)
 }
 
 /// What was typed, behind the name of the program.

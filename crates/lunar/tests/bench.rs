@@ -118,6 +118,7 @@ fn what_a_volume_cannot_do_is_one_line_before_anything_is_done() {
         (&["--offset", "1M"], "too few"),
         (&["--offset", "100"], "no multiple"),
         (&["--target-pid", "4194304"], "no such process"),
+        (&["--html", "/no/such/folder/a.html"], "--html"),
     ];
     for (words, cause) in wrong {
         let line = refused(1, &[&["bench", &address], words].concat());
@@ -232,4 +233,28 @@ fn bare_tcp_is_measured_by_the_same_words() {
     let (code, outcome, line) = measured(&["bench", "ram:1M", "--fill", "--floor", "local"]);
     assert_eq!(code, Some(0), "{line}");
     assert_eq!(outcome["floors"][0]["load"], outcome["rows"][0]["load"]);
+}
+
+#[test]
+fn a_sweep_is_a_table_and_a_page_with_plots() {
+    let page = file("bench-report.html");
+    let args = [
+        "bench",
+        "null:1G",
+        "--sweep",
+        "--html",
+        page.to_str().unwrap(),
+    ];
+    let Output { status, stdout, .. } = lunar(&args).output().unwrap();
+    assert_eq!(status.code(), Some(0));
+    let table = text(&stdout);
+    for word in ["32768", "MB/s", "IOPS", "p99.9"] {
+        assert!(table.contains(word), "{table}");
+    }
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("randread") && html.contains("<svg"));
+    for end in ["svg", "png"] {
+        let plot = page.with_file_name(format!("bench-report-iops.{end}"));
+        assert!(plot.exists(), "{}", plot.display());
+    }
 }

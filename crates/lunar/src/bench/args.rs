@@ -1,5 +1,7 @@
 //! The options of `lunar bench` as they are typed.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use crate::measuring::LoadArgs;
@@ -57,4 +59,8 @@ pub(crate) struct BenchArgs {
     /// Print everything as JSON, with histograms and throughput over time
     #[arg(long)]
     pub(super) json: bool,
+
+    /// Write a report with plots, and each plot as SVG and PNG beside it
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
 }

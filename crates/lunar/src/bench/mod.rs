@@ -38,7 +38,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     }
     let mut outcome = begun(typed());
     let ended = measuring::watched(&mut line, |watch| plan.run(&mut outcome, watch))?;
-    measuring::tell(&outcome, args.json)?;
+    measuring::tell(&outcome, args.json, args.html.as_deref())?;
     ended.exit()
 }
 
@@ -67,6 +67,9 @@ impl BenchArgs {
                     "--target-pid {pid}: there is no such process here ({cause})"
                 )));
             }
+        }
+        if let Some(page) = &self.html {
+            measuring::can_write(page)?;
         }
         log::start();
         let options = open_options()?;

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
     let ended = measuring::watched(&mut line, |watch| {
         floor::rows(end.place(), &words, size, &mut outcome, watch)
     })?;
-    measuring::tell(&outcome, args.json)?;
+    measuring::tell(&outcome, args.json, None)?;
     ended.exit()
 }
 
