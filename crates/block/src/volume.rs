@@ -183,7 +183,9 @@ impl Context<'_> {
         self.ring.send(socket, token(node, slot), batch);
     }
 
-    /// Has [`Handle::expire`] called at `at`, or earlier.
+    /// Has [`Handle::expire`] called at `at`, or earlier. With `now` it is called once everything
+    /// has been handed in that came together with what the handle was just given, so that it can
+    /// go on with all of that at once.
     pub fn call_at(&mut self, at: Now) {
         let earlier = self.call.is_none_or(|set| at < set);
         if earlier {

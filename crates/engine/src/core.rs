@@ -159,12 +159,22 @@ impl<R: Ring, P: Post> Core<R, P> {
         self.settle(now);
         // What has been sent may leave something to do for this core: a connection that moves here,
         // or the last response of a session, whose end somebody waits for.
-        while !self.dirty.is_empty() || self.look_at_recalls() {
+        while self.go_on(now) || !self.dirty.is_empty() || self.look_at_recalls() {
             self.settle(now);
             self.flush();
             self.settle(now);
         }
         busy
+    }
+
+    /// Calls the volumes that waited until they have all that there is for them.
+    fn go_on(&mut self, now: Now) -> bool {
+        let mut any = false;
+        while let Some(volume) = self.volumes.next_soon() {
+            self.submit(now, volume, |handle, cx| handle.expire(cx));
+            any = true;
+        }
+        any
     }
 
     fn event(&mut self, now: Now, event: Event<R::Received>) {

@@ -33,6 +33,7 @@ mod link;
 mod probe;
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
@@ -60,6 +61,26 @@ pub struct Settings {
     pub lun: Lun,
     /// How long a lost session may take to come back before what waits for it fails.
     pub replacement: Duration,
+    /// How it reaches beyond this process; the simulator has another world there.
+    pub outside: Outside,
+}
+
+/// What sessions need of the world, beside a ring.
+#[derive(Clone, Copy, Debug)]
+pub struct Outside {
+    /// Connects to a host and port within a time. It blocks.
+    pub connect: fn(&str, u16, Duration) -> io::Result<OwnedFd>,
+    /// Fills memory with chance.
+    pub random: fn(&mut [u8]) -> io::Result<()>,
+}
+
+impl Default for Outside {
+    fn default() -> Self {
+        Self {
+            connect: ::io::tcp::connect,
+            random: |octets| getrandom::fill(octets).map_err(io::Error::other),
+        }
+    }
 }
 
 /// Why a remote unit cannot be used.
@@ -119,8 +140,12 @@ impl Remote {
     /// When there is no such unit, or it cannot be used.
     pub fn open(settings: Settings) -> Result<Self, RemoteError> {
         let (facts, found) = probe::probe(&settings)?;
+        Ok(Self::new(settings, facts, found))
+    }
+
+    fn new(settings: Settings, facts: Facts, found: (String, u16)) -> Self {
         let blocks = facts.traits.blocks;
-        Ok(Self {
+        Self {
             shared: Arc::new(Shared {
                 settings,
                 found,
@@ -129,7 +154,14 @@ impl Remote {
             facts,
             told: AtomicU64::new(blocks),
             cores: AtomicU16::new(0),
-        })
+        }
+    }
+
+    /// A unit that need not be asked, as it is known what it is.
+    #[must_use]
+    pub fn known(settings: Settings, facts: Facts) -> Self {
+        let found = (settings.host.clone(), settings.port);
+        Self::new(settings, facts, found)
     }
 
     /// What the unit said of itself when it was opened.

@@ -15,12 +15,16 @@ pub struct Volumes {
     volumes: Vec<Attached>,
     /// Which volume each node belongs to.
     of_node: Vec<u32>,
+    /// Those that go on when all has been handed in.
+    soon: Vec<u32>,
 }
 
 struct Attached {
     handle: Box<dyn Handle>,
     /// The instant for which its owner has set a timer.
     timer: Option<Now>,
+    /// It is among those that go on soon.
+    soon: bool,
 }
 
 /// What the volumes of a thread share while one of them acts.
@@ -51,8 +55,11 @@ impl Volumes {
     pub fn add(&mut self, handle: Box<dyn Handle>, core: &CoreContext) {
         let volume = self.volumes.len() as u32;
         self.of_node.resize(core.next_node().0 as usize, volume);
-        let timer = None;
-        self.volumes.push(Attached { handle, timer });
+        self.volumes.push(Attached {
+            handle,
+            timer: None,
+            soon: false,
+        });
     }
 
     /// How many there are.
@@ -90,9 +97,25 @@ impl Volumes {
             call: &mut call,
         };
         act(&mut *attached.handle, &mut cx);
-        let at = call.filter(|&at| attached.timer.is_none_or(|set| at < set))?;
+        let at = call?;
+        if at <= around.now {
+            if !std::mem::replace(&mut attached.soon, true) {
+                self.soon.push(volume);
+            }
+            return None;
+        }
+        if attached.timer.is_some_and(|set| set <= at) {
+            return None;
+        }
         attached.timer = Some(at);
         Some(at)
+    }
+
+    /// The next volume that wanted to be called when all has been handed in.
+    pub fn next_soon(&mut self) -> Option<u32> {
+        let volume = self.soon.pop()?;
+        self.volumes[volume as usize].soon = false;
+        Some(volume)
     }
 
     /// Whether the instant `now` has been waited for; it is over then, and the volume is to be told

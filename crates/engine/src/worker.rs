@@ -107,6 +107,9 @@ impl Worker {
     /// When the ring fails.
     pub fn wait(&mut self, limit: Option<Duration>) -> io::Result<()> {
         let now = self.now();
+        while let Some(volume) = self.volumes.next_soon() {
+            self.act(now, volume, |handle, cx| handle.expire(cx));
+        }
         let deadline = self.volumes.next_deadline();
         let deadline = deadline.map(|at| at.saturating_sub(now).max(SHORTEST));
         let mut patience = limit.into_iter().chain(deadline).min();

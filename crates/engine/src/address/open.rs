@@ -25,7 +25,7 @@ use super::faults::{self, FaultError};
 use super::{
     Address, BlockAddress, Count, FileAddress, Host, Rate, Size, Time, UnitAddress, parse,
 };
-use crate::remote::{Remote, RemoteError, Settings};
+use crate::remote::{Outside, Remote, RemoteError, Settings};
 
 /// What holds for every volume that is opened, whatever its address says.
 #[derive(Clone, Debug)]
@@ -253,6 +253,7 @@ fn remote_settings(unit: &UnitAddress, options: &OpenOptions) -> Result<Settings
         config,
         lun: Lun::from_index(unit.lun),
         replacement: unit.session.replacement.map_or(REPLACEMENT, |Time(t)| t),
+        outside: Outside::default(),
     })
 }
 

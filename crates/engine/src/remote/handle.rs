@@ -22,7 +22,7 @@ use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
 use super::link::Link;
-use super::{Settings, Shared};
+use super::{Outside, Settings, Shared};
 
 /// A remote unit, its client, and the connection between them.
 pub(super) struct RemoteHandle {
@@ -69,6 +69,9 @@ struct Attempts {
     redirections: u8,
 }
 
+/// A deadline in the past is looked at again after this long, so that none can spin.
+const SHORTEST: Duration = Duration::from_millis(1);
+
 /// The pause after the first attempt that failed; it doubles up to [`LONGEST`].
 const PAUSE: Duration = Duration::from_millis(50);
 /// How often a target may send us elsewhere in turn.
@@ -88,6 +91,13 @@ impl RemoteHandle {
         }
     }
 
+    /// Hears what happened, and sends nothing yet.
+    fn settle(&mut self, cx: &mut Context<'_>) {
+        while let Some(told) = self.machine.settle(cx) {
+            self.told(cx.now, told);
+        }
+    }
+
     /// Carries on as far as it goes, and says when to be called again.
     fn drive(&mut self, cx: &mut Context<'_>) {
         while let Some(told) = self.machine.drive(cx) {
@@ -100,7 +110,7 @@ impl RemoteHandle {
             self.attempts.limit(self.shared.settings.replacement),
         ];
         if let Some(at) = deadlines.into_iter().flatten().min() {
-            cx.call_at(at.max(cx.now));
+            cx.call_at(at.max(cx.now + SHORTEST));
         }
     }
 
@@ -134,7 +144,7 @@ impl RemoteHandle {
             };
         } else {
             self.attempts.redirections = 0;
-            self.attempts.fail(now);
+            self.attempts.fail(now, self.shared.settings.outside);
         }
     }
 
@@ -201,6 +211,15 @@ impl Machine {
 
     /// Carries outputs of each to the other, until there is none or something to tell.
     pub(super) fn drive(&mut self, cx: &mut Context<'_>) -> Option<Told> {
+        if let Some(told) = self.settle(cx) {
+            return Some(told);
+        }
+        self.execute(cx.now);
+        self.link.push(cx);
+        None
+    }
+
+    fn settle(&mut self, cx: &mut Context<'_>) -> Option<Told> {
         loop {
             if let Some(event) = self.link.poll(cx) {
                 if let Some(told) = self.event(cx.now, event) {
@@ -217,8 +236,6 @@ impl Machine {
                     Output::NotNow(refusal) => self.not_now(refusal),
                 }
             } else {
-                self.execute(cx.now);
-                self.link.push(cx);
                 return None;
             }
         }
@@ -346,7 +363,8 @@ impl Handle for RemoteHandle {
         let pool = &self.machine.pool;
         let mut memory = |len| pool.buffer(len).map(Lease::from);
         self.machine.client.submit(id, op, &mut memory);
-        self.drive(cx);
+        // What comes together is sent together.
+        cx.call_at(cx.now);
     }
 
     fn completed(
@@ -360,13 +378,17 @@ impl Handle for RemoteHandle {
         if let Err(cause) = self.machine.link.connected(cx, slot, result) {
             tracing::warn!("{}: {cause}", self.machine.link.host);
             self.machine.link.go_home();
-            self.attempts.fail(cx.now);
+            self.attempts.fail(cx.now, self.shared.settings.outside);
         }
         self.drive(cx);
     }
 
     fn received(&mut self, cx: &mut Context<'_>, _: Node, slot: u32, octets: io::Result<&[u8]>) {
-        self.machine.link.received(cx.now, slot, &octets);
+        let mut rest = self.machine.link.received(cx.now, slot, &octets);
+        while !rest.is_empty() {
+            self.settle(cx);
+            rest = self.machine.link.go_on(cx.now, rest);
+        }
         self.drive(cx);
     }
 
@@ -405,13 +427,13 @@ impl Handle for RemoteHandle {
 
 impl Attempts {
     /// An attempt has failed, or what it led to has ended.
-    fn fail(&mut self, now: Now) {
+    fn fail(&mut self, now: Now, outside: Outside) {
         self.since.get_or_insert(now);
         let pause = PAUSE.saturating_mul(1 << self.failed.min(16)).min(LONGEST);
         self.failed += 1;
         let mut chance = [0; 1];
         // Without it the pause is only less spread.
-        let _ = getrandom::fill(&mut chance);
+        let _ = (outside.random)(&mut chance);
         self.next = Some(now + pause.mul_f64(0.5 + f64::from(chance[0]) / 512.0));
     }
 

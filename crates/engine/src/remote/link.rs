@@ -13,13 +13,14 @@ use iscsi::initiator::error::End;
 use iscsi::initiator::{Event, Initiator};
 use scsi::medium::Now;
 
-use super::{RemoteError, Settings};
+use super::{Outside, RemoteError, Settings};
 use crate::core::Wire;
 
 /// A connection that is there, or is to be.
 pub(super) struct Link {
     node: Node,
     config: Arc<Config>,
+    outside: Outside,
     /// Where to: a redirection changes it.
     pub(super) host: String,
     pub(super) port: u16,
@@ -68,6 +69,7 @@ impl Link {
         Self {
             node,
             config: Arc::new(config),
+            outside: settings.outside,
             host: settings.host.clone(),
             port: settings.port,
             home: (settings.host.clone(), settings.port),
@@ -102,8 +104,9 @@ impl Link {
         self.generation = self.generation.wrapping_add(1);
         let made = Made::default();
         let (place, host, port) = (Arc::clone(&made), self.host.clone(), self.port);
+        let connect = self.outside.connect;
         let connect = move || {
-            let socket = ::io::tcp::connect(&host, port, CONNECT)?;
+            let socket = connect(&host, port, CONNECT)?;
             *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
             Ok(0)
         };
@@ -132,8 +135,7 @@ impl Link {
         let socket = socket.ok_or_else(|| RemoteError::Connect(io::ErrorKind::NotConnected.into()));
         let socket = cx.ring.adopt(socket?).map_err(RemoteError::Connect)?;
         let mut random = [0; 37];
-        let filled = getrandom::fill(&mut random);
-        filled.map_err(|cause| RemoteError::Connect(io::Error::other(cause.to_string())))?;
+        (self.outside.random)(&mut random).map_err(RemoteError::Connect)?;
         match Initiator::new(Arc::clone(&self.config), cx.now, random) {
             Ok(session) => {
                 self.state = State::Up(Box::new(Up {
@@ -152,18 +154,47 @@ impl Link {
         }
     }
 
-    /// Octets came in.
-    pub(super) fn received(&mut self, now: Now, generation: u32, octets: &io::Result<&[u8]>) {
+    /// Octets came in. Returns those that are to be given to [`Self::go_on`] when [`Self::poll`] has
+    /// told what happened.
+    pub(super) fn received<'a>(
+        &mut self,
+        now: Now,
+        generation: u32,
+        octets: &io::Result<&'a [u8]>,
+    ) -> &'a [u8] {
         let State::Up(up) = &mut self.state else {
-            return;
+            return &[];
         };
         if generation != self.generation {
-            return;
+            return &[];
         }
         up.receiving = false;
         match octets {
-            Ok(octets) if !octets.is_empty() => up.feed(now, octets),
-            _ => up.session.lost(),
+            Ok(octets) if !octets.is_empty() => &octets[up.session.receive(now, octets)..],
+            _ => {
+                up.session.lost();
+                &[]
+            }
+        }
+    }
+
+    /// Goes on with octets; those that the session cannot take now are kept.
+    pub(super) fn go_on<'a>(&mut self, now: Now, octets: &'a [u8]) -> &'a [u8] {
+        let State::Up(up) = &mut self.state else {
+            return &[];
+        };
+        let rest = &octets[up.session.receive(now, octets)..];
+        if rest.len() < octets.len() {
+            return rest;
+        }
+        self.keep(rest);
+        &[]
+    }
+
+    /// Keeps octets until something else has happened.
+    pub(super) fn keep(&mut self, octets: &[u8]) {
+        if let State::Up(up) = &mut self.state {
+            up.early.extend(octets);
         }
     }
 
@@ -188,8 +219,8 @@ impl Link {
             return None;
         };
         if !up.early.is_empty() {
-            let early = std::mem::take(&mut up.early);
-            up.feed(cx.now, &early);
+            let used = up.session.receive(cx.now, &up.early);
+            up.early.drain(..used);
         }
         let event = up.session.poll()?;
         if matches!(event, Event::Ended(_)) {
@@ -258,17 +289,5 @@ impl Link {
         };
         let before = self.last.replace(group);
         before.is_none_or(|before| Some(before) == self.last)
-    }
-}
-
-impl Up {
-    /// Gives the session octets; what it cannot take now is kept, one event at a time.
-    fn feed(&mut self, now: Now, octets: &[u8]) {
-        let used = self.session.receive(now, octets);
-        if let Some(rest) = octets.get(used..)
-            && !rest.is_empty()
-        {
-            self.early = rest.to_vec();
-        }
     }
 }

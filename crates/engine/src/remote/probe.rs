@@ -121,7 +121,8 @@ impl Probe {
             }
             Event::Received { token, octets } => {
                 let octets = octets.as_deref().map_err(|error| error.kind().into());
-                self.machine.link.received(now, token.0 as u32, &octets);
+                let rest = self.machine.link.received(now, token.0 as u32, &octets);
+                self.machine.link.keep(rest);
             }
             Event::Sent {
                 token,
