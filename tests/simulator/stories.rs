@@ -7,6 +7,7 @@ mod logins;
 mod logouts;
 mod random_io;
 mod reinstatement;
+mod remote_units;
 mod slow_readers;
 mod splits;
 mod stops;

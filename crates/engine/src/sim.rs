@@ -8,6 +8,7 @@ mod disk;
 mod post;
 mod ring;
 mod rng;
+mod user;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -18,9 +19,10 @@ use std::time::Duration;
 
 use ::io::memory::Pool;
 use ::io::ring::Ring;
+use block::lease::Lease;
 use block::volume::CoreContext;
 use iscsi::target::Config;
-use scsi::medium::Now;
+use scsi::medium::{MediumOp, MediumResult, Now};
 use scsi::owner::Owner;
 use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
@@ -34,6 +36,7 @@ pub use disk::{Disk, Kind, POOL_BYTES};
 use post::{Counter, Office};
 use ring::{Kernel, Pending};
 pub use rng::Rng;
+use user::User;
 pub use wire::Wire;
 
 /// A simulated process.
@@ -48,6 +51,8 @@ pub struct World {
     pools: Vec<Pool>,
     office: Office,
     flushes: Arc<Flushes>,
+    /// Processes that use the target, whose kernels follow those of the cores.
+    users: Vec<User>,
 }
 
 /// What a world begins with.
@@ -144,7 +149,58 @@ impl World {
             pools,
             office,
             flushes,
+            users: Vec::new(),
         })
+    }
+
+    /// A process that uses LUN 0, which has these traits, through our own initiator; returns its
+    /// number.
+    ///
+    /// # Errors
+    /// When there is no address space for buffers.
+    pub fn add_user(
+        &mut self,
+        config: iscsi::initiator::config::Config,
+        disk: &Disk,
+    ) -> io::Result<usize> {
+        let kernel = Kernel::default();
+        self.users
+            .push(User::new(kernel.clone(), config, disk.traits())?);
+        self.kernels.push(kernel);
+        Ok(self.users.len() - 1)
+    }
+
+    /// A user asks for something.
+    pub fn submit(&mut self, user: usize, id: u64, op: MediumOp<Lease>) {
+        self.users[user].submit(self.now, id, op);
+    }
+
+    /// Memory for a user's data.
+    #[must_use]
+    pub fn buffer(&self, user: usize, len: usize) -> Option<Lease> {
+        self.users[user].buffer(len)
+    }
+
+    /// What a user was told next.
+    pub fn next_done(&mut self, user: usize) -> Option<(u64, MediumResult<Lease>)> {
+        self.users[user].done.pop()
+    }
+
+    /// Every connection that a user has made, the newest last.
+    #[must_use]
+    pub fn wires_of(&self, user: usize) -> &[Wire] {
+        &self.users[user].wires
+    }
+
+    /// A user wants nothing more.
+    pub fn leave(&mut self, user: usize) {
+        self.users[user].leave(self.now);
+    }
+
+    /// Whether nothing is left of a user's sessions on its side.
+    #[must_use]
+    pub fn user_has_left(&self, user: usize) -> bool {
+        self.users[user].has_left()
     }
 
     /// An initiator connects.
@@ -203,10 +259,25 @@ impl World {
             }
             Choice::Kernel(core, pending) => {
                 self.happen(core, pending);
+                self.connect_dialed(core);
                 core
             }
         };
         self.turn(core);
+    }
+
+    /// The calls that a user has just made come to the target.
+    fn connect_dialed(&mut self, kernel: usize) {
+        for wire in wire::take_dialed() {
+            self.users[kernel - self.cores.len()]
+                .wires
+                .push(wire.clone());
+            let peer = ([127, 0, 0, 1], 40_000).into();
+            match self.kernels[0].connect(&wire, peer) {
+                Ok(()) => self.turn(0),
+                Err(_) => wire.cut(),
+            }
+        }
     }
 
     fn choices(&self) -> Vec<Choice> {
@@ -247,8 +318,11 @@ impl World {
         }
     }
 
-    fn turn(&mut self, core: usize) {
-        self.cores[core].turn(self.now);
+    fn turn(&mut self, kernel: usize) {
+        match self.cores.get_mut(kernel) {
+            Some(core) => drop(core.turn(self.now)),
+            None => self.users[kernel - self.cores.len()].turn(self.now),
+        }
         wire::close_dropped();
     }
 
@@ -277,7 +351,7 @@ impl World {
 
     /// The core and socket that a wire leads to.
     fn place(&self, wire: &Wire) -> Option<(usize, ::io::ring::SocketId)> {
-        let mut kernels = self.kernels.iter().enumerate();
+        let mut kernels = self.kernels.iter().enumerate().take(self.cores.len());
         kernels.find_map(|(core, kernel)| Some((core, kernel.socket(wire)?)))
     }
 
@@ -299,8 +373,8 @@ impl World {
     /// Lets time pass; deadlines that come are kept.
     pub fn pass(&mut self, time: Duration) {
         self.now += time;
-        for core in 0..self.cores.len() {
-            self.turn(core);
+        for kernel in 0..self.kernels.len() {
+            self.turn(kernel);
         }
     }
 
@@ -313,8 +387,11 @@ impl World {
     /// How long nothing happens if nothing comes in; `None`: for ever.
     #[must_use]
     pub fn patience(&self) -> Option<Duration> {
-        let cores = self.cores.iter();
-        cores.filter_map(|core| core.patience(self.now)).min()
+        let cores = self.cores.iter().filter_map(|core| core.patience(self.now));
+        let users = self.users.iter().filter_map(User::next_deadline);
+        cores
+            .chain(users.map(|at| at.saturating_sub(self.now)))
+            .min()
     }
 
     /// Tells every core to stop.
@@ -368,6 +445,10 @@ pub struct Held {
     pub buffers: usize,
 }
 
+fn naa(number: u8) -> [u8; 8] {
+    [0x30, 0, 0, 0, 0, 0, 0, number]
+}
+
 fn states(setup: &Setup) -> Vec<UnitState> {
     let state = |(number, disk): (usize, &Disk)| {
         let identity = UnitIdentity {
@@ -375,7 +456,7 @@ fn states(setup: &Setup) -> Vec<UnitState> {
             product: "SIMULATED".into(),
             revision: "0".into(),
             serial: format!("SIM{number}"),
-            naa: vec![0x30, 0, 0, 0, 0, 0, 0, number as u8],
+            naa: naa(number as u8).to_vec(),
             removable: false,
         };
         UnitState::new(identity, disk.traits())

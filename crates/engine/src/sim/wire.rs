@@ -11,6 +11,15 @@ use std::rc::Rc;
 #[derive(Clone, Default)]
 pub struct Wire {
     inner: Rc<RefCell<Directions>>,
+    /// Whose end it is for a ring that has it.
+    end: End,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum End {
+    #[default]
+    Target,
+    Initiator,
 }
 
 #[derive(Default)]
@@ -23,6 +32,10 @@ struct Directions {
     finished: bool,
     /// The target has closed its end; what is on its way still arrives.
     closed: bool,
+    /// The initiator believes that the connection is gone; what is on its way still arrives.
+    reset: bool,
+    /// Nothing moves, but may later.
+    stalled: bool,
 }
 
 /// How many octets a peer lets arrive before it reads.
@@ -65,6 +78,34 @@ impl Wire {
         wire.to_initiator.clear();
     }
 
+    /// The initiator loses it, and the target does not know.
+    pub fn reset(&self) {
+        self.inner.borrow_mut().reset = true;
+    }
+
+    /// Nothing moves on it, from now on or no longer.
+    pub fn stall(&self, stalled: bool) {
+        self.inner.borrow_mut().stalled = stalled;
+    }
+
+    /// Damages something that is on its way to the initiator, if there is anything.
+    pub fn damage(&self, at: usize, by: u8) {
+        let mut wire = self.inner.borrow_mut();
+        let len = wire.to_initiator.len().max(1);
+        if let Some(octet) = wire.to_initiator.get_mut(at % len) {
+            *octet ^= by;
+        }
+    }
+
+    /// The end of an initiator that has a ring.
+    pub(super) fn of_initiator(&self) -> Self {
+        let end = End::Initiator;
+        Self {
+            end,
+            ..self.clone()
+        }
+    }
+
     /// The initiator closes its end.
     pub fn finish(&self) {
         self.inner.borrow_mut().finished = true;
@@ -85,39 +126,68 @@ impl Wire {
 
     pub(super) fn close(&self) {
         let mut wire = self.inner.borrow_mut();
-        wire.closed = true;
-        wire.to_target.clear();
+        match self.end {
+            End::Target => {
+                wire.closed = true;
+                wire.to_target.clear();
+            }
+            End::Initiator => {
+                wire.finished = true;
+                wire.to_initiator.clear();
+            }
+        }
     }
 
     pub(super) fn arrive(&self, len: usize) -> Vec<u8> {
-        self.inner.borrow_mut().to_target.drain(..len).collect()
+        let mut wire = self.inner.borrow_mut();
+        match self.end {
+            End::Target => wire.to_target.drain(..len).collect(),
+            End::Initiator => wire.to_initiator.drain(..len).collect(),
+        }
     }
 
     pub(super) fn leave(&self, octets: &[u8]) {
-        self.inner.borrow_mut().to_initiator.extend(octets);
+        match self.end {
+            End::Target => self.inner.borrow_mut().to_initiator.extend(octets),
+            End::Initiator => self.put(octets),
+        }
     }
 
-    /// How much the target can receive: `Some(0)` is the end of the stream.
+    /// How much the ring's end can receive: `Some(0)` is the end of the stream.
     pub(super) fn receivable(&self) -> Option<usize> {
         let wire = self.inner.borrow();
-        match wire.to_target.len() {
-            0 if wire.cut || wire.finished => Some(0),
+        let (len, over) = match self.end {
+            End::Target => (wire.to_target.len(), wire.finished),
+            End::Initiator if wire.reset => (0, true),
+            End::Initiator => (wire.to_initiator.len(), wire.closed),
+        };
+        match len {
+            _ if wire.stalled && !wire.cut && !wire.reset => None,
+            0 if wire.cut || over => Some(0),
             0 => None,
             len => Some(len),
         }
     }
 
-    /// How much the target can send: `Some(0)` is an error, `None` a peer that does not read.
+    /// How much the ring's end can send: `Some(0)` is an error, `None` a peer that does not read.
     pub(super) fn sendable(&self) -> Option<usize> {
         let wire = self.inner.borrow();
+        let waiting = match self.end {
+            End::Target => wire.to_initiator.len(),
+            End::Initiator if wire.reset || wire.closed => return Some(0),
+            End::Initiator => wire.to_target.len(),
+        };
         if wire.cut {
             return Some(0);
         }
-        Some(WINDOW.saturating_sub(wire.to_initiator.len())).filter(|room| *room > 0)
+        Some(WINDOW.saturating_sub(waiting)).filter(|room| *room > 0 && !wire.stalled)
     }
 }
 
 thread_local! {
+    /// Connections that initiators have made and nobody has been told of.
+    static DIALED: RefCell<Vec<Wire>> = const { RefCell::new(Vec::new()) };
+
     /// The wires that no ring has adopted, by the descriptor that stands for each.
     static LOOSE: RefCell<BTreeMap<RawFd, (Wire, UnixStream)>> =
         const { RefCell::new(BTreeMap::new()) };
@@ -129,6 +199,18 @@ pub(super) fn socket(wire: &Wire) -> io::Result<OwnedFd> {
     let (ours, theirs) = UnixStream::pair()?;
     theirs.set_nonblocking(true)?;
     Ok(let_loose(ours.into(), wire.clone(), theirs))
+}
+
+/// Connects, from the side of an initiator.
+pub(super) fn dial() -> io::Result<OwnedFd> {
+    let wire = Wire::default();
+    DIALED.with_borrow_mut(|dialed| dialed.push(wire.clone()));
+    socket(&wire.of_initiator())
+}
+
+/// What was dialed since it was asked for last.
+pub(super) fn take_dialed() -> Vec<Wire> {
+    DIALED.take()
 }
 
 /// Gives a wire out of a ring's hands.

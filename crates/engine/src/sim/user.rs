@@ -1,0 +1,153 @@
+//! A simulated process that uses a unit of the target: the very session that a remote volume has.
+
+use std::io;
+use std::sync::Arc;
+
+use ::io::memory::Pool;
+use ::io::ring::{Event, Ring};
+use block::lease::Lease;
+use block::volume::{Context, CoreContext, Handle, Node, Volume};
+use iscsi::initiator::config::Config;
+use scsi::client::{Facts, Identity};
+use scsi::medium::{MediumOp, MediumResult, Now, Traits};
+use scsi::wire::lun::Lun;
+
+use super::ring::Kernel;
+use super::wire::{self, Wire};
+use crate::core::volume_token;
+use crate::remote::{Outside, Remote, Settings};
+use crate::volumes::{Surroundings, Volumes};
+
+/// A user of LUN 0.
+pub(super) struct User {
+    kernel: Kernel,
+    volumes: Volumes,
+    pool: Pool,
+    /// What has ended, and nobody has taken.
+    pub(super) done: Vec<(u64, MediumResult<Lease>)>,
+    /// Every connection that it has made, the newest last.
+    pub(super) wires: Vec<Wire>,
+}
+
+/// Octets of buffers.
+const POOL_BYTES: usize = 16 << 20;
+
+/// How long a lost session may take to come back: longer than any story.
+const REPLACEMENT: Now = Now::from_secs(100_000);
+
+impl User {
+    pub(super) fn new(kernel: Kernel, config: Config, traits: Traits) -> io::Result<Self> {
+        let pool = Pool::new(POOL_BYTES)?;
+        let settings = Settings {
+            host: "simulated".into(),
+            port: 3260,
+            config,
+            lun: Lun::from_index(0),
+            replacement: REPLACEMENT,
+            outside: Outside {
+                connect: |_, _, _| wire::dial(),
+                random: |octets| {
+                    octets.fill(7);
+                    Ok(())
+                },
+            },
+        };
+        let volume: Arc<dyn Volume> = Arc::new(Remote::known(settings, facts(traits)));
+        let volumes = Volumes::attach(&[volume], &CoreContext::new(pool.clone()))?;
+        Ok(Self {
+            kernel,
+            volumes,
+            pool,
+            done: Vec::new(),
+            wires: Vec::new(),
+        })
+    }
+
+    pub(super) fn buffer(&self, len: usize) -> Option<Lease> {
+        self.pool.buffer(len).map(Lease::from)
+    }
+
+    pub(super) fn submit(&mut self, now: Now, id: u64, op: MediumOp<Lease>) {
+        self.act(now, |handle, cx| handle.submit(cx, id, op));
+        self.turn(now);
+    }
+
+    pub(super) fn leave(&mut self, now: Now) {
+        self.act(now, |handle, cx| handle.leave(cx));
+        self.turn(now);
+    }
+
+    pub(super) fn has_left(&self) -> bool {
+        self.volumes.have_left()
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Now> {
+        self.volumes.next_deadline()
+    }
+
+    /// Takes what has happened in its kernel, and what is due.
+    pub(super) fn turn(&mut self, now: Now) {
+        while let Some(event) = self.kernel.next_event() {
+            self.event(now, event);
+        }
+        if self.volumes.expired(0, now) {
+            self.act(now, |handle, cx| handle.expire(cx));
+        }
+        while self.volumes.next_soon().is_some() {
+            self.act(now, |handle, cx| handle.expire(cx));
+        }
+    }
+
+    fn event(&mut self, now: Now, event: Event<Vec<u8>>) {
+        match event {
+            Event::File { token, result, .. } => {
+                let (node, slot) = place(token);
+                self.act(now, |h, cx| h.completed(cx, node, slot, result, None));
+            }
+            Event::Received { token, octets } => {
+                let (node, slot) = place(token);
+                let octets = octets.as_deref().map_err(|error| error.kind().into());
+                self.act(now, |handle, cx| handle.received(cx, node, slot, octets));
+            }
+            Event::Sent {
+                token,
+                batch,
+                result,
+            } => {
+                let (node, slot) = place(token);
+                self.act(now, |h, cx| h.sent(cx, node, slot, batch, result));
+            }
+            Event::Accepted { .. } | Event::Woken => {}
+        }
+    }
+
+    fn act(&mut self, now: Now, act: impl FnOnce(&mut dyn Handle, &mut Context<'_>)) {
+        let mut around = Surroundings {
+            ring: &mut self.kernel,
+            done: &mut self.done,
+            now,
+        };
+        self.volumes.act(0, &mut around, act);
+    }
+}
+
+fn place(token: ::io::ring::Token) -> (Node, u32) {
+    volume_token(token).expect("a token of the only volume")
+}
+
+/// What the unit says when it is asked is taken in the place of most of this.
+fn facts(traits: Traits) -> Facts {
+    Facts {
+        identity: Identity {
+            serial: "SIM0".into(),
+            designator: [&[1, 3], &super::naa(0)[..]].concat(),
+            ..Identity::default()
+        },
+        traits,
+        max_transfer: 0,
+        unmap: None,
+        write_same: 1,
+        provisioned: false,
+        dpofua: true,
+    }
+}

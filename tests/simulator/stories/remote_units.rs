@@ -1,0 +1,298 @@
+//! Our own initiator on our own target: connections are cut, stall and are damaged at any point of
+//! login and I/O. Every operation ends, and no octet is lost, old, or comes back.
+
+use std::time::Duration;
+
+use engine::sim::{Disk, Kind, Rng};
+use iscsi::initiator::config::{Config, Digest};
+use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, Outcome};
+
+use crate::lab::{Lab, Shape, TARGET};
+use crate::seeds::with_seeds;
+
+const BLOCK: usize = 512;
+const BLOCKS: u64 = 32;
+
+/// Operations at once.
+const DEPTH: usize = 6;
+
+/// What a user knows of a disk that nobody else writes.
+struct Use {
+    lab: Lab,
+    user: usize,
+    /// The last write to each block that was acknowledged, and the last that was begun.
+    acknowledged: Vec<u32>,
+    begun: Vec<u32>,
+    /// What the medium held when it was looked at.
+    seen: Vec<u32>,
+    under_way: Vec<UnderWay>,
+    next: u64,
+    ended: u64,
+    /// Operations may fail, as the login was damaged, which has no digests.
+    may_fail: bool,
+}
+
+struct UnderWay {
+    id: u64,
+    extent: Extent,
+    what: What,
+}
+
+enum What {
+    Write,
+    /// What was acknowledged before it was asked for.
+    Read(Vec<u32>),
+    Flush,
+}
+
+impl Use {
+    fn new(seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let kind = *rng.pick(&[Kind::Apart, Kind::Apart, Kind::Memory]);
+        let disk = Disk::new(kind, BLOCK as u32, BLOCKS);
+        let mut shape = Shape::new(1 + rng.below(3) as u16, kind);
+        shape.disks = vec![disk.clone()];
+        let mut lab = Lab::new(seed, shape);
+        lab.any_pace();
+        let mut config =
+            Config::normal("iqn.2026-11.org.lunar:user", [0x80, 0, 0, 1, 0, 0], TARGET);
+        // Damage must be seen, and several PDUs make a command.
+        (config.offer.header_digest, config.offer.data_digest) = (Digest::Require, Digest::Require);
+        config.offer.initial_r2t = rng.one_in(2);
+        config.offer.immediate_data = rng.one_in(2);
+        config.offer.data_segment = *rng.pick(&[512, 1024, 8192]);
+        config.offer.first_burst = 1024;
+        config.offer.max_burst = *rng.pick(&[1024, 4096]);
+        let user = lab.world.add_user(config, &disk).expect("memory");
+        let none = || vec![0; BLOCKS as usize];
+        Self {
+            lab,
+            user,
+            acknowledged: none(),
+            begun: none(),
+            seen: none(),
+            under_way: Vec::new(),
+            next: 1,
+            ended: 0,
+            may_fail: false,
+        }
+    }
+
+    /// Asks for something, unless what is under way is in its way.
+    fn ask(&mut self) {
+        let rng = &mut self.lab.rng;
+        let len = 1 + rng.below(4) as u64;
+        let extent = Extent::new(rng.below((BLOCKS - len) as usize) as u64, len);
+        let (what, op) = match rng.below(10) {
+            0..5 if self.is_free(extent) => self.write(extent),
+            9 => {
+                let extent = Extent::new(0, 0);
+                (What::Flush, MediumOp::Flush { extent })
+            }
+            _ => {
+                let copied = false;
+                let known = self.acknowledged.clone();
+                (What::Read(known), MediumOp::Read { extent, copied })
+            }
+        };
+        let id = self.next;
+        self.next += 1;
+        self.under_way.push(UnderWay { id, extent, what });
+        self.lab.world.submit(self.user, id, op);
+    }
+
+    /// Nothing is being written there, so that it is known which write is the last.
+    fn is_free(&self, extent: Extent) -> bool {
+        let writes = self
+            .under_way
+            .iter()
+            .filter(|one| matches!(one.what, What::Write));
+        !writes.into_iter().any(|one| one.extent.overlaps(extent))
+    }
+
+    fn write(&mut self, extent: Extent) -> (What, MediumOp<block::lease::Lease>) {
+        let len = BLOCK * extent.blocks as usize;
+        let mut data = self.lab.world.buffer(self.user, len).expect("memory");
+        for (n, lba) in (extent.lba..extent.end()).enumerate() {
+            self.begun[lba as usize] += 1;
+            data.copy_in(n * BLOCK, &stamp(self.begun[lba as usize]));
+        }
+        let (fua, atomic) = (self.lab.rng.one_in(3), false);
+        let op = MediumOp::Write {
+            extent,
+            data,
+            fua,
+            atomic,
+        };
+        (What::Write, op)
+    }
+
+    /// Lets one thing happen, or time pass; the medium is looked at after each.
+    fn step(&mut self) {
+        if !self.lab.world.step() {
+            let patience = self.lab.world.patience().unwrap_or(Duration::ZERO);
+            self.lab.world.pass(patience.max(Duration::from_millis(1)));
+        }
+        self.look();
+        while let Some((id, result)) = self.lab.world.next_done(self.user) {
+            let at = self.under_way.iter().position(|one| one.id == id);
+            let one = self.under_way.swap_remove(at.expect("nothing ends twice"));
+            self.ended += 1;
+            match (&one.what, result) {
+                // A new nexus begins as after a reset, by which a cache may have been lost.
+                (What::Flush, Err(MediumError::Write)) => {}
+                (_, Err(MediumError::Gone)) if self.may_fail => {}
+                (_, result) => self.check(&one, result.expect("no error")),
+            }
+        }
+    }
+
+    /// What is on the medium is never older than what was there before, or was acknowledged.
+    fn look(&mut self) {
+        for lba in 0..BLOCKS as usize {
+            let version = version(&self.lab.disks[0].block(lba as u64));
+            let version = version.unwrap_or(self.seen[lba]);
+            assert!(
+                version >= self.seen[lba],
+                "block {lba}: {version} came back"
+            );
+            assert!(
+                version <= self.begun[lba],
+                "block {lba}: {version} was not written"
+            );
+            self.seen[lba] = version;
+            assert!(
+                version >= self.acknowledged[lba],
+                "block {lba}: {version} is old"
+            );
+        }
+    }
+
+    fn check(&mut self, one: &UnderWay, outcome: Outcome<block::lease::Lease>) {
+        let places = (one.extent.lba..one.extent.end()).map(|lba| lba as usize);
+        match (&one.what, outcome) {
+            (What::Write, Outcome::Done) => {
+                for lba in places {
+                    self.acknowledged[lba] = self.begun[lba];
+                    assert_eq!(self.seen[lba], self.begun[lba], "block {lba} is lost");
+                }
+            }
+            (What::Read(known), Outcome::Lease(data)) => {
+                let mut octets = vec![0; data.len()];
+                data.copy_out(0, &mut octets);
+                for (lba, octets) in places.zip(octets.chunks(BLOCK)) {
+                    // It may be read while it is written.
+                    let Some(read) = version(octets) else {
+                        continue;
+                    };
+                    let may_be = known[lba]..=self.begun[lba];
+                    assert!(
+                        may_be.contains(&read),
+                        "block {lba}: {read} is not in {may_be:?}"
+                    );
+                }
+            }
+            (What::Flush, Outcome::Done) => {}
+            (_, outcome) => panic!("{outcome:?}"),
+        }
+    }
+
+    /// So many steps, with operations and what `disturb` does every now and then.
+    fn run(&mut self, steps: usize, often: usize, disturb: impl Fn(&mut Lab, usize)) {
+        for _ in 0..steps {
+            if self.under_way.len() < DEPTH && self.lab.rng.one_in(8) {
+                self.ask();
+            }
+            if self.lab.rng.one_in(often) {
+                disturb(&mut self.lab, self.user);
+            }
+            self.step();
+        }
+    }
+
+    /// Nothing disturbs any more: all that was asked for ends, and the user logs out.
+    fn finish(&mut self) {
+        for wire in self.lab.world.wires_of(self.user) {
+            wire.stall(false);
+        }
+        let mut steps = 0;
+        while !self.under_way.is_empty() {
+            self.step();
+            steps += 1;
+            assert!(steps < 200_000, "{} operations hang", self.under_way.len());
+        }
+        for lba in 0..BLOCKS as usize {
+            let landed = self.seen[lba] == self.begun[lba];
+            assert!(landed || self.may_fail, "block {lba} in the end");
+        }
+        assert!(self.ended > 0, "nothing was tried");
+        self.lab.world.leave(self.user);
+        while !self.lab.world.user_has_left(self.user) {
+            self.step();
+        }
+    }
+}
+
+/// A block of a version: all of it is the same number.
+fn stamp(version: u32) -> Vec<u8> {
+    version.to_be_bytes().repeat(BLOCK / 4)
+}
+
+/// The version of a block, of which each write tears none but for memory.
+fn version(octets: &[u8]) -> Option<u32> {
+    let first = u32::from_be_bytes(*octets.first_chunk()?);
+    let whole = octets.chunks(4).all(|word| word == first.to_be_bytes());
+    whole.then_some(first)
+}
+
+/// The network drops the newest connection, or one side believes so.
+fn cut(lab: &mut Lab, user: usize) {
+    let way = lab.rng.below(3);
+    let Some(wire) = lab.world.wires_of(user).last() else {
+        return;
+    };
+    match way {
+        0 => wire.cut(),
+        // What is on its way to the target arrives at any time, the new connection being there.
+        _ => wire.reset(),
+    }
+}
+
+#[test]
+fn nothing_is_lost_or_late_whenever_connections_are_cut() {
+    with_seeds("remote units that are cut off", 60, |seed| {
+        let mut story = Use::new(seed);
+        let often = *story.lab.rng.pick(&[40, 150, 600]);
+        story.run(3000, often, cut);
+        story.finish();
+    });
+}
+
+#[test]
+fn a_target_that_stalls_is_left_and_found_again() {
+    with_seeds("remote units that stall", 30, |seed| {
+        let mut story = Use::new(seed);
+        story.run(2000, 300, |lab, user| {
+            let stalls = lab.rng.one_in(2);
+            for wire in lab.world.wires_of(user) {
+                wire.stall(stalls);
+            }
+        });
+        story.finish();
+    });
+}
+
+#[test]
+fn what_is_damaged_on_its_way_is_never_believed() {
+    with_seeds("remote units that are damaged", 60, |seed| {
+        let mut story = Use::new(seed);
+        story.may_fail = true;
+        story.run(3000, 120, |lab, user| {
+            let (at, by) = (lab.rng.below(4096), 1 << lab.rng.below(8));
+            if let Some(wire) = lab.world.wires_of(user).last() {
+                wire.damage(at, by);
+            }
+        });
+        story.finish();
+    });
+}
