@@ -19,10 +19,9 @@ use std::time::Duration;
 
 use ::io::memory::Pool;
 use ::io::ring::Ring;
-use block::lease::Lease;
 use block::volume::CoreContext;
 use iscsi::target::Config;
-use scsi::medium::{MediumOp, MediumResult, Now};
+use scsi::medium::Now;
 use scsi::owner::Owner;
 use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
@@ -153,56 +152,6 @@ impl World {
         })
     }
 
-    /// A process that uses LUN 0, which has these traits, through our own initiator; returns its
-    /// number.
-    ///
-    /// # Errors
-    /// When there is no address space for buffers.
-    pub fn add_user(
-        &mut self,
-        config: iscsi::initiator::config::Config,
-        disk: &Disk,
-    ) -> io::Result<usize> {
-        let kernel = Kernel::default();
-        self.users
-            .push(User::new(kernel.clone(), config, disk.traits())?);
-        self.kernels.push(kernel);
-        Ok(self.users.len() - 1)
-    }
-
-    /// A user asks for something.
-    pub fn submit(&mut self, user: usize, id: u64, op: MediumOp<Lease>) {
-        self.users[user].submit(self.now, id, op);
-    }
-
-    /// Memory for a user's data.
-    #[must_use]
-    pub fn buffer(&self, user: usize, len: usize) -> Option<Lease> {
-        self.users[user].buffer(len)
-    }
-
-    /// What a user was told next.
-    pub fn next_done(&mut self, user: usize) -> Option<(u64, MediumResult<Lease>)> {
-        self.users[user].done.pop()
-    }
-
-    /// Every connection that a user has made, the newest last.
-    #[must_use]
-    pub fn wires_of(&self, user: usize) -> &[Wire] {
-        &self.users[user].wires
-    }
-
-    /// A user wants nothing more.
-    pub fn leave(&mut self, user: usize) {
-        self.users[user].leave(self.now);
-    }
-
-    /// Whether nothing is left of a user's sessions on its side.
-    #[must_use]
-    pub fn user_has_left(&self, user: usize) -> bool {
-        self.users[user].has_left()
-    }
-
     /// An initiator connects.
     ///
     /// # Errors
@@ -264,20 +213,6 @@ impl World {
             }
         };
         self.turn(core);
-    }
-
-    /// The calls that a user has just made come to the target.
-    fn connect_dialed(&mut self, kernel: usize) {
-        for wire in wire::take_dialed() {
-            self.users[kernel - self.cores.len()]
-                .wires
-                .push(wire.clone());
-            let peer = ([127, 0, 0, 1], 40_000).into();
-            match self.kernels[0].connect(&wire, peer) {
-                Ok(()) => self.turn(0),
-                Err(_) => wire.cut(),
-            }
-        }
     }
 
     fn choices(&self) -> Vec<Choice> {

@@ -154,7 +154,7 @@ impl Link {
         }
     }
 
-    /// Octets came in. Returns those that are to be given to [`Self::go_on`] when [`Self::poll`] has
+    /// Octets came in. Returns those that are to be given to [`Self::go_on`] once [`Self::poll`] has
     /// told what happened.
     pub(super) fn received<'a>(
         &mut self,

@@ -14,6 +14,7 @@ use scsi::wire::lun::Lun;
 
 use super::ring::Kernel;
 use super::wire::{self, Wire};
+use super::{Disk, World};
 use crate::core::volume_token;
 use crate::remote::{Outside, Remote, Settings};
 use crate::volumes::{Surroundings, Volumes};
@@ -34,6 +35,68 @@ const POOL_BYTES: usize = 16 << 20;
 
 /// How long a lost session may take to come back: longer than any story.
 const REPLACEMENT: Now = Now::from_secs(100_000);
+
+impl World {
+    /// A process that uses LUN 0, which this disk is, through our own initiator; returns its
+    /// number.
+    ///
+    /// # Errors
+    /// When there is no address space for buffers.
+    pub fn add_user(&mut self, config: Config, disk: &Disk) -> io::Result<usize> {
+        let kernel = Kernel::default();
+        self.users
+            .push(User::new(kernel.clone(), config, disk.traits())?);
+        self.kernels.push(kernel);
+        Ok(self.users.len() - 1)
+    }
+
+    /// A user asks for something.
+    pub fn submit(&mut self, user: usize, id: u64, op: MediumOp<Lease>) {
+        self.users[user].submit(self.now, id, op);
+    }
+
+    /// Memory for a user's data.
+    #[must_use]
+    pub fn buffer(&self, user: usize, len: usize) -> Option<Lease> {
+        self.users[user].buffer(len)
+    }
+
+    /// What a user was told next.
+    pub fn next_done(&mut self, user: usize) -> Option<(u64, MediumResult<Lease>)> {
+        self.users[user].done.pop()
+    }
+
+    /// Every connection that a user has made, the newest last.
+    #[must_use]
+    pub fn wires_of(&self, user: usize) -> &[Wire] {
+        &self.users[user].wires
+    }
+
+    /// A user wants nothing more.
+    pub fn leave(&mut self, user: usize) {
+        self.users[user].leave(self.now);
+    }
+
+    /// Whether nothing is left of a user's sessions on its side.
+    #[must_use]
+    pub fn user_has_left(&self, user: usize) -> bool {
+        self.users[user].has_left()
+    }
+
+    /// The calls that a user has just made come to the target.
+    pub(super) fn connect_dialed(&mut self, kernel: usize) {
+        for wire in wire::take_dialed() {
+            self.users[kernel - self.cores.len()]
+                .wires
+                .push(wire.clone());
+            let peer = ([127, 0, 0, 1], 40_000).into();
+            match self.kernels[0].connect(&wire, peer) {
+                Ok(()) => self.turn(0),
+                Err(_) => wire.cut(),
+            }
+        }
+    }
+}
 
 impl User {
     pub(super) fn new(kernel: Kernel, config: Config, traits: Traits) -> io::Result<Self> {
