@@ -154,8 +154,8 @@ impl Link {
         }
     }
 
-    /// Octets came in. Returns those that are to be given to [`Self::go_on`] once [`Self::poll`] has
-    /// told what happened.
+    /// Octets came in. Returns those that are to be given to [`Self::go_on`] once [`Self::poll`]
+    /// has told what happened.
     pub(super) fn received<'a>(
         &mut self,
         now: Now,
