@@ -1,0 +1,126 @@
+//! A target that is killed again and again under load, which does not notice.
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::Duration;
+
+use engine::address::{Address, OpenOptions};
+use engine::sim::Rng;
+use engine::worker::Worker;
+use io::ring::Kind;
+use scsi::medium::{Extent, Lease as _, MediumOp};
+use tests::server::Server;
+
+use super::{TARGET, restart};
+
+/// Blocks of an operation, and how many places there are for one.
+const BLOCKS: u64 = 8;
+const PLACES: u64 = 512;
+
+/// Writes and reads of places that nobody else uses meanwhile, of a volume that checks them.
+struct Load {
+    worker: Worker,
+    rng: Rng,
+    busy: BTreeSet<u64>,
+    ended: u64,
+}
+
+impl Load {
+    fn new(address: &str) -> Self {
+        let address: Address = address.parse().unwrap();
+        let options = OpenOptions::new("iqn.2026-11.org.lunar.test:load".into()).unwrap();
+        let volume = address.open(&options).unwrap();
+        Self {
+            worker: Worker::new(&[volume], Kind::Auto, 16 << 20).unwrap(),
+            rng: Rng::new(20),
+            busy: BTreeSet::new(),
+            ended: 0,
+        }
+    }
+
+    fn run(&mut self) {
+        while self.busy.len() < 16 {
+            let place = self.rng.below(PLACES as usize) as u64;
+            if self.busy.insert(place) {
+                let op = self.any_op(place);
+                self.worker.submit(0, place, op);
+            }
+        }
+        self.wait();
+    }
+
+    fn any_op(&mut self, place: u64) -> MediumOp<block::lease::Lease> {
+        let extent = Extent::new(place * BLOCKS, BLOCKS);
+        match self.rng.below(8) {
+            0 => MediumOp::Flush { extent },
+            1..4 => read(place),
+            _ => {
+                let octets: [u8; BLOCKS as usize * 512] = self.rng.octets();
+                let mut data = self.worker.buffer(octets.len()).unwrap();
+                data.copy_in(0, &octets);
+                let (fua, atomic) = (false, false);
+                MediumOp::Write {
+                    extent,
+                    data,
+                    fua,
+                    atomic,
+                }
+            }
+        }
+    }
+
+    /// What ends has no error, and what is read is what was written.
+    fn wait(&mut self) {
+        self.worker.wait(Some(Duration::from_millis(20))).unwrap();
+        while let Some(done) = self.worker.next_done() {
+            assert!(self.busy.remove(&done.id));
+            let place = done.id;
+            done.result
+                .unwrap_or_else(|error| panic!("place {place}: {error:?}"));
+            self.ended += 1;
+        }
+    }
+
+    fn finish(mut self) {
+        while !self.busy.is_empty() {
+            self.wait();
+        }
+        for place in 0..PLACES {
+            self.busy.insert(place);
+            self.worker.submit(0, place, read(place));
+            while !self.busy.is_empty() {
+                self.wait();
+            }
+        }
+        self.worker.leave().unwrap();
+    }
+}
+
+fn read(place: u64) -> MediumOp<block::lease::Lease> {
+    let extent = Extent::new(place * BLOCKS, BLOCKS);
+    let copied = false;
+    MediumOp::Read { extent, copied }
+}
+
+#[test]
+fn who_uses_a_target_that_is_killed_twenty_times_does_not_notice() {
+    let dir = tests::scratch("remote-twenty").unwrap();
+    let volume = format!("file:{}?size=16M&sync", dir.join("disk").display());
+    let mut back = Server::start_in(&dir, &[&volume], &["--iqn", TARGET]).unwrap();
+    let portal = back.luns[0].portals[0].clone();
+    let mut load = Load::new(&format!("verify({})", back.address(0)));
+    let killer = thread::spawn(move || {
+        for _ in 0..20 {
+            thread::sleep(Duration::from_millis(100));
+            back.kill().unwrap();
+            back = restart(&dir, &volume, &portal);
+        }
+        back
+    });
+    while !killer.is_finished() {
+        load.run();
+    }
+    assert!(load.ended > 100, "{} operations", load.ended);
+    let _back = killer.join().unwrap();
+    load.finish();
+}
