@@ -45,6 +45,7 @@ fn data_is_right_over_a_stripe_of_targets() {
     let server = Server::start("bench-verify", &["ram:8M", "ram:8M"], &[]).unwrap();
     let stripe = format!("stripe:64k({},{})", server.address(0), server.address(1));
     let words = [
+        "--fill",
         "--verify",
         "--rw",
         "randrw",
