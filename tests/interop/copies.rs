@@ -235,6 +235,38 @@ fn what_cannot_be_copied_says_why_in_one_line() {
 }
 
 #[test]
+fn a_portal_tells_what_can_be_copied() {
+    let stage = Stage::new("copies-listed", &["--block-size", "4096"]);
+    let portal = &stage.server.luns[0].portals[0];
+    let said = stage.good(&["ls", portal, "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let unit = &told["units"][0];
+    assert_eq!(told["target"], stage.server.luns[0].target);
+    assert_eq!(
+        (&unit["size_bytes"], &unit["block_size"]),
+        (&SIZE.into(), &4096.into())
+    );
+    let address = unit["address"].as_str().unwrap();
+    assert_eq!(address, stage.unit());
+    assert!(
+        stage
+            .good(&["ls", portal])
+            .lines()
+            .nth(1)
+            .unwrap()
+            .ends_with(address)
+    );
+    let info = stage.good(&["info", address, "--json"]);
+    let info: serde_json::Value = serde_json::from_str(&info).unwrap();
+    assert_eq!(
+        (&info["size_bytes"], &info["identity"]),
+        (&SIZE.into(), &unit["identity"])
+    );
+    assert_eq!(info["negotiated"]["ErrorRecoveryLevel"], "0");
+    assert_eq!(info["session"]["portal"], portal.as_str());
+}
+
+#[test]
 fn a_wrong_secret_is_told_from_none() {
     let dir = tests::scratch("copies-secret").unwrap();
     let secret = dir.join("secret");

@@ -24,12 +24,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+pub use block::particulars::Particulars;
 pub use error::{ParseError, Problem};
 pub use faults::FaultError;
 pub use host::{Host, HostPort, Portal};
 pub use number::{Count, Rate, Size, Time};
-pub(crate) use open::secret;
 pub use open::{Cause, OpenError, OpenOptions};
+pub(crate) use open::{remote_settings, secret};
 pub use parse::built;
 
 /// The port of iSCSI and iSER where none is given (RFC 7143 §13.8).

@@ -3,6 +3,7 @@
 
 pub mod address;
 pub mod core;
+pub mod discovery;
 pub mod flushes;
 pub mod identity;
 pub mod journal;

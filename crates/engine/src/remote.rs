@@ -30,6 +30,7 @@
 
 mod handle;
 mod link;
+mod particulars;
 mod probe;
 
 use std::io;
@@ -40,6 +41,7 @@ use std::time::Duration;
 
 use block::particulars::Particulars;
 use block::volume::{CoreContext, Handle, Volume};
+use iscsi::initiator::Outcome;
 use iscsi::initiator::config::Config;
 use iscsi::initiator::error::End;
 use scsi::client::{Facts, Refusal};
@@ -116,6 +118,8 @@ pub enum RemoteError {
 pub struct Remote {
     shared: Arc<Shared>,
     facts: Facts,
+    /// What the session was like that asked for them, if one did.
+    session: Option<Outcome>,
     /// What [`Volume::traits`] told last.
     told: AtomicU64,
     /// Cores that have attached it.
@@ -139,8 +143,12 @@ impl Remote {
     ///
     /// When there is no such unit, or it cannot be used.
     pub fn open(settings: Settings) -> Result<Self, RemoteError> {
-        let (facts, found) = probe::probe(&settings)?;
-        Ok(Self::new(settings, facts, found))
+        let (facts, session, found) = probe::probe(&settings)?;
+        let session = Some(session);
+        Ok(Self {
+            session,
+            ..Self::new(settings, facts, found)
+        })
     }
 
     fn new(settings: Settings, facts: Facts, found: (String, u16)) -> Self {
@@ -152,6 +160,7 @@ impl Remote {
                 blocks: AtomicU64::new(blocks),
             }),
             facts,
+            session: None,
             told: AtomicU64::new(blocks),
             cores: AtomicU16::new(0),
         }
@@ -187,11 +196,13 @@ impl Volume for Remote {
 
     fn particulars(&self) -> Particulars {
         let designator = &self.facts.identity.designator;
-        let identity = (!designator.is_empty()).then(|| {
-            let octets = designator.iter().map(|octet| format!("{octet:02x}"));
-            format!("unit {}", octets.collect::<String>())
-        });
-        Particulars::new(self.traits(), identity)
+        let known = !designator.is_empty();
+        let identity = known.then(|| format!("unit {}", particulars::hex(designator)));
+        let groups = particulars::groups(&self.facts, &self.shared.found, self.session.as_ref());
+        Particulars {
+            groups,
+            ..Particulars::new(self.traits(), identity)
+        }
     }
 
     fn can_grow(&self) -> bool {

@@ -11,6 +11,8 @@ use crate::bench::args::BenchArgs;
 use crate::copy::CopyArgs;
 use crate::documents;
 use crate::floor::args::FloorArgs;
+use crate::info::InfoArgs;
+use crate::ls::LsArgs;
 use crate::serve::args::ServeArgs;
 use crate::verify::VerifyArgs;
 
@@ -39,6 +41,8 @@ pub(crate) enum Verb {
     Verify(VerifyArgs),
     Bench(Box<BenchArgs>),
     Floor(Box<FloorArgs>),
+    Info(InfoArgs),
+    Ls(LsArgs),
 
     /// Print a completion script for a shell
     ///

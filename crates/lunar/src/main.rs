@@ -7,7 +7,9 @@ mod client;
 mod copy;
 mod documents;
 mod floor;
+mod info;
 mod log;
+mod ls;
 mod measuring;
 mod serve;
 mod units;
@@ -33,6 +35,8 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, Failure> {
         Verb::Verify(args) => verify::run(&args),
         Verb::Bench(args) => bench::run(&args),
         Verb::Floor(args) => floor::run(&args),
+        Verb::Info(args) => info::run(&args),
+        Verb::Ls(args) => ls::run(&args),
         Verb::Completion { shell } => documents::completion(shell),
         Verb::Manual { verb } => documents::manual(verb.as_deref()),
     }

@@ -217,7 +217,11 @@ fn file_options(file: &FileAddress, options: &OpenOptions) -> FileOptions {
     }
 }
 
-fn remote_settings(unit: &UnitAddress, options: &OpenOptions) -> Result<Settings, Cause> {
+/// How a remote unit is reached.
+pub(crate) fn remote_settings(
+    unit: &UnitAddress,
+    options: &OpenOptions,
+) -> Result<Settings, Cause> {
     let mut isid = [0; 6];
     // Of the random kind (RFC 7143 §11.12.5); the last two octets are each session's own.
     getrandom::fill(&mut isid[1..4])

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use ::io::memory::Pool;
 use ::io::ring::{AnyRing, Event, Kind, Ring};
 use block::volume::{Context, CoreContext};
+use iscsi::initiator::Outcome;
 use iscsi::initiator::error::End;
 use scsi::client::{Client, Facts};
 use scsi::medium::Now;
@@ -19,14 +20,20 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Memory for parameter data comes from the heap; the pool only has to be there.
 const POOL: usize = 1 << 20;
 
-/// What the unit says, and the portal at which the target is in the end.
-pub(super) fn probe(settings: &Settings) -> Result<(Facts, (String, u16)), RemoteError> {
+/// What the unit says, what the session was like, and the portal at which the target is in the end.
+pub(super) fn probe(settings: &Settings) -> Result<(Facts, Outcome, Place), RemoteError> {
     let mut probe = Probe::new(settings).map_err(RemoteError::Ring)?;
     let facts = probe.facts()?;
+    let session = probe.machine.link.session();
+    let outcome = session.and_then(|session| session.outcome().cloned());
+    let outcome = outcome.ok_or(RemoteError::Session(End::Lost))?;
     probe.log_out();
     let Link { host, port, .. } = probe.machine.link;
-    Ok((facts, (host, port)))
+    Ok((facts, outcome, (host, port)))
 }
+
+/// Host and port.
+type Place = (String, u16);
 
 struct Probe {
     ring: AnyRing,

@@ -1,0 +1,148 @@
+//! What is behind a portal: its targets, and their units as far as they may be looked at.
+//!
+//! A discovery session asks for the targets (SendTargets, RFC 7143 Appendix C). Each is then logged
+//! in to and asked for its units (REPORT LUNS, SPC-5 §6.33), and each unit is opened as a volume,
+//! so what is told of it is what every other verb finds.
+
+mod talk;
+
+use block::volume::Volume as _;
+use iscsi::initiator::config::{Auth, Purpose};
+use iscsi::initiator::error::{End, LoginError};
+use iscsi::initiator::{Event, Found};
+use scsi::wire::lun::Lun;
+
+use crate::address::{
+    Address, Cause, HostPort, OpenOptions, Particulars, SessionOptions, UnitAddress,
+    remote_settings,
+};
+use crate::remote::{Remote, RemoteError, Settings};
+use talk::Talk;
+
+/// A target.
+#[derive(Debug)]
+pub struct Target {
+    /// Its name.
+    pub name: String,
+    /// Where it is, by what the portal said: `HOST:PORT`.
+    pub portals: Vec<String>,
+    /// Its units, or why it does not tell.
+    pub units: Result<Vec<Unit>, Cause>,
+}
+
+/// A logical unit of a target.
+#[derive(Debug)]
+pub struct Unit {
+    /// Its number.
+    pub lun: u16,
+    /// By what it can be opened.
+    pub address: Address,
+    /// What it says of itself, or why it does not.
+    pub particulars: Result<Particulars, Cause>,
+}
+
+/// Asks a portal for its targets, and those for their units. `user` is who it is where somebody
+/// wants to know, with the secret of `options`.
+///
+/// # Errors
+///
+/// When the portal does not answer, or does not let us in. What single targets refuse is told with
+/// them.
+pub fn discover(
+    portal: &HostPort,
+    user: Option<&str>,
+    options: &OpenOptions,
+) -> Result<Vec<Target>, Cause> {
+    let name = |target: &str| UnitAddress {
+        user: user.map(str::to_owned),
+        portal: portal.clone(),
+        target: target.to_owned(),
+        lun: 0,
+        session: SessionOptions::default(),
+    };
+    // Any name will do to learn how sessions are to be; a discovery session has none.
+    let settings = remote_settings(&name("iqn.2026-11.org.lunar:discovery"), options)?;
+    let found = send_targets(settings)?;
+    let target = |found: Found| {
+        let portals: Vec<HostPort> = found.portals.iter().filter_map(host_port).collect();
+        let there = match portals.first() {
+            Some(first) if !portals.contains(portal) => first,
+            _ => portal,
+        };
+        let unit = UnitAddress {
+            portal: there.clone(),
+            ..name(&found.name)
+        };
+        let told = match portals.is_empty() {
+            true => vec![portal.to_string()],
+            false => portals.iter().map(ToString::to_string).collect(),
+        };
+        Target {
+            name: found.name,
+            portals: told,
+            units: units(&unit, options),
+        }
+    };
+    Ok(found.into_iter().map(target).collect())
+}
+
+fn host_port(portal: &iscsi::initiator::portal::Portal) -> Option<HostPort> {
+    let (host, port) = (&portal.host, portal.port);
+    let text = match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    };
+    text.parse().ok()
+}
+
+/// Without a proof first: many targets want none for discovery, and some none but that.
+fn send_targets(mut settings: Settings) -> Result<Vec<Found>, RemoteError> {
+    let proof = std::mem::take(&mut settings.config.auth);
+    settings.config.purpose = Purpose::Discovery;
+    match ask_for_targets(&settings) {
+        Err(RemoteError::Session(End::Login(
+            LoginError::Refused { .. } | LoginError::Lost { .. },
+        ))) if matches!(proof, Auth::Chap(_)) => {
+            settings.config.auth = proof;
+            ask_for_targets(&settings)
+        }
+        result => result,
+    }
+}
+
+fn ask_for_targets(settings: &Settings) -> Result<Vec<Found>, RemoteError> {
+    let mut talk = Talk::log_in(settings)?;
+    talk.send_targets();
+    let targets = loop {
+        match talk.event()? {
+            Event::Targets(targets) => break targets,
+            Event::TargetsRefused(_) => break Vec::new(),
+            _ => {}
+        }
+    };
+    talk.leave();
+    Ok(targets)
+}
+
+/// The units of a target, each opened.
+fn units(target: &UnitAddress, options: &OpenOptions) -> Result<Vec<Unit>, Cause> {
+    let settings = remote_settings(target, options)?;
+    let mut talk = Talk::log_in(&settings)?;
+    let luns = talk.report_luns()?;
+    talk.leave();
+    let unit = |lun: Lun| {
+        let lun = lun.index()?;
+        let unit = UnitAddress {
+            lun,
+            ..target.clone()
+        };
+        let particulars = remote_settings(&unit, options)
+            .and_then(|settings| Ok(Remote::open(settings)?.particulars()));
+        Some(Unit {
+            lun,
+            address: Address::Iscsi(unit),
+            particulars,
+        })
+    };
+    Ok(luns.into_iter().filter_map(unit).collect())
+}

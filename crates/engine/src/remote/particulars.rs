@@ -1,0 +1,96 @@
+//! What a remote unit and the session with it say of themselves.
+
+use block::particulars::Group;
+use iscsi::initiator::Outcome;
+use scsi::client::Facts;
+
+/// What the unit says, and what the session that asked it was like.
+pub(super) fn groups(
+    facts: &Facts,
+    portal: &(String, u16),
+    session: Option<&Outcome>,
+) -> Vec<Group> {
+    let group = |heading, values| Group { heading, values };
+    let mut groups = vec![group("unit", unit(facts))];
+    if let Some(session) = session {
+        groups.push(group("session", at(portal, session)));
+        groups.push(group("negotiated", negotiated(session)));
+    }
+    groups
+}
+
+type Values = Vec<(&'static str, String)>;
+
+fn unit(facts: &Facts) -> Values {
+    let identity = &facts.identity;
+    let most = match facts.max_transfer {
+        0 => "not told".to_owned(),
+        blocks => format!("{blocks} blocks"),
+    };
+    vec![
+        ("vendor", identity.vendor.clone()),
+        ("product", identity.product.clone()),
+        ("revision", identity.revision.clone()),
+        ("serial", identity.serial.clone()),
+        ("designator", hex(&identity.designator)),
+        ("longest transfer", most),
+        ("tells its holes", yes(facts.provisioned)),
+        ("FUA", yes(facts.dpofua)),
+    ]
+}
+
+fn at((host, port): &(String, u16), session: &Outcome) -> Values {
+    let host = match host.contains(':') {
+        true => format!("[{host}]"),
+        false => host.clone(),
+    };
+    let mut values = vec![("portal", format!("{host}:{port}"))];
+    if let Some(group) = session.portal_group {
+        values.push(("portal group", group.to_string()));
+    }
+    if let Some(alias) = &session.alias {
+        values.push(("alias", alias.clone()));
+    }
+    let chap = session.hash.map(|hash| format!("CHAP with {hash:?}"));
+    values.push(("proof", chap.unwrap_or_else(|| "none".to_owned())));
+    values
+}
+
+/// By the names of RFC 7143 §13, in octets and seconds.
+fn negotiated(session: &Outcome) -> Values {
+    let keys = &session.keys;
+    let digest = |on| if on { "CRC32C" } else { "None" }.to_owned();
+    let flag = |on| if on { "Yes" } else { "No" }.to_owned();
+    vec![
+        ("HeaderDigest", digest(keys.header_digest)),
+        ("DataDigest", digest(keys.data_digest)),
+        (
+            "MaxRecvDataSegmentLength, ours",
+            keys.own_data_segment.to_string(),
+        ),
+        (
+            "MaxRecvDataSegmentLength, theirs",
+            keys.peer_data_segment.to_string(),
+        ),
+        ("MaxBurstLength", keys.max_burst.to_string()),
+        ("FirstBurstLength", keys.first_burst.to_string()),
+        ("InitialR2T", flag(keys.initial_r2t)),
+        ("ImmediateData", flag(keys.immediate_data)),
+        ("MaxOutstandingR2T", keys.outstanding_r2t.to_string()),
+        ("DataPDUInOrder", flag(keys.pdu_in_order)),
+        ("DataSequenceInOrder", flag(keys.sequence_in_order)),
+        ("DefaultTime2Wait", keys.time2wait.to_string()),
+        ("DefaultTime2Retain", keys.time2retain.to_string()),
+        ("ErrorRecoveryLevel", keys.error_recovery_level.to_string()),
+        ("TaskReporting", format!("{:?}", keys.task_reporting)),
+        ("iSCSIProtocolLevel", keys.protocol_level.to_string()),
+    ]
+}
+
+fn yes(is: bool) -> String {
+    if is { "yes" } else { "no" }.to_owned()
+}
+
+pub(super) fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}

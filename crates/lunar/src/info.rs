@@ -1,0 +1,160 @@
+//! `lunar info`: what a volume says of itself, and what it is made of.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use clap::Args;
+use engine::address::{Address, Particulars};
+use serde::Serialize;
+
+use crate::client::{address, open_options};
+use crate::units::human_size;
+use crate::{Failure, documents, log};
+
+/// Print everything that a volume says of itself
+///
+/// Its capacity, how it is cached and provisioned, what it can do, who it is, for a remote unit
+/// what was negotiated with its target, and the same of each volume that it is made of.
+///
+/// Addresses are those of lunar serve.
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    /// Address of the volume
+    #[arg(value_name = "ADDR")]
+    volume: String,
+
+    /// Print it as JSON, one object
+    #[arg(long)]
+    json: bool,
+}
+
+/// A volume, as `--json` prints it.
+#[derive(Serialize)]
+struct Report<'a> {
+    address: String,
+    size_bytes: u64,
+    block_size: u32,
+    physical_block_bytes: u64,
+    read_only: bool,
+    write_cache: bool,
+    unmap_granularity_bytes: Option<u64>,
+    anchor: bool,
+    atomic_write_bytes: Option<u64>,
+    solid_state: bool,
+    identity: Option<&'a str>,
+    #[serde(flatten)]
+    groups: BTreeMap<&'static str, BTreeMap<&'static str, &'a str>>,
+    parts: Vec<Report<'a>>,
+}
+
+pub(crate) fn run(args: &InfoArgs) -> Result<ExitCode, Failure> {
+    let address = address(&args.volume)?;
+    let options = open_options()?;
+    log::start();
+    let volume = address.open(&options);
+    let volume = volume.map_err(|error| Failure::failed(error.to_string()))?;
+    let particulars = volume.particulars();
+    let report = Report::of(&address, &particulars);
+    if args.json {
+        return documents::print_json(&report);
+    }
+    let mut text = String::new();
+    report.write(&mut text, &particulars, 0);
+    documents::print(text.as_bytes())
+}
+
+impl<'a> Report<'a> {
+    fn of(address: &Address, particulars: &'a Particulars) -> Self {
+        let traits = &particulars.traits;
+        let octets = |blocks: u64| blocks * u64::from(traits.block_size);
+        let groups = particulars.groups.iter().map(|group| {
+            let values = group.values.iter();
+            let values = values.map(|(name, value)| (*name, value.as_str()));
+            (group.heading, values.collect())
+        });
+        let parts = address.inner().iter().zip(&particulars.parts);
+        Self {
+            address: address.to_string(),
+            size_bytes: octets(traits.blocks),
+            block_size: traits.block_size,
+            physical_block_bytes: octets(1) << traits.physical_exponent,
+            read_only: traits.read_only,
+            write_cache: traits.write_cache,
+            unmap_granularity_bytes: traits.unmap_granularity.map(|n| octets(n.into())),
+            anchor: traits.anchor,
+            atomic_write_bytes: traits.atomic.map(|atomic| octets(atomic.max_blocks.into())),
+            solid_state: traits.solid_state,
+            identity: particulars.identity.as_deref(),
+            groups: groups.collect(),
+            parts: parts
+                .map(|(address, part)| Self::of(address, part))
+                .collect(),
+        }
+    }
+
+    /// A line a fact; what is inside stands further to the right.
+    fn write(&self, text: &mut String, particulars: &Particulars, depth: usize) {
+        let indent = "  ".repeat(depth);
+        *text += &format!("{indent}{}\n", self.address);
+        let mut line = |name: &str, value: &str| {
+            let line = format!("{indent}  {name:<34}  {value}");
+            *text += line.trim_end();
+            text.push('\n');
+        };
+        for (name, value) in self.lines() {
+            line(name, &value);
+        }
+        for group in &particulars.groups {
+            line(group.heading, "");
+            for (name, value) in &group.values {
+                line(&format!("  {name}"), value);
+            }
+        }
+        for (part, particulars) in self.parts.iter().zip(&particulars.parts) {
+            part.write(text, particulars, depth + 1);
+        }
+    }
+
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let or_no = |octets: Option<u64>, how: &str| match octets {
+            Some(octets) => format!("yes, {how} {}", human_size(octets)),
+            None => "no".to_owned(),
+        };
+        let capacity = format!(
+            "{} ({} octets, {} blocks of {})",
+            human_size(self.size_bytes),
+            self.size_bytes,
+            self.size_bytes / u64::from(self.block_size),
+            self.block_size
+        );
+        let cache = match self.write_cache {
+            true => "yes: a write is durable after a flush, or with FUA",
+            false => "no",
+        };
+        let medium = if self.solid_state {
+            "solid state"
+        } else {
+            "rotates"
+        };
+        let identity = self
+            .identity
+            .unwrap_or("none: it is another one after a restart");
+        vec![
+            ("capacity", capacity),
+            ("physical block", human_size(self.physical_block_bytes)),
+            (
+                "can be written",
+                if self.read_only { "no" } else { "yes" }.to_owned(),
+            ),
+            ("write cache", cache.to_owned()),
+            ("can unmap", or_no(self.unmap_granularity_bytes, "by")),
+            (
+                "can anchor",
+                if self.anchor { "yes" } else { "no" }.to_owned(),
+            ),
+            ("atomic writes", or_no(self.atomic_write_bytes, "up to")),
+            ("medium", medium.to_owned()),
+            ("identity", identity.to_owned()),
+        ]
+    }
+}

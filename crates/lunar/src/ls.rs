@@ -1,0 +1,153 @@
+//! `lunar ls`: what is behind portals, as a table.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use comfy_table::{Table, TableStyle};
+use engine::address::{HostPort, ParseError, Portal};
+use engine::discovery::{Target, Unit, discover};
+use serde::Serialize;
+
+use crate::client::open_options;
+use crate::units::human_size;
+use crate::{Failure, documents, log};
+
+/// List the targets behind portals, with their units
+///
+/// Each portal is asked for its targets, and each target is logged in to and asked for its units. A
+/// target that does not let us in says so in its row. What is in the last column can be given to
+/// the other verbs.
+#[derive(Debug, Args)]
+pub(crate) struct LsArgs {
+    /// HOST, HOST:PORT or iscsi://HOST; an IPv6 address stands in brackets
+    #[arg(value_name = "PORTAL", required = true)]
+    portals: Vec<String>,
+
+    /// Who we are where a target wants to know, by CHAP
+    ///
+    /// The secret is in the environment variable LUNAR_SECRET.
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+
+    /// Print it as JSON, one object a target
+    #[arg(long)]
+    json: bool,
+}
+
+/// A target, as `--json` prints it.
+#[derive(Serialize)]
+struct Report<'a> {
+    target: &'a str,
+    portals: &'a [String],
+    /// Why it does not tell its units.
+    error: Option<String>,
+    units: Vec<UnitReport>,
+}
+
+#[derive(Serialize)]
+struct UnitReport {
+    lun: u16,
+    address: String,
+    size_bytes: Option<u64>,
+    block_size: Option<u32>,
+    read_only: Option<bool>,
+    identity: Option<String>,
+    /// Why it does not tell.
+    error: Option<String>,
+}
+
+pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
+    let portals = args.portals.iter().map(|text| portal(text));
+    let portals: Vec<HostPort> = portals.collect::<Result<_, _>>()?;
+    let options = open_options()?;
+    log::start();
+    let mut targets = Vec::new();
+    let mut failed = Vec::new();
+    for portal in &portals {
+        match discover(portal, args.user.as_deref(), &options) {
+            Ok(found) => targets.extend(found),
+            Err(cause) => failed.push(format!("{portal}: {cause}")),
+        }
+    }
+    if args.json {
+        print_json(&targets)?;
+    } else if failed.len() < portals.len() {
+        documents::print(table(&targets).as_bytes())?;
+    }
+    match failed.is_empty() {
+        true => Ok(ExitCode::SUCCESS),
+        false => Err(Failure::failed(failed.join("\nlunar: "))),
+    }
+}
+
+fn portal(text: &str) -> Result<HostPort, Failure> {
+    match text.parse() {
+        Ok(Portal::Iscsi(portal)) => Ok(portal),
+        Ok(_) => Err(Failure::usage(format!(
+            "{text}: there is only iSCSI in this version of lunar: give HOST:PORT"
+        ))),
+        Err(error) => Err(Failure::usage(ParseError::to_string(&error))),
+    }
+}
+
+fn print_json(targets: &[Target]) -> Result<ExitCode, Failure> {
+    for target in targets {
+        let units = target.units.as_ref();
+        documents::print_json(&Report {
+            target: &target.name,
+            portals: &target.portals,
+            error: units.err().map(ToString::to_string),
+            units: units.map_or_else(|_| Vec::new(), |units| units.iter().map(report).collect()),
+        })?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn report(unit: &Unit) -> UnitReport {
+    let particulars = unit.particulars.as_ref();
+    let traits = particulars.ok().map(|particulars| &particulars.traits);
+    UnitReport {
+        lun: unit.lun,
+        address: unit.address.to_string(),
+        size_bytes: traits.map(|traits| traits.blocks * u64::from(traits.block_size)),
+        block_size: traits.map(|traits| traits.block_size),
+        read_only: traits.map(|traits| traits.read_only),
+        identity: particulars.ok().and_then(|told| told.identity.clone()),
+        error: particulars.err().map(ToString::to_string),
+    }
+}
+
+/// A row a unit, and one for each target without any that can be seen.
+fn table(targets: &[Target]) -> String {
+    let mut table = Table::new();
+    table.load_style(TableStyle::new());
+    table.set_header(["TARGET", "PORTALS", "LUN", "SIZE", "ADDRESS"]);
+    for target in targets {
+        let portals = target.portals.join(", ");
+        let mut row = |lun: String, size: String, address: String| {
+            table.add_row([target.name.clone(), portals.clone(), lun, size, address]);
+        };
+        match &target.units {
+            Err(cause) => row("-".into(), "-".into(), format!("not logged in: {cause}")),
+            Ok(units) if units.is_empty() => row("-".into(), "-".into(), "no units".into()),
+            Ok(units) => {
+                for unit in units {
+                    let (size, address) = size_and_address(unit);
+                    row(unit.lun.to_string(), size, address);
+                }
+            }
+        }
+    }
+    let lines = table.lines().map(|line| line.trim().to_owned() + "\n");
+    lines.collect()
+}
+
+fn size_and_address(unit: &Unit) -> (String, String) {
+    match &unit.particulars {
+        Ok(told) => {
+            let octets = told.traits.blocks * u64::from(told.traits.block_size);
+            (human_size(octets), unit.address.to_string())
+        }
+        Err(cause) => ("-".to_owned(), cause.to_string()),
+    }
+}

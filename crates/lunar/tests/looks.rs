@@ -1,0 +1,97 @@
+//! `lunar info` and `lunar ls`: what a user sees, and wrong input.
+#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+use std::process::{Command, Output};
+
+fn lunar(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lunar"));
+    command.args(args).env_remove("LUNAR_SECRET");
+    command.output().unwrap()
+}
+
+/// What is refused, on standard error alone.
+#[track_caller]
+fn refused(code: i32, args: &[&str]) -> String {
+    let ran = lunar(args);
+    let said = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(code), "{args:?}: {said}");
+    assert!(ran.stdout.is_empty(), "{args:?}");
+    said
+}
+
+#[test]
+fn a_volume_tells_of_those_that_it_is_made_of() {
+    let ran = lunar(&["info", "stripe:64k(ram:1M,readonly(ram:1M))"]);
+    assert_eq!(ran.status.code(), Some(0));
+    let said = String::from_utf8(ran.stdout).unwrap();
+    let names: Vec<_> = said
+        .lines()
+        .filter(|line| !line.contains("  can "))
+        .collect();
+    let heads = names
+        .iter()
+        .filter(|line| line.trim_end().ends_with([')', 'M']));
+    let heads: Vec<_> = heads.filter(|line| line.contains(':')).collect();
+    let expected = [
+        "stripe:64k(ram:1M,readonly(ram:1M))",
+        "  ram:1M",
+        "  readonly(ram:1M)",
+        "    ram:1M",
+    ];
+    assert_eq!(heads, expected.iter().collect::<Vec<_>>());
+    assert!(
+        said.contains("2.0 MiB (2097152 octets, 4096 blocks of 512)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn json_tells_the_same_of_all_of_them() {
+    let ran = lunar(&["info", "stripe:64k(ram:1M,readonly(ram:1M))", "--json"]);
+    let told: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(
+        (&told["size_bytes"], &told["read_only"]),
+        (&(2 << 20).into(), &true.into())
+    );
+    assert_eq!(told["parts"][0]["read_only"], false);
+    assert_eq!(told["parts"][1]["read_only"], true);
+    assert_eq!(told["parts"][1]["parts"][0]["address"], "ram:1M");
+    assert!(told["identity"].is_null());
+}
+
+#[test]
+fn what_is_not_there_is_told_in_one_line() {
+    let cases: [(&[&str], &str); 4] = [
+        (
+            &["info", "file:/none/there"],
+            "file:/none/there: no such file",
+        ),
+        (
+            &["info", "iscsi://127.0.0.1:1/iqn.2026-11.org.example:x"],
+            "cannot connect",
+        ),
+        (&["ls", "127.0.0.1:1"], "127.0.0.1:1: cannot connect"),
+        (&["ls", "127.0.0.1:1", "--user", "me"], "LUNAR_SECRET"),
+    ];
+    for (args, words) in cases {
+        let said = refused(1, args);
+        assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
+        assert!(said.contains(words), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn wrong_input_is_told_before_anything_is_tried() {
+    let cases: [(&[&str], &str); 6] = [
+        (&["info"], "not provided"),
+        (&["info", "ram:1Q"], "k, M, G, T"),
+        (&["ls"], "not provided"),
+        (&["ls", "::1"], "stands in brackets"),
+        (&["ls", "127.0.0.1:99999"], "port"),
+        (&["ls", "fcoe://eth0"], "there is only iSCSI"),
+    ];
+    for (args, words) in cases {
+        let said = refused(2, args);
+        assert!(said.contains(words), "{args:?}: {said}");
+    }
+}
