@@ -15,6 +15,8 @@ use crate::wire::task_response::response;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ladder {
     rung: Rung,
+    /// The function of this rung: answers to others, which were given up, come late or never.
+    asked: Itt,
     /// The command that it is climbed for.
     itt: Itt,
     lun: Lun,
@@ -76,14 +78,14 @@ impl<L: Lease> Initiator<L> {
             .filter(|(_, task)| task.deadline <= self.now);
         let first = late.min_by_key(|(_, task)| task.deadline);
         let Some((slot, task)) = first else { return };
+        let (itt, lun) = (task.itt, task.lun);
         self.ladder = Some(Ladder {
             rung: Rung::Abort,
-            itt: task.itt,
-            lun: task.lun,
+            asked: self.ask(None, function::ABORT_TASK, lun, Some(slot)),
+            itt,
+            lun,
             deadline: self.now.saturating_add(self.config.times.abort),
         });
-        let lun = task.lun;
-        self.ask(None, function::ABORT_TASK, lun, Some(slot));
     }
 
     /// The next rung, when the answer to the last does not come.
@@ -108,19 +110,19 @@ impl<L: Lease> Initiator<L> {
     fn reset(&mut self, ladder: Ladder) {
         self.ladder = Some(Ladder {
             rung: Rung::Reset,
+            asked: self.ask(None, function::LOGICAL_UNIT_RESET, ladder.lun, None),
             deadline: self.now.saturating_add(self.config.times.reset),
             ..ladder
         });
-        self.ask(None, function::LOGICAL_UNIT_RESET, ladder.lun, None);
     }
 
-    /// A rung was answered; commands that it ended have been told.
-    pub(super) fn rung_answered(&mut self, code: u8, answer: u8) {
-        let Some(ladder) = self.ladder else { return };
+    /// A function of our own was answered; commands that it ended have been told.
+    pub(super) fn rung_answered(&mut self, function: Itt, answer: u8) {
+        let Some(ladder) = self.ladder.filter(|ladder| ladder.asked == function) else {
+            return;
+        };
         let stays = self.tasks.sent(ladder.itt).is_some();
         match ladder.rung {
-            // The answer to an ABORT TASK that came when the reset was already on its way.
-            Rung::Reset if code == function::ABORT_TASK => {}
             Rung::Abort if stays => self.reset(ladder),
             Rung::Reset if stays || answer != response::COMPLETE => self.end(End::Stuck),
             _ => {

@@ -104,7 +104,13 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// Queues a function, about a task or a logical unit.
-    pub(super) fn ask(&mut self, user: Option<u64>, code: u8, lun: Lun, about: Option<Slot>) {
+    pub(super) fn ask(
+        &mut self,
+        user: Option<u64>,
+        code: u8,
+        lun: Lun,
+        about: Option<Slot>,
+    ) -> Itt {
         let itt = self.function_tag();
         let task = about.and_then(|slot| self.tasks.at(slot));
         let (referenced, ref_cmd_sn) = match task {
@@ -135,6 +141,7 @@ impl<L: Lease> Initiator<L> {
             cmd_sn: None,
             deadline: self.now.saturating_add(self.config.times.reset),
         });
+        itt
     }
 
     /// A tag that no function has which is not answered yet, however long ago that was asked for.
@@ -175,7 +182,7 @@ impl<L: Lease> Initiator<L> {
         }
         self.events.extend(function.answered(response, information));
         if function.user.is_none() {
-            self.rung_answered(function.code, response);
+            self.rung_answered(itt, response);
         }
         Ok(())
     }

@@ -258,6 +258,26 @@ fn a_late_command_whose_abort_fails_costs_a_reset() {
     }
 }
 
+/// That would cost the second command, and every other of its unit, a reset.
+#[test]
+fn an_answer_that_was_waited_for_in_vain_is_none_to_a_later_abort() {
+    let mut rig = Rig::open();
+    rig.read(1, 512);
+    rig.sent();
+    pass(&mut rig, 40);
+    assert_eq!(rig.sent().len(), 2, "the abort and the reset");
+    rig.answer(0x3fff4, 0);
+    assert_eq!(rig.failed().why, Why::Late);
+    rig.read(2, 512);
+    rig.sent();
+    pass(&mut rig, 30);
+    assert_eq!(rig.sent(), ["Task #5fff4 1 lun=Some(1) of #40000 101"]);
+    rig.answer(0x2fff4, 5);
+    assert!(rig.sent().is_empty(), "a reset");
+    rig.answer(0x5fff4, 0);
+    assert_eq!(rig.failed().fate, Fate::Aborted);
+}
+
 #[test]
 fn an_abort_that_is_never_answered_holds_up_no_logout() {
     let mut rig = Rig::open();
