@@ -75,7 +75,7 @@ impl Layout for Row {
     fn look_at_growth(&self, parts: &[Part]) {
         for (number, part) in parts.iter().enumerate().take(parts.len() - 1) {
             let blocks = part.volume.traits().blocks;
-            if self.starts[number] + blocks > self.end(number) {
+            if self.starts[number].saturating_add(blocks) > self.end(number) {
                 tracing::warn!(
                     "{} has grown, but others stand behind it: what follows would have other \
                      addresses when the concatenation is opened again",

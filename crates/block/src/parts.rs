@@ -94,16 +94,12 @@ pub struct Parts {
 impl Parts {
     /// Blocks of `parts`, of which there is one at least, whose block sizes have been compared.
     pub(crate) fn new(parts: Vec<Part>, layout: Arc<dyn Layout>) -> Result<Self, OpenError> {
-        let blocks = capacity(&*layout, &parts);
-        let octets = blocks.and_then(|blocks| blocks.checked_mul(block_size(&parts).into()));
-        match (blocks, octets) {
-            (Some(blocks), Some(_)) => Ok(Self {
-                parts,
-                layout,
-                blocks: AtomicU64::new(blocks),
-            }),
-            _ => Err(OpenError::PartsTooLong),
-        }
+        let blocks = capacity(&*layout, &parts).ok_or(OpenError::PartsTooLong)?;
+        Ok(Self {
+            parts,
+            layout,
+            blocks: AtomicU64::new(blocks),
+        })
     }
 }
 
@@ -184,8 +180,10 @@ fn add(a: Option<Usage>, b: Option<Usage>) -> Option<Usage> {
     })
 }
 
+/// In blocks, whose octets 64 bits hold too.
 fn capacity(layout: &dyn Layout, parts: &[Part]) -> Option<u64> {
-    layout.capacity(&mut parts.iter().map(|part| part.volume.traits().blocks))
+    let blocks = layout.capacity(&mut parts.iter().map(|part| part.volume.traits().blocks));
+    blocks.filter(|blocks| blocks.checked_mul(block_size(parts).into()).is_some())
 }
 
 fn block_size(parts: &[Part]) -> u32 {

@@ -328,6 +328,7 @@ impl<L: Lease> Client<L> {
     fn resized(&mut self, blocks: u64) {
         if let Some(facts) = &mut self.facts
             && facts.traits.blocks != blocks
+            && facts::can_be(blocks, facts.traits.block_size)
         {
             facts.traits.blocks = blocks;
             self.outputs.push_back(Output::Resized(blocks));

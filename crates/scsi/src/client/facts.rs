@@ -82,6 +82,12 @@ impl Facts {
     }
 }
 
+/// Whether a unit can be so large: its octets are counted with a sign, as those of files are.
+pub(super) fn can_be(blocks: u64, block_size: u32) -> bool {
+    let octets = blocks.checked_mul(u64::from(block_size));
+    octets.is_some_and(|octets| i64::try_from(octets).is_ok())
+}
+
 impl Told {
     /// What it all comes to.
     pub(super) fn facts(&self) -> Result<Facts, Refusal> {
@@ -89,9 +95,10 @@ impl Told {
         if block_size != 512 && block_size != 4096 {
             return Err(Refusal::BlockSize(block_size));
         }
-        let Some(blocks) = be64(&self.capacity, 0).checked_add(1) else {
-            return Err(Refusal::NoCapacity);
-        };
+        let blocks = be64(&self.capacity, 0).saturating_add(1);
+        if !can_be(blocks, block_size) {
+            return Err(Refusal::TooLarge(blocks));
+        }
         // What is unmapped must read as zeros: a medium promises that.
         let zeros = bit(&self.provisioning, 5, LBPRZ) || bit(&self.capacity, 14, LBPRZ_CAPACITY);
         let unmaps = bit(&self.provisioning, 5, LBPU) && zeros;

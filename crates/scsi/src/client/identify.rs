@@ -28,6 +28,9 @@ pub enum Refusal {
     /// The capacity cannot be.
     #[error("it does not tell its capacity")]
     NoCapacity,
+    /// Nobody can count its octets.
+    #[error("it claims {0} blocks, more than there can be")]
+    TooLarge(u64),
     /// Another unit stands where it was.
     #[error("another unit than before answers at this address")]
     Another,

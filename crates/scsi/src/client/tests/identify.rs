@@ -121,6 +121,20 @@ fn old_units_do_without_the_long_form_and_without_pages() {
 }
 
 #[test]
+fn a_unit_that_is_larger_than_anything_is_refused() {
+    let mut rig = Rig::new(Unit {
+        blocks: 1 << 54,
+        ..Unit::default()
+    });
+    rig.client.begin();
+    rig.run();
+    assert_eq!(
+        rig.take_told(),
+        ["refused: it claims 18014398509481984 blocks, more than there can be"]
+    );
+}
+
+#[test]
 fn a_lun_without_a_unit_is_told() {
     let mut rig = Rig::new(Unit::default());
     rig.ends(Key::IllegalRequest, 0x2500);
