@@ -8,6 +8,7 @@ use crate::commands::{self, Always, Row};
 use crate::medium::Lease;
 use crate::task::{Attribute, Command, Failure};
 use crate::wire::asc;
+use crate::wire::cdb::octet;
 use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
 use crate::wire::sense::{Format, Key, Sense};
 use crate::wire::status::Status;
@@ -19,6 +20,13 @@ pub(super) const TASK_SET_LIMIT: u32 = 1024;
 const INVALID_MESSAGE: Sense = Sense::new(Key::IllegalRequest, asc::INVALID_MESSAGE_ERROR);
 const NO_SUCH_COMMAND: Sense = Sense::new(Key::IllegalRequest, asc::INVALID_COMMAND_OPERATION_CODE);
 const NO_SUCH_UNIT: Sense = Sense::new(Key::IllegalRequest, asc::LOGICAL_UNIT_NOT_SUPPORTED);
+
+/// Whether it is for the REPORT LUNS well known unit, and one of the commands that this has.
+fn is_of_report_luns(command: &Command) -> bool {
+    let rows = commands::rows_of(octet(&command.cdb, 0));
+    let has = |row: &Row| row.always == Always::Answered || row.opcode == TEST_UNIT_READY;
+    command.lun == WELL_KNOWN_REPORT_LUNS && rows.iter().any(has)
+}
 
 impl<L: Lease> DeviceServer<L> {
     pub(super) fn admit(&mut self, command: &Command) {
@@ -77,6 +85,7 @@ impl<L: Lease> DeviceServer<L> {
                 return self.complete_at_once(command, completed(ending, Format::Fixed, (0, 0)));
             }
             // It has these four commands, and knows no other.
+            Err(failure) if is_of_report_luns(command) => failure,
             _ if command.lun == WELL_KNOWN_REPORT_LUNS => NO_SUCH_COMMAND,
             _ => NO_SUCH_UNIT,
         };

@@ -243,4 +243,6 @@ fn the_report_luns_well_known_unit_knows_four_commands() {
     for cdb in [cdb10(0x28, 0, 0, 1), cdb10(0x25, 0, 0, 0), [0xff; 10]] {
         assert_eq!(send(&cdb, 512), Err((0x5, 0x2000)), "{:02x}h", cdb[0]);
     }
+    let reserved = send(&[0x12, 0x80, 0, 0, 36, 0], 36);
+    assert_eq!(reserved, Err((0x5, 0x2400)), "a field, not the command");
 }
