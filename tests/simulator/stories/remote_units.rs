@@ -28,7 +28,7 @@ struct Use {
     under_way: Vec<UnderWay>,
     next: u64,
     ended: u64,
-    /// Operations may fail, as the login was damaged, which has no digests.
+    /// Operations may fail: logins are damaged, which have no digests, and sessions without end.
     may_fail: bool,
 }
 
@@ -141,7 +141,7 @@ impl Use {
             match (&one.what, result) {
                 // A new nexus begins as after a reset, by which a cache may have been lost.
                 (What::Flush, Err(MediumError::Write)) => {}
-                (_, Err(MediumError::Gone)) if self.may_fail => {}
+                (_, Err(_)) if self.may_fail => {}
                 (_, result) => self.check(&one, result.expect("no error")),
             }
         }
@@ -247,14 +247,21 @@ fn version(octets: &[u8]) -> Option<u32> {
 
 /// The network drops the newest connection, or one side believes so.
 fn cut(lab: &mut Lab, user: usize) {
-    let way = lab.rng.below(3);
-    let Some(wire) = lab.world.wires_of(user).last() else {
+    let (way, arrives) = (lab.rng.below(4), lab.rng.one_in(2));
+    let Some((wire, old)) = lab.world.wires_of(user).split_last() else {
         return;
     };
     match way {
         0 => wire.cut(),
-        // What is on its way to the target arrives at any time, the new connection being there.
-        _ => wire.reset(),
+        1 => wire.reset(),
+        // What is on its way to the target arrives when the next connection has long been in use.
+        _ => {
+            wire.reset();
+            wire.stall(true);
+        }
+    }
+    for wire in old.iter().filter(|_| arrives) {
+        wire.stall(false);
     }
 }
 

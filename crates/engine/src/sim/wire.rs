@@ -161,8 +161,9 @@ impl Wire {
             End::Initiator if wire.reset => (0, true),
             End::Initiator => (wire.to_initiator.len(), wire.closed),
         };
+        let knows = wire.cut || wire.reset && self.end == End::Initiator;
         match len {
-            _ if wire.stalled && !wire.cut && !wire.reset => None,
+            _ if wire.stalled && !knows => None,
             0 if wire.cut || over => Some(0),
             0 => None,
             len => Some(len),
