@@ -285,7 +285,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             Output::Attention { nexus, lun, code } => {
                 self.with_session(now, nexus, |session| session.attention(lun, code));
             }
-            Output::NexusGone(NexusId(slot)) => self.gone(slot),
+            Output::NexusGone(NexusId(slot)) => self.gone(now, slot),
             Output::Ask { unit, request } => self.post(CoreId(0), Message::Ask(unit, request)),
             Output::Recall { unit } => self.recall(unit),
             Output::Acknowledge { unit, version } => {

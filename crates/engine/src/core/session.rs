@@ -171,7 +171,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             && *nexus == Known::Yes
         {
             *nexus = Known::Leaving;
-            self.device.nexus_lost(NexusId(key.slot));
+            return self.device.nexus_lost(NexusId(key.slot));
         }
         self.close_after_send(now, key);
     }
@@ -313,14 +313,15 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// The last task of a nexus has ended.
-    pub(super) fn gone(&mut self, slot: u32) {
+    pub(super) fn gone(&mut self, now: Now, slot: u32) {
         let Some(connection) = self.connections.at(slot) else {
             return;
         };
         match &mut connection.phase {
             Phase::Session { nexus, .. } => {
                 *nexus = Known::No;
-                self.mark_dirty(slot);
+                let key = connection.key;
+                self.close_after_send(now, key);
             }
             Phase::Ending { tsih } => {
                 let tsih = *tsih;
