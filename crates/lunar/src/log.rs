@@ -1,6 +1,6 @@
 //! Logs: to standard error, one event a line.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
@@ -23,10 +23,18 @@ pub(crate) fn start() {
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .with_target(false)
+        // It would tell where nothing can be told, and panic: a full disk under the log of a server
+        // must not be its end.
+        .log_internal_errors(false)
         .init();
     if let Some(cause) = wrong {
         tracing::warn!("{VARIABLE}={wanted} is not understood ({cause}): logging at info");
     }
+}
+
+/// A line on standard error, which is lost where that cannot be written.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "lunar: {line}");
 }
 
 /// A word that is no level would be taken for the name of a module, and silence all others.

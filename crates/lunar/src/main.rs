@@ -73,7 +73,7 @@ impl Failure {
     }
 
     fn print(self) -> ExitCode {
-        eprintln!("lunar: {}", self.line);
+        log::say(&self.line);
         ExitCode::from(self.code)
     }
 }

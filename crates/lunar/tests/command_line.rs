@@ -355,6 +355,21 @@ fn a_full_disk_is_a_failure() {
     }
 }
 
+/// The portal is taken, so that it ends by itself, with its own exit code and not by a panic.
+#[test]
+fn a_log_that_cannot_be_written_ends_nothing() {
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let portal = holder.local_addr().unwrap().to_string();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full");
+    let ended = Command::new(env!("CARGO_BIN_EXE_lunar"))
+        .args(["serve", "ram:1M", "--listen", &portal])
+        .env("LUNAR_LOG", "loud")
+        .stderr(full.unwrap())
+        .status()
+        .unwrap();
+    assert_eq!(ended.code(), Some(1));
+}
+
 #[test]
 fn a_log_level_that_is_none_is_told() {
     for level in ["loud", "info,loud", "iscsi=loud"] {

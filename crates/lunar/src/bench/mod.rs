@@ -31,10 +31,10 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         floor: floor.as_ref().map(End::place),
     };
     for hole in plan.holes() {
-        eprintln!(
-            "lunar: {hole}: nothing was written there yet, so that reads cost less than they \
-             will; --fill writes it before"
-        );
+        log::say(&format!(
+            "{hole}: nothing was written there yet, so that reads cost less than they will; \
+             --fill writes it before"
+        ));
     }
     let mut outcome = begun(typed());
     let ended = measuring::watched(&mut line, |watch| plan.run(&mut outcome, watch))?;
