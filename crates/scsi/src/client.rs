@@ -315,13 +315,16 @@ impl<L: Lease> Client<L> {
     }
 
     fn good(&mut self, key: usize, answer: &Answer<'_>) {
-        let Some(operation) = self.operations.get_mut(key) else {
+        let (Some(operation), Some(facts)) = (self.operations.get_mut(key), &self.facts) else {
             return;
         };
-        if let Some(blocks) = operation.work.good(answer.received) {
-            self.resized(blocks);
+        match operation.work.good(answer.received, facts) {
+            Ok(capacity) => {
+                capacity.into_iter().for_each(|blocks| self.resized(blocks));
+                self.go_on(key);
+            }
+            Err(error) => self.end(key, Err(error)),
         }
-        self.go_on(key);
     }
 
     /// READ CAPACITY has told something that a unit attention announced.

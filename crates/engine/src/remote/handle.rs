@@ -14,9 +14,8 @@ use iscsi::initiator::error::End;
 use iscsi::initiator::{
     Command, Data, Done, Event, Failed, Fate, Initiator, Notice, Refusal as NotTaken, Why,
 };
-use iscsi::wire::scsi_response::Residual;
 use scsi::client::{self, Answer, Client, Facts, Output, Refusal, Request};
-use scsi::medium::{Lease as _, MediumOp, Now};
+use scsi::medium::{MediumOp, Now};
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
@@ -321,13 +320,9 @@ impl Machine {
     }
 
     fn done(&mut self, now: Now, done: &Done<Lease>) {
-        let expected = match &done.data {
-            Data::In { into } => into.len(),
+        let received = match &done.data {
+            Data::In { .. } => done.moved as usize,
             _ => 0,
-        };
-        let received = match done.residual {
-            Residual::Underflow(missing) => expected.saturating_sub(missing as usize),
-            _ => expected,
         };
         let answer = Answer {
             status: done.status,

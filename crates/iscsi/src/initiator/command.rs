@@ -70,6 +70,7 @@ impl<L: Lease> Initiator<L> {
                 status: ending.status,
                 sense: ending.sense,
                 residual: ending.residual,
+                moved: task.moved,
                 qualifier: ending.qualifier,
                 data: task.data,
             }));

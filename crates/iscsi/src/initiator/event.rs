@@ -170,6 +170,8 @@ pub struct Done<L> {
     pub sense: SenseBytes,
     /// What is left of its data (RFC 7143 §11.4.5).
     pub residual: Residual,
+    /// Octets of its data that really came or went, whatever the residual says.
+    pub moved: u32,
     /// STATUS QUALIFIER (RFC 7144 §5.2.1); 0 is none.
     pub qualifier: u16,
     /// Its lease, of which all but the residual was filled where the status is GOOD.

@@ -182,12 +182,25 @@ impl<L: Lease> Work<L> {
     }
 
     /// A command went well, and so many octets came. Returns the capacity if that was asked for.
-    pub(super) fn good(&mut self, received: usize) -> Option<u64> {
+    ///
+    /// # Errors
+    /// When a read was given less than it asked for: what memory it has held before is not ours.
+    pub(super) fn good(
+        &mut self,
+        received: usize,
+        facts: &Facts,
+    ) -> Result<Option<u64>, MediumError> {
         match self {
-            Self::Read { rest, .. }
-            | Self::Write { rest, .. }
-            | Self::Same { rest, .. }
-            | Self::Unmap { rest } => rest.advance(),
+            Self::Read { rest, .. } => {
+                let octets = rest.now * u64::from(facts.traits.block_size);
+                if (received as u64) < octets {
+                    return Err(MediumError::Read);
+                }
+                rest.advance();
+            }
+            Self::Write { rest, .. } | Self::Same { rest, .. } | Self::Unmap { rest } => {
+                rest.advance();
+            }
             Self::Flush { .. } => {}
             Self::Status {
                 extent,
@@ -196,14 +209,13 @@ impl<L: Lease> Work<L> {
             } => *answer = Some(provisioning(into, received, *extent)),
             Self::Capacity { into, .. } => {
                 let mut octets = [0; 8];
-                if received < octets.len() {
-                    return None;
+                if received >= octets.len() {
+                    into.copy_out(0, &mut octets);
+                    return Ok(u64::from_be_bytes(octets).checked_add(1));
                 }
-                into.copy_out(0, &mut octets);
-                return u64::from_be_bytes(octets).checked_add(1);
             }
         }
-        None
+        Ok(None)
     }
 
     /// The unit does not know the command: whether to go on in another way.

@@ -82,7 +82,7 @@ fn less_than_was_expected() {
     rig.sent();
     rig.give_last(0x10000, 0, 0, 36, Residual::Underflow(476));
     let done = rig.done();
-    assert_eq!(done.residual, Residual::Underflow(476));
+    assert_eq!((done.residual, done.moved), (Residual::Underflow(476), 36));
     assert_eq!(filled(&done.data)[..36], pattern(36));
     assert_eq!(filled(&done.data)[36..], [0xee; 476]);
 }
@@ -112,6 +112,18 @@ fn with_sense_data() {
     let done = rig.done();
     assert_eq!((done.status, done.qualifier), (2, 5));
     assert_eq!(done.sense.as_slice(), sense);
+}
+
+#[test]
+fn sense_data_with_a_residual_that_is_not_true() {
+    let mut rig = Rig::open();
+    rig.read(7, 512);
+    rig.sent();
+    rig.give_data(0x10000, 0, 0, 100, true);
+    let pdu = rig.response_pdu(0x10000, 2);
+    rig.send(pdu.encode(), &[0, 3, 0x72, 1, 0]);
+    let done = rig.done();
+    assert_eq!((done.residual, done.moved), (Residual::Exact, 100));
 }
 
 #[test]

@@ -33,13 +33,27 @@ fn what_is_written_is_read() {
 }
 
 #[test]
+fn a_read_that_got_less_lends_nothing() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.endings.push_back((Status::Good, None));
+    let result = rig.go(read(Extent::new(0, 1)));
+    assert!(matches!(result, Err(MediumError::Read)));
+    for key in [Key::RecoveredError, Key::NoSense] {
+        rig.ends(key, 0x1700);
+        let result = rig.go(read(Extent::new(0, 1)));
+        assert!(matches!(result, Err(MediumError::Read)));
+    }
+}
+
+#[test]
 fn far_blocks_need_the_long_form() {
     let mut rig = Rig::ready(Unit {
         blocks: 1 << 33,
         ..Unit::default()
     });
-    rig.go(read(Extent::new(0xffff_fffe, 1))).unwrap();
-    rig.go(read(Extent::new(0xffff_fffe, 2))).unwrap();
+    rig.submit(read(Extent::new(0xffff_fffe, 1)));
+    rig.submit(read(Extent::new(0xffff_fffe, 2)));
+    rig.run();
     assert_eq!(
         rig.take_asked(),
         ["2800fffffffe000001", "880000000000fffffffe00000002"]
