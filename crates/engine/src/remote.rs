@@ -44,7 +44,7 @@ use block::volume::{CoreContext, Handle, Volume};
 use iscsi::initiator::Outcome;
 use iscsi::initiator::config::Config;
 use iscsi::initiator::error::End;
-use scsi::client::{Facts, Refusal};
+use scsi::client::{Cache, Facts, Refusal};
 use scsi::medium::Traits;
 use scsi::wire::lun::Lun;
 
@@ -134,6 +134,8 @@ struct Shared {
     found: (String, u16),
     /// Blocks that the unit has now.
     blocks: AtomicU64,
+    /// What it may hold unflushed, whichever core wrote it.
+    cache: Arc<Cache>,
 }
 
 impl Remote {
@@ -158,6 +160,7 @@ impl Remote {
                 settings,
                 found,
                 blocks: AtomicU64::new(blocks),
+                cache: Arc::default(),
             }),
             facts,
             session: None,

@@ -14,12 +14,14 @@
 //! nexus is dead by then, and that nothing of it can land later.
 
 mod answer;
+mod cache;
 mod command;
 mod facts;
 mod identify;
 mod nexus;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use slab::Slab;
@@ -29,6 +31,7 @@ use self::command::Work;
 use self::identify::Identify;
 use crate::medium::{Lease, MediumError, MediumOp, MediumResult, Now, SEGMENT_BYTES};
 pub use answer::Answer;
+pub use cache::Cache;
 pub use facts::{Facts, Identity};
 pub use identify::Refusal;
 
@@ -84,7 +87,11 @@ pub struct Client<L> {
     /// Operations that are tried again at an instant.
     later: Vec<(Now, u32)>,
     outputs: VecDeque<Output<L>>,
-    cache: Cache,
+    cache: Arc<Cache>,
+    /// Losses of the cache that a flush has told.
+    losses: u64,
+    /// There was a nexus before: a unit may tell a reset to each new initiator, and mean nothing.
+    known: bool,
 }
 
 #[derive(Debug)]
@@ -102,15 +109,14 @@ struct Operation<L> {
     id: u64,
     work: Work<L>,
     tries: u8,
+    /// Tries that a good answer does not take back, as what came before it was done again.
+    restarts: u8,
     /// A command is under way.
     active: bool,
-}
-
-/// What is known of writes that the unit may hold in a volatile cache.
-#[derive(Debug, Default)]
-struct Cache {
-    unflushed: bool,
-    lost: bool,
+    /// Resets of the unit, when it was begun.
+    resets: u64,
+    /// Volatile writes that had ended when its last command was given out.
+    covers: u64,
 }
 
 /// How often a command is repeated because the unit wants it so, or because its nexus was lost.
@@ -132,17 +138,22 @@ impl<L: Lease> Default for Client<L> {
             operations: Slab::new(),
             later: Vec::new(),
             outputs: VecDeque::new(),
-            cache: Cache::default(),
+            cache: Arc::default(),
+            losses: 0,
+            known: false,
         }
     }
 }
 
 impl<L: Lease> Client<L> {
-    /// A client of a unit that was asked before, without a nexus: operations wait for one.
+    /// A client of a unit that was asked before, without a nexus: operations wait for one. All
+    /// clients of one unit share its `cache`.
     #[must_use]
-    pub fn of(facts: Facts) -> Self {
+    pub fn of(facts: Facts, cache: Arc<Cache>) -> Self {
         Self {
             facts: Some(facts),
+            losses: cache.losses(),
+            cache,
             ..Self::default()
         }
     }
@@ -168,12 +179,7 @@ impl<L: Lease> Client<L> {
             Ok(work) => work,
             Err(ended) => return self.done(id, ended),
         };
-        let key = self.operations.insert(Operation {
-            id,
-            work,
-            tries: 0,
-            active: false,
-        });
+        let key = self.insert(id, work);
         if matches!(self.stage, Stage::Ready) {
             self.go_on(key);
         }
@@ -191,7 +197,7 @@ impl<L: Lease> Client<L> {
         operation.active = false;
         match answer.verdict() {
             Verdict::Good => {
-                operation.tries = 0;
+                operation.tries = operation.restarts;
                 self.good(key, answer);
             }
             Verdict::Again => self.again(key),
@@ -234,6 +240,18 @@ impl<L: Lease> Client<L> {
                 _ => {}
             }
         }
+    }
+
+    fn insert(&mut self, id: u64, work: Work<L>) -> usize {
+        self.operations.insert(Operation {
+            id,
+            work,
+            tries: 0,
+            restarts: 0,
+            active: false,
+            resets: self.cache.resets(),
+            covers: 0,
+        })
     }
 
     fn is_refused(&self) -> bool {
@@ -280,6 +298,7 @@ impl<L: Lease> Client<L> {
         }
         self.facts = Some(facts);
         self.stage = Stage::Ready;
+        self.known = true;
         self.outputs.push_back(Output::Ready);
         let keys: Vec<usize> = self.operations.iter().map(|(key, _)| key).collect();
         for key in keys {
@@ -303,8 +322,12 @@ impl<L: Lease> Client<L> {
         if operation.active {
             return;
         }
+        if operation.is_undone(self.cache.resets()) {
+            return self.fail(key);
+        }
         if let Some((cdb, data)) = operation.work.next(facts) {
             operation.active = true;
+            operation.covers = self.cache.written();
             let id = key as u32;
             self.outputs
                 .push_back(Output::Execute(Request { id, cdb, data }));
@@ -383,21 +406,20 @@ impl<L: Lease> Client<L> {
         let Some(id) = operation.work.is_ours(operation.id) else {
             return;
         };
-        let result = self.account(&operation.work, result);
+        let result = self.account(&operation, result);
         self.done(id, result);
     }
 
     /// Keeps book on what the unit may hold in its cache.
-    fn account(&mut self, work: &Work<L>, result: MediumResult<L>) -> MediumResult<L> {
-        let volatile = self
-            .facts
-            .as_ref()
-            .is_some_and(|facts| facts.traits.write_cache);
-        match work {
-            _ if work.is_volatile() => self.cache.unflushed |= volatile,
+    fn account(&mut self, operation: &Operation<L>, result: MediumResult<L>) -> MediumResult<L> {
+        let facts = self.facts.as_ref();
+        let caches = facts.is_some_and(|facts| facts.traits.write_cache);
+        match &operation.work {
+            work if caches && work.is_volatile() => self.cache.wrote(),
             Work::Flush { .. } if result.is_ok() => {
-                self.cache.unflushed = false;
-                if std::mem::take(&mut self.cache.lost) {
+                self.cache.flushed(operation.covers);
+                let losses = self.cache.losses();
+                if std::mem::replace(&mut self.losses, losses) != losses {
                     return Err(MediumError::Write);
                 }
             }
@@ -409,23 +431,27 @@ impl<L: Lease> Client<L> {
     fn attention(&mut self, code: u16) {
         match answer::what_changed(code) {
             answer::Change::Capacity if matches!(self.stage, Stage::Ready) => {
-                let key = self.operations.insert(Operation {
-                    id: 0,
-                    work: Work::capacity(),
-                    tries: 0,
-                    active: false,
-                });
+                let key = self.insert(0, Work::capacity());
                 self.go_on(key);
             }
-            answer::Change::Reset if self.cache.unflushed => {
-                self.cache = Cache {
-                    unflushed: false,
-                    lost: true,
-                };
-                self.outputs.push_back(Output::CacheLost);
+            answer::Change::Reset if self.known || self.cache.is_doubtful() => {
+                let lost = self.cache.reset();
+                self.outputs.extend(lost.then_some(Output::CacheLost));
             }
             _ => {}
         }
+    }
+}
+
+impl<L: Lease> Operation<L> {
+    /// Begins again if there was a reset that may have undone what was done. Returns whether that
+    /// was so too often.
+    fn is_undone(&mut self, resets: u64) -> bool {
+        if std::mem::replace(&mut self.resets, resets) == resets || !self.work.restart() {
+            return false;
+        }
+        self.restarts += 1;
+        self.restarts >= TRIES
     }
 }
 

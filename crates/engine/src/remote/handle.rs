@@ -79,7 +79,7 @@ const LONGEST: Duration = Duration::from_secs(4);
 
 impl RemoteHandle {
     pub(super) fn new(shared: Arc<Shared>, facts: &Facts, number: u16, core: &CoreContext) -> Self {
-        let client = Client::of(facts.clone());
+        let client = Client::of(facts.clone(), Arc::clone(&shared.cache));
         let mut machine = Machine::new(&shared.settings, client, number, core);
         (machine.link.host, machine.link.port) = shared.found.clone();
         Self {

@@ -257,17 +257,24 @@ impl<L: Lease> Work<L> {
         })
     }
 
-    /// Starts over: what the unit did on a nexus that is gone does not count, where it is not
-    /// known to have been kept.
-    pub(super) fn restart(&mut self) {
+    /// Starts over, where what the unit did is not known to have been kept. Returns whether that
+    /// was anything.
+    pub(super) fn restart(&mut self) -> bool {
         match self {
-            Self::Flush { sent }
-            | Self::Capacity { sent, .. }
-            | Self::Write {
-                kind: Kind::Flushed { sent },
+            Self::Write {
+                kind: Kind::Durable,
                 ..
-            } => *sent = false,
-            _ => {}
+            }
+            | Self::Read { .. }
+            | Self::Status { .. } => false,
+            Self::Write { rest, kind, .. } => {
+                if let Kind::Flushed { sent } = kind {
+                    *sent = false;
+                }
+                rest.restart()
+            }
+            Self::Same { rest, .. } | Self::Unmap { rest } => rest.restart(),
+            Self::Flush { sent } | Self::Capacity { sent, .. } => std::mem::take(sent),
         }
     }
 
@@ -323,6 +330,12 @@ impl Rest {
     fn take(&mut self, most: u64) -> Option<Extent> {
         self.now = most.max(1).min(self.extent.blocks - self.done);
         (self.now > 0).then(|| Extent::new(self.extent.lba + self.done, self.now))
+    }
+
+    fn restart(&mut self) -> bool {
+        let begun = self.done + self.now > 0;
+        *self = Self::new(self.extent);
+        begun
     }
 
     fn advance(&mut self) {

@@ -62,13 +62,16 @@ impl<L: Lease> Client<L> {
             .retain(|output| !matches!(output, Output::Execute(_)));
         self.later.clear();
         if !matches!(self.stage, Stage::Refused) {
+            self.cache.nexus_lost();
             self.stage = Stage::Away;
         }
         let mut hopeless = Vec::new();
         for (key, operation) in &mut self.operations {
             operation.tries += if operation.active { counts } else { 0 };
             operation.active = false;
-            operation.work.restart();
+            if operation.work.restart() {
+                operation.restarts = operation.tries;
+            }
             if operation.tries >= TRIES {
                 hopeless.push(key);
             }

@@ -1,5 +1,6 @@
 //! Stories of a unit that is somewhere else.
 
+mod cache;
 mod chaos;
 mod identify;
 mod nexus;

@@ -1,0 +1,177 @@
+//! Writes that the unit's cache may lose.
+
+use std::sync::Arc;
+
+use super::super::{Answer, Cache, Client};
+use super::unit::{BLOCK, Rig, Unit};
+use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp};
+use crate::wire::sense::Key;
+use crate::wire::status::Status;
+
+fn blocks(count: usize) -> Vec<u8> {
+    vec![5; count * BLOCK as usize]
+}
+
+fn flush() -> MediumOp<HeapLease> {
+    MediumOp::Flush {
+        extent: Extent::new(0, 0),
+    }
+}
+
+fn without_fua() -> Unit {
+    Unit {
+        dpofua: false,
+        ..Unit::default()
+    }
+}
+
+fn good(rig: &mut Rig) {
+    rig.endings.push_back((Status::Good, None));
+}
+
+/// Some of the clients of one unit, with a nexus each.
+fn sharing<const N: usize>(cache: &Arc<Cache>) -> [Rig; N] {
+    let asked = Rig::ready(Unit::default());
+    let facts = asked.client.facts().unwrap();
+    [(); N].map(|()| {
+        let mut rig = Rig::new(Unit::default());
+        rig.client = Client::of(facts.clone(), Arc::clone(cache));
+        rig.ends(Key::UnitAttention, 0x2900);
+        rig.client.begin();
+        rig.run();
+        rig
+    })
+}
+
+#[test]
+fn what_was_not_flushed_is_written_again_on_the_next_nexus() {
+    let mut rig = Rig::ready(without_fua());
+    rig.unit.silent.push(0x35);
+    rig.submit(MediumOp::Write {
+        extent: Extent::new(1, 1),
+        data: HeapLease::from_bytes(blocks(1)),
+        fua: true,
+        atomic: false,
+    });
+    rig.run();
+    assert_eq!(rig.take_asked(), ["2a0000000001000001", "35"]);
+    rig.client.lost();
+    rig.unit.silent.clear();
+    rig.ends(Key::UnitAttention, 0x2901);
+    rig.client.begin();
+    rig.run();
+    let asked = rig.take_asked();
+    assert_eq!(asked[asked.len() - 2..], ["2a0000000001000001", "35"]);
+    assert!(matches!(rig.results.pop(), Some((_, Ok(_)))));
+}
+
+#[test]
+fn what_was_not_flushed_is_written_again_after_a_reset() {
+    let mut rig = Rig::ready(without_fua());
+    good(&mut rig);
+    rig.ends(Key::UnitAttention, 0x2900);
+    rig.write(1, &blocks(1), true).unwrap();
+    let both = ["2a0000000001000001", "35"];
+    assert_eq!(rig.take_asked(), [both, both].concat());
+}
+
+#[test]
+fn all_pieces_are_written_again_after_a_reset() {
+    let mut rig = Rig::ready(Unit {
+        max_transfer: 3,
+        ..Unit::default()
+    });
+    good(&mut rig);
+    rig.ends(Key::UnitAttention, 0x2900);
+    rig.write(0, &blocks(5), false).unwrap();
+    let both = ["2a0000000000000003", "2a0000000003000002"];
+    assert_eq!(rig.take_asked(), [both, both].concat());
+    // With FUA, what was written is there.
+    good(&mut rig);
+    rig.ends(Key::UnitAttention, 0x2900);
+    rig.write(0, &blocks(5), true).unwrap();
+    let [first, second] = ["2a0800000000000003", "2a0800000003000002"];
+    assert_eq!(rig.take_asked(), [first, second, second]);
+}
+
+#[test]
+fn what_stands_for_write_same_is_written_again_after_a_reset() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.ends(Key::IllegalRequest, 0x2000);
+    good(&mut rig);
+    rig.ends(Key::UnitAttention, 0x2900);
+    rig.go(MediumOp::WriteSame {
+        extent: Extent::new(0, 256),
+        pattern: None,
+    })
+    .unwrap();
+    let both = ["2a0000000000000080", "2a0000000080000080"];
+    assert_eq!(rig.take_asked()[1..], [both, both].concat());
+}
+
+#[test]
+fn resets_without_end_are_given_up() {
+    let mut rig = Rig::ready(Unit {
+        max_transfer: 3,
+        ..Unit::default()
+    });
+    for _ in 0..16 {
+        good(&mut rig);
+        rig.ends(Key::UnitAttention, 0x2900);
+    }
+    let result = rig.write(0, &blocks(5), false);
+    assert!(matches!(result, Err(MediumError::Write)));
+}
+
+#[test]
+fn a_flush_covers_what_ended_before_it() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.unit.silent.push(0x35);
+    rig.submit(flush());
+    rig.run();
+    rig.write(1, &blocks(1), false).unwrap();
+    let answer = Answer {
+        status: Status::Good as u8,
+        sense: &[],
+        received: 0,
+    };
+    let id = rig.unanswered.pop().unwrap();
+    rig.client.answered(rig.now, id, &answer);
+    rig.client.lost();
+    rig.ends(Key::UnitAttention, 0x2901);
+    rig.client.begin();
+    rig.run();
+    assert_eq!(rig.take_told(), ["cache lost", "ready"]);
+}
+
+#[test]
+fn a_loss_is_told_by_a_flush_of_each_client() {
+    let [mut one, mut other] = sharing(&Arc::default());
+    one.write(1, &blocks(1), false).unwrap();
+    other.ends(Key::UnitAttention, 0x2901);
+    for rig in [&mut other, &mut one] {
+        assert!(matches!(rig.go(flush()), Err(MediumError::Write)));
+        rig.go(flush()).unwrap();
+    }
+}
+
+#[test]
+fn a_flush_covers_what_any_client_wrote() {
+    let [mut one, mut other] = sharing(&Arc::default());
+    one.write(1, &blocks(1), false).unwrap();
+    other.go(flush()).unwrap();
+    one.ends(Key::UnitAttention, 0x2901);
+    one.go(flush()).unwrap();
+}
+
+#[test]
+fn what_each_new_client_is_told_is_no_reset_unless_a_nexus_was_lost() {
+    let cache = Arc::default();
+    let [mut one] = sharing(&cache);
+    one.write(1, &blocks(1), false).unwrap();
+    let [mut second] = sharing(&cache);
+    assert_eq!(second.take_told(), ["ready"]);
+    one.client.lost();
+    let [mut third] = sharing(&cache);
+    assert_eq!(third.take_told(), ["cache lost", "ready"]);
+}
