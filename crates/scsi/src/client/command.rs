@@ -24,7 +24,7 @@ pub(super) enum Work<L> {
         instead: Option<L>,
     },
     Flush {
-        sent: bool,
+        done: bool,
     },
     Unmap {
         rest: Rest,
@@ -37,7 +37,7 @@ pub(super) enum Work<L> {
     /// Of our own: how large the unit is now.
     Capacity {
         into: L,
-        sent: bool,
+        done: bool,
     },
 }
 
@@ -51,7 +51,7 @@ pub(super) enum Kind {
     Atomic,
     /// Flushed afterwards, as the unit knows no FUA.
     Flushed {
-        sent: bool,
+        done: bool,
     },
 }
 
@@ -91,7 +91,7 @@ impl<L: Lease> Work<L> {
             MediumOp::Status { extent } => Err(Ok(mapped(extent))),
             MediumOp::Prefetch { .. } => Err(Ok(Outcome::Done)),
             MediumOp::Flush { .. } if !facts.traits.write_cache => Err(Ok(Outcome::Done)),
-            MediumOp::Flush { .. } => Ok(Self::Flush { sent: false }),
+            MediumOp::Flush { .. } => Ok(Self::Flush { done: false }),
             _ if facts.traits.read_only => Err(Err(MediumError::ReadOnly)),
             MediumOp::Write {
                 extent,
@@ -125,7 +125,7 @@ impl<L: Lease> Work<L> {
     pub(super) fn capacity() -> Self {
         Self::Capacity {
             into: L::from_bytes(vec![0; CAPACITY_BYTES]),
-            sent: false,
+            done: false,
         }
     }
 
@@ -144,7 +144,7 @@ impl<L: Lease> Work<L> {
                     let data = Data::Out(part(data, rest, piece, block_size));
                     Some((kind.write(piece), data))
                 }
-                None => kind.flush().then_some((flush(), Data::None)),
+                None => kind.is_unflushed().then_some((flush(), Data::None)),
             },
             Self::Same {
                 rest,
@@ -161,10 +161,7 @@ impl<L: Lease> Work<L> {
                     Some((transfer(WRITE, 0, piece), Data::Out(data)))
                 }
             },
-            Self::Flush { sent } => {
-                let first = !std::mem::replace(sent, true);
-                first.then(|| (flush(), Data::None))
-            }
+            Self::Flush { done } => (!*done).then(|| (flush(), Data::None)),
             Self::Unmap { rest } => rest.take(facts.unmap?).map(unmap),
             Self::Status {
                 extent,
@@ -174,10 +171,7 @@ impl<L: Lease> Work<L> {
                 Some(_) => None,
                 None => Some((status(*extent), Data::In(into.clone()))),
             },
-            Self::Capacity { into, sent } => {
-                let first = !std::mem::replace(sent, true);
-                first.then(|| (capacity(), Data::In(into.clone())))
-            }
+            Self::Capacity { into, done } => (!*done).then(|| (capacity(), Data::In(into.clone()))),
         }
     }
 
@@ -198,16 +192,22 @@ impl<L: Lease> Work<L> {
                 }
                 rest.advance();
             }
+            Self::Write {
+                rest,
+                kind: Kind::Flushed { done },
+                ..
+            } if rest.now == 0 => *done = true,
             Self::Write { rest, .. } | Self::Same { rest, .. } | Self::Unmap { rest } => {
                 rest.advance();
             }
-            Self::Flush { .. } => {}
+            Self::Flush { done } => *done = true,
             Self::Status {
                 extent,
                 into,
                 answer,
             } => *answer = Some(provisioning(into, received, *extent)),
-            Self::Capacity { into, .. } => {
+            Self::Capacity { into, done } => {
+                *done = true;
                 let mut octets = [0; 8];
                 if received >= octets.len() {
                     into.copy_out(0, &mut octets);
@@ -268,13 +268,13 @@ impl<L: Lease> Work<L> {
             | Self::Read { .. }
             | Self::Status { .. } => false,
             Self::Write { rest, kind, .. } => {
-                if let Kind::Flushed { sent } = kind {
-                    *sent = false;
+                if let Kind::Flushed { done } = kind {
+                    *done = false;
                 }
                 rest.restart()
             }
             Self::Same { rest, .. } | Self::Unmap { rest } => rest.restart(),
-            Self::Flush { sent } | Self::Capacity { sent, .. } => std::mem::take(sent),
+            Self::Flush { done } | Self::Capacity { done, .. } => std::mem::take(done),
         }
     }
 
@@ -309,11 +309,8 @@ impl Kind {
     }
 
     /// Whether a flush is to be sent, now that everything is written.
-    fn flush(&mut self) -> bool {
-        match self {
-            Self::Flushed { sent } => !std::mem::replace(sent, true),
-            _ => false,
-        }
+    fn is_unflushed(self) -> bool {
+        self == Self::Flushed { done: false }
     }
 }
 
@@ -350,7 +347,7 @@ fn kind<L>(facts: &Facts, fua: bool, atomic: bool) -> Result<Kind, MediumResult<
         (_, true) => Kind::Atomic,
         (true, _) if !facts.traits.write_cache => Kind::Volatile,
         (true, _) if facts.dpofua => Kind::Durable,
-        (true, _) => Kind::Flushed { sent: false },
+        (true, _) => Kind::Flushed { done: false },
         (false, _) => Kind::Volatile,
     })
 }

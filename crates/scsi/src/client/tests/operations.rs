@@ -119,6 +119,24 @@ fn without_a_cache_there_is_nothing_to_flush() {
 }
 
 #[test]
+fn a_flush_that_was_not_done_is_repeated() {
+    let mut rig = Rig::ready(Unit {
+        dpofua: false,
+        ..Unit::default()
+    });
+    rig.ends(Key::UnitAttention, 0x3f0e);
+    let flush = MediumOp::Flush {
+        extent: Extent::new(0, 0),
+    };
+    rig.go(flush).unwrap();
+    assert_eq!(rig.take_asked(), ["35", "35"]);
+    rig.endings.push_back((Status::Good, None));
+    rig.endings.push_back((Status::TaskAborted, None));
+    rig.write(1, &blocks(1, 1), true).unwrap();
+    assert_eq!(rig.take_asked(), ["2a0000000001000001", "35", "35"]);
+}
+
+#[test]
 fn one_block_again_and_again() {
     let same = || MediumOp::WriteSame {
         extent: Extent::new(0, 600),
