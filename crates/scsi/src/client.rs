@@ -428,9 +428,17 @@ impl<L: Lease> Client<L> {
         result
     }
 
+    /// Whether the unit is being asked already: it may announce as often as it likes.
+    fn asks_capacity(&self) -> bool {
+        let mut works = self.operations.iter().map(|(_, operation)| &operation.work);
+        works.any(|work| matches!(work, Work::Capacity { .. }))
+    }
+
     fn attention(&mut self, code: u16) {
         match answer::what_changed(code) {
-            answer::Change::Capacity if matches!(self.stage, Stage::Ready) => {
+            answer::Change::Capacity
+                if matches!(self.stage, Stage::Ready) && !self.asks_capacity() =>
+            {
                 let key = self.insert(0, Work::capacity());
                 self.go_on(key);
             }

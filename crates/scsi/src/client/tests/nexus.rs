@@ -99,6 +99,19 @@ fn growth_is_announced_and_looked_at() {
 }
 
 #[test]
+fn announcements_of_growth_do_not_pile_up() {
+    let mut rig = Rig::ready(Unit::default());
+    for _ in 0..5 {
+        rig.ends(Key::UnitAttention, 0x2a09);
+    }
+    rig.go(write(1)).unwrap();
+    // Each of the two is repeated as often as it was told.
+    let asked = rig.take_asked();
+    let asks = asked.iter().filter(|cdb| cdb.starts_with("9e10"));
+    assert_eq!((asks.count(), asked.len()), (3, 7));
+}
+
+#[test]
 fn a_reset_before_the_flush_is_told_by_the_flush() {
     let mut rig = Rig::ready(Unit::default());
     rig.go(write(1)).unwrap();
