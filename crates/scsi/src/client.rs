@@ -205,12 +205,13 @@ impl<L: Lease> Client<L> {
                 self.attention(code);
                 self.again(key);
             }
-            Verdict::Later => self.later(now, key),
+            Verdict::Later(error) => self.later(now, key, error),
             Verdict::Refused => {
                 let instead = operation.work.refused();
                 self.settle(key, instead);
             }
             Verdict::Failed(error) => self.settle(key, Err(error)),
+            Verdict::Unable => self.fail(key),
         }
     }
 
@@ -372,13 +373,13 @@ impl<L: Lease> Client<L> {
         self.fail(key);
     }
 
-    fn later(&mut self, now: Now, key: usize) {
+    fn later(&mut self, now: Now, key: usize, error: MediumError) {
         let Some(operation) = self.operations.get_mut(key) else {
             return;
         };
         operation.tries += 1;
         if operation.tries >= TRIES {
-            return self.fail(key);
+            return self.end(key, Err(error));
         }
         self.later.push((now + pause(operation.tries), key as u32));
     }
@@ -391,7 +392,7 @@ impl<L: Lease> Client<L> {
         }
     }
 
-    /// Ends an operation that was tried often enough.
+    /// Ends an operation that was tried often enough, or that the unit could not do.
     fn fail(&mut self, key: usize) {
         if let Some(operation) = self.operations.get(key) {
             let error = operation.work.error();

@@ -25,11 +25,13 @@ pub(super) enum Verdict {
     Again,
     /// The same, and this has changed.
     Attention(u16),
-    /// Repeat it after a while.
-    Later,
+    /// Repeat it after a while; what it comes to when that never ends.
+    Later(MediumError),
     /// The unit does not know the command, or a field of it.
     Refused,
     Failed(MediumError),
+    /// It could not do this, and does not say more.
+    Unable,
 }
 
 /// What a unit attention announces.
@@ -49,7 +51,7 @@ impl Answer<'_> {
             }
             check if check == Status::CheckCondition as u8 => self.check(),
             busy if busy == Status::Busy as u8 || busy == Status::TaskSetFull as u8 => {
-                Verdict::Later
+                Verdict::Later(MediumError::Busy)
             }
             aborted if aborted == Status::TaskAborted as u8 => Verdict::Again,
             conflict if conflict == Status::ReservationConflict as u8 => {
@@ -97,15 +99,15 @@ impl Answer<'_> {
         if is(Key::IllegalRequest) {
             return illegal(code);
         }
-        Verdict::Failed(failure(key, code))
+        failure(key, code)
     }
 }
 
 fn not_ready(code: u16) -> Verdict {
-    match code {
-        BECOMING_READY | SPACE_ALLOCATION_IN_PROGRESS => Verdict::Later,
-        _ => Verdict::Failed(MediumError::Gone),
+    if PASSING.contains(&code) {
+        return Verdict::Later(MediumError::Gone);
     }
+    Verdict::Failed(MediumError::Gone)
 }
 
 fn illegal(code: u16) -> Verdict {
@@ -115,13 +117,14 @@ fn illegal(code: u16) -> Verdict {
     }
 }
 
-fn failure(key: u8, code: u16) -> MediumError {
-    match code {
+fn failure(key: u8, code: u16) -> Verdict {
+    Verdict::Failed(match code {
         asc::SPACE_ALLOCATION_FAILED => MediumError::NoSpace,
         _ if key == Key::DataProtect as u8 => MediumError::ReadOnly,
         asc::UNRECOVERED_READ_ERROR..0x1200 => MediumError::Read,
-        _ => MediumError::Write,
-    }
+        asc::WRITE_ERROR..0x0d00 => MediumError::Write,
+        _ => return Verdict::Unable,
+    })
 }
 
 pub(super) fn what_changed(code: u16) -> Change {
@@ -132,7 +135,6 @@ pub(super) fn what_changed(code: u16) -> Change {
     }
 }
 
-/// LOGICAL UNIT IS IN PROCESS OF BECOMING READY.
-const BECOMING_READY: u16 = 0x0401;
-/// LOGICAL UNIT NOT READY, SPACE ALLOCATION IN PROGRESS.
-const SPACE_ALLOCATION_IN_PROGRESS: u16 = 0x0414;
+/// LOGICAL UNIT NOT READY, which ends by itself: becoming ready, format, operation and self-test in
+/// progress, asymmetric access state transition, space allocation in progress.
+const PASSING: [u16; 6] = [0x0401, 0x0404, 0x0407, 0x0409, 0x040a, 0x0414];

@@ -115,17 +115,17 @@ impl<L: Lease> Identify<L> {
                 let question = self.question;
                 self.once_more(|this| this.next(question))
             }
-            Verdict::Later => {
+            Verdict::Later(_) => {
                 let pause = pause(self.tries);
                 self.once_more(|_| Next::Later(pause))
             }
             Verdict::Refused => self.refused(),
             // A unit without a medium, or one that is not there, still answers INQUIRY.
-            Verdict::Failed(_) if self.question == Question::Ready => self.next(Question::Inquiry),
-            Verdict::Failed(_) if self.question == Question::Inquiry => {
-                Next::Refused(Refusal::NoUnit)
-            }
-            Verdict::Failed(_) => Next::Refused(Refusal::NotReady),
+            Verdict::Failed(_) | Verdict::Unable => match self.question {
+                Question::Ready => self.next(Question::Inquiry),
+                Question::Inquiry => Next::Refused(Refusal::NoUnit),
+                _ => Next::Refused(Refusal::NotReady),
+            },
         }
     }
 

@@ -271,8 +271,34 @@ fn a_busy_unit_is_asked_again_later_and_not_for_ever() {
     }
     assert!(matches!(
         rig.results.pop(),
-        Some((_, Err(MediumError::Read)))
+        Some((_, Err(MediumError::Busy)))
     ));
+}
+
+#[test]
+fn a_unit_that_is_not_ready_for_now_is_asked_again_later() {
+    let mut rig = Rig::ready(Unit::default());
+    for code in [0x0401, 0x0404, 0x0407, 0x0409, 0x040a, 0x0414] {
+        rig.ends(Key::NotReady, code);
+        rig.submit(read(Extent::new(0, 1)));
+        rig.run();
+        assert!(rig.results.is_empty(), "{code:#06x}");
+        rig.now = rig.client.next_deadline().unwrap();
+        rig.client.expire(rig.now);
+        rig.run();
+        assert!(matches!(rig.results.pop(), Some((_, Ok(_)))));
+    }
+}
+
+#[test]
+fn what_says_nothing_of_reading_or_writing_is_told_as_what_was_asked() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.ends(Key::HardwareError, 0x4400);
+    let result = rig.go(read(Extent::new(0, 1)));
+    assert_eq!(result.unwrap_err(), MediumError::Read);
+    rig.ends(Key::HardwareError, 0x4400);
+    let result = rig.write(0, &blocks(1, 1), false);
+    assert_eq!(result.unwrap_err(), MediumError::Write);
 }
 
 #[test]
