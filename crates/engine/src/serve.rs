@@ -6,12 +6,14 @@ mod orders;
 mod plan;
 mod polling;
 
+use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::Instant;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use ::io::memory::MemoryLimit;
 use ::io::ring::Kind;
@@ -53,7 +55,7 @@ pub fn run(
     let volumes = plan::open(&units, &open_options(options)?)?;
     let (listeners, portals) = bind(options)?;
     let store = Arc::new(state_dir(options, &units));
-    let states = states(options, &units, &volumes, &store)?;
+    let (states, _locks) = states(options, &units, &volumes, &store)?;
     let luns = ready_luns(&units, &volumes, &portals);
     let flushes = Arc::new(Flushes::new(book(&units, &volumes)));
     let count = core_count(options);
@@ -153,19 +155,35 @@ fn state_dir(options: &Options, units: &[Unit]) -> StateDir {
     StateDir::new(&options.state_dir, &keys)
 }
 
-/// The units at power on, with the reservations that outlived the last run.
+/// The units at power on, with the reservations that outlived the last run, and what keeps other
+/// servers from writing others in their place.
 fn states(
     options: &Options,
     units: &[Unit],
     volumes: &[Arc<dyn Volume>],
     store: &StateDir,
-) -> Result<Vec<UnitState>, Error> {
+) -> Result<(Vec<UnitState>, Vec<File>), Error> {
     let persistence = is_writable(options, store);
-    let mut states = Vec::new();
+    let (mut states, mut locks) = (Vec::new(), Vec::new());
+    let until = Instant::now() + PATIENCE;
     for (id, (unit, volume)) in units.iter().zip(volumes).enumerate() {
+        let id = UnitId(id as u32);
         let mut state = unit.state(options, volume);
-        state.persistence = persistence;
-        let path = store.path(UnitId(id as u32));
+        if persistence {
+            let lock = locked_for(
+                unit,
+                &**volume,
+                lock_in_time(store, id, until),
+                &store.path(id),
+            )?;
+            state.persistence = lock.is_some();
+            locks.extend(lock);
+            if !state.persistence {
+                states.push(state);
+                continue;
+            }
+        }
+        let path = store.path(id);
         let unusable = |cause| Error::Machine {
             what: format!(
                 "the reservations in {} cannot be read (without the file, there are none)",
@@ -173,7 +191,7 @@ fn states(
             ),
             cause,
         };
-        if let Some(octets) = store.load(UnitId(id as u32)).map_err(unusable)? {
+        if let Some(octets) = store.load(id).map_err(unusable)? {
             let error = |cause| io::Error::new(io::ErrorKind::InvalidData, cause);
             let kept = Reservations::from_bytes(&octets)
                 .map_err(error)
@@ -182,8 +200,52 @@ fn states(
         }
         states.push(state);
     }
-    Ok(states)
+    Ok((states, locks))
 }
+
+/// What comes of locking the reservations of a unit. `None` where another server has them and the
+/// volume starts empty, so that there is nothing to be fenced off from.
+fn locked_for(
+    unit: &Unit,
+    volume: &dyn Volume,
+    locked: io::Result<Option<File>>,
+    path: &Path,
+) -> Result<Option<File>, Error> {
+    let (written, path) = (&unit.written, path.display());
+    let failed = |what, cause| Err(Error::Machine { what, cause });
+    match locked {
+        Ok(None) if volume.is_empty_at_start() => {
+            tracing::warn!(
+                "another server keeps the reservations of {written} in {path}: those of this one \
+                 will not outlive it (another --iqn or --state-dir gives it its own)"
+            );
+            Ok(None)
+        }
+        Ok(None) => failed(
+            format!(
+                "another server keeps the reservations of {written} in {path}: stop it, or give \
+                 this one another --iqn or --state-dir"
+            ),
+            io::ErrorKind::ResourceBusy.into(),
+        ),
+        Ok(lock) => Ok(lock),
+        Err(cause) => failed(format!("cannot lock the reservations in {path}"), cause),
+    }
+}
+
+/// A server that was told to stop may still be at it.
+fn lock_in_time(store: &StateDir, id: UnitId, until: Instant) -> io::Result<Option<File>> {
+    loop {
+        match store.lock(id) {
+            Ok(None) if Instant::now() < until => thread::sleep(PAUSE),
+            locked => return locked,
+        }
+    }
+}
+
+/// As long as a portal that is in use is tried again.
+const PATIENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Whether reservations can be made to last. Serving does without where they cannot: initiators
 /// that ask for it are told so.
@@ -231,7 +293,7 @@ fn book(units: &[Unit], volumes: &[Arc<dyn Volume>]) -> Vec<(String, bool)> {
 }
 
 fn core_count(options: &Options) -> u16 {
-    let available = || std::thread::available_parallelism().unwrap_or(std::num::NonZeroUsize::MIN);
+    let available = || thread::available_parallelism().unwrap_or(std::num::NonZeroUsize::MIN);
     options
         .threads
         .unwrap_or_else(available)

@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -56,6 +56,23 @@ impl StateDir {
             Ok(octets) => Ok(Some(octets)),
             Err(error) if nothing_is_there(&error) => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Makes a unit's state ours until the lock is dropped; `None` where another server has it.
+    ///
+    /// # Errors
+    ///
+    /// When the file of the lock cannot be made.
+    pub fn lock(&self, unit: UnitId) -> io::Result<Option<File>> {
+        let path = self.path(unit).with_extension("lock");
+        let mut options = File::options();
+        let file = options.write(true).create(true).truncate(false);
+        let file = file.mode(0o600).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
         }
     }
 

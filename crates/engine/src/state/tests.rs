@@ -96,3 +96,15 @@ fn a_link_in_the_way_is_replaced_and_not_followed() {
     assert!(fs::symlink_metadata(&path).unwrap().is_file());
     assert_eq!(store.load(UNIT).unwrap().as_deref(), Some(&b"keys"[..]));
 }
+
+#[test]
+fn one_server_at_a_time_has_the_state_of_a_unit() {
+    let folder = Folder::new();
+    let (one, two) = (folder.store(), folder.store());
+    one.probe().unwrap();
+    let held = one.lock(UNIT).unwrap();
+    assert!(held.is_some());
+    assert!(two.lock(UNIT).unwrap().is_none(), "it is the first one's");
+    drop(held);
+    assert!(two.lock(UNIT).unwrap().is_some());
+}
