@@ -121,11 +121,11 @@ fn create(path: &Path) -> io::Result<File> {
     options.write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// No file, or no directory that could hold one.
+/// No file, or no directory that could hold one, or could be there by that name.
 pub(crate) fn nothing_is_there(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename
     )
 }
 
