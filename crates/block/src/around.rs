@@ -1,13 +1,16 @@
-//! Volumes around one other volume, which they leave as it is but for one thing.
+//! Volumes around one other volume, which they leave as it is but for one thing, and their handles.
 
 use std::fmt;
 use std::io;
 
-use scsi::medium::Traits;
+use ::io::memory::{Buffer, Recall};
+use ::io::ring::SendBatch;
+use scsi::medium::{MediumOp, Traits};
 use scsi::statistics::Usage;
 
+use crate::lease::Lease;
 use crate::particulars::Particulars;
-use crate::volume::{CoreContext, Handle, Volume};
+use crate::volume::{Context, CoreContext, Handle, Node, Volume};
 
 /// A volume around another one: what it does not say is as inside.
 pub(crate) trait Around: Send + Sync + fmt::Debug {
@@ -55,5 +58,80 @@ impl<A: Around> Volume for A {
 
     fn refresh(&self) -> io::Result<bool> {
         self.inside().refresh()
+    }
+}
+
+/// A handle around another one: whatever happens is for the one inside.
+pub(crate) trait HandleAround {
+    /// Starts an operation.
+    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>);
+
+    /// Lets the handle inside act, and takes what it has done by that.
+    fn let_act(
+        &mut self,
+        cx: &mut Context<'_>,
+        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
+    );
+
+    /// The handle inside, which is asked something.
+    fn inside(&self) -> &dyn Handle;
+
+    /// The same, for what does not end operations.
+    fn inside_mut(&mut self) -> &mut dyn Handle;
+
+    /// An instant has come that may have been waited for here.
+    fn expired(&mut self, cx: &mut Context<'_>) {
+        let _ = cx;
+    }
+}
+
+impl<A: HandleAround> Handle for A {
+    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+        self.begin(cx, id, op);
+    }
+
+    fn completed(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        slot: u32,
+        result: io::Result<u64>,
+        buffer: Option<Buffer>,
+    ) {
+        self.let_act(cx, |inside, cx| {
+            inside.completed(cx, node, slot, result, buffer);
+        });
+    }
+
+    fn received(&mut self, cx: &mut Context<'_>, node: Node, slot: u32, octets: io::Result<&[u8]>) {
+        self.let_act(cx, |inside, cx| inside.received(cx, node, slot, octets));
+    }
+
+    fn sent(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        slot: u32,
+        batch: Box<SendBatch>,
+        result: io::Result<()>,
+    ) {
+        self.let_act(cx, |inside, cx| inside.sent(cx, node, slot, batch, result));
+    }
+
+    fn recall(&mut self) -> Option<Recall> {
+        self.inside_mut().recall()
+    }
+
+    fn expire(&mut self, cx: &mut Context<'_>) {
+        self.let_act(cx, |inside, cx| inside.expire(cx));
+        self.expired(cx);
+    }
+
+    fn leave(&mut self, cx: &mut Context<'_>) {
+        self.let_act(cx, |inside, cx| inside.leave(cx));
+    }
+
+    fn has_left(&self) -> bool {
+        self.inside().has_left()
     }
 }

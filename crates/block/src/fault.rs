@@ -12,14 +12,12 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use ::io::memory::{Buffer, Recall};
-use ::io::ring::SendBatch;
 use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumResult, Traits};
 
-use crate::around::Around;
+use crate::around::{Around, HandleAround};
 use crate::inner::Inner;
 use crate::lease::Lease;
-use crate::volume::{Context, CoreContext, Handle, Node, Volume};
+use crate::volume::{Context, CoreContext, Handle, Volume};
 
 /// What fails, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -211,8 +209,8 @@ impl FaultHandle {
     }
 }
 
-impl Handle for FaultHandle {
-    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+impl HandleAround for FaultHandle {
+    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
         let op = match op {
             MediumOp::Lend { extent } if !self.read_only => MediumOp::Buffer {
                 bytes: u32::try_from(extent.blocks * self.fate.block_size).unwrap_or(u32::MAX),
@@ -237,50 +235,21 @@ impl Handle for FaultHandle {
         }
     }
 
-    fn completed(
+    fn let_act(
         &mut self,
         cx: &mut Context<'_>,
-        node: Node,
-        slot: u32,
-        result: io::Result<u64>,
-        buffer: Option<Buffer>,
+        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
     ) {
-        self.inside.completed(cx, node, slot, result, buffer);
+        self.inside.act(cx, act);
         self.drain(cx);
     }
 
-    fn received(&mut self, cx: &mut Context<'_>, node: Node, slot: u32, octets: io::Result<&[u8]>) {
-        self.inside.received(cx, node, slot, octets);
-        self.drain(cx);
+    fn inside(&self) -> &dyn Handle {
+        self.inside.handle()
     }
 
-    fn sent(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: Node,
-        slot: u32,
-        batch: Box<SendBatch>,
-        result: io::Result<()>,
-    ) {
-        self.inside.sent(cx, node, slot, batch, result);
-        self.drain(cx);
-    }
-
-    fn recall(&mut self) -> Option<Recall> {
-        self.inside.recall()
-    }
-
-    fn expire(&mut self, cx: &mut Context<'_>) {
-        self.inside.expire(cx);
-        self.drain(cx);
-    }
-
-    fn leave(&mut self, cx: &mut Context<'_>) {
-        self.inside.leave(cx);
-    }
-
-    fn has_left(&self) -> bool {
-        self.inside.has_left()
+    fn inside_mut(&mut self) -> &mut dyn Handle {
+        self.inside.handle_mut()
     }
 }
 

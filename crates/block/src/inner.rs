@@ -32,6 +32,25 @@ impl Inner {
         })
     }
 
+    /// Lets the handle act.
+    pub(crate) fn act(
+        &mut self,
+        cx: &mut Context<'_>,
+        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
+    ) {
+        act(&mut *self.handle, &mut cx.inside(&mut self.done));
+    }
+
+    /// The handle itself, to be asked something.
+    pub(crate) fn handle(&self) -> &dyn Handle {
+        &*self.handle
+    }
+
+    /// The same, for what ends no operations.
+    pub(crate) fn handle_mut(&mut self) -> &mut dyn Handle {
+        &mut *self.handle
+    }
+
     pub(crate) fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
         self.handle.submit(&mut cx.inside(&mut self.done), id, op);
     }

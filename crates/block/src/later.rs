@@ -1,14 +1,12 @@
 //! Operations that begin later, in the order in which they came.
 
 use std::collections::VecDeque;
-use std::io;
 
-use ::io::memory::{Buffer, Recall};
-use ::io::ring::SendBatch;
 use scsi::medium::{MediumOp, Now};
 
+use crate::around::HandleAround;
 use crate::lease::Lease;
-use crate::volume::{Context, Handle, Node};
+use crate::volume::{Context, Handle};
 
 /// Says when operations begin.
 pub(crate) trait When {
@@ -44,8 +42,8 @@ impl<W: When> LaterHandle<W> {
     }
 }
 
-impl<W: When> Handle for LaterHandle<W> {
-    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+impl<W: When> HandleAround for LaterHandle<W> {
+    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
         let Some(at) = self.when.begin(cx.now, &op) else {
             return self.inside.submit(cx, id, op);
         };
@@ -53,46 +51,23 @@ impl<W: When> Handle for LaterHandle<W> {
         self.begin_due(cx);
     }
 
-    fn completed(
+    fn let_act(
         &mut self,
         cx: &mut Context<'_>,
-        node: Node,
-        slot: u32,
-        result: io::Result<u64>,
-        buffer: Option<Buffer>,
+        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
     ) {
-        self.inside.completed(cx, node, slot, result, buffer);
+        act(&mut *self.inside, cx);
     }
 
-    fn received(&mut self, cx: &mut Context<'_>, node: Node, slot: u32, octets: io::Result<&[u8]>) {
-        self.inside.received(cx, node, slot, octets);
+    fn inside(&self) -> &dyn Handle {
+        &*self.inside
     }
 
-    fn sent(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: Node,
-        slot: u32,
-        batch: Box<SendBatch>,
-        result: io::Result<()>,
-    ) {
-        self.inside.sent(cx, node, slot, batch, result);
+    fn inside_mut(&mut self) -> &mut dyn Handle {
+        &mut *self.inside
     }
 
-    fn recall(&mut self) -> Option<Recall> {
-        self.inside.recall()
-    }
-
-    fn expire(&mut self, cx: &mut Context<'_>) {
-        self.inside.expire(cx);
+    fn expired(&mut self, cx: &mut Context<'_>) {
         self.begin_due(cx);
-    }
-
-    fn leave(&mut self, cx: &mut Context<'_>) {
-        self.inside.leave(cx);
-    }
-
-    fn has_left(&self) -> bool {
-        self.inside.has_left()
     }
 }

@@ -3,13 +3,11 @@
 use std::io;
 use std::sync::Arc;
 
-use ::io::memory::{Buffer, Recall};
-use ::io::ring::SendBatch;
 use scsi::medium::{MediumError, MediumOp, Outcome, Traits};
 
-use crate::around::Around;
+use crate::around::{Around, HandleAround};
 use crate::lease::Lease;
-use crate::volume::{Context, CoreContext, Handle, Node, Volume};
+use crate::volume::{Context, CoreContext, Handle, Volume};
 
 /// A volume through which another one cannot be written.
 #[derive(Debug)]
@@ -46,8 +44,8 @@ impl Around for Readonly {
 
 struct ReadonlyHandle(Box<dyn Handle>);
 
-impl Handle for ReadonlyHandle {
-    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+impl HandleAround for ReadonlyHandle {
+    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
         match op {
             MediumOp::Read { .. }
             | MediumOp::Buffer { .. }
@@ -63,45 +61,19 @@ impl Handle for ReadonlyHandle {
         }
     }
 
-    fn completed(
+    fn let_act(
         &mut self,
         cx: &mut Context<'_>,
-        node: Node,
-        slot: u32,
-        result: io::Result<u64>,
-        buffer: Option<Buffer>,
+        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
     ) {
-        self.0.completed(cx, node, slot, result, buffer);
+        act(&mut *self.0, cx);
     }
 
-    fn received(&mut self, cx: &mut Context<'_>, node: Node, slot: u32, octets: io::Result<&[u8]>) {
-        self.0.received(cx, node, slot, octets);
+    fn inside(&self) -> &dyn Handle {
+        &*self.0
     }
 
-    fn sent(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: Node,
-        slot: u32,
-        batch: Box<SendBatch>,
-        result: io::Result<()>,
-    ) {
-        self.0.sent(cx, node, slot, batch, result);
-    }
-
-    fn recall(&mut self) -> Option<Recall> {
-        self.0.recall()
-    }
-
-    fn expire(&mut self, cx: &mut Context<'_>) {
-        self.0.expire(cx);
-    }
-
-    fn leave(&mut self, cx: &mut Context<'_>) {
-        self.0.leave(cx);
-    }
-
-    fn has_left(&self) -> bool {
-        self.0.has_left()
+    fn inside_mut(&mut self) -> &mut dyn Handle {
+        &mut *self.0
     }
 }

@@ -25,18 +25,17 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ::io::memory::{Buffer, Pool, Recall};
-use ::io::ring::SendBatch;
+use ::io::memory::Pool;
 use scsi::medium::{
     Extent, Lease as _, MediumError, MediumOp, MediumResult, Now, Outcome, Sanitize,
 };
 use slab::Slab;
 
-use crate::around::Around;
+use crate::around::{Around, HandleAround};
 use crate::inner::Inner;
 use crate::lease::Lease;
 use crate::size::BlockSize;
-use crate::volume::{Context, CoreContext, Handle, Node, Volume};
+use crate::volume::{Context, CoreContext, Handle, Volume};
 use book::{Book, Seen};
 
 /// A volume that is checked.
@@ -309,8 +308,8 @@ impl VerifyHandle {
     }
 }
 
-impl Handle for VerifyHandle {
-    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+impl HandleAround for VerifyHandle {
+    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
         match self.begin(op) {
             Ok((op, kind)) => {
                 let slot = self.pending.insert(Pending { id, kind });
@@ -321,50 +320,21 @@ impl Handle for VerifyHandle {
         }
     }
 
-    fn completed(
+    fn let_act(
         &mut self,
         cx: &mut Context<'_>,
-        node: Node,
-        slot: u32,
-        result: io::Result<u64>,
-        buffer: Option<Buffer>,
+        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
     ) {
-        self.inside.completed(cx, node, slot, result, buffer);
+        self.inside.act(cx, act);
         self.drain(cx);
     }
 
-    fn received(&mut self, cx: &mut Context<'_>, node: Node, slot: u32, octets: io::Result<&[u8]>) {
-        self.inside.received(cx, node, slot, octets);
-        self.drain(cx);
+    fn inside(&self) -> &dyn Handle {
+        self.inside.handle()
     }
 
-    fn sent(
-        &mut self,
-        cx: &mut Context<'_>,
-        node: Node,
-        slot: u32,
-        batch: Box<SendBatch>,
-        result: io::Result<()>,
-    ) {
-        self.inside.sent(cx, node, slot, batch, result);
-        self.drain(cx);
-    }
-
-    fn recall(&mut self) -> Option<Recall> {
-        self.inside.recall()
-    }
-
-    fn expire(&mut self, cx: &mut Context<'_>) {
-        self.inside.expire(cx);
-        self.drain(cx);
-    }
-
-    fn leave(&mut self, cx: &mut Context<'_>) {
-        self.inside.leave(cx);
-    }
-
-    fn has_left(&self) -> bool {
-        self.inside.has_left()
+    fn inside_mut(&mut self) -> &mut dyn Handle {
+        self.inside.handle_mut()
     }
 }
 
