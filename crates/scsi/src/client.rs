@@ -14,11 +14,14 @@
 //! nexus is dead by then, and that nothing of it can land later.
 
 mod answer;
+mod attention;
 mod cache;
+mod cdb;
 mod command;
 mod facts;
 mod identify;
 mod nexus;
+mod operation;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,8 +30,10 @@ use std::time::Duration;
 use slab::Slab;
 
 use self::answer::Verdict;
+use self::cache::Book;
 use self::command::Work;
 use self::identify::Identify;
+use self::operation::Operation;
 use crate::medium::{Lease, MediumError, MediumOp, MediumResult, Now, SEGMENT_BYTES};
 pub use answer::Answer;
 pub use cache::Cache;
@@ -87,11 +92,7 @@ pub struct Client<L> {
     /// Operations that are tried again at an instant.
     later: Vec<(Now, u32)>,
     outputs: VecDeque<Output<L>>,
-    cache: Arc<Cache>,
-    /// Losses of the cache that a flush has told.
-    losses: u64,
-    /// There was a nexus before: a unit may tell a reset to each new initiator, and mean nothing.
-    known: bool,
+    book: Book,
 }
 
 #[derive(Debug)]
@@ -102,21 +103,6 @@ enum Stage<L> {
     Ready,
     /// For good.
     Refused,
-}
-
-#[derive(Debug)]
-struct Operation<L> {
-    id: u64,
-    work: Work<L>,
-    tries: u8,
-    /// Tries that a good answer does not take back, as what came before it was done again.
-    restarts: u8,
-    /// A command is under way.
-    active: bool,
-    /// Resets of the unit, when it was begun.
-    resets: u64,
-    /// Volatile writes that had ended when its last command was given out.
-    covers: u64,
 }
 
 /// How often a command is repeated because the unit wants it so, or because its nexus was lost.
@@ -138,9 +124,7 @@ impl<L: Lease> Default for Client<L> {
             operations: Slab::new(),
             later: Vec::new(),
             outputs: VecDeque::new(),
-            cache: Arc::default(),
-            losses: 0,
-            known: false,
+            book: Book::default(),
         }
     }
 }
@@ -152,8 +136,7 @@ impl<L: Lease> Client<L> {
     pub fn of(facts: Facts, cache: Arc<Cache>) -> Self {
         Self {
             facts: Some(facts),
-            losses: cache.losses(),
-            cache,
+            book: Book::of(cache),
             ..Self::default()
         }
     }
@@ -243,18 +226,6 @@ impl<L: Lease> Client<L> {
         }
     }
 
-    fn insert(&mut self, id: u64, work: Work<L>) -> usize {
-        self.operations.insert(Operation {
-            id,
-            work,
-            tries: 0,
-            restarts: 0,
-            active: false,
-            resets: self.cache.resets(),
-            covers: 0,
-        })
-    }
-
     fn is_refused(&self) -> bool {
         matches!(self.stage, Stage::Refused)
     }
@@ -299,7 +270,7 @@ impl<L: Lease> Client<L> {
         }
         self.facts = Some(facts);
         self.stage = Stage::Ready;
-        self.known = true;
+        self.book.open();
         self.outputs.push_back(Output::Ready);
         let keys: Vec<usize> = self.operations.iter().map(|(key, _)| key).collect();
         for key in keys {
@@ -313,154 +284,6 @@ impl<L: Lease> Client<L> {
         }
         self.outputs.push_back(Output::Refused(refusal));
         self.give_up();
-    }
-
-    /// Gives out the next command of an operation, or its result.
-    fn go_on(&mut self, key: usize) {
-        let (Some(operation), Some(facts)) = (self.operations.get_mut(key), &self.facts) else {
-            return;
-        };
-        if operation.active {
-            return;
-        }
-        if operation.is_undone(self.cache.resets()) {
-            return self.fail(key);
-        }
-        if let Some((cdb, data)) = operation.work.next(facts) {
-            operation.active = true;
-            operation.covers = self.cache.written();
-            let id = key as u32;
-            self.outputs
-                .push_back(Output::Execute(Request { id, cdb, data }));
-        } else {
-            let result = operation.work.result();
-            self.end(key, result);
-        }
-    }
-
-    fn good(&mut self, key: usize, answer: &Answer<'_>) {
-        let (Some(operation), Some(facts)) = (self.operations.get_mut(key), &self.facts) else {
-            return;
-        };
-        match operation.work.good(answer.received, facts) {
-            Ok(capacity) => {
-                capacity.into_iter().for_each(|blocks| self.resized(blocks));
-                self.go_on(key);
-            }
-            Err(error) => self.end(key, Err(error)),
-        }
-    }
-
-    /// READ CAPACITY has told something that a unit attention announced.
-    fn resized(&mut self, blocks: u64) {
-        if let Some(facts) = &mut self.facts
-            && facts.traits.blocks != blocks
-            && facts::can_be(blocks, facts.traits.block_size)
-        {
-            facts.traits.blocks = blocks;
-            self.outputs.push_back(Output::Resized(blocks));
-        }
-    }
-
-    fn again(&mut self, key: usize) {
-        let Some(operation) = self.operations.get_mut(key) else {
-            return;
-        };
-        operation.tries += 1;
-        if operation.tries < TRIES {
-            return self.go_on(key);
-        }
-        self.fail(key);
-    }
-
-    fn later(&mut self, now: Now, key: usize, error: MediumError) {
-        let Some(operation) = self.operations.get_mut(key) else {
-            return;
-        };
-        operation.tries += 1;
-        if operation.tries >= TRIES {
-            return self.end(key, Err(error));
-        }
-        self.later.push((now + pause(operation.tries), key as u32));
-    }
-
-    /// Goes on with an operation, or ends it.
-    fn settle(&mut self, key: usize, instead: Result<(), MediumError>) {
-        match instead {
-            Ok(()) => self.go_on(key),
-            Err(error) => self.end(key, Err(error)),
-        }
-    }
-
-    /// Ends an operation that was tried often enough, or that the unit could not do.
-    fn fail(&mut self, key: usize) {
-        if let Some(operation) = self.operations.get(key) {
-            let error = operation.work.error();
-            self.end(key, Err(error));
-        }
-    }
-
-    fn end(&mut self, key: usize, result: MediumResult<L>) {
-        let Some(operation) = self.operations.try_remove(key) else {
-            return;
-        };
-        let Some(id) = operation.work.is_ours(operation.id) else {
-            return;
-        };
-        let result = self.account(&operation, result);
-        self.done(id, result);
-    }
-
-    /// Keeps book on what the unit may hold in its cache.
-    fn account(&mut self, operation: &Operation<L>, result: MediumResult<L>) -> MediumResult<L> {
-        let facts = self.facts.as_ref();
-        let caches = facts.is_some_and(|facts| facts.traits.write_cache);
-        match &operation.work {
-            work if caches && work.is_volatile() => self.cache.wrote(),
-            Work::Flush { .. } if result.is_ok() => {
-                self.cache.flushed(operation.covers);
-                let losses = self.cache.losses();
-                if std::mem::replace(&mut self.losses, losses) != losses {
-                    return Err(MediumError::Write);
-                }
-            }
-            _ => {}
-        }
-        result
-    }
-
-    /// Whether the unit is being asked already: it may announce as often as it likes.
-    fn asks_capacity(&self) -> bool {
-        let mut works = self.operations.iter().map(|(_, operation)| &operation.work);
-        works.any(|work| matches!(work, Work::Capacity { .. }))
-    }
-
-    fn attention(&mut self, code: u16) {
-        match answer::what_changed(code) {
-            answer::Change::Capacity
-                if matches!(self.stage, Stage::Ready) && !self.asks_capacity() =>
-            {
-                let key = self.insert(0, Work::capacity());
-                self.go_on(key);
-            }
-            answer::Change::Reset if self.known || self.cache.is_doubtful() => {
-                let lost = self.cache.reset();
-                self.outputs.extend(lost.then_some(Output::CacheLost));
-            }
-            _ => {}
-        }
-    }
-}
-
-impl<L: Lease> Operation<L> {
-    /// Begins again if there was a reset that may have undone what was done. Returns whether that
-    /// was so too often.
-    fn is_undone(&mut self, resets: u64) -> bool {
-        if std::mem::replace(&mut self.resets, resets) == resets || !self.work.restart() {
-            return false;
-        }
-        self.restarts += 1;
-        self.restarts >= TRIES
     }
 }
 

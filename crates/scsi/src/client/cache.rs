@@ -1,5 +1,6 @@
 //! Book on writes that a unit may hold in a volatile cache (SBC-4 §4.15).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 /// What is known of the volatile cache of one unit. Its clients share it: a flush by one of them
@@ -22,41 +23,69 @@ pub struct Cache {
     losses: AtomicU64,
 }
 
-impl Cache {
+/// The book, as one client of the unit writes and reads it.
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    shared: Arc<Cache>,
+    /// Losses that a flush has told.
+    told: u64,
+    /// There was a nexus before: a unit may tell a reset to each new initiator, and mean nothing.
+    known: bool,
+}
+
+impl Book {
+    pub(super) fn of(shared: Arc<Cache>) -> Self {
+        Self {
+            told: shared.losses.load(SeqCst),
+            shared,
+            known: false,
+        }
+    }
+
     pub(super) fn written(&self) -> u64 {
-        self.written.load(SeqCst)
+        self.shared.written.load(SeqCst)
     }
 
     pub(super) fn resets(&self) -> u64 {
-        self.resets.load(SeqCst)
+        self.shared.resets.load(SeqCst)
     }
 
-    pub(super) fn losses(&self) -> u64 {
-        self.losses.load(SeqCst)
+    /// There is a nexus.
+    pub(super) fn open(&mut self) {
+        self.known = true;
     }
 
-    pub(super) fn is_doubtful(&self) -> bool {
-        self.doubtful.load(SeqCst) > self.settled.load(SeqCst)
+    pub(super) fn nexus_lost(&self) {
+        self.shared.doubtful.fetch_max(self.written(), SeqCst);
     }
 
     /// A volatile write has ended.
     pub(super) fn wrote(&self) {
-        self.written.fetch_add(1, SeqCst);
+        self.shared.written.fetch_add(1, SeqCst);
     }
 
-    /// A flush went well that began when so many writes had ended.
-    pub(super) fn flushed(&self, written: u64) {
-        self.settled.fetch_max(written, SeqCst);
+    /// A flush went well that began when so many writes had ended. Returns whether others were
+    /// lost, which nobody has told yet.
+    pub(super) fn flushed(&mut self, written: u64) -> bool {
+        self.shared.settled.fetch_max(written, SeqCst);
+        let losses = self.shared.losses.load(SeqCst);
+        std::mem::replace(&mut self.told, losses) != losses
     }
 
-    pub(super) fn nexus_lost(&self) {
-        self.doubtful.fetch_max(self.written(), SeqCst);
-    }
-
-    /// The unit was reset. Returns whether writes may be lost by it.
+    /// The unit tells of a reset. Returns whether writes may be lost by it.
     pub(super) fn reset(&self) -> bool {
+        (self.known || self.shared.is_doubtful()) && self.shared.reset()
+    }
+}
+
+impl Cache {
+    fn is_doubtful(&self) -> bool {
+        self.doubtful.load(SeqCst) > self.settled.load(SeqCst)
+    }
+
+    fn reset(&self) -> bool {
         self.resets.fetch_add(1, SeqCst);
-        let written = self.written();
+        let written = self.written.load(SeqCst);
         let lost = self.settled.fetch_max(written, SeqCst) < written;
         self.losses.fetch_add(u64::from(lost), SeqCst);
         lost

@@ -1,5 +1,6 @@
 //! Operations on a medium as commands (SBC-4 §5).
 
+use super::cdb::{self, CAPACITY_BYTES, Command, FUA, READ, STATUS_BYTES, WRITE};
 use super::facts::Facts;
 use super::{Data, PIECE_BYTES};
 use crate::medium::{Extent, Lease, MediumError, MediumOp, MediumResult, Outcome, Provisioning};
@@ -62,9 +63,6 @@ pub(super) struct Rest {
     done: u64,
     now: u64,
 }
-
-/// A CDB with its data.
-pub(super) type Command<L> = ([u8; 16], Data<L>);
 
 impl<L: Lease> Work<L> {
     /// What an operation comes to, or its result where nothing is to be asked of the unit.
@@ -137,14 +135,14 @@ impl<L: Lease> Work<L> {
             Self::Read { rest, into } => {
                 let piece = rest.take(most)?;
                 let data = Data::In(part(into, rest, piece, block_size));
-                Some((transfer(READ, 0, piece), data))
+                Some((cdb::transfer(READ, 0, piece), data))
             }
             Self::Write { rest, data, kind } => match rest.take(most) {
                 Some(piece) => {
                     let data = Data::Out(part(data, rest, piece, block_size));
                     Some((kind.write(piece), data))
                 }
-                None => kind.is_unflushed().then_some((flush(), Data::None)),
+                None => kind.is_unflushed().then_some((cdb::flush(), Data::None)),
             },
             Self::Same {
                 rest,
@@ -153,25 +151,27 @@ impl<L: Lease> Work<L> {
             } => match instead {
                 None => {
                     let piece = rest.take(facts.write_same)?;
-                    Some((long(WRITE_SAME_16, 0, piece), Data::Out(block.clone())))
+                    Some((cdb::write_same(piece), Data::Out(block.clone())))
                 }
                 Some(data) => {
                     let piece = rest.take(data.len() as u64 / block_size)?;
                     let data = data.slice(0, (piece.blocks * block_size) as usize);
-                    Some((transfer(WRITE, 0, piece), Data::Out(data)))
+                    Some((cdb::transfer(WRITE, 0, piece), Data::Out(data)))
                 }
             },
-            Self::Flush { done } => (!*done).then(|| (flush(), Data::None)),
-            Self::Unmap { rest } => rest.take(facts.unmap?).map(unmap),
+            Self::Flush { done } => (!*done).then(|| (cdb::flush(), Data::None)),
+            Self::Unmap { rest } => rest.take(facts.unmap?).map(cdb::unmap),
             Self::Status {
                 extent,
                 into,
                 answer,
             } => match answer {
                 Some(_) => None,
-                None => Some((status(*extent), Data::In(into.clone()))),
+                None => Some((cdb::status(*extent), Data::In(into.clone()))),
             },
-            Self::Capacity { into, done } => (!*done).then(|| (capacity(), Data::In(into.clone()))),
+            Self::Capacity { into, done } => {
+                (!*done).then(|| (cdb::capacity(), Data::In(into.clone())))
+            }
         }
     }
 
@@ -296,15 +296,9 @@ impl<L: Lease> Work<L> {
 impl Kind {
     fn write(self, piece: Extent) -> [u8; 16] {
         match self {
-            Self::Volatile | Self::Flushed { .. } => transfer(WRITE, 0, piece),
-            Self::Durable => transfer(WRITE, FUA, piece),
-            Self::Atomic => {
-                let mut cdb = [0; 16];
-                cdb[0] = WRITE_ATOMIC_16;
-                LBA_16.write(&mut cdb, piece.lba);
-                Field::new(12, 2).write(&mut cdb, piece.blocks);
-                cdb
-            }
+            Self::Volatile | Self::Flushed { .. } => cdb::transfer(WRITE, 0, piece),
+            Self::Durable => cdb::transfer(WRITE, FUA, piece),
+            Self::Atomic => cdb::write_atomic(piece),
         }
     }
 
@@ -375,64 +369,6 @@ fn repeated<L: Lease>(block: &L) -> L {
     L::from_bytes(octets.repeat((INSTEAD_BYTES / octets.len().max(1)).max(1)))
 }
 
-/// READ or WRITE, in the form of 10 octets where that will do, as every unit knows it.
-fn transfer((short, form): (u8, u8), flags: u8, piece: Extent) -> [u8; 16] {
-    let (Ok(lba), Ok(blocks)) = (u32::try_from(piece.end()), u16::try_from(piece.blocks)) else {
-        return long(form, flags, piece);
-    };
-    let mut cdb = [0; 16];
-    cdb[0] = short;
-    cdb[1] = flags;
-    cdb[2..6].copy_from_slice(&(lba - u32::from(blocks)).to_be_bytes());
-    cdb[7..9].copy_from_slice(&blocks.to_be_bytes());
-    cdb
-}
-
-/// A CDB of 16 octets with an LBA at 2 and a length at 10.
-fn long(opcode: u8, flags: u8, piece: Extent) -> [u8; 16] {
-    let mut cdb = [0; 16];
-    cdb[0] = opcode;
-    cdb[1] = flags;
-    LBA_16.write(&mut cdb, piece.lba);
-    Field::new(10, 4).write(&mut cdb, piece.blocks);
-    cdb
-}
-
-/// SYNCHRONIZE CACHE(10) of everything.
-fn flush() -> [u8; 16] {
-    let mut cdb = [0; 16];
-    cdb[0] = SYNCHRONIZE_CACHE_10;
-    cdb
-}
-
-fn unmap<L: Lease>(piece: Extent) -> Command<L> {
-    let mut list = vec![0; 24];
-    Field::new(0, 2).write(&mut list, 22);
-    Field::new(2, 2).write(&mut list, 16);
-    Field::new(8, 8).write(&mut list, piece.lba);
-    Field::new(16, 4).write(&mut list, piece.blocks);
-    let mut cdb = [0; 16];
-    cdb[0] = UNMAP;
-    Field::new(7, 2).write(&mut cdb, 24);
-    (cdb, Data::Out(L::from_bytes(list)))
-}
-
-/// GET LBA STATUS, of one descriptor.
-fn status(extent: Extent) -> [u8; 16] {
-    let blocks = STATUS_BYTES as u64;
-    let mut cdb = long(SERVICE_ACTION_IN_16, GET_LBA_STATUS, extent);
-    Field::new(10, 4).write(&mut cdb, blocks);
-    cdb
-}
-
-pub(super) fn capacity() -> [u8; 16] {
-    let mut cdb = [0; 16];
-    cdb[0] = SERVICE_ACTION_IN_16;
-    cdb[1] = READ_CAPACITY_16;
-    Field::new(10, 4).write(&mut cdb, CAPACITY_BYTES as u64);
-    cdb
-}
-
 /// What the first LBA status descriptor says of the blocks from the start of `extent`.
 fn provisioning<L: Lease>(into: &L, received: usize, extent: Extent) -> (u64, Provisioning) {
     let mut octets = [0; STATUS_BYTES];
@@ -449,24 +385,6 @@ fn provisioning<L: Lease>(into: &L, received: usize, extent: Extent) -> (u64, Pr
     };
     ((end - extent.lba).min(extent.blocks.max(1)), state)
 }
-
-const READ: (u8, u8) = (0x28, 0x88);
-const WRITE: (u8, u8) = (0x2a, 0x8a);
-const WRITE_ATOMIC_16: u8 = 0x9c;
-const WRITE_SAME_16: u8 = 0x93;
-const SYNCHRONIZE_CACHE_10: u8 = 0x35;
-const UNMAP: u8 = 0x42;
-const SERVICE_ACTION_IN_16: u8 = 0x9e;
-const READ_CAPACITY_16: u8 = 0x10;
-const GET_LBA_STATUS: u8 = 0x12;
-
-const FUA: u8 = 0x08;
-const LBA_16: Field = Field::new(2, 8);
-
-/// A header and one LBA status descriptor.
-const STATUS_BYTES: usize = 24;
-
-pub(super) const CAPACITY_BYTES: usize = 32;
 
 /// What is written at a time in place of WRITE SAME.
 const INSTEAD_BYTES: usize = 64 << 10;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::answer::{Answer, Verdict};
-use super::command::{CAPACITY_BYTES, capacity};
+use super::cdb::{CAPACITY_BYTES, capacity};
 use super::facts::{Facts, Told, widened};
 use super::{Data, TRIES, pause};
 use crate::medium::Lease;

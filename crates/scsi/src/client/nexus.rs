@@ -62,7 +62,7 @@ impl<L: Lease> Client<L> {
             .retain(|output| !matches!(output, Output::Execute(_)));
         self.later.clear();
         if !matches!(self.stage, Stage::Refused) {
-            self.cache.nexus_lost();
+            self.book.nexus_lost();
             self.stage = Stage::Away;
         }
         let mut hopeless = Vec::new();

@@ -1,0 +1,96 @@
+//! CDBs (SBC-4 §5).
+
+use super::Data;
+use crate::medium::{Extent, Lease};
+use crate::wire::cdb::Field;
+
+/// A CDB with its data.
+pub(super) type Command<L> = ([u8; 16], Data<L>);
+
+/// READ or WRITE, in the form of 10 octets where that will do, as every unit knows it.
+pub(super) fn transfer((short, form): (u8, u8), flags: u8, piece: Extent) -> [u8; 16] {
+    let (Ok(lba), Ok(blocks)) = (u32::try_from(piece.end()), u16::try_from(piece.blocks)) else {
+        return long(form, flags, piece);
+    };
+    let mut cdb = [0; 16];
+    cdb[0] = short;
+    cdb[1] = flags;
+    cdb[2..6].copy_from_slice(&(lba - u32::from(blocks)).to_be_bytes());
+    cdb[7..9].copy_from_slice(&blocks.to_be_bytes());
+    cdb
+}
+
+/// A CDB of 16 octets with an LBA at 2 and a length at 10.
+fn long(opcode: u8, flags: u8, piece: Extent) -> [u8; 16] {
+    let mut cdb = [0; 16];
+    cdb[0] = opcode;
+    cdb[1] = flags;
+    LBA_16.write(&mut cdb, piece.lba);
+    Field::new(10, 4).write(&mut cdb, piece.blocks);
+    cdb
+}
+
+pub(super) fn write_atomic(piece: Extent) -> [u8; 16] {
+    let mut cdb = [0; 16];
+    cdb[0] = WRITE_ATOMIC_16;
+    LBA_16.write(&mut cdb, piece.lba);
+    Field::new(12, 2).write(&mut cdb, piece.blocks);
+    cdb
+}
+
+pub(super) fn write_same(piece: Extent) -> [u8; 16] {
+    long(WRITE_SAME_16, 0, piece)
+}
+
+/// SYNCHRONIZE CACHE(10) of everything.
+pub(super) fn flush() -> [u8; 16] {
+    let mut cdb = [0; 16];
+    cdb[0] = SYNCHRONIZE_CACHE_10;
+    cdb
+}
+
+pub(super) fn unmap<L: Lease>(piece: Extent) -> Command<L> {
+    let mut list = vec![0; 24];
+    Field::new(0, 2).write(&mut list, 22);
+    Field::new(2, 2).write(&mut list, 16);
+    Field::new(8, 8).write(&mut list, piece.lba);
+    Field::new(16, 4).write(&mut list, piece.blocks);
+    let mut cdb = [0; 16];
+    cdb[0] = UNMAP;
+    Field::new(7, 2).write(&mut cdb, 24);
+    (cdb, Data::Out(L::from_bytes(list)))
+}
+
+/// GET LBA STATUS, of one descriptor.
+pub(super) fn status(extent: Extent) -> [u8; 16] {
+    let blocks = STATUS_BYTES as u64;
+    let mut cdb = long(SERVICE_ACTION_IN_16, GET_LBA_STATUS, extent);
+    Field::new(10, 4).write(&mut cdb, blocks);
+    cdb
+}
+
+pub(super) fn capacity() -> [u8; 16] {
+    let mut cdb = [0; 16];
+    cdb[0] = SERVICE_ACTION_IN_16;
+    cdb[1] = READ_CAPACITY_16;
+    Field::new(10, 4).write(&mut cdb, CAPACITY_BYTES as u64);
+    cdb
+}
+
+pub(super) const READ: (u8, u8) = (0x28, 0x88);
+pub(super) const WRITE: (u8, u8) = (0x2a, 0x8a);
+const WRITE_ATOMIC_16: u8 = 0x9c;
+const WRITE_SAME_16: u8 = 0x93;
+const SYNCHRONIZE_CACHE_10: u8 = 0x35;
+const UNMAP: u8 = 0x42;
+const SERVICE_ACTION_IN_16: u8 = 0x9e;
+const READ_CAPACITY_16: u8 = 0x10;
+const GET_LBA_STATUS: u8 = 0x12;
+
+pub(super) const FUA: u8 = 0x08;
+const LBA_16: Field = Field::new(2, 8);
+
+/// A header and one LBA status descriptor.
+pub(super) const STATUS_BYTES: usize = 24;
+
+pub(super) const CAPACITY_BYTES: usize = 32;

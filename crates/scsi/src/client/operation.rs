@@ -1,0 +1,146 @@
+//! Operations on their way through commands to their result.
+
+use super::answer::Answer;
+use super::command::Work;
+use super::{Client, Output, Request, TRIES, pause};
+use crate::medium::{Lease, MediumError, MediumResult, Now};
+
+#[derive(Debug)]
+pub(super) struct Operation<L> {
+    pub(super) id: u64,
+    pub(super) work: Work<L>,
+    pub(super) tries: u8,
+    /// Tries that a good answer does not take back, as what came before it was done again.
+    pub(super) restarts: u8,
+    /// A command is under way.
+    pub(super) active: bool,
+    /// Resets of the unit, when it was begun.
+    resets: u64,
+    /// Volatile writes that had ended when its last command was given out.
+    covers: u64,
+}
+
+impl<L: Lease> Client<L> {
+    pub(super) fn insert(&mut self, id: u64, work: Work<L>) -> usize {
+        self.operations.insert(Operation {
+            id,
+            work,
+            tries: 0,
+            restarts: 0,
+            active: false,
+            resets: self.book.resets(),
+            covers: 0,
+        })
+    }
+
+    /// Gives out the next command of an operation, or its result.
+    pub(super) fn go_on(&mut self, key: usize) {
+        let (Some(operation), Some(facts)) = (self.operations.get_mut(key), &self.facts) else {
+            return;
+        };
+        if operation.active {
+            return;
+        }
+        if operation.is_undone(self.book.resets()) {
+            return self.fail(key);
+        }
+        if let Some((cdb, data)) = operation.work.next(facts) {
+            operation.active = true;
+            operation.covers = self.book.written();
+            let id = key as u32;
+            self.outputs
+                .push_back(Output::Execute(Request { id, cdb, data }));
+        } else {
+            let result = operation.work.result();
+            self.end(key, result);
+        }
+    }
+
+    pub(super) fn good(&mut self, key: usize, answer: &Answer<'_>) {
+        let (Some(operation), Some(facts)) = (self.operations.get_mut(key), &self.facts) else {
+            return;
+        };
+        match operation.work.good(answer.received, facts) {
+            Ok(capacity) => {
+                capacity.into_iter().for_each(|blocks| self.resized(blocks));
+                self.go_on(key);
+            }
+            Err(error) => self.end(key, Err(error)),
+        }
+    }
+
+    pub(super) fn again(&mut self, key: usize) {
+        let Some(operation) = self.operations.get_mut(key) else {
+            return;
+        };
+        operation.tries += 1;
+        if operation.tries < TRIES {
+            return self.go_on(key);
+        }
+        self.fail(key);
+    }
+
+    pub(super) fn later(&mut self, now: Now, key: usize, error: MediumError) {
+        let Some(operation) = self.operations.get_mut(key) else {
+            return;
+        };
+        operation.tries += 1;
+        if operation.tries >= TRIES {
+            return self.end(key, Err(error));
+        }
+        self.later.push((now + pause(operation.tries), key as u32));
+    }
+
+    /// Goes on with an operation, or ends it.
+    pub(super) fn settle(&mut self, key: usize, instead: Result<(), MediumError>) {
+        match instead {
+            Ok(()) => self.go_on(key),
+            Err(error) => self.end(key, Err(error)),
+        }
+    }
+
+    /// Ends an operation that was tried often enough, or that the unit could not do.
+    pub(super) fn fail(&mut self, key: usize) {
+        if let Some(operation) = self.operations.get(key) {
+            let error = operation.work.error();
+            self.end(key, Err(error));
+        }
+    }
+
+    pub(super) fn end(&mut self, key: usize, result: MediumResult<L>) {
+        let Some(operation) = self.operations.try_remove(key) else {
+            return;
+        };
+        let Some(id) = operation.work.is_ours(operation.id) else {
+            return;
+        };
+        let result = self.account(&operation, result);
+        self.done(id, result);
+    }
+
+    /// Keeps book on what the unit may hold in its cache.
+    fn account(&mut self, operation: &Operation<L>, result: MediumResult<L>) -> MediumResult<L> {
+        let facts = self.facts.as_ref();
+        let caches = facts.is_some_and(|facts| facts.traits.write_cache);
+        match &operation.work {
+            work if caches && work.is_volatile() => self.book.wrote(),
+            Work::Flush { .. } if result.is_ok() && self.book.flushed(operation.covers) => {
+                return Err(MediumError::Write);
+            }
+            _ => {}
+        }
+        result
+    }
+}
+
+impl<L: Lease> Operation<L> {
+    /// Begins again if there was a reset that may have undone what was done. Returns whether that
+    /// was so too often.
+    fn is_undone(&mut self, resets: u64) -> bool {
+        if std::mem::replace(&mut self.resets, resets) == resets || !self.work.restart() {
+            return false;
+        }
+        self.restarts += 1;
+        self.restarts >= TRIES
+    }
+}
