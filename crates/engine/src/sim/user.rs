@@ -208,8 +208,8 @@ fn facts(traits: Traits) -> Facts {
         },
         traits,
         max_transfer: 0,
-        unmap: None,
         write_same: 1,
+        ndob: false,
         provisioned: false,
         dpofua: true,
     }

@@ -1,7 +1,7 @@
 //! CDBs (SBC-4 §5).
 
 use super::Data;
-use crate::medium::{Extent, Lease};
+use crate::medium::Extent;
 use crate::wire::cdb::Field;
 
 /// A CDB with its data.
@@ -38,8 +38,13 @@ pub(super) fn write_atomic(piece: Extent) -> [u8; 16] {
     cdb
 }
 
-pub(super) fn write_same(piece: Extent) -> [u8; 16] {
-    long(WRITE_SAME_16, 0, piece)
+/// WRITE SAME(16) of a block, or of zeros without any. With `unmap` it may take the storage away
+/// from what reads the same without, and writes what it leaves.
+pub(super) fn write_same<L>(piece: Extent, unmap: bool, block: Option<L>) -> Command<L> {
+    let unmap = if unmap { WRITE_SAME_UNMAP } else { 0 };
+    let ndob = if block.is_none() { NDOB } else { 0 };
+    let cdb = long(WRITE_SAME_16, unmap | ndob, piece);
+    (cdb, block.map_or(Data::None, Data::Out))
 }
 
 /// SYNCHRONIZE CACHE(10) of everything.
@@ -49,23 +54,19 @@ pub(super) fn flush() -> [u8; 16] {
     cdb
 }
 
-pub(super) fn unmap<L: Lease>(piece: Extent) -> Command<L> {
-    let mut list = vec![0; 24];
-    Field::new(0, 2).write(&mut list, 22);
-    Field::new(2, 2).write(&mut list, 16);
-    Field::new(8, 8).write(&mut list, piece.lba);
-    Field::new(16, 4).write(&mut list, piece.blocks);
-    let mut cdb = [0; 16];
-    cdb[0] = UNMAP;
-    Field::new(7, 2).write(&mut cdb, 24);
-    (cdb, Data::Out(L::from_bytes(list)))
-}
-
 /// GET LBA STATUS, of one descriptor.
 pub(super) fn status(extent: Extent) -> [u8; 16] {
     let blocks = STATUS_BYTES as u64;
     let mut cdb = long(SERVICE_ACTION_IN_16, GET_LBA_STATUS, extent);
     Field::new(10, 4).write(&mut cdb, blocks);
+    cdb
+}
+
+/// REPORT SUPPORTED OPERATION CODES of WRITE SAME(16).
+pub(super) fn about_write_same() -> [u8; 16] {
+    let mut cdb = [0; 16];
+    cdb[..4].copy_from_slice(&[MAINTENANCE_IN, REPORT_OPCODES, ONE_OPCODE, WRITE_SAME_16]);
+    Field::new(6, 4).write(&mut cdb, OPCODE_BYTES as u64);
     cdb
 }
 
@@ -82,15 +83,22 @@ pub(super) const WRITE: (u8, u8) = (0x2a, 0x8a);
 const WRITE_ATOMIC_16: u8 = 0x9c;
 const WRITE_SAME_16: u8 = 0x93;
 const SYNCHRONIZE_CACHE_10: u8 = 0x35;
-const UNMAP: u8 = 0x42;
+const MAINTENANCE_IN: u8 = 0xa3;
+const REPORT_OPCODES: u8 = 0x0c;
+const ONE_OPCODE: u8 = 0x01;
 const SERVICE_ACTION_IN_16: u8 = 0x9e;
 const READ_CAPACITY_16: u8 = 0x10;
 const GET_LBA_STATUS: u8 = 0x12;
 
 pub(super) const FUA: u8 = 0x08;
+const WRITE_SAME_UNMAP: u8 = 0x08;
+pub(super) const NDOB: u8 = 0x01;
 const LBA_16: Field = Field::new(2, 8);
 
 /// A header and one LBA status descriptor.
 pub(super) const STATUS_BYTES: usize = 24;
 
 pub(super) const CAPACITY_BYTES: usize = 32;
+
+/// A header and CDB USAGE DATA of 16 octets.
+pub(super) const OPCODE_BYTES: usize = 20;

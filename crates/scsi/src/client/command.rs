@@ -22,13 +22,12 @@ pub(super) enum Work<L> {
     Same {
         rest: Rest,
         block: L,
+        /// The block is zeros, and the unit need not keep them: it may give the storage back.
+        unmap: bool,
         instead: Option<L>,
     },
     Flush {
         done: bool,
-    },
-    Unmap {
-        rest: Rest,
     },
     Status {
         extent: Extent,
@@ -102,21 +101,28 @@ impl<L: Lease> Work<L> {
                 kind: kind(facts, fua, atomic)?,
             }),
             MediumOp::WriteSame { extent, pattern } => {
-                let zeros = || L::from_bytes(vec![0; facts.traits.block_size as usize]);
-                Ok(Self::Same {
-                    rest: Rest::new(extent),
-                    block: pattern.unwrap_or_else(zeros),
-                    instead: None,
-                })
+                let block = pattern.unwrap_or_else(|| zeros(facts));
+                Ok(Self::same(extent, block, false))
             }
-            MediumOp::Unmap { extent, anchor } if !anchor && facts.unmap.is_some() => {
-                Ok(Self::Unmap {
-                    rest: Rest::new(extent),
-                })
+            // UNMAP is only a hint, and what it leaves need not read as zeros (SBC-4 §4.7.3.3).
+            MediumOp::Unmap {
+                extent,
+                anchor: false,
+            } if facts.traits.unmap_granularity.is_some() => {
+                Ok(Self::same(extent, zeros(facts), true))
             }
             MediumOp::Unmap { .. } | MediumOp::Sanitize { .. } => {
                 Err(Err(MediumError::Unsupported))
             }
+        }
+    }
+
+    fn same(extent: Extent, block: L, unmap: bool) -> Self {
+        Self::Same {
+            rest: Rest::new(extent),
+            block,
+            unmap,
+            instead: None,
         }
     }
 
@@ -147,11 +153,13 @@ impl<L: Lease> Work<L> {
             Self::Same {
                 rest,
                 block,
+                unmap,
                 instead,
             } => match instead {
                 None => {
                     let piece = rest.take(facts.write_same)?;
-                    Some((cdb::write_same(piece), Data::Out(block.clone())))
+                    let data = (!*unmap || !facts.ndob).then(|| block.clone());
+                    Some(cdb::write_same(piece, *unmap, data))
                 }
                 Some(data) => {
                     let piece = rest.take(data.len() as u64 / block_size)?;
@@ -160,7 +168,6 @@ impl<L: Lease> Work<L> {
                 }
             },
             Self::Flush { done } => (!*done).then(|| (cdb::flush(), Data::None)),
-            Self::Unmap { rest } => rest.take(facts.unmap?).map(cdb::unmap),
             Self::Status {
                 extent,
                 into,
@@ -197,9 +204,7 @@ impl<L: Lease> Work<L> {
                 kind: Kind::Flushed { done },
                 ..
             } if rest.now == 0 => *done = true,
-            Self::Write { rest, .. } | Self::Same { rest, .. } | Self::Unmap { rest } => {
-                rest.advance();
-            }
+            Self::Write { rest, .. } | Self::Same { rest, .. } => rest.advance(),
             Self::Flush { done } => *done = true,
             Self::Status {
                 extent,
@@ -229,7 +234,7 @@ impl<L: Lease> Work<L> {
                 *answer = Some((extent.blocks.max(1), Provisioning::Mapped));
                 Ok(())
             }
-            Self::Unmap { .. } | Self::Flush { .. } => Err(MediumError::Unsupported),
+            Self::Flush { .. } => Err(MediumError::Unsupported),
             _ => Err(self.error()),
         }
     }
@@ -273,7 +278,7 @@ impl<L: Lease> Work<L> {
                 }
                 rest.restart()
             }
-            Self::Same { rest, .. } | Self::Unmap { rest } => rest.restart(),
+            Self::Same { rest, .. } => rest.restart(),
             Self::Flush { done } | Self::Capacity { done, .. } => std::mem::take(done),
         }
     }
@@ -360,6 +365,10 @@ fn part<L: Lease>(whole: &L, rest: &Rest, piece: Extent, block_size: u64) -> L {
     }
     let start = (piece.lba - rest.extent.lba) * block_size;
     whole.slice(start as usize, (piece.blocks * block_size) as usize)
+}
+
+fn zeros<L: Lease>(facts: &Facts) -> L {
+    L::from_bytes(vec![0; facts.traits.block_size as usize])
 }
 
 /// A block again and again, for units that do not know WRITE SAME.

@@ -1,6 +1,7 @@
 //! What a unit says of itself (SPC-5 §6.6, §7.7; SBC-4 §5.21, §6.6).
 
 use super::Refusal;
+use super::cdb::NDOB;
 use crate::medium::{Atomic, Traits};
 use crate::wire::cdb::{Field, be16, be32, be64, bit, octet};
 
@@ -13,10 +14,10 @@ pub struct Facts {
     pub traits: Traits,
     /// MAXIMUM TRANSFER LENGTH in blocks; 0: none is told.
     pub max_transfer: u32,
-    /// The most blocks of an UNMAP with one descriptor; `None` where there is no UNMAP.
-    pub unmap: Option<u64>,
     /// The most blocks of a WRITE SAME.
     pub write_same: u64,
+    /// A WRITE SAME of zeros that may unmap needs no block of them (NDOB).
+    pub ndob: bool,
     /// LBPME and LBPRZ: which blocks have no storage, and so read as zeros, can be asked.
     pub provisioned: bool,
     /// DPOFUA: commands may have the FUA bit.
@@ -51,6 +52,8 @@ pub(super) struct Told {
     pub(super) capacity: Vec<u8>,
     /// Of MODE SENSE(6) with the caching page.
     pub(super) mode: Vec<u8>,
+    /// What REPORT SUPPORTED OPERATION CODES says of WRITE SAME(16).
+    pub(super) write_same: Vec<u8>,
 }
 
 impl Facts {
@@ -101,7 +104,7 @@ impl Told {
         }
         // What is unmapped must read as zeros: a medium promises that.
         let zeros = bit(&self.provisioning, 5, LBPRZ) || bit(&self.capacity, 14, LBPRZ_CAPACITY);
-        let unmaps = bit(&self.provisioning, 5, LBPU) && zeros;
+        let unmaps = zeros && self.write_same_unmaps() && !self.has_no_write_same();
         Ok(Facts {
             identity: self.identity(),
             traits: Traits {
@@ -118,11 +121,21 @@ impl Told {
                 solid_state: be16(&self.characteristics, 4) == NON_ROTATING,
             },
             max_transfer: be32(&self.limits, 8),
-            unmap: unmaps.then(|| most(u64::from(be32(&self.limits, 20)), block_size)),
             write_same: most(be64(&self.limits, 36), block_size),
+            ndob: bit(&self.write_same, 5, NDOB),
             provisioned: bit(&self.capacity, 14, LBPME) && zeros,
             dpofua: bit(&self.mode, 2, DPOFUA),
         })
+    }
+
+    /// LBPWS. LBPU is no substitute: UNMAP is a hint, and what it leaves keeps its data.
+    pub(super) fn write_same_unmaps(&self) -> bool {
+        bit(&self.provisioning, 5, LBPWS)
+    }
+
+    /// The unit contradicts itself.
+    fn has_no_write_same(&self) -> bool {
+        octet(&self.write_same, 1) & SUPPORT == NOT_SUPPORTED
     }
 
     fn identity(&self) -> Identity {
@@ -214,7 +227,7 @@ pub(super) fn widened(short: &[u8]) -> Vec<u8> {
 /// NAA, EUI-64, T10 vendor, name string: by how surely nobody else has the same.
 const PREFERRED: [u8; 4] = [3, 2, 8, 1];
 
-const LBPU: u8 = 0x80;
+const LBPWS: u8 = 0x40;
 /// Of the provisioning page: it has three bits, of which this one means zeros.
 const LBPRZ: u8 = 0x04;
 /// Of READ CAPACITY(16).
@@ -225,5 +238,9 @@ const DPOFUA: u8 = 0x10;
 const WCE: u8 = 0x04;
 const NON_ROTATING: u16 = 1;
 
-/// Octets that one UNMAP or WRITE SAME covers at the most.
+/// Of REPORT SUPPORTED OPERATION CODES.
+const SUPPORT: u8 = 0x07;
+const NOT_SUPPORTED: u8 = 0x01;
+
+/// Octets that one WRITE SAME covers at the most.
 const AT_ONCE: u64 = 1 << 30;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::answer::{Answer, Verdict};
-use super::cdb::{CAPACITY_BYTES, capacity};
+use super::cdb::{CAPACITY_BYTES, OPCODE_BYTES, about_write_same, capacity};
 use super::facts::{Facts, Told, widened};
 use super::{Data, TRIES, pause};
 use crate::medium::Lease;
@@ -79,6 +79,7 @@ enum Question {
     Capacity16,
     Capacity10,
     Caching,
+    WriteSame,
 }
 
 /// What comes after an answer.
@@ -165,6 +166,10 @@ impl<L: Lease> Identify<L> {
             }
             Question::Caching => {
                 self.told.mode = octets;
+                self.ask_about_write_same()
+            }
+            Question::WriteSame => {
+                self.told.write_same = octets;
                 self.finish()
             }
         }
@@ -204,9 +209,19 @@ impl<L: Lease> Identify<L> {
             Question::Ready => self.next(Question::Inquiry),
             Question::Pages | Question::Page(_) => self.next_page(),
             Question::Capacity16 => self.next(Question::Capacity10),
-            Question::Caching => self.finish(),
+            Question::Caching => self.ask_about_write_same(),
+            Question::WriteSame => self.finish(),
             Question::Inquiry => Next::Refused(Refusal::NoUnit),
             Question::Capacity10 => Next::Refused(Refusal::NoCapacity),
+        }
+    }
+
+    /// Only of those is it asked that have something to tell: some units take a command that they
+    /// do not know badly.
+    fn ask_about_write_same(&mut self) -> Next<L> {
+        match self.told.write_same_unmaps() {
+            true => self.next(Question::WriteSame),
+            false => self.finish(),
         }
     }
 
@@ -237,6 +252,7 @@ impl<L: Lease> Identify<L> {
             Question::Capacity16 => (capacity(), CAPACITY_BYTES),
             Question::Capacity10 => (short(READ_CAPACITY_10, [0; 4]), 8),
             Question::Caching => (short(MODE_SENSE_6, [0, 0x08, 0, 0xff]), PAGE_BYTES),
+            Question::WriteSame => (about_write_same(), OPCODE_BYTES),
         };
         self.into = (len > 0).then(|| L::from_bytes(vec![0; len]));
         let data = self.into.clone().map_or(Data::None, Data::In);

@@ -25,6 +25,7 @@ fn a_unit_is_asked_what_it_is() {
             "1201b200ff",
             "9e10000000000000000000000020",
             "1a000800ff",
+            "a30c0193000000000014",
         ]
     );
     let facts = rig.client.facts().unwrap();
@@ -109,6 +110,7 @@ fn what_never_becomes_ready_is_given_up() {
 fn old_units_do_without_the_long_form_and_without_pages() {
     let mut rig = Rig::new(Unit {
         unknown: vec![0x9e, 0x1a],
+        write_same_unmaps: false,
         ..Unit::default()
     });
     rig.client.begin();

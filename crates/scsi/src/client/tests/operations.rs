@@ -164,35 +164,67 @@ fn one_block_again_and_again() {
     assert_eq!(rig.unit.octets[600 * 512], 9);
 }
 
-#[test]
-fn unmapping_keeps_to_the_limit() {
-    let unmap = |anchor| MediumOp::Unmap {
-        extent: Extent::new(0, 100),
-        anchor,
-    };
-    let mut rig = Rig::ready(Unit::default());
-    rig.go(unmap(false)).unwrap();
-    assert_eq!(rig.take_asked(), ["420000000000000018"; 2]);
-    assert!(matches!(rig.go(unmap(true)), Err(MediumError::Unsupported)));
-    let mut rig = Rig::ready(Unit {
-        unmaps: false,
-        ..Unit::default()
-    });
-    assert!(matches!(
-        rig.go(unmap(false)),
-        Err(MediumError::Unsupported)
-    ));
+fn unmap(extent: Extent) -> MediumOp<crate::medium::HeapLease> {
+    let anchor = false;
+    MediumOp::Unmap { extent, anchor }
+}
+
+/// Unmaps what is no whole number of granules, and checks that it reads as zeros. Returns what was
+/// asked for it.
+fn unmapped(unit: Unit) -> Vec<String> {
+    let mut rig = Rig::ready(unit);
+    rig.unit.octets.fill(9);
+    rig.go(unmap(Extent::new(3, 300))).unwrap();
+    let size = BLOCK as usize;
+    for (at, block) in rig.unit.octets.chunks(size).enumerate() {
+        let expected = if (3..303).contains(&at) { 0 } else { 9 };
+        assert!(block.iter().all(|octet| *octet == expected), "block {at}");
+    }
+    rig.take_asked()
 }
 
 #[test]
-fn nothing_is_unmapped_that_would_read_as_something() {
-    let mut rig = Rig::ready(Unit {
-        zeros: false,
+fn what_is_unmapped_reads_as_zeros_where_a_granule_ends_inside_too() {
+    assert_eq!(
+        unmapped(Unit::default()),
+        ["93090000000000000003000001", "930900000000000001030000002c"]
+    );
+    let asked = unmapped(Unit {
+        ndob: false,
         ..Unit::default()
     });
-    let result = rig.go(MediumOp::Unmap {
+    assert_eq!(asked[0], "93080000000000000003000001");
+}
+
+#[test]
+fn what_cannot_be_unmapped_after_all_is_written_as_zeros() {
+    let asked = unmapped(Unit {
+        unknown: vec![0x93],
+        ..Unit::default()
+    });
+    assert_eq!(asked.len(), 1 + 300_usize.div_ceil(128));
+}
+
+#[test]
+fn nothing_is_unmapped_that_might_not_read_as_zeros() {
+    let unit = Unit::default();
+    let hint = Unit {
+        write_same_unmaps: false,
+        ..Unit::default()
+    };
+    let garbage = Unit {
+        zeros: false,
+        ..Unit::default()
+    };
+    for unit in [hint, garbage] {
+        let mut rig = Rig::ready(unit);
+        assert_eq!(rig.client.facts().unwrap().traits.unmap_granularity, None);
+        let result = rig.go(unmap(Extent::new(0, 8)));
+        assert!(matches!(result, Err(MediumError::Unsupported)));
+    }
+    let result = Rig::ready(unit).go(MediumOp::Unmap {
         extent: Extent::new(0, 8),
-        anchor: false,
+        anchor: true,
     });
     assert!(matches!(result, Err(MediumError::Unsupported)));
 }

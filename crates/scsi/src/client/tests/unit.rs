@@ -20,6 +20,10 @@ pub(super) struct Unit {
     pub(super) write_protected: bool,
     pub(super) max_transfer: u32,
     pub(super) unmaps: bool,
+    /// WRITE SAME unmaps too, ...
+    pub(super) write_same_unmaps: bool,
+    /// ... and needs no block for it.
+    pub(super) ndob: bool,
     /// What was unmapped reads as zeros.
     pub(super) zeros: bool,
     /// Opcodes that it does not know.
@@ -39,6 +43,8 @@ impl Default for Unit {
             write_protected: false,
             max_transfer: 0,
             unmaps: true,
+            write_same_unmaps: true,
+            ndob: true,
             zeros: true,
             unknown: Vec::new(),
             silent: Vec::new(),
@@ -161,7 +167,12 @@ impl Rig {
             return self.answer(id, Status::CheckCondition, sense.as_slice(), 0);
         }
         let received = match data {
-            Data::None => 0,
+            Data::None => {
+                if cdb[0] == 0x93 {
+                    self.unit.zero(&cdb);
+                }
+                0
+            }
             Data::In(mut into) => {
                 let octets = self.unit.data_in(&cdb);
                 let len = octets.len().min(into.len());
@@ -202,6 +213,11 @@ impl Unit {
             0x25 => [
                 ((self.blocks - 1) as u32).to_be_bytes(),
                 BLOCK.to_be_bytes(),
+            ]
+            .concat(),
+            0xa3 => [
+                &[0, 3, 0, 16, 0x93, 0x18 | u8::from(self.ndob)][..],
+                &[0; 14],
             ]
             .concat(),
             0x9e if cdb[1] == 0x10 => {
@@ -245,7 +261,9 @@ impl Unit {
             (_, 0xb1) => paged(&[0, 1, 0, 0]),
             _ => paged(&[
                 0,
-                u8::from(self.unmaps) << 7 | u8::from(self.zeros) << 2,
+                u8::from(self.unmaps) << 7
+                    | u8::from(self.write_same_unmaps) << 6
+                    | u8::from(self.zeros) << 2,
                 0,
                 0,
             ]),
@@ -255,11 +273,14 @@ impl Unit {
     fn data_out(&mut self, cdb: &[u8; 16], from: &HeapLease) {
         let mut octets = vec![0; from.len()];
         from.copy_out(0, &mut octets);
-        if cdb[0] != 0x42 {
-            let range = self.range(cdb);
-            let times = range.len() / octets.len();
-            self.octets[range].copy_from_slice(&octets.repeat(times));
-        }
+        let range = self.range(cdb);
+        let times = range.len() / octets.len();
+        self.octets[range].copy_from_slice(&octets.repeat(times));
+    }
+
+    fn zero(&mut self, cdb: &[u8; 16]) {
+        let range = self.range(cdb);
+        self.octets[range].fill(0);
     }
 
     fn range(&self, cdb: &[u8; 16]) -> std::ops::Range<usize> {
