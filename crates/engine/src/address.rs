@@ -24,6 +24,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use block::fault::Faults;
 pub use block::particulars::Particulars;
 pub use error::{ParseError, Problem};
 pub use faults::FaultError;
@@ -41,7 +42,7 @@ pub const ISCSI_PORT: u16 = 3260;
 pub const LUN_MAX: u16 = 0x3fff;
 
 /// Names a volume.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Address {
     /// `ram:1G`, a RAM disk.
     Ram(Size),
@@ -90,9 +91,9 @@ pub enum Address {
     },
     /// `fault:…(A)`, which fails as its arguments say.
     Fault {
-        /// Each a value, or a key and a value, as they were written.
-        arguments: Vec<(Option<String>, String)>,
-        /// What fails.
+        /// What fails, and how.
+        faults: Faults,
+        /// Of which volume.
         volume: Box<Address>,
     },
     /// `verify(A)`, which checks what it reads against what was written.
@@ -187,6 +188,8 @@ impl FromStr for Address {
     }
 }
 
+#[cfg(test)]
+mod fault_tests;
 #[cfg(test)]
 mod open_tests;
 #[cfg(test)]

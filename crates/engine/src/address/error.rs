@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use super::FaultError;
+
 /// An address, portal or argument of one that does not follow the grammar.
 ///
 /// Its text is several lines: what is wrong, the address, a caret line under the guilty
@@ -225,6 +227,9 @@ pub enum Problem {
     /// Arguments for a wrapper that has none.
     #[error("\"{0}\" takes no arguments")]
     NoArguments(&'static str),
+    /// Faults that there are not.
+    #[error(transparent)]
+    Fault(#[from] FaultError),
     /// A `(` without its `)`.
     #[error("this \"(\" is never closed")]
     Unclosed,

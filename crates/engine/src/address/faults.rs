@@ -4,6 +4,8 @@ use block::fault::{Failing, Faults};
 use scsi::medium::MediumError;
 
 use super::Size;
+use super::error::Problem;
+use super::piece::{Parsed, Piece};
 
 /// What is wrong with the arguments of a fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -11,9 +13,6 @@ pub enum FaultError {
     /// No such argument.
     #[error("\"{0}\" is no fault; there are read=…, write=…, flush=…, torn and seed=NUMBER")]
     Unknown(String),
-    /// An argument twice.
-    #[error("\"{0}\" is given twice")]
-    Duplicate(String),
     /// An argument without its value.
     #[error("\"{0}\" needs a value, as in {0}={1}")]
     NeedsValue(String, &'static str),
@@ -33,14 +32,6 @@ pub enum FaultError {
         /// The errors that there are for it.
         errors: &'static str,
     },
-    /// Not a size.
-    #[error("{value}: {cause}")]
-    Size {
-        /// What was given.
-        value: String,
-        /// What is wrong with it.
-        cause: String,
-    },
     /// Not a number.
     #[error("seed={0}: a whole number is expected here")]
     Seed(String),
@@ -52,62 +43,70 @@ pub enum FaultError {
     Nothing,
 }
 
-/// Reads the arguments, as the address has them.
-pub(super) fn parse(arguments: &[(Option<String>, String)]) -> Result<Faults, FaultError> {
+/// Reads the arguments.
+pub(super) fn parse(text: Piece<'_>) -> Parsed<Faults> {
     let mut faults = Faults::default();
     let mut given: Vec<&str> = Vec::new();
-    for (key, value) in arguments {
-        let name = key.as_deref().unwrap_or(value);
-        if given.contains(&name) {
-            return Err(FaultError::Duplicate(name.to_owned()));
+    for argument in text.split(',') {
+        let (name, value) = match argument.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (argument, None),
+        };
+        if given.contains(&name.text) {
+            return Err(name.fault(Problem::Duplicate(name.text.to_owned())));
         }
-        given.push(name);
-        let value = key.as_ref().map(|_| value.as_str());
-        match (name, value) {
-            ("torn", None) => faults.torn = true,
-            ("torn", Some(_)) => return Err(FaultError::TornValue),
-            ("read", Some(value)) => faults.read = Some(failing(name, value)?),
-            ("write", Some(value)) => faults.write = Some(failing(name, value)?),
-            ("flush", Some(value)) => faults.flush = Some(failing(name, value)?),
-            ("seed", Some(value)) => faults.seed = seed(value)?,
-            ("read" | "write" | "flush", None) => {
-                return Err(FaultError::NeedsValue(name.to_owned(), "1e-4"));
-            }
-            ("seed", None) => return Err(FaultError::NeedsValue(name.to_owned(), "7")),
-            _ => return Err(FaultError::Unknown(name.to_owned())),
-        }
+        given.push(name.text);
+        take(&mut faults, name, value)?;
     }
-    match faults {
-        Faults {
-            write: None,
-            torn: true,
-            ..
-        } => Err(FaultError::TornAlone),
-        Faults {
-            read: None,
-            write: None,
-            flush: None,
-            ..
-        } => Err(FaultError::Nothing),
-        faults => Ok(faults),
+    let Faults {
+        read, write, flush, ..
+    } = faults;
+    match (write, faults.torn) {
+        (None, true) => Err(text.fault(FaultError::TornAlone.into())),
+        _ if read.is_none() && write.is_none() && flush.is_none() => {
+            Err(text.fault(FaultError::Nothing.into()))
+        }
+        _ => Ok(faults),
     }
 }
 
-fn failing(key: &str, value: &str) -> Result<Failing, FaultError> {
+fn take(faults: &mut Faults, name: Piece<'_>, value: Option<Piece<'_>>) -> Parsed<()> {
+    let key = name.text;
+    let wrong = |error: FaultError| Err(name.fault(error.into()));
+    match (key, value) {
+        ("torn", None) => faults.torn = true,
+        ("torn", Some(_)) => return wrong(FaultError::TornValue),
+        ("read", Some(value)) => faults.read = Some(failing(key, value)?),
+        ("write", Some(value)) => faults.write = Some(failing(key, value)?),
+        ("flush", Some(value)) => faults.flush = Some(failing(key, value)?),
+        ("seed", Some(value)) => faults.seed = seed(value)?,
+        ("read" | "write" | "flush", None) => {
+            return wrong(FaultError::NeedsValue(key.to_owned(), "1e-4"));
+        }
+        ("seed", None) => return wrong(FaultError::NeedsValue(key.to_owned(), "7")),
+        _ => return wrong(FaultError::Unknown(key.to_owned())),
+    }
+    Ok(())
+}
+
+fn failing(key: &str, value: Piece<'_>) -> Parsed<Failing> {
     let (error, size) = match value.split_once('@') {
         Some((error, size)) => (error, Some(size)),
         None => (value, None),
     };
-    let wrong = || FaultError::Value {
-        key: key.to_owned(),
-        value: value.to_owned(),
-        errors: if key == "read" {
-            "eio or gone"
-        } else {
-            "eio, enospc or gone"
-        },
+    let wrong = || {
+        let errors = match key {
+            "read" => "eio or gone",
+            _ => "eio, enospc or gone",
+        };
+        let (key, given) = (key.to_owned(), value.text.to_owned());
+        value.fault(Problem::Fault(FaultError::Value {
+            key,
+            value: given,
+            errors,
+        }))
     };
-    let error = match error {
+    let error = match error.text {
         "eio" if key == "read" => MediumError::Read,
         "eio" => MediumError::Write,
         "enospc" if key != "read" => MediumError::NoSpace,
@@ -119,19 +118,11 @@ fn failing(key: &str, value: &str) -> Result<Failing, FaultError> {
             return probability.map(Failing::Seldom).ok_or_else(wrong);
         }
     };
-    let Size(octets) = size.map_or(Ok(Size(0)), |size| octets(value, size))?;
+    let Size(octets) = size.map_or(Ok(Size(0)), Size::parse)?;
     Ok(Failing::After(octets, error))
 }
 
-fn octets(value: &str, size: &str) -> Result<Size, FaultError> {
-    size.parse()
-        .map_err(|cause: super::ParseError| FaultError::Size {
-            value: value.to_owned(),
-            cause: cause.one_line(),
-        })
-}
-
-fn seed(value: &str) -> Result<u64, FaultError> {
-    let number = value.parse();
-    number.map_err(|_| FaultError::Seed(value.to_owned()))
+fn seed(value: Piece<'_>) -> Parsed<u64> {
+    let number = value.text.parse();
+    number.map_err(|_| value.fault(FaultError::Seed(value.text.to_owned()).into()))
 }

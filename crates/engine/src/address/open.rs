@@ -21,7 +21,6 @@ use iscsi::initiator::config::{Auth, Chap, Config, Digest, HASHES, Misconfigured
 use scsi::wire::lun::Lun;
 use zeroize::Zeroizing;
 
-use super::faults::{self, FaultError};
 use super::{
     Address, BlockAddress, Count, FileAddress, Host, Rate, Size, Time, UnitAddress, parse,
 };
@@ -63,9 +62,10 @@ impl OpenOptions {
     }
 }
 
-/// A secret in the environment.
+/// A secret in the environment; an empty one is none.
 pub(crate) fn secret(variable: &str) -> Option<Zeroizing<Vec<u8>>> {
-    std::env::var_os(variable).map(|secret| secret.into_encoded_bytes().into())
+    let secret = std::env::var_os(variable).filter(|secret| !secret.is_empty());
+    secret.map(|secret| secret.into_encoded_bytes().into())
 }
 
 /// A volume that cannot be opened, although its address is right. The text names the address, the
@@ -86,9 +86,6 @@ pub enum Cause {
     /// The volume itself cannot.
     #[error(transparent)]
     Volume(#[from] block::OpenError),
-    /// What a fault is told cannot be done.
-    #[error(transparent)]
-    Fault(#[from] FaultError),
     /// The unit at the other end cannot be used.
     #[error(transparent)]
     Remote(#[from] RemoteError),
@@ -140,10 +137,6 @@ impl Address {
         if !parse::built().contains(&self.name()) {
             return Err(self.cannot_open(Cause::NotBuilt(self.name())));
         }
-        if let Self::Fault { arguments, .. } = self {
-            // Before anything is opened, or created, inside.
-            faults::parse(arguments).map_err(|cause| self.cannot_open(cause.into()))?;
-        }
         let open = |address: &Self| {
             let volume = address.open(options)?;
             let name = address.to_string();
@@ -170,9 +163,7 @@ impl Address {
                 Arc::new(Limit::new(volume, iops, rate))
             }
             Self::Delay { time, .. } => Arc::new(Delay::new(volume, *time)),
-            Self::Fault { arguments, .. } => {
-                Arc::new(Fault::new(volume, faults::parse(arguments)?))
-            }
+            Self::Fault { faults, .. } => Arc::new(Fault::new(volume, *faults)),
             Self::Verify(_) => Arc::new(Verify::new(volume, name)),
             Self::Stats(_) => Arc::new(Stats::new(volume)),
             other => return Err(Cause::NotBuilt(other.name())),

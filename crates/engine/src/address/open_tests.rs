@@ -112,7 +112,7 @@ fn everything_can_be_protected() {
 fn a_refusal_names_the_address_the_cause_and_the_way_out() {
     assert_eq!(
         refusal("file:/nowhere-at-all"),
-        "file:/nowhere-at-all: no such file; give ?size=10G to create it"
+        "file:/nowhere-at-all: no such file; check its name, or give ?size=10G to create it"
     );
     assert_eq!(
         refusal("readonly(block:/dev/nothing)"),
@@ -120,7 +120,7 @@ fn a_refusal_names_the_address_the_cause_and_the_way_out() {
     );
     assert_eq!(
         refusal("file:/dev/null"),
-        "file:/dev/null: this is neither a file nor a block device"
+        "file:/dev/null: this is neither a file nor a block device; name one that is"
     );
     assert_eq!(
         refusal("ram:511"),
@@ -190,7 +190,7 @@ fn a_composed_volume_is_made_of_what_is_inside() {
 fn what_is_wrong_inside_is_told_by_its_own_address() {
     assert_eq!(
         refusal("stripe:64k(ram:1M,concat(ram:1M,file:/nowhere-at-all))"),
-        "file:/nowhere-at-all: no such file; give ?size=10G to create it"
+        "file:/nowhere-at-all: no such file; check its name, or give ?size=10G to create it"
     );
     assert_eq!(
         refusal("concat(ram:1M,stripe:1k(ram:1M,ram:512))"),
@@ -200,60 +200,6 @@ fn what_is_wrong_inside_is_told_by_its_own_address() {
     let folder = Folder::new();
     let twice = format!("concat({0},{0})", folder.file("a?size=1M"));
     assert!(refusal(&twice).ends_with("(or it is given twice); stop that one first"));
-}
-
-#[test]
-fn what_a_fault_cannot_do_is_told_with_what_there_is() {
-    let folder = Folder::new();
-    let faults = [
-        "often",
-        "read=often",
-        "read=enospc@1G",
-        "write=1.5",
-        "write=nan",
-        "write=eio@often",
-        "write=eio@1Q",
-        "write=0.5@1G",
-        "flush",
-        "seed",
-        "seed=-1",
-        "torn",
-        "torn=1,write=1",
-        "seed=7",
-        "read=1,read=0",
-    ];
-    let refusals = faults.map(|fault| {
-        let refusal = refusal(&format!("fault:{fault}({})", folder.file("a?size=1M")));
-        let (_, cause) = refusal.split_once("): ").unwrap();
-        format!("{fault}\n    {cause}")
-    });
-    insta::assert_snapshot!(refusals.join("\n"));
-    assert!(!folder.0.join("a").exists(), "nothing is created for it");
-}
-
-#[test]
-fn what_a_fault_can_do_is_taken_as_it_is_meant() {
-    use block::fault::{Failing, Faults};
-    use scsi::medium::MediumError;
-    let faults = |text: &str| {
-        let address: Address = text.parse().unwrap();
-        let Address::Fault { arguments, .. } = address else {
-            panic!("another wrapper");
-        };
-        super::faults::parse(&arguments).unwrap()
-    };
-    assert_eq!(
-        faults("fault:read=1e-4,write=enospc@10G,flush=gone,torn,seed=7(ram:1G)"),
-        Faults {
-            read: Some(Failing::Seldom(1e-4)),
-            write: Some(Failing::After(10 << 30, MediumError::NoSpace)),
-            flush: Some(Failing::After(0, MediumError::Gone)),
-            torn: true,
-            seed: 7,
-        }
-    );
-    let read = faults("fault:read=eio@1k(ram:1G)").read;
-    assert_eq!(read, Some(Failing::After(1024, MediumError::Read)));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
+use super::fault_tests::any_faults;
 use super::*;
 
 fn parse(text: &str) -> Address {
@@ -47,7 +48,7 @@ fn every_example_of_the_manual_is_written_as_it_was_read() {
         "mirror(ram:1G,ram:1G)",
         "limit:iops=10k,rate=100M(null:1T)",
         "delay:5ms(ram:1G)",
-        "fault:read=1,often(ram:1G)",
+        "fault:read=0.5,write=enospc@10G,flush=gone,torn,seed=7(ram:1G)",
         "verify(ram:1G)",
         "stats(ram:1G)",
         "readonly(mirror(stripe:4k(ram:1G,ram:1G),file:/a%2Cb))",
@@ -322,8 +323,7 @@ fn any_address() -> impl Strategy<Value = Address> {
                 time: Duration::from_micros(micros),
                 volume,
             }),
-            (prop::collection::vec(argument(), 1..3), one())
-                .prop_map(|(arguments, volume)| Address::Fault { arguments, volume }),
+            (any_faults(), one()).prop_map(|(faults, volume)| Address::Fault { faults, volume }),
             one().prop_map(Address::Verify),
             one().prop_map(Address::Readonly),
         ]
@@ -423,8 +423,4 @@ fn path() -> impl Strategy<Value = PathBuf> {
 
 fn word() -> impl Strategy<Value = String> {
     "\\PC{1,8}"
-}
-
-fn argument() -> impl Strategy<Value = (Option<String>, String)> {
-    (prop::option::of("[a-z]{1,5}"), "[a-z0-9.-]{1,5}")
 }

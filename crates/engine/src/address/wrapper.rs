@@ -1,10 +1,10 @@
 //! Wrappers: `name[:args](address,…)`.
 
-use super::Address;
 use super::error::{Fault, Problem};
 use super::number::{Count, Rate, Size, Time};
 use super::parse::{first, nested};
 use super::piece::{Parsed, Piece};
+use super::{Address, faults};
 
 /// How one wrapper is read.
 pub(super) struct Rule {
@@ -191,31 +191,9 @@ fn delay(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
 }
 
 fn fault(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
-    let mut list = Vec::new();
-    for argument in arguments
-        .value("fault", "to be told how to fail")?
-        .split(',')
-    {
-        if let Some(at) = argument.text.find(['?', '&', '%']) {
-            let wrong = first(argument.split_at(at).1);
-            let found = wrong.text.chars().next().unwrap_or_default();
-            return Err(wrong.fault(Problem::Reserved { found }));
-        }
-        if argument.is_empty() {
-            return Err(
-                argument.fault(arguments.missing("fault", "to be told how to fail").problem)
-            );
-        }
-        list.push(match argument.split_once('=') {
-            Some((key, value)) => (Some(key.text.to_owned()), value.text.to_owned()),
-            None => (None, argument.text.to_owned()),
-        });
-    }
+    let faults = faults::parse(arguments.value("fault", "to be told how to fail")?)?;
     let volume = single(arguments, volumes)?;
-    Ok(Address::Fault {
-        arguments: list,
-        volume,
-    })
+    Ok(Address::Fault { faults, volume })
 }
 
 fn verify(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {

@@ -4,8 +4,12 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use block::fault::{Failing, Faults};
+use scsi::medium::MediumError;
+
 use super::{
-    Address, BlockAddress, FcoeAddress, FileAddress, RbdAddress, SessionOptions, Time, UnitAddress,
+    Address, BlockAddress, FcoeAddress, FileAddress, RbdAddress, SessionOptions, Size, Time,
+    UnitAddress,
 };
 
 impl fmt::Display for Address {
@@ -42,7 +46,7 @@ impl Address {
             Self::Delay { time, .. } => {
                 write!(f, ":{}", Time(*time))?;
             }
-            Self::Fault { arguments, .. } => write_arguments(f, arguments)?,
+            Self::Fault { faults, .. } => write_faults(f, faults)?,
             _ => {}
         }
         let mut list = Separated::new('(', ',');
@@ -171,18 +175,39 @@ impl fmt::Display for FcoeAddress {
     }
 }
 
-fn write_arguments(
-    f: &mut fmt::Formatter<'_>,
-    arguments: &[(Option<String>, String)],
-) -> fmt::Result {
+fn write_faults(f: &mut fmt::Formatter<'_>, faults: &Faults) -> fmt::Result {
     let mut list = Separated::new(':', ',');
-    for (key, value) in arguments {
-        match key {
-            Some(key) => list.item(f, format_args!("{key}={value}"))?,
-            None => list.item(f, format_args!("{value}"))?,
+    let kinds = [
+        ("read", faults.read),
+        ("write", faults.write),
+        ("flush", faults.flush),
+    ];
+    for (key, failing) in kinds {
+        match failing {
+            None => {}
+            Some(Failing::Seldom(probability)) => {
+                list.item(f, format_args!("{key}={probability}"))?;
+            }
+            Some(Failing::After(octets, error)) => {
+                let error = match error {
+                    MediumError::NoSpace => "enospc",
+                    MediumError::Gone => "gone",
+                    _ => "eio",
+                };
+                list.item(f, format_args!("{key}={error}"))?;
+                if octets > 0 {
+                    write!(f, "@{}", Size(octets))?;
+                }
+            }
         }
     }
-    Ok(())
+    if faults.torn {
+        list.item(f, format_args!("torn"))?;
+    }
+    match faults.seed {
+        0 => Ok(()),
+        seed => list.item(f, format_args!("seed={seed}")),
+    }
 }
 
 /// A list with one character before its first item and another between items.
