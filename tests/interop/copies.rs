@@ -294,3 +294,11 @@ fn a_wrong_secret_is_told_from_none() {
         assert_eq!(told, code == 1, "{}", ran.output);
     }
 }
+
+#[test]
+fn a_unit_that_is_not_there_is_named() {
+    let stage = Stage::new("copies-absent", &[]);
+    let unit = stage.unit().strip_suffix("/0").unwrap();
+    let line = stage.refused(&["copy", &stage.image, &format!("{unit}/7")]);
+    assert!(line.contains("LUN 7: there is no such LUN"), "{line}");
+}

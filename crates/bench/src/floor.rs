@@ -19,8 +19,9 @@ mod near;
 mod tests;
 
 use std::io::{self, BufRead, BufReader};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use scsi::medium::SEGMENT_BYTES;
 
@@ -34,6 +35,9 @@ pub use far::{Listener, Lives};
 
 /// As long as a basic header segment.
 const HEADER: usize = 48;
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(10);
 
 /// As much as is received at once.
 const BUFFER: usize = 1 << 20;
@@ -94,6 +98,29 @@ impl Header {
     }
 }
 
+/// Data shall lie in more memory than there is.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error(
+    "bare TCP needs {size} octets of memory for its data, and {available} are available: give a \
+     smaller --size"
+)]
+pub struct NoRoom {
+    size: u64,
+    available: u64,
+}
+
+/// Whether this machine has the memory that data is to lie in, all of which is written before.
+///
+/// # Errors
+///
+/// When it has not.
+pub fn has_room(size: u64) -> Result<(), NoRoom> {
+    match ::io::limits::available_memory() {
+        Ok(available) if available < size => Err(NoRoom { size, available }),
+        _ => Ok(()),
+    }
+}
+
 /// The other end of a floor.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
@@ -103,6 +130,19 @@ pub struct Place {
     pub pid: Option<u32>,
     /// Whether it is to spin in place of sleeping.
     pub spin: bool,
+}
+
+impl Place {
+    /// One that listens already.
+    ///
+    /// # Errors
+    ///
+    /// When nobody answers there.
+    pub fn far(address: SocketAddr, spin: bool) -> io::Result<Self> {
+        TcpStream::connect_timeout(&address, CONNECT)?;
+        let pid = None;
+        Ok(Self { address, pid, spin })
+    }
 }
 
 /// Measures bare TCP under a load; `size` is the memory that data lies in.

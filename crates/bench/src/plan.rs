@@ -72,7 +72,7 @@ fn block_size(text: &str) -> Result<u32, String> {
     let Size(octets) = text
         .parse()
         .map_err(|error: engine::address::ParseError| error.one_line())?;
-    if octets == 0 || octets > SEGMENT_BYTES {
+    if !(512..=SEGMENT_BYTES).contains(&octets) {
         return Err("an I/O has from 512 octets to 256k".to_owned());
     }
     Ok(octets as u32)
@@ -212,17 +212,23 @@ pub enum Unfit {
         block_size: u32,
     },
     /// Beyond its end.
-    #[error("--offset {offset} and --size {size} end beyond its {capacity} octets")]
+    #[error(
+        "--offset {offset}{end} beyond its {capacity} octets: give less",
+        end = .size.map_or(" is".to_owned(), |size| format!(" and --size {size} end"))
+    )]
     TooLarge {
         /// Where it was to begin.
         offset: u64,
-        /// How much was to be used.
-        size: u64,
+        /// How much was to be used, if that was said.
+        size: Option<u64>,
         /// What there is.
         capacity: u64,
     },
     /// Less than one I/O for each job.
-    #[error("{octets} octets from --offset on are too few for I/Os of {needed}")]
+    #[error(
+        "{octets} octets from --offset on are too few for I/Os of {needed}: give a smaller --bs, \
+         or a larger part"
+    )]
     TooSmall {
         /// What there is.
         octets: u64,
@@ -306,10 +312,9 @@ impl Words {
         let rest = capacity.saturating_sub(self.offset);
         let size = self.size.unwrap_or(rest);
         if size > rest || self.offset > capacity {
-            let offset = self.offset;
             return Err(Unfit::TooLarge {
-                offset,
-                size,
+                offset: self.offset,
+                size: self.size,
                 capacity,
             });
         }

@@ -9,7 +9,7 @@ use scsi::medium::MediumError;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is no such file, and no size to create it with.
-    #[error("no such file; give ?size=10G to create it")]
+    #[error("no such file; check its name, or give ?size=10G to create it")]
     NoFile,
     /// There is no such directory.
     #[error("no such directory to create the file in")]
@@ -55,7 +55,7 @@ pub enum OpenError {
     #[error("this is a file; write file: in place of block:")]
     IsFile,
     /// A directory, socket, pipe or the like.
-    #[error("this is neither a file nor a block device")]
+    #[error("this is neither a file nor a block device; name one that is")]
     Neither,
     /// Another server, or this one by another address, has it.
     #[error("another server has it open (or it is given twice); stop that one first")]

@@ -89,7 +89,7 @@ impl Default for Outside {
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// No connection.
-    #[error("cannot connect: {0}")]
+    #[error("cannot connect: {0}{way_out}", way_out = way_out(.0))]
     Connect(io::Error),
     /// No session.
     #[error(transparent)]
@@ -111,6 +111,17 @@ pub enum RemoteError {
     /// Our own machine.
     #[error("cannot open a ring to ask it: {0}")]
     Ring(io::Error),
+}
+
+/// What to do about a connection that does not come about.
+fn way_out(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::ConnectionRefused => ": nothing listens there, check host and port",
+        io::ErrorKind::TimedOut
+        | io::ErrorKind::HostUnreachable
+        | io::ErrorKind::NetworkUnreachable => ": check the host, and the network up to it",
+        _ => "",
+    }
 }
 
 /// A logical unit behind another target.

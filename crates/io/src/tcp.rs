@@ -59,7 +59,11 @@ impl Options {
 /// Of getaddrinfo, or of the last address that was tried.
 pub fn connect(host: &str, port: u16, limit: Duration) -> io::Result<OwnedFd> {
     let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in (host, port).to_socket_addrs()? {
+    let found = (host, port).to_socket_addrs().map_err(|cause| {
+        let way_out = "check its spelling, or give an address";
+        io::Error::other(format!("{host} cannot be resolved ({cause}): {way_out}"))
+    })?;
+    for address in found {
         match TcpStream::connect_timeout(&address, limit) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;

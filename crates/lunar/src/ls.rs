@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use comfy_table::{Table, TableStyle};
 use engine::address::{HostPort, ParseError, Portal};
 use engine::discovery::{Target, Unit, discover};
@@ -26,7 +27,7 @@ pub(crate) struct LsArgs {
     /// Who we are where a target wants to know, by CHAP
     ///
     /// The secret is in the environment variable LUNAR_SECRET.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     user: Option<String>,
 
     /// Print it as JSON, one object a target

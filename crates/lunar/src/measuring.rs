@@ -227,7 +227,12 @@ pub(crate) fn tell(outcome: &Outcome, json: bool, page: Option<&Path>) -> Result
 /// Whether a page can be written, which is better known before an hour's measurement.
 pub(crate) fn can_write(page: &Path) -> Result<(), Failure> {
     let opened = File::options().append(true).create(true).open(page);
-    let failed = |cause| Failure::failed(format!("--html {}: {cause}", page.display()));
+    let failed = |cause| {
+        let page = page.display();
+        Failure::failed(format!(
+            "--html {page}: {cause}: give a file that can be written"
+        ))
+    };
     opened.map(drop).map_err(failed)
 }
 

@@ -65,6 +65,7 @@ fn every_malformed_word_is_one_line_that_names_it() {
         ["--bs", "4k,"],
         ["--bs", "1M"],
         ["--bs", "0"],
+        ["--bs", "511"],
         ["--iodepth", "0"],
         ["--iodepth", "many"],
         ["--numjobs", "1000"],
@@ -115,7 +116,12 @@ fn what_a_volume_cannot_do_is_one_line_before_anything_is_done() {
     let wrong = [
         (&["--bs", "700"][..], "no multiple"),
         (&["--size", "2M"], "beyond"),
+        (
+            &["--offset", "2M"],
+            "--offset 2097152 is beyond its 1048576",
+        ),
         (&["--offset", "1M"], "too few"),
+        (&["--floor", "127.0.0.1:1"], "start lunar floor --listen"),
         (&["--offset", "100"], "no multiple"),
         (&["--target-pid", "4194304"], "no such process"),
         (&["--html", "/no/such/folder/a.html"], "--html"),
@@ -134,6 +140,10 @@ fn what_a_volume_cannot_do_is_one_line_before_anything_is_done() {
             "iscsi://127.0.0.1:1/iqn.2026-11.org.example:none/0",
         ],
     );
+    let line = refused(1, &["bench", &read_only, "--fill"]);
+    assert!(line.contains("--fill writes"), "{line}");
+    let line = refused(1, &["floor", "local", "--size", "16T"]);
+    assert!(line.contains("give a smaller --size"), "{line}");
     refused(1, &["floor", "127.0.0.1:1"]);
 }
 

@@ -403,9 +403,21 @@ fn what_cannot_be_opened_is_a_failure() {
 
 #[test]
 fn a_malformed_address_is_a_usage_error() {
-    for address in ["ram:", "ram:1Q", "rom:1G", "/dev/sda", "file:", "null:0"] {
-        let ran = lunar(&["serve", address, "--listen", "127.0.0.1:0"]);
+    let wrong = [
+        "ram:",
+        "ram:1Q",
+        "rom:1G",
+        "/dev/sda",
+        "file:",
+        "null:0",
+        "fault:often(ram:1M)",
+        "stripe:64k(ram:1M)",
+    ];
+    for address in wrong {
+        let first = "file:created-by-nobody?size=1M";
+        let ran = lunar(&["serve", first, address, "--listen", "127.0.0.1:0"]);
         assert_eq!(ran.code, Some(2), "{address}: {}", ran.err);
+        assert!(!Path::new("created-by-nobody").exists(), "{address}");
     }
 }
 
@@ -419,6 +431,29 @@ fn a_name_that_is_none_is_a_usage_error() {
     ] {
         let ran = lunar(&["serve", "ram:1M", "--listen", "127.0.0.1:0", "--iqn", name]);
         assert_eq!(ran.code, Some(2), "{name}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_host_that_nobody_knows_is_a_failure_with_a_way_out() {
+    let places: [&[&str]; 3] = [
+        &["serve", "ram:1M", "--listen", "nowhere.invalid:0"],
+        &["floor", "--listen", "nowhere.invalid:0"],
+        &["floor", "nowhere.invalid"],
+    ];
+    for args in places {
+        let ran = lunar(args);
+        assert_eq!(
+            (ran.code, ran.err.lines().count()),
+            (Some(1), 1),
+            "{args:?}"
+        );
+        assert!(
+            ran.err.contains("nowhere.invalid cannot be resolved"),
+            "{}",
+            ran.err
+        );
+        assert!(ran.err.contains("give an address"), "{}", ran.err);
     }
 }
 

@@ -61,16 +61,25 @@ fn json_tells_the_same_of_all_of_them() {
 
 #[test]
 fn what_is_not_there_is_told_in_one_line() {
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 7] = [
         (
             &["info", "file:/none/there"],
-            "file:/none/there: no such file",
+            "file:/none/there: no such file; check its name",
         ),
+        (
+            &["info", "file:/tmp"],
+            "file:/tmp: this is neither a file nor",
+        ),
+        (
+            &["info", "iscsi://nowhere.invalid/iqn.2026-11.org.example:x"],
+            "nowhere.invalid cannot be resolved",
+        ),
+        (&["ls", "nowhere.invalid"], "check its spelling, or give"),
         (
             &["info", "iscsi://127.0.0.1:1/iqn.2026-11.org.example:x"],
             "cannot connect",
         ),
-        (&["ls", "127.0.0.1:1"], "127.0.0.1:1: cannot connect"),
+        (&["ls", "127.0.0.1:1"], "nothing listens there"),
         (&["ls", "127.0.0.1:1", "--user", "me"], "LUNAR_SECRET"),
     ];
     for (args, words) in cases {
@@ -82,10 +91,11 @@ fn what_is_not_there_is_told_in_one_line() {
 
 #[test]
 fn wrong_input_is_told_before_anything_is_tried() {
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
         (&["info"], "not provided"),
         (&["info", "ram:1Q"], "k, M, G, T"),
         (&["ls"], "not provided"),
+        (&["ls", "localhost", "--user", ""], "--user"),
         (&["ls", "::1"], "stands in brackets"),
         (&["ls", "127.0.0.1:99999"], "port"),
         (&["ls", "fcoe://eth0"], "there is only iSCSI"),

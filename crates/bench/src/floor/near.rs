@@ -14,9 +14,6 @@ use crate::places::Places;
 use crate::plan::{Span, Words};
 use crate::random::Random;
 
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(10);
-
 /// How long the other end may take to have its memory, and to answer.
 const SILENCE: Duration = Duration::from_secs(30);
 
@@ -69,7 +66,7 @@ pub(super) fn run(
 }
 
 fn connect(place: Place, size: u64) -> io::Result<TcpStream> {
-    let mut socket = TcpStream::connect_timeout(&place.address, CONNECT)?;
+    let mut socket = TcpStream::connect_timeout(&place.address, super::CONNECT)?;
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(SILENCE))?;
     let begin = Header {
@@ -82,7 +79,8 @@ fn connect(place: Place, size: u64) -> io::Result<TcpStream> {
     let mut answer = [0; HEADER];
     let refused = |cause: io::Error| match cause.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => io::Error::other(format!(
-            "the other end does not give {size} octets of memory: see its --size"
+            "no lunar floor --listen is there, or it does not give {size} octets of memory: see \
+             its --size"
         )),
         _ => cause,
     };

@@ -23,6 +23,9 @@ pub enum FillError {
     /// Our machine.
     #[error("cannot fill it: {0}")]
     Machine(#[from] io::Error),
+    /// The volume, from the start.
+    #[error("it cannot be written, and --fill writes: leave that out")]
+    ReadOnly,
     /// The volume.
     #[error("cannot fill it: {0}")]
     Volume(#[from] MediumError),
@@ -40,6 +43,9 @@ pub fn fill(
     ring: Kind,
     watch: &mut Watch<'_>,
 ) -> Result<(), FillError> {
+    if subject.volume.traits().read_only {
+        return Err(FillError::ReadOnly);
+    }
     let span = subject.span;
     let mut worker = worker(subject, ring)?;
     let run = stamp::new_run();

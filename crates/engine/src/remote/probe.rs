@@ -49,7 +49,7 @@ impl Probe {
         Ok(Self {
             ring,
             machine: Machine::new(settings, Client::default(), 0, &core),
-            lun: format!("{:?}", settings.lun),
+            lun: settings.lun.to_string(),
             start: Instant::now(),
         })
     }

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::measuring::LoadArgs;
-use crate::serve::portal::Listen;
+use crate::serve::portal::Place;
 
 /// Measure bare TCP, which no storage protocol above it can exceed
 ///
@@ -23,7 +23,7 @@ pub(crate) struct FloorArgs {
     ///
     /// Whoever reaches it can have it move data of no meaning, in up to --size octets of memory.
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "place")]
-    pub(super) listen: Option<Listen>,
+    pub(super) listen: Option<Place>,
 
     /// End with the last connection
     #[arg(long, hide = true, requires = "listen")]

@@ -4,13 +4,14 @@ pub(crate) mod args;
 
 use std::io;
 use std::process::{Command, ExitCode};
+use std::slice;
 
 use args::FloorArgs;
-use bench::floor::{self, Listener, Lives, Local, Place};
+use bench::floor::{self, Listener, Lives, Local, NoRoom};
 use bench::run::begun;
 
 use crate::measuring::{self, Line, typed};
-use crate::serve::portal::Listen;
+use crate::serve::portal::{self, Place};
 use crate::{Failure, documents};
 
 /// Memory that data lies in, where nothing is said.
@@ -34,9 +35,10 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Is the other end until the process is ended.
-fn answer(listen: &Listen, size: u64, once: bool) -> Result<ExitCode, Failure> {
-    let failed = |cause: io::Error| Failure::failed(format!("cannot listen: {cause}"));
-    let addresses: Vec<_> = listen.addresses().collect();
+fn answer(listen: &Place, size: u64, once: bool) -> Result<ExitCode, Failure> {
+    let failed = |cause: io::Error| Failure::failed(format!("--listen {listen}: {cause}"));
+    let addresses = portal::listen(slice::from_ref(listen))?;
+    floor::has_room(size).map_err(no_room)?;
     let listener = Listener::new(&addresses, size).map_err(failed)?;
     let address = listener.address().map_err(failed)?;
     documents::print(format!("{address}\n").as_bytes())?;
@@ -45,12 +47,16 @@ fn answer(listen: &Listen, size: u64, once: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn no_room(cause: NoRoom) -> Failure {
+    Failure::failed(cause.to_string())
+}
+
 /// The other end of a floor.
 pub(crate) enum End {
     /// A process that was started for it.
     Local(Local),
     /// On another machine, or started by somebody else.
-    Far(Place),
+    Far(floor::Place),
 }
 
 /// The word for the other end on this machine.
@@ -60,25 +66,30 @@ impl End {
     /// Starts it if it is to be here, else says where it is.
     pub(crate) fn reach(place: &str, size: u64, spin: bool) -> Result<Self, Failure> {
         if place == LOCAL {
+            floor::has_room(size).map_err(no_room)?;
             let started = Local::start(&mut own(size)?, spin);
             let failed = |cause| {
                 Failure::failed(format!("cannot start the other end of the floor: {cause}"))
             };
             return started.map(Self::Local).map_err(failed);
         }
-        let found: Result<Listen, String> = place.parse();
-        let found = found.map_err(|cause| {
+        let parsed: Result<Place, String> = place.parse();
+        let parsed = parsed.map_err(|cause| {
             Failure::usage(format!(
                 "{place:?} is no place for a floor: {cause}, or local"
             ))
         })?;
-        let address = found.addresses().next();
+        let addresses = parsed.addresses().map_err(Failure::failed)?;
+        let address = addresses.first().copied();
         let address = address.ok_or_else(|| Failure::failed(format!("{place}: no address")))?;
-        let pid = None;
-        Ok(Self::Far(Place { address, pid, spin }))
+        let far = floor::Place::far(address, spin).map_err(|cause| {
+            let way_out = "start lunar floor --listen there";
+            Failure::failed(format!("no floor at {place}: {cause}: {way_out}"))
+        });
+        far.map(Self::Far)
     }
 
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> floor::Place {
         match self {
             Self::Local(local) => local.place(),
             Self::Far(place) => *place,

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use engine::serve::options as engine_options;
 use engine_options::{BlockSize, Chap, Limits, MOST_THREADS, Options, UnitOptions};
 
-use super::portal::Listen;
+use super::portal::{self, Place};
 use super::{identity, secret};
 use crate::Failure;
 use crate::units::{parse_size, parse_time};
@@ -70,7 +70,7 @@ struct NetworkArgs {
     /// no port means 3260. A portal that other machines can reach needs --allow, --chap or
     /// --open.
     #[arg(long, value_name = "HOST:PORT")]
-    listen: Vec<Listen>,
+    listen: Vec<Place>,
 
     /// Tell initiators that discover to connect here; may be repeated
     ///
@@ -252,7 +252,8 @@ enum PollArg {
 type Threads = Option<NonZeroUsize>;
 
 impl ServeArgs {
-    /// What the engine is to do. Reads the secret files; opens nothing else.
+    /// What the engine is to do. Reads the secret files and resolves
+    /// where to listen; opens nothing else.
     pub(crate) fn into_options(self) -> Result<Options, Failure> {
         let iqn = self.network.iqn.unwrap_or_else(identity::default_name);
         let state_dir = match self.machine.state_dir {
@@ -261,12 +262,7 @@ impl ServeArgs {
         };
         let mut options = Options::new(self.volumes, iqn, state_dir);
         if !self.network.listen.is_empty() {
-            options.listen = self
-                .network
-                .listen
-                .iter()
-                .flat_map(Listen::addresses)
-                .collect();
+            options.listen = portal::listen(&self.network.listen)?;
         }
         options.target_per_volume = self.target_per_volume;
         options.advertise = self.network.advertise;

@@ -1,39 +1,60 @@
 //! Portals as they are typed, `HOST[:PORT]`, and the addresses that they stand for.
 
+use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 use engine::address::{Host, HostPort};
 
-/// Where to listen: every address that a name stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Listen(Vec<SocketAddr>);
+use crate::Failure;
 
-impl Listen {
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
-        self.0.iter().copied()
-    }
-}
+/// A place on the network, by the name or the address that was typed.
+#[derive(Clone, Debug)]
+pub(crate) struct Place(HostPort);
 
-impl FromStr for Listen {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let HostPort { host, port } = parse(text)?;
-        let name = match &host {
-            Host::V4(address) => return Ok(Self(vec![(*address, port).into()])),
-            Host::V6(address, None) => return Ok(Self(vec![(*address, port).into()])),
+impl Place {
+    /// Every address that it stands for.
+    ///
+    /// # Errors
+    ///
+    /// What to say of a name that nobody knows.
+    pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
+        let HostPort { host, port } = &self.0;
+        let name = match host {
+            Host::V4(address) => return Ok(vec![(*address, *port).into()]),
+            Host::V6(address, None) => return Ok(vec![(*address, *port).into()]),
             Host::V6(address, Some(interface)) => format!("{address}%{interface}"),
             Host::Name(name) => name.clone(),
         };
-        let found = (name.as_str(), port)
-            .to_socket_addrs()
-            .map_err(|cause| format!("{name} cannot be resolved ({cause}): give an address"))?;
+        let found = (name.as_str(), *port).to_socket_addrs().map_err(|cause| {
+            format!("{name} cannot be resolved ({cause}): check its spelling, or give an address")
+        })?;
         let mut addresses: Vec<_> = found.collect();
         addresses.sort();
         addresses.dedup();
-        Ok(Self(addresses))
+        Ok(addresses)
     }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse(text).map(Self)
+    }
+}
+
+/// Every address to listen on.
+pub(crate) fn listen(places: &[Place]) -> Result<Vec<SocketAddr>, Failure> {
+    let addresses: Result<Vec<_>, _> = places.iter().map(Place::addresses).collect();
+    let failed = |cause| Failure::failed(format!("--listen: {cause}"));
+    addresses.map(|all| all.concat()).map_err(failed)
 }
 
 /// A portal for SendTargets, where the initiator does the resolving (RFC 7143 §13.8): checked for

@@ -1,5 +1,7 @@
 //! SAM-5 §4.7: logical unit numbers.
 
+use std::fmt;
+
 /// A LUN as it travels: eight octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Lun(pub [u8; 8]);
@@ -29,6 +31,15 @@ impl Lun {
             0 if a == 0 => Some(u16::from(b)),
             1 => Some(u16::from_be_bytes([a & 0x3f, b])),
             _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Lun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.index() {
+            Some(index) => index.fmt(f),
+            None => write!(f, "{:#018x}", u64::from_be_bytes(self.0)),
         }
     }
 }

@@ -1,11 +1,9 @@
 use super::*;
 
 fn listen(text: &str) -> Result<Vec<String>, String> {
-    let portal: Listen = text.parse()?;
-    Ok(portal
-        .addresses()
-        .map(|address| address.to_string())
-        .collect())
+    let place: Place = text.parse()?;
+    let addresses = place.addresses()?;
+    Ok(addresses.iter().map(SocketAddr::to_string).collect())
 }
 
 #[test]
