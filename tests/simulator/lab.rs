@@ -24,6 +24,7 @@ pub(crate) struct Lab {
     pub(crate) rng: Rng,
     /// The target.
     pub(crate) world: World,
+    setup: Setup,
     /// Its units.
     pub(crate) disks: Vec<Disk>,
     /// What their blocks were when they were looked at.
@@ -117,13 +118,19 @@ impl Lab {
             rng: Rng::new(seed ^ 0x0068_6f73_7473),
             world: World::new(&setup).expect("a world"),
             shadows: setup.units.iter().map(shadow).collect(),
-            disks: setup.units,
+            disks: setup.units.clone(),
+            setup,
             oracle,
             hosts: Vec::new(),
             unwatched: Vec::new(),
             prompt: None,
             trace: std::env::var_os("LUNAR_TRACE").is_some(),
         }
+    }
+
+    /// The target is killed and started again.
+    pub(crate) fn restart(&mut self) {
+        self.world.restart(&self.setup).expect("a world");
     }
 
     /// Things happen more or less often from now on.

@@ -8,6 +8,7 @@ mod census;
 mod connection;
 mod front;
 mod login;
+mod ports;
 mod session;
 mod stop;
 mod timers;
@@ -298,6 +299,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         match message {
             Message::Session(new) => self.begin_session(now, *new),
             Message::End(tsih) => self.end_session(tsih),
+            Message::Heard(tsih, heard) => self.keep_heard(tsih, heard),
             Message::Ended { tsih } => self.session_ended(now, tsih),
             Message::ColdReset(tsih) => self.cold_reset(tsih),
             Message::Ask(unit, request) => self.asked(unit, request),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ::io::memory::drain_stores;
 use ::io::ring::Waker;
 use iscsi::login::Login;
-use scsi::nexus::Nexus;
+use scsi::nexus::{Heard, Nexus};
 use scsi::owner::{Publication, Request};
 use scsi::task::Failure;
 use scsi::unit::{CoreId, UnitId};
@@ -19,6 +19,8 @@ pub enum Message {
     Session(Box<NewSession>),
     /// End the session with this TSIH: its port logs in again, or it was told to go.
     End(u16),
+    /// The session with this TSIH loses its nexus, and its port had heard this.
+    Heard(u16, Heard),
     /// The session with this TSIH has ended, at the medium too.
     Ended {
         /// Which session.
@@ -50,6 +52,8 @@ pub struct NewSession {
     pub login: Login<Lease>,
     /// The I_T nexus; `None` for a discovery session.
     pub nexus: Option<Nexus>,
+    /// What its port had heard by its last session, since the target started.
+    pub heard: Option<Heard>,
     /// Its TSIH.
     pub tsih: u16,
     /// Octets that came after the last login request.

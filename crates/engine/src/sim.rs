@@ -55,6 +55,7 @@ pub struct World {
 }
 
 /// What a world begins with.
+#[derive(Clone)]
 pub struct Setup {
     /// The seed.
     pub seed: u64,
@@ -150,6 +151,21 @@ impl World {
             flushes,
             users: Vec::new(),
         })
+    }
+
+    /// The process is killed, and another one begins in its place. Disks and users stay.
+    ///
+    /// # Errors
+    /// As with [`Self::new`].
+    pub fn restart(&mut self, setup: &Setup) -> io::Result<()> {
+        self.users.iter().for_each(User::cut_off);
+        let users = self.kernels.split_off(self.cores.len());
+        let new = Self::new(setup)?;
+        (self.cores, self.kernels, self.pools) = (new.cores, new.kernels, new.pools);
+        (self.office, self.flushes) = (new.office, new.flushes);
+        self.kernels.extend(users);
+        wire::close_dropped();
+        Ok(())
     }
 
     /// An initiator connects.

@@ -23,6 +23,7 @@ mod sense;
 mod snack;
 mod task;
 mod text;
+mod told;
 mod transmit;
 mod untaken;
 mod window;
@@ -46,6 +47,7 @@ use self::receive::Inbound;
 use self::reject::Patience;
 use self::task::{Slot, Tasks};
 use self::text::Exchange;
+use self::told::Told;
 use self::transmit::Queue;
 use self::untaken::Untaken;
 use self::window::Window;
@@ -87,6 +89,7 @@ pub struct Session<L> {
     untaken: Untaken,
     patience: Patience,
     stat_sn: StatSn,
+    told: Told,
     queue: Queue<L>,
     events: VecDeque<Event<L>>,
 }
@@ -155,6 +158,7 @@ impl<L: Lease> Session<L> {
             untaken: Untaken::default(),
             patience: Patience::new(now),
             stat_sn: StatSn(parameters.stat_sn),
+            told: Told::default(),
             queue: Queue::new(),
             events: VecDeque::new(),
             parameters,
@@ -218,6 +222,13 @@ impl<L: Lease> Session<L> {
     /// A unit attention became pending on `lun` (RFC 7144 §5: told to those who asked).
     pub fn attention(&mut self, lun: Lun, code: u16) {
         self.tell_attention(lun, code);
+    }
+
+    /// Whether every unit attention that a command of this session ended with has come to its
+    /// initiator: only then the next session of the same port need not be told again.
+    #[must_use]
+    pub const fn has_told(&self) -> bool {
+        self.told.has_come()
     }
 
     /// The target goes down: asks the initiator to log out within `seconds` (async event 1).

@@ -13,7 +13,7 @@ use crate::wire::bhs::MAX_DATA_LEN;
 
 mod registry;
 
-pub use registry::{Decision, Registry};
+pub use registry::{Decision, Identity, Registry};
 
 /// The highest iSCSIProtocolLevel that is negotiated: that of RFC 7144 (§7.1.1).
 pub const PROTOCOL_LEVEL: u8 = 2;

@@ -42,11 +42,10 @@ use self::sweep::Sweep;
 use self::tasks::{Ending, Task};
 use self::transfer::Stream;
 use crate::medium::{Lease, MediumOp, MediumResult, Now};
-use crate::nexus::{Nexus, NexusId};
+use crate::nexus::NexusId;
 use crate::owner::{Publication, Request};
 use crate::task::{Command, Completed, Failure, Function, FunctionResult, Tag};
 use crate::unit::{CoreId, UnitId, UnitState};
-use crate::wire::asc;
 use crate::wire::lun::Lun;
 
 /// Names a medium operation until its result is told.
@@ -233,22 +232,6 @@ impl<L: Lease> DeviceServer<L> {
     #[must_use]
     pub fn core(&self) -> CoreId {
         self.core
-    }
-
-    /// An I_T nexus came to be. Its units have POWER ON unit attentions for it where SPC asks.
-    /// Numbers should be small: a table is as long as the greatest.
-    pub fn nexus_up(&mut self, id: NexusId, nexus: Nexus) {
-        let at = id.0 as usize;
-        if self.nexuses.len() <= at {
-            self.nexuses.resize_with(at + 1, || None);
-        }
-        let mut slot = NexusSlot::new(nexus);
-        for view in &mut slot.units {
-            view.attentions.establish(asc::POWER_ON_OR_RESET);
-        }
-        if let Some(entry) = self.nexuses.get_mut(at) {
-            *entry = Some(slot);
-        }
     }
 
     /// *Nexus Loss* (SAM-5 §6.3.4): every task of it is aborted; [`Output::NexusGone`] follows.

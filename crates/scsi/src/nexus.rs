@@ -19,6 +19,14 @@ pub struct Identity {
     pub port: u16,
 }
 
+/// What an initiator port had heard of each unit when its nexus was lost, in the order of
+/// [`TargetDevice::luns`]: [`UnitState::version`], or `None` where it still had a unit attention to
+/// hear.
+///
+/// [`UnitState::version`]: crate::unit::UnitState::version
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard(pub Box<[Option<u64>]>);
+
 /// A SCSI target port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetPort {

@@ -332,6 +332,10 @@ impl Owner {
         cause: (CoreId, u64),
     ) -> Acknowledgements {
         state.version = self.state.version + 1;
+        let announces = |effect: &Effect| matches!(effect, Effect::Attention(..));
+        if effects.iter().any(announces) {
+            state.announced = state.version;
+        }
         self.state = Arc::new(state);
         self.outputs.push_back(Output::Publish(Publication {
             state: self.state.clone(),

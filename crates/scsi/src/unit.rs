@@ -46,6 +46,8 @@ pub struct UnitIdentity {
 pub struct UnitState {
     /// Grows by one with each publication.
     pub version: u64,
+    /// The last version that came with a unit attention for anybody.
+    pub announced: u64,
     /// What the unit is called.
     pub identity: Arc<UnitIdentity>,
     /// What its volume can do, with the capacity.
@@ -76,6 +78,7 @@ impl UnitState {
         let settings = Arc::new(Settings::new(&traits));
         Self {
             version: 0,
+            announced: 0,
             identity: Arc::new(identity),
             traits,
             locks: Vec::new(),

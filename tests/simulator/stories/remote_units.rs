@@ -111,39 +111,44 @@ impl Use {
     }
 
     fn write(&mut self, extent: Extent) -> (What, MediumOp<block::lease::Lease>) {
+        let fua = self.lab.rng.one_in(3);
+        (What::Write, self.write_op(extent, fua))
+    }
+
+    fn write_op(&mut self, extent: Extent, fua: bool) -> MediumOp<block::lease::Lease> {
         let len = BLOCK * extent.blocks as usize;
         let mut data = self.lab.world.buffer(self.user, len).expect("memory");
         for (n, lba) in (extent.lba..extent.end()).enumerate() {
             self.begun[lba as usize] += 1;
             data.copy_in(n * BLOCK, &stamp(self.begun[lba as usize]));
         }
-        let (fua, atomic) = (self.lab.rng.one_in(3), false);
-        let op = MediumOp::Write {
+        MediumOp::Write {
             extent,
             data,
             fua,
-            atomic,
-        };
-        (What::Write, op)
+            atomic: false,
+        }
     }
 
     /// Lets one thing happen, or time pass; the medium is looked at after each.
     fn step(&mut self) {
-        if !self.lab.world.step() {
-            let patience = self.lab.world.patience().unwrap_or(Duration::ZERO);
-            self.lab.world.pass(patience.max(Duration::from_millis(1)));
-        }
+        self.pass();
         self.look();
         while let Some((id, result)) = self.lab.world.next_done(self.user) {
             let at = self.under_way.iter().position(|one| one.id == id);
             let one = self.under_way.swap_remove(at.expect("nothing ends twice"));
             self.ended += 1;
             match (&one.what, result) {
-                // A new nexus begins as after a reset, by which a cache may have been lost.
-                (What::Flush, Err(MediumError::Write)) => {}
                 (_, Err(_)) if self.may_fail => {}
                 (_, result) => self.check(&one, result.expect("no error")),
             }
+        }
+    }
+
+    fn pass(&mut self) {
+        if !self.lab.world.step() {
+            let patience = self.lab.world.patience().unwrap_or(Duration::ZERO);
+            self.lab.world.pass(patience.max(Duration::from_millis(1)));
         }
     }
 
@@ -194,6 +199,24 @@ impl Use {
             }
             (What::Flush, Outcome::Done) => {}
             (_, outcome) => panic!("{outcome:?}"),
+        }
+    }
+
+    /// Asks for one operation, lets that happen while it is under way, and lets it end.
+    fn does(
+        &mut self,
+        op: MediumOp<block::lease::Lease>,
+        disturb: impl Fn(&mut Self),
+    ) -> Result<(), MediumError> {
+        let id = self.next;
+        self.next += 1;
+        self.lab.world.submit(self.user, id, op);
+        disturb(self);
+        loop {
+            if let Some((_, result)) = self.lab.world.next_done(self.user) {
+                return result.map(|_| ());
+            }
+            self.pass();
         }
     }
 
@@ -301,5 +324,39 @@ fn what_is_damaged_on_its_way_is_never_believed() {
             }
         });
         story.finish();
+    });
+}
+
+/// A flush after a write into the target's cache. Something happens between the two, and while the
+/// flush is under way its connection is cut again and again.
+fn flush_after(seed: u64, happens: impl Fn(&mut Use)) -> Result<(), MediumError> {
+    let mut story = Use::new(seed);
+    let write = story.write_op(Extent::new(0, 1), false);
+    story.does(write, |_| {}).expect("the write goes well");
+    happens(&mut story);
+    let extent = Extent::new(0, 0);
+    story.does(MediumOp::Flush { extent }, |story| {
+        for _ in 0..story.lab.rng.below(4) {
+            let steps = story.lab.rng.below(200);
+            (0..steps).for_each(|_| story.pass());
+            cut(&mut story.lab, story.user);
+        }
+    })
+}
+
+#[test]
+fn a_connection_that_is_lost_takes_no_cache_along() {
+    with_seeds("flushes after cuts", 60, |seed| {
+        let cut = |story: &mut Use| cut(&mut story.lab, story.user);
+        assert_eq!(flush_after(seed, cut), Ok(()));
+    });
+}
+
+/// Not even if what the new target tells of it is lost on its way.
+#[test]
+fn a_target_that_was_killed_has_lost_its_cache_and_the_flush_says_so() {
+    with_seeds("flushes after kills", 120, |seed| {
+        let kill = |story: &mut Use| story.lab.restart();
+        assert_eq!(flush_after(seed, kill), Err(MediumError::Write));
     });
 }

@@ -14,6 +14,7 @@ use scsi::nexus::{Identity, Nexus, TargetDevice};
 use scsi::owner::{Output, Owner};
 use scsi::unit::{CoreId, UnitId};
 
+use super::ports::Ports;
 use super::token::Key;
 use super::units::Store;
 use crate::flushes::Flushes;
@@ -28,6 +29,7 @@ pub struct Front {
     /// What each node shows, by its name.
     pub(super) devices: Devices,
     pub(super) registry: Registry,
+    pub(super) ports: Ports,
     /// Sessions on each core.
     pub(super) loads: Vec<u32>,
     /// On which core each session lives.
@@ -81,6 +83,7 @@ impl Front {
     pub fn new(parts: FrontParts) -> Self {
         Self {
             registry: Registry::new(parts.config.limits.sessions),
+            ports: Ports::default(),
             config: parts.config,
             devices: parts.devices,
             loads: vec![0; usize::from(parts.cores)],

@@ -8,6 +8,7 @@ use iscsi::login::{Event, Login};
 use iscsi::target::{Decision, Endpoints};
 use iscsi::violation::Violation;
 use scsi::medium::Now;
+use scsi::nexus::Heard;
 use scsi::unit::CoreId;
 
 use super::Core;
@@ -146,6 +147,15 @@ impl<R: Ring, P: Post> Core<R, P> {
         }
     }
 
+    /// A session loses its nexus: what its port had heard is kept until that comes back.
+    pub(super) fn keep_heard(&mut self, tsih: u16, heard: Heard) {
+        if let Some(front) = &mut self.front
+            && let Some(port) = front.registry.identity(tsih)
+        {
+            front.ports.go_away(port.clone(), heard);
+        }
+    }
+
     /// Ends every session with the target of this one, but this one: it ends by itself, when its
     /// response has left.
     pub(super) fn cold_reset(&mut self, tsih: u16) {
@@ -185,6 +195,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         };
         tracing::debug!("{}: {}", connection.peer, session.introduction());
         let (tsih, nexus) = (session.tsih, front.nexus(session));
+        let heard = front.ports.come_back(front.registry.identity(tsih));
         let core = front.places.get(&tsih).copied().unwrap_or(CoreId(0));
         let socket = self.ring.release(socket);
         let early = connection.early;
@@ -192,6 +203,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             socket,
             login: *login,
             nexus,
+            heard,
             tsih,
             early,
         };

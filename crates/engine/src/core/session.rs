@@ -46,8 +46,11 @@ impl<R: Ring, P: Post> Core<R, P> {
             nexus,
         };
         let key = self.connections.insert(peer, socket, phase);
-        if let Some(nexus) = new.nexus {
-            self.device.nexus_up(NexusId(key.slot), nexus);
+        let id = NexusId(key.slot);
+        match (new.nexus, new.heard) {
+            (Some(nexus), Some(heard)) => self.device.nexus_back(id, nexus, &heard),
+            (Some(nexus), None) => self.device.nexus_up(id, nexus),
+            (None, _) => {}
         }
         self.feed(now, key, &new.early);
         self.listen_to(key);
@@ -167,11 +170,16 @@ impl<R: Ring, P: Post> Core<R, P> {
     /// Lets the nexus go, then answers and closes.
     fn logged_out(&mut self, now: Now, key: Key) {
         if let Some(connection) = self.connections.get(key)
-            && let Phase::Session { nexus, .. } = &mut connection.phase
+            && let Phase::Session {
+                nexus,
+                session,
+                tsih,
+            } = &mut connection.phase
             && *nexus == Known::Yes
         {
             *nexus = Known::Leaving;
-            return self.device.nexus_lost(NexusId(key.slot));
+            let told = session.has_told().then_some(*tsih);
+            return self.lose_nexus(key.slot, told);
         }
         self.close_after_send(now, key);
     }
@@ -298,11 +306,16 @@ impl<R: Ring, P: Post> Core<R, P> {
         if let Some(socket) = connection.socket.take() {
             self.ring.close(socket);
         }
-        match connection.phase {
-            Phase::Session { tsih, nexus, .. } => match nexus {
+        match &connection.phase {
+            &Phase::Session {
+                tsih,
+                nexus,
+                ref session,
+            } => match nexus {
                 Known::Yes => {
+                    let told = session.has_told().then_some(tsih);
                     connection.phase = Phase::Ending { tsih };
-                    self.device.nexus_lost(NexusId(key.slot));
+                    self.lose_nexus(key.slot, told);
                 }
                 Known::Leaving => connection.phase = Phase::Ending { tsih },
                 Known::No => self.ended(key.slot, tsih),
@@ -310,6 +323,17 @@ impl<R: Ring, P: Post> Core<R, P> {
             Phase::Login(_) | Phase::Moving(_) => self.login_over(key),
             Phase::Ending { .. } => {}
         }
+    }
+
+    /// The nexus in this slot is gone. If its session `told` everything that it was to tell, the
+    /// next one of the same port goes on from there.
+    fn lose_nexus(&mut self, slot: u32, told: Option<u16>) {
+        let nexus = NexusId(slot);
+        if let Some(tsih) = told {
+            let heard = self.device.heard(nexus);
+            self.post(CoreId(0), Message::Heard(tsih, heard));
+        }
+        self.device.nexus_lost(nexus);
     }
 
     /// The last task of a nexus has ended.

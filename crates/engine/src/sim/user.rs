@@ -140,6 +140,11 @@ impl User {
         self.turn(now);
     }
 
+    /// The other end of its connections is no more.
+    pub(super) fn cut_off(&self) {
+        self.wires.iter().for_each(Wire::cut);
+    }
+
     pub(super) fn has_left(&self) -> bool {
         self.volumes.have_left()
     }

@@ -32,6 +32,7 @@ impl<L: Lease> Session<L> {
 
     /// *Send Command Complete*.
     pub(super) fn device_ended(&mut self, slot: Slot, completed: &Completed) {
+        self.told.ended(&completed.sense);
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };

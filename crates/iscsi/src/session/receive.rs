@@ -138,6 +138,7 @@ impl<L: Lease> Session<L> {
             );
             return Inbound::Drop;
         }
+        self.told.acknowledged(bhs.exp_stat_sn());
         match bhs.opcode() {
             Opcode::DataOut if !self.is_discovery() => return self.data_out(bhs),
             Opcode::ScsiCommand | Opcode::TaskRequest if !self.is_discovery() => {

@@ -11,5 +11,6 @@ mod reads;
 mod rig;
 mod splits;
 mod texts;
+mod told;
 mod window;
 mod writes;

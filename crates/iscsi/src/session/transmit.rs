@@ -287,6 +287,7 @@ impl<L: Lease> Session<L> {
         match &ending.sense {
             None => self.digests().put_octets(out, bhs.encode(), &[]),
             Some(sense) => {
+                self.told.sent(sense, bhs.stamps.stat_sn);
                 let sense = sense.as_slice();
                 let mut segment = [0; 2 + SenseBytes::MAX];
                 segment[..2].copy_from_slice(&(sense.len() as u16).to_be_bytes());

@@ -23,7 +23,7 @@ pub struct Registry {
 }
 
 /// The ISID RULE (RFC 7143 §4.4.3): one session for an initiator port within a scope.
-type Identity = (InitiatorPort, Scope);
+pub type Identity = (InitiatorPort, Scope);
 
 /// What becomes of a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +120,12 @@ impl Registry {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty()
+    }
+
+    /// With whom the session of this handle is.
+    #[must_use]
+    pub fn identity(&self, tsih: u16) -> Option<&Identity> {
+        self.sessions.get(&tsih)
     }
 
     /// The handles of all sessions, with whom they are.

@@ -13,6 +13,11 @@ impl Attentions {
         self.codes.is_empty()
     }
 
+    /// Whether no other condition than that of `code` waits.
+    pub(super) fn has_none_but(&self, code: u16) -> bool {
+        self.codes.iter().all(|&other| other == code)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.codes.len()
     }

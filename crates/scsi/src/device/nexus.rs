@@ -3,11 +3,13 @@
 
 use std::collections::VecDeque;
 
+use super::DeviceServer;
 use super::attention::Attentions;
 use super::copy::CopyRecord;
 use super::flow::Flow;
 use super::tasks::Slot;
-use crate::nexus::{Nexus, TargetDevice};
+use crate::medium::Lease;
+use crate::nexus::{Heard, Nexus, NexusId, TargetDevice};
 use crate::task::Tag;
 use crate::unit::UnitId;
 use crate::wire::asc;
@@ -62,6 +64,59 @@ pub(super) struct TaskSet {
     pub(super) barriers: u32,
     /// Tasks that wait for others of the set.
     pub(super) dormant: u32,
+}
+
+impl<L: Lease> DeviceServer<L> {
+    /// An I_T nexus came to be. Its units have POWER ON unit attentions for it where SPC asks.
+    /// Numbers should be small: a table is as long as the greatest.
+    pub fn nexus_up(&mut self, id: NexusId, nexus: Nexus) {
+        let at = id.0 as usize;
+        if self.nexuses.len() <= at {
+            self.nexuses.resize_with(at + 1, || None);
+        }
+        let mut slot = NexusSlot::new(nexus);
+        for view in &mut slot.units {
+            view.attentions.establish(asc::POWER_ON_OR_RESET);
+        }
+        if let Some(entry) = self.nexuses.get_mut(at) {
+            *entry = Some(slot);
+        }
+    }
+
+    /// A nexus came to be whose port had another one before, since power on. Of units where it has
+    /// missed nothing but the loss of that one it is told so (SAM-5 §6.3.4), of others as if power
+    /// had been off, which says all that they could.
+    pub fn nexus_back(&mut self, id: NexusId, nexus: Nexus, heard: &Heard) {
+        self.nexus_up(id, nexus);
+        let Some(Some(slot)) = self.nexuses.get_mut(id.0 as usize) else {
+            return;
+        };
+        let luns = slot.nexus.target.luns.iter();
+        for ((view, (_, unit)), heard) in slot.units.iter_mut().zip(luns).zip(&heard.0) {
+            let unit = self.units.get(unit.0 as usize);
+            let missed = unit.is_none_or(|unit| *heard < Some(unit.state.announced));
+            if !missed {
+                view.attentions = Attentions::default();
+                view.attentions.establish(asc::NEXUS_LOSS);
+            }
+        }
+    }
+
+    /// What the port of a nexus has heard, for [`Self::nexus_back`]; to be asked before the nexus
+    /// is lost.
+    #[must_use]
+    pub fn heard(&self, id: NexusId) -> Heard {
+        let Some(slot) = self.nexus(id) else {
+            return Heard::default();
+        };
+        let views = slot.units.iter().zip(&slot.nexus.target.luns);
+        let version = |(view, (_, unit)): (&View, &(Lun, UnitId))| {
+            let has_all = view.attentions.has_none_but(asc::NEXUS_LOSS);
+            let unit = self.unit(*unit).filter(|_| has_all);
+            unit.map(|unit| unit.state.version)
+        };
+        Heard(views.map(version).collect())
+    }
 }
 
 impl NexusSlot {

@@ -8,6 +8,7 @@ mod manage;
 mod order;
 mod pieces;
 mod reserve;
+mod returns;
 mod rig;
 mod setting;
 mod sweep;

@@ -100,6 +100,14 @@ pub(super) fn target(units: u32) -> TargetDevice {
     }
 }
 
+pub(super) fn nexus(id: NexusId, units: u32) -> Nexus {
+    let initiator = vec![0x45, 0, 0, 4, b'i', b'0' + id.0 as u8, 0, 0].into_boxed_slice();
+    Nexus {
+        identity: Arc::new(Identity { initiator, port: 1 }),
+        target: Arc::new(target(units)),
+    }
+}
+
 impl Rig {
     /// One nexus, one unit, no unit attention pending.
     pub(super) fn new() -> Self {
@@ -158,15 +166,7 @@ impl Rig {
     }
 
     pub(super) fn log_in(&mut self, id: NexusId, units: u32) {
-        let initiator = vec![0x45, 0, 0, 4, b'i', b'0' + id.0 as u8, 0, 0].into_boxed_slice();
-        let identity = Arc::new(Identity { initiator, port: 1 });
-        self.server.nexus_up(
-            id,
-            Nexus {
-                identity,
-                target: Arc::new(target(units)),
-            },
-        );
+        self.server.nexus_up(id, nexus(id, units));
         for unit in 0..units {
             let tag = self.send_to(id, unit as u16, &[0; 6], Attribute::Simple, 0, Vec::new());
             assert_eq!(self.sense(id, tag), (0x6, 0x2900), "POWER ON comes first");

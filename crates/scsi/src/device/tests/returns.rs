@@ -1,0 +1,85 @@
+//! Ports whose nexus was lost, and that come back.
+
+use super::rig::{Rig, nexus, traits};
+use crate::nexus::{Heard, NexusId};
+use crate::owner::{Change, Input, Request};
+use crate::task::{Attribute, Function};
+use crate::unit::{CoreId, UnitId};
+
+const NEXUS: NexusId = NexusId(0);
+const OTHER: NexusId = NexusId(1);
+const UNITS: u32 = 2;
+
+/// The nexus is lost; returns what its port had heard.
+fn lose(rig: &mut Rig) -> Heard {
+    let heard = rig.server.heard(NEXUS);
+    rig.server.nexus_lost(NEXUS);
+    rig.run();
+    heard
+}
+
+/// Its port comes back; returns what each unit tells then.
+fn come_back(rig: &mut Rig, heard: &Heard) -> Vec<(u8, u16)> {
+    rig.server.nexus_back(NEXUS, nexus(NEXUS, UNITS), heard);
+    (0..UNITS).map(|unit| ask(rig, unit)).collect()
+}
+
+fn ask(rig: &mut Rig, unit: u32) -> (u8, u16) {
+    let simple = Attribute::Simple;
+    let tag = rig.send_to(NEXUS, unit as u16, &[0; 6], simple, 0, Vec::new());
+    rig.sense(NEXUS, tag)
+}
+
+const LOSS: (u8, u16) = (0x6, 0x2907);
+const POWER_ON: (u8, u16) = (0x6, 0x2900);
+
+#[test]
+fn a_port_that_comes_back_is_told_of_the_loss_and_of_nothing_else() {
+    let mut rig = Rig::with(1, UNITS, &traits());
+    let heard = lose(&mut rig);
+    assert_eq!(come_back(&mut rig, &heard), [LOSS, LOSS]);
+}
+
+#[test]
+fn what_a_port_had_not_heard_is_not_hidden_by_the_loss() {
+    let mut rig = Rig::with(1, UNITS, &traits());
+    resize(&mut rig, 1);
+    let heard = lose(&mut rig);
+    assert_eq!(come_back(&mut rig, &heard), [LOSS, POWER_ON]);
+}
+
+#[test]
+fn what_a_port_misses_while_it_is_away_is_not_hidden_by_the_loss() {
+    let mut rig = Rig::with(2, UNITS, &traits());
+    let heard = lose(&mut rig);
+    rig.manage(OTHER, Function::LogicalUnitReset);
+    assert_eq!(come_back(&mut rig, &heard), [POWER_ON, LOSS]);
+}
+
+#[test]
+fn a_loss_that_was_not_heard_is_no_more_than_a_loss() {
+    let mut rig = Rig::with(1, UNITS, &traits());
+    let heard = lose(&mut rig);
+    rig.server.nexus_back(NEXUS, nexus(NEXUS, UNITS), &heard);
+    let heard = lose(&mut rig);
+    assert_eq!(come_back(&mut rig, &heard), [LOSS, LOSS]);
+}
+
+#[test]
+fn of_units_that_a_port_has_never_seen_it_is_told_power_on() {
+    let mut rig = Rig::with(1, UNITS, &traits());
+    let Heard(heard) = lose(&mut rig);
+    let fewer = Heard(heard[..1].into());
+    assert_eq!(come_back(&mut rig, &fewer), [LOSS, POWER_ON]);
+}
+
+fn resize(rig: &mut Rig, unit: u32) {
+    let request = Request {
+        core: CoreId(0),
+        id: u64::MAX,
+        nexus: None,
+        change: Change::Capacity(traits().blocks * 2),
+    };
+    rig.owner(UnitId(unit), Input::Request(request));
+    rig.run();
+}
