@@ -10,4 +10,5 @@ mod reinstatement;
 mod remote_units;
 mod slow_readers;
 mod splits;
+mod spread;
 mod stops;

@@ -167,6 +167,8 @@ pub struct SessionOptions {
     pub timeout: Option<Time>,
     /// How long a lost session may take to come back.
     pub replacement: Option<Time>,
+    /// How many sessions each core has.
+    pub sessions: Option<u16>,
 }
 
 /// `fcoe://eth0/20:00:ac:de:48:23:45:67/0`

@@ -32,6 +32,7 @@ mod handle;
 mod link;
 mod particulars;
 mod probe;
+mod spread;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -49,6 +50,7 @@ use scsi::medium::Traits;
 use scsi::wire::lun::Lun;
 
 use self::handle::RemoteHandle;
+use self::spread::SpreadHandle;
 
 /// How a remote unit is reached.
 #[derive(Clone, Debug)]
@@ -63,6 +65,8 @@ pub struct Settings {
     pub lun: Lun,
     /// How long a lost session may take to come back before what waits for it fails.
     pub replacement: Duration,
+    /// How many sessions each core has; one at least, [`SESSIONS`] at the most.
+    pub sessions: u16,
     /// How it reaches beyond this process; the simulator has another world there.
     pub outside: Outside,
 }
@@ -133,8 +137,8 @@ pub struct Remote {
     session: Option<Outcome>,
     /// What [`Volume::traits`] told last.
     told: AtomicU64,
-    /// Cores that have attached it.
-    cores: AtomicU16,
+    /// Sessions that were given to cores.
+    sessions: AtomicU16,
 }
 
 /// What all sessions with one unit have in common.
@@ -145,9 +149,13 @@ struct Shared {
     found: (String, u16),
     /// Blocks that the unit has now.
     blocks: AtomicU64,
-    /// What it may hold unflushed, whichever core wrote it.
-    cache: Arc<Cache>,
+    /// What it may hold unflushed, whichever core wrote it, by the place of the session that did.
+    caches: Vec<Arc<Cache>>,
 }
+
+/// The most sessions that one core has with one unit: as many as a large target has cores, and few
+/// enough for all of them to be looked at when something happens.
+pub const SESSIONS: u16 = 64;
 
 impl Remote {
     /// Asks the unit what it is. It blocks, for half a minute at the most.
@@ -168,15 +176,15 @@ impl Remote {
         let blocks = facts.traits.blocks;
         Self {
             shared: Arc::new(Shared {
+                caches: (0..settings.sessions).map(|_| Arc::default()).collect(),
                 settings,
                 found,
                 blocks: AtomicU64::new(blocks),
-                cache: Arc::default(),
             }),
             facts,
             session: None,
             told: AtomicU64::new(blocks),
-            cores: AtomicU16::new(0),
+            sessions: AtomicU16::new(0),
         }
     }
 
@@ -203,9 +211,18 @@ impl Volume for Remote {
     }
 
     fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
-        let number = self.cores.fetch_add(1, SeqCst).wrapping_add(1);
-        let handle = RemoteHandle::new(Arc::clone(&self.shared), &self.facts, number, core);
-        Ok(Box::new(handle))
+        let (shared, facts) = (&self.shared, &self.facts);
+        let sessions = shared.settings.sessions;
+        let number = self.sessions.fetch_add(sessions, SeqCst).wrapping_add(1);
+        Ok(match sessions {
+            1 => Box::new(RemoteHandle::new(
+                Arc::clone(shared),
+                facts,
+                (number, 0),
+                core,
+            )),
+            _ => Box::new(SpreadHandle::new(shared, facts, number, core)),
+        })
     }
 
     fn particulars(&self) -> Particulars {

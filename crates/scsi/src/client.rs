@@ -147,6 +147,12 @@ impl<L: Lease> Client<L> {
         self.facts.as_ref()
     }
 
+    /// Whether a flush would make something stable, or has a loss to tell.
+    #[must_use]
+    pub fn owes_flush(&self) -> bool {
+        self.book.owes_flush()
+    }
+
     /// Whether operations wait for an end.
     #[must_use]
     pub fn is_idle(&self) -> bool {

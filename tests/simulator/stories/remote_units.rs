@@ -13,13 +13,17 @@ use crate::seeds::with_seeds;
 const BLOCK: usize = 512;
 const BLOCKS: u64 = 32;
 
+/// How long a session may be away: longer than any story.
+pub(super) const PATIENCE: Duration = Duration::from_secs(100_000);
+
 /// Operations at once.
 const DEPTH: usize = 6;
 
 /// What a user knows of a disk that nobody else writes.
-struct Use {
-    lab: Lab,
+pub(super) struct Use {
+    pub(super) lab: Lab,
     user: usize,
+    sessions: u16,
     /// The last write to each block that was acknowledged, and the last that was begun.
     acknowledged: Vec<u32>,
     begun: Vec<u32>,
@@ -29,7 +33,7 @@ struct Use {
     next: u64,
     ended: u64,
     /// Operations may fail: logins are damaged, which have no digests, and sessions without end.
-    may_fail: bool,
+    pub(super) may_fail: bool,
 }
 
 struct UnderWay {
@@ -47,6 +51,11 @@ enum What {
 
 impl Use {
     fn new(seed: u64) -> Self {
+        Self::of(seed, 1, PATIENCE)
+    }
+
+    /// By so many sessions, each of which may be away for so long.
+    pub(super) fn of(seed: u64, sessions: u16, replacement: Duration) -> Self {
         let mut rng = Rng::new(seed);
         let kind = *rng.pick(&[Kind::Apart, Kind::Apart, Kind::Memory]);
         let disk = Disk::new(kind, BLOCK as u32, BLOCKS);
@@ -63,11 +72,12 @@ impl Use {
         config.offer.data_segment = *rng.pick(&[512, 1024, 8192]);
         config.offer.first_burst = 1024;
         config.offer.max_burst = *rng.pick(&[1024, 4096]);
-        let user = lab.world.add_user(config, &disk).expect("memory");
+        let user = lab.world.add_user(config, &disk, (sessions, replacement));
         let none = || vec![0; BLOCKS as usize];
         Self {
             lab,
-            user,
+            user: user.expect("memory"),
+            sessions,
             acknowledged: none(),
             begun: none(),
             seen: none(),
@@ -95,6 +105,16 @@ impl Use {
                 (What::Read(known), MediumOp::Read { extent, copied })
             }
         };
+        self.submit(extent, what, op);
+    }
+
+    /// Writes somewhere.
+    pub(super) fn ask_write(&mut self, extent: Extent) {
+        let (what, op) = self.write(extent);
+        self.submit(extent, what, op);
+    }
+
+    fn submit(&mut self, extent: Extent, what: What, op: MediumOp<block::lease::Lease>) {
         let id = self.next;
         self.next += 1;
         self.under_way.push(UnderWay { id, extent, what });
@@ -130,8 +150,13 @@ impl Use {
         }
     }
 
+    /// Whether everything that was asked for has ended.
+    pub(super) fn is_idle(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
     /// Lets one thing happen, or time pass; the medium is looked at after each.
-    fn step(&mut self) {
+    pub(super) fn step(&mut self) {
         self.pass();
         self.look();
         while let Some((id, result)) = self.lab.world.next_done(self.user) {
@@ -197,7 +222,14 @@ impl Use {
                     );
                 }
             }
-            (What::Flush, Outcome::Done) => {}
+            (What::Flush, Outcome::Done) => {
+                let mut others = self.under_way.iter();
+                let waits = self.sessions > 1;
+                let earlier = |other: &UnderWay| other.id < one.id;
+                let missed =
+                    others.any(|other| earlier(other) && matches!(other.what, What::Write));
+                assert!(!(waits && missed), "a flush overtook a write");
+            }
             (_, outcome) => panic!("{outcome:?}"),
         }
     }
@@ -221,7 +253,7 @@ impl Use {
     }
 
     /// So many steps, with operations and what `disturb` does every now and then.
-    fn run(&mut self, steps: usize, often: usize, disturb: impl Fn(&mut Lab, usize)) {
+    pub(super) fn run(&mut self, steps: usize, often: usize, disturb: impl Fn(&mut Lab, usize)) {
         for _ in 0..steps {
             if self.under_way.len() < DEPTH && self.lab.rng.one_in(8) {
                 self.ask();
@@ -234,7 +266,7 @@ impl Use {
     }
 
     /// Nothing disturbs any more: all that was asked for ends, and the user logs out.
-    fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         for wire in self.lab.world.wires_of(self.user) {
             wire.stall(false);
         }

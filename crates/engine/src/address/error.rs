@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::FaultError;
+use crate::remote::SESSIONS;
 
 /// An address, portal or argument of one that does not follow the grammar.
 ///
@@ -161,6 +162,9 @@ pub enum Problem {
     /// Neither digests nor none.
     #[error("crc32c or none is expected here")]
     Digests,
+    /// Not a number of sessions.
+    #[error("a number of sessions from 1 to {SESSIONS} is expected here")]
+    Sessions,
     /// Two options that exclude each other.
     #[error("\"{0}\" and \"{1}\" exclude each other")]
     Contradiction(&'static str, &'static str),

@@ -11,6 +11,7 @@ use super::{
     Address, BlockAddress, FcoeAddress, FileAddress, LUN_MAX, RbdAddress, SessionOptions,
     UnitAddress,
 };
+use crate::remote::SESSIONS;
 
 /// How one scheme is read.
 pub(super) struct Rule {
@@ -225,11 +226,17 @@ fn session(options: &Options<'_>) -> Parsed<SessionOptions> {
         "none" => Ok(false),
         _ => Err(value.fault(Problem::Digests)),
     });
+    let sessions = options.value("sessions", "sessions=4")?;
+    let sessions = sessions.map(|value| match value.text.parse() {
+        Ok(number @ 1..=SESSIONS) if digits(value) => Ok(number),
+        _ => Err(value.fault(Problem::Sessions)),
+    });
     Ok(SessionOptions {
         mutual: options.flag("mutual")?,
         digests: digests.transpose()?,
         timeout: time(options, "timeout", "timeout=30s")?,
         replacement: time(options, "replacement", "replacement=2m")?,
+        sessions: sessions.transpose()?,
     })
 }
 
@@ -308,11 +315,14 @@ fn port_name(piece: Piece<'_>) -> Parsed<u64> {
 }
 
 fn lun(piece: Piece<'_>) -> Parsed<u16> {
-    let digits = piece.text.bytes().all(|c| c.is_ascii_digit());
     match piece.text.parse() {
-        Ok(lun) if digits && lun <= LUN_MAX => Ok(lun),
+        Ok(lun) if digits(piece) && lun <= LUN_MAX => Ok(lun),
         _ => Err(piece.fault(Problem::Lun)),
     }
+}
+
+fn digits(piece: Piece<'_>) -> bool {
+    piece.text.bytes().all(|c| c.is_ascii_digit())
 }
 
 fn nothing(piece: Option<Piece<'_>>, shape: &'static str) -> Parsed<()> {
@@ -366,7 +376,7 @@ pub(super) const RBD: Rule = rule(
     &[],
     rbd,
 );
-const SESSION: &[&str] = &["mutual", "digests", "timeout", "replacement"];
+const SESSION: &[&str] = &["mutual", "digests", "timeout", "replacement", "sessions"];
 pub(super) const ISCSI: Rule = rule(
     "://",
     "\"://\", a host and a target",

@@ -248,6 +248,7 @@ pub(crate) fn remote_settings(
         config,
         lun: Lun::from_index(unit.lun),
         replacement: unit.session.replacement.map_or(REPLACEMENT, |Time(t)| t),
+        sessions: unit.session.sessions.unwrap_or(1),
         outside: Outside::default(),
     })
 }

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 
 use super::fault_tests::any_faults;
 use super::*;
+use crate::remote::SESSIONS;
 
 fn parse(text: &str) -> Address {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
@@ -42,6 +43,7 @@ fn every_example_of_the_manual_is_written_as_it_was_read() {
         "iser://host:3260/iqn.2026-11.org.example:disk0/3",
         "iscsi://me@host:3260/iqn.a:b/0?mutual&digests=none&timeout=5s&replacement=2m",
         "iscsi://host:3260/iqn.a:b/0?digests=crc32c",
+        "iscsi://host:3260/iqn.a:b/0?timeout=5s&sessions=64",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0",
         "stripe:64k(ram:1G,ram:1G)",
         "concat(ram:1G,file:/path?size=1G&direct)",
@@ -204,6 +206,13 @@ fn error_remote() {
         "iscsi://host/iqn.a?digests",
         "iscsi://host/iqn.a?timeout=0s",
         "iscsi://host/iqn.a?replacement=2",
+        "iscsi://host/iqn.a?sessions=0",
+        "iscsi://host/iqn.a?sessions=65",
+        "iscsi://host/iqn.a?sessions=99999999999999999999",
+        "iscsi://host/iqn.a?sessions=+2",
+        "iscsi://host/iqn.a?sessions=two",
+        "iscsi://host/iqn.a?sessions=",
+        "iscsi://host/iqn.a?sessions",
         "iscsi://host/iqn.a?retries=2",
         "iscsi://me:geheim@host/iqn.a",
         "fcoe://eth0",
@@ -392,14 +401,16 @@ fn any_unit() -> impl Strategy<Value = UnitAddress> {
 fn any_session() -> impl Strategy<Value = SessionOptions> {
     let time = || prop::option::of((1..u64::MAX).prop_map(|us| Time(Duration::from_micros(us))));
     let digests = prop::option::of(any::<bool>());
-    (any::<bool>(), digests, time(), time()).prop_map(|(mutual, digests, timeout, replacement)| {
-        SessionOptions {
+    let sessions = prop::option::of(1..=SESSIONS);
+    (any::<bool>(), digests, time(), time(), sessions).prop_map(
+        |(mutual, digests, timeout, replacement, sessions)| SessionOptions {
             mutual,
             digests,
             timeout,
             replacement,
-        }
-    })
+            sessions,
+        },
+    )
 }
 
 fn any_host() -> impl Strategy<Value = Host> {

@@ -160,6 +160,9 @@ impl fmt::Display for SessionOptions {
                 list.item(f, format_args!("{key}={time}"))?;
             }
         }
+        if let Some(sessions) = self.sessions {
+            list.item(f, format_args!("sessions={sessions}"))?;
+        }
         Ok(())
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct RemoteHandle {
     shared: Arc<Shared>,
     pub(super) machine: Machine,
     attempts: Attempts,
+    /// Its last session, or attempt at one, has failed.
+    away: bool,
     /// Nobody will ask for anything any more.
     leaving: bool,
 }
@@ -78,16 +80,39 @@ pub(super) const REDIRECTIONS: u8 = 4;
 const LONGEST: Duration = Duration::from_secs(4);
 
 impl RemoteHandle {
-    pub(super) fn new(shared: Arc<Shared>, facts: &Facts, number: u16, core: &CoreContext) -> Self {
-        let client = Client::of(facts.clone(), Arc::clone(&shared.cache));
+    /// The session of a `place` among those from `number` on.
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        facts: &Facts,
+        (number, place): (u16, usize),
+        core: &CoreContext,
+    ) -> Self {
+        let client = Client::of(facts.clone(), Arc::clone(&shared.caches[place]));
+        let number = number.wrapping_add(place as u16);
         let mut machine = Machine::new(&shared.settings, client, number, core);
         (machine.link.host, machine.link.port) = shared.found.clone();
         Self {
             shared,
             machine,
             attempts: Attempts::default(),
+            away: false,
             leaving: false,
         }
+    }
+
+    /// Whether it was lost, or could not be made, and has not come back.
+    pub(super) fn is_away(&self) -> bool {
+        self.away
+    }
+
+    /// Whether it is logged in, so that every nexus of before is dead.
+    pub(super) fn has_nexus(&self) -> bool {
+        self.machine.link.is_logged_in()
+    }
+
+    /// Whether a flush would make its writes stable, or has to tell that some were lost.
+    pub(super) fn owes_flush(&self) -> bool {
+        self.machine.client.owes_flush()
     }
 
     /// Hears what happened, and sends nothing yet.
@@ -116,7 +141,10 @@ impl RemoteHandle {
     fn told(&mut self, now: Now, told: Told) {
         let place = &self.shared.settings.host;
         match told {
-            Told::Ready => self.attempts = Attempts::default(),
+            Told::Ready => {
+                self.attempts = Attempts::default();
+                self.away = false;
+            }
             Told::Resized(blocks) => self.shared.blocks.store(blocks, SeqCst),
             Told::CacheLost => tracing::error!(
                 "{place}: the target was reset with writes in its cache that had not been \
@@ -133,6 +161,7 @@ impl RemoteHandle {
     }
 
     fn ended(&mut self, now: Now, end: &End) {
+        self.away = true;
         tracing::warn!("{}: {end}; connecting again", self.shared.settings.host);
         let since = *self.attempts.since.get_or_insert(now);
         if self.machine.link.follow(end) && self.attempts.redirections < REDIRECTIONS {
@@ -171,6 +200,7 @@ impl RemoteHandle {
             tracing::error!("{place}: no session in time; what waits for it fails");
             self.machine.abandon();
             self.attempts = Attempts::default();
+            self.away = true;
             // It may be there, but not have come far enough to be of use.
             let _ = self.machine.link.session().map(Initiator::give_up);
         }
@@ -373,6 +403,7 @@ impl Handle for RemoteHandle {
         if let Err(cause) = self.machine.link.connected(cx, slot, result) {
             tracing::warn!("{}: {cause}", self.machine.link.host);
             self.machine.link.go_home();
+            self.away = true;
             self.attempts.fail(cx.now, self.shared.settings.outside);
         }
         self.drive(cx);

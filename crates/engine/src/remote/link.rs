@@ -84,6 +84,11 @@ impl Link {
         matches!(self.state, State::Down)
     }
 
+    /// Whether the session is in its full feature phase.
+    pub(super) fn is_logged_in(&self) -> bool {
+        matches!(&self.state, State::Up(up) if up.session.outcome().is_some())
+    }
+
     /// The session, while there is a connection.
     pub(super) fn session(&mut self) -> Option<&mut Initiator<Lease>> {
         match &mut self.state {

@@ -33,19 +33,22 @@ pub(super) struct User {
 /// Octets of buffers.
 const POOL_BYTES: usize = 16 << 20;
 
-/// How long a lost session may take to come back: longer than any story.
-const REPLACEMENT: Now = Now::from_secs(100_000);
-
 impl World {
-    /// A process that uses LUN 0, which this disk is, through our own initiator; returns its
-    /// number.
+    /// A process that uses LUN 0, which this disk is, through our own initiator, by so many
+    /// sessions, of which each has so long to come back; returns its number.
     ///
     /// # Errors
     /// When there is no address space for buffers.
-    pub fn add_user(&mut self, config: Config, disk: &Disk) -> io::Result<usize> {
+    pub fn add_user(
+        &mut self,
+        config: Config,
+        disk: &Disk,
+        (sessions, replacement): (u16, Now),
+    ) -> io::Result<usize> {
         let kernel = Kernel::default();
+        let settings = settings(config, sessions, replacement);
         self.users
-            .push(User::new(kernel.clone(), config, disk.traits())?);
+            .push(User::new(kernel.clone(), settings, disk.traits())?);
         self.kernels.push(kernel);
         Ok(self.users.len() - 1)
     }
@@ -99,22 +102,8 @@ impl World {
 }
 
 impl User {
-    pub(super) fn new(kernel: Kernel, config: Config, traits: Traits) -> io::Result<Self> {
+    fn new(kernel: Kernel, settings: Settings, traits: Traits) -> io::Result<Self> {
         let pool = Pool::new(POOL_BYTES)?;
-        let settings = Settings {
-            host: "simulated".into(),
-            port: 3260,
-            config,
-            lun: Lun::from_index(0),
-            replacement: REPLACEMENT,
-            outside: Outside {
-                connect: |_, _, _| wire::dial(),
-                random: |octets| {
-                    octets.fill(7);
-                    Ok(())
-                },
-            },
-        };
         let volume: Arc<dyn Volume> = Arc::new(Remote::known(settings, facts(traits)));
         let volumes = Volumes::attach(&[volume], &CoreContext::new(pool.clone()))?;
         Ok(Self {
@@ -196,6 +185,24 @@ impl User {
             now,
         };
         self.volumes.act(0, &mut around, act);
+    }
+}
+
+fn settings(config: Config, sessions: u16, replacement: Now) -> Settings {
+    Settings {
+        host: "simulated".into(),
+        port: 3260,
+        config,
+        lun: Lun::from_index(0),
+        replacement,
+        sessions,
+        outside: Outside {
+            connect: |_, _, _| wire::dial(),
+            random: |octets| {
+                octets.fill(7);
+                Ok(())
+            },
+        },
     }
 }
 

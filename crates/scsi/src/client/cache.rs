@@ -50,6 +50,12 @@ impl Book {
         self.shared.resets.load(SeqCst)
     }
 
+    /// Whether a flush would make something stable, or has a loss to tell.
+    pub(super) fn owes_flush(&self) -> bool {
+        self.written() > self.shared.settled.load(SeqCst)
+            || self.shared.losses.load(SeqCst) != self.told
+    }
+
     /// There is a nexus.
     pub(super) fn open(&mut self) {
         self.known = true;

@@ -1,0 +1,318 @@
+//! One remote unit over several sessions of one core (`?sessions=N`).
+//!
+//! Each session has an ISID of its own and is a [`RemoteHandle`] of its own, which comes back after
+//! a loss as every other one does, and asks again for what it had under way itself; nothing moves
+//! to another session. Which one an operation goes to is in the [`Book`]: the one that has what
+//! touches the same blocks, else the one with the least to do. So a single operation at a time uses
+//! a single session, and the others are made when there is more.
+//!
+//! # Flushes
+//!
+//! Each session keeps book on its own writes and on the resets that it was told of. A flush waits
+//! for every write before it, and goes to all sessions that have written since their last one. When
+//! the target was reset, each is told by its own unit attention, so together they report lost
+//! writes once.
+//!
+//! # When a session stays away
+//!
+//! What it has under way fails in the end, and flushes with it, if it has written and not flushed.
+//! All else goes to the others, but to the blocks of failed writes: these may still be on their
+//! way, until the session is back. It is asked to come back with every operation, by a read of
+//! ours.
+
+mod book;
+
+use std::io;
+use std::sync::Arc;
+
+use ::io::memory::Buffer;
+use ::io::ring::SendBatch;
+use block::lease::Lease;
+use block::volume::{Context, CoreContext, Handle, Node};
+use scsi::client::Facts;
+use scsi::medium::{Extent, MediumError, MediumOp, MediumResult, Now};
+use slab::Slab;
+
+use self::book::{Book, Claim, Way};
+use super::Shared;
+use super::handle::RemoteHandle;
+
+/// A remote unit over several sessions.
+pub(super) struct SpreadHandle {
+    sessions: Vec<Session>,
+    /// The node of the first; those of the others follow.
+    first: Node,
+    book: Book,
+    asked: Slab<Asked>,
+}
+
+struct Session {
+    handle: RemoteHandle,
+    /// When it wants to be called.
+    call: Option<Now>,
+    done: Vec<(u64, MediumResult<Lease>)>,
+    /// A read of ours is under way, so that it comes back.
+    called_back: bool,
+}
+
+/// An operation that has not ended.
+struct Asked {
+    id: u64,
+    /// Until it goes to a session.
+    op: Option<MediumOp<Lease>>,
+    /// How many sessions have it.
+    pieces: usize,
+    error: Option<MediumError>,
+}
+
+/// Names the read of ours.
+const CALL_BACK: u64 = u64::MAX;
+
+impl SpreadHandle {
+    /// Sessions of the numbers from `number` on, one for each cache of `shared`.
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        facts: &Facts,
+        number: u16,
+        core: &CoreContext,
+    ) -> Self {
+        let first = core.next_node();
+        let session = |place| Session {
+            handle: RemoteHandle::new(Arc::clone(shared), facts, (number, place), core),
+            call: None,
+            done: Vec::new(),
+            called_back: false,
+        };
+        let count = shared.caches.len();
+        Self {
+            sessions: (0..count).map(session).collect(),
+            first,
+            book: Book::new(count),
+            asked: Slab::new(),
+        }
+    }
+
+    fn act(
+        &mut self,
+        cx: &mut Context<'_>,
+        session: usize,
+        act: impl FnOnce(&mut RemoteHandle, &mut Context<'_>),
+    ) {
+        let Some(one) = self.sessions.get_mut(session) else {
+            return;
+        };
+        let mut inside = Context {
+            ring: &mut *cx.ring,
+            done: &mut one.done,
+            now: cx.now,
+            call: &mut one.call,
+        };
+        act(&mut one.handle, &mut inside);
+        self.book.set_away(session, one.handle.is_away());
+        if one.handle.has_nexus() {
+            self.book.trust(session);
+        }
+    }
+
+    /// The same for the session that a node belongs to.
+    fn act_of(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        act: impl FnOnce(&mut RemoteHandle, &mut Context<'_>),
+    ) {
+        self.act(cx, node.0.wrapping_sub(self.first.0) as usize, act);
+        self.go_on(cx);
+    }
+
+    /// Takes what the sessions have done, gives them what may go now, and says when the earliest
+    /// wants to be called.
+    fn go_on(&mut self, cx: &mut Context<'_>) {
+        loop {
+            if let Some((session, key, result)) = self.next_done() {
+                self.ended(cx, session, key, result);
+            } else if let Some((key, way)) = self.book.next() {
+                self.start(cx, key, way);
+            } else {
+                break;
+            }
+        }
+        let calls = self.sessions.iter().filter_map(|session| session.call);
+        calls.min().into_iter().for_each(|at| cx.call_at(at));
+    }
+
+    fn next_done(&mut self) -> Option<(usize, u64, MediumResult<Lease>)> {
+        let mut sessions = self.sessions.iter_mut().enumerate();
+        sessions.find_map(|(place, session)| {
+            let (key, result) = session.done.pop()?;
+            Some((place, key, result))
+        })
+    }
+
+    fn start(&mut self, cx: &mut Context<'_>, key: usize, way: Way) {
+        let asked = &mut self.asked[key];
+        let Some(op) = asked.op.take() else {
+            return;
+        };
+        match (way, op) {
+            (Way::One(session), op) => {
+                asked.pieces = 1;
+                self.act(cx, session, |handle, cx| handle.submit(cx, key as u64, op));
+            }
+            (Way::All, MediumOp::Flush { extent }) => self.flush(cx, key, extent),
+            (Way::All, _) => {}
+        }
+    }
+
+    fn flush(&mut self, cx: &mut Context<'_>, key: usize, extent: Extent) {
+        let idlest = self.book.idlest();
+        let owes = |session: &Session| session.handle.owes_flush();
+        let none = !self.sessions.iter().any(owes);
+        for session in 0..self.sessions.len() {
+            if owes(&self.sessions[session]) || none && session == idlest {
+                self.asked[key].pieces += 1;
+                let op = MediumOp::Flush { extent };
+                self.act(cx, session, |handle, cx| handle.submit(cx, key as u64, op));
+            }
+        }
+    }
+
+    fn ended(
+        &mut self,
+        cx: &mut Context<'_>,
+        session: usize,
+        key: u64,
+        result: MediumResult<Lease>,
+    ) {
+        if key == CALL_BACK {
+            self.sessions[session].called_back = false;
+            if let Err(error) = result {
+                self.give_up(cx, session, error);
+            }
+            return;
+        }
+        let key = key as usize;
+        let claim = self.book.leave(key);
+        let asked = &mut self.asked[key];
+        asked.pieces -= 1;
+        asked.error = asked.error.or(result.as_ref().err().copied());
+        if asked.pieces == 0 {
+            let asked = self.asked.remove(key);
+            let error = asked.error.map(Err);
+            cx.done(asked.id, error.unwrap_or(result));
+            // What failed while its session was away may be on its way still.
+            if let (Some(Claim::Write(extent)), Some(_)) = (claim, asked.error)
+                && !self.sessions[session].handle.has_nexus()
+            {
+                self.book.doubt(session, extent);
+                self.call_back(cx, session);
+            }
+        }
+    }
+
+    /// A session does not come back: ends what waits for that.
+    fn give_up(&mut self, cx: &mut Context<'_>, session: usize, error: MediumError) {
+        while let Some(key) = self.book.give_up(session) {
+            let asked = self.asked.remove(key);
+            cx.done(asked.id, Err(error));
+        }
+    }
+
+    /// Gives a session that is away something to come back for.
+    fn call_back(&mut self, cx: &mut Context<'_>, session: usize) {
+        if !std::mem::replace(&mut self.sessions[session].called_back, true) {
+            let (extent, copied) = (Extent::new(0, 1), true);
+            let op = MediumOp::Read { extent, copied };
+            self.act(cx, session, |handle, cx| handle.submit(cx, CALL_BACK, op));
+        }
+    }
+}
+
+impl Handle for SpreadHandle {
+    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+        let claim = claim(&op);
+        let key = self.asked.insert(Asked {
+            id,
+            op: Some(op),
+            pieces: 0,
+            error: None,
+        });
+        match claim {
+            Some(claim) => self.book.enter(key, claim),
+            None => self.start(cx, key, Way::One(0)),
+        }
+        for session in 0..self.sessions.len() {
+            if self.sessions[session].handle.is_away() {
+                self.call_back(cx, session);
+            }
+        }
+        self.go_on(cx);
+    }
+
+    fn completed(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        slot: u32,
+        result: io::Result<u64>,
+        buffer: Option<Buffer>,
+    ) {
+        self.act_of(cx, node, |handle, cx| {
+            handle.completed(cx, node, slot, result, buffer);
+        });
+    }
+
+    fn received(&mut self, cx: &mut Context<'_>, node: Node, slot: u32, octets: io::Result<&[u8]>) {
+        self.act_of(cx, node, |handle, cx| {
+            handle.received(cx, node, slot, octets);
+        });
+    }
+
+    fn sent(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: Node,
+        slot: u32,
+        batch: Box<SendBatch>,
+        result: io::Result<()>,
+    ) {
+        self.act_of(cx, node, |handle, cx| {
+            handle.sent(cx, node, slot, batch, result);
+        });
+    }
+
+    fn expire(&mut self, cx: &mut Context<'_>) {
+        for session in 0..self.sessions.len() {
+            let call = &mut self.sessions[session].call;
+            if call.take_if(|at| *at <= cx.now).is_some() {
+                self.act(cx, session, Handle::expire);
+            }
+        }
+        self.go_on(cx);
+    }
+
+    fn leave(&mut self, cx: &mut Context<'_>) {
+        for session in 0..self.sessions.len() {
+            self.act(cx, session, Handle::leave);
+        }
+        self.go_on(cx);
+    }
+
+    fn has_left(&self) -> bool {
+        let mut sessions = self.sessions.iter();
+        sessions.all(|session| session.handle.has_left())
+    }
+}
+
+/// What an operation does to which blocks; `None` where it only wants memory.
+fn claim(op: &MediumOp<Lease>) -> Option<Claim> {
+    match op {
+        MediumOp::Read { extent, .. } | MediumOp::Status { extent } => Some(Claim::Read(*extent)),
+        MediumOp::Write { extent, .. }
+        | MediumOp::WriteSame { extent, .. }
+        | MediumOp::Unmap { extent, .. }
+        | MediumOp::Sanitize { extent, .. } => Some(Claim::Write(*extent)),
+        MediumOp::Flush { .. } => Some(Claim::Flush),
+        MediumOp::Lend { .. } | MediumOp::Buffer { .. } | MediumOp::Prefetch { .. } => None,
+    }
+}

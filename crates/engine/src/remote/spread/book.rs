@@ -1,0 +1,188 @@
+//! Which session an operation goes to, and when.
+//!
+//! Two operations of which one writes, and that touch the same blocks, are under way on the same
+//! session only: should that be lost, both are asked for again when its successor has ended it. One
+//! that touches what is under way on several waits until it is only one. None overtakes another one
+//! that waits for the same blocks. A flush waits for every write before it.
+//!
+//! A write that failed while its session was away may still be on its way. Its blocks are in doubt,
+//! and nothing goes there, until the session has come back, by which the old one is dead.
+//!
+//! What is under way is looked through for each operation: for a hundred at once that is less than
+//! a tenth of a microsecond, and what a tree would cost even for one.
+
+use std::collections::VecDeque;
+
+use scsi::medium::Extent;
+
+/// What an operation does to which blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claim {
+    Read(Extent),
+    Write(Extent),
+    /// Everything that was written before.
+    Flush,
+}
+
+/// Where an operation goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// To one session.
+    One(usize),
+    /// A flush, which is for whoever holds the book to spread.
+    All,
+}
+
+/// What is under way, and what waits.
+#[derive(Debug)]
+pub(super) struct Book {
+    sessions: Vec<Session>,
+    under_way: Vec<UnderWay>,
+    waiting: VecDeque<Waiting>,
+    entered: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Session {
+    /// Operations under way.
+    load: u32,
+    /// It was lost, and has not come back.
+    away: bool,
+    /// Blocks that what it had under way may still change.
+    doubt: Option<Extent>,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    waited: Waiting,
+    session: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    key: usize,
+    claim: Claim,
+    /// Its place in the order in which they came.
+    number: u64,
+}
+
+impl Book {
+    pub(super) fn new(sessions: usize) -> Self {
+        Self {
+            sessions: vec![Session::default(); sessions],
+            under_way: Vec::new(),
+            waiting: VecDeque::new(),
+            entered: 0,
+        }
+    }
+
+    /// An operation waits until [`Self::next`] lets it go.
+    pub(super) fn enter(&mut self, key: usize, claim: Claim) {
+        self.entered += 1;
+        let number = self.entered;
+        let waiting = Waiting { key, claim, number };
+        self.waiting.push_back(waiting);
+    }
+
+    /// An operation that may go now. A flush is no longer in the book then.
+    pub(super) fn next(&mut self) -> Option<(usize, Way)> {
+        let mut waiting = 0..self.waiting.len();
+        let (at, way) = waiting.find_map(|at| Some((at, self.way(at)?)))?;
+        let waited = self.waiting.remove(at)?;
+        if let Way::One(session) = way {
+            self.sessions[session].load += 1;
+            self.under_way.push(UnderWay { waited, session });
+        }
+        Some((waited.key, way))
+    }
+
+    /// An operation has ended, on the session it went to. Returns what it was.
+    pub(super) fn leave(&mut self, key: usize) -> Option<Claim> {
+        let mut under_way = self.under_way.iter();
+        let at = under_way.position(|one| one.waited.key == key)?;
+        let one = self.under_way.swap_remove(at);
+        self.sessions[one.session].load -= 1;
+        Some(one.waited.claim)
+    }
+
+    /// A session is there, or is not: one that is away is not chosen where another one would do.
+    pub(super) fn set_away(&mut self, session: usize, away: bool) {
+        self.sessions[session].away = away;
+    }
+
+    /// A write failed on a session that is away.
+    pub(super) fn doubt(&mut self, session: usize, extent: Extent) {
+        let doubt = &mut self.sessions[session].doubt;
+        let before = doubt.unwrap_or(extent);
+        let first = before.lba.min(extent.lba);
+        let end = before.end().max(extent.end());
+        *doubt = Some(Extent::new(first, end - first));
+    }
+
+    /// A session has come back: nothing of before can happen any more.
+    pub(super) fn trust(&mut self, session: usize) {
+        self.sessions[session].doubt = None;
+    }
+
+    /// Takes out an operation that waits for a session to come back, if there is one.
+    pub(super) fn give_up(&mut self, session: usize) -> Option<usize> {
+        let doubt = self.sessions[session].doubt?;
+        let mut waiting = self.waiting.iter();
+        let at = waiting.position(|one| one.claim.touches(doubt))?;
+        self.waiting.remove(at).map(|one| one.key)
+    }
+
+    /// The session with the least to do that is there.
+    pub(super) fn idlest(&self) -> usize {
+        let sessions = self.sessions.iter().enumerate();
+        let idlest = sessions.min_by_key(|(_, session)| (session.away, session.load));
+        idlest.map_or(0, |(session, _)| session)
+    }
+
+    fn way(&self, at: usize) -> Option<Way> {
+        let one = &self.waiting[at];
+        let mut before = self.waiting.iter().take(at);
+        if before.any(|other| one.claim.conflicts(other.claim)) {
+            return None;
+        }
+        let mut under_way = self.under_way.iter();
+        let (Claim::Read(extent) | Claim::Write(extent)) = one.claim else {
+            let earlier = |other: &UnderWay| other.waited.number < one.number;
+            let writes = |other: &UnderWay| matches!(other.waited.claim, Claim::Write(_));
+            let waits = under_way.any(|other| earlier(other) && writes(other));
+            return (!waits).then_some(Way::All);
+        };
+        let mut sessions = self.sessions.iter();
+        let doubts = |session: &Session| session.doubt.is_some_and(|doubt| doubt.overlaps(extent));
+        if sessions.any(doubts) {
+            return None;
+        }
+        let mut same = under_way.filter(|other| one.claim.conflicts(other.waited.claim));
+        let Some(UnderWay { session, .. }) = same.next() else {
+            return Some(Way::One(self.idlest()));
+        };
+        let only = same.all(|other| other.session == *session);
+        only.then_some(Way::One(*session))
+    }
+}
+
+impl Claim {
+    /// Whether it matters which of two is first.
+    fn conflicts(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Flush, Self::Write(_)) => true,
+            (Self::Read(_), Self::Read(_)) | (Self::Flush, _) | (_, Self::Flush) => false,
+            (Self::Read(one) | Self::Write(one), other) => other.touches(one),
+        }
+    }
+
+    fn touches(self, extent: Extent) -> bool {
+        match self {
+            Self::Read(own) | Self::Write(own) => own.overlaps(extent),
+            Self::Flush => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! The rules of the book, over any order of operations, ends, losses and returns.
+
+use proptest::prelude::*;
+
+use super::{Book, Claim, Way};
+use scsi::medium::Extent;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Enter(Claim),
+    /// One of those under way ends well, or fails with its session.
+    End(usize, bool),
+    Back(usize),
+    GiveUp(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let extent = || (0u64..24, 1u64..6).prop_map(|(lba, blocks)| Extent::new(lba, blocks));
+    let any = any::<usize>;
+    prop_oneof![
+        3 => extent().prop_map(|extent| Step::Enter(Claim::Read(extent))),
+        3 => extent().prop_map(|extent| Step::Enter(Claim::Write(extent))),
+        1 => Just(Step::Enter(Claim::Write(Extent::new(0, 64)))),
+        1 => Just(Step::Enter(Claim::Flush)),
+        6 => (any(), prop::bool::weighted(0.8)).prop_map(|(one, good)| Step::End(one, good)),
+        2 => any().prop_map(Step::Back),
+        1 => any().prop_map(Step::GiveUp),
+    ]
+}
+
+/// What a book was told and has said.
+struct Story {
+    book: Book,
+    next: usize,
+    waiting: Vec<(usize, Claim)>,
+    under_way: Vec<(usize, Claim, usize)>,
+    doubts: Vec<(Extent, usize)>,
+}
+
+impl Story {
+    fn new(sessions: usize) -> Self {
+        Self {
+            book: Book::new(sessions),
+            next: 0,
+            waiting: Vec::new(),
+            under_way: Vec::new(),
+            doubts: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, step: &Step, sessions: usize) {
+        match step {
+            Step::Enter(claim) => {
+                self.book.enter(self.next, *claim);
+                self.waiting.push((self.next, *claim));
+                self.next += 1;
+            }
+            Step::End(one, good) if !self.under_way.is_empty() => {
+                let one = one % self.under_way.len();
+                let (key, claim, session) = self.under_way.swap_remove(one);
+                assert_eq!(self.book.leave(key), Some(claim));
+                if let (Claim::Write(extent), false) = (claim, good) {
+                    self.book.set_away(session, true);
+                    self.book.doubt(session, extent);
+                    self.doubts.push((extent, session));
+                }
+            }
+            Step::End(..) => {}
+            Step::Back(session) => self.back(session % sessions),
+            Step::GiveUp(session) => {
+                if let Some(key) = self.book.give_up(session % sessions) {
+                    self.waiting.retain(|(other, _)| *other != key);
+                }
+            }
+        }
+        self.go_on();
+    }
+
+    fn go_on(&mut self) {
+        while let Some((key, way)) = self.book.next() {
+            self.goes(key, way);
+        }
+    }
+
+    fn back(&mut self, session: usize) {
+        self.book.set_away(session, false);
+        self.book.trust(session);
+        self.doubts.retain(|(_, other)| *other != session);
+    }
+
+    fn goes(&mut self, key: usize, way: Way) {
+        let at = self.waiting.iter().position(|(other, _)| *other == key);
+        let (_, claim) = self.waiting.remove(at.expect("it waits"));
+        let earlier = self.waiting.iter().filter(|(other, _)| *other < key);
+        for (_, other) in earlier {
+            assert!(!matter(claim, *other), "{claim:?} overtook {other:?}");
+        }
+        let Way::One(session) = way else {
+            let mut writes = self.under_way.iter();
+            let missed = writes.any(|(other, what, _)| *other < key && what.writes());
+            assert!(!missed && claim == Claim::Flush);
+            return;
+        };
+        for (_, other, place) in &self.under_way {
+            let apart = *place != session && matter(claim, *other);
+            assert!(!apart, "{claim:?} is apart from {other:?}");
+        }
+        for (extent, _) in &self.doubts {
+            assert!(
+                !claim.touches(*extent),
+                "{claim:?} goes where {extent:?} may land"
+            );
+        }
+        self.under_way.push((key, claim, session));
+    }
+}
+
+impl Claim {
+    fn writes(self) -> bool {
+        matches!(self, Self::Write(_))
+    }
+}
+
+/// Whether the order of a later operation and an earlier one can be seen.
+fn matter(later: Claim, earlier: Claim) -> bool {
+    match (later, earlier) {
+        (Claim::Flush, earlier) => earlier.writes(),
+        (_, Claim::Flush) => false,
+        (Claim::Read(one) | Claim::Write(one), Claim::Read(other) | Claim::Write(other)) => {
+            one.overlaps(other) && (later.writes() || earlier.writes())
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_overlaps_stays_together_and_everything_goes(
+        sessions in 1usize..5,
+        steps in prop::collection::vec(step(), 1..120),
+    ) {
+        let mut story = Story::new(sessions);
+        for step in &steps {
+            story.take(step, sessions);
+        }
+        for session in 0..sessions {
+            story.back(session);
+        }
+        story.go_on();
+        while !story.under_way.is_empty() {
+            story.take(&Step::End(0, true), sessions);
+        }
+        prop_assert!(story.waiting.is_empty(), "{:?} hang", story.waiting);
+    }
+}
+
+#[test]
+fn operations_go_to_the_session_with_the_least_to_do_that_is_there() {
+    let mut book = Book::new(3);
+    let go = |book: &mut Book, key: usize| {
+        let extent = Extent::new(key as u64, 1);
+        book.enter(key, Claim::Write(extent));
+        book.next()
+    };
+    assert_eq!(go(&mut book, 0), Some((0, Way::One(0))));
+    assert_eq!(go(&mut book, 1), Some((1, Way::One(1))));
+    book.set_away(2, true);
+    assert_eq!(go(&mut book, 2), Some((2, Way::One(0))));
+    assert_eq!(book.leave(1), Some(Claim::Write(Extent::new(1, 1))));
+    assert_eq!(go(&mut book, 3), Some((3, Way::One(1))));
+    book.set_away(2, false);
+    assert_eq!(go(&mut book, 4), Some((4, Way::One(2))));
+}

@@ -1,0 +1,109 @@
+//! One unit over several sessions, which are cut one by one while the others go on: nothing of a
+//! lost one lands after what another one was told since.
+
+use std::time::Duration;
+
+use scsi::medium::Extent;
+
+use super::remote_units::{PATIENCE, Use};
+use crate::lab::Lab;
+use crate::seeds::with_seeds;
+
+/// The network drops one of the newest connections, or the user believes so while what is on its
+/// way may still arrive, whatever became of the session since.
+fn cut_one(lab: &mut Lab, user: usize, sessions: u16) {
+    let (way, arrives) = (lab.rng.below(4), lab.rng.one_in(2));
+    let wires = lab.world.wires_of(user);
+    let newest = wires.len().min(2 * usize::from(sessions));
+    if newest == 0 {
+        return;
+    }
+    let at = wires.len() - 1 - lab.rng.below(newest);
+    match way {
+        0 => wires[at].cut(),
+        1 => wires[at].reset(),
+        _ => {
+            wires[at].reset();
+            wires[at].stall(true);
+        }
+    }
+    for (_, wire) in wires
+        .iter()
+        .enumerate()
+        .filter(|(n, _)| arrives && *n != at)
+    {
+        wire.stall(false);
+    }
+}
+
+fn cut_off(seed: u64, sessions: u16, replacement: Duration) {
+    let mut story = Use::of(seed, sessions, replacement);
+    story.may_fail = replacement < PATIENCE;
+    let often = *story.lab.rng.pick(&[40, 150, 600]);
+    story.run(3000, often, |lab, user| cut_one(lab, user, sessions));
+    story.finish();
+}
+
+#[test]
+fn two_sessions_lose_nothing_whichever_is_cut() {
+    with_seeds("two sessions that are cut off", 60, |seed| {
+        cut_off(seed, 2, PATIENCE);
+    });
+}
+
+#[test]
+fn several_sessions_lose_nothing_whichever_is_cut() {
+    with_seeds("several sessions that are cut off", 40, |seed| {
+        cut_off(seed, 3 + (seed % 2) as u16, PATIENCE);
+    });
+}
+
+#[test]
+fn sessions_that_stay_away_fail_and_lose_nothing() {
+    with_seeds("sessions that stay away", 40, |seed| {
+        cut_off(seed, 1 + (seed % 4) as u16, SHORT);
+    });
+}
+
+/// The user is told that a write has failed, and writes again: by then the first one is still on
+/// its way, on a session that has not come back.
+#[test]
+fn a_write_that_was_given_up_never_lands_after_the_next_one() {
+    with_seeds("a write that was given up", 60, |seed| {
+        let mut story = Use::of(seed, 2, SHORT);
+        story.may_fail = true;
+        let extent = Extent::new(3, 1);
+        story.ask_write(extent);
+        until(&mut story, Use::is_idle);
+        story.ask_write(extent);
+        let old = story.lab.world.wires_of(0)[0].clone();
+        until(&mut story, |story| old.under_way() > 560 || story.is_idle());
+        if story.is_idle() {
+            // It never was as a whole on its way.
+            return;
+        }
+        old.reset();
+        old.stall(true);
+        until(&mut story, Use::is_idle);
+        // It comes back late, while the other session has nothing in its way.
+        until(&mut story, |story| story.lab.world.wires_of(0).len() > 1);
+        story.lab.world.wires_of(0)[1].stall(true);
+        story.ask_write(extent);
+        until(&mut story, Use::is_idle);
+        old.stall(false);
+        story.run(1000, usize::MAX, |_, _| {});
+        story.finish();
+    });
+}
+
+fn until(story: &mut Use, reached: impl Fn(&Use) -> bool) {
+    let mut steps = 0;
+    while !reached(story) {
+        story.step();
+        steps += 1;
+        assert!(steps < 200_000, "it hangs");
+    }
+}
+
+/// Less than the pause before a second attempt to connect.
+const SHORT: Duration = Duration::from_millis(20);
