@@ -6,6 +6,7 @@
 
 mod host;
 mod lab;
+mod liar;
 mod oracle;
 mod seeds;
 mod stories;

@@ -12,3 +12,4 @@ mod slow_readers;
 mod splits;
 mod spread;
 mod stops;
+mod wrong_targets;

@@ -36,7 +36,12 @@ struct Directions {
     reset: bool,
     /// Nothing moves, but may later.
     stalled: bool,
+    /// What the target sends goes through this.
+    between: Option<Between>,
 }
+
+/// What becomes of octets.
+type Between = Box<dyn FnMut(&[u8]) -> Vec<u8>>;
 
 /// How many octets a peer lets arrive before it reads.
 const WINDOW: usize = 64 << 10;
@@ -97,6 +102,11 @@ impl Wire {
         }
     }
 
+    /// What the target sends from now on comes to the initiator as `between` makes it.
+    pub fn through(&self, between: impl FnMut(&[u8]) -> Vec<u8> + 'static) {
+        self.inner.borrow_mut().between = Some(Box::new(between));
+    }
+
     /// The end of an initiator that has a ring.
     pub(super) fn of_initiator(&self) -> Self {
         let end = End::Initiator;
@@ -148,7 +158,13 @@ impl Wire {
 
     pub(super) fn leave(&self, octets: &[u8]) {
         match self.end {
-            End::Target => self.inner.borrow_mut().to_initiator.extend(octets),
+            End::Target => {
+                let wire = &mut *self.inner.borrow_mut();
+                match &mut wire.between {
+                    Some(between) => wire.to_initiator.extend(between(octets)),
+                    None => wire.to_initiator.extend(octets),
+                }
+            }
             End::Initiator => self.put(octets),
         }
     }

@@ -1,0 +1,200 @@
+//! A target that answers wrongly, late, twice, not at all, or resets its connection, at any step of
+//! login and I/O: every operation ends in time, by what it was asked for or by an error.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use block::lease::Lease;
+use engine::sim::{Disk, Kind, Rng};
+use iscsi::initiator::config::{Config, Digest};
+use scsi::medium::{Extent, Lease as _, MediumOp, MediumResult, Outcome};
+
+use crate::lab::{Lab, Shape, TARGET};
+use crate::liar::{Ask, Liar};
+use crate::seeds::with_seeds;
+
+const BLOCK: usize = 512;
+const BLOCKS: u64 = 16;
+
+/// Longer than any story.
+const REPLACEMENT: Duration = Duration::from_secs(100_000);
+
+/// An initiator, and who is between it and its target.
+struct Between {
+    lab: Lab,
+    user: usize,
+    liar: Rc<RefCell<Liar>>,
+    /// Connections that go through the liar.
+    wires: usize,
+    /// When a stalled connection goes on.
+    until: Option<Duration>,
+    next: u64,
+}
+
+impl Between {
+    fn new(seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let disk = Disk::new(Kind::Apart, BLOCK as u32, BLOCKS);
+        let mut shape = Shape::new(1, Kind::Apart);
+        shape.disks = vec![disk.clone()];
+        let mut lab = Lab::new(seed, shape);
+        let name = "iqn.2026-11.org.lunar:user";
+        let mut config = Config::normal(name, [0x80, 0, 0, 1, 0, 0], TARGET);
+        let offer = &mut config.offer;
+        (offer.header_digest, offer.data_digest) = (Digest::Never, Digest::Never);
+        // R2T, and several PDUs a command.
+        offer.initial_r2t = rng.one_in(2);
+        offer.immediate_data = rng.one_in(2);
+        (offer.data_segment, offer.first_burst, offer.max_burst) = (512, 512, 1024);
+        let user = lab.world.add_user(config, &disk, (1, REPLACEMENT));
+        let user = user.expect("memory");
+        Self {
+            lab,
+            user,
+            liar: Rc::new(RefCell::new(Liar::new(seed))),
+            wires: 0,
+            until: None,
+            next: 0,
+        }
+    }
+
+    /// Lets one thing happen, or time pass.
+    fn step(&mut self) {
+        let world = &mut self.lab.world;
+        if !world.step() {
+            let now = world.now();
+            let stalled = self.until.map(|at| at.saturating_sub(now));
+            let next = world.patience().into_iter().chain(stalled).min();
+            world.pass(next.unwrap_or_default().max(Duration::from_millis(1)));
+        }
+        let now = world.now();
+        let wires = world.wires_of(self.user);
+        for wire in &wires[self.wires..] {
+            let liar = Rc::clone(&self.liar);
+            liar.borrow_mut().begins();
+            wire.through(move |octets| liar.borrow_mut().pass(octets));
+        }
+        self.wires = wires.len();
+        let Some(wire) = wires.last() else { return };
+        if self.until.take_if(|at| *at <= now).is_some() {
+            wires.iter().for_each(|wire| wire.stall(false));
+        }
+        while let Some(ask) = self.liar.borrow_mut().asks.pop_front() {
+            match ask {
+                Ask::Cut => wire.cut(),
+                Ask::Stall(time) => {
+                    wire.stall(true);
+                    self.until = Some(now + time);
+                }
+            }
+        }
+    }
+
+    fn ask(&mut self, op: MediumOp<Lease>) {
+        self.next += 1;
+        self.lab.world.submit(self.user, self.next, op);
+    }
+
+    /// How the next operation ends, which it does within the time that all its tries may take.
+    fn end(&mut self) -> (u64, MediumResult<Lease>) {
+        let limit = self.lab.world.now() + LIMIT;
+        loop {
+            if let Some(done) = self.lab.world.next_done(self.user) {
+                return done;
+            }
+            self.step();
+            assert!(self.lab.world.now() < limit, "it hangs");
+        }
+    }
+
+    fn ends(&mut self, op: MediumOp<Lease>) -> MediumResult<Lease> {
+        self.ask(op);
+        let (id, result) = self.end();
+        assert_eq!(id, self.next, "nothing ends twice");
+        result
+    }
+
+    fn leave(&mut self) {
+        self.lab.world.leave(self.user);
+        let limit = self.lab.world.now() + LIMIT;
+        while !self.lab.world.user_has_left(self.user) {
+            self.step();
+            assert!(self.lab.world.now() < limit, "it never leaves");
+        }
+    }
+
+    fn any_extent(&mut self) -> Extent {
+        let blocks = 1 + self.lab.rng.below(6) as u64;
+        let lba = self.lab.rng.below((BLOCKS - blocks) as usize) as u64;
+        Extent::new(lba, blocks)
+    }
+
+    fn write(&mut self, extent: Extent, written: &[u8]) -> MediumOp<Lease> {
+        let data = self.lab.world.buffer(self.user, written.len());
+        let mut data = data.expect("memory");
+        data.copy_in(0, written);
+        let (fua, atomic) = (self.lab.rng.one_in(2), false);
+        MediumOp::Write {
+            extent,
+            data,
+            fua,
+            atomic,
+        }
+    }
+
+    /// What was written is there, and what is read is what is there.
+    fn write_and_read(&mut self) {
+        let extent = self.any_extent();
+        let written = vec![self.next as u8 + 1; BLOCK * extent.blocks as usize];
+        let write = self.write(extent, &written);
+        if self.ends(write).is_ok() {
+            assert_eq!(self.medium(extent), written, "a write is lost");
+        }
+        let copied = false;
+        if let Ok(Outcome::Lease(data)) = self.ends(MediumOp::Read { extent, copied }) {
+            let mut read = vec![0; data.len()];
+            data.copy_out(0, &mut read);
+            assert_eq!(read, self.medium(extent), "a read is wrong");
+        }
+    }
+
+    fn medium(&self, extent: Extent) -> Vec<u8> {
+        let lbas = extent.lba..extent.end();
+        lbas.flat_map(|lba| self.lab.disks[0].block(lba)).collect()
+    }
+}
+
+/// An operation is given up after sixteen sessions that it did not survive, each of which may log
+/// in late, and answer neither the command nor its abort nor a reset.
+const LIMIT: Duration = Duration::from_secs(16 * (15 + 30 + 10 + 15 + 90));
+
+#[test]
+fn no_lie_at_any_step_is_believed_or_makes_an_operation_hang() {
+    with_seeds("targets that answer wrongly", 600, |seed| {
+        let mut story = Between::new(seed);
+        for _ in 0..6 {
+            story.write_and_read();
+        }
+        story.leave();
+    });
+}
+
+#[test]
+fn no_lie_about_one_of_several_commands_makes_any_hang() {
+    with_seeds("targets that mix up commands", 600, |seed| {
+        let mut story = Between::new(seed);
+        story.liar.borrow_mut().bold = true;
+        for _ in 0..6 {
+            let extent = story.any_extent();
+            let write = story.write(extent, &vec![1; BLOCK * extent.blocks as usize]);
+            story.ask(write);
+            let (extent, copied) = (story.any_extent(), false);
+            story.ask(MediumOp::Read { extent, copied });
+        }
+        let mut ended: Vec<u64> = (0..story.next).map(|_| story.end().0).collect();
+        ended.sort_unstable();
+        assert!(ended.into_iter().eq(1..=story.next), "each ends once");
+        story.leave();
+    });
+}
