@@ -156,6 +156,7 @@ impl Volume for Parts {
     /// Looks at every part, even if one of them cannot be looked at.
     fn refresh(&self) -> io::Result<bool> {
         let mut failed = None;
+        let before = self.traits();
         for part in &self.parts {
             match part.volume.refresh() {
                 Ok(true) => self.layout.look_at_growth(&self.parts),
@@ -164,10 +165,11 @@ impl Volume for Parts {
             }
         }
         let blocks = capacity(&*self.layout, &self.parts).unwrap_or(0);
-        let has_grown = self.blocks.fetch_max(blocks, SeqCst) < blocks;
+        self.blocks.fetch_max(blocks, SeqCst);
+        let has_news = self.traits() != before;
         match failed {
-            Some(cause) if !has_grown => Err(cause),
-            _ => Ok(has_grown),
+            Some(cause) if !has_news => Err(cause),
+            _ => Ok(has_news),
         }
     }
 }

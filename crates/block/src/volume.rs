@@ -48,7 +48,8 @@ pub trait Volume: Send + Sync + fmt::Debug {
     }
 
     /// Learns what changed outside. Returns whether [`Self::traits`] tells something new: a larger
-    /// capacity. Never blocks.
+    /// capacity, a write cache that was switched on or off elsewhere, or that it may be written
+    /// now, or no more. Never blocks.
     ///
     /// # Errors
     ///

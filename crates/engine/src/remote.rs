@@ -36,8 +36,8 @@ mod spread;
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU16, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use block::particulars::Particulars;
@@ -136,7 +136,7 @@ pub struct Remote {
     /// What the session was like that asked for them, if one did.
     session: Option<Outcome>,
     /// What [`Volume::traits`] told last.
-    told: AtomicU64,
+    told: Mutex<Traits>,
     /// Sessions that were given to cores.
     sessions: AtomicU16,
 }
@@ -147,8 +147,8 @@ struct Shared {
     settings: Settings,
     /// The portal at which the target was, host and port.
     found: (String, u16),
-    /// Blocks that the unit has now.
-    blocks: AtomicU64,
+    /// What the unit is and can do now.
+    now: Mutex<Traits>,
     /// What it may hold unflushed, whichever core wrote it, by the place of the session that did.
     caches: Vec<Arc<Cache>>,
 }
@@ -173,18 +173,18 @@ impl Remote {
     }
 
     fn new(settings: Settings, facts: Facts, found: (String, u16)) -> Self {
-        let blocks = facts.traits.blocks;
+        let traits = &facts.traits;
         Self {
             shared: Arc::new(Shared {
                 caches: (0..settings.sessions).map(|_| Arc::default()).collect(),
                 settings,
                 found,
-                blocks: AtomicU64::new(blocks),
+                now: Mutex::new(traits.clone()),
             }),
-            facts,
             session: None,
-            told: AtomicU64::new(blocks),
+            told: Mutex::new(traits.clone()),
             sessions: AtomicU16::new(0),
+            facts,
         }
     }
 
@@ -204,14 +204,15 @@ impl Remote {
 
 impl Volume for Remote {
     fn traits(&self) -> Traits {
-        Traits {
-            blocks: self.told.load(SeqCst),
-            ..self.facts.traits.clone()
-        }
+        lock(&self.told).clone()
     }
 
     fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
-        let (shared, facts) = (&self.shared, &self.facts);
+        let shared = &self.shared;
+        let facts = &Facts {
+            traits: self.traits(),
+            ..self.facts.clone()
+        };
         let sessions = shared.settings.sessions;
         let number = self.sessions.fetch_add(sessions, SeqCst).wrapping_add(1);
         Ok(match sessions {
@@ -241,7 +242,24 @@ impl Volume for Remote {
     }
 
     fn refresh(&self) -> io::Result<bool> {
-        let blocks = self.shared.blocks.load(SeqCst);
-        Ok(self.told.fetch_max(blocks, SeqCst) < blocks)
+        let mut told = lock(&self.told);
+        // Who was told the last time has had a while to say so to whom it concerns.
+        if told.write_cache {
+            self.shared.caches.iter().for_each(|cache| cache.is_known());
+        }
+        let now = lock(&self.shared.now);
+        let news = Traits {
+            blocks: now.blocks.max(told.blocks),
+            write_cache: now.write_cache,
+            read_only: now.read_only,
+            ..told.clone()
+        };
+        let has_news = *told != news;
+        *told = news;
+        Ok(has_news)
     }
+}
+
+fn lock(traits: &Mutex<Traits>) -> MutexGuard<'_, Traits> {
+    traits.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -34,7 +34,7 @@ use self::cache::Book;
 use self::command::Work;
 use self::identify::Identify;
 use self::operation::Operation;
-use crate::medium::{Lease, MediumError, MediumOp, MediumResult, Now, SEGMENT_BYTES};
+use crate::medium::{Lease, MediumError, MediumOp, MediumResult, Now, Outcome, SEGMENT_BYTES};
 pub use answer::Answer;
 pub use cache::Cache;
 pub use facts::{Facts, Identity};
@@ -53,8 +53,8 @@ pub enum Output<L> {
     Refused(Refusal),
     /// The unit, which was there before, cannot be used now: operations wait for another nexus.
     NotNow(Refusal),
-    /// The unit has another capacity now, in blocks.
-    Resized(u64),
+    /// The unit is, or can do, something else now: [`Client::facts`] tells.
+    Changed,
     /// The unit was reset while it held writes that were not flushed: they may be lost, and the
     /// next flush says so.
     CacheLost,
@@ -164,6 +164,12 @@ impl<L: Lease> Client<L> {
         let Some(facts) = self.facts.as_ref().filter(|_| !self.is_refused()) else {
             return self.done(id, Err(MediumError::Gone));
         };
+        if matches!(op, MediumOp::Flush { .. })
+            && !facts.traits.write_cache
+            && !self.book.owes_flush()
+        {
+            return self.done(id, Ok(Outcome::Done));
+        }
         let work = match Work::new(op, facts, memory) {
             Ok(work) => work,
             Err(ended) => return self.done(id, ended),
@@ -200,6 +206,10 @@ impl<L: Lease> Client<L> {
                 self.settle(key, instead);
             }
             Verdict::Failed(error) => self.settle(key, Err(error)),
+            Verdict::Protected => {
+                self.settle(key, Err(MediumError::ReadOnly));
+                self.check_protection();
+            }
             Verdict::Unable => self.fail(key),
         }
     }
@@ -253,27 +263,34 @@ impl<L: Lease> Client<L> {
             return;
         };
         let code = answer.attention();
-        match identify.answered(answer) {
+        let next = identify.answered(answer);
+        if let Some(code) = code {
+            self.check_cache(code);
+        }
+        match next {
             identify::Next::Ask(cdb, data) => self.ask((cdb, data)),
             identify::Next::Later(pause) => self.later.push((now + pause, IDENTIFY)),
             identify::Next::Is(facts) => self.is(*facts),
             identify::Next::Refused(refusal) => self.refuse(refusal),
         }
-        if let Some(code) = code {
-            self.attention(code);
-        }
     }
 
     /// The unit said what it is; it must be the one that it was.
     fn is(&mut self, facts: Facts) {
-        if let Some(before) = &self.facts {
-            if let Some(refusal) = before.differs(&facts) {
-                return self.refuse(refusal);
-            }
-            if before.traits.blocks < facts.traits.blocks {
-                self.outputs.push_back(Output::Resized(facts.traits.blocks));
-            }
+        let before = self.facts.take();
+        if let Some(refusal) = before.as_ref().and_then(|before| before.differs(&facts)) {
+            self.facts = before;
+            return self.refuse(refusal);
         }
+        let caches = facts.traits.write_cache;
+        let changed = before.filter(|before| before.traits != facts.traits);
+        if changed
+            .as_ref()
+            .is_some_and(|before| caches && !before.traits.write_cache)
+        {
+            self.book.now_caches();
+        }
+        self.outputs.extend(changed.map(|_| Output::Changed));
         self.facts = Some(facts);
         self.stage = Stage::Ready;
         self.book.open();

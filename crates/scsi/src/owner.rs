@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use self::locks::Locks;
 use crate::alua::AccessState;
-use crate::medium::Extent;
+use crate::medium::{Extent, Traits};
 use crate::nexus::Identity;
 use crate::operation::Step;
 use crate::reserve::Action;
@@ -71,8 +71,9 @@ pub enum Change {
     /// Give the extent that this request of the same core locked back, or no longer ask for it:
     /// a lock that is not granted yet is answered with TASK ABORTED. Always answered well.
     Unlock(u64),
-    /// The volume has another size now, in blocks.
-    Capacity(u64),
+    /// The volume is now as this says, where it can change while it is used: it has another
+    /// capacity, a write cache or none, and may be written or not.
+    Medium(Traits),
     /// LOGICAL UNIT RESET, or the unit's part of a target reset.
     Reset,
     /// FORMAT UNIT or SANITIZE gets on ([`UnitState::operation`]).
@@ -393,7 +394,7 @@ impl Owner {
 fn can_be_refused(change: &Change) -> bool {
     !matches!(
         change,
-        Change::Reset | Change::NexusLoss | Change::Capacity(_) | Change::Operation(_)
+        Change::Reset | Change::NexusLoss | Change::Medium(_) | Change::Operation(_)
     )
 }
 

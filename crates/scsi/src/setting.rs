@@ -155,6 +155,14 @@ pub fn reset(state: &mut UnitState) {
     settings.echoes.clear();
 }
 
+/// The volume's own cache was switched on or off, which WCE says.
+pub fn follow_cache(state: &mut UnitState) {
+    let mut change = ModeChange::default();
+    change.set(ModeParameter::Wce, state.traits.write_cache);
+    let settings = Arc::make_mut(&mut state.settings);
+    settings.mode = settings.mode.with(change);
+}
+
 /// A nexus is lost: it no longer prevents removal, its echo is gone.
 pub fn nexus_loss(state: &mut UnitState, nexus: &Identity) {
     let settings = &state.settings;

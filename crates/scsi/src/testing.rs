@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::medium::Traits;
 use crate::nexus::{Identity, Nexus, TargetDevice, TargetPort};
+use crate::owner::Change;
 use crate::unit::{UnitIdentity, UnitState};
 use crate::wire::transport_id;
 
@@ -34,6 +35,14 @@ pub(crate) fn unit() -> UnitState {
         persistence: true,
         ..UnitState::new(identity, traits)
     }
+}
+
+/// The volume of [`unit`] has so many blocks now.
+pub(crate) fn resized(blocks: u64) -> Change {
+    Change::Medium(Traits {
+        blocks,
+        ..unit().traits
+    })
 }
 
 /// The identity of a host by the target's port 1.

@@ -131,11 +131,15 @@ impl World {
     pub(super) fn grow(&mut self, unit: UnitId, blocks: u64) {
         let capacity = &mut self.capacities[unit.0 as usize];
         *capacity += blocks;
+        let traits = scsi::medium::Traits {
+            blocks: *capacity,
+            ..self.owners[unit.0 as usize].state().traits.clone()
+        };
         let request = scsi::owner::Request {
             core: CoreId(0),
             id: u64::MAX,
             nexus: None,
-            change: scsi::owner::Change::Capacity(*capacity),
+            change: scsi::owner::Change::Medium(traits),
         };
         self.owner(unit, Input::Request(request));
     }

@@ -1,4 +1,4 @@
-//! Volumes that grow while they are served.
+//! Volumes that grow while they are served, or change in what else is told of them.
 
 use ::io::ring::Ring;
 use scsi::medium::Now;
@@ -26,7 +26,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         }
     }
 
-    /// Tells the owners of units whose volumes have grown.
+    /// Tells the owners of units whose volumes have changed.
     pub(super) fn watch_expired(&mut self, now: Now) {
         let Some(front) = &self.front else { return };
         let volumes = front.volumes.clone();
@@ -34,7 +34,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             match volume.refresh() {
                 Ok(false) => {}
                 Ok(true) => {
-                    let change = Change::Capacity(volume.traits().blocks);
+                    let change = Change::Medium(volume.traits());
                     let request = Request {
                         core: self.id,
                         id: NOBODYS,

@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use ::io::memory::{Buffer, Pool};
@@ -14,6 +13,7 @@ use iscsi::initiator::error::End;
 use iscsi::initiator::{
     Command, Data, Done, Event, Failed, Fate, Initiator, Notice, Refusal as NotTaken, Why,
 };
+use iscsi::wire::scsi_response::Residual;
 use scsi::client::{self, Answer, Client, Facts, Output, Refusal, Request};
 use scsi::medium::{MediumOp, Now};
 use scsi::task::Attribute;
@@ -50,7 +50,7 @@ pub(super) struct Machine {
 #[derive(Debug)]
 pub(super) enum Told {
     Ready,
-    Resized(u64),
+    Changed,
     CacheLost,
     Refused(Refusal),
     /// What was under way on another portal was given up.
@@ -145,7 +145,7 @@ impl RemoteHandle {
                 self.attempts = Attempts::default();
                 self.away = false;
             }
-            Told::Resized(blocks) => self.shared.blocks.store(blocks, SeqCst),
+            Told::Changed => self.changed(),
             Told::CacheLost => tracing::error!(
                 "{place}: the target was reset with writes in its cache that had not been \
                  flushed; the next flush fails"
@@ -157,6 +157,17 @@ impl RemoteHandle {
             ),
             Told::Ended(_) if self.leaving => {}
             Told::Ended(end) => self.ended(now, &end),
+        }
+    }
+
+    fn changed(&self) {
+        if let Some(facts) = self.machine.client.facts() {
+            let mut now = self
+                .shared
+                .now
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            now.clone_from(&facts.traits);
         }
     }
 
@@ -259,7 +270,7 @@ impl Machine {
                     Output::Execute(request) => self.waiting.push_back(request),
                     Output::Done(id, result) => cx.done(id, result),
                     Output::Ready => return Some(Told::Ready),
-                    Output::Resized(blocks) => return Some(Told::Resized(blocks)),
+                    Output::Changed => return Some(Told::Changed),
                     Output::CacheLost => return Some(Told::CacheLost),
                     Output::Refused(refusal) => return Some(Told::Refused(refusal)),
                     Output::NotNow(refusal) => self.not_now(refusal),
@@ -350,14 +361,15 @@ impl Machine {
     }
 
     fn done(&mut self, now: Now, done: &Done<Lease>) {
-        let received = match &done.data {
-            Data::In { .. } => done.moved as usize,
+        // What the target says it did not use is not done, though it was sent.
+        let unused = match (&done.data, done.residual) {
+            (Data::Out { .. }, Residual::Underflow(left)) => left,
             _ => 0,
         };
         let answer = Answer {
             status: done.status,
             sense: done.sense.as_slice(),
-            received,
+            moved: done.moved.saturating_sub(unused) as usize,
         };
         self.client.answered(now, done.id as u32, &answer);
     }
@@ -377,7 +389,7 @@ impl Machine {
         let answer = Answer {
             status: Status::TaskAborted as u8,
             sense: &[],
-            received: 0,
+            moved: 0,
         };
         self.client.answered(now, failed.id as u32, &answer);
     }

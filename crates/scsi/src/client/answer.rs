@@ -13,8 +13,8 @@ pub struct Answer<'a> {
     pub status: u8,
     /// Sense data, in either format; empty where there is none.
     pub sense: &'a [u8],
-    /// Octets of Data-In that came.
-    pub received: usize,
+    /// Octets of its data that came, or that the unit took.
+    pub moved: usize,
 }
 
 /// What is to be done about an answer.
@@ -30,6 +30,8 @@ pub(super) enum Verdict {
     /// The unit does not know the command, or a field of it.
     Refused,
     Failed(MediumError),
+    /// The unit may not be written.
+    Protected,
     /// It could not do this, and does not say more.
     Unable,
 }
@@ -37,9 +39,11 @@ pub(super) enum Verdict {
 /// What a unit attention announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    Capacity,
-    /// Power was off, or everything was reset, and a volatile cache with it.
+    /// Power was off, or everything was reset, and a volatile cache with it. Mode pages are what
+    /// they were saved as.
     Reset,
+    /// What it says of itself, or which unit it is: it is to be asked again.
+    Unit,
     Other,
 }
 
@@ -120,7 +124,7 @@ fn illegal(code: u16) -> Verdict {
 fn failure(key: u8, code: u16) -> Verdict {
     Verdict::Failed(match code {
         asc::SPACE_ALLOCATION_FAILED => MediumError::NoSpace,
-        _ if key == Key::DataProtect as u8 => MediumError::ReadOnly,
+        _ if key == Key::DataProtect as u8 => return Verdict::Protected,
         asc::UNRECOVERED_READ_ERROR..0x1200 => MediumError::Read,
         asc::WRITE_ERROR..0x0d00 => MediumError::Write,
         _ => return Verdict::Unable,
@@ -129,8 +133,15 @@ fn failure(key: u8, code: u16) -> Verdict {
 
 pub(super) fn what_changed(code: u16) -> Change {
     match code {
-        asc::CAPACITY_CHANGED => Change::Capacity,
-        asc::POWER_ON_OR_RESET | asc::POWER_ON => Change::Reset,
+        asc::POWER_ON_OR_RESET | asc::POWER_ON | asc::DEVICE_INTERNAL_RESET => Change::Reset,
+        asc::BUS_RESET
+        | asc::BUS_DEVICE_RESET
+        | asc::MEDIUM_MAY_HAVE_CHANGED
+        | asc::MODE_PARAMETERS_CHANGED
+        | asc::CAPACITY_CHANGED
+        | asc::MICROCODE_HAS_BEEN_CHANGED
+        | asc::INQUIRY_DATA_CHANGED
+        | asc::REPORTED_LUNS_DATA_CHANGED => Change::Unit,
         _ => Change::Other,
     }
 }

@@ -1,39 +1,45 @@
-//! What a unit announces has changed.
+//! What a unit announces has changed (SPC-5 §5.14).
+//!
+//! Nothing is asked of a unit that may be another one, or have other blocks, or another cache,
+//! before it has said again what it is. What it is asked for at that time ends after it has.
 
 use super::answer::{Change, what_changed};
-use super::command::Work;
-use super::{Client, Output, Stage, facts};
+use super::{Client, Output, Stage};
 use crate::medium::Lease;
 
 impl<L: Lease> Client<L> {
     pub(super) fn attention(&mut self, code: u16) {
-        match what_changed(code) {
-            Change::Capacity if matches!(self.stage, Stage::Ready) && !self.asks_capacity() => {
-                let key = self.insert(0, Work::capacity());
-                self.go_on(key);
-            }
-            Change::Reset => {
-                let lost = self.book.reset();
-                self.outputs.extend(lost.then_some(Output::CacheLost));
-            }
-            Change::Capacity | Change::Other => {}
+        self.check_cache(code);
+        if what_changed(code) != Change::Other {
+            self.look_again();
         }
     }
 
-    /// READ CAPACITY has told something that a unit attention announced.
-    pub(super) fn resized(&mut self, blocks: u64) {
-        if let Some(facts) = &mut self.facts
-            && facts.traits.blocks != blocks
-            && facts::can_be(blocks, facts.traits.block_size)
+    /// Whether what is announced has lost a volatile cache.
+    pub(super) fn check_cache(&mut self, code: u16) {
+        if what_changed(code) == Change::Reset {
+            let lost = self.book.reset();
+            self.outputs.extend(lost.then_some(Output::CacheLost));
+        }
+    }
+
+    /// A write was refused as the unit is protected; it may not be known as such yet.
+    pub(super) fn check_protection(&mut self) {
+        if self
+            .facts
+            .as_ref()
+            .is_some_and(|facts| !facts.traits.read_only)
         {
-            facts.traits.blocks = blocks;
-            self.outputs.push_back(Output::Resized(blocks));
+            self.look_again();
         }
     }
 
-    /// Whether the unit is being asked already: it may announce as often as it likes.
-    fn asks_capacity(&self) -> bool {
-        let mut works = self.operations.iter().map(|(_, operation)| &operation.work);
-        works.any(|work| matches!(work, Work::Capacity { .. }))
+    /// Asks the unit again what it is.
+    fn look_again(&mut self) {
+        match &mut self.stage {
+            Stage::Ready => self.begin(),
+            Stage::Identifying(identify) => identify.doubt(),
+            Stage::Away | Stage::Refused => {}
+        }
     }
 }

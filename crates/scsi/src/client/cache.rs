@@ -1,7 +1,7 @@
 //! Book on writes that a unit may hold in a volatile cache (SBC-4 §4.15).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
 /// What is known of the volatile cache of one unit. Its clients share it: a flush by one of them
 /// covers the writes of all, and a reset that one of them is told of loses those of all.
@@ -21,6 +21,8 @@ pub struct Cache {
     resets: AtomicU64,
     /// Those of them that may have lost writes.
     losses: AtomicU64,
+    /// The unit has begun to cache writes, and who uses it has not been told that.
+    secret: AtomicBool,
 }
 
 /// The book, as one client of the unit writes and reads it.
@@ -65,6 +67,16 @@ impl Book {
         self.shared.doubtful.fetch_max(self.written(), SeqCst);
     }
 
+    /// The unit caches writes from now on, which it did not.
+    pub(super) fn now_caches(&self) {
+        self.shared.secret.store(true, SeqCst);
+    }
+
+    /// Whether every write has to be stable when it ends.
+    pub(super) fn keeps_all(&self) -> bool {
+        self.shared.secret.load(SeqCst)
+    }
+
     /// A volatile write has ended.
     pub(super) fn wrote(&self) {
         self.shared.written.fetch_add(1, SeqCst);
@@ -85,6 +97,12 @@ impl Book {
 }
 
 impl Cache {
+    /// Who uses the unit knows that its writes are volatile until they are flushed. Before that, a
+    /// unit that has begun to cache them is made to keep each one.
+    pub fn is_known(&self) {
+        self.secret.store(false, SeqCst);
+    }
+
     fn is_doubtful(&self) -> bool {
         self.doubtful.load(SeqCst) > self.settled.load(SeqCst)
     }

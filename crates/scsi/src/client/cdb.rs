@@ -30,9 +30,10 @@ fn long(opcode: u8, flags: u8, piece: Extent) -> [u8; 16] {
     cdb
 }
 
-pub(super) fn write_atomic(piece: Extent) -> [u8; 16] {
+pub(super) fn write_atomic(flags: u8, piece: Extent) -> [u8; 16] {
     let mut cdb = [0; 16];
     cdb[0] = WRITE_ATOMIC_16;
+    cdb[1] = flags;
     LBA_16.write(&mut cdb, piece.lba);
     Field::new(12, 2).write(&mut cdb, piece.blocks);
     cdb

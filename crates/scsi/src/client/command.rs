@@ -1,6 +1,6 @@
 //! Operations on a medium as commands (SBC-4 §5).
 
-use super::cdb::{self, CAPACITY_BYTES, Command, FUA, READ, STATUS_BYTES, WRITE};
+use super::cdb::{self, Command, FUA, READ, STATUS_BYTES, WRITE};
 use super::facts::Facts;
 use super::{Data, PIECE_BYTES};
 use crate::medium::{Extent, Lease, MediumError, MediumOp, MediumResult, Outcome, Provisioning};
@@ -17,6 +17,7 @@ pub(super) enum Work<L> {
         rest: Rest,
         data: L,
         kind: Kind,
+        cached: Cached,
     },
     /// One block again and again; as ordinary writes of `instead` where WRITE SAME is unknown.
     Same {
@@ -25,6 +26,7 @@ pub(super) enum Work<L> {
         /// The block is zeros, and the unit need not keep them: it may give the storage back.
         unmap: bool,
         instead: Option<L>,
+        cached: Cached,
     },
     Flush {
         done: bool,
@@ -34,26 +36,21 @@ pub(super) enum Work<L> {
         into: L,
         answer: Option<(u64, Provisioning)>,
     },
-    /// Of our own: how large the unit is now.
-    Capacity {
-        into: L,
-        done: bool,
-    },
 }
 
-/// How a write is to be made durable.
+/// What is wanted of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Volatile,
-    /// With FUA.
+    /// Stable when it ends.
     Durable,
     /// As one, whole or absent.
     Atomic,
-    /// Flushed afterwards, as the unit knows no FUA.
-    Flushed {
-        done: bool,
-    },
 }
+
+/// Whether a part of it went out without FUA, and was not flushed since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cached(bool);
 
 /// The blocks that are left, and how many of them the command under way covers.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +84,6 @@ impl<L: Lease> Work<L> {
             }),
             MediumOp::Status { extent } => Err(Ok(mapped(extent))),
             MediumOp::Prefetch { .. } => Err(Ok(Outcome::Done)),
-            MediumOp::Flush { .. } if !facts.traits.write_cache => Err(Ok(Outcome::Done)),
             MediumOp::Flush { .. } => Ok(Self::Flush { done: false }),
             _ if facts.traits.read_only => Err(Err(MediumError::ReadOnly)),
             MediumOp::Write {
@@ -99,6 +95,7 @@ impl<L: Lease> Work<L> {
                 rest: Rest::new(extent),
                 data,
                 kind: kind(facts, fua, atomic)?,
+                cached: Cached::default(),
             }),
             MediumOp::WriteSame { extent, pattern } => {
                 let block = pattern.unwrap_or_else(|| zeros(facts));
@@ -123,18 +120,13 @@ impl<L: Lease> Work<L> {
             block,
             unmap,
             instead: None,
+            cached: Cached::default(),
         }
     }
 
-    pub(super) fn capacity() -> Self {
-        Self::Capacity {
-            into: L::from_bytes(vec![0; CAPACITY_BYTES]),
-            done: false,
-        }
-    }
-
-    /// The next command; `None` when all has been done.
-    pub(super) fn next(&mut self, facts: &Facts) -> Option<Command<L>> {
+    /// The next command; `None` when all has been done. With `keep` every write has to be stable
+    /// when it ends.
+    pub(super) fn next(&mut self, facts: &Facts, keep: bool) -> Option<Command<L>> {
         let block_size = u64::from(facts.traits.block_size);
         let most = facts.most_blocks(PIECE_BYTES);
         match self {
@@ -143,30 +135,45 @@ impl<L: Lease> Work<L> {
                 let data = Data::In(part(into, rest, piece, block_size));
                 Some((cdb::transfer(READ, 0, piece), data))
             }
-            Self::Write { rest, data, kind } => match rest.take(most) {
-                Some(piece) => {
-                    let data = Data::Out(part(data, rest, piece, block_size));
-                    Some((kind.write(piece), data))
-                }
-                None => kind.is_unflushed().then_some((cdb::flush(), Data::None)),
-            },
+            Self::Write {
+                rest,
+                data,
+                kind,
+                cached,
+            } => {
+                let keep = keep || *kind == Kind::Durable;
+                let Some(piece) = rest.take(most) else {
+                    return cached.flush(facts, keep);
+                };
+                let data = Data::Out(part(data, rest, piece, block_size));
+                Some((kind.write(piece, cached.fua(facts, keep)), data))
+            }
             Self::Same {
                 rest,
                 block,
                 unmap,
                 instead,
-            } => match instead {
-                None => {
-                    let piece = rest.take(facts.write_same)?;
-                    let data = (!*unmap || !facts.ndob).then(|| block.clone());
-                    Some(cdb::write_same(piece, *unmap, data))
-                }
-                Some(data) => {
-                    let piece = rest.take(data.len() as u64 / block_size)?;
-                    let data = data.slice(0, (piece.blocks * block_size) as usize);
-                    Some((cdb::transfer(WRITE, 0, piece), Data::Out(data)))
-                }
-            },
+                cached,
+            } => {
+                let most = match instead {
+                    None => facts.write_same,
+                    Some(data) => data.len() as u64 / block_size,
+                };
+                let Some(piece) = rest.take(most) else {
+                    return cached.flush(facts, keep);
+                };
+                cached.0 = true;
+                Some(match instead {
+                    None => {
+                        let data = (!*unmap || !facts.ndob).then(|| block.clone());
+                        cdb::write_same(piece, *unmap, data)
+                    }
+                    Some(data) => {
+                        let data = data.slice(0, (piece.blocks * block_size) as usize);
+                        (cdb::transfer(WRITE, 0, piece), Data::Out(data))
+                    }
+                })
+            }
             Self::Flush { done } => (!*done).then(|| (cdb::flush(), Data::None)),
             Self::Status {
                 extent,
@@ -176,21 +183,14 @@ impl<L: Lease> Work<L> {
                 Some(_) => None,
                 None => Some((cdb::status(*extent), Data::In(into.clone()))),
             },
-            Self::Capacity { into, done } => {
-                (!*done).then(|| (cdb::capacity(), Data::In(into.clone())))
-            }
         }
     }
 
-    /// A command went well, and so many octets came. Returns the capacity if that was asked for.
+    /// A command went well, and so many octets came.
     ///
     /// # Errors
     /// When a read was given less than it asked for: what memory it has held before is not ours.
-    pub(super) fn good(
-        &mut self,
-        received: usize,
-        facts: &Facts,
-    ) -> Result<Option<u64>, MediumError> {
+    pub(super) fn good(&mut self, received: usize, facts: &Facts) -> Result<(), MediumError> {
         match self {
             Self::Read { rest, .. } => {
                 let octets = rest.now * u64::from(facts.traits.block_size);
@@ -199,28 +199,19 @@ impl<L: Lease> Work<L> {
                 }
                 rest.advance();
             }
-            Self::Write {
-                rest,
-                kind: Kind::Flushed { done },
-                ..
-            } if rest.now == 0 => *done = true,
-            Self::Write { rest, .. } | Self::Same { rest, .. } => rest.advance(),
+            Self::Write { rest, cached, .. } | Self::Same { rest, cached, .. } => {
+                // Where nothing was left to write, it was a flush.
+                cached.0 &= rest.now > 0;
+                rest.advance();
+            }
             Self::Flush { done } => *done = true,
             Self::Status {
                 extent,
                 into,
                 answer,
             } => *answer = Some(provisioning(into, received, *extent)),
-            Self::Capacity { into, done } => {
-                *done = true;
-                let mut octets = [0; 8];
-                if received >= octets.len() {
-                    into.copy_out(0, &mut octets);
-                    return Ok(u64::from_be_bytes(octets).checked_add(1));
-                }
-            }
         }
-        Ok(None)
+        Ok(())
     }
 
     /// The unit does not know the command: whether to go on in another way.
@@ -242,7 +233,7 @@ impl<L: Lease> Work<L> {
     /// What an operation ends with that the unit would not do.
     pub(super) fn error(&self) -> MediumError {
         match self {
-            Self::Read { .. } | Self::Status { .. } | Self::Capacity { .. } => MediumError::Read,
+            Self::Read { .. } | Self::Status { .. } => MediumError::Read,
             _ => MediumError::Write,
         }
     }
@@ -266,50 +257,45 @@ impl<L: Lease> Work<L> {
     /// was anything.
     pub(super) fn restart(&mut self) -> bool {
         match self {
-            Self::Write {
-                kind: Kind::Durable,
-                ..
+            Self::Read { .. } | Self::Status { .. } => false,
+            Self::Write { rest, cached, .. } | Self::Same { rest, cached, .. } => {
+                std::mem::take(&mut cached.0) && rest.restart()
             }
-            | Self::Read { .. }
-            | Self::Status { .. } => false,
-            Self::Write { rest, kind, .. } => {
-                if let Kind::Flushed { done } = kind {
-                    *done = false;
-                }
-                rest.restart()
-            }
-            Self::Same { rest, .. } => rest.restart(),
-            Self::Flush { done } | Self::Capacity { done, .. } => std::mem::take(done),
+            Self::Flush { done } => std::mem::take(done),
         }
-    }
-
-    /// The operation's number, unless it is one of our own.
-    pub(super) fn is_ours(&self, id: u64) -> Option<u64> {
-        (!matches!(self, Self::Capacity { .. })).then_some(id)
     }
 
     /// Whether it leaves something in a volatile cache.
     pub(super) fn is_volatile(&self) -> bool {
         match self {
-            Self::Write { kind, .. } => matches!(kind, Kind::Volatile | Kind::Atomic),
-            Self::Same { .. } => true,
+            Self::Write { cached, .. } | Self::Same { cached, .. } => cached.0,
             _ => false,
         }
     }
 }
 
 impl Kind {
-    fn write(self, piece: Extent) -> [u8; 16] {
+    fn write(self, piece: Extent, fua: bool) -> [u8; 16] {
+        let flags = if fua { FUA } else { 0 };
         match self {
-            Self::Volatile | Self::Flushed { .. } => cdb::transfer(WRITE, 0, piece),
-            Self::Durable => cdb::transfer(WRITE, FUA, piece),
-            Self::Atomic => cdb::write_atomic(piece),
+            Self::Volatile | Self::Durable => cdb::transfer(WRITE, flags, piece),
+            Self::Atomic => cdb::write_atomic(flags, piece),
         }
     }
+}
 
-    /// Whether a flush is to be sent, now that everything is written.
-    fn is_unflushed(self) -> bool {
-        self == Self::Flushed { done: false }
+impl Cached {
+    /// Whether the next part has FUA, as it must be kept.
+    fn fua(&mut self, facts: &Facts, keep: bool) -> bool {
+        let fua = keep && facts.traits.write_cache && facts.dpofua;
+        self.0 |= !fua;
+        fua
+    }
+
+    /// What makes everything stable that must be, now that it has been written.
+    fn flush<L>(self, facts: &Facts, keep: bool) -> Option<Command<L>> {
+        let volatile = self.0 && facts.traits.write_cache;
+        (keep && volatile).then(|| (cdb::flush(), Data::None))
     }
 }
 
@@ -340,15 +326,13 @@ impl Rest {
 }
 
 fn kind<L>(facts: &Facts, fua: bool, atomic: bool) -> Result<Kind, MediumResult<L>> {
-    Ok(match (fua, atomic) {
-        // WRITE ATOMIC has a FUA bit too; nobody asks for both.
-        (_, true) if facts.traits.atomic.is_none() => return Err(Err(MediumError::Unsupported)),
-        (_, true) => Kind::Atomic,
-        (true, _) if !facts.traits.write_cache => Kind::Volatile,
-        (true, _) if facts.dpofua => Kind::Durable,
-        (true, _) => Kind::Flushed { done: false },
-        (false, _) => Kind::Volatile,
-    })
+    match (fua, atomic) {
+        (_, true) if facts.traits.atomic.is_none() => Err(Err(MediumError::Unsupported)),
+        // Nobody asks for both.
+        (_, true) => Ok(Kind::Atomic),
+        (true, _) => Ok(Kind::Durable),
+        (false, _) => Ok(Kind::Volatile),
+    }
 }
 
 fn mapped<L>(extent: Extent) -> Outcome<L> {

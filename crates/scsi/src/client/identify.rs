@@ -68,6 +68,8 @@ pub(super) struct Identify<L> {
     told: Told,
     into: Option<L>,
     tries: u8,
+    /// Something has changed since the first question.
+    doubtful: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +101,7 @@ impl<L: Lease> Default for Identify<L> {
             told: Told::default(),
             into: None,
             tries: 0,
+            doubtful: false,
         }
     }
 }
@@ -106,23 +109,31 @@ impl<L: Lease> Default for Identify<L> {
 impl<L: Lease> Identify<L> {
     /// The first question: what is waiting to be told, is told in answer to it.
     pub(super) fn first(&mut self) -> ([u8; 16], Data<L>) {
+        self.told = Told::default();
+        self.doubtful = false;
         self.question(Question::Ready)
+    }
+
+    /// What was answered may be so no more.
+    pub(super) fn doubt(&mut self) {
+        self.doubtful = true;
     }
 
     pub(super) fn answered(&mut self, answer: &Answer<'_>) -> Next<L> {
         match answer.verdict() {
-            Verdict::Good => self.good(answer.received),
-            Verdict::Again | Verdict::Attention(_) => {
+            Verdict::Good => self.good(answer.moved),
+            Verdict::Again => {
                 let question = self.question;
                 self.once_more(|this| this.next(question))
             }
+            Verdict::Attention(_) => self.start_over(),
             Verdict::Later(_) => {
                 let pause = pause(self.tries);
                 self.once_more(|_| Next::Later(pause))
             }
             Verdict::Refused => self.refused(),
             // A unit without a medium, or one that is not there, still answers INQUIRY.
-            Verdict::Failed(_) | Verdict::Unable => match self.question {
+            Verdict::Failed(_) | Verdict::Protected | Verdict::Unable => match self.question {
                 Question::Ready => self.next(Question::Inquiry),
                 Question::Inquiry => Next::Refused(Refusal::NoUnit),
                 _ => Next::Refused(Refusal::NotReady),
@@ -136,6 +147,13 @@ impl<L: Lease> Identify<L> {
             return Next::Refused(Refusal::NotReady);
         }
         act(self)
+    }
+
+    fn start_over(&mut self) -> Next<L> {
+        self.once_more(|this| {
+            let (cdb, data) = this.first();
+            Next::Ask(cdb, data)
+        })
     }
 
     fn good(&mut self, received: usize) -> Next<L> {
@@ -225,7 +243,10 @@ impl<L: Lease> Identify<L> {
         }
     }
 
-    fn finish(&self) -> Next<L> {
+    fn finish(&mut self) -> Next<L> {
+        if self.doubtful {
+            return self.start_over();
+        }
         match self.told.facts() {
             Ok(facts) => Next::Is(Box::new(facts)),
             Err(refusal) => Next::Refused(refusal),

@@ -36,7 +36,7 @@ impl<L: Lease> Client<L> {
         let answer = Answer {
             status: Status::TaskAborted as u8,
             sense: &[],
-            received: 0,
+            moved: 0,
         };
         self.answered(now, id, &answer);
     }
@@ -52,8 +52,7 @@ impl<L: Lease> Client<L> {
     pub fn abandon(&mut self) {
         self.lost();
         let operations = self.operations.drain();
-        let ids = operations.filter_map(|operation| operation.work.is_ours(operation.id));
-        let gone = ids.map(|id| Output::Done(id, Err(MediumError::Gone)));
+        let gone = operations.map(|operation| Output::Done(operation.id, Err(MediumError::Gone)));
         self.outputs.extend(gone);
     }
 

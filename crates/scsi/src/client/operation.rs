@@ -2,7 +2,7 @@
 
 use super::answer::Answer;
 use super::command::Work;
-use super::{Client, Output, Request, TRIES, pause};
+use super::{Client, Data, Output, Request, Stage, TRIES, pause};
 use crate::medium::{Lease, MediumError, MediumResult, Now};
 
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub(super) struct Operation<L> {
     pub(super) active: bool,
     /// Resets of the unit, when it was begun.
     resets: u64,
+    /// Octets that its last command gives to the unit.
+    given: usize,
     /// Volatile writes that had ended when its last command was given out.
     covers: u64,
 }
@@ -29,24 +31,30 @@ impl<L: Lease> Client<L> {
             restarts: 0,
             active: false,
             resets: self.book.resets(),
+            given: 0,
             covers: 0,
         })
     }
 
-    /// Gives out the next command of an operation, or its result.
+    /// Gives out the next command of an operation, or its result. Both wait while the unit is
+    /// asked what it is: another one may have done what this one was asked for.
     pub(super) fn go_on(&mut self, key: usize) {
         let (Some(operation), Some(facts)) = (self.operations.get_mut(key), &self.facts) else {
             return;
         };
-        if operation.active {
+        if operation.active || !matches!(self.stage, Stage::Ready) {
             return;
         }
         if operation.is_undone(self.book.resets()) {
             return self.fail(key);
         }
-        if let Some((cdb, data)) = operation.work.next(facts) {
+        if let Some((cdb, data)) = operation.work.next(facts, self.book.keeps_all()) {
             operation.active = true;
             operation.covers = self.book.written();
+            operation.given = match &data {
+                Data::Out(from) => from.len(),
+                Data::None | Data::In(_) => 0,
+            };
             let id = key as u32;
             self.outputs
                 .push_back(Output::Execute(Request { id, cdb, data }));
@@ -60,13 +68,12 @@ impl<L: Lease> Client<L> {
         let (Some(operation), Some(facts)) = (self.operations.get_mut(key), &self.facts) else {
             return;
         };
-        match operation.work.good(answer.received, facts) {
-            Ok(capacity) => {
-                capacity.into_iter().for_each(|blocks| self.resized(blocks));
-                self.go_on(key);
-            }
-            Err(error) => self.end(key, Err(error)),
+        // What ended well without all of its data cannot have done all that was asked for.
+        if answer.moved < operation.given {
+            return self.fail(key);
         }
+        let taken = operation.work.good(answer.moved, facts);
+        self.settle(key, taken);
     }
 
     pub(super) fn again(&mut self, key: usize) {
@@ -111,11 +118,8 @@ impl<L: Lease> Client<L> {
         let Some(operation) = self.operations.try_remove(key) else {
             return;
         };
-        let Some(id) = operation.work.is_ours(operation.id) else {
-            return;
-        };
         let result = self.account(&operation, result);
-        self.done(id, result);
+        self.done(operation.id, result);
     }
 
     /// Keeps book on what the unit may hold in its cache.

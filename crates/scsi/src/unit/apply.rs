@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{UnitState, Who};
+use crate::medium::Traits;
 use crate::nexus::Identity;
 use crate::owner::{Change, Effect, Request};
 use crate::reserve::apply as reservations;
@@ -20,7 +21,7 @@ impl UnitState {
         let nexus = request.nexus.as_ref();
         match &request.change {
             Change::Lock(_) | Change::Unlock(_) => {}
-            Change::Capacity(blocks) => return Ok(self.resize(*blocks)),
+            Change::Medium(traits) => return Ok(self.follow(traits)),
             Change::Reset => return Ok(self.reset()),
             Change::Operation(step) => self.operation = self.operation.after(*step)?,
             Change::NexusLoss => self.lose(nexus),
@@ -40,12 +41,21 @@ impl UnitState {
         Ok(Vec::new())
     }
 
-    fn resize(&mut self, blocks: u64) -> Vec<Effect> {
-        if self.traits.blocks == blocks {
-            return Vec::new();
+    /// WCE and WP stand in mode pages and their header (SBC-4 §6.5.1, §6.5.6).
+    fn follow(&mut self, now: &Traits) -> Vec<Effect> {
+        let (was, before) = (self.traits.clone(), self.writable().is_ok());
+        self.traits.blocks = now.blocks;
+        self.traits.read_only = now.read_only;
+        self.traits.write_cache = now.write_cache;
+        let caches = was.write_cache != now.write_cache;
+        if caches {
+            setting::follow_cache(self);
         }
-        self.traits.blocks = blocks;
-        vec![Effect::Attention(Who::All, asc::CAPACITY_CHANGED)]
+        let resized = (was.blocks != now.blocks).then_some(asc::CAPACITY_CHANGED);
+        let modes = caches || before != self.writable().is_ok();
+        let modes = modes.then_some(asc::MODE_PARAMETERS_CHANGED);
+        let told = [resized, modes].into_iter().flatten();
+        told.map(|code| Effect::Attention(Who::All, code)).collect()
     }
 
     /// SAM-5 §6.3.3. The attention meets the nexus that asked for the reset too: its other tasks

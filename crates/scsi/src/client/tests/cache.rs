@@ -72,7 +72,7 @@ fn what_was_not_flushed_is_written_again_after_a_reset() {
     rig.ends(Key::UnitAttention, 0x2900);
     rig.write(1, &blocks(1), true).unwrap();
     let both = ["2a0000000001000001", "35"];
-    assert_eq!(rig.take_asked(), [both, both].concat());
+    assert_eq!(rig.take_work(), [both, both].concat());
 }
 
 #[test]
@@ -85,13 +85,13 @@ fn all_pieces_are_written_again_after_a_reset() {
     rig.ends(Key::UnitAttention, 0x2900);
     rig.write(0, &blocks(5), false).unwrap();
     let both = ["2a0000000000000003", "2a0000000003000002"];
-    assert_eq!(rig.take_asked(), [both, both].concat());
+    assert_eq!(rig.take_work(), [both, both].concat());
     // With FUA, what was written is there.
     good(&mut rig);
     rig.ends(Key::UnitAttention, 0x2900);
     rig.write(0, &blocks(5), true).unwrap();
     let [first, second] = ["2a0800000000000003", "2a0800000003000002"];
-    assert_eq!(rig.take_asked(), [first, second, second]);
+    assert_eq!(rig.take_work(), [first, second, second]);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn what_stands_for_write_same_is_written_again_after_a_reset() {
     })
     .unwrap();
     let both = ["2a0000000000000080", "2a0000000080000080"];
-    assert_eq!(rig.take_asked()[1..], [both, both].concat());
+    assert_eq!(rig.take_work()[1..], [both, both].concat());
 }
 
 #[test]
@@ -115,6 +115,7 @@ fn resets_without_end_are_given_up() {
         max_transfer: 3,
         ..Unit::default()
     });
+    rig.ends_only = Some(0x2a);
     for _ in 0..16 {
         good(&mut rig);
         rig.ends(Key::UnitAttention, 0x2900);
@@ -133,7 +134,7 @@ fn a_flush_covers_what_ended_before_it() {
     let answer = Answer {
         status: Status::Good as u8,
         sense: &[],
-        received: 0,
+        moved: 0,
     };
     let id = rig.unanswered.pop().unwrap();
     rig.client.answered(rig.now, id, &answer);

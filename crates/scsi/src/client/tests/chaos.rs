@@ -60,12 +60,16 @@ proptest! {
                 }
             }
             for request in requests {
-                let mut received = 0;
-                if let Data::In(mut into) = request.data {
-                    received = data.len().min(into.len());
-                    into.copy_in(0, &data[..received]);
+                let mut moved = 0;
+                match request.data {
+                    Data::In(mut into) => {
+                        moved = data.len().min(into.len());
+                        into.copy_in(0, &data[..moved]);
+                    }
+                    Data::Out(from) => moved = from.len() * usize::from(data.len() % 4 > 0),
+                    Data::None => {}
                 }
-                let answer = Answer { status, sense: &sense, received };
+                let answer = Answer { status, sense: &sense, moved };
                 client.answered(now, request.id, &answer);
             }
             if let Some(at) = client.next_deadline() {

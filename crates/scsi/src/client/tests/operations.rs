@@ -1,5 +1,6 @@
 //! Operations on a medium, as the commands that they become.
 
+use super::super::Answer;
 use super::unit::{BLOCK, Rig, Unit};
 use crate::medium::{Extent, Lease, MediumError, MediumOp, Outcome, Provisioning};
 use crate::wire::sense::Key;
@@ -42,6 +43,41 @@ fn a_read_that_got_less_lends_nothing() {
         rig.ends(key, 0x1700);
         let result = rig.go(read(Extent::new(0, 1)));
         assert!(matches!(result, Err(MediumError::Read)));
+    }
+}
+
+#[test]
+fn a_write_of_which_less_was_taken_is_not_done() {
+    let mut rig = Rig::ready(Unit::default());
+    for key in [Key::RecoveredError, Key::NoSense, Key::Completed] {
+        rig.ends(key, 0x1700);
+        let result = rig.write(0, &blocks(1, 1), false);
+        assert!(matches!(result, Err(MediumError::Write)), "{key:?}");
+    }
+    rig.unit.silent.extend([0x2a, 0x93]);
+    let write = MediumOp::Write {
+        extent: Extent::new(0, 2),
+        data: Lease::from_bytes(blocks(2, 1)),
+        fua: false,
+        atomic: false,
+    };
+    let same = MediumOp::WriteSame {
+        extent: Extent::new(0, 2),
+        pattern: None,
+    };
+    for (op, moved) in [(write, 1023), (same, 511)] {
+        rig.submit(op);
+        rig.run();
+        let id = rig.unanswered.pop().unwrap();
+        let answer = Answer {
+            status: Status::Good as u8,
+            sense: &[],
+            moved,
+        };
+        rig.client.answered(rig.now, id, &answer);
+        rig.run();
+        let ended = rig.results.pop();
+        assert!(matches!(ended, Some((_, Err(MediumError::Write)))));
     }
 }
 
@@ -129,7 +165,7 @@ fn a_flush_that_was_not_done_is_repeated() {
         extent: Extent::new(0, 0),
     };
     rig.go(flush).unwrap();
-    assert_eq!(rig.take_asked(), ["35", "35"]);
+    assert_eq!(rig.take_work(), ["35", "35"]);
     rig.endings.push_back((Status::Good, None));
     rig.endings.push_back((Status::TaskAborted, None));
     rig.write(1, &blocks(1, 1), true).unwrap();

@@ -1,14 +1,18 @@
 //! A unit that answers as it is told, and writes down what it was asked.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{Answer, Client, Data, Output, Request};
+use super::super::{Answer, Cache, Client, Data, Output, Request};
 use crate::medium::{Extent, HeapLease, Lease, MediumOp, MediumResult, Now};
 use crate::wire::sense::{Format, Key, Sense};
 use crate::wire::status::Status;
 
 pub(super) const BLOCK: u32 = 512;
+
+/// How the CDBs begin that ask a unit what it is, but for TEST UNIT READY.
+const ABOUT: [&str; 5] = ["12", "1a", "25", "9e10", "a3"];
 
 /// What the unit says of itself. Tests change it.
 #[derive(Clone)]
@@ -56,10 +60,13 @@ impl Default for Unit {
 /// A client and its unit.
 pub(super) struct Rig {
     pub(super) client: Client<HeapLease>,
+    pub(super) cache: Arc<Cache>,
     pub(super) unit: Unit,
     pub(super) now: Now,
     /// Endings that come before any other.
     pub(super) endings: VecDeque<(Status, Option<Sense>)>,
+    /// They are for this opcode only.
+    pub(super) ends_only: Option<u8>,
     /// CDBs that were asked, as hex, without what tells nothing.
     pub(super) asked: Vec<String>,
     /// Commands that were not answered.
@@ -74,9 +81,11 @@ impl Rig {
     pub(super) fn new(unit: Unit) -> Self {
         Self {
             client: Client::default(),
+            cache: Arc::default(),
             unit,
             now: Duration::ZERO,
             endings: VecDeque::new(),
+            ends_only: None,
             asked: Vec::new(),
             unanswered: Vec::new(),
             told: Vec::new(),
@@ -88,6 +97,11 @@ impl Rig {
     /// A client that knows its unit.
     pub(super) fn ready(unit: Unit) -> Self {
         let mut rig = Self::new(unit);
+        rig.client.begin();
+        rig.run();
+        assert_eq!(rig.take_told(), ["ready"]);
+        let facts = rig.client.facts().unwrap().clone();
+        rig.client = Client::of(facts, Arc::clone(&rig.cache));
         rig.client.begin();
         rig.run();
         assert_eq!(rig.take_told(), ["ready"]);
@@ -130,10 +144,17 @@ impl Rig {
                 Output::Ready => self.told.push("ready".into()),
                 Output::Refused(refusal) => self.told.push(format!("refused: {refusal}")),
                 Output::NotNow(refusal) => self.told.push(format!("not now: {refusal}")),
-                Output::Resized(blocks) => self.told.push(format!("{blocks} blocks")),
+                Output::Changed => self.told.push(self.changed()),
                 Output::CacheLost => self.told.push("cache lost".into()),
             }
         }
+    }
+
+    fn changed(&self) -> String {
+        let traits = &self.client.facts().unwrap().traits;
+        let cached = if traits.write_cache { ", cached" } else { "" };
+        let protected = if traits.read_only { ", protected" } else { "" };
+        format!("{} blocks{cached}{protected}", traits.blocks)
     }
 
     pub(super) fn take_told(&mut self) -> Vec<String> {
@@ -142,6 +163,13 @@ impl Rig {
 
     pub(super) fn take_asked(&mut self) -> Vec<String> {
         std::mem::take(&mut self.asked)
+    }
+
+    /// Without what asks the unit what it is.
+    pub(super) fn take_work(&mut self) -> Vec<String> {
+        let mut asked = self.take_asked();
+        asked.retain(|cdb| !ABOUT.iter().any(|about| cdb.starts_with(about)) && !cdb.is_empty());
+        asked
     }
 
     /// Ends the next commands with this.
@@ -157,16 +185,22 @@ impl Rig {
         if self.unit.silent.contains(&cdb[0]) {
             return self.unanswered.push(id);
         }
-        if let Some((status, sense)) = self.endings.pop_front() {
+        if self.ends_only.is_none_or(|opcode| opcode == cdb[0])
+            && let Some((status, sense)) = self.endings.pop_front()
+        {
             let sense = sense.map(|sense| sense.encode(Format::Fixed));
             let sense = sense.as_ref().map_or(&[][..], |sense| sense.as_slice());
-            return self.answer(id, status, sense, 0);
+            let moved = match (status, data) {
+                (Status::Good, Data::Out(from)) => from.len(),
+                _ => 0,
+            };
+            return self.answer(id, status, sense, moved);
         }
         if self.unit.unknown.contains(&cdb[0]) {
             let sense = Sense::new(Key::IllegalRequest, 0x2000).encode(Format::Descriptor);
             return self.answer(id, Status::CheckCondition, sense.as_slice(), 0);
         }
-        let received = match data {
+        let moved = match data {
             Data::None => {
                 if cdb[0] == 0x93 {
                     self.unit.zero(&cdb);
@@ -181,17 +215,17 @@ impl Rig {
             }
             Data::Out(from) => {
                 self.unit.data_out(&cdb, &from);
-                0
+                from.len()
             }
         };
-        self.answer(id, Status::Good, &[], received);
+        self.answer(id, Status::Good, &[], moved);
     }
 
-    fn answer(&mut self, id: u32, status: Status, sense: &[u8], received: usize) {
+    fn answer(&mut self, id: u32, status: Status, sense: &[u8], moved: usize) {
         let answer = Answer {
             status: status as u8,
             sense,
-            received,
+            moved,
         };
         self.client.answered(self.now, id, &answer);
     }

@@ -1,6 +1,7 @@
 //! Task management in every state of a command.
 
 use super::rig::{End, Rig, cdb10, cdb16, pattern};
+use crate::medium::Traits;
 use crate::nexus::NexusId;
 use crate::owner::{Change, Input, Request};
 use crate::task::{Attribute, Function, FunctionResult, Tag};
@@ -197,7 +198,10 @@ fn query_asynchronous_event_tells_what_is_pending() {
         core: CoreId(0),
         id: 0,
         nexus: None,
-        change: Change::Capacity(9000),
+        change: Change::Medium(Traits {
+            blocks: 9000,
+            ..super::rig::traits()
+        }),
     };
     rig.owner(UnitId(0), Input::Request(grown));
     rig.run();

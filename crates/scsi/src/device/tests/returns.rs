@@ -1,6 +1,7 @@
 //! Ports whose nexus was lost, and that come back.
 
 use super::rig::{Rig, nexus, traits};
+use crate::medium::Traits;
 use crate::nexus::{Heard, NexusId};
 use crate::owner::{Change, Input, Request};
 use crate::task::{Attribute, Function};
@@ -78,7 +79,10 @@ fn resize(rig: &mut Rig, unit: u32) {
         core: CoreId(0),
         id: u64::MAX,
         nexus: None,
-        change: Change::Capacity(traits().blocks * 2),
+        change: Change::Medium(Traits {
+            blocks: traits().blocks * 2,
+            ..traits()
+        }),
     };
     rig.owner(UnitId(unit), Input::Request(request));
     rig.run();

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::reserve::Reservations;
+use crate::testing::resized;
 
 const NOT_STORED: Failure = Failure::Check(Sense::new(Key::HardwareError, 0x4400));
 
@@ -110,10 +111,7 @@ fn what_is_restored_is_taken_as_stored() {
     let restored = Reservations::from_bytes(&bytes.unwrap()).unwrap();
     state.reservations = Arc::new(restored);
     let mut owner = Owner::new(state, 2);
-    assert_eq!(
-        did(&mut owner, ask(0, 1, Change::Capacity(8))),
-        [Did::Publish(1)]
-    );
+    assert_eq!(did(&mut owner, ask(0, 1, resized(8))), [Did::Publish(1)]);
     agree(&mut owner, 1);
     assert_eq!(did(&mut owner, ask(0, 2, reserve(0xa))), [Did::Persist]);
 }

@@ -1,6 +1,7 @@
 //! Changes are made one after the other, and answered when every core works by them.
 
 use super::*;
+use crate::testing::resized;
 
 #[test]
 fn a_change_is_answered_after_the_last_acknowledgement() {
@@ -70,7 +71,7 @@ fn late_double_and_unknown_acknowledgements_are_of_no_account() {
 #[test]
 fn a_publication_carries_its_effects_and_its_cause() {
     let mut owner = owner();
-    owner.handle(ask(1, 5, Change::Capacity(4096)));
+    owner.handle(ask(1, 5, resized(4096)));
     let Some(Output::Publish(publication)) = owner.poll() else {
         panic!("nothing published");
     };

@@ -1,6 +1,6 @@
 use super::*;
 use crate::alua::AccessState;
-use crate::testing::{host, unit};
+use crate::testing::{host, resized, unit};
 use crate::unit::CoreId;
 
 fn apply(state: &mut UnitState, change: Change) -> Result<Vec<Effect>, Failure> {
@@ -16,9 +16,27 @@ fn apply(state: &mut UnitState, change: Change) -> Result<Vec<Effect>, Failure> 
 fn a_change_of_capacity_is_told_to_everybody_once() {
     let mut state = unit();
     let told = vec![Effect::Attention(Who::All, 0x2a09)];
-    assert_eq!(apply(&mut state, Change::Capacity(4096)), Ok(told));
+    assert_eq!(apply(&mut state, resized(4096)), Ok(told));
     assert_eq!(state.traits.blocks, 4096);
-    assert_eq!(apply(&mut state, Change::Capacity(4096)), Ok(vec![]));
+    assert_eq!(apply(&mut state, resized(4096)), Ok(vec![]));
+}
+
+#[test]
+fn a_cache_and_protection_that_come_and_go_are_told_as_mode_parameters() {
+    let mut state = unit();
+    let with = |write_cache, read_only| {
+        let mut traits = unit().traits;
+        (traits.write_cache, traits.read_only) = (write_cache, read_only);
+        Change::Medium(traits)
+    };
+    let told = vec![Effect::Attention(Who::All, 0x2a01)];
+    for (write_cache, read_only) in [(false, false), (true, false), (true, true), (false, false)] {
+        let change = || with(write_cache, read_only);
+        assert_eq!(apply(&mut state, change()), Ok(told.clone()));
+        assert_eq!(apply(&mut state, change()), Ok(vec![]));
+        assert_eq!(state.caches_writes(), write_cache);
+        assert_eq!(state.writable().is_err(), read_only);
+    }
 }
 
 #[test]
