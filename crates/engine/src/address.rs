@@ -157,10 +157,14 @@ pub struct UnitAddress {
 }
 
 /// What an address says of the sessions with a remote unit; `None` is what is usual.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionOptions {
+    /// The file that holds what proves the user.
+    pub secret_file: Option<PathBuf>,
     /// The target has to prove who it is, too.
     pub mutual: bool,
+    /// The file that holds what the target has to prove.
+    pub mutual_secret_file: Option<PathBuf>,
     /// Whether PDUs have to have CRC32C digests, or must not.
     pub digests: Option<bool>,
     /// How long a command may take.

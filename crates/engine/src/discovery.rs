@@ -42,7 +42,7 @@ pub struct Unit {
 }
 
 /// Asks a portal for its targets, and those for their units. `user` is who it is where somebody
-/// wants to know, with the secret of `options`.
+/// wants to know, with the secret of `session`, else of `options`.
 ///
 /// # Errors
 ///
@@ -51,6 +51,7 @@ pub struct Unit {
 pub fn discover(
     portal: &HostPort,
     user: Option<&str>,
+    session: &SessionOptions,
     options: &OpenOptions,
 ) -> Result<Vec<Target>, Cause> {
     let name = |target: &str| UnitAddress {
@@ -58,7 +59,7 @@ pub fn discover(
         portal: portal.clone(),
         target: target.to_owned(),
         lun: 0,
-        session: SessionOptions::default(),
+        session: session.clone(),
     };
     // Any name will do to learn how sessions are to be; a discovery session has none.
     let settings = remote_settings(&name("iqn.2026-11.org.lunar:discovery"), options)?;

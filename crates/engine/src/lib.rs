@@ -10,6 +10,7 @@ pub mod journal;
 pub mod mail;
 pub mod pair;
 pub mod remote;
+pub mod secret;
 pub mod serve;
 pub mod sim;
 pub mod state;

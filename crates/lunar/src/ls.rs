@@ -1,11 +1,12 @@
 //! `lunar ls`: what is behind portals, as a table.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use comfy_table::{Table, TableStyle};
-use engine::address::{HostPort, ParseError, Portal};
+use engine::address::{HostPort, ParseError, Portal, SessionOptions};
 use engine::discovery::{Target, Unit, discover};
 use serde::Serialize;
 
@@ -26,9 +27,16 @@ pub(crate) struct LsArgs {
 
     /// Who we are where a target wants to know, by CHAP
     ///
-    /// The secret is in the environment variable LUNAR_SECRET.
+    /// The secret is in --secret-file, else in the environment variable LUNAR_SECRET.
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     user: Option<String>,
+
+    /// The file that holds the secret of --user
+    ///
+    /// Its first line is the secret, 12 to 255 octets. A file that its group or others can read or
+    /// write is refused.
+    #[arg(long, value_name = "FILE", requires = "user")]
+    secret_file: Option<PathBuf>,
 
     /// Print it as JSON, one object a target
     #[arg(long)]
@@ -62,10 +70,14 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
     let portals: Vec<HostPort> = portals.collect::<Result<_, _>>()?;
     let options = open_options()?;
     log::start();
+    let session = SessionOptions {
+        secret_file: args.secret_file.clone(),
+        ..SessionOptions::default()
+    };
     let mut targets = Vec::new();
     let mut failed = Vec::new();
     for portal in &portals {
-        match discover(portal, args.user.as_deref(), &options) {
+        match discover(portal, args.user.as_deref(), &session, &options) {
             Ok(found) => targets.extend(found),
             Err(cause) => failed.push(format!("{portal}: {cause}")),
         }

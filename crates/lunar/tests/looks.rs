@@ -1,6 +1,8 @@
 //! `lunar info` and `lunar ls`: what a user sees, and wrong input.
 #![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
 fn lunar(args: &[&str]) -> Output {
@@ -104,4 +106,55 @@ fn wrong_input_is_told_before_anything_is_tried() {
         let said = refused(2, args);
         assert!(said.contains(words), "{args:?}: {said}");
     }
+}
+
+#[test]
+fn a_file_that_holds_no_secret_is_told_in_one_line() {
+    let folder = std::env::temp_dir().join(format!("lunar-secrets-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    let file = |name: &str, mode| {
+        let path = folder.join(name);
+        fs::write(&path, "twelve octets\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    file("open", 0o640);
+    file("short", 0o600);
+    fs::write(folder.join("short"), "eleven octe\nand more").unwrap();
+    let mkfifo = ["-m", "600"];
+    let pipe = Command::new("mkfifo")
+        .args(mkfifo)
+        .arg(folder.join("pipe"))
+        .status();
+    assert!(pipe.unwrap().success());
+    for (name, words) in [
+        ("none", "cannot read the secret in"),
+        ("open", "is open to others (mode 640): chmod 600"),
+        ("short", "is no secret: 12 to 255 octets are needed"),
+        ("pipe", "is a pipe: put the secret into a regular file"),
+    ] {
+        let path = folder.join(name).display().to_string();
+        let unit = "iscsi://me@127.0.0.1:1/iqn.2026-11.org.example:x";
+        for said in [
+            refused(1, &["info", &format!("{unit}?secret-file={path}")]),
+            refused(
+                1,
+                &[
+                    "info",
+                    &format!("{unit}?mutual-secret-file={path}&secret-file={path}"),
+                ],
+            ),
+            refused(
+                1,
+                &["ls", "127.0.0.1:1", "--user", "me", "--secret-file", &path],
+            ),
+        ] {
+            assert_eq!(said.lines().count(), 1, "{name}: {said}");
+            assert!(
+                said.contains(words) && said.contains(&path),
+                "{name}: {said}"
+            );
+        }
+    }
+    fs::remove_dir_all(folder).unwrap();
+    refused(2, &["ls", "127.0.0.1:1", "--secret-file", "/secret"]);
 }

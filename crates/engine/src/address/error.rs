@@ -193,6 +193,9 @@ pub enum Problem {
     /// A password in an address.
     #[error("a secret never stands in an address")]
     Secret,
+    /// No target.
+    #[error("the name of a target is expected here")]
+    NoTarget,
     /// Not an iSCSI name.
     #[error("{0}")]
     TargetName(&'static str),
@@ -261,7 +264,14 @@ impl Problem {
             Self::Escape => "write a percent sign itself as %25".into(),
             Self::Number { hint, .. } | Self::Host { hint, .. } => (*hint).into(),
             Self::NeedsUser(_) => "write the user before the host, as in iscsi://user@host".into(),
-            Self::Secret => "put it into the environment variable LUNAR_SECRET".into(),
+            Self::Secret => {
+                "name a file that holds it, as in ?secret-file=FILE, or put it into the \
+                 environment variable LUNAR_SECRET"
+                    .into()
+            }
+            Self::NoTarget => {
+                "lunar ls HOST tells the targets behind a host, with addresses to use".into()
+            }
             Self::TargetName(_) => {
                 "a target is named as in iqn.2026-11.org.example:disk0, or by eui. or naa.".into()
             }

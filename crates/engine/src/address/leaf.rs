@@ -207,8 +207,11 @@ fn unit(body: Piece<'_>, options: &Options<'_>) -> Parsed<UnitAddress> {
     let lun = parts.next().map_or(Ok(0), lun)?;
     nothing(parts.next(), "HOST[:PORT]/TARGET[/LUN]")?;
     let session = session(options)?;
-    match options.find("mutual") {
-        Some((key, _)) if user.is_none() => Err(key.fault(Problem::NeedsUser("mutual"))),
+    let secret = SECRET
+        .iter()
+        .find_map(|&key| Some((key, options.find(key)?.0)));
+    match secret {
+        Some((key, place)) if user.is_none() => Err(place.fault(Problem::NeedsUser(key))),
         _ => Ok(UnitAddress {
             user,
             portal,
@@ -231,8 +234,15 @@ fn session(options: &Options<'_>) -> Parsed<SessionOptions> {
         Ok(number @ 1..=SESSIONS) if digits(value) => Ok(number),
         _ => Err(value.fault(Problem::Sessions)),
     });
+    let file = |key, example| match options.value(key, example)? {
+        Some(value) if value.is_empty() => Err(value.fault(Problem::NeedsValue { key, example })),
+        value => value.map(Piece::path).transpose(),
+    };
+    let mutual_secret_file = file("mutual-secret-file", "mutual-secret-file=/path")?;
     Ok(SessionOptions {
-        mutual: options.flag("mutual")?,
+        secret_file: file("secret-file", "secret-file=/path")?,
+        mutual: options.flag("mutual")? || mutual_secret_file.is_some(),
+        mutual_secret_file,
         digests: digests.transpose()?,
         timeout: time(options, "timeout", "timeout=30s")?,
         replacement: time(options, "replacement", "replacement=2m")?,
@@ -267,7 +277,7 @@ fn user_name(user: Piece<'_>) -> Parsed<String> {
 fn target_name(piece: Piece<'_>) -> Parsed<String> {
     let name = piece.string()?;
     let problem = match name.as_str() {
-        "" => "the name of a target is expected here",
+        "" => return Err(piece.fault(Problem::NoTarget)),
         name if name.len() > 223 => "the name of a target has no more than 223 octets",
         name if name.contains(['/', ' ']) => "the name of a target has neither \"/\" nor blanks",
         name if ["iqn.", "eui.", "naa."]
@@ -376,7 +386,17 @@ pub(super) const RBD: Rule = rule(
     &[],
     rbd,
 );
-const SESSION: &[&str] = &["mutual", "digests", "timeout", "replacement", "sessions"];
+/// Options that say something only where there is a user.
+const SECRET: [&str; 3] = ["secret-file", "mutual", "mutual-secret-file"];
+const SESSION: &[&str] = &[
+    "secret-file",
+    "mutual",
+    "mutual-secret-file",
+    "digests",
+    "timeout",
+    "replacement",
+    "sessions",
+];
 pub(super) const ISCSI: Rule = rule(
     "://",
     "\"://\", a host and a target",

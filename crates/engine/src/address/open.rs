@@ -1,5 +1,6 @@
 //! From addresses to volumes.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,9 +23,11 @@ use scsi::wire::lun::Lun;
 use zeroize::Zeroizing;
 
 use super::{
-    Address, BlockAddress, Count, FileAddress, Host, Rate, Size, Time, UnitAddress, parse,
+    Address, BlockAddress, Count, FileAddress, Host, Rate, SessionOptions, Size, Time, UnitAddress,
+    parse,
 };
 use crate::remote::{Outside, Remote, RemoteError, Settings};
+use crate::secret::{self, SecretError};
 
 /// What holds for every volume that is opened, whatever its address says.
 #[derive(Clone, Debug)]
@@ -89,12 +92,19 @@ pub enum Cause {
     /// The unit at the other end cannot be used.
     #[error(transparent)]
     Remote(#[from] RemoteError),
+    /// A file that an address names for a secret.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
     /// An address with a user, and nothing to prove it by.
-    #[error("there is no secret for user {0}: put it into the environment variable LUNAR_SECRET")]
+    #[error(
+        "there is no secret for user {0}: name a file that holds it, as in \
+         iscsi://…?secret-file=FILE, or put it into the environment variable LUNAR_SECRET"
+    )]
     NoSecret(String),
     /// A target that has to prove who it is, and nothing to compare that with.
     #[error(
-        "there is no secret of the target's: put it into the environment variable \
+        "there is no secret of the target's: name a file that holds it, as in \
+         iscsi://…?mutual-secret-file=FILE, or put it into the environment variable \
          LUNAR_MUTUAL_SECRET"
     )]
     NoMutualSecret,
@@ -220,7 +230,7 @@ pub(crate) fn remote_settings(
     isid[0] = 0x80;
     let mut config = Config::normal(&options.initiator, isid, &unit.target);
     if let Some(user) = &unit.user {
-        config.auth = Auth::Chap(credentials(user, unit.session.mutual, options)?);
+        config.auth = Auth::Chap(credentials(user, &unit.session, options)?);
     }
     if let Some(wanted) = unit.session.digests {
         let digest = if wanted {
@@ -253,10 +263,11 @@ pub(crate) fn remote_settings(
     })
 }
 
-fn credentials(user: &str, mutual: bool, options: &OpenOptions) -> Result<Chap, Cause> {
-    let secret = options.secret.clone();
-    let mutual = mutual.then(|| {
-        let secret = options.mutual_secret.clone();
+fn credentials(user: &str, session: &SessionOptions, options: &OpenOptions) -> Result<Chap, Cause> {
+    let secret = proof(session.secret_file.as_deref(), options.secret.as_ref())?;
+    let mutual = session.mutual.then(|| {
+        let file = session.mutual_secret_file.as_deref();
+        let secret = proof(file, options.mutual_secret.as_ref())?;
         let secret = secret.ok_or(Cause::NoMutualSecret)?;
         Ok::<_, Cause>(Mutual { name: None, secret })
     });
@@ -267,6 +278,16 @@ fn credentials(user: &str, mutual: bool, options: &OpenOptions) -> Result<Chap, 
         hashes: HASHES.to_vec(),
     })
 }
+
+/// The secret in the file that an address names, else that of all addresses.
+fn proof(file: Option<&Path>, usual: Option<&Secret>) -> Result<Option<Secret>, SecretError> {
+    match file {
+        Some(file) => secret::read(file).map(Some),
+        None => Ok(usual.cloned()),
+    }
+}
+
+type Secret = Zeroizing<Vec<u8>>;
 
 /// As long as open-iscsi gives a session to come back.
 const REPLACEMENT: Duration = Duration::from_secs(120);

@@ -1,12 +1,15 @@
 //! Opening: what there is, what is refused and how, and what is not built yet.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use io::memory::MemoryLimit;
+use iscsi::initiator::config::Auth;
 
-use super::{Address, Cause, OpenOptions};
+use super::{Address, Cause, OpenOptions, remote_settings};
 
 fn options() -> OpenOptions {
     OpenOptions {
@@ -31,7 +34,7 @@ impl Folder {
             COUNT.fetch_add(1, Relaxed)
         );
         let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path).unwrap();
+        fs::create_dir(&path).unwrap();
         Self(path)
     }
 
@@ -42,7 +45,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -214,4 +217,36 @@ fn both_secrets_are_asked_for_before_anybody_connects() {
     assert!(matches!(cause(&options), Cause::NoMutualSecret));
     options.mutual_secret.clone_from(&options.secret);
     assert!(matches!(cause(&options), Cause::Session(_)));
+}
+
+#[test]
+fn each_address_has_the_secret_of_its_file() {
+    let folder = Folder::new();
+    let file = |name: &str, text: &str| {
+        let path = folder.0.join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        path.display().to_string()
+    };
+    let (ours, theirs) = (
+        file("ours", "our own secret\n"),
+        file("theirs", "their secret\n"),
+    );
+    let mut options = options();
+    options.secret = Some(b"the usual secret".to_vec().into());
+    let chap = |keys: String| {
+        let address = format!("iscsi://me@host/iqn.2026-11.org.example:d?{keys}");
+        let Address::Iscsi(unit) = address.parse().unwrap() else {
+            panic!("another scheme");
+        };
+        match remote_settings(&unit, &options).unwrap().config.auth {
+            Auth::Chap(chap) => chap,
+            Auth::None => panic!("no proof"),
+        }
+    };
+    let both = chap(format!("secret-file={ours}&mutual-secret-file={theirs}"));
+    assert_eq!(both.secret[..], *b"our own secret");
+    assert_eq!(both.mutual.unwrap().secret[..], *b"their secret");
+    let usual = chap(format!("mutual-secret-file={theirs}"));
+    assert_eq!(usual.secret[..], *b"the usual secret");
 }

@@ -44,6 +44,7 @@ fn every_example_of_the_manual_is_written_as_it_was_read() {
         "iscsi://me@host:3260/iqn.a:b/0?mutual&digests=none&timeout=5s&replacement=2m",
         "iscsi://host:3260/iqn.a:b/0?digests=crc32c",
         "iscsi://host:3260/iqn.a:b/0?timeout=5s&sessions=64",
+        "iscsi://me@host:3260/iqn.a:b/0?secret-file=/etc/me%26us&mutual-secret-file=them",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0",
         "stripe:64k(ram:1G,ram:1G)",
         "concat(ram:1G,file:/path?size=1G&direct)",
@@ -206,6 +207,10 @@ fn error_remote() {
         "iscsi://host/iqn.a?digests",
         "iscsi://host/iqn.a?timeout=0s",
         "iscsi://host/iqn.a?replacement=2",
+        "iscsi://host/iqn.a?secret-file=/secret",
+        "iscsi://host/iqn.a?mutual-secret-file=/secret",
+        "iscsi://me@host/iqn.a?secret-file",
+        "iscsi://me@host/iqn.a?secret-file=",
         "iscsi://host/iqn.a?sessions=0",
         "iscsi://host/iqn.a?sessions=65",
         "iscsi://host/iqn.a?sessions=99999999999999999999",
@@ -386,9 +391,14 @@ fn any_unit() -> impl Strategy<Value = UnitAddress> {
     let place = (any_host(), 1u16..);
     (user, place, target, 0..=LUN_MAX, any_session()).prop_map(
         |(user, (host, port), target, lun, session)| UnitAddress {
-            session: SessionOptions {
-                mutual: session.mutual && user.is_some(),
-                ..session
+            session: match user {
+                Some(_) => session,
+                None => SessionOptions {
+                    secret_file: None,
+                    mutual: false,
+                    mutual_secret_file: None,
+                    ..session
+                },
             },
             user,
             portal: HostPort { host, port },
@@ -402,15 +412,35 @@ fn any_session() -> impl Strategy<Value = SessionOptions> {
     let time = || prop::option::of((1..u64::MAX).prop_map(|us| Time(Duration::from_micros(us))));
     let digests = prop::option::of(any::<bool>());
     let sessions = prop::option::of(1..=SESSIONS);
-    (any::<bool>(), digests, time(), time(), sessions).prop_map(
-        |(mutual, digests, timeout, replacement, sessions)| SessionOptions {
-            mutual,
-            digests,
-            timeout,
-            replacement,
-            sessions,
-        },
+    let file = || prop::option::of(path());
+    (
+        any::<bool>(),
+        (file(), file()),
+        digests,
+        time(),
+        time(),
+        sessions,
     )
+        .prop_map(
+            |(
+                mutual,
+                (secret_file, mutual_secret_file),
+                digests,
+                timeout,
+                replacement,
+                sessions,
+            )| {
+                SessionOptions {
+                    secret_file,
+                    mutual: mutual || mutual_secret_file.is_some(),
+                    mutual_secret_file,
+                    digests,
+                    timeout,
+                    replacement,
+                    sessions,
+                }
+            },
+        )
 }
 
 fn any_host() -> impl Strategy<Value = Host> {

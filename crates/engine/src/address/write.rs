@@ -148,8 +148,13 @@ impl fmt::Display for UnitAddress {
 impl fmt::Display for SessionOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut list = Separated::new('?', '&');
-        if self.mutual {
-            list.item(f, format_args!("mutual"))?;
+        if let Some(file) = &self.secret_file {
+            list.item(f, format_args!("secret-file={}", path(file)))?;
+        }
+        match &self.mutual_secret_file {
+            Some(file) => list.item(f, format_args!("mutual-secret-file={}", path(file)))?,
+            None if self.mutual => list.item(f, format_args!("mutual"))?,
+            None => {}
         }
         if let Some(digests) = self.digests {
             let digests = if digests { "crc32c" } else { "none" };
