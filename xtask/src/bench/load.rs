@@ -15,6 +15,10 @@ use super::target::Target;
 
 const BLOCK: u64 = 512;
 
+/// Pauses of the processor between two looks at the sockets, half a microsecond or so in all: a look
+/// is a system call that holds the target's last segments up.
+const PAUSES: usize = 16;
+
 /// A kind of load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
@@ -28,6 +32,8 @@ pub(crate) struct Job {
     pub(crate) depth: usize,
     /// How many sessions.
     pub(crate) sessions: u32,
+    /// Whether the generator sleeps where it has nothing to do.
+    pub(crate) sleeps: bool,
 }
 
 impl Job {
@@ -38,11 +44,17 @@ impl Job {
             write,
             depth,
             sessions: 1,
+            sleeps: false,
         }
     }
 
     pub(crate) const fn sessions(mut self, sessions: u32) -> Self {
         self.sessions = sessions;
+        self
+    }
+
+    pub(crate) const fn sleeping(mut self) -> Self {
+        self.sleeps = true;
         self
     }
 
@@ -60,7 +72,7 @@ pub(crate) struct Measured {
     pub(crate) iops: f64,
     /// Seconds of target CPU a second.
     pub(crate) target_load: f64,
-    /// Seconds of generator CPU a second.
+    /// Share of the time for which the generator had something to do.
     pub(crate) generator_load: f64,
     /// Median of the time from command to response, in microseconds.
     pub(crate) p50_us: f64,
@@ -79,7 +91,8 @@ impl Measured {
 pub(crate) struct Meter {
     start: Instant,
     target: (u32, Duration),
-    own: Duration,
+    /// The time for which the generator found nothing to do.
+    idle: Duration,
     times: Vec<u32>,
 }
 
@@ -87,7 +100,7 @@ impl Meter {
     pub(crate) fn start(pid: u32) -> Result<Self> {
         Ok(Self {
             target: (pid, cpu_time(pid)?),
-            own: cpu_time(std::process::id())?,
+            idle: Duration::ZERO,
             times: Vec::with_capacity(4 << 20),
             start: Instant::now(),
         })
@@ -106,7 +119,6 @@ impl Meter {
         let seconds = self.start.elapsed().as_secs_f64();
         let (pid, before) = self.target;
         let target = cpu_time(pid)? - before;
-        let own = cpu_time(std::process::id())? - self.own;
         if self.times.is_empty() {
             bail!("nothing was done");
         }
@@ -116,7 +128,7 @@ impl Meter {
         Ok(Measured {
             iops: count as f64 / seconds,
             target_load: target.as_secs_f64() / seconds,
-            generator_load: own.as_secs_f64() / seconds,
+            generator_load: 1.0 - self.idle.as_secs_f64() / seconds,
             p50_us: at(0.5),
             p99_us: at(0.99),
         })
@@ -174,15 +186,32 @@ impl<'a> Load<'a> {
         meter: &mut Meter,
         time: Duration,
     ) -> Result<()> {
-        while meter.elapsed() < time {
+        let mut now = meter.elapsed();
+        while now < time {
+            let mut busy = false;
             for (session, at) in sessions.iter_mut().zip(0..) {
                 self.start_commands(session, at);
-                session.exchange(buffer)?;
+                busy |= session.exchange(buffer)?;
                 self.take_replies(session, at, meter)?;
                 self.start_commands(session, at);
                 session.send()?;
             }
-            session::wait(sessions)?;
+            let began = if busy { meter.elapsed() } else { now };
+            self.rest(sessions)?;
+            now = meter.elapsed();
+            meter.idle += now - began;
+        }
+        Ok(())
+    }
+
+    /// Waits a little. A sleeping generator makes the target pay for waking its CPU, which in a
+    /// virtual machine is more than the target's own work for all commands under way; so it spins.
+    fn rest(&self, sessions: &mut [Session]) -> Result<()> {
+        if self.job.sleeps {
+            return session::wait(sessions);
+        }
+        for _ in 0..PAUSES {
+            std::hint::spin_loop();
         }
         Ok(())
     }

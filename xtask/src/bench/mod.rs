@@ -2,7 +2,8 @@
 //! figures.
 //!
 //! All of it runs in a network namespace of its own with `reno`, since some hosts pace even the
-//! loopback. Targets are pinned to CPU 1, the generator to CPU 0. Volumes are filled before: one
+//! loopback. Targets are pinned to CPU 1, the generator to CPU 0, which it does not leave: see
+//! `Load::rest`. Volumes are filled before: one
 //! that was never written reads from a shared zero page and flatters.
 
 pub(crate) mod floor;
@@ -98,6 +99,14 @@ const ROWS: &[(Job, Option<f64>)] = &[
     ),
     (
         Job::new("4 KiB write, 4 sessions", 4096, true, 32).sessions(4),
+        None,
+    ),
+    (
+        Job::new("4 KiB read, client sleeps", 4096, false, 32).sleeping(),
+        None,
+    ),
+    (
+        Job::new("4 KiB write, client sleeps", 4096, true, 32).sleeping(),
         None,
     ),
 ];

@@ -99,7 +99,7 @@ impl fmt::Display for Report {
         }
         writeln!(
             f,
-            "{:<24}{:>24}{:>24}{:>11}  {:<18}{:<14}",
+            "{:<27}{:>24}{:>24}{:>11}  {:<18}{:<14}",
             "us of target CPU an I/O",
             "lunar (IOPS)",
             "tgtd (IOPS)",
@@ -121,7 +121,7 @@ impl fmt::Display for Finished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:<24}{:>24}{:>24}",
+            "{:<27}{:>24}{:>24}",
             self.name,
             cell(self.lunar),
             cell(self.tgtd)

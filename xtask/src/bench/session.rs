@@ -81,16 +81,16 @@ impl Session {
         }
     }
 
-    /// Sends what can be sent and takes what has come.
-    pub(crate) fn exchange(&mut self, buffer: &mut Buffer) -> Result<()> {
+    /// Sends what can be sent and takes what has come; returns whether anything has.
+    pub(crate) fn exchange(&mut self, buffer: &mut Buffer) -> Result<bool> {
         self.send()?;
         match self.socket.read(&mut buffer.0) {
             Ok(0) => bail!("the target closed the connection"),
             Ok(count) => self.initiator.receive(&buffer.0[..count])?,
-            Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
+            Err(cause) if cause.kind() == ErrorKind::WouldBlock => return Ok(false),
             Err(cause) => return Err(cause.into()),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Sends what can be sent.
