@@ -148,11 +148,11 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Handles everything that the ring's last wait found, and what came of it. Returns whether
-    /// there was anything.
+    /// something to do had arrived: more than word that something has left.
     pub fn turn(&mut self, now: Now) -> bool {
         let mut busy = false;
         while let Some(event) = self.ring.next_event() {
-            busy = true;
+            busy |= !matches!(event, Event::Sent { .. });
             self.event(now, event);
             self.settle(now);
         }

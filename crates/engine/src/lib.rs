@@ -9,6 +9,7 @@ pub mod identity;
 pub mod journal;
 pub mod mail;
 pub mod pair;
+pub mod polling;
 pub mod remote;
 pub mod secret;
 pub mod serve;

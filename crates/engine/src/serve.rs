@@ -4,7 +4,6 @@ mod cores;
 pub mod options;
 mod orders;
 mod plan;
-mod polling;
 
 use std::fs::File;
 use std::io;

@@ -19,6 +19,7 @@ use block::volume::{Context, CoreContext, Handle, Node, Volume};
 use scsi::medium::{MediumOp, MediumResult, Now};
 
 use crate::core::volume_token;
+use crate::polling::{OF_A_CLIENT, PollMode, Polling};
 use crate::volumes::{Surroundings, Volumes};
 
 /// A thread's use of some volumes. It belongs to the thread that made it.
@@ -27,6 +28,7 @@ pub struct Worker {
     volumes: Volumes,
     pool: Pool,
     start: Instant,
+    polling: Polling,
     /// Results of the volume that acts.
     results: Vec<(u64, MediumResult<Lease>)>,
     done: VecDeque<Done>,
@@ -65,6 +67,7 @@ impl Worker {
             volumes,
             pool,
             start: Instant::now(),
+            polling: Polling::new(PollMode::Adaptive, OF_A_CLIENT),
             results: Vec::new(),
             done: VecDeque::new(),
         })
@@ -116,13 +119,26 @@ impl Worker {
         if !self.done.is_empty() {
             patience = Some(Duration::ZERO);
         }
-        self.ring.wait(patience)?;
+        while !self.wait_once(patience)? {}
         let now = self.now();
-        while let Some(event) = self.ring.next_event() {
-            self.event(now, event);
-        }
         self.expire(now);
         Ok(())
+    }
+
+    /// Waits while spinning pays, or for `patience`; returns whether that is it.
+    fn wait_once(&mut self, patience: Option<Duration>) -> io::Result<bool> {
+        let timeout = self.polling.timeout(self.now(), patience);
+        self.ring.wait(timeout)?;
+        let now = self.now();
+        let mut over = timeout == patience;
+        while let Some(event) = self.ring.next_event() {
+            if !matches!(event, Event::Sent { .. }) {
+                self.polling.arrived(now);
+                over = true;
+            }
+            self.event(now, event);
+        }
+        Ok(over)
     }
 
     /// Ends what the volumes have with others, such as sessions. Nothing may be under way.

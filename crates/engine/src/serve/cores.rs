@@ -14,10 +14,10 @@ use scsi::unit::{CoreId, UnitState};
 
 use super::options::PollMode;
 use super::orders::Orders;
-use super::polling::Polling;
 use crate::core::{Core, Front, Parts, accept_token};
 use crate::journal::Journal;
 use crate::mail::{Counter, PostOffice};
+use crate::polling::{OF_A_SERVER, Polling};
 use crate::volumes::Volumes;
 
 /// The most that a core's buffers for file and block volumes may take: a thousand segments on
@@ -143,15 +143,16 @@ fn run(
 
 /// The loop of a core.
 fn drive(mut core: Core<AnyRing, Counter>, common: &Common) -> io::Result<()> {
-    let mut polling = Polling::new(common.polling);
-    let mut now = common.start.elapsed();
-    core.begin(now);
+    let mut polling = Polling::new(common.polling, OF_A_SERVER);
+    core.begin(common.start.elapsed());
     while !core.has_left() {
+        let now = common.start.elapsed();
         let timeout = polling.timeout(now, core.patience(now));
         core.ring().wait(timeout)?;
-        now = common.start.elapsed();
-        let busy = core.turn(now);
-        polling.waited(now, busy);
+        let now = common.start.elapsed();
+        if core.turn(now) {
+            polling.arrived(now);
+        }
     }
     Ok(())
 }

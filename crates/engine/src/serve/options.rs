@@ -13,6 +13,7 @@ pub use iscsi::auth::Hash as ChapHash;
 pub use iscsi::target::{Chap, Limits};
 
 use crate::address::ParseError;
+pub use crate::polling::PollMode;
 pub use misuse::{Amount, Misuse};
 
 /// Everything that `serve` can be told.
@@ -98,18 +99,6 @@ pub enum RingChoice {
     Uring,
     /// epoll.
     Epoll,
-}
-
-/// When a reactor spins in place of sleeping.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PollMode {
-    /// Never.
-    Never,
-    /// For as long as it pays.
-    #[default]
-    Adaptive,
-    /// Always; it takes a whole core each.
-    Always,
 }
 
 /// The portal that is used when none is given.

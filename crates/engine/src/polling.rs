@@ -1,0 +1,95 @@
+//! When a reactor spins in place of sleeping.
+
+use std::time::Duration;
+
+use scsi::medium::Now;
+
+/// When a reactor spins in place of sleeping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PollMode {
+    /// Never.
+    Never,
+    /// For as long as it pays.
+    #[default]
+    Adaptive,
+    /// Always; it takes a whole core each.
+    Always,
+}
+
+/// Decides before each wait for how long the ring may sleep.
+#[derive(Clone, Debug)]
+pub(crate) struct Polling {
+    mode: PollMode,
+    /// For how long spinning pays.
+    worth: Duration,
+    rest: Rest,
+    /// For how long there is nothing to do, on average.
+    idle: Duration,
+}
+
+/// What is done while there is nothing to do.
+#[derive(Clone, Copy, Debug)]
+enum Rest {
+    None,
+    /// Spinning since then.
+    Spins(Now),
+    /// Sleeping since then.
+    Sleeps(Now),
+    /// Sleeping, after spinning in vain.
+    GivenUp,
+}
+
+/// What a sleep costs: the sleeper wakes a few microseconds late on bare metal, some twenty in a
+/// virtual machine, where rousing its CPU takes whoever wakes it as many again. Spinning for longer
+/// costs more than it saves.
+pub(crate) const OF_A_SERVER: Duration = Duration::from_micros(50);
+
+/// Somebody who waits for answers sleeps as long as the other end takes to wake and to work. If
+/// neither slept the answers would come in half the time, so he is the one to begin with it.
+pub(crate) const OF_A_CLIENT: Duration = Duration::from_micros(100);
+
+impl Polling {
+    pub(crate) fn new(mode: PollMode, worth: Duration) -> Self {
+        Self {
+            mode,
+            worth,
+            rest: Rest::None,
+            idle: 4 * worth,
+        }
+    }
+
+    /// For how long to wait, at most `patience`, when there is nothing to do at `now`.
+    pub(crate) fn timeout(&mut self, now: Now, patience: Option<Duration>) -> Option<Duration> {
+        self.rest = match self.rest {
+            Rest::None if self.idle < self.worth => Rest::Spins(now),
+            Rest::None => Rest::Sleeps(now),
+            Rest::Spins(since) if now.saturating_sub(since) >= self.worth => Rest::GivenUp,
+            rest => rest,
+        };
+        let spins = match self.mode {
+            PollMode::Never => false,
+            PollMode::Always => true,
+            PollMode::Adaptive => matches!(self.rest, Rest::Spins(_)),
+        };
+        if spins {
+            Some(Duration::ZERO)
+        } else {
+            patience
+        }
+    }
+
+    /// Something to do has arrived by `now`.
+    pub(crate) fn arrived(&mut self, now: Now) {
+        let idle = match std::mem::replace(&mut self.rest, Rest::None) {
+            Rest::None => return,
+            Rest::Spins(since) => now.saturating_sub(since),
+            // Half of what a sleep costs is that it ends late.
+            Rest::Sleeps(since) => now.saturating_sub(since + self.worth / 2),
+            Rest::GivenUp => Duration::MAX,
+        };
+        self.idle = (self.idle * 7 + idle.min(4 * self.worth)) / 8;
+    }
+}
+
+#[cfg(test)]
+mod tests;
