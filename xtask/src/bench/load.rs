@@ -15,8 +15,8 @@ use super::target::Target;
 
 const BLOCK: u64 = 512;
 
-/// Pauses of the processor between two looks at the sockets, half a microsecond or so in all: a look
-/// is a system call that holds the target's last segments up.
+/// Pauses of the processor between two looks at the sockets, half a microsecond or so in all: a
+/// look is a system call that holds the target's last segments up.
 const PAUSES: usize = 16;
 
 /// A kind of load.
