@@ -3,6 +3,8 @@
 mod link;
 mod tgtd;
 
+use std::process::Command;
+
 use iscsi::auth::Hash;
 use iscsi::initiator::config::{Auth, Chap, Config, Digest, Mutual};
 use iscsi::initiator::error::End;
@@ -12,7 +14,8 @@ use scsi::wire::lun::Lun;
 
 use self::link::Link;
 use self::tgtd::{TARGET, Tgtd};
-use tests::server::Server;
+use tests::server::{self, Server};
+use tests::tool;
 
 const INITIATOR: &str = "iqn.2026-11.org.lunar:own";
 const ISID: [u8; 6] = [0x80, 0, 0, 0, 0, 7];
@@ -115,6 +118,24 @@ fn own_initiator_at_tgtd() {
     let nowhere = Config::normal(INITIATOR, ISID, "iqn.2026-11.org.lunar.test:none");
     let told = Link::refused(tgtd.portal, nowhere);
     assert!(told.contains("there is no such target"), "{told}");
+}
+
+/// LUN 0 of every target of tgtd is no disk, but a controller.
+#[test]
+fn ls_tells_the_units_of_tgtd() {
+    let tgtd = Tgtd::start("ls", &[]);
+    let portal = tgtd.portal.to_string();
+    let mut command = Command::new(server::binary().unwrap());
+    let text = tool::must(command.args(["ls", &portal])).unwrap();
+    let rows: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(rows.len(), 2, "{text}");
+    assert!(rows[0].contains("LUN 0: it is no disk"), "{text}");
+    for told in [
+        "16.0 MiB".to_owned(),
+        format!("iscsi://{portal}/{TARGET}/1"),
+    ] {
+        assert!(rows[1].contains(&told), "{text}");
+    }
 }
 
 #[test]

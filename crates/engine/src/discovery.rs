@@ -1,15 +1,16 @@
 //! What is behind a portal: its targets, and their units as far as they may be looked at.
 //!
 //! A discovery session asks for the targets (SendTargets, RFC 7143 Appendix C). Each is then logged
-//! in to and asked for its units (REPORT LUNS, SPC-5 §6.33), and each unit is opened as a volume,
-//! so what is told of it is what every other verb finds.
+//! in to and asked for its units (REPORT LUNS, SPC-5 §6.33), and in the same session each unit is
+//! asked what it is, by the client that a volume has: what is told is what every other verb finds.
 
-mod talk;
+pub(crate) mod talk;
 
 use block::volume::Volume as _;
 use iscsi::initiator::config::{Auth, Purpose};
 use iscsi::initiator::error::{End, LoginError};
 use iscsi::initiator::{Event, Found};
+use scsi::client::Facts;
 use scsi::wire::lun::Lun;
 
 use crate::address::{
@@ -130,20 +131,34 @@ fn units(target: &UnitAddress, options: &OpenOptions) -> Result<Vec<Unit>, Cause
     let settings = remote_settings(target, options)?;
     let mut talk = Talk::log_in(&settings)?;
     let luns = talk.report_luns()?;
-    talk.leave();
+    let mut talk = Some(talk);
     let unit = |lun: Lun| {
-        let lun = lun.index()?;
-        let unit = UnitAddress {
-            lun,
-            ..target.clone()
-        };
-        let particulars = remote_settings(&unit, options)
-            .and_then(|settings| Ok(Remote::open(settings)?.particulars()));
+        let number = lun.index()?;
+        let facts = facts(&mut talk, &settings, lun);
+        let known = facts.map(|facts| Remote::known(settings.clone(), facts));
         Some(Unit {
-            lun,
-            address: Address::Iscsi(unit),
-            particulars,
+            lun: number,
+            address: Address::Iscsi(UnitAddress {
+                lun: number,
+                ..target.clone()
+            }),
+            particulars: known.map(|known| known.particulars()).map_err(Cause::from),
         })
     };
-    Ok(luns.into_iter().filter_map(unit).collect())
+    let units = luns.into_iter().filter_map(unit).collect();
+    talk.into_iter().for_each(Talk::leave);
+    Ok(units)
+}
+
+/// What a unit says, by the session that there is. One that ended over it has another one after it.
+fn facts(talk: &mut Option<Talk>, settings: &Settings, lun: Lun) -> Result<Facts, RemoteError> {
+    let mut one = match talk.take() {
+        Some(one) => one,
+        None => Talk::log_in(settings)?,
+    };
+    let facts = one.facts(lun);
+    if matches!(facts, Ok(_) | Err(RemoteError::Unit { .. })) {
+        *talk = Some(one);
+    }
+    facts
 }

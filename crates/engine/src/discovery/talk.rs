@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use iscsi::datamover::Outgoing;
 use iscsi::initiator::error::End;
-use iscsi::initiator::{Command, Data, Event, Initiator};
+use iscsi::initiator::{Command, Data, Done, Event, Initiator};
+use scsi::client::{self, Answer, Client, Facts, Output};
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::Attribute;
 use scsi::wire::cdb::be32;
@@ -16,15 +17,17 @@ use scsi::wire::lun::Lun;
 use crate::remote::{RemoteError, Settings};
 
 /// A session.
-pub(super) struct Talk {
+pub(crate) struct Talk {
     initiator: Initiator<HeapLease>,
     stream: TcpStream,
     begun: Instant,
+    /// When the present question was asked.
+    asked: Instant,
     /// What came and was not taken.
     held: Vec<u8>,
 }
 
-/// How long connecting may take for each address, and how long all of the talk.
+/// How long connecting may take for each address, and how long each question.
 const CONNECT: Duration = Duration::from_secs(5);
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -38,7 +41,7 @@ const TRIES: usize = 8;
 const LIST: usize = 8192;
 
 impl Talk {
-    pub(super) fn log_in(settings: &Settings) -> Result<Self, RemoteError> {
+    pub(crate) fn log_in(settings: &Settings) -> Result<Self, RemoteError> {
         let begun = Instant::now();
         let stream = ::io::tcp::connect(&settings.host, settings.port, CONNECT);
         let stream = TcpStream::from(stream.map_err(RemoteError::Connect)?);
@@ -56,6 +59,7 @@ impl Talk {
             initiator,
             stream,
             begun,
+            asked: begun,
             held: Vec::new(),
         };
         while !matches!(talk.event()?, Event::LoggedIn) {}
@@ -75,7 +79,7 @@ impl Talk {
                 // The end that follows says why.
                 Some(Event::Failed(_)) => {}
                 Some(event) => return Ok(event),
-                None if self.begun.elapsed() > LIMIT => {
+                None if self.asked.elapsed() > LIMIT => {
                     return Err(RemoteError::Late(LIMIT.as_secs()));
                 }
                 None => self.turn(),
@@ -112,26 +116,10 @@ impl Talk {
         let mut cdb = [0; 16];
         cdb[0] = REPORT_LUNS;
         cdb[6..10].copy_from_slice(&(LIST as u32).to_be_bytes());
-        for id in 0..TRIES as u64 {
-            let command = Command {
-                id,
-                lun: Lun::from_index(0),
-                cdb,
-                attribute: Attribute::Simple,
-                data: Data::In {
-                    into: HeapLease::from_bytes(vec![0; LIST]),
-                },
-                deadline: None,
-            };
-            let now = self.begun.elapsed();
-            if self.initiator.execute(now, command).is_err() {
-                break;
-            }
-            let done = loop {
-                if let Event::Done(done) = self.event()? {
-                    break done;
-                }
-            };
+        self.asked = Instant::now();
+        for _ in 0..TRIES {
+            let into = HeapLease::from_bytes(vec![0; LIST]);
+            let done = self.command(Lun::from_index(0), cdb, Data::In { into })?;
             if let (0, Data::In { into }) = (done.status, done.data) {
                 return Ok(luns(&into));
             }
@@ -139,7 +127,84 @@ impl Talk {
         Err(RemoteError::Session(End::Stuck))
     }
 
-    pub(super) fn leave(mut self) {
+    /// What a unit says of itself. Where it is the unit that cannot, the session can be used on.
+    pub(super) fn facts(&mut self, lun: Lun) -> Result<Facts, RemoteError> {
+        self.asked = Instant::now();
+        let mut client = Client::default();
+        client.begin();
+        loop {
+            match client.poll() {
+                Some(Output::Execute(request)) => self.answer(&mut client, lun, request)?,
+                Some(Output::Refused(refusal)) => {
+                    let lun = lun.to_string();
+                    return Err(RemoteError::Unit { lun, refusal });
+                }
+                Some(_) => {}
+                None if self.asked.elapsed() > LIMIT => {
+                    return Err(RemoteError::Late(LIMIT.as_secs()));
+                }
+                None => {
+                    if let Some(facts) = client.facts() {
+                        return Ok(facts.clone());
+                    }
+                    // A unit that is busy is asked again.
+                    self.turn();
+                    client.expire(self.begun.elapsed());
+                }
+            }
+        }
+    }
+
+    fn answer(
+        &mut self,
+        client: &mut Client<HeapLease>,
+        lun: Lun,
+        request: client::Request<HeapLease>,
+    ) -> Result<(), RemoteError> {
+        let data = match request.data {
+            client::Data::None => Data::None,
+            client::Data::In(into) => Data::In { into },
+            client::Data::Out(from) => Data::Out { from },
+        };
+        let done = self.command(lun, request.cdb, data)?;
+        let answer = Answer {
+            status: done.status,
+            sense: done.sense.as_slice(),
+            moved: done.moved as usize,
+        };
+        client.answered(self.begun.elapsed(), request.id, &answer);
+        Ok(())
+    }
+
+    fn command(
+        &mut self,
+        lun: Lun,
+        cdb: [u8; 16],
+        data: Data<HeapLease>,
+    ) -> Result<Done<HeapLease>, RemoteError> {
+        let command = Command {
+            id: 0,
+            lun,
+            cdb,
+            attribute: Attribute::Simple,
+            data,
+            deadline: None,
+        };
+        if self
+            .initiator
+            .execute(self.begun.elapsed(), command)
+            .is_err()
+        {
+            return Err(RemoteError::Session(End::Stuck));
+        }
+        loop {
+            if let Event::Done(done) = self.event()? {
+                return Ok(done);
+            }
+        }
+    }
+
+    pub(crate) fn leave(mut self) {
         if self.initiator.logout(self.begun.elapsed()).is_ok() {
             while self.event().is_ok() {}
         }
