@@ -1,6 +1,7 @@
 //! `lunar bench` against `lunar serve`: another process, over TCP.
 
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 use tests::server::{self, Server};
@@ -58,4 +59,31 @@ fn data_is_right_over_a_stripe_of_targets() {
     let row = &outcome["rows"][0];
     assert!(row["writes"]["ios"].as_u64().unwrap() > 0);
     assert_eq!(row["reads"]["errors"].as_u64(), Some(0));
+}
+
+#[test]
+fn data_is_right_over_several_sessions() {
+    let options = ["--threads", "2"];
+    let server = Server::start("bench-spread", &["ram:16M"], &options).unwrap();
+    let address = format!("{}?sessions=4", server.address(0));
+    let words = ["--fill", "--verify", "--rw", "randrw", "--iodepth", "16"];
+    let outcome = bench(&address, &words);
+    let row = &outcome["rows"][0];
+    assert!(row["writes"]["ios"].as_u64().unwrap() > 0);
+    assert_eq!(row["reads"]["errors"].as_u64(), Some(0));
+}
+
+#[test]
+fn a_target_with_room_for_fewer_sessions_says_for_how_many() {
+    let options = ["--max-sessions", "2"];
+    let server = Server::start("bench-room", &["ram:16M"], &options).unwrap();
+    let mut command = Command::new(server::binary().unwrap());
+    command.args(["info", &format!("{}?sessions=3", server.address(0))]);
+    let told = tool::run(&mut command, Duration::from_secs(30)).unwrap();
+    let code = told.status.and_then(|status| status.code());
+    assert_eq!(code, Some(1), "{}", told.output);
+    for said in ["lets in 2 of 3 sessions", "no room", "write sessions=2"] {
+        assert!(told.output.contains(said), "{}", told.output);
+    }
+    assert_eq!(told.output.lines().count(), 1, "{}", told.output);
 }

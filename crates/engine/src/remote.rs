@@ -112,6 +112,18 @@ pub enum RemoteError {
     /// Nothing came of it.
     #[error("the target did not answer within {0} s")]
     Late(u64),
+    /// Room for some of the sessions, but not for all.
+    #[error(
+        "the target lets in {there} of {wanted} sessions, then: {cause}; write sessions={there}"
+    )]
+    Sessions {
+        /// How many there can be.
+        there: u16,
+        /// How many were asked for.
+        wanted: u16,
+        /// Why no more.
+        cause: Box<RemoteError>,
+    },
     /// Our own machine.
     #[error("cannot open a ring to ask it: {0}")]
     Ring(io::Error),
@@ -165,6 +177,9 @@ impl Remote {
     /// When there is no such unit, or it cannot be used.
     pub fn open(settings: Settings) -> Result<Self, RemoteError> {
         let (facts, session, found) = probe::probe(&settings)?;
+        if settings.sessions > 1 {
+            spread::look_for_room(&settings, &found)?;
+        }
         let session = Some(session);
         Ok(Self {
             session,
@@ -230,7 +245,8 @@ impl Volume for Remote {
         let designator = &self.facts.identity.designator;
         let known = !designator.is_empty();
         let identity = known.then(|| format!("unit {}", particulars::hex(designator)));
-        let groups = particulars::groups(&self.facts, &self.shared.found, self.session.as_ref());
+        let place = (&self.shared.found, self.shared.settings.sessions);
+        let groups = particulars::groups(&self.facts, place, self.session.as_ref());
         Particulars {
             groups,
             ..Particulars::new(self.traits(), identity)

@@ -8,7 +8,7 @@ use engine::address::{Address, OpenOptions};
 use engine::sim::Rng;
 use engine::worker::Worker;
 use io::ring::Kind;
-use scsi::medium::{Extent, Lease as _, MediumOp};
+use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumResult};
 use tests::server::Server;
 
 use super::{TARGET, restart};
@@ -27,11 +27,8 @@ struct Load {
 
 impl Load {
     fn new(address: &str) -> Self {
-        let address: Address = address.parse().unwrap();
-        let options = OpenOptions::new("iqn.2026-11.org.lunar.test:load".into()).unwrap();
-        let volume = address.open(&options).unwrap();
         Self {
-            worker: Worker::new(&[volume], Kind::Auto, 16 << 20).unwrap(),
+            worker: worker(address),
             rng: Rng::new(20),
             busy: BTreeSet::new(),
             ended: 0,
@@ -96,6 +93,13 @@ impl Load {
     }
 }
 
+fn worker(address: &str) -> Worker {
+    let address: Address = address.parse().unwrap();
+    let options = OpenOptions::new("iqn.2026-11.org.lunar.test:load".into()).unwrap();
+    let volume = address.open(&options).unwrap();
+    Worker::new(&[volume], Kind::Auto, 16 << 20).unwrap()
+}
+
 fn read(place: u64) -> MediumOp<block::lease::Lease> {
     let extent = Extent::new(place * BLOCKS, BLOCKS);
     let copied = false;
@@ -104,11 +108,20 @@ fn read(place: u64) -> MediumOp<block::lease::Lease> {
 
 #[test]
 fn who_uses_a_target_that_is_killed_twenty_times_does_not_notice() {
-    let dir = tests::scratch("remote-twenty").unwrap();
+    is_killed_twenty_times("remote-twenty", "");
+}
+
+#[test]
+fn who_uses_it_by_several_sessions_does_not_notice_either() {
+    is_killed_twenty_times("remote-twenty-spread", "?sessions=3");
+}
+
+fn is_killed_twenty_times(name: &str, options: &str) {
+    let dir = tests::scratch(name).unwrap();
     let volume = format!("file:{}?size=16M&sync", dir.join("disk").display());
     let mut back = Server::start_in(&dir, &[&volume], &["--iqn", TARGET]).unwrap();
     let portal = back.luns[0].portals[0].clone();
-    let mut load = Load::new(&format!("verify({})", back.address(0)));
+    let mut load = Load::new(&format!("verify({}{options})", back.address(0)));
     let killer = thread::spawn(move || {
         for _ in 0..20 {
             thread::sleep(Duration::from_millis(100));
@@ -123,4 +136,47 @@ fn who_uses_a_target_that_is_killed_twenty_times_does_not_notice() {
     assert!(load.ended > 100, "{} operations", load.ended);
     let _back = killer.join().unwrap();
     load.finish();
+}
+
+/// Writes that were not flushed, on each of several sessions, are told as lost by one flush.
+#[test]
+fn a_cache_that_is_lost_is_told_once_for_all_sessions() {
+    let dir = tests::scratch("remote-lost").unwrap();
+    let volume = format!("file:{}?size=16M", dir.join("disk").display());
+    let back = Server::start_in(&dir, &[&volume], &["--iqn", TARGET]).unwrap();
+    let portal = back.luns[0].portals[0].clone();
+    let mut worker = worker(&format!("{}?sessions=3", back.address(0)));
+    for place in 0..12 {
+        let data = worker.buffer(BLOCKS as usize * 512).unwrap();
+        let (extent, fua, atomic) = (Extent::new(place * BLOCKS, BLOCKS), false, false);
+        let op = MediumOp::Write {
+            extent,
+            data,
+            fua,
+            atomic,
+        };
+        worker.submit(0, place, op);
+    }
+    for _ in 0..12 {
+        ended(&mut worker).unwrap();
+    }
+    back.kill().unwrap();
+    let _back = restart(&dir, &volume, &portal);
+    let mut flush = || {
+        let extent = Extent::new(0, 0);
+        worker.submit(0, 0, MediumOp::Flush { extent });
+        ended(&mut worker).map(|_| ())
+    };
+    assert_eq!(flush(), Err(MediumError::Write));
+    assert_eq!(flush(), Ok(()));
+    worker.leave().unwrap();
+}
+
+fn ended(worker: &mut Worker) -> MediumResult<block::lease::Lease> {
+    loop {
+        if let Some(done) = worker.next_done() {
+            return done.result;
+        }
+        worker.wait(None).unwrap();
+    }
 }

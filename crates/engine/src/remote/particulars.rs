@@ -7,13 +7,15 @@ use scsi::client::Facts;
 /// What the unit says, and what the session that asked it was like.
 pub(super) fn groups(
     facts: &Facts,
-    portal: &(String, u16),
+    (portal, sessions): (&(String, u16), u16),
     session: Option<&Outcome>,
 ) -> Vec<Group> {
     let group = |heading, values| Group { heading, values };
     let mut groups = vec![group("unit", unit(facts))];
     if let Some(session) = session {
-        groups.push(group("session", at(portal, session)));
+        let mut values = at(portal, session);
+        values.push(("sessions of a core", sessions.to_string()));
+        groups.push(group("session", values));
         groups.push(group("negotiated", negotiated(session)));
     }
     groups

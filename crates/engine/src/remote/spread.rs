@@ -34,8 +34,9 @@ use scsi::medium::{Extent, MediumError, MediumOp, MediumResult, Now};
 use slab::Slab;
 
 use self::book::{Book, Claim, Way};
-use super::Shared;
 use super::handle::RemoteHandle;
+use super::{RemoteError, Settings, Shared};
+use crate::discovery::talk::Talk;
 
 /// A remote unit over several sessions.
 pub(super) struct SpreadHandle {
@@ -63,6 +64,43 @@ struct Asked {
     /// How many sessions have it.
     pieces: usize,
     error: Option<MediumError>,
+}
+
+/// Whether the target lets in as many sessions at once as one core is to have.
+///
+/// # Errors
+///
+/// When it does not.
+pub(super) fn look_for_room(
+    settings: &Settings,
+    (host, port): &(String, u16),
+) -> Result<(), RemoteError> {
+    let (mut there, wanted) = (Vec::new(), settings.sessions);
+    let mut settings = Settings {
+        host: host.clone(),
+        port: *port,
+        ..settings.clone()
+    };
+    let mut refused = None;
+    for number in 1..=wanted {
+        settings.config.isid[4..].copy_from_slice(&number.to_be_bytes());
+        match Talk::log_in(&settings) {
+            Ok(session) => there.push(session),
+            Err(cause) => {
+                refused = Some(Box::new(cause));
+                break;
+            }
+        }
+    }
+    let number = (there.len() as u16).max(1);
+    there.into_iter().for_each(Talk::leave);
+    refused.map_or(Ok(()), |cause| {
+        Err(RemoteError::Sessions {
+            there: number,
+            wanted,
+            cause,
+        })
+    })
 }
 
 /// Names the read of ours.
