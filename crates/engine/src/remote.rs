@@ -28,8 +28,10 @@
 //! What the unit says of itself, and not more. Writes that the target held in its cache when it was
 //! reset are told by the next flush, which fails.
 
+mod attempts;
 mod handle;
 mod link;
+mod machine;
 mod particulars;
 mod probe;
 mod spread;

@@ -10,8 +10,9 @@ use iscsi::initiator::error::End;
 use scsi::client::{Client, Facts};
 use scsi::medium::Now;
 
-use super::handle::{Machine, REDIRECTIONS, Told};
+use super::attempts::REDIRECTIONS;
 use super::link::Link;
+use super::machine::{Machine, Told};
 use super::{RemoteError, Settings};
 
 /// How long all of it may take.

@@ -1,0 +1,44 @@
+//! When a lost session is tried again: with pauses that grow, and some chance in them.
+
+use std::time::Duration;
+
+use scsi::medium::Now;
+
+use super::Outside;
+
+/// When to try again.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    /// Since when there is no session.
+    pub(super) since: Option<Now>,
+    /// Not before this.
+    pub(super) next: Option<Now>,
+    pub(super) failed: u32,
+    /// How often in turn the target has sent us elsewhere.
+    pub(super) redirections: u8,
+}
+
+/// How often a target may send us elsewhere in turn.
+pub(super) const REDIRECTIONS: u8 = 4;
+
+/// The pause after the first attempt that failed; it doubles up to [`LONGEST`].
+const PAUSE: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(4);
+
+impl Attempts {
+    /// An attempt has failed, or what it led to has ended.
+    pub(super) fn fail(&mut self, now: Now, outside: Outside) {
+        self.since.get_or_insert(now);
+        let pause = PAUSE.saturating_mul(1 << self.failed.min(16)).min(LONGEST);
+        self.failed += 1;
+        let mut chance = [0; 1];
+        // Without it the pause is only less spread.
+        let _ = (outside.random)(&mut chance);
+        self.next = Some(now + pause.mul_f64(0.5 + f64::from(chance[0]) / 512.0));
+    }
+
+    /// When what waits fails.
+    pub(super) fn limit(&self, replacement: Duration) -> Option<Now> {
+        self.since.map(|since| since.saturating_add(replacement))
+    }
+}
