@@ -17,6 +17,7 @@ mod own_initiator;
 mod qemu;
 mod remote;
 mod trace;
+mod waiting;
 
 use std::process::Command;
 use std::time::Duration;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 
 use ::io::memory::{Buffer, Recall};
 use ::io::ring::SendBatch;
@@ -79,6 +80,16 @@ pub(crate) trait HandleAround {
     /// The same, for what does not end operations.
     fn inside_mut(&mut self) -> &mut dyn Handle;
 
+    /// The numbers inside of those operations that are under way under these.
+    fn inside_ids(&self, ids: &Range<u64>) -> Vec<Range<u64>> {
+        vec![ids.clone()]
+    }
+
+    /// Those of these operations are given up that wait here.
+    fn give_up(&mut self, cx: &mut Context<'_>, ids: &Range<u64>) {
+        let _ = (cx, ids);
+    }
+
     /// An instant has come that may have been waited for here.
     fn expired(&mut self, cx: &mut Context<'_>) {
         let _ = cx;
@@ -88,6 +99,13 @@ pub(crate) trait HandleAround {
 impl<A: HandleAround> Handle for A {
     fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
         self.begin(cx, id, op);
+    }
+
+    fn cancel(&mut self, cx: &mut Context<'_>, ids: &Range<u64>) {
+        self.give_up(cx, ids);
+        for ids in self.inside_ids(ids) {
+            self.let_act(cx, |inside, cx| inside.cancel(cx, &ids));
+        }
     }
 
     fn completed(

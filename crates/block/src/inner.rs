@@ -6,9 +6,22 @@ use std::ops::Range;
 use ::io::memory::{Buffer, Recall};
 use ::io::ring::SendBatch;
 use scsi::medium::{MediumOp, MediumResult};
+use slab::Slab;
 
 use crate::lease::Lease;
 use crate::volume::{Context, CoreContext, Handle, Node, Volume};
+
+/// The numbers under which operations are inside whose own ones are among `ids`.
+pub(crate) fn under_way<T>(
+    pending: &Slab<T>,
+    ids: &Range<u64>,
+    id: impl Fn(&T) -> u64,
+) -> Vec<Range<u64>> {
+    let pending = pending.iter().filter(|(_, one)| ids.contains(&id(one)));
+    pending
+        .map(|(slot, _)| slot as u64..slot as u64 + 1)
+        .collect()
+}
 
 /// A handle whose results come to the one around it, before anybody else sees them.
 ///
@@ -53,6 +66,10 @@ impl Inner {
 
     pub(crate) fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
         self.handle.submit(&mut cx.inside(&mut self.done), id, op);
+    }
+
+    pub(crate) fn cancel(&mut self, cx: &mut Context<'_>, ids: &Range<u64>) {
+        self.handle.cancel(&mut cx.inside(&mut self.done), ids);
     }
 
     /// Whether what was started as `node` is this one's.

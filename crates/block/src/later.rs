@@ -1,8 +1,9 @@
 //! Operations that begin later, in the order in which they came.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
-use scsi::medium::{MediumOp, Now};
+use scsi::medium::{MediumError, MediumOp, Now};
 
 use crate::around::HandleAround;
 use crate::lease::Lease;
@@ -13,6 +14,13 @@ pub(crate) trait When {
     /// When an operation that came now begins; never before what was told last. `None`: at once,
     /// past those that wait.
     fn begin(&self, now: Now, op: &MediumOp<Lease>) -> Option<Now>;
+
+    /// Takes back what [`Self::begin`] counted for an operation that has not begun. Returns whether
+    /// others may begin earlier by that.
+    fn give_back(&self, op: &MediumOp<Lease>) -> bool {
+        let _ = op;
+        false
+    }
 }
 
 /// A handle whose operations wait before they begin.
@@ -20,6 +28,8 @@ pub(crate) struct LaterHandle<W> {
     inside: Box<dyn Handle>,
     when: W,
     queue: VecDeque<(Now, u64, MediumOp<Lease>)>,
+    /// Those in the queue may begin earlier than was said.
+    relieved: bool,
 }
 
 impl<W: When> LaterHandle<W> {
@@ -29,6 +39,17 @@ impl<W: When> LaterHandle<W> {
             inside,
             when,
             queue,
+            relieved: false,
+        }
+    }
+
+    /// Says anew when each begins, once for all that were given up together.
+    fn begin_earlier(&mut self, now: Now) {
+        for (_, _, op) in &self.queue {
+            self.when.give_back(op);
+        }
+        for (at, _, op) in &mut self.queue {
+            *at = self.when.begin(now, op).unwrap_or(now);
         }
     }
 
@@ -67,7 +88,23 @@ impl<W: When> HandleAround for LaterHandle<W> {
         &mut *self.inside
     }
 
+    fn give_up(&mut self, cx: &mut Context<'_>, ids: &Range<u64>) {
+        let waits = |(_, id, _): &(_, u64, _)| ids.contains(id);
+        while let Some(at) = self.queue.iter().position(waits)
+            && let Some((_, id, op)) = self.queue.remove(at)
+        {
+            self.relieved |= self.when.give_back(&op);
+            cx.done(id, Err(MediumError::Cancelled));
+        }
+        if self.relieved {
+            cx.call_at(cx.now);
+        }
+    }
+
     fn expired(&mut self, cx: &mut Context<'_>) {
+        if std::mem::take(&mut self.relieved) {
+            self.begin_earlier(cx.now);
+        }
         self.begin_due(cx);
     }
 }

@@ -5,7 +5,8 @@
 //! By the generic cell rate algorithm: each limit knows the instant at which all that was let
 //! through until now is paid for. An operation begins when that is no more than 10 ms ahead, which
 //! is the burst after a pause, and adds its own cost. So it is known when an operation comes at
-//! what instant it will begin; those of a core begin in the order in which they came.
+//! what instant it will begin; those of a core begin in the order in which they came. What is
+//! cancelled while it waits gives its cost back, and those behind it begin as much earlier.
 //!
 //! Reads, writes, WRITE SAME, UNMAP and SANITIZE count as one operation each, and all but UNMAP by
 //! the octets of their blocks. What asks for memory or for the state of blocks, and flushes, do not
@@ -77,21 +78,40 @@ struct Paid {
     octets: u64,
 }
 
+impl Meter {
+    /// What an operation costs by each limit, in nanoseconds; `None` where it does not count.
+    fn costs(&self, op: &MediumOp<Lease>) -> Option<(u64, u64)> {
+        let octets = counted(op)?.saturating_mul(self.block_size);
+        let of = |amount, limit: Option<u64>| limit.map_or(0, |a_second| cost(amount, a_second));
+        Some((of(1, self.iops), of(octets, self.rate)))
+    }
+}
+
 impl When for Arc<Meter> {
     fn begin(&self, now: Now, op: &MediumOp<Lease>) -> Option<Now> {
-        let octets = counted(op)?.saturating_mul(self.block_size);
+        let (operation, octets) = self.costs(op)?;
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         // Nothing between locking and unlocking panics.
         let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
         let ahead = paid.operations.max(paid.octets).saturating_sub(BURST);
         let begin = now.max(ahead);
-        if let Some(iops) = self.iops {
-            paid.operations = paid.operations.max(begin).saturating_add(cost(1, iops));
+        if self.iops.is_some() {
+            paid.operations = paid.operations.max(begin).saturating_add(operation);
         }
-        if let Some(rate) = self.rate {
-            paid.octets = paid.octets.max(begin).saturating_add(cost(octets, rate));
+        if self.rate.is_some() {
+            paid.octets = paid.octets.max(begin).saturating_add(octets);
         }
         Some(Now::from_nanos(begin))
+    }
+
+    fn give_back(&self, op: &MediumOp<Lease>) -> bool {
+        let Some((operation, octets)) = self.costs(op) else {
+            return false;
+        };
+        let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        paid.operations = paid.operations.saturating_sub(operation);
+        paid.octets = paid.octets.saturating_sub(octets);
+        true
     }
 }
 

@@ -7,6 +7,7 @@
 mod histogram;
 
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +15,7 @@ use scsi::medium::{MediumOp, MediumResult, Now};
 use slab::Slab;
 
 use crate::around::{Around, HandleAround};
-use crate::inner::Inner;
+use crate::inner::{Inner, under_way};
 use crate::lease::Lease;
 use crate::volume::{Context, CoreContext, Handle, Volume};
 use histogram::Counting;
@@ -194,6 +195,10 @@ impl HandleAround for StatsHandle {
     ) {
         self.inside.act(cx, act);
         self.drain(cx);
+    }
+
+    fn inside_ids(&self, ids: &Range<u64>) -> Vec<Range<u64>> {
+        under_way(&self.pending, ids, |pending| pending.id)
     }
 
     fn inside(&self) -> &dyn Handle {

@@ -1,5 +1,6 @@
 //! Stories about volumes, each told to handles on the rings of [`rig`].
 
+mod cancel;
 mod device;
 mod fake;
 mod fault;

@@ -22,6 +22,7 @@
 mod book;
 
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ use scsi::medium::{
 use slab::Slab;
 
 use crate::around::{Around, HandleAround};
-use crate::inner::Inner;
+use crate::inner::{Inner, under_way};
 use crate::lease::Lease;
 use crate::size::BlockSize;
 use crate::volume::{Context, CoreContext, Handle, Volume};
@@ -327,6 +328,10 @@ impl HandleAround for VerifyHandle {
     ) {
         self.inside.act(cx, act);
         self.drain(cx);
+    }
+
+    fn inside_ids(&self, ids: &Range<u64>) -> Vec<Range<u64>> {
+        under_way(&self.pending, ids, |pending| pending.id)
     }
 
     fn inside(&self) -> &dyn Handle {

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 
 use ::io::memory::{Buffer, Pool, Recall};
 use ::io::ring::{FileOp, SendBatch, SocketId, SocketRing, Token};
@@ -103,6 +104,13 @@ impl CoreContext {
 pub trait Handle {
     /// Starts an operation. Its result comes out of `cx.done`, at once or later, under `id`.
     fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>);
+
+    /// Gives up those of these operations that have not reached the medium: they end with
+    /// [`scsi::medium::MediumError::Cancelled`], at once. What has reached it runs to its end; so
+    /// does what a volume cannot tell.
+    fn cancel(&mut self, cx: &mut Context<'_>, ids: &Range<u64>) {
+        let _ = (cx, ids);
+    }
 
     /// A file operation has ended that this handle, or one inside it, started as `node`. `slot` is
     /// what it gave to [`Context::file`].

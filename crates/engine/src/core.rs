@@ -252,6 +252,9 @@ impl<R: Ring, P: Post> Core<R, P> {
             Output::Medium { id, unit, op } => self.submit(now, unit.0, |handle, cx| {
                 handle.submit(cx, id.0, op);
             }),
+            Output::Cancel { unit, ids } => {
+                self.submit(now, unit.0, |handle, cx| handle.cancel(cx, &ids));
+            }
             Output::SendDataIn {
                 nexus,
                 tag,

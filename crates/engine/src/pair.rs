@@ -109,7 +109,7 @@ pub trait Machine<L> {
     /// An operation has ended.
     fn done(&mut self, id: u64, result: MediumResult<L>);
 
-    /// Begin nothing more, and end when what is under way has.
+    /// Begin nothing more, and end when what is under way has, or was cancelled.
     fn stop(&mut self);
 
     /// How far it is.

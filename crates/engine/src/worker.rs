@@ -97,6 +97,15 @@ impl Worker {
         self.act(now, volume as u32, |handle, cx| handle.submit(cx, id, op));
     }
 
+    /// Gives up all operations of a volume that have not reached its medium; they end with
+    /// [`scsi::medium::MediumError::Cancelled`].
+    pub fn cancel(&mut self, volume: usize) {
+        let now = self.now();
+        self.act(now, volume as u32, |handle, cx| {
+            handle.cancel(cx, &(0..u64::MAX));
+        });
+    }
+
     /// The next operation that is over.
     pub fn next_done(&mut self) -> Option<Done> {
         self.done.pop_front()

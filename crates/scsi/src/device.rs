@@ -25,6 +25,7 @@ mod tests;
 mod transfer;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use slab::Slab;
@@ -63,6 +64,14 @@ pub enum Output<L> {
         unit: UnitId,
         /// What.
         op: MediumOp<L>,
+    },
+    /// A task was aborted: of these operations give up those that have not reached the medium yet.
+    /// The results of all are told by [`DeviceServer::medium_done`] as ever.
+    Cancel {
+        /// The unit whose volume has them.
+        unit: UnitId,
+        /// The numbers of [`OpId`] that may be under way.
+        ids: Range<u64>,
     },
     /// *Send Data-In*: the transport may slice and send it, in the order given.
     SendDataIn {

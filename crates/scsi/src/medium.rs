@@ -207,6 +207,9 @@ pub enum MediumError {
     /// No buffer is to be had now; the command ends with TASK SET FULL.
     #[error("out of buffers")]
     Busy,
+    /// It was given up before it reached the medium, as whoever asked for it said.
+    #[error("given up before it began")]
+    Cancelled,
     /// The volume cannot do this (the device server did not look at its traits).
     #[error("unsupported")]
     Unsupported,

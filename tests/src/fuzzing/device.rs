@@ -284,7 +284,7 @@ impl World {
                 );
                 self.log_in(nexus);
             }
-            Output::Attention { .. } => {}
+            Output::Attention { .. } | Output::Cancel { .. } => {}
             Output::Ask { unit, request } => self.owner(unit, Input::Request(request)),
             Output::Recall { unit } => self.servers[core].recalled(unit),
             Output::Acknowledge { unit, version } => {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ::io::ring::Kind;
 use block::lease::Lease;
 use engine::worker::{Done, Worker};
-use scsi::medium::{MediumOp, MediumResult, Outcome};
+use scsi::medium::{MediumError, MediumOp, MediumResult, Outcome};
 
 use super::Subject;
 use super::book::{self, Book};
@@ -164,6 +164,7 @@ impl<'a> Job<'a> {
                 turns = 0;
             }
         }
+        self.worker.cancel(0);
         self.drain()?;
         if self.book.is_some() && self.task.load.direction != Direction::Read {
             self.read_back()?;
@@ -301,7 +302,9 @@ impl<'a> Job<'a> {
     /// What is wrong with a result.
     fn judge(&mut self, place: u64, write: bool, result: &MediumResult<Lease>) -> Option<String> {
         let extent = self.places.extent(place);
-        let mut wrong = result.as_ref().err().map(|error| {
+        let error = result.as_ref().err();
+        let failed = error.filter(|error| **error != MediumError::Cancelled);
+        let mut wrong = failed.map(|error| {
             let Load { block_bytes, .. } = self.task.load;
             let what = if write { "write" } else { "read" };
             let offset = extent.lba * u64::from(self.task.subject.span.block_size);
@@ -309,7 +312,7 @@ impl<'a> Job<'a> {
         });
         if let Some(book) = &mut self.book {
             if write {
-                book.written(place, wrong.is_none());
+                book.written(place, result.is_ok());
             } else {
                 if let Ok(Outcome::Lease(data)) = result {
                     wrong = book.check(place, extent, data);

@@ -1,6 +1,7 @@
 //! Several parts, as one core works on them.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ::io::memory::{Buffer, Pool, Recall};
@@ -11,7 +12,7 @@ use scsi::medium::{
 use slab::Slab;
 
 use super::Layout;
-use crate::inner::Inner;
+use crate::inner::{Inner, under_way};
 use crate::lease::Lease;
 use crate::size::BlockSize;
 use crate::volume::{Context, Handle, Node};
@@ -316,6 +317,16 @@ impl Handle for PartsHandle {
             part.sent(cx, node, slot, batch, result);
             self.drain(cx);
         }
+    }
+
+    fn cancel(&mut self, cx: &mut Context<'_>, ids: &Range<u64>) {
+        for whole in under_way(&self.wholes, ids, |whole| whole.id) {
+            let pieces = whole.start << 32..whole.end << 32;
+            for part in &mut self.parts {
+                part.cancel(cx, &pieces);
+            }
+        }
+        self.drain(cx);
     }
 
     fn recall(&mut self) -> Option<Recall> {

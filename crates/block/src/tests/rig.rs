@@ -1,6 +1,7 @@
 //! What a core does for its volumes, reduced to one volume.
 
 use std::io;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use ::io::memory::{Buffer, Pool};
@@ -108,6 +109,17 @@ impl<R: Files> Rig<R> {
             next_id: 0,
             block_size: volume.traits().block_size as usize,
         }
+    }
+
+    /// Gives up operations of a handle.
+    pub(super) fn cancel(&mut self, handle: usize, ids: &Range<u64>) {
+        let mut cx = Context {
+            ring: self.ring.ring(),
+            done: &mut self.done,
+            now: self.now,
+            call: &mut self.call,
+        };
+        self.handles[handle].cancel(&mut cx, ids);
     }
 
     /// Starts an operation on a handle.

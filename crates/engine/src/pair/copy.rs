@@ -195,6 +195,7 @@ impl<L: Lease> Copy<L> {
                 self.flush.durable = durable;
                 self.orders.push_back(Order::Durable(durable));
             }
+            Err(MediumError::Cancelled) => self.over = false,
             Err(error) => {
                 self.over = true;
                 self.fail(Side::B, None, *error);
@@ -211,6 +212,7 @@ impl<L: Lease> Copy<L> {
     fn step(&mut self, slot: usize, mut piece: Piece, result: MediumResult<L>) {
         let Range { start, end } = piece.rest;
         match (piece.doing, result) {
+            (_, Err(MediumError::Cancelled)) => self.give_up(start),
             (Doing::Reading, Ok(Outcome::Lease(data))) => self.read(slot, piece, data),
             (Doing::Writing, Ok(_)) => self.progress.data += end - start,
             (Doing::Looking, found) => self.looked(slot, piece, &found),
@@ -243,6 +245,9 @@ impl<L: Lease> Copy<L> {
     fn read(&mut self, slot: usize, mut piece: Piece, data: L) {
         if data.difference(&self.zeros.slice(0, data.len())).is_none() {
             return self.look_again(slot, piece);
+        }
+        if self.stopping {
+            return self.give_up(piece.rest.start);
         }
         let write = MediumOp::Write {
             extent: self.b.extent(&piece.rest),

@@ -174,6 +174,7 @@ fn drive(
     durable: &mut dyn FnMut(u64),
     watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Result<(), Failure>, Error> {
+    let mut stopped = false;
     loop {
         while let Some(order) = machine.poll(worker.now()) {
             match order {
@@ -183,8 +184,12 @@ fn drive(
                 Order::End(result) => return Ok(result),
             }
         }
-        if !watch(&machine.progress()) {
+        if !watch(&machine.progress()) && !stopped {
+            stopped = true;
             machine.stop();
+            for volume in [0, 1] {
+                worker.cancel(volume);
+            }
         }
         worker.wait(Some(TICK)).map_err(ring)?;
         while let Some(done) = worker.next_done() {

@@ -139,6 +139,7 @@ impl<L: Lease> Verify<L> {
     fn step(&mut self, slot: usize, what: u64, mut piece: Piece<L>, result: MediumResult<L>) {
         piece.waiting -= 1;
         match (what, result) {
+            (_, Err(MediumError::Cancelled)) => {}
             (LOOK, found) => return self.looked(slot, piece, &found),
             (_, Ok(Outcome::Lease(data))) => piece.data[what as usize] = Some(data),
             (_, result) => {
@@ -168,6 +169,7 @@ impl<L: Lease> Verify<L> {
                 self.progress.holes += piece.end - start;
                 self.go_on(slot, piece);
             }
+            _ if self.stopping => {}
             _ => {
                 piece.end = end.min((start / CHUNK + 1) * CHUNK);
                 self.read(slot, piece);

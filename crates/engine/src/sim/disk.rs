@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -52,6 +53,8 @@ pub(super) struct DiskHandle {
     region: Option<LocalRegion>,
     pool: Pool,
     under_way: Vec<Option<UnderWay>>,
+    /// The next operation that is cancelled is given up.
+    yields: bool,
 }
 
 /// An operation that takes its time. What has several blocks takes it twice, so that others come
@@ -65,6 +68,7 @@ struct UnderWay {
     done: u64,
     /// What is being read.
     data: Option<Buffer>,
+    given_up: bool,
 }
 
 impl Disk {
@@ -149,6 +153,7 @@ impl Disk {
             region: self.medium.region.as_ref().map(Region::attach),
             pool: core.pool.clone(),
             under_way: Vec::new(),
+            yields: true,
         }
     }
 }
@@ -351,8 +356,26 @@ impl Handle for DiskHandle {
             before: medium.changes.get(),
             done: 0,
             data,
+            given_up: false,
         };
         self.start(cx, under_way);
+    }
+
+    /// Gives up every other operation that has not touched a block. Its place is taken until the
+    /// ring has told of it.
+    fn cancel(&mut self, cx: &mut Context<'_>, ids: &Range<u64>) {
+        let yields = &mut self.yields;
+        for under_way in self.under_way.iter_mut().flatten() {
+            let waits = under_way.done == 0 && !under_way.given_up;
+            if waits && ids.contains(&under_way.id) {
+                under_way.given_up = *yields;
+                *yields = !*yields;
+            }
+            if waits && under_way.given_up {
+                under_way.data = None;
+                cx.done(under_way.id, Err(MediumError::Cancelled));
+            }
+        }
     }
 
     fn completed(
@@ -367,6 +390,9 @@ impl Handle for DiskHandle {
         let Some(mut under_way) = ended.and_then(Option::take) else {
             return;
         };
+        if under_way.given_up {
+            return;
+        }
         if result.is_err() {
             let error = match under_way.op {
                 MediumOp::Read { .. } | MediumOp::Prefetch { .. } => MediumError::Read,

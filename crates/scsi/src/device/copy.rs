@@ -72,6 +72,12 @@ impl Copy {
         })
     }
 
+    /// The units at hand: from which, and to which.
+    pub(super) fn sides(&self) -> Option<(UnitId, UnitId)> {
+        let segment = self.segments.get(self.at)?;
+        Some((segment.from.0, segment.to.0))
+    }
+
     fn record(&self, state: CopyState) -> Option<CopyRecord> {
         Some(CopyRecord {
             id: self.id?,

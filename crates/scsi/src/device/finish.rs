@@ -1,6 +1,8 @@
 //! A command ends: when nothing of it is under way any more, its status is sent, what it held is
 //! given back, and those that waited for it go on.
 
+use std::ops::Range;
+
 use super::ask::Asker;
 use super::copy::copy_failure;
 use super::nexus::Leaving;
@@ -18,6 +20,11 @@ use crate::wire::sense::{Format, Key, Sense};
 use crate::wire::status::Status;
 
 impl OpId {
+    /// Those of one task.
+    pub(super) const fn of(slot: Slot) -> Range<u64> {
+        Self::new(slot, 0).0..Self::new(slot + 1, 0).0
+    }
+
     pub(super) const fn new(slot: Slot, piece: u32) -> Self {
         Self((slot as u64) << 32 | piece as u64)
     }
@@ -298,6 +305,8 @@ pub(super) const fn failure(error: MediumError) -> Failure {
         MediumError::ReadOnly => (Key::DataProtect, asc::WRITE_PROTECTED),
         MediumError::Gone => (Key::NotReady, asc::NOT_READY_CAUSE_NOT_REPORTABLE),
         MediumError::Busy => return Failure::Status(Status::TaskSetFull),
+        // Only what was aborted is given up, and its status is never told.
+        MediumError::Cancelled => return Failure::Status(Status::TaskAborted),
         MediumError::Unsupported => (Key::HardwareError, asc::INTERNAL_TARGET_FAILURE),
     };
     Failure::Check(Sense::new(key, code))

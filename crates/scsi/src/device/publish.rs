@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::ask::Asker;
 use super::tasks::{Ending, Phase, Slot, Task};
-use super::{DeviceServer, Job, Output};
+use super::{DeviceServer, Job, OpId, Output};
 use crate::medium::{Extent, Lease};
 use crate::nexus::{Identity, NexusId};
 use crate::owner::{Change, Effect, Publication};
@@ -212,7 +212,29 @@ impl<L: Lease> DeviceServer<L> {
             task.ending = Some(ending);
         }
         self.withdraw_lock(slot);
+        self.cancel_operations(slot);
         self.quiesce(slot);
+    }
+
+    /// What a volume has not begun is not waited for: it may be let through only in an hour.
+    fn cancel_operations(&mut self, slot: Slot) {
+        let task = &self.tasks[slot as usize];
+        if task.operations == 0 {
+            return;
+        }
+        let sides = match &task.job {
+            Job::Copy(copy) => copy.sides(),
+            _ => None,
+        };
+        let (unit, other) = sides.unwrap_or((task.unit, task.unit));
+        let cancel = |unit| Output::Cancel {
+            unit,
+            ids: OpId::of(slot),
+        };
+        self.outputs.push_back(cancel(unit));
+        if other != unit {
+            self.outputs.push_back(cancel(other));
+        }
     }
 
     /// A lock that is asked for is not waited for: others may hold it for long.

@@ -1,7 +1,7 @@
 //! Task management in every state of a command.
 
 use super::rig::{End, Rig, cdb10, cdb16, pattern};
-use crate::medium::Traits;
+use crate::medium::{MediumError, Traits};
 use crate::nexus::NexusId;
 use crate::owner::{Change, Input, Request};
 use crate::task::{Attribute, Function, FunctionResult, Tag};
@@ -23,6 +23,27 @@ fn abort_task_waits_for_the_medium() {
     assert_eq!(rig.ended[&(NEXUS, read)], End::Aborted);
     assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
     assert!(rig.data(read).is_empty());
+}
+
+#[test]
+fn abort_task_has_given_up_what_waits_before_the_medium() {
+    let mut rig = Rig::new();
+    rig.hold = true;
+    let write = rig.send(&cdb10(0x2a, 0, 0, 1), 0, pattern(1, 1));
+    rig.answer(0);
+    let waiting = rig.held[0].0.0;
+    rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
+    let other = rig.held[1].0.0;
+    let id = rig.manage(NEXUS, Function::AbortTask(write));
+    let (unit, ids) = rig.cancelled.pop().unwrap();
+    assert_eq!(unit, UnitId(0));
+    assert_eq!([waiting, other].map(|id| ids.contains(&id)), [true, false]);
+    assert_eq!(rig.answer_to(id), None);
+    let (op, ..) = rig.held.pop_front().unwrap();
+    rig.server.medium_done(op, Err(MediumError::Cancelled));
+    rig.run();
+    assert_eq!(rig.ended[&(NEXUS, write)], End::Aborted);
+    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
 }
 
 #[test]

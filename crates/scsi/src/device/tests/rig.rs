@@ -30,6 +30,7 @@ pub(super) struct Rig {
     pub(super) owners: Vec<Owner>,
     /// Operations that the medium has not answered.
     pub(super) held: VecDeque<(OpId, UnitId, MediumOp<HeapLease>)>,
+    pub(super) cancelled: Vec<(UnitId, std::ops::Range<u64>)>,
     /// Whether the medium waits to be told to answer.
     pub(super) hold: bool,
     /// Whether what goes to the owners waits.
@@ -140,6 +141,7 @@ impl Rig {
                 .map(|state| Owner::new(state, 1))
                 .collect(),
             held: VecDeque::new(),
+            cancelled: Vec::new(),
             hold: false,
             hold_owner: false,
             mail: VecDeque::new(),
@@ -296,6 +298,7 @@ impl Rig {
             } => {
                 self.ended(nexus, tag, End::Completed(completed));
             }
+            Output::Cancel { unit, ids } => self.cancelled.push((unit, ids)),
             Output::Aborted { nexus, tag } => self.ended(nexus, tag, End::Aborted),
             Output::Managed { nexus, id, result } => self.managed.push((nexus, id, result)),
             Output::NexusGone(nexus) => self.gone.push(nexus),

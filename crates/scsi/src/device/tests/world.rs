@@ -251,7 +251,7 @@ impl World {
                 self.untaken.remove(&(core, nexus));
                 self.log_in(core, nexus.0);
             }
-            Output::Attention { .. } => {}
+            Output::Attention { .. } | Output::Cancel { .. } => {}
             Output::Ask { unit, request } => {
                 self.to_owners[core].push_back((unit, Input::Request(request)));
             }

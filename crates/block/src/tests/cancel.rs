@@ -1,0 +1,115 @@
+//! What waits is given up, and what has begun runs to its end.
+
+use std::sync::Arc;
+
+use ::io::memory::MemoryLimit;
+use scsi::medium::{Extent, MediumError, MediumOp, Now};
+
+use super::fake::FakeRing;
+use super::rig::Rig;
+use crate::delay::Delay;
+use crate::lease::Lease;
+use crate::limit::Limit;
+use crate::parts::Part;
+use crate::ram::Ram;
+use crate::stats::{Kind, Stats};
+use crate::stripe;
+use crate::verify::Verify;
+use crate::volume::Volume;
+
+const MS: Now = Now::from_millis(1);
+
+fn ram() -> Arc<dyn Volume> {
+    let memory = MemoryLimit::new(64 << 20);
+    Arc::new(Ram::new(1 << 20, 512, &memory).unwrap())
+}
+
+fn read(lba: u64) -> MediumOp<Lease> {
+    MediumOp::Read {
+        extent: Extent::new(lba, 1),
+        copied: false,
+    }
+}
+
+type Wrap = fn(Arc<dyn Volume>) -> Arc<dyn Volume>;
+
+/// Whether an operation was given up.
+fn is_cancelled(rig: &mut Rig<FakeRing>, id: u64) -> bool {
+    matches!(rig.result(id), Some(Err(MediumError::Cancelled)))
+}
+
+#[test]
+fn a_write_that_waits_is_given_up_at_once_and_never_lands() {
+    let wrappers: [Wrap; 2] = [
+        |inside| Arc::new(Verify::new(inside, "ram".to_owned())),
+        |inside| Arc::new(Stats::new(inside)),
+    ];
+    for wrapped in wrappers {
+        let delay = Arc::new(Delay::new(ram(), 1000 * MS));
+        let mut rig = Rig::new(FakeRing::default(), &*wrapped(delay));
+        let [given_up, other] = [9, 7].map(|octet| {
+            let write = rig.write_op(octet, 1, octet as u8, false);
+            rig.submit(0, write)
+        });
+        rig.cancel(0, &(given_up..given_up + 1));
+        assert!(is_cancelled(&mut rig, given_up));
+        assert!(rig.result(other).is_none());
+        rig.pass_to(1000 * MS);
+        assert!(rig.result(other).is_some());
+        assert_eq!(
+            (rig.read(9, 1), rig.read(7, 1)),
+            (vec![0; 512], vec![7; 512])
+        );
+    }
+}
+
+#[test]
+fn of_a_write_on_several_parts_only_what_waits_is_given_up() {
+    let slow = Arc::new(Delay::new(ram(), 1000 * MS));
+    let part = |(name, volume): (&str, Arc<dyn Volume>)| Part {
+        name: name.to_owned(),
+        volume,
+    };
+    let parts = [("prompt", ram()), ("slow", slow)].map(part);
+    let stripe = stripe::open(512, parts.into()).unwrap();
+    let mut rig = Rig::new(FakeRing::default(), &stripe);
+    let write = rig.write_op(0, 2, 5, false);
+    let id = rig.submit(0, write);
+    assert!(rig.result(id).is_none());
+    rig.cancel(0, &(0..u64::MAX));
+    assert!(is_cancelled(&mut rig, id));
+    rig.pass_to(1000 * MS);
+    assert_eq!(rig.read(0, 2), [[5; 512], [0; 512]].concat());
+}
+
+#[test]
+fn what_is_given_up_gives_its_cost_back() {
+    let limit = Limit::new(ram(), Some(1000), None);
+    let stats = Stats::new(Arc::new(limit));
+    let mut rig = Rig::new(FakeRing::default(), &stats);
+    let ids: Vec<_> = (0..1000).map(|lba| rig.submit(0, read(lba))).collect();
+    let done = |stats: &Stats| stats.snapshot(Kind::Read);
+    assert_eq!(done(&stats).operations, 11);
+    // All but the last ten of those that wait.
+    rig.cancel(0, &(ids[11]..ids[990]));
+    assert_eq!(done(&stats).errors, 979);
+    let late = rig.submit(0, read(0));
+    rig.pass_to(10 * MS);
+    assert!(rig.result(ids[999]).is_some());
+    assert!(rig.result(late).is_none());
+    rig.pass_to(11 * MS);
+    assert!(rig.result(late).is_some());
+}
+
+#[test]
+fn others_that_wait_keep_their_delay() {
+    let mut rig = Rig::new(FakeRing::default(), &Delay::new(ram(), 10 * MS));
+    let first = rig.submit(0, read(0));
+    rig.pass_to(4 * MS);
+    let second = rig.submit(0, read(1));
+    rig.cancel(0, &(first..second));
+    rig.pass_to(13 * MS);
+    assert!(rig.result(second).is_none());
+    rig.pass_to(14 * MS);
+    assert!(rig.result(second).is_some());
+}

@@ -1,0 +1,74 @@
+//! What waits in a filter is given up with its task, its session or its server: nothing here would
+//! begin within the patience of a test.
+
+use std::path::{Path, PathBuf};
+
+use iscsi::wire::bhs::Itt;
+use iscsi::wire::task_request::function;
+use tests::cdb;
+use tests::client::Client;
+use tests::initiator::{Data, Reply};
+use tests::server::Server;
+
+/// Functions that end what waits.
+const FUNCTIONS: [u8; 3] = [
+    function::ABORT_TASK,
+    function::ABORT_TASK_SET,
+    function::LOGICAL_UNIT_RESET,
+];
+
+#[test]
+fn a_write_that_waits_ends_with_its_task_and_never_lands() {
+    let (disk, server) = serve("waiting-task");
+    let mut client = Client::log_in(&server.luns[0], 1).unwrap();
+    let first = client.good(&cdb::write(0, 1, false), block(1));
+    first.unwrap();
+    for function in FUNCTIONS {
+        let write = begin_to_write(&mut client);
+        let request = client.initiator.manage(function, client.lun, write);
+        assert_eq!(client.reply().unwrap(), Reply::Managed(request, 0));
+        client.initiator.abandon(write);
+    }
+    assert!(server.stop().unwrap().success());
+    only_the_first_block_is_written(&disk);
+}
+
+#[test]
+fn a_write_that_waits_ends_with_its_session() {
+    let (disk, server) = serve("waiting-session");
+    let mut client = Client::log_in(&server.luns[0], 1).unwrap();
+    client.good(&cdb::write(0, 1, false), block(1)).unwrap();
+    begin_to_write(&mut client);
+    client.initiator.ping(b"has it come");
+    client.reply().unwrap();
+    drop(client);
+    assert!(server.stop().unwrap().success());
+    only_the_first_block_is_written(&disk);
+}
+
+/// Serves a file that takes an octet a second.
+fn serve(name: &str) -> (PathBuf, Server) {
+    let dir = tests::scratch(name).unwrap();
+    let disk = dir.join("disk");
+    let file = format!("file:{}?size=1M", disk.display());
+    let volume = format!("verify(stats(limit:rate=1({file})))");
+    let server = Server::start_in(&dir, &[&volume], &[]).unwrap();
+    (disk, server)
+}
+
+fn begin_to_write(client: &mut Client) -> Itt {
+    let write = cdb::write(1, 1, false);
+    let lun = client.lun;
+    client.initiator.command(0, lun, &write, block(2))
+}
+
+fn block(octet: u8) -> Data {
+    Data::Out(vec![octet; 512].into())
+}
+
+fn only_the_first_block_is_written(disk: &Path) {
+    let octets = std::fs::read(disk).unwrap();
+    let (first, rest) = octets.split_at(512);
+    assert!(first.iter().all(|octet| *octet == 1));
+    assert!(rest.iter().all(|octet| *octet == 0));
+}
