@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use tests::cdb;
 use tests::client::Client;
 use tests::initiator::{Data, Reply};
 use tests::process;
@@ -50,6 +51,33 @@ fn the_ready_line_is_for_people_and_scripts() {
 fn told_to_stop_it_ends_with_0() {
     let server = Server::start("stop", &["ram:16M"], &[]).unwrap();
     assert_eq!(server.stop().unwrap().code(), Some(0));
+}
+
+#[test]
+fn what_was_counted_is_logged_when_asked_for_and_at_the_end() {
+    let server = Server::start("usr1", &["stats(ram:1M)"], &[]).unwrap();
+    let mut client = Client::log_in(&server.luns[0], 1).unwrap();
+    let write = |client: &mut Client, lba| {
+        let data = Data::Out(vec![1; 512].into());
+        client.good(&cdb::write(lba, 1, false), data).unwrap();
+    };
+    write(&mut client, 0);
+    server.signal("-USR1").unwrap();
+    // It goes on serving.
+    write(&mut client, 1);
+    drop(client);
+    let log = server.log_path().to_owned();
+    assert!(server.stop().unwrap().success());
+    let log = std::fs::read_to_string(log).unwrap();
+    let told = log
+        .lines()
+        .filter(|line| line.contains("stats(ram:1M): writes: "));
+    let told: Vec<_> = told.collect();
+    assert_eq!(told.len(), 2, "{log}");
+    assert!(
+        told[1].contains("writes: 2, 0 of them failed, 1024 octets"),
+        "{log}"
+    );
 }
 
 #[test]

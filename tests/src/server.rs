@@ -136,6 +136,12 @@ impl Server {
         self.child.id()
     }
 
+    /// Where it logs.
+    #[must_use]
+    pub fn log_path(&self) -> &Path {
+        &self.log
+    }
+
     /// What it logged so far.
     #[must_use]
     pub fn log(&self) -> String {

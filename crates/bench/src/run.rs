@@ -4,6 +4,7 @@ use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::address::{Address, OpenError, OpenOptions};
+use engine::volumes::tell_gathered;
 
 use crate::crew::{Live, Watch};
 use crate::floor::{self, Place};
@@ -139,6 +140,11 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    /// Logs what the volumes have gathered of what went through them.
+    pub fn tell_gathered(&self) {
+        tell_gathered(self.subjects.iter().map(|subject| &subject.volume));
     }
 
     fn fill(&self, subject: &Subject, watch: &mut Watch<'_>) -> Result<(), RunError> {

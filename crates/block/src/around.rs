@@ -23,6 +23,11 @@ pub(crate) trait Around: Send + Sync + fmt::Debug {
         inside
     }
 
+    /// What it has gathered itself.
+    fn own_gathered(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What one core works with.
     fn attach_around(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>>;
 }
@@ -51,6 +56,12 @@ impl<A: Around> Volume for A {
             parts: vec![inside.clone()],
             ..Particulars::new(self.traits(), inside.identity)
         }
+    }
+
+    fn gathered(&self) -> Vec<String> {
+        let mut lines = self.own_gathered();
+        lines.extend(self.inside().gathered());
+        lines
     }
 
     fn can_grow(&self) -> bool {

@@ -149,6 +149,11 @@ impl Volume for Parts {
         }
     }
 
+    fn gathered(&self) -> Vec<String> {
+        let parts = self.parts.iter();
+        parts.flat_map(|part| part.volume.gathered()).collect()
+    }
+
     fn can_grow(&self) -> bool {
         self.parts.iter().any(|part| part.volume.can_grow())
     }

@@ -6,6 +6,7 @@
 
 mod histogram;
 
+use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -25,6 +26,8 @@ pub use histogram::Histogram;
 #[derive(Debug)]
 pub struct Stats {
     inside: Arc<dyn Volume>,
+    /// What is inside is called so.
+    name: String,
     /// Of each core.
     cores: Mutex<Vec<Arc<Counters>>>,
 }
@@ -58,6 +61,17 @@ impl Kind {
         Self::Other,
     ];
 
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "reads",
+            Self::Write => "writes",
+            Self::WriteSame => "write same",
+            Self::Unmap => "unmaps",
+            Self::Flush => "flushes",
+            Self::Other => "others",
+        }
+    }
+
     fn of(op: &MediumOp<Lease>) -> Option<(Self, u64)> {
         Some(match op {
             MediumOp::Read { extent, .. } => (Self::Read, extent.blocks),
@@ -86,12 +100,34 @@ pub struct Count {
     pub latency: Histogram,
 }
 
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (operations, errors, octets) = (self.operations, self.errors, self.octets);
+        write!(f, "{operations}, {errors} of them failed, {octets} octets")?;
+        let shares = [
+            (0.5, "half"),
+            (0.99, "99 %"),
+            (0.999, "99.9 %"),
+            (1.0, "all"),
+        ];
+        for ((share, name), before) in shares.iter().zip([";", ",", ",", ","]) {
+            let within = self.latency.percentile(*share).unwrap_or_default();
+            let us = within.as_nanos() as f64 / 1e3;
+            write!(f, "{before} {name} within {us:.1} us")?;
+        }
+        Ok(())
+    }
+}
+
 impl Stats {
-    /// Counts what goes through a volume.
+    /// Counts what goes through a volume; `name` is its address, for [`Volume::gathered`].
     #[must_use]
-    pub fn new(inside: Arc<dyn Volume>) -> Self {
-        let cores = Mutex::default();
-        Self { inside, cores }
+    pub fn new(inside: Arc<dyn Volume>, name: String) -> Self {
+        Self {
+            inside,
+            name,
+            cores: Mutex::default(),
+        }
     }
 
     /// What went through until now, on all cores. Operations that end meanwhile may be in some of
@@ -114,6 +150,15 @@ impl Stats {
 impl Around for Stats {
     fn inside(&self) -> &dyn Volume {
         &*self.inside
+    }
+
+    /// A line for each kind of which there was any.
+    fn own_gathered(&self) -> Vec<String> {
+        let counts = Kind::ALL.map(|kind| (kind, self.snapshot(kind)));
+        let counts = counts.iter().filter(|(_, count)| count.operations > 0);
+        counts
+            .map(|(kind, count)| format!("stats({}): {}: {count}", self.name, kind.name()))
+            .collect()
     }
 
     fn attach_around(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {

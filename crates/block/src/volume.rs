@@ -42,6 +42,11 @@ pub trait Volume: Send + Sync + fmt::Debug {
         Particulars::new(self.traits(), None)
     }
 
+    /// What it has gathered until now of what went through, in lines for people.
+    fn gathered(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Whether [`Self::refresh`] may ever have something to tell, so that it is to be asked once a
     /// second or so.
     fn can_grow(&self) -> bool {

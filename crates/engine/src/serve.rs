@@ -28,6 +28,7 @@ use crate::flushes::Flushes;
 use crate::journal::Journal;
 use crate::mail::{Message, PostOffice};
 use crate::state::StateDir;
+use crate::volumes::tell_gathered;
 use cores::{Common, Entrance};
 use options::{Error, Options, ReadyLun, RingChoice};
 use orders::Heard;
@@ -96,7 +97,9 @@ pub fn run(
             cause,
         })?;
     ready(&luns);
-    wait(orders, &office, count, threads, &flushes)
+    let ended = wait(orders, &office, &common.volumes, threads, &flushes);
+    tell_gathered(&common.volumes);
+    ended
 }
 
 /// Fresh random octets; the kernel always has some after boot.
@@ -305,20 +308,27 @@ fn core_count(options: &Options) -> u16 {
 fn wait(
     orders: &Orders,
     office: &PostOffice,
-    cores: u16,
+    volumes: &[Arc<dyn Volume>],
     threads: Vec<JoinHandle<io::Result<()>>>,
     flushes: &Flushes,
 ) -> Result<(), Error> {
-    let mut left = threads.len();
-    if let Heard::Ended(CoreId(core)) = orders.next() {
-        return join(threads.into_iter().skip(core.into()).take(1));
+    loop {
+        match orders.next() {
+            Heard::Tell => tell_gathered(volumes),
+            Heard::Stop => break,
+            Heard::Ended(CoreId(core)) => {
+                return join(threads.into_iter().skip(core.into()).take(1));
+            }
+        }
     }
-    for core in 0..cores {
-        office.send(CoreId(core), Message::Stop);
+    let mut left = threads.len();
+    for core in 0..left {
+        office.send(CoreId(core as u16), Message::Stop);
     }
     while left > 0 {
         match orders.next() {
             Heard::Ended(_) => left -= 1,
+            Heard::Tell => tell_gathered(volumes),
             Heard::Stop => return not_flushed(flushes).and(Err(Error::CutShort)),
         }
     }

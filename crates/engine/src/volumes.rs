@@ -9,6 +9,13 @@ use block::lease::Lease;
 use block::volume::{Context, CoreContext, Handle, Node, Volume};
 use scsi::medium::{MediumResult, Now};
 
+/// Logs what volumes have gathered of what went through them.
+pub fn tell_gathered<'a>(volumes: impl IntoIterator<Item = &'a Arc<dyn Volume>>) {
+    for line in volumes.into_iter().flat_map(|volume| volume.gathered()) {
+        tracing::info!("{line}");
+    }
+}
+
 /// Handles on the volumes of a process, in their order.
 #[derive(Default)]
 pub struct Volumes {

@@ -70,6 +70,18 @@ fn a_missing_file_is_created_with_the_same_holes() {
 }
 
 #[test]
+fn what_was_counted_is_told_at_the_end() {
+    let folder = folder("copy-stats");
+    image(&folder.join("a"));
+    for verb in ["copy", "verify"] {
+        let ran = lunar(&folder, &[verb, "stats(file:a)", "file:b"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let reads = "stats(file:a): reads: 8, 0 of them failed, 2097152 octets; half within";
+        assert!(ran.err.contains(reads), "{verb}: {}", ran.err);
+    }
+}
+
+#[test]
 fn what_was_there_is_replaced_and_what_is_behind_it_stays() {
     let folder = folder("copy-onto");
     image(&folder.join("a"));

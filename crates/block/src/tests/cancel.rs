@@ -42,7 +42,7 @@ fn is_cancelled(rig: &mut Rig<FakeRing>, id: u64) -> bool {
 fn a_write_that_waits_is_given_up_at_once_and_never_lands() {
     let wrappers: [Wrap; 2] = [
         |inside| Arc::new(Verify::new(inside, "ram".to_owned())),
-        |inside| Arc::new(Stats::new(inside)),
+        |inside| Arc::new(Stats::new(inside, "inside".to_owned())),
     ];
     for wrapped in wrappers {
         let delay = Arc::new(Delay::new(ram(), 1000 * MS));
@@ -85,7 +85,7 @@ fn of_a_write_on_several_parts_only_what_waits_is_given_up() {
 #[test]
 fn what_is_given_up_gives_its_cost_back() {
     let limit = Limit::new(ram(), Some(1000), None);
-    let stats = Stats::new(Arc::new(limit));
+    let stats = Stats::new(Arc::new(limit), "limit".to_owned());
     let mut rig = Rig::new(FakeRing::default(), &stats);
     let ids: Vec<_> = (0..1000).map(|lba| rig.submit(0, read(lba))).collect();
     let done = |stats: &Stats| stats.snapshot(Kind::Read);

@@ -94,7 +94,7 @@ fn open_around(around: Around, volume: Arc<dyn Volume>) -> Arc<dyn Volume> {
         Around::Limit => Arc::new(Limit::new(volume, Some(50), Some(1 << 20))),
         Around::Delay => Arc::new(Delay::new(volume, Now::from_millis(5))),
         Around::Verify => Arc::new(Verify::new(volume, "nest".into())),
-        Around::Stats => Arc::new(Stats::new(volume)),
+        Around::Stats => Arc::new(Stats::new(volume, String::new())),
         Around::Fault => Arc::new(Fault::new(volume, Faults::default())),
     }
 }

@@ -7,10 +7,13 @@ use scsi::medium::{Extent, MediumOp, Now};
 
 use super::fake::FakeRing;
 use super::rig::{Rig, is_done};
+use crate::concat;
 use crate::delay::Delay;
 use crate::fault::{Failing, Fault, Faults};
+use crate::parts::Part;
 use crate::ram::Ram;
 use crate::stats::{Count, Kind, Stats};
+use crate::volume::Volume;
 
 #[test]
 fn operations_of_all_cores_are_counted_by_kind() {
@@ -21,7 +24,7 @@ fn operations_of_all_cores_are_counted_by_kind() {
         ..Faults::default()
     };
     let slow = Delay::new(Arc::new(Fault::new(ram, faults)), Now::from_micros(100));
-    let stats = Stats::new(Arc::new(slow));
+    let stats = Stats::new(Arc::new(slow), "slow".to_owned());
     let mut rig = Rig::new(FakeRing::default(), &stats);
     let extent = Extent::new(0, 8);
     let _lent = rig.lease(MediumOp::Lend { extent });
@@ -47,6 +50,36 @@ fn operations_of_all_cores_are_counted_by_kind() {
     assert_eq!(count(Kind::Flush), (1, 0, 0));
     assert_eq!(stats.snapshot(Kind::Unmap), Count::default());
     assert_eq!(count(Kind::Other), (0, 0, 0), "memory is not counted");
+    let lines = stats.gathered();
+    let heads: Vec<_> = lines
+        .iter()
+        .filter_map(|line| line.split(';').next())
+        .collect();
+    assert_eq!(
+        heads,
+        [
+            "stats(slow): reads: 3, 1 of them failed, 8192 octets",
+            "stats(slow): writes: 4, 0 of them failed, 8192 octets",
+            "stats(slow): flushes: 1, 0 of them failed, 0 octets",
+        ]
+    );
+    let whole = concat::open(vec![Part {
+        name: "part".to_owned(),
+        volume: Arc::new(Delay::new(Arc::new(stats), Now::ZERO)),
+    }]);
+    assert_eq!(whole.unwrap().gathered(), lines, "however deep inside");
+}
+
+#[test]
+fn latencies_are_those_from_the_beginning_to_the_end() {
+    let memory = MemoryLimit::new(64 << 20);
+    let ram = Arc::new(Ram::new(1 << 20, 512, &memory).unwrap());
+    let slow = Delay::new(ram, Now::from_micros(100));
+    let stats = Stats::new(Arc::new(slow), "slow".to_owned());
+    let mut rig = Rig::new(FakeRing::default(), &stats);
+    for _ in 0..4 {
+        assert!(is_done(&rig.write(0, 4, 1)));
+    }
     let latency = stats.snapshot(Kind::Write).latency;
     let (least, most) = (Now::from_micros(100), Now::from_micros(107));
     assert_eq!(latency.count(), 4);

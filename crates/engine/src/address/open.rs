@@ -175,7 +175,7 @@ impl Address {
             Self::Delay { time, .. } => Arc::new(Delay::new(volume, *time)),
             Self::Fault { faults, .. } => Arc::new(Fault::new(volume, *faults)),
             Self::Verify(_) => Arc::new(Verify::new(volume, name)),
-            Self::Stats(_) => Arc::new(Stats::new(volume)),
+            Self::Stats(_) => Arc::new(Stats::new(volume, name)),
             other => return Err(Cause::NotBuilt(other.name())),
         })
     }

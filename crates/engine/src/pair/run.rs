@@ -11,6 +11,7 @@ use super::open::{Options, Pair};
 use super::record::{Record, UNKNOWN};
 use super::verify::{Differences, Verify};
 use super::{CHUNK, Error, Failure, Machine, Order, Progress, Side};
+use crate::volumes::tell_gathered;
 use crate::worker::Worker;
 
 /// What came of a copy that was begun.
@@ -98,6 +99,7 @@ pub fn copy(
     let ended = drive(&mut worker, &mut machine, &mut keep, watch)?;
     let time = start.elapsed();
     leave(worker);
+    tell_gathered(&pair.volumes);
     if durable == a.octets
         && let Some(Err(cause)) = record.as_ref().map(Record::forget)
     {
@@ -129,6 +131,7 @@ pub fn verify(
     let ended = drive(&mut worker, &mut machine, &mut |_| {}, watch)?;
     let time = start.elapsed();
     leave(worker);
+    tell_gathered(&pair.volumes);
     Ok(Verified {
         progress: machine.progress(),
         differences: machine.differences().clone(),

@@ -1,4 +1,4 @@
-//! What ends a server: orders to stop, and cores that fail.
+//! What a server is told while it serves: orders, and that cores have failed.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -9,11 +9,13 @@ use scsi::unit::CoreId;
 pub(super) enum Heard {
     /// An order to stop.
     Stop,
+    /// An order to tell what the volumes have gathered.
+    Tell,
     /// A core has ended, or is about to.
     Ended(CoreId),
 }
 
-/// Where orders to stop arrive.
+/// Where orders arrive.
 #[derive(Debug)]
 pub struct Orders {
     told: Sender<Heard>,
@@ -28,7 +30,7 @@ impl Default for Orders {
 }
 
 impl Orders {
-    /// Gives orders to stop.
+    /// Gives orders.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
         Stopper(self.told.clone())
@@ -46,7 +48,7 @@ impl Orders {
     }
 }
 
-/// Gives orders to stop.
+/// Gives orders, first of all to stop.
 #[derive(Clone, Debug)]
 pub struct Stopper(Sender<Heard>);
 
@@ -55,6 +57,11 @@ impl Stopper {
     pub fn stop(&self) {
         // Who has stopped already needs no order.
         let _ = self.0.send(Heard::Stop);
+    }
+
+    /// Orders to log what the volumes have gathered.
+    pub fn tell(&self) {
+        let _ = self.0.send(Heard::Tell);
     }
 }
 

@@ -39,8 +39,8 @@ pub(super) struct Task<L> {
     pub(super) in_sequence: bool,
     /// R2Ts whose data has not been sent whole.
     pub(super) outstanding: u16,
-    /// Sequences of Data-Out in the queue.
-    pub(super) queued: u16,
+    /// Sequences of Data-Out in the queue: one more than there are R2Ts, at the most.
+    pub(super) queued: u32,
 }
 
 /// Which commands there are.

@@ -38,6 +38,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     }
     let mut outcome = begun(typed());
     let ended = measuring::watched(&mut line, |watch| plan.run(&mut outcome, watch))?;
+    plan.tell_gathered();
     measuring::tell(&outcome, args.json, args.html.as_deref())?;
     ended.exit()
 }

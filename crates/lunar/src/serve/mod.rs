@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use args::ServeArgs;
 use engine::serve::Orders;
 use engine::serve::options::Error;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use crate::{Failure, log};
@@ -43,15 +43,20 @@ fn failure(error: &Error) -> Failure {
 
 /// Orders to stop at the first SIGTERM or SIGINT, and again at one that comes later. Those that
 /// come soon after the first are the same order: who stops a whole group of processes, such as
-/// timeout(1), signals us as a process and as one of the group.
+/// timeout(1), signals us as a process and as one of the group. SIGUSR1 orders to tell what volumes
+/// have gathered.
 fn heed_signals(orders: &Orders) -> io::Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGUSR1])?;
     let stop = orders.stopper();
     thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
             let mut first: Option<Instant> = None;
-            for _ in signals.forever() {
+            for signal in signals.forever() {
+                if signal == SIGUSR1 {
+                    stop.tell();
+                    continue;
+                }
                 let same = first.is_some_and(|first| first.elapsed() < SAME_ORDER);
                 first.get_or_insert_with(Instant::now);
                 if !same {
