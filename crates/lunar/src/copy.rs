@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use engine::pair::{self, Copied, MOST_DEPTH, Options};
+use engine::pair::{self, Copied, MOST_DEPTH, Manner, Options};
 use serde::Serialize;
 
 use crate::client::{address, open_options, quoted};
 use crate::serve::identity;
 use crate::units::{human_size, per_second};
 use crate::watch::{INTERRUPTED, Watch};
-use crate::{Failure, documents, log};
+use crate::{Failure, documents, log, verify};
 
 /// Copy a volume onto another
 ///
@@ -34,6 +34,12 @@ pub(crate) struct CopyArgs {
     /// Go on with a copy of A onto B that was interrupted
     #[arg(long)]
     resume: bool,
+
+    /// Once all is durable, read both again and compare
+    ///
+    /// All of A, with what an earlier run copied.
+    #[arg(long)]
+    verify: bool,
 
     /// Pieces of 256 KiB that are under way at once
     #[arg(long, value_name = "N", default_value = "32", value_parser = parse_depth)]
@@ -63,6 +69,8 @@ struct Report<'a> {
     hole_bytes: u64,
     resumed_at_bytes: u64,
     seconds: f64,
+    /// What --verify found.
+    verified: Option<verify::Report<'a>>,
 }
 
 pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
@@ -78,16 +86,31 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
     };
     log::start();
     let mut watch = Watch::new();
-    let copied = pair::copy(&options, args.resume, &mut |progress| watch.look(progress));
+    let manner = Manner {
+        resume: args.resume,
+        verify: args.verify,
+    };
+    let copied = pair::copy(&options, manner, &mut |progress| watch.look(progress));
     watch.finish();
     let copied = copied.map_err(|error| Failure::failed(error.to_string()))?;
     if args.json {
         documents::print_json(&args.report(&copied))?;
     }
-    match args.failure(&copied, watch.was_interrupted()) {
-        Some(failure) => Err(failure),
-        None if args.json => Ok(ExitCode::SUCCESS),
-        None => documents::print(summary(&copied).as_bytes()),
+    if let Some(failure) = args.failure(&copied, watch.was_interrupted()) {
+        return Err(failure);
+    }
+    let (a, b) = (&args.a, &args.b);
+    let verified = copied.verified.as_ref();
+    if !args.json {
+        let found = verified.map(verify::said).unwrap_or_default();
+        documents::print((summary(&copied) + &found).as_bytes())?;
+    }
+    match verified.and_then(|verified| verify::failure(verified, a, b)) {
+        Some(found) => Err(Failure {
+            line: format!("all of A was copied, but read back: {}", found.line),
+            code: found.code,
+        }),
+        None => Ok(ExitCode::SUCCESS),
     }
 }
 
@@ -133,6 +156,10 @@ impl CopyArgs {
             hole_bytes: progress.holes,
             resumed_at_bytes: progress.before,
             seconds: copied.time.as_secs_f64(),
+            verified: copied
+                .verified
+                .as_ref()
+                .map(|verified| verify::report(verified, &self.a, &self.b)),
         }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct VerifyArgs {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Report<'a> {
+pub(crate) struct Report<'a> {
     a: &'a str,
     b: &'a str,
     complete: bool,
@@ -75,63 +75,62 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
     watch.finish();
     let verified = verified.map_err(|error| Failure::failed(error.to_string()))?;
     match args.json {
-        true => documents::print_json(&args.report(&verified))?,
+        true => documents::print_json(&report(&verified, &args.a, &args.b))?,
         false => documents::print(said(&verified).as_bytes())?,
     };
-    match args.failure(&verified) {
+    match failure(&verified, &args.a, &args.b) {
         Some(failure) => Err(failure),
         None => Ok(ExitCode::SUCCESS),
     }
 }
 
-impl VerifyArgs {
-    /// Why they are not known to be the same.
-    fn failure(&self, verified: &Verified) -> Option<Failure> {
-        let found = match verified.differences.first {
-            Some(first) => format!(
-                "{} of {} blocks differ, the first at octet {first} (block {})",
-                verified.differences.blocks,
-                verified.progress.total / verified.block_size,
-                first / verified.block_size
-            ),
-            None => "no difference was found".to_owned(),
-        };
-        let done = human_size(verified.progress.done());
-        let until = format!("until then, after {done}, {found}");
-        let (line, code) = match verified.failure {
-            Some(failure) => (format!("{}; {until}", failure.line(&self.a, &self.b)), 1),
-            None if !verified.is_complete() => (format!("interrupted; {until}"), INTERRUPTED),
-            None if verified.differences.first.is_none() => return None,
-            None => (found, 1),
-        };
-        Some(Failure { line, code })
-    }
+/// Why they are not known to be the same.
+pub(crate) fn failure(verified: &Verified, a: &str, b: &str) -> Option<Failure> {
+    let found = match verified.differences.first {
+        Some(first) => format!(
+            "{} of {} blocks differ, the first at octet {first} (block {})",
+            verified.differences.blocks,
+            verified.progress.total / verified.block_size,
+            first / verified.block_size
+        ),
+        None => "no difference was found".to_owned(),
+    };
+    let done = human_size(verified.progress.done());
+    let until = format!("until then, after {done}, {found}");
+    let (line, code) = match verified.failure {
+        Some(failure) => (format!("{}; {until}", failure.line(a, b)), 1),
+        None if !verified.is_complete() => (format!("interrupted; {until}"), INTERRUPTED),
+        None if verified.differences.first.is_none() => return None,
+        None => (found, 1),
+    };
+    Some(Failure { line, code })
+}
 
-    fn report(&self, verified: &Verified) -> Report<'_> {
-        let (progress, found) = (&verified.progress, &verified.differences);
-        let span = |range: &std::ops::Range<u64>| Span {
-            start_byte: range.start,
-            end_byte: range.end,
-        };
-        Report {
-            a: &self.a,
-            b: &self.b,
-            complete: verified.is_complete(),
-            identical: verified.is_complete() && found.first.is_none(),
-            size_bytes: progress.total,
-            data_bytes: progress.data,
-            hole_bytes: progress.holes,
-            block_size: verified.block_size,
-            differing_blocks: found.blocks,
-            first_difference_byte: found.first,
-            differences: found.ranges.iter().map(span).collect(),
-            seconds: verified.time.as_secs_f64(),
-        }
+/// What was found, for scripts.
+pub(crate) fn report<'a>(verified: &Verified, a: &'a str, b: &'a str) -> Report<'a> {
+    let (progress, found) = (&verified.progress, &verified.differences);
+    let span = |range: &std::ops::Range<u64>| Span {
+        start_byte: range.start,
+        end_byte: range.end,
+    };
+    Report {
+        a,
+        b,
+        complete: verified.is_complete(),
+        identical: verified.is_complete() && found.first.is_none(),
+        size_bytes: progress.total,
+        data_bytes: progress.data,
+        hole_bytes: progress.holes,
+        block_size: verified.block_size,
+        differing_blocks: found.blocks,
+        first_difference_byte: found.first,
+        differences: found.ranges.iter().map(span).collect(),
+        seconds: verified.time.as_secs_f64(),
     }
 }
 
 /// That they are the same, or where they differ: a line a range.
-fn said(verified: &Verified) -> String {
+pub(crate) fn said(verified: &Verified) -> String {
     let (progress, found) = (&verified.progress, &verified.differences);
     if found.first.is_none() && verified.is_complete() {
         return format!(

@@ -70,6 +70,48 @@ fn a_missing_file_is_created_with_the_same_holes() {
 }
 
 #[test]
+fn a_copy_that_is_read_back_says_so() {
+    let folder = folder("copy-verify");
+    image(&folder.join("a"));
+    let ran = lunar(&folder, &["copy", "--verify", "file:a", "file:b"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let lines: Vec<_> = ran.out.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", ran.out);
+    assert!(lines[1].starts_with("the same: 4.0 MiB in "), "{}", ran.out);
+    let ran = lunar(&folder, &["copy", "--verify", "--json", "file:a", "ram:4M"]);
+    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(report["verified"]["identical"], true);
+    let ran = lunar(&folder, &["copy", "--json", "file:a", "file:b"]);
+    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert!(report["verified"].is_null());
+}
+
+#[test]
+fn a_copy_that_cannot_be_read_back_is_no_success() {
+    let folder = folder("copy-lost");
+    image(&folder.join("a"));
+    let ran = lunar(&folder, &["copy", "--verify", "file:a", "null:4M"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.out.starts_with("copied 4.0 MiB"), "{}", ran.out);
+    assert!(
+        ran.err.contains("all of A was copied, but read back: "),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.err.contains("the first at octet 1048576"),
+        "{}",
+        ran.err
+    );
+    let ran = lunar(
+        &folder,
+        &["copy", "--verify", "file:a", "fault:read=gone(ram:4M)"],
+    );
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.err.contains("not ready at octet"), "{}", ran.err);
+}
+
+#[test]
 fn what_was_counted_is_told_at_the_end() {
     let folder = folder("copy-stats");
     image(&folder.join("a"));

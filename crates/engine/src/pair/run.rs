@@ -27,6 +27,8 @@ pub struct Copied {
     pub failure: Option<Failure>,
     /// How long it took.
     pub time: Duration,
+    /// What came of reading back, where that was wanted and the copy is complete.
+    pub verified: Option<Verified>,
 }
 
 impl Copied {
@@ -63,15 +65,24 @@ impl Verified {
 /// How often the caller is asked whether to go on, at least.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Copies A onto the beginning of B; `resume`: from where the last run came to. `watch` is told how
-/// far it is several times a second, and says whether to go on.
+/// How a copy begins and ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// It goes on from where the last run came to.
+    pub resume: bool,
+    /// Once all of it is durable, both are read again and compared.
+    pub verify: bool,
+}
+
+/// Copies A onto the beginning of B. `watch` is told how far it is several times a second, and says
+/// whether to go on; where B is read back it hears of that as of another copy.
 ///
 /// # Errors
 ///
 /// When nothing was begun. What went wrong later is in [`Copied::failure`].
 pub fn copy(
     options: &Options,
-    resume: bool,
+    Manner { resume, verify }: Manner,
     watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Copied, Error> {
     let pair = Pair::open(options, false)?;
@@ -98,6 +109,9 @@ pub fn copy(
     };
     let ended = drive(&mut worker, &mut machine, &mut keep, watch)?;
     let time = start.elapsed();
+    let verified = (verify && ended.is_ok() && durable == a.octets)
+        .then(|| compare(&mut worker, &pair, options.depth, watch))
+        .transpose()?;
     leave(worker);
     tell_gathered(&pair.volumes);
     if durable == a.octets
@@ -111,6 +125,7 @@ pub fn copy(
         resumable: record.is_some(),
         failure: ended.err(),
         time,
+        verified,
     })
 }
 
@@ -124,20 +139,29 @@ pub fn verify(
     watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Verified, Error> {
     let pair = Pair::open(options, true)?;
-    let [a, b] = pair.shapes;
     let mut worker = worker(&pair, options.depth)?;
-    let mut machine = Verify::new(a, b, options.depth);
-    let start = Instant::now();
-    let ended = drive(&mut worker, &mut machine, &mut |_| {}, watch)?;
-    let time = start.elapsed();
+    let verified = compare(&mut worker, &pair, options.depth, watch)?;
     leave(worker);
     tell_gathered(&pair.volumes);
+    Ok(verified)
+}
+
+fn compare(
+    worker: &mut Worker,
+    pair: &Pair,
+    depth: usize,
+    watch: &mut dyn FnMut(&Progress) -> bool,
+) -> Result<Verified, Error> {
+    let [a, b] = pair.shapes;
+    let mut machine = Verify::new(a, b, depth);
+    let start = Instant::now();
+    let ended = drive(worker, &mut machine, &mut |_| {}, watch)?;
     Ok(Verified {
         progress: machine.progress(),
         differences: machine.differences().clone(),
         block_size: a.block_size,
         failure: ended.err(),
-        time,
+        time: start.elapsed(),
     })
 }
 
