@@ -214,7 +214,7 @@ impl Local {
         // Huge pages for what is allocated, as far as the kernel gives them: volumes have them too.
         command.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
         let mut child = command
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
         let mut line = String::new();
@@ -246,7 +246,6 @@ impl Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
-        // It has ended by itself if the connections broke.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -240,9 +240,14 @@ fn bare_tcp_is_measured_by_the_same_words() {
     let row = &outcome["rows"][0];
     assert!(row["reads"]["ios"].as_u64().unwrap() > 0);
     assert!(row["target_cpu_us"].as_u64().is_some());
-    let (code, outcome, line) = measured(&["bench", "ram:1M", "--fill", "--floor", "local"]);
+    let words = [
+        "bench", "ram:1M", "--fill", "--floor", "local", "--bs", "4k,8k",
+    ];
+    let (code, outcome, line) = measured(&words);
     assert_eq!(code, Some(0), "{line}");
-    assert_eq!(outcome["floors"][0]["load"], outcome["rows"][0]["load"]);
+    for row in 0..2 {
+        assert_eq!(outcome["floors"][row]["load"], outcome["rows"][row]["load"]);
+    }
 }
 
 #[test]

@@ -14,11 +14,11 @@ use super::load::{Job, Measured};
 use super::process::{GENERATOR_CPU, pin};
 use super::target;
 
-/// The other end: answers one connection until it is closed.
+/// The other end: answers until its standard input ends.
 pub(crate) fn serve() -> Result<()> {
     let listener = Listener::new(&[([127, 0, 0, 1], 0).into()], VOLUME)?;
     println!("{}", listener.address()?);
-    Ok(listener.run(Lives::Once)?)
+    Ok(listener.run(Lives::WithInput)?)
 }
 
 /// Runs a load for a while, after a short warm-up; the other end is pinned as targets are.

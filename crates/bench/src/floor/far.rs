@@ -14,8 +14,8 @@ use super::{BUFFER, HEADER, Header, Kind};
 pub enum Lives {
     /// Until the process is ended.
     On,
-    /// Until the last of its connections is closed.
-    Once,
+    /// Until its standard input ends: as long as who started it, however that ends.
+    WithInput,
 }
 
 /// Waits for the other end.
@@ -69,6 +69,11 @@ impl Listener {
     ///
     /// When nobody can be let in any more.
     pub fn run(&self, lives: Lives) -> io::Result<()> {
+        if lives == Lives::WithInput {
+            thread::Builder::new()
+                .name("input".to_owned())
+                .spawn(end_with_input)?;
+        }
         for socket in self.listener.incoming() {
             let socket = match socket {
                 Ok(socket) => socket,
@@ -86,14 +91,16 @@ impl Listener {
                 .spawn(move || {
                     // What is wrong with a connection is seen at its other end.
                     let _ = serve(socket, &shared);
-                    let last = shared.connections.fetch_sub(1, Relaxed) == 1;
-                    if last && lives == Lives::Once {
-                        std::process::exit(0);
-                    }
+                    shared.connections.fetch_sub(1, Relaxed);
                 })?;
         }
         Ok(())
     }
+}
+
+fn end_with_input() {
+    let _ = io::copy(&mut io::stdin(), &mut io::sink());
+    std::process::exit(0);
 }
 
 /// Memory that is counted.

@@ -25,9 +25,9 @@ pub(crate) struct FloorArgs {
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "place")]
     pub(super) listen: Option<Place>,
 
-    /// End with the last connection
+    /// End with standard input
     #[arg(long, hide = true, requires = "listen")]
-    pub(super) once: bool,
+    pub(super) with_input: bool,
 
     /// Have the other end spin in place of sleeping
     #[arg(long)]

@@ -20,7 +20,7 @@ const SIZE: u64 = 512 << 20;
 pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
     let words = args.load.words()?;
     if let Some(listen) = &args.listen {
-        return answer(listen, words.size.unwrap_or(SIZE), args.once);
+        return answer(listen, words.size.unwrap_or(SIZE), args.with_input);
     }
     let size = words.size.unwrap_or(SIZE);
     let place = args.place.as_deref().unwrap_or(LOCAL);
@@ -35,14 +35,17 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Is the other end until the process is ended.
-fn answer(listen: &Place, size: u64, once: bool) -> Result<ExitCode, Failure> {
+fn answer(listen: &Place, size: u64, with_input: bool) -> Result<ExitCode, Failure> {
     let failed = |cause: io::Error| Failure::failed(format!("--listen {listen}: {cause}"));
     let addresses = portal::listen(slice::from_ref(listen))?;
     floor::has_room(size).map_err(no_room)?;
     let listener = Listener::new(&addresses, size).map_err(failed)?;
     let address = listener.address().map_err(failed)?;
     documents::print(format!("{address}\n").as_bytes())?;
-    let lives = if once { Lives::Once } else { Lives::On };
+    let lives = match with_input {
+        true => Lives::WithInput,
+        false => Lives::On,
+    };
     listener.run(lives).map_err(failed)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -108,7 +111,7 @@ fn own(size: u64) -> Result<Command, Failure> {
         "floor",
         "--listen",
         "127.0.0.1:0",
-        "--once",
+        "--with-input",
         "--size",
         &size,
     ]);
