@@ -247,8 +247,12 @@ fn all_numbers(outcome: &Outcome) -> String {
     let head: Vec<_> = columns.iter().map(|column| column.name).collect();
     let line = |row| columns.iter().map(|column| (column.cell)(row)).collect();
     let table = table("", &head, outcome.rows.iter().map(line));
-    let mut addresses: Vec<_> = outcome.rows.iter().map(|row| &row.address).collect();
-    addresses.dedup();
+    let mut addresses: Vec<&String> = Vec::new();
+    for Row { address, .. } in &outcome.rows {
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
     let addresses = addresses
         .iter()
         .map(|address| format!("<code>{}</code>", escape(address)));

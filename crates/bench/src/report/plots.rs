@@ -321,6 +321,9 @@ impl Plots<'_, '_> {
         let lines = self.series.lines.iter().enumerate();
         let panels = if self.series.is_sweep() {
             let y = Axis::linear("% of the mean", self.fastest(percent_of_mean));
+            // Of several volumes only all together have one.
+            let known = |line: &Line<'_>| line.rows.iter().any(|row| !row.series.is_empty());
+            let lines = lines.filter(|(_, line)| known(line));
             let panels = lines.map(|(at, line)| self.one_after_another(at, line, &y));
             let (panels, legend) = (panels.collect(), Vec::new());
             Panels { y, legend, panels }
