@@ -53,15 +53,20 @@ fn run_until(subjects: &[Subject], words: &Words, stop: bool) -> Measured {
     measure(subjects, words, load, &machinery, watch).unwrap()
 }
 
-/// For longer if need be: other work on the machine may leave nothing for us for a while.
 fn run(address: &str, words: &Words) -> (Row, Option<String>) {
+    let Measured { mut rows, failure } = run_all(|| vec![subject(address, words)], words);
+    assert_eq!(rows.len(), 1);
+    (rows.remove(0), failure)
+}
+
+/// For longer if need be: other work on the machine may leave nothing for us for a while.
+fn run_all(open: impl Fn() -> Vec<Subject>, words: &Words) -> Measured {
     let mut words = words.clone();
     loop {
-        let Measured { mut rows, failure } = run_until(&[subject(address, &words)], &words, false);
-        assert_eq!(rows.len(), 1);
-        let row = rows.remove(0);
-        if row.ios() > 100 || failure.is_some() || words.rate_iops.is_some() {
-            return (row, failure);
+        let measured = run_until(&open(), &words, false);
+        let enough = measured.rows.iter().all(|row| row.ios() > 100);
+        if enough || measured.failure.is_some() || words.rate_iops.is_some() {
+            return measured;
         }
         words.runtime *= 4;
     }
@@ -80,8 +85,9 @@ fn what_is_counted_fits_together() {
     assert_eq!(row.latency().count(), row.ios());
     assert_eq!(row.errors(), 0);
     assert!(row.cpu_us.is_some());
+    // None may be in it, if all were done behind the last look.
     let in_series: u64 = row.series.iter().map(|interval| interval.ios).sum();
-    assert!(in_series > 0 && in_series <= row.ios());
+    assert!(!row.series.is_empty() && in_series <= row.ios());
 }
 
 #[test]
@@ -94,17 +100,17 @@ fn each_direction_does_its_own() {
 
 #[test]
 fn several_volumes_have_a_row_each_and_one_for_all() {
-    let words = Words {
-        runtime: Duration::from_millis(500),
-        ..words("randread")
+    let words = words("randread");
+    let open = || {
+        ["ram:1M", "null:2M"]
+            .map(|address| subject(address, &words))
+            .into()
     };
-    let subjects = ["ram:1M", "null:2M"].map(|address| subject(address, &words));
-    let Measured { rows, failure } = run_until(&subjects, &words, false);
+    let Measured { rows, failure } = run_all(open, &words);
     assert_eq!(failure, None);
     let [ram, null, all] = &rows[..] else {
         panic!("{} rows", rows.len());
     };
-    assert!(ram.ios() > 0 && null.ios() > 0);
     assert_eq!(all.ios(), ram.ios() + null.ios());
     assert!(all.cpu_us.is_some() && ram.cpu_us.is_none());
 }
@@ -186,7 +192,6 @@ fn what_was_never_written_cannot_be_verified() {
 fn a_filled_volume_can_be_verified_by_the_same_seed() {
     let mut words = Words {
         verify: true,
-        runtime: Duration::from_millis(500),
         ..words("randread")
     };
     let subject = subject("ram:1000k", &words);
@@ -204,12 +209,10 @@ fn a_filled_volume_can_be_verified_by_the_same_seed() {
     assert_eq!(told.last(), Some(&Live::Fill { done, total }));
     assert!(!is_hole(&subject, Kind::Auto).unwrap());
 
-    let subjects = [subject];
-    let Measured { rows, failure } = run_until(&subjects, &words, false);
-    assert_eq!(failure, None);
-    assert!(rows[0].reads.ios > 0);
+    let open = || vec![subject.clone()];
+    assert_eq!(run_all(open, &words).failure, None);
     words.seed = 2;
-    let failure = run_until(&subjects, &words, false).failure.unwrap();
+    let failure = run_all(open, &words).failure.unwrap();
     assert!(failure.contains("--randseed 1"), "{failure}");
 }
 
