@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use ::io::ring::Kind;
 use block::volume::Volume;
+use engine::serve::options::RingChoice;
 
 use crate::crew::{self, Report, Times, Watch};
 use crate::outcome::{Load, Row, Tally};
@@ -47,10 +48,10 @@ pub struct Machinery {
 }
 
 impl Machinery {
-    /// What the kernel has.
+    /// The kernel is asked as was chosen.
     #[must_use]
-    pub fn new(targets: Vec<u32>) -> Self {
-        let ring = Kind::Auto;
+    pub fn new(ring: RingChoice, targets: Vec<u32>) -> Self {
+        let ring = ring.into();
         Self { ring, targets }
     }
 }

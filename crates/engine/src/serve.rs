@@ -15,7 +15,6 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ::io::memory::MemoryLimit;
-use ::io::ring::Kind;
 use ::io::tcp;
 use block::volume::Volume;
 use scsi::owner::Owner;
@@ -30,7 +29,7 @@ use crate::mail::{Message, PostOffice};
 use crate::state::StateDir;
 use crate::volumes::tell_gathered;
 use cores::{Common, Entrance};
-use options::{Error, Options, ReadyLun, RingChoice};
+use options::{Error, Options, ReadyLun};
 use orders::Heard;
 pub use orders::{Orders, Stopper};
 use plan::Unit;
@@ -76,11 +75,7 @@ pub fn run(
         local_address: |socket| tcp::local_address(socket),
     });
     let common = Common {
-        ring: match options.ring {
-            RingChoice::Auto => Kind::Auto,
-            RingChoice::Uring => Kind::Uring,
-            RingChoice::Epoll => Kind::Epoll,
-        },
+        ring: options.ring.into(),
         polling: options.poll,
         units: states.into_iter().map(Arc::new).collect(),
         volumes,

@@ -9,6 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use ::io::ring::Kind;
 pub use iscsi::auth::Hash as ChapHash;
 pub use iscsi::target::{Chap, Limits};
 
@@ -99,6 +100,16 @@ pub enum RingChoice {
     Uring,
     /// epoll.
     Epoll,
+}
+
+impl From<RingChoice> for Kind {
+    fn from(choice: RingChoice) -> Self {
+        match choice {
+            RingChoice::Auto => Self::Auto,
+            RingChoice::Uring => Self::Uring,
+            RingChoice::Epoll => Self::Epoll,
+        }
+    }
 }
 
 /// The portal that is used when none is given.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::measuring::LoadArgs;
+use crate::serve::args::RingArg;
 use crate::units::parse_size;
 
 /// Put load on volumes, by fio's words, and say what they gave
@@ -44,6 +45,10 @@ pub(crate) struct BenchArgs {
     /// What was never written reads as zeros from nowhere, and that flatters.
     #[arg(long)]
     pub(super) fill: bool,
+
+    /// How the kernel is asked
+    #[arg(long, value_name = "RING", default_value = "auto")]
+    pub(super) ring: RingArg,
 
     /// Process whose CPU time is the target's; may be repeated
     ///

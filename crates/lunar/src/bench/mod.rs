@@ -26,7 +26,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     let plan = Plan {
         words,
         subjects,
-        machinery: Machinery::new(args.target_pid.clone()),
+        machinery: Machinery::new(args.ring.into(), args.target_pid.clone()),
         fill: args.fill,
         floor: floor.as_ref().map(End::place),
     };

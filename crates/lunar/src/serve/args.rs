@@ -228,7 +228,7 @@ enum BlockSizeArg {
 
 /// `--ring`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum RingArg {
+pub(crate) enum RingArg {
     /// io_uring where the kernel has it, else epoll
     Auto,
     /// io_uring, or fail
