@@ -9,13 +9,19 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// The CPU time of all threads of a process that run now, in nanoseconds (the first number of
-/// schedstat, which is finer than the ticks in stat).
+/// schedstat, which is finer than the ticks in stat); of this one, with those that have ended.
 ///
 /// # Errors
 ///
 /// When there is no such process.
 pub fn cpu_time(pid: u32) -> io::Result<Duration> {
+    if pid == std::process::id() {
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        return Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32));
+    }
     let mut sum = 0;
     for task in fs::read_dir(format!("/proc/{pid}/task"))? {
         // A thread may have ended since the folder was read.

@@ -18,6 +18,15 @@ fn a_process_that_works_takes_time() {
 }
 
 #[test]
+fn the_time_of_a_thread_that_has_ended_counts() {
+    let own = std::process::id();
+    let goal = cpu_time(own).unwrap() + Duration::from_millis(2);
+    let work = move || while cpu_time(own).unwrap() < goal {};
+    std::thread::spawn(work).join().unwrap();
+    assert!(cpu_time(own).unwrap() >= goal);
+}
+
+#[test]
 fn who_is_not_there_has_no_time() {
     assert!(cpu_time(u32::MAX).is_err());
     assert_eq!(cpu_time_of(&[u32::MAX]), None);
