@@ -56,6 +56,11 @@ impl Use {
 
     /// By so many sessions, each of which may be away for so long.
     pub(super) fn of(seed: u64, sessions: u16, replacement: Duration) -> Self {
+        Self::waiting(seed, sessions, replacement, 0)
+    }
+
+    /// With so many seconds as DefaultTime2Wait.
+    fn waiting(seed: u64, sessions: u16, replacement: Duration, time2wait: u16) -> Self {
         let mut rng = Rng::new(seed);
         let kind = *rng.pick(&[Kind::Apart, Kind::Apart, Kind::Memory]);
         let disk = Disk::new(kind, BLOCK as u32, BLOCKS);
@@ -69,6 +74,7 @@ impl Use {
         (config.offer.header_digest, config.offer.data_digest) = (Digest::Require, Digest::Require);
         config.offer.initial_r2t = rng.one_in(2);
         config.offer.immediate_data = rng.one_in(2);
+        config.offer.time2wait = time2wait;
         config.offer.data_segment = *rng.pick(&[512, 1024, 8192]);
         config.offer.first_burst = 1024;
         config.offer.max_burst = *rng.pick(&[1024, 4096]);
@@ -318,6 +324,23 @@ fn cut(lab: &mut Lab, user: usize) {
     for wire in old.iter().filter(|_| arrives) {
         wire.stall(false);
     }
+}
+
+#[test]
+fn nobody_logs_in_again_before_time2wait_is_over() {
+    with_seeds("remote units that wait", 20, |seed| {
+        let mut story = Use::waiting(seed, 1, PATIENCE, 2);
+        let read = || MediumOp::Read {
+            extent: Extent::new(0, 1),
+            copied: false,
+        };
+        story.does(read(), |_| {}).unwrap();
+        let lost = story.lab.world.now();
+        story.lab.world.wires_of(story.user)[0].reset();
+        story.does(read(), |_| {}).unwrap();
+        let away = story.lab.world.now() - lost;
+        assert!(away >= Duration::from_secs(2), "back after {away:?}");
+    });
 }
 
 #[test]

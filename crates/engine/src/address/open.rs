@@ -229,6 +229,8 @@ pub(crate) fn remote_settings(
         .map_err(|cause| RemoteError::Connect(std::io::Error::other(cause.to_string())))?;
     isid[0] = 0x80;
     let mut config = Config::normal(&options.initiator, isid, &unit.target);
+    // We can come back at once; a target that cannot have us so soon asks for more.
+    config.offer.time2wait = 0;
     if let Some(user) = &unit.user {
         config.auth = Auth::Chap(credentials(user, &unit.session, options)?);
     }

@@ -26,15 +26,17 @@ const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(4);
 
 impl Attempts {
-    /// An attempt has failed, or what it led to has ended.
-    pub(super) fn fail(&mut self, now: Now, outside: Outside) {
+    /// An attempt has failed, or what it led to has ended, and the target wants to be left alone for
+    /// `wait`.
+    pub(super) fn fail(&mut self, now: Now, wait: Duration, outside: Outside) {
         self.since.get_or_insert(now);
         let pause = PAUSE.saturating_mul(1 << self.failed.min(16)).min(LONGEST);
         self.failed += 1;
         let mut chance = [0; 1];
         // Without it the pause is only less spread.
         let _ = (outside.random)(&mut chance);
-        self.next = Some(now + pause.mul_f64(0.5 + f64::from(chance[0]) / 512.0));
+        let pause = pause.mul_f64(0.5 + f64::from(chance[0]) / 512.0);
+        self.next = Some(now + pause.max(wait));
     }
 
     /// When what waits fails.

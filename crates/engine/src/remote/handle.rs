@@ -125,6 +125,7 @@ impl RemoteHandle {
 
     fn ended(&mut self, now: Now, end: &End) {
         self.away = true;
+        let wait = self.machine.link.wait_after(end);
         tracing::warn!("{}: {end}; connecting again", self.shared.settings.host);
         let since = *self.attempts.since.get_or_insert(now);
         if self.machine.link.follow(end) && self.attempts.redirections < REDIRECTIONS {
@@ -135,7 +136,8 @@ impl RemoteHandle {
             };
         } else {
             self.attempts.redirections = 0;
-            self.attempts.fail(now, self.shared.settings.outside);
+            let outside = self.shared.settings.outside;
+            self.attempts.fail(now, wait, outside);
         }
     }
 
@@ -191,7 +193,8 @@ impl Handle for RemoteHandle {
             tracing::warn!("{}: {cause}", self.machine.link.host);
             self.machine.link.go_home();
             self.away = true;
-            self.attempts.fail(cx.now, self.shared.settings.outside);
+            let outside = self.shared.settings.outside;
+            self.attempts.fail(cx.now, Duration::ZERO, outside);
         }
         self.drive(cx);
     }

@@ -28,6 +28,8 @@ pub(super) struct Link {
     home: (String, u16),
     /// Where the last session was: its portal group, if that was told, else its portal.
     last: Option<Group>,
+    /// DefaultTime2Wait of the session that is there, or has just ended.
+    wait: Duration,
     state: State,
     /// Tells the events of this connection from those of earlier ones.
     generation: u32,
@@ -74,6 +76,7 @@ impl Link {
             port: settings.port,
             home: (settings.host.clone(), settings.port),
             last: None,
+            wait: Duration::ZERO,
             state: State::Down,
             generation: 0,
             batch: None,
@@ -263,6 +266,17 @@ impl Link {
         }
     }
 
+    /// How long the target wants to be left alone after this end of its session: what it said when
+    /// it dropped it (RFC 7143 §11.9.1), else what was negotiated (§13.15).
+    pub(super) fn wait_after(&mut self, end: &End) -> Duration {
+        let negotiated = std::mem::take(&mut self.wait);
+        match end {
+            End::Dropped { time2wait, .. } => Duration::from_secs((*time2wait).into()),
+            End::LoggedOut => Duration::ZERO,
+            _ => negotiated,
+        }
+    }
+
     /// Where the target wants us to go, from an event of its end.
     pub(super) fn follow(&mut self, end: &End) -> bool {
         let End::Redirected { address, permanent } = end else {
@@ -281,13 +295,15 @@ impl Link {
         (self.host, self.port) = self.home.clone();
     }
 
-    /// Whether the session that has just logged in ended the one before at the target, as there is
-    /// the same portal group. The first one has none before it.
-    pub(super) fn reinstates(&mut self) -> bool {
+    /// A session has just logged in. Returns whether that ended the one before at the target, as
+    /// there is the same portal group. The first one has none before it.
+    pub(super) fn logged_in(&mut self) -> bool {
         let State::Up(up) = &self.state else {
             return false;
         };
         let outcome = up.session.outcome();
+        let wait = outcome.map_or(0, |outcome| outcome.keys.time2wait);
+        self.wait = Duration::from_secs(wait.into());
         let group = match outcome.and_then(|outcome| outcome.portal_group) {
             Some(tag) => Group::Tag(tag),
             None => Group::Portal(self.host.clone(), self.port),

@@ -162,7 +162,7 @@ impl Machine {
     /// another one, nothing that we could ask for ends what is on its way to the first: what it was
     /// is told as failed, and not done again here.
     fn logged_in(&mut self) -> Option<Told> {
-        let same = self.link.reinstates();
+        let same = self.link.logged_in();
         let moved = std::mem::take(&mut self.unaccounted) && !same;
         if moved {
             self.abandon();
