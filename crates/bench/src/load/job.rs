@@ -173,11 +173,13 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Takes what is over, and begins as much again. Returns how much was over.
+    /// Takes what is over, and begins as much while nothing failed. Returns how much was over.
     fn turn(&mut self) -> usize {
         let counts = self.post.phase() == Phase::Measure;
         let finished = self.finish(counts);
-        self.start();
+        if self.report.failure.is_none() {
+            self.start();
+        }
         finished
     }
 

@@ -148,6 +148,18 @@ fn the_first_failure_ends_it_and_says_where() {
     assert!(row.reads.errors > 0 && row.reads.first_error.is_some());
 }
 
+/// A remote unit without a session lets each wait for long before it fails.
+#[test]
+fn nothing_begins_after_the_first_failure() {
+    let words = words("randread");
+    let (row, _) = run("fault:read=1(ram:1M)", &words);
+    assert!(
+        row.reads.errors <= u64::from(words.depth),
+        "{}",
+        row.reads.errors
+    );
+}
+
 #[test]
 fn honest_volumes_pass_verification() {
     for rw in ["write", "randwrite", "randrw", "rw"] {
