@@ -1,5 +1,6 @@
 //! A unit of another target as a volume: served again, waited for, followed, refused.
 
+mod keys;
 mod killed;
 mod redirector;
 

@@ -171,6 +171,10 @@ pub struct SessionOptions {
     pub timeout: Option<Time>,
     /// How long a lost session may take to come back.
     pub replacement: Option<Time>,
+    /// The key of a registration with the unit, which is not 0.
+    pub key: Option<u64>,
+    /// Whether the unit has to cache writes, or must not.
+    pub write_cache: Option<bool>,
     /// How many sessions each core has.
     pub sessions: Option<u16>,
 }

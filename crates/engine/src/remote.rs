@@ -47,7 +47,7 @@ use block::volume::{CoreContext, Handle, Volume};
 use iscsi::initiator::Outcome;
 use iscsi::initiator::config::Config;
 use iscsi::initiator::error::End;
-use scsi::client::{Cache, Facts, Refusal};
+use scsi::client::{Cache, Facts, Refusal, Wishes};
 use scsi::medium::Traits;
 use scsi::wire::lun::Lun;
 
@@ -69,6 +69,8 @@ pub struct Settings {
     pub replacement: Duration,
     /// How many sessions each core has; one at least, [`SESSIONS`] at the most.
     pub sessions: u16,
+    /// What is wanted of the unit by each session.
+    pub wishes: Wishes,
     /// How it reaches beyond this process; the simulator has another world there.
     pub outside: Outside,
 }
@@ -165,6 +167,13 @@ struct Shared {
     now: Mutex<Traits>,
     /// What it may hold unflushed, whichever core wrote it, by the place of the session that did.
     caches: Vec<Arc<Cache>>,
+}
+
+impl Shared {
+    /// A session was told what the unit is now.
+    fn is_now(&self, facts: &Facts) {
+        lock(&self.now).clone_from(&facts.traits);
+    }
 }
 
 /// The most sessions that one core has with one unit: as many as a large target has cores, and few

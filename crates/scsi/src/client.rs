@@ -22,6 +22,7 @@ mod facts;
 mod identify;
 mod nexus;
 mod operation;
+mod wishes;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -39,6 +40,7 @@ pub use answer::Answer;
 pub use cache::Cache;
 pub use facts::{Facts, Identity};
 pub use identify::Refusal;
+pub use wishes::Wishes;
 
 /// What is to be done for the client.
 #[derive(Debug)]
@@ -58,6 +60,12 @@ pub enum Output<L> {
     /// The unit was reset while it held writes that were not flushed: they may be lost, and the
     /// next flush says so.
     CacheLost,
+    /// RESERVATION CONFLICT, the first since the unit was asked what it is.
+    Conflict,
+    /// Somebody has taken our registration back, and none is made any more.
+    Fenced,
+    /// What [`Client::depart`] began is over.
+    Departed,
 }
 
 /// A command.
@@ -93,6 +101,13 @@ pub struct Client<L> {
     later: Vec<(Now, u32)>,
     outputs: VecDeque<Output<L>>,
     book: Book,
+    wishes: Wishes,
+    /// We are registered on this nexus, and whether that persists through power loss.
+    registered: Option<bool>,
+    /// How often it was asked to be taken back.
+    departures: u8,
+    /// A conflict was told.
+    conflicts: bool,
 }
 
 #[derive(Debug)]
@@ -116,6 +131,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// Names the commands of [`Identify`].
 const IDENTIFY: u32 = u32::MAX;
 
+/// Names the command by which a registration is taken back.
+const DEPARTURE: u32 = u32::MAX - 1;
+
 impl<L: Lease> Default for Client<L> {
     fn default() -> Self {
         Self {
@@ -125,6 +143,10 @@ impl<L: Lease> Default for Client<L> {
             later: Vec::new(),
             outputs: VecDeque::new(),
             book: Book::default(),
+            wishes: Wishes::default(),
+            registered: None,
+            departures: 0,
+            conflicts: false,
         }
     }
 }
@@ -185,6 +207,9 @@ impl<L: Lease> Client<L> {
         if id == IDENTIFY {
             return self.identified(now, answer);
         }
+        if id == DEPARTURE {
+            return self.departed(answer);
+        }
         let key = id as usize;
         let Some(operation) = self.operations.get_mut(key) else {
             return;
@@ -206,6 +231,12 @@ impl<L: Lease> Client<L> {
                 self.settle(key, instead);
             }
             Verdict::Failed(error) => self.settle(key, Err(error)),
+            Verdict::Conflict => {
+                self.settle(key, Err(MediumError::ReadOnly));
+                if !std::mem::replace(&mut self.conflicts, true) {
+                    self.outputs.push_back(Output::Conflict);
+                }
+            }
             Verdict::Protected => {
                 self.settle(key, Err(MediumError::ReadOnly));
                 self.check_protection();
@@ -264,11 +295,12 @@ impl<L: Lease> Client<L> {
         };
         let code = answer.attention();
         let next = identify.answered(answer);
+        self.registered = identify.registered();
         if let Some(code) = code {
-            self.check_cache(code);
+            self.attention_while_asking(code);
         }
         match next {
-            identify::Next::Ask(cdb, data) => self.ask((cdb, data)),
+            identify::Next::Ask((cdb, data)) => self.ask((cdb, data)),
             identify::Next::Later(pause) => self.later.push((now + pause, IDENTIFY)),
             identify::Next::Is(facts) => self.is(*facts),
             identify::Next::Refused(refusal) => self.refuse(refusal),
@@ -293,6 +325,7 @@ impl<L: Lease> Client<L> {
         self.outputs.extend(changed.map(|_| Output::Changed));
         self.facts = Some(facts);
         self.stage = Stage::Ready;
+        self.conflicts = false;
         self.book.open();
         self.outputs.push_back(Output::Ready);
         let keys: Vec<usize> = self.operations.iter().map(|(key, _)| key).collect();

@@ -165,6 +165,12 @@ pub enum Problem {
     /// Not a number of sessions.
     #[error("a number of sessions from 1 to {SESSIONS} is expected here")]
     Sessions,
+    /// No reservation key.
+    #[error("a reservation key is expected here")]
+    Key,
+    /// Neither on nor off.
+    #[error("on or off is expected here")]
+    OnOff,
     /// Two options that exclude each other.
     #[error("\"{0}\" and \"{1}\" exclude each other")]
     Contradiction(&'static str, &'static str),
@@ -275,6 +281,7 @@ impl Problem {
             Self::TargetName(_) => {
                 "a target is named as in iqn.2026-11.org.example:disk0, or by eui. or naa.".into()
             }
+            Self::Key => "write 1 to 16 hexadecimal digits, not all of them 0, as in 1f00d".into(),
             Self::PortName => "write eight octets, as in 20:00:ac:de:48:23:45:67".into(),
             Self::Trailing { shape } => format!("the shape is {shape}"),
             Self::Unclosed => "write \")\" after its last volume".into(),

@@ -239,6 +239,13 @@ fn session(options: &Options<'_>) -> Parsed<SessionOptions> {
         value => value.map(Piece::path).transpose(),
     };
     let mutual_secret_file = file("mutual-secret-file", "mutual-secret-file=/path")?;
+    let write_cache = options.value("write-cache", "write-cache=off")?;
+    let write_cache = write_cache.map(|value| match value.text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(value.fault(Problem::OnOff)),
+    });
+    let key = options.value("key", "key=1f00d")?.map(reservation_key);
     Ok(SessionOptions {
         secret_file: file("secret-file", "secret-file=/path")?,
         mutual: options.flag("mutual")? || mutual_secret_file.is_some(),
@@ -246,8 +253,20 @@ fn session(options: &Options<'_>) -> Parsed<SessionOptions> {
         digests: digests.transpose()?,
         timeout: time(options, "timeout", "timeout=30s")?,
         replacement: time(options, "replacement", "replacement=2m")?,
+        key: key.transpose()?,
+        write_cache: write_cache.transpose()?,
         sessions: sessions.transpose()?,
     })
+}
+
+/// RESERVATION KEY (SPC-5 §6.17.3), of which 0 is none.
+fn reservation_key(value: Piece<'_>) -> Parsed<u64> {
+    let digits = value.strip_prefix("0x").unwrap_or(value);
+    let all_digits = digits.text.bytes().all(|c| c.is_ascii_hexdigit());
+    match u64::from_str_radix(digits.text, 16) {
+        Ok(key) if all_digits && key > 0 => Ok(key),
+        _ => Err(value.fault(Problem::Key)),
+    }
 }
 
 fn time(options: &Options<'_>, key: &'static str, example: &'static str) -> Parsed<Option<Time>> {
@@ -396,6 +415,8 @@ const SESSION: &[&str] = &[
     "timeout",
     "replacement",
     "sessions",
+    "key",
+    "write-cache",
 ];
 pub(super) const ISCSI: Rule = rule(
     "://",

@@ -19,6 +19,7 @@ use block::volume::Volume;
 use block::{concat, stripe};
 use io::memory::MemoryLimit;
 use iscsi::initiator::config::{Auth, Chap, Config, Digest, HASHES, Misconfigured, Mutual};
+use scsi::client::Wishes;
 use scsi::wire::lun::Lun;
 use zeroize::Zeroizing;
 
@@ -261,6 +262,10 @@ pub(crate) fn remote_settings(
         lun: Lun::from_index(unit.lun),
         replacement: unit.session.replacement.map_or(REPLACEMENT, |Time(t)| t),
         sessions: unit.session.sessions.unwrap_or(1),
+        wishes: Wishes {
+            key: unit.session.key,
+            write_cache: unit.session.write_cache,
+        },
         outside: Outside::default(),
     })
 }

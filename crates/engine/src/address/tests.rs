@@ -43,6 +43,8 @@ fn every_example_of_the_manual_is_written_as_it_was_read() {
         "iser://host:3260/iqn.2026-11.org.example:disk0/3",
         "iscsi://me@host:3260/iqn.a:b/0?mutual&digests=none&timeout=5s&replacement=2m",
         "iscsi://host:3260/iqn.a:b/0?digests=crc32c",
+        "iscsi://host:3260/iqn.a:b/0?key=1f00d&write-cache=off",
+        "iscsi://host:3260/iqn.a:b/0?key=ffffffffffffffff&write-cache=on",
         "iscsi://host:3260/iqn.a:b/0?timeout=5s&sessions=64",
         "iscsi://me@host:3260/iqn.a:b/0?secret-file=/etc/me%26us&mutual-secret-file=them",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0",
@@ -218,6 +220,13 @@ fn error_remote() {
         "iscsi://host/iqn.a?sessions=two",
         "iscsi://host/iqn.a?sessions=",
         "iscsi://host/iqn.a?sessions",
+        "iscsi://host/iqn.a?key=0",
+        "iscsi://host/iqn.a?key=12345678901234567",
+        "iscsi://host/iqn.a?key=+1",
+        "iscsi://host/iqn.a?key=secret",
+        "iscsi://host/iqn.a?key",
+        "iscsi://host/iqn.a?write-cache=yes",
+        "iscsi://host/iqn.a?write-cache",
         "iscsi://host/iqn.a?retries=2",
         "iscsi://me:geheim@host/iqn.a",
         "fcoe://eth0",
@@ -412,25 +421,28 @@ fn any_session() -> impl Strategy<Value = SessionOptions> {
     let time = || prop::option::of((1..u64::MAX).prop_map(|us| Time(Duration::from_micros(us))));
     let digests = prop::option::of(any::<bool>());
     let sessions = prop::option::of(1..=SESSIONS);
+    let wishes = prop::option::of((1..=u64::MAX, any::<bool>()));
     let file = || prop::option::of(path());
     (
         any::<bool>(),
         (file(), file()),
         digests,
-        time(),
-        time(),
+        (time(), time()),
         sessions,
+        wishes,
     )
         .prop_map(
             |(
                 mutual,
                 (secret_file, mutual_secret_file),
                 digests,
-                timeout,
-                replacement,
+                (timeout, replacement),
                 sessions,
+                wishes,
             )| {
                 SessionOptions {
+                    key: wishes.map(|(key, _)| key),
+                    write_cache: wishes.map(|(_, on)| on),
                     secret_file,
                     mutual: mutual || mutual_secret_file.is_some(),
                     mutual_secret_file,

@@ -160,6 +160,15 @@ impl fmt::Display for SessionOptions {
             let digests = if digests { "crc32c" } else { "none" };
             list.item(f, format_args!("digests={digests}"))?;
         }
+        if let Some(key) = self.key {
+            list.item(f, format_args!("key={key:x}"))?;
+        }
+        if let Some(on) = self.write_cache {
+            list.item(
+                f,
+                format_args!("write-cache={}", if on { "on" } else { "off" }),
+            )?;
+        }
         for (key, time) in [("timeout", self.timeout), ("replacement", self.replacement)] {
             if let Some(time) = time {
                 list.item(f, format_args!("{key}={time}"))?;

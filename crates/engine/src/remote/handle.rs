@@ -1,7 +1,7 @@
 //! A remote unit as one core uses it.
 
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::io::memory::Buffer;
@@ -97,11 +97,28 @@ impl RemoteHandle {
                 self.attempts = Attempts::default();
                 self.away = false;
             }
-            Told::Changed => self.changed(),
+            Told::Changed => {
+                let facts = self.machine.client.facts();
+                facts
+                    .into_iter()
+                    .for_each(|facts| self.shared.is_now(facts));
+            }
             Told::CacheLost => tracing::error!(
                 "{place}: the target was reset with writes in its cache that had not been \
                  flushed; the next flush fails"
             ),
+            Told::Conflict => tracing::error!(
+                "{place}: RESERVATION CONFLICT: another initiator has reserved the unit, and what \
+                 it does not admit fails; register by a key that its registrants know, as in \
+                 ?key=1f00d, or have it release the reservation"
+            ),
+            Told::Fenced => tracing::error!(
+                "{place}: somebody has taken our registration back, to keep us out: what is \
+                 reserved fails until the volume is opened again"
+            ),
+            Told::Departed => {
+                self.log_out(now);
+            }
             Told::Refused(refusal) => tracing::error!("{place}: the volume is gone: {refusal}"),
             Told::Moved => tracing::error!(
                 "{place}: the target is in another portal group now, and commands to the one \
@@ -112,15 +129,11 @@ impl RemoteHandle {
         }
     }
 
-    fn changed(&self) {
-        if let Some(facts) = self.machine.client.facts() {
-            let mut now = self
-                .shared
-                .now
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            now.clone_from(&facts.traits);
-        }
+    /// Returns whether there is a session, of which that is the end.
+    fn log_out(&mut self, now: Now) -> bool {
+        let session = self.machine.link.session();
+        let asked = session.map(|session| session.logout(now));
+        !matches!(asked, None | Some(Err(NotTaken::NotYet)))
     }
 
     fn ended(&mut self, now: Now, end: &End) {
@@ -228,9 +241,7 @@ impl Handle for RemoteHandle {
 
     fn leave(&mut self, cx: &mut Context<'_>) {
         self.leaving = true;
-        let session = self.machine.link.session();
-        let asked = session.map(|session| session.logout(cx.now));
-        if matches!(asked, None | Some(Err(NotTaken::NotYet))) {
+        if !self.machine.client.depart() && !self.log_out(cx.now) {
             self.machine.link.close(cx);
         }
         self.drive(cx);

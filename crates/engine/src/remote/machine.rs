@@ -35,6 +35,9 @@ pub(super) enum Told {
     Ready,
     Changed,
     CacheLost,
+    Conflict,
+    Fenced,
+    Departed,
     Refused(Refusal),
     /// What was under way on another portal was given up.
     Moved,
@@ -50,7 +53,7 @@ impl Machine {
     ) -> Self {
         Self {
             lun: settings.lun,
-            client,
+            client: client.wishing(settings.wishes),
             link: Link::new(core.node(), settings, number),
             pool: core.pool.clone(),
             waiting: VecDeque::new(),
@@ -95,6 +98,9 @@ impl Machine {
                     Output::Ready => return Some(Told::Ready),
                     Output::Changed => return Some(Told::Changed),
                     Output::CacheLost => return Some(Told::CacheLost),
+                    Output::Conflict => return Some(Told::Conflict),
+                    Output::Fenced => return Some(Told::Fenced),
+                    Output::Departed => return Some(Told::Departed),
                     Output::Refused(refusal) => return Some(Told::Refused(refusal)),
                     Output::NotNow(refusal) => self.not_now(refusal),
                 }

@@ -24,7 +24,9 @@ const POOL: usize = 1 << 20;
 /// What the unit says, what the session was like, and the portal at which the target is in the end.
 pub(super) fn probe(settings: &Settings) -> Result<(Facts, Outcome, Place), RemoteError> {
     let mut probe = Probe::new(settings).map_err(RemoteError::Ring)?;
-    let facts = probe.facts()?;
+    let facts = probe.facts();
+    probe.depart();
+    let facts = facts?;
     let session = probe.machine.link.session();
     let outcome = session.and_then(|session| session.outcome().cloned());
     let outcome = outcome.ok_or(RemoteError::Session(End::Lost))?;
@@ -81,6 +83,19 @@ impl Probe {
             }
         }
         Err(RemoteError::Late(LIMIT.as_secs()))
+    }
+
+    /// Leaves no registration behind.
+    fn depart(&mut self) {
+        if !self.machine.client.depart() {
+            return;
+        }
+        while self.start.elapsed() < LIMIT {
+            match self.turn() {
+                Ok(Some(Told::Departed | Told::Ended(_))) | Err(_) => return,
+                Ok(_) => {}
+            }
+        }
     }
 
     /// In good order, if the target plays its part.

@@ -8,7 +8,7 @@ use ::io::ring::{Event, Ring};
 use block::lease::Lease;
 use block::volume::{Context, CoreContext, Handle, Node, Volume};
 use iscsi::initiator::config::Config;
-use scsi::client::{Facts, Identity};
+use scsi::client::{Facts, Identity, Wishes};
 use scsi::medium::{MediumOp, MediumResult, Now, Traits};
 use scsi::wire::lun::Lun;
 
@@ -196,6 +196,7 @@ fn settings(config: Config, sessions: u16, replacement: Now) -> Settings {
         lun: Lun::from_index(0),
         replacement,
         sessions,
+        wishes: Wishes::default(),
         outside: Outside {
             connect: |_, _, _| wire::dial(),
             random: |octets| {

@@ -30,6 +30,8 @@ pub(super) enum Verdict {
     /// The unit does not know the command, or a field of it.
     Refused,
     Failed(MediumError),
+    /// A reservation keeps us out.
+    Conflict,
     /// The unit may not be written.
     Protected,
     /// It could not do this, and does not say more.
@@ -44,6 +46,8 @@ pub(super) enum Change {
     Reset,
     /// What it says of itself, or which unit it is: it is to be asked again.
     Unit,
+    /// Our registration was taken back by somebody who wants to keep us out.
+    Fenced,
     Other,
 }
 
@@ -58,9 +62,7 @@ impl Answer<'_> {
                 Verdict::Later(MediumError::Busy)
             }
             aborted if aborted == Status::TaskAborted as u8 => Verdict::Again,
-            conflict if conflict == Status::ReservationConflict as u8 => {
-                Verdict::Failed(MediumError::ReadOnly)
-            }
+            conflict if conflict == Status::ReservationConflict as u8 => Verdict::Conflict,
             _ => Verdict::Failed(MediumError::Gone),
         }
     }
@@ -131,9 +133,15 @@ fn failure(key: u8, code: u16) -> Verdict {
     })
 }
 
+/// Whether it announces a reset, of whatever reach.
+pub(super) fn is_reset(code: u16) -> bool {
+    (asc::POWER_ON_OR_RESET..=asc::DEVICE_INTERNAL_RESET).contains(&code)
+}
+
 pub(super) fn what_changed(code: u16) -> Change {
     match code {
         asc::POWER_ON_OR_RESET | asc::POWER_ON | asc::DEVICE_INTERNAL_RESET => Change::Reset,
+        asc::REGISTRATIONS_PREEMPTED => Change::Fenced,
         asc::BUS_RESET
         | asc::BUS_DEVICE_RESET
         | asc::MEDIUM_MAY_HAVE_CHANGED

@@ -3,23 +3,47 @@
 //! Nothing is asked of a unit that may be another one, or have other blocks, or another cache,
 //! before it has said again what it is. What it is asked for at that time ends after it has.
 
-use super::answer::{Change, what_changed};
+use super::answer::{Change, is_reset, what_changed};
+use super::identify::Identify;
 use super::{Client, Output, Stage};
 use crate::medium::Lease;
 
 impl<L: Lease> Client<L> {
     pub(super) fn attention(&mut self, code: u16) {
-        self.check_cache(code);
-        if what_changed(code) != Change::Other {
-            self.look_again();
+        self.check(code);
+        match what_changed(code) {
+            Change::Reset | Change::Unit => self.look_again(is_reset(code)),
+            Change::Fenced | Change::Other => {}
         }
     }
 
-    /// Whether what is announced has lost a volatile cache.
-    pub(super) fn check_cache(&mut self, code: u16) {
-        if what_changed(code) == Change::Reset {
-            let lost = self.book.reset();
-            self.outputs.extend(lost.then_some(Output::CacheLost));
+    /// The same while the unit is asked, which begins again by itself.
+    pub(super) fn attention_while_asking(&mut self, code: u16) {
+        self.check(code);
+        let wishes = self.wishes();
+        if let Stage::Identifying(identify) = &mut self.stage
+            && is_reset(code)
+        {
+            identify.want(wishes);
+        }
+    }
+
+    /// What is lost by it: a volatile cache, or our registration.
+    fn check(&mut self, code: u16) {
+        match what_changed(code) {
+            Change::Reset => {
+                let lost = self.book.reset();
+                self.outputs.extend(lost.then_some(Output::CacheLost));
+            }
+            Change::Fenced if self.wishes.key.is_some() => {
+                self.registered = None;
+                self.book.fence();
+                self.outputs.push_back(Output::Fenced);
+                if let Stage::Identifying(identify) = &mut self.stage {
+                    identify.fence();
+                }
+            }
+            _ => {}
         }
     }
 
@@ -30,15 +54,18 @@ impl<L: Lease> Client<L> {
             .as_ref()
             .is_some_and(|facts| !facts.traits.read_only)
         {
-            self.look_again();
+            self.look_again(false);
         }
     }
 
-    /// Asks the unit again what it is.
-    fn look_again(&mut self) {
+    /// Asks the unit again what it is, and for what is wanted of it after a reset.
+    fn look_again(&mut self, reset: bool) {
+        let wishes = reset.then(|| self.wishes());
         match &mut self.stage {
-            Stage::Ready => self.begin(),
-            Stage::Identifying(identify) => identify.doubt(),
+            Stage::Ready => {
+                self.identify(Identify::new(wishes.unwrap_or_default(), self.registered));
+            }
+            Stage::Identifying(identify) => identify.doubt(wishes),
             Stage::Away | Stage::Refused => {}
         }
     }

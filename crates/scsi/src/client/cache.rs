@@ -6,8 +6,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 /// What is known of the volatile cache of one unit. Its clients share it: a flush by one of them
 /// covers the writes of all, and a reset that one of them is told of loses those of all.
 ///
-/// Where it is not certain that something was lost, it is taken as lost. So each client that is
-/// told of the same reset can have the writes since the last flush told as lost once more.
+/// Where it is not certain that something was lost, it is taken as lost:
+///
+/// - Each client that is told of the same reset can have the writes since the last flush told as
+///   lost once more.
+/// - A write that ends while another client is told of a reset counts as lost, as nobody knows
+///   which of the two was first at the unit.
+/// - To a new client a unit may tell a reset that was none, or that another client, which has
+///   written, was not told of yet. Its flush then leaves in doubt what was written before it was
+///   there: that is settled by a flush of a client that knows, or lost when that one is told.
+///
+/// A loss is told by one flush of each client that was there when it was found, and by the first
+/// one of those that come before anybody has told it.
 #[derive(Debug, Default)]
 pub struct Cache {
     /// Volatile writes that have ended.
@@ -21,8 +31,12 @@ pub struct Cache {
     resets: AtomicU64,
     /// Those of them that may have lost writes.
     losses: AtomicU64,
+    /// How many of those a flush has told.
+    told: AtomicU64,
     /// The unit has begun to cache writes, and who uses it has not been told that.
     secret: AtomicBool,
+    /// Somebody has taken our registrations back.
+    fenced: AtomicBool,
 }
 
 /// The book, as one client of the unit writes and reads it.
@@ -31,6 +45,8 @@ pub(super) struct Book {
     shared: Arc<Cache>,
     /// Losses that a flush has told.
     told: u64,
+    /// Writes of which this client does not know whether they were there when it came.
+    floor: u64,
     /// There was a nexus before: a unit may tell a reset to each new initiator, and mean nothing.
     known: bool,
 }
@@ -38,8 +54,9 @@ pub(super) struct Book {
 impl Book {
     pub(super) fn of(shared: Arc<Cache>) -> Self {
         Self {
-            told: shared.losses.load(SeqCst),
+            told: shared.told.load(SeqCst),
             shared,
+            floor: 0,
             known: false,
         }
     }
@@ -77,22 +94,42 @@ impl Book {
         self.shared.secret.load(SeqCst)
     }
 
-    /// A volatile write has ended.
-    pub(super) fn wrote(&self) {
+    /// Somebody wants to keep us out.
+    pub(super) fn fence(&self) {
+        self.shared.fenced.store(true, SeqCst);
+    }
+
+    pub(super) fn is_fenced(&self) -> bool {
+        self.shared.fenced.load(SeqCst)
+    }
+
+    /// A volatile write has ended that began after so many resets. Returns whether there was one
+    /// since that may have lost it.
+    pub(super) fn wrote(&self, resets: u64) -> bool {
         self.shared.written.fetch_add(1, SeqCst);
+        let lost = self.resets() != resets;
+        self.shared.losses.fetch_add(u64::from(lost), SeqCst);
+        lost
     }
 
     /// A flush went well that began when so many writes had ended. Returns whether others were
     /// lost, which nobody has told yet.
     pub(super) fn flushed(&mut self, written: u64) -> bool {
-        self.shared.settled.fetch_max(written, SeqCst);
+        if self.shared.settled.load(SeqCst) >= self.floor {
+            self.shared.settled.fetch_max(written, SeqCst);
+        }
         let losses = self.shared.losses.load(SeqCst);
+        self.shared.told.fetch_max(losses, SeqCst);
         std::mem::replace(&mut self.told, losses) != losses
     }
 
     /// The unit tells of a reset. Returns whether writes may be lost by it.
-    pub(super) fn reset(&self) -> bool {
-        (self.known || self.shared.is_doubtful()) && self.shared.reset()
+    pub(super) fn reset(&mut self) -> bool {
+        if self.known || self.shared.is_doubtful() {
+            return self.shared.reset();
+        }
+        self.floor = self.written();
+        false
     }
 }
 

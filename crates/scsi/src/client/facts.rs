@@ -2,6 +2,7 @@
 
 use super::Refusal;
 use super::cdb::NDOB;
+use super::wishes::WCE;
 use crate::medium::{Atomic, Traits};
 use crate::wire::cdb::{Field, be16, be32, be64, bit, octet};
 
@@ -155,7 +156,7 @@ impl Told {
     }
 
     /// The caching page, behind the header and block descriptors of MODE SENSE(6).
-    fn caching_page(&self) -> &[u8] {
+    pub(super) fn caching_page(&self) -> &[u8] {
         let start = 4 + usize::from(octet(&self.mode, 3));
         let page = self.mode.get(start..).unwrap_or_default();
         match octet(page, 0) & 0x3f {
@@ -235,7 +236,6 @@ const LBPRZ_CAPACITY: u8 = 0x40;
 const LBPME: u8 = 0x80;
 const WP: u8 = 0x80;
 const DPOFUA: u8 = 0x10;
-const WCE: u8 = 0x04;
 const NON_ROTATING: u16 = 1;
 
 /// Of REPORT SUPPORTED OPERATION CODES.

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::answer::{Answer, Verdict};
-use super::cdb::{CAPACITY_BYTES, OPCODE_BYTES, about_write_same, capacity};
+use super::cdb::{CAPACITY_BYTES, Command, OPCODE_BYTES, about_write_same, capacity};
 use super::facts::{Facts, Told, widened};
+use super::wishes::{self, CAPABILITIES_BYTES, PS, WCE, Wishes};
 use super::{Data, TRIES, pause};
 use crate::medium::Lease;
-use crate::wire::cdb::{Field, be16, octet};
+use crate::wire::cdb::{Field, be16, bit, octet};
 
 /// Why a unit cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,6 +43,25 @@ pub enum Refusal {
         /// What it is.
         now: u32,
     },
+    /// A reservation keeps us out.
+    #[error(
+        "it is reserved by another initiator: register by a key that its registrants know, as in \
+         ?key=1f00d, or have it release the reservation"
+    )]
+    Reserved,
+    /// It takes no registration.
+    #[error(
+        "it refuses to register a key: leave out \"key\", or see at the target whether it has \
+         persistent reservations, and room for one more registration"
+    )]
+    Unregistered,
+    /// WCE cannot be changed.
+    #[error(
+        "the target refuses to switch its write cache {}: leave out \"write-cache\", or switch it \
+         at the target",
+        if *.0 { "on" } else { "off" }
+    )]
+    CacheStays(bool),
     /// The capacity has become less.
     #[error("it has {now} blocks, and had {before}")]
     Shrunk {
@@ -55,7 +75,15 @@ pub enum Refusal {
 impl Refusal {
     /// Whether the unit may be there again later, as the same one.
     pub(super) fn may_pass(&self) -> bool {
-        matches!(self, Self::NoUnit | Self::NotReady | Self::NoCapacity)
+        matches!(
+            self,
+            Self::NoUnit
+                | Self::NotReady
+                | Self::NoCapacity
+                | Self::Reserved
+                | Self::Unregistered
+                | Self::CacheStays(_)
+        )
     }
 }
 
@@ -70,6 +98,13 @@ pub(super) struct Identify<L> {
     tries: u8,
     /// Something has changed since the first question.
     doubtful: bool,
+    wishes: Wishes,
+    /// Registrations persist through power loss.
+    persists: bool,
+    /// We are registered, and whether that persists.
+    registered: Option<bool>,
+    /// WCE was changed.
+    selected: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,23 +113,27 @@ enum Question {
     Inquiry,
     Pages,
     Page(u8),
+    Capabilities,
+    Register,
     Capacity16,
     Capacity10,
     Caching,
+    Select { save: bool },
     WriteSame,
 }
 
 /// What comes after an answer.
 pub(super) enum Next<L> {
-    Ask([u8; 16], Data<L>),
+    Ask(Command<L>),
     /// Ask the first question again after a while.
     Later(Duration),
     Is(Box<Facts>),
     Refused(Refusal),
 }
 
-impl<L: Lease> Default for Identify<L> {
-    fn default() -> Self {
+impl<L: Lease> Identify<L> {
+    /// Asks what a unit is, and for what is wanted of it, where we may be registered already.
+    pub(super) fn new(wishes: Wishes, registered: Option<bool>) -> Self {
         Self {
             question: Question::Ready,
             pages: VecDeque::new(),
@@ -102,21 +141,39 @@ impl<L: Lease> Default for Identify<L> {
             into: None,
             tries: 0,
             doubtful: false,
+            wishes,
+            persists: false,
+            registered,
+            selected: false,
         }
     }
-}
 
-impl<L: Lease> Identify<L> {
     /// The first question: what is waiting to be told, is told in answer to it.
-    pub(super) fn first(&mut self) -> ([u8; 16], Data<L>) {
+    pub(super) fn first(&mut self) -> Command<L> {
         self.told = Told::default();
-        self.doubtful = false;
+        (self.doubtful, self.selected) = (false, false);
         self.question(Question::Ready)
     }
 
-    /// What was answered may be so no more.
-    pub(super) fn doubt(&mut self) {
+    /// What was answered may be so no more; after a reset this is wanted.
+    pub(super) fn doubt(&mut self, wishes: Option<Wishes>) {
         self.doubtful = true;
+        self.wishes = wishes.unwrap_or(self.wishes);
+    }
+
+    /// The unit was reset, and this is wanted of it.
+    pub(super) fn want(&mut self, wishes: Wishes) {
+        self.wishes = wishes;
+    }
+
+    /// Our registration was taken back.
+    pub(super) fn fence(&mut self) {
+        (self.wishes.key, self.registered) = (None, None);
+    }
+
+    /// Whether we are registered on this nexus, and that persists.
+    pub(super) fn registered(&self) -> Option<bool> {
+        self.registered
     }
 
     pub(super) fn answered(&mut self, answer: &Answer<'_>) -> Next<L> {
@@ -132,6 +189,7 @@ impl<L: Lease> Identify<L> {
                 self.once_more(|_| Next::Later(pause))
             }
             Verdict::Refused => self.refused(),
+            Verdict::Conflict => Next::Refused(Refusal::Reserved),
             // A unit without a medium, or one that is not there, still answers INQUIRY.
             Verdict::Failed(_) | Verdict::Protected | Verdict::Unable => match self.question {
                 Question::Ready => self.next(Question::Inquiry),
@@ -150,10 +208,7 @@ impl<L: Lease> Identify<L> {
     }
 
     fn start_over(&mut self) -> Next<L> {
-        self.once_more(|this| {
-            let (cdb, data) = this.first();
-            Next::Ask(cdb, data)
-        })
+        self.once_more(|this| Next::Ask(this.first()))
     }
 
     fn good(&mut self, received: usize) -> Next<L> {
@@ -184,7 +239,19 @@ impl<L: Lease> Identify<L> {
             }
             Question::Caching => {
                 self.told.mode = octets;
-                self.ask_about_write_same()
+                self.check_cache()
+            }
+            Question::Capabilities => {
+                self.persists = bit(&octets, 3, PTPL_A);
+                self.next(Question::Register)
+            }
+            Question::Register => {
+                self.registered = Some(self.persists);
+                self.next(Question::Capacity16)
+            }
+            Question::Select { .. } => {
+                self.selected = true;
+                self.next(Question::Caching)
             }
             Question::WriteSame => {
                 self.told.write_same = octets;
@@ -227,11 +294,34 @@ impl<L: Lease> Identify<L> {
             Question::Ready => self.next(Question::Inquiry),
             Question::Pages | Question::Page(_) => self.next_page(),
             Question::Capacity16 => self.next(Question::Capacity10),
-            Question::Caching => self.ask_about_write_same(),
+            Question::Caching => self.check_cache(),
+            Question::Capabilities => self.next(Question::Register),
+            Question::Register => Next::Refused(Refusal::Unregistered),
+            Question::Select { save: true } => self.next(Question::Select { save: false }),
+            Question::Select { save: false } => self.cache_stays(),
             Question::WriteSame => self.finish(),
             Question::Inquiry => Next::Refused(Refusal::NoUnit),
             Question::Capacity10 => Next::Refused(Refusal::NoCapacity),
         }
+    }
+
+    /// Goes on once the cache is as wanted.
+    fn check_cache(&mut self) -> Next<L> {
+        let page = self.told.caching_page();
+        match self.wishes.write_cache {
+            Some(wanted) if page.is_empty() || bit(page, 2, WCE) != wanted => {
+                if page.is_empty() || self.selected {
+                    return self.cache_stays();
+                }
+                let save = bit(page, 0, PS);
+                self.next(Question::Select { save })
+            }
+            _ => self.ask_about_write_same(),
+        }
+    }
+
+    fn cache_stays(&self) -> Next<L> {
+        Next::Refused(Refusal::CacheStays(self.wishes.write_cache == Some(true)))
     }
 
     /// Only of those is it asked that have something to tell: some units take a command that they
@@ -255,21 +345,32 @@ impl<L: Lease> Identify<L> {
 
     fn next_page(&mut self) -> Next<L> {
         let page = self.pages.pop_front();
-        self.next(page.map_or(Question::Capacity16, Question::Page))
+        // Some of what follows is kept from those who are not registered.
+        let then = match self.wishes.key {
+            Some(_) => Question::Capabilities,
+            None => Question::Capacity16,
+        };
+        self.next(page.map_or(then, Question::Page))
     }
 
     fn next(&mut self, question: Question) -> Next<L> {
-        let (cdb, data) = self.question(question);
-        Next::Ask(cdb, data)
+        Next::Ask(self.question(question))
     }
 
-    fn question(&mut self, question: Question) -> ([u8; 16], Data<L>) {
+    fn question(&mut self, question: Question) -> Command<L> {
         self.question = question;
+        let Wishes { key, write_cache } = self.wishes;
         let (cdb, len) = match question {
             Question::Ready => ([0; 16], 0),
             Question::Inquiry => (inquiry(0, None), PAGE_BYTES),
             Question::Pages => (inquiry(EVPD, Some(0)), PAGE_BYTES),
             Question::Page(page) => (inquiry(EVPD, Some(page)), PAGE_BYTES),
+            Question::Capabilities => (wishes::capabilities(), CAPABILITIES_BYTES),
+            Question::Register => return wishes::register(key.unwrap_or(0), self.persists),
+            Question::Select { save } => {
+                let page = self.told.caching_page();
+                return wishes::select(page, write_cache == Some(true), save);
+            }
             Question::Capacity16 => (capacity(), CAPACITY_BYTES),
             Question::Capacity10 => (short(READ_CAPACITY_10, [0; 4]), 8),
             Question::Caching => (short(MODE_SENSE_6, [0, 0x08, 0, 0xff]), PAGE_BYTES),
@@ -310,6 +411,7 @@ const PAGES: [u8; 5] = [0x80, 0x83, 0xb0, 0xb1, 0xb2];
 const PAGE_BYTES: usize = 255;
 
 const DISK: u8 = 0x00;
+const PTPL_A: u8 = 0x01;
 const EVPD: u8 = 0x01;
 const INQUIRY: u8 = 0x12;
 const MODE_SENSE_6: u8 = 0x1a;

@@ -11,7 +11,11 @@ impl<L: Lease> Client<L> {
         if matches!(self.stage, Stage::Refused) {
             return;
         }
-        let mut identify = Box::new(Identify::default());
+        self.identify(Identify::new(self.wishes(), None));
+    }
+
+    pub(super) fn identify(&mut self, identify: Identify<L>) {
+        let mut identify = Box::new(identify);
         let first = identify.first();
         self.stage = Stage::Identifying(identify);
         self.ask(first);
@@ -60,6 +64,7 @@ impl<L: Lease> Client<L> {
         self.outputs
             .retain(|output| !matches!(output, Output::Execute(_)));
         self.later.clear();
+        self.registered = None;
         if !matches!(self.stage, Stage::Refused) {
             self.book.nexus_lost();
             self.stage = Stage::Away;

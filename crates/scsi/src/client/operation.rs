@@ -127,7 +127,10 @@ impl<L: Lease> Client<L> {
         let facts = self.facts.as_ref();
         let caches = facts.is_some_and(|facts| facts.traits.write_cache);
         match &operation.work {
-            work if caches && work.is_volatile() => self.book.wrote(),
+            work if caches && work.is_volatile() => {
+                let lost = self.book.wrote(operation.resets);
+                self.outputs.extend(lost.then_some(Output::CacheLost));
+            }
             Work::Flush { .. } if result.is_ok() && self.book.flushed(operation.covers) => {
                 return Err(MediumError::Write);
             }

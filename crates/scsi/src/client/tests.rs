@@ -7,3 +7,4 @@ mod identify;
 mod nexus;
 mod operations;
 mod unit;
+mod wishes;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::super::cache::Book;
 use super::super::{Answer, Cache, Client};
 use super::unit::{BLOCK, Rig, Unit};
 use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp};
@@ -175,4 +176,46 @@ fn what_each_new_client_is_told_is_no_reset_unless_a_nexus_was_lost() {
     one.client.lost();
     let [mut third] = sharing(&cache);
     assert_eq!(third.take_told(), ["cache lost", "ready"]);
+}
+
+#[test]
+fn a_flush_of_a_new_client_does_not_hide_what_an_older_one_lost() {
+    let cache = Arc::default();
+    let [mut one] = sharing(&cache);
+    one.write(1, &blocks(1), false).unwrap();
+    // The reset that this one is told of may be one that all of them are told of.
+    let [mut second] = sharing(&cache);
+    second.go(flush()).unwrap();
+    one.ends(Key::UnitAttention, 0x2900);
+    assert!(matches!(one.go(flush()), Err(MediumError::Write)));
+    assert!(matches!(second.go(flush()), Err(MediumError::Write)));
+    second.write(1, &blocks(1), false).unwrap();
+    second.go(flush()).unwrap();
+    one.ends(Key::UnitAttention, 0x2900);
+    one.go(flush()).unwrap();
+}
+
+#[test]
+fn a_write_that_ends_when_another_client_is_told_of_a_reset_counts_as_lost() {
+    let cache = Arc::<Cache>::default();
+    let (mut one, other) = (Book::of(Arc::clone(&cache)), Book::of(Arc::clone(&cache)));
+    one.open();
+    let before = other.resets();
+    assert!(!one.reset());
+    assert!(other.wrote(before));
+    assert!(one.flushed(one.written()));
+    assert!(!other.wrote(other.resets()));
+}
+
+#[test]
+fn a_loss_that_nobody_has_told_is_told_by_who_comes_later() {
+    let cache = Arc::default();
+    let [mut one] = sharing(&cache);
+    one.write(1, &blocks(1), false).unwrap();
+    one.ends(Key::UnitAttention, 0x2901);
+    one.write(1, &blocks(1), false).unwrap();
+    let [mut second] = sharing(&cache);
+    assert!(matches!(second.go(flush()), Err(MediumError::Write)));
+    let [mut third] = sharing(&cache);
+    third.go(flush()).unwrap();
 }

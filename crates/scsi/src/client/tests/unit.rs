@@ -11,6 +11,9 @@ use crate::wire::status::Status;
 
 pub(super) const BLOCK: u32 = 512;
 
+/// What is done for anybody, whoever has reserved the unit.
+const ALWAYS: [u8; 4] = [0x00, 0x12, 0x5e, 0x5f];
+
 /// How the CDBs begin that ask a unit what it is, but for TEST UNIT READY.
 const ABOUT: [&str; 5] = ["12", "1a", "25", "9e10", "a3"];
 
@@ -30,6 +33,14 @@ pub(super) struct Unit {
     pub(super) ndob: bool,
     /// What was unmapped reads as zeros.
     pub(super) zeros: bool,
+    /// Registrants only are let in, of whom we are one by a key that is not 0; both persist.
+    pub(super) reserved: bool,
+    pub(super) key: u64,
+    pub(super) persists: bool,
+    /// Its caching page can be saved.
+    pub(super) saves: bool,
+    /// It takes another WCE, and does not mean it.
+    pub(super) silent_cache: bool,
     /// Opcodes that it does not know.
     pub(super) unknown: Vec<u8>,
     /// Opcodes that it does not answer.
@@ -50,6 +61,11 @@ impl Default for Unit {
             write_same_unmaps: true,
             ndob: true,
             zeros: true,
+            reserved: false,
+            key: 0,
+            persists: false,
+            saves: false,
+            silent_cache: false,
             unknown: Vec::new(),
             silent: Vec::new(),
             octets: vec![0; 2048 * BLOCK as usize],
@@ -146,6 +162,9 @@ impl Rig {
                 Output::NotNow(refusal) => self.told.push(format!("not now: {refusal}")),
                 Output::Changed => self.told.push(self.changed()),
                 Output::CacheLost => self.told.push("cache lost".into()),
+                Output::Conflict => self.told.push("conflict".into()),
+                Output::Fenced => self.told.push("fenced".into()),
+                Output::Departed => self.told.push("departed".into()),
             }
         }
     }
@@ -196,6 +215,9 @@ impl Rig {
             };
             return self.answer(id, status, sense, moved);
         }
+        if self.unit.reserved && self.unit.key == 0 && !ALWAYS.contains(&cdb[0]) {
+            return self.answer(id, Status::ReservationConflict, &[], 0);
+        }
         if self.unit.unknown.contains(&cdb[0]) {
             let sense = Sense::new(Key::IllegalRequest, 0x2000).encode(Format::Descriptor);
             return self.answer(id, Status::CheckCondition, sense.as_slice(), 0);
@@ -240,10 +262,11 @@ impl Unit {
                 0,
                 u8::from(self.write_protected) << 7 | u8::from(self.dpofua) << 4,
                 0,
-                0x08,
+                0x08 | u8::from(self.saves) << 7,
                 0x12,
                 u8::from(self.write_cache) << 2,
             ],
+            0x5e => vec![0, 8, 0x1c, 0xb0 | u8::from(self.persists), 0, 0, 0, 0],
             0x25 => [
                 ((self.blocks - 1) as u32).to_be_bytes(),
                 BLOCK.to_be_bytes(),
@@ -307,6 +330,22 @@ impl Unit {
     fn data_out(&mut self, cdb: &[u8; 16], from: &HeapLease) {
         let mut octets = vec![0; from.len()];
         from.copy_out(0, &mut octets);
+        match cdb[0] {
+            0x5f => {
+                self.key = octets[8..16]
+                    .iter()
+                    .fold(0, |key, octet| key << 8 | u64::from(*octet));
+                self.persists = octets[20] & 1 == 1;
+                return;
+            }
+            0x15 if self.silent_cache => return,
+            0x15 => {
+                assert_eq!(octets[4] & 0x80, 0, "PS is reserved there");
+                self.write_cache = octets[6] & 0x04 > 0;
+                return;
+            }
+            _ => {}
+        }
         let range = self.range(cdb);
         let times = range.len() / octets.len();
         self.octets[range].copy_from_slice(&octets.repeat(times));
