@@ -141,9 +141,10 @@ impl Worker {
         let now = self.now();
         let mut over = timeout == patience;
         while let Some(event) = self.ring.next_event() {
+            over = true;
+            // That something has left is nothing to do, as a rule.
             if !matches!(event, Event::Sent { .. }) {
                 self.polling.arrived(now);
-                over = true;
             }
             self.event(now, event);
         }

@@ -31,7 +31,7 @@ use crate::remote::{Outside, Remote, RemoteError, Settings};
 use crate::secret::{self, SecretError};
 
 /// What holds for every volume that is opened, whatever its address says.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct OpenOptions {
     /// Octets in a logical block, 512 or 4096; `None`: each volume's own.
     pub block_size: Option<u32>,
@@ -63,6 +63,18 @@ impl OpenOptions {
             secret: secret("LUNAR_SECRET"),
             mutual_secret: secret("LUNAR_MUTUAL_SECRET"),
         })
+    }
+}
+
+/// Without the secrets.
+impl std::fmt::Debug for OpenOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenOptions")
+            .field("block_size", &self.block_size)
+            .field("read_only", &self.read_only)
+            .field("memory", &self.memory)
+            .field("initiator", &self.initiator)
+            .finish_non_exhaustive()
     }
 }
 

@@ -26,8 +26,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(4);
 
 impl Attempts {
-    /// An attempt has failed, or what it led to has ended, and the target wants to be left alone for
-    /// `wait`.
+    /// An attempt has failed, or what it led to has ended, and the target wants to be left alone
+    /// for `wait`.
     pub(super) fn fail(&mut self, now: Now, wait: Duration, outside: Outside) {
         self.since.get_or_insert(now);
         let pause = PAUSE.saturating_mul(1 << self.failed.min(16)).min(LONGEST);
