@@ -49,7 +49,7 @@ struct Session {
     /// It was lost, and has not come back.
     away: bool,
     /// Blocks that what it had under way may still change.
-    doubt: Option<Extent>,
+    doubts: Vec<Extent>,
 }
 
 #[derive(Debug)]
@@ -65,6 +65,9 @@ struct Waiting {
     /// Its place in the order in which they came.
     number: u64,
 }
+
+/// With more of them in doubt the blocks between them are as well.
+const DOUBTS: usize = 1024;
 
 impl Book {
     pub(super) fn new(sessions: usize) -> Self {
@@ -112,23 +115,26 @@ impl Book {
 
     /// A write failed on a session that is away.
     pub(super) fn doubt(&mut self, session: usize, extent: Extent) {
-        let doubt = &mut self.sessions[session].doubt;
-        let before = doubt.unwrap_or(extent);
-        let first = before.lba.min(extent.lba);
-        let end = before.end().max(extent.end());
-        *doubt = Some(Extent::new(first, end - first));
+        let doubts = &mut self.sessions[session].doubts;
+        doubts.push(extent);
+        if doubts.len() > DOUBTS {
+            let first = doubts.iter().map(|doubt| doubt.lba).min();
+            let end = doubts.iter().map(|doubt| doubt.end()).max();
+            let hull = first.zip(end).map(|(lba, end)| Extent::new(lba, end - lba));
+            *doubts = hull.into_iter().collect();
+        }
     }
 
     /// A session has come back: nothing of before can happen any more.
     pub(super) fn trust(&mut self, session: usize) {
-        self.sessions[session].doubt = None;
+        self.sessions[session].doubts.clear();
     }
 
     /// Takes out an operation that waits for a session to come back, if there is one.
     pub(super) fn give_up(&mut self, session: usize) -> Option<usize> {
-        let doubt = self.sessions[session].doubt?;
-        let mut waiting = self.waiting.iter();
-        let at = waiting.position(|one| one.claim.touches(doubt))?;
+        let doubts = &self.sessions[session].doubts;
+        let hopes = |one: &Waiting| doubts.iter().any(|doubt| one.claim.touches(*doubt));
+        let at = self.waiting.iter().position(hopes)?;
         self.waiting.remove(at).map(|one| one.key)
     }
 
@@ -152,9 +158,8 @@ impl Book {
             let waits = under_way.any(|other| earlier(other) && writes(other));
             return (!waits).then_some(Way::All);
         };
-        let mut sessions = self.sessions.iter();
-        let doubts = |session: &Session| session.doubt.is_some_and(|doubt| doubt.overlaps(extent));
-        if sessions.any(doubts) {
+        let mut doubts = self.sessions.iter().flat_map(|session| &session.doubts);
+        if doubts.any(|doubt| doubt.overlaps(extent)) {
             return None;
         }
         let mut same = under_way.filter(|other| one.claim.conflicts(other.waited.claim));

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Book, Claim, Way};
+use super::{Book, Claim, DOUBTS, Way};
 use scsi::medium::Extent;
 
 #[derive(Clone, Debug)]
@@ -80,6 +80,22 @@ impl Story {
         while let Some((key, way)) = self.book.next() {
             self.goes(key, way);
         }
+        for (key, claim) in &self.waiting {
+            assert!(self.has_cause(*key, *claim), "{claim:?} waits for nothing");
+        }
+    }
+
+    /// Whether there is anything that an operation has to wait for.
+    fn has_cause(&self, key: usize, claim: Claim) -> bool {
+        let waiting = self.waiting.iter().map(|(other, what)| (*other, *what));
+        let under_way = self
+            .under_way
+            .iter()
+            .map(|(other, what, _)| (*other, *what));
+        let mut before = waiting.chain(under_way).filter(|(other, _)| *other < key);
+        let mut doubts = self.doubts.iter();
+        before.any(|(_, other)| matter(claim, other))
+            || doubts.any(|(extent, _)| claim.touches(*extent))
     }
 
     fn back(&mut self, session: usize) {
@@ -130,6 +146,33 @@ fn matter(later: Claim, earlier: Claim) -> bool {
             one.overlaps(other) && (later.writes() || earlier.writes())
         }
     }
+}
+
+#[test]
+fn only_the_blocks_of_failed_writes_wait() {
+    let mut book = Book::new(2);
+    book.set_away(0, true);
+    book.doubt(0, Extent::new(0, 8));
+    book.doubt(0, Extent::new(1000, 8));
+    book.enter(0, Claim::Write(Extent::new(1007, 1)));
+    book.enter(1, Claim::Write(Extent::new(500, 8)));
+    assert_eq!(book.next(), Some((1, Way::One(1))));
+    assert_eq!(book.next(), None);
+    book.trust(0);
+    assert_eq!(book.next(), Some((0, Way::One(1))));
+}
+
+#[test]
+fn very_many_doubts_are_one() {
+    let mut book = Book::new(1);
+    for lba in 0..=DOUBTS as u64 {
+        book.doubt(0, Extent::new(2 * lba, 1));
+    }
+    book.enter(0, Claim::Read(Extent::new(1, 1)));
+    book.enter(1, Claim::Read(Extent::new(2 * DOUBTS as u64 + 1, 1)));
+    assert_eq!(book.next(), Some((1, Way::One(0))));
+    assert_eq!(book.next(), None);
+    assert_eq!(book.give_up(0), Some(0));
 }
 
 proptest! {
