@@ -166,6 +166,11 @@ impl<L: Lease> Identify<L> {
         self.wishes = wishes;
     }
 
+    /// A question took too long, which counts for so many tries more.
+    pub(super) fn late(&mut self, tries: u8) {
+        self.tries += tries;
+    }
+
     /// Our registration was taken back.
     pub(super) fn fence(&mut self) {
         (self.wishes.key, self.registered) = (None, None);

@@ -1,7 +1,7 @@
 //! Nexuses that come and go under a client, and commands that are late.
 
 use super::identify::Identify;
-use super::{Answer, Client, Output, Stage, TRIES};
+use super::{Answer, Client, IDENTIFY, Output, Stage, TRIES};
 use crate::medium::{Lease, MediumError, Now};
 use crate::wire::status::Status;
 
@@ -34,7 +34,11 @@ impl<L: Lease> Client<L> {
 
     /// A command took too long, and was aborted.
     pub fn late(&mut self, now: Now, id: u32) {
-        if let Some(operation) = self.operations.get_mut(id as usize) {
+        if let Stage::Identifying(identify) = &mut self.stage
+            && id == IDENTIFY
+        {
+            identify.late(LATE - 1);
+        } else if let Some(operation) = self.operations.get_mut(id as usize) {
             operation.tries += LATE - 1;
         }
         let answer = Answer {

@@ -169,6 +169,22 @@ fn a_command_is_late_four_times_at_most() {
 }
 
 #[test]
+fn a_question_what_the_unit_is_is_late_four_times_at_most() {
+    let mut rig = Rig::new(Unit::default());
+    rig.unit.silent.push(0x12);
+    rig.client.begin();
+    for _ in 0..4 {
+        rig.run();
+        assert_eq!(rig.take_told(), [""; 0]);
+        let id = rig.unanswered.pop().unwrap();
+        rig.client.late(rig.now, id);
+    }
+    rig.run();
+    assert!(rig.unanswered.is_empty(), "it is not asked again");
+    assert_eq!(rig.take_told().len(), 1, "it is refused");
+}
+
+#[test]
 fn a_unit_that_is_away_for_now_may_come_back() {
     let mut rig = Rig::ready(Unit::default());
     rig.client.lost();
