@@ -21,7 +21,7 @@ pub struct Identity {
 
 /// What an initiator port had heard of each unit when its nexus was lost, in the order of
 /// [`TargetDevice::luns`]: [`UnitState::version`], or `None` where it still had a unit attention to
-/// hear.
+/// hear, or may not have heard one that parameter data told.
 ///
 /// [`UnitState::version`]: crate::unit::UnitState::version
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

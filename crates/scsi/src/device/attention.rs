@@ -6,6 +6,8 @@ use crate::wire::asc;
 #[derive(Debug, Default)]
 pub(super) struct Attentions {
     codes: Vec<u16>,
+    /// One was told by parameter data, which may not have come.
+    unsure: bool,
 }
 
 impl Attentions {
@@ -13,9 +15,10 @@ impl Attentions {
         self.codes.is_empty()
     }
 
-    /// Whether no other condition than that of `code` waits.
-    pub(super) fn has_none_but(&self, code: u16) -> bool {
-        self.codes.iter().all(|&other| other == code)
+    /// Whether the initiator has heard of all conditions, losses of nexuses aside: the next nexus
+    /// tells those again.
+    pub(super) fn are_heard(&self) -> bool {
+        !self.unsure && self.codes.iter().all(|&code| code == asc::NEXUS_LOSS)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -49,8 +52,10 @@ impl Attentions {
         true
     }
 
-    /// Clears the condition that was reported.
+    /// Clears the condition that parameter data report. Unlike of sense data, nobody knows whether
+    /// those come.
     pub(super) fn clear(&mut self, code: u16) {
+        self.unsure |= code != asc::NEXUS_LOSS && self.codes.contains(&code);
         self.codes.retain(|&other| other != code);
     }
 

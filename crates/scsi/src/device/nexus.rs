@@ -111,8 +111,7 @@ impl<L: Lease> DeviceServer<L> {
         };
         let views = slot.units.iter().zip(&slot.nexus.target.luns);
         let version = |(view, (_, unit)): (&View, &(Lun, UnitId))| {
-            let has_all = view.attentions.has_none_but(asc::NEXUS_LOSS);
-            let unit = self.unit(*unit).filter(|_| has_all);
+            let unit = self.unit(*unit).filter(|_| view.attentions.are_heard());
             unit.map(|unit| unit.state.version)
         };
         Heard(views.map(version).collect())

@@ -6,6 +6,7 @@ use crate::nexus::{Heard, NexusId};
 use crate::owner::{Change, Input, Request};
 use crate::task::{Attribute, Function};
 use crate::unit::{CoreId, UnitId};
+use crate::wire::status::Status;
 
 const NEXUS: NexusId = NexusId(0);
 const OTHER: NexusId = NexusId(1);
@@ -64,6 +65,27 @@ fn a_loss_that_was_not_heard_is_no_more_than_a_loss() {
     rig.server.nexus_back(NEXUS, nexus(NEXUS, UNITS), &heard);
     let heard = lose(&mut rig);
     assert_eq!(come_back(&mut rig, &heard), [LOSS, LOSS]);
+}
+
+#[test]
+fn what_parameter_data_told_may_not_have_come() {
+    let mut rig = Rig::with(1, UNITS, &traits());
+    resize(&mut rig, 1);
+    request_sense(&mut rig, 1);
+    let heard = lose(&mut rig);
+    assert_eq!(come_back(&mut rig, &heard), [LOSS, POWER_ON]);
+    // Of the next nexus that is known again; and a loss is told again by the next one.
+    let heard = lose(&mut rig);
+    rig.server.nexus_back(NEXUS, nexus(NEXUS, UNITS), &heard);
+    request_sense(&mut rig, 1);
+    let heard = lose(&mut rig);
+    assert_eq!(come_back(&mut rig, &heard), [LOSS, LOSS]);
+}
+
+fn request_sense(rig: &mut Rig, unit: u16) {
+    let (cdb, simple) = ([0x03, 0, 0, 0, 252, 0], Attribute::Simple);
+    let tag = rig.send_to(NEXUS, unit, &cdb, simple, 252, Vec::new());
+    assert_eq!(rig.completed(NEXUS, tag).status, Status::Good);
 }
 
 #[test]
