@@ -87,6 +87,17 @@ impl Talk {
         }
     }
 
+    /// While nothing is under way: only an end is news.
+    fn wait_a_turn(&mut self) -> Result<(), RemoteError> {
+        self.turn();
+        while let Some(event) = self.initiator.poll() {
+            if let Event::Ended(end) = event {
+                return Err(RemoteError::Session(end));
+            }
+        }
+        Ok(())
+    }
+
     fn turn(&mut self) {
         let mut batch = Batch::default();
         while self.initiator.transmit(&mut batch) {
@@ -148,7 +159,7 @@ impl Talk {
                         return Ok(facts.clone());
                     }
                     // A unit that is busy is asked again.
-                    self.turn();
+                    self.wait_a_turn()?;
                     client.expire(self.begun.elapsed());
                 }
             }
@@ -245,3 +256,6 @@ impl Outgoing<HeapLease> for Batch {
 }
 
 const REPORT_LUNS: u8 = 0xa0;
+
+#[cfg(test)]
+mod tests;

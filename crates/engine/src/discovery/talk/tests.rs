@@ -1,0 +1,82 @@
+//! A target that says little.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+
+use ::io::memory::MemoryLimit;
+use iscsi::initiator::error::End;
+use scsi::wire::lun::Lun;
+use scsi::wire::status::Status;
+
+use super::Talk;
+use crate::address::{OpenOptions, SessionOptions, UnitAddress, remote_settings};
+use crate::remote::{RemoteError, Settings};
+
+fn settings(portal: SocketAddr) -> Settings {
+    let unit = UnitAddress {
+        user: None,
+        portal: portal.to_string().parse().unwrap(),
+        target: "iqn.2026-01.test:target".into(),
+        lun: 0,
+        session: SessionOptions::default(),
+    };
+    let options = OpenOptions {
+        block_size: None,
+        read_only: false,
+        memory: Arc::new(MemoryLimit::new(1 << 20)),
+        initiator: "iqn.2026-01.test:initiator".into(),
+        secret: None,
+        mutual_secret: None,
+    };
+    remote_settings(&unit, &options).unwrap()
+}
+
+/// Lets everybody in, answers the first command with BUSY, and closes.
+fn be_busy_and_close(mut stream: TcpStream) -> io::Result<()> {
+    for stat_sn in 1_u32.. {
+        let mut request = [0; 48];
+        stream.read_exact(&mut request)?;
+        let length = u32::from_be_bytes([0, request[5], request[6], request[7]]);
+        let mut data = vec![0; length.next_multiple_of(4) as usize];
+        stream.read_exact(&mut data)?;
+        let is_login = request[0] & 0x3f == LOGIN;
+        let mut response = [0; 48];
+        response[16..20].copy_from_slice(&request[16..20]);
+        response[24..28].copy_from_slice(&stat_sn.to_be_bytes());
+        let cmd_sn = u32::from_be_bytes([request[24], request[25], request[26], request[27]]);
+        let next = cmd_sn + u32::from(!is_login);
+        response[28..32].copy_from_slice(&next.to_be_bytes());
+        response[32..36].copy_from_slice(&(next + 8).to_be_bytes());
+        if is_login {
+            (response[0], response[1]) = (0x23, request[1]);
+            response[8..14].copy_from_slice(&request[8..14]);
+            response[15] = 1;
+        } else {
+            (response[0], response[1]) = (0x21, 0x80);
+            response[3] = Status::Busy as u8;
+        }
+        stream.write_all(&response)?;
+        if !is_login {
+            break;
+        }
+    }
+    Ok(())
+}
+
+const LOGIN: u8 = 0x03;
+
+#[test]
+fn a_connection_that_is_lost_while_a_unit_is_busy_is_told_as_such() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let portal = listener.local_addr().unwrap();
+    let target = thread::spawn(move || be_busy_and_close(listener.accept()?.0));
+    let mut talk = Talk::log_in(&settings(portal)).unwrap();
+    let told = talk.facts(Lun::from_index(0));
+    assert!(
+        matches!(told, Err(RemoteError::Session(End::Lost))),
+        "{told:?}"
+    );
+    target.join().unwrap().unwrap();
+}
