@@ -226,7 +226,7 @@ fn front(state: UnitState, volumes: Vec<Arc<dyn Volume>>) -> Front {
         devices,
         owners: vec![Owner::new(state, 1)],
         store: Arc::new(Nowhere),
-        flushes: Arc::new(Flushes::new(vec![(String::new(), true)])),
+        flushes: Arc::new(Flushes::new(vec![String::new()])),
         volumes,
         cores: 1,
         random: Box::new(|| [0; 64]),

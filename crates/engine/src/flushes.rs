@@ -7,16 +7,15 @@ use scsi::medium::MediumError;
 /// The book of flushes at the end of a process.
 #[derive(Debug)]
 pub struct Flushes {
-    /// Addresses, each with whether it has a cache.
-    volumes: Vec<(String, bool)>,
+    /// Addresses.
+    volumes: Vec<String>,
     results: Mutex<Vec<Option<Result<(), MediumError>>>>,
 }
 
 impl Flushes {
-    /// A book for volumes of these addresses, each with whether it has a cache from which something
-    /// could be lost; a volume's number is its place.
+    /// A book for volumes of these addresses; a volume's number is its place.
     #[must_use]
-    pub fn new(volumes: Vec<(String, bool)>) -> Self {
+    pub fn new(volumes: Vec<String>) -> Self {
         let results = Mutex::new(vec![None; volumes.len()]);
         Self { volumes, results }
     }
@@ -26,21 +25,22 @@ impl Flushes {
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
         results[volume] = Some(result);
         let done = results.iter().flatten().count();
-        let (all, name) = (results.len(), &self.volumes[volume].0);
+        let (all, name) = (results.len(), &self.volumes[volume]);
         match result {
             Ok(()) => tracing::info!("flushed {done} of {all}: {name}"),
             Err(error) => tracing::error!("not flushed: {name}: {error}"),
         }
     }
 
-    /// The volumes with a cache of which no flush went well.
+    /// The volumes of which no flush went well: numbers and addresses.
     #[must_use]
-    pub fn missing(&self) -> Vec<String> {
+    pub fn missing(&self) -> Vec<(usize, String)> {
         let results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
-        let volumes = self.volumes.iter().zip(results.iter());
+        let volumes = self.volumes.iter().cloned().enumerate();
         volumes
-            .filter(|((_, cached), result)| *cached && **result != Some(Ok(())))
-            .map(|((name, _), _)| name.clone())
+            .zip(results.iter())
+            .filter(|(_, result)| **result != Some(Ok(())))
+            .map(|(volume, _)| volume)
             .collect()
     }
 }

@@ -56,7 +56,8 @@ pub fn run(
     let store = Arc::new(state_dir(options, &units));
     let (states, _locks) = states(options, &units, &volumes, &store)?;
     let luns = ready_luns(&units, &volumes, &portals);
-    let flushes = Arc::new(Flushes::new(book(&units, &volumes)));
+    let names = units.iter().map(|unit| unit.written.clone());
+    let flushes = Arc::new(Flushes::new(names.collect()));
     let count = core_count(options);
 
     let owners = states
@@ -279,16 +280,6 @@ fn ready_luns(
     units.iter().zip(volumes).map(ready).collect()
 }
 
-/// The volumes, each with whether it has a cache that must be flushed at the end.
-fn book(units: &[Unit], volumes: &[Arc<dyn Volume>]) -> Vec<(String, bool)> {
-    let entry = |(unit, volume): (&Unit, &Arc<dyn Volume>)| {
-        let traits = volume.traits();
-        let cached = traits.write_cache && !traits.read_only;
-        (unit.written.clone(), cached)
-    };
-    units.iter().zip(volumes).map(entry).collect()
-}
-
 fn core_count(options: &Options) -> u16 {
     let available = || thread::available_parallelism().unwrap_or(std::num::NonZeroUsize::MIN);
     options
@@ -324,17 +315,27 @@ fn wait(
         match orders.next() {
             Heard::Ended(_) => left -= 1,
             Heard::Tell => tell_gathered(volumes),
-            Heard::Stop => return not_flushed(flushes).and(Err(Error::CutShort)),
+            Heard::Stop => return not_flushed(flushes, volumes).and(Err(Error::CutShort)),
         }
     }
     join(threads.into_iter())?;
-    not_flushed(flushes)
+    not_flushed(flushes, volumes)
 }
 
-fn not_flushed(flushes: &Flushes) -> Result<(), Error> {
-    match flushes.missing() {
-        missing if missing.is_empty() => Ok(()),
-        missing => Err(Error::NotFlushed(missing)),
+/// Only of volumes that have a cache now can something be lost. A remote one may have been opened
+/// without.
+fn not_flushed(flushes: &Flushes, volumes: &[Arc<dyn Volume>]) -> Result<(), Error> {
+    let has_cache = |volume: &dyn Volume| {
+        let traits = volume.traits();
+        traits.write_cache && !traits.read_only
+    };
+    let mut missing = flushes.missing();
+    missing.retain(|(volume, _)| has_cache(&*volumes[*volume]));
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Error::NotFlushed(
+            missing.into_iter().map(|(_, name)| name).collect(),
+        )),
     }
 }
 
@@ -350,3 +351,6 @@ fn join(threads: impl Iterator<Item = JoinHandle<io::Result<()>>>) -> Result<(),
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

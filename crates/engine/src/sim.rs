@@ -115,7 +115,7 @@ impl World {
         let pools = (0..setup.cores).map(|_| Pool::new(setup.pool_bytes));
         let pools: Vec<Pool> = pools.collect::<io::Result<_>>()?;
         let states = states(setup);
-        let flushes = Arc::new(Flushes::new(vec![(String::new(), true); states.len()]));
+        let flushes = Arc::new(Flushes::new(vec![String::new(); states.len()]));
         let mut front = Some(Box::new(front(setup, &states, &flushes)));
         let units: Vec<_> = states.into_iter().map(Arc::new).collect();
         let journal = Arc::new(Journal::default());
