@@ -273,7 +273,9 @@ impl<L: Lease> Client<L> {
         }
     }
 
-    fn is_refused(&self) -> bool {
+    /// Whether the unit is not the one it was, or is unusable: every operation fails.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
         matches!(self.stage, Stage::Refused)
     }
 

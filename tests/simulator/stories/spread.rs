@@ -65,34 +65,67 @@ fn sessions_that_stay_away_fail_and_lose_nothing() {
     });
 }
 
+/// A write by the first of two sessions, which is then away with that on its way; `None` if it never
+/// was as a whole.
+fn write_on_its_way(seed: u64, replacement: Duration) -> Option<Use> {
+    let mut story = Use::of(seed, 2, replacement);
+    story.may_fail = true;
+    story.ask_write(PLACE);
+    until(&mut story, Use::is_idle);
+    story.ask_write(PLACE);
+    let old = story.lab.world.wires_of(0)[0].clone();
+    until(&mut story, |story| old.under_way() > 560 || story.is_idle());
+    (!story.is_idle()).then(|| {
+        old.reset();
+        old.stall(true);
+        story
+    })
+}
+
+fn wires(story: &Use) -> usize {
+    story.lab.world.wires_of(0).len()
+}
+
 /// The user is told that a write has failed, and writes again: by then the first one is still on
 /// its way, on a session that has not come back.
 #[test]
 fn a_write_that_was_given_up_never_lands_after_the_next_one() {
     with_seeds("a write that was given up", 60, |seed| {
-        let mut story = Use::of(seed, 2, SHORT);
-        story.may_fail = true;
-        let extent = Extent::new(3, 1);
-        story.ask_write(extent);
-        until(&mut story, Use::is_idle);
-        story.ask_write(extent);
-        let old = story.lab.world.wires_of(0)[0].clone();
-        until(&mut story, |story| old.under_way() > 560 || story.is_idle());
-        if story.is_idle() {
-            // It never was as a whole on its way.
+        let Some(mut story) = write_on_its_way(seed, SHORT) else {
             return;
-        }
-        old.reset();
-        old.stall(true);
+        };
         until(&mut story, Use::is_idle);
         // It comes back late, while the other session has nothing in its way.
-        until(&mut story, |story| story.lab.world.wires_of(0).len() > 1);
+        until(&mut story, |story| wires(story) > 1);
         story.lab.world.wires_of(0)[1].stall(true);
-        story.ask_write(extent);
+        story.ask_write(PLACE);
         until(&mut story, Use::is_idle);
-        old.stall(false);
+        story.lab.world.wires_of(0)[0].stall(false);
         story.run(1000, usize::MAX, |_, _| {});
         story.finish();
+    });
+}
+
+/// To come back takes none of the memory of the core.
+#[test]
+fn a_session_comes_back_with_all_buffers_in_use() {
+    with_seeds("sessions without buffers", 20, |seed| {
+        let Some(mut story) = write_on_its_way(seed, SHORT) else {
+            return;
+        };
+        until(&mut story, |story| wires(story) > 1);
+        story.lab.world.wires_of(0)[1].stall(true);
+        (0..500).for_each(|_| story.step());
+        let world = &story.lab.world;
+        let one = world.buffer(0, 512);
+        let _held: Vec<_> = [1 << 18, 1 << 14, 1 << 12, 512]
+            .into_iter()
+            .flat_map(|len| std::iter::from_fn(move || world.buffer(0, len)))
+            .collect();
+        drop(one);
+        story.may_fail = false;
+        story.ask_write(PLACE);
+        until(&mut story, Use::is_idle);
     });
 }
 
@@ -107,3 +140,6 @@ fn until(story: &mut Use, reached: impl Fn(&Use) -> bool) {
 
 /// Less than the pause before a second attempt to connect.
 const SHORT: Duration = Duration::from_millis(20);
+
+/// What is written when a session is lost.
+const PLACE: Extent = Extent::new(3, 1);

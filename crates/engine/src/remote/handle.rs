@@ -24,6 +24,8 @@ pub(super) struct RemoteHandle {
     attempts: Attempts,
     /// Its last session, or attempt at one, has failed.
     away: bool,
+    /// It is to come back, even with nothing to do.
+    wanted: bool,
     /// Nobody will ask for anything any more.
     leaving: bool,
 }
@@ -48,6 +50,7 @@ impl RemoteHandle {
             machine,
             attempts: Attempts::default(),
             away: false,
+            wanted: false,
             leaving: false,
         }
     }
@@ -55,6 +58,17 @@ impl RemoteHandle {
     /// Whether it was lost, or could not be made, and has not come back.
     pub(super) fn is_away(&self) -> bool {
         self.away
+    }
+
+    /// Comes back if it is away, and can.
+    pub(super) fn want(&mut self, cx: &mut Context<'_>) {
+        self.wanted = self.away && !self.machine.client.is_refused();
+        cx.call_at(cx.now);
+    }
+
+    /// Whether it has been told to come back, and may still do so.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.wanted
     }
 
     /// Whether it is logged in, so that every nexus of before is dead.
@@ -95,7 +109,7 @@ impl RemoteHandle {
         match told {
             Told::Ready => {
                 self.attempts = Attempts::default();
-                self.away = false;
+                (self.away, self.wanted) = (false, false);
             }
             Told::Changed => {
                 let facts = self.machine.client.facts();
@@ -119,7 +133,10 @@ impl RemoteHandle {
             Told::Departed => {
                 self.log_out(now);
             }
-            Told::Refused(refusal) => tracing::error!("{place}: the volume is gone: {refusal}"),
+            Told::Refused(refusal) => {
+                self.wanted = false;
+                tracing::error!("{place}: the volume is gone: {refusal}");
+            }
             Told::Moved => tracing::error!(
                 "{place}: the target is in another portal group now, and commands to the one \
                  before had no answer: what waits fails, and its outcome is unknown"
@@ -159,7 +176,8 @@ impl RemoteHandle {
         if !self.machine.link.is_down() {
             return;
         }
-        if self.machine.client.is_idle() || self.leaving {
+        let needed = self.wanted || !self.machine.client.is_idle();
+        if !needed || self.leaving {
             self.attempts = Attempts::default();
             return;
         }
@@ -178,7 +196,7 @@ impl RemoteHandle {
             tracing::error!("{place}: no session in time; what waits for it fails");
             self.machine.abandon();
             self.attempts = Attempts::default();
-            self.away = true;
+            (self.away, self.wanted) = (true, false);
             // It may be there, but not have come far enough to be of use.
             let _ = self.machine.link.session().map(Initiator::give_up);
         }

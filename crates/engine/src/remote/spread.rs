@@ -17,8 +17,7 @@
 //!
 //! What it has under way fails in the end, and flushes with it, if it has written and not flushed.
 //! All else goes to the others, but to the blocks of failed writes: these may still be on their
-//! way, until the session is back. It is asked to come back with every operation, by a read of
-//! ours.
+//! way, until the session is back. It is asked to come back with every operation.
 
 mod book;
 
@@ -52,8 +51,6 @@ struct Session {
     /// When it wants to be called.
     call: Option<Now>,
     done: Vec<(u64, MediumResult<Lease>)>,
-    /// A read of ours is under way, so that it comes back.
-    called_back: bool,
 }
 
 /// An operation that has not ended.
@@ -103,9 +100,6 @@ pub(super) fn look_for_room(
     })
 }
 
-/// Names the read of ours.
-const CALL_BACK: u64 = u64::MAX;
-
 impl SpreadHandle {
     /// Sessions of the numbers from `number` on, one for each cache of `shared`.
     pub(super) fn new(
@@ -119,7 +113,6 @@ impl SpreadHandle {
             handle: RemoteHandle::new(Arc::clone(shared), facts, (number, place), core),
             call: None,
             done: Vec::new(),
-            called_back: false,
         };
         let count = shared.caches.len();
         Self {
@@ -171,6 +164,9 @@ impl SpreadHandle {
                 self.ended(cx, session, key, result);
             } else if let Some((key, way)) = self.book.next() {
                 self.start(cx, key, way);
+            } else if let Some(key) = self.hopeless() {
+                let asked = self.asked.remove(key);
+                cx.done(asked.id, Err(MediumError::Gone));
             } else {
                 break;
             }
@@ -222,13 +218,6 @@ impl SpreadHandle {
         key: u64,
         result: MediumResult<Lease>,
     ) {
-        if key == CALL_BACK {
-            self.sessions[session].called_back = false;
-            if let Err(error) = result {
-                self.give_up(cx, session, error);
-            }
-            return;
-        }
         let key = key as usize;
         let claim = self.book.leave(key);
         let asked = &mut self.asked[key];
@@ -243,26 +232,18 @@ impl SpreadHandle {
                 && !self.sessions[session].handle.has_nexus()
             {
                 self.book.doubt(session, extent);
-                self.call_back(cx, session);
+                self.act(cx, session, RemoteHandle::want);
             }
         }
     }
 
-    /// A session does not come back: ends what waits for that.
-    fn give_up(&mut self, cx: &mut Context<'_>, session: usize, error: MediumError) {
-        while let Some(key) = self.book.give_up(session) {
-            let asked = self.asked.remove(key);
-            cx.done(asked.id, Err(error));
-        }
-    }
-
-    /// Gives a session that is away something to come back for.
-    fn call_back(&mut self, cx: &mut Context<'_>, session: usize) {
-        if !std::mem::replace(&mut self.sessions[session].called_back, true) {
-            let (extent, copied) = (Extent::new(0, 1), true);
-            let op = MediumOp::Read { extent, copied };
-            self.act(cx, session, |handle, cx| handle.submit(cx, CALL_BACK, op));
-        }
+    /// Takes out an operation that waits for a session to come back which does not.
+    fn hopeless(&mut self) -> Option<usize> {
+        let mut sessions = self.sessions.iter().enumerate();
+        sessions.find_map(|(session, one)| {
+            let lost = !one.handle.is_wanted();
+            lost.then(|| self.book.give_up(session)).flatten()
+        })
     }
 }
 
@@ -281,7 +262,7 @@ impl Handle for SpreadHandle {
         }
         for session in 0..self.sessions.len() {
             if self.sessions[session].handle.is_away() {
-                self.call_back(cx, session);
+                self.act(cx, session, RemoteHandle::want);
             }
         }
         self.go_on(cx);
