@@ -161,6 +161,12 @@ impl Use {
         self.under_way.is_empty()
     }
 
+    /// Whether the last write to each of these blocks was acknowledged.
+    pub(super) fn is_acknowledged(&self, extent: Extent) -> bool {
+        let mut places = (extent.lba..extent.end()).map(|lba| lba as usize);
+        places.all(|lba| self.acknowledged[lba] == self.begun[lba])
+    }
+
     /// Lets one thing happen, or time pass; the medium is looked at after each.
     pub(super) fn step(&mut self) {
         self.pass();

@@ -65,8 +65,8 @@ fn sessions_that_stay_away_fail_and_lose_nothing() {
     });
 }
 
-/// A write by the first of two sessions, which is then away with that on its way; `None` if it never
-/// was as a whole.
+/// A write by the first of two sessions, which is then away with that on its way; `None` if it
+/// never was as a whole.
 fn write_on_its_way(seed: u64, replacement: Duration) -> Option<Use> {
     let mut story = Use::of(seed, 2, replacement);
     story.may_fail = true;
@@ -126,6 +126,51 @@ fn a_session_comes_back_with_all_buffers_in_use() {
         story.may_fail = false;
         story.ask_write(PLACE);
         until(&mut story, Use::is_idle);
+    });
+}
+
+/// The session whose write is on its way comes back to another portal group, where that does not
+/// end it: what is asked for there fails, until the session is in the first one again.
+fn move_with_a_write(seed: u64, replacement: Duration) {
+    let Some(mut story) = write_on_its_way(seed, replacement) else {
+        return;
+    };
+    until(&mut story, |story| wires(story) > 1);
+    story.lab.world.pace.pieces = false;
+    story.lab.world.wires_of(0)[1].through(|octets| {
+        let tag = b"TargetPortalGroupTag=";
+        let mut octets = octets.to_vec();
+        if let Some(at) = octets.windows(tag.len()).position(|there| there == tag) {
+            octets[at + tag.len()] = b'2';
+        }
+        octets
+    });
+    until(&mut story, Use::is_idle);
+    story.ask_write(PLACE);
+    until(&mut story, Use::is_idle);
+    assert!(
+        !story.is_acknowledged(PLACE),
+        "the first one can still land"
+    );
+    story.lab.world.wires_of(0)[1].reset();
+    (0..500).for_each(|_| story.step());
+    story.ask_write(PLACE);
+    until(&mut story, Use::is_idle);
+    assert!(story.is_acknowledged(PLACE), "it is back");
+    story.finish();
+}
+
+#[test]
+fn another_portal_group_ends_no_write_that_was_given_up() {
+    with_seeds("a session that moves late", 30, |seed| {
+        move_with_a_write(seed, SHORT);
+    });
+}
+
+#[test]
+fn another_portal_group_ends_no_write_under_way() {
+    with_seeds("a session that moves", 30, |seed| {
+        move_with_a_write(seed, Duration::from_secs(1));
     });
 }
 

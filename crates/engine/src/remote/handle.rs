@@ -71,9 +71,14 @@ impl RemoteHandle {
         self.wanted
     }
 
-    /// Whether it is logged in, so that every nexus of before is dead.
+    /// Whether it is logged in, so that every nexus of before in [`Self::group`] is dead.
     pub(super) fn has_nexus(&self) -> bool {
         self.machine.link.is_logged_in()
+    }
+
+    /// The number of the portal group where it is, or was last.
+    pub(super) fn group(&self) -> usize {
+        self.machine.link.group()
     }
 
     /// Whether a flush would make its writes stable, or has to tell that some were lost.

@@ -26,8 +26,10 @@ pub(super) struct Link {
     pub(super) port: u16,
     /// Where to, when nobody is there.
     home: (String, u16),
-    /// Where the last session was: its portal group, if that was told, else its portal.
-    last: Option<Group>,
+    /// Where there were sessions: the portal group, if that was told, else the portal.
+    groups: Vec<Group>,
+    /// Which of these the last one was in.
+    group: usize,
     /// DefaultTime2Wait of the session that is there, or has just ended.
     wait: Duration,
     state: State,
@@ -75,7 +77,8 @@ impl Link {
             host: settings.host.clone(),
             port: settings.port,
             home: (settings.host.clone(), settings.port),
-            last: None,
+            groups: Vec::new(),
+            group: 0,
             wait: Duration::ZERO,
             state: State::Down,
             generation: 0,
@@ -90,6 +93,11 @@ impl Link {
     /// Whether the session is in its full feature phase.
     pub(super) fn is_logged_in(&self) -> bool {
         matches!(&self.state, State::Up(up) if up.session.outcome().is_some())
+    }
+
+    /// The number of the portal group that the last session was in, from 0 on.
+    pub(super) fn group(&self) -> usize {
+        self.group
     }
 
     /// The session, while there is a connection.
@@ -308,7 +316,11 @@ impl Link {
             Some(tag) => Group::Tag(tag),
             None => Group::Portal(self.host.clone(), self.port),
         };
-        let before = self.last.replace(group);
-        before.is_none_or(|before| Some(before) == self.last)
+        let known = self.groups.iter().position(|known| *known == group);
+        let at = known.unwrap_or(self.groups.len());
+        if known.is_none() {
+            self.groups.push(group);
+        }
+        std::mem::replace(&mut self.group, at) == at
     }
 }

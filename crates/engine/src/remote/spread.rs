@@ -17,7 +17,9 @@
 //!
 //! What it has under way fails in the end, and flushes with it, if it has written and not flushed.
 //! All else goes to the others, but to the blocks of failed writes: these may still be on their
-//! way, until the session is back. It is asked to come back with every operation.
+//! way, until the session is back. It is asked to come back with every operation. If it comes
+//! back to another portal group, nothing ends what is on its way to the one before (RFC 7143
+//! §6.3.5), and what is asked for there fails.
 
 mod book;
 
@@ -44,6 +46,7 @@ pub(super) struct SpreadHandle {
     first: Node,
     book: Book,
     asked: Slab<Asked>,
+    ended: Vec<Ended>,
 }
 
 struct Session {
@@ -51,6 +54,15 @@ struct Session {
     /// When it wants to be called.
     call: Option<Now>,
     done: Vec<(u64, MediumResult<Lease>)>,
+}
+
+/// What a session has done with its piece of an operation.
+struct Ended {
+    session: usize,
+    key: usize,
+    result: MediumResult<Lease>,
+    /// The portal group where it may still be on its way.
+    stray: Option<usize>,
 }
 
 /// An operation that has not ended.
@@ -120,6 +132,7 @@ impl SpreadHandle {
             first,
             book: Book::new(count),
             asked: Slab::new(),
+            ended: Vec::new(),
         }
     }
 
@@ -138,11 +151,21 @@ impl SpreadHandle {
             now: cx.now,
             call: &mut one.call,
         };
+        let before = one.handle.group();
         act(&mut one.handle, &mut inside);
         self.book.set_away(session, one.handle.is_away());
-        if one.handle.has_nexus() {
-            self.book.trust(session);
+        let (there, group) = (one.handle.has_nexus(), one.handle.group());
+        if there {
+            self.book.trust(session, group);
         }
+        let stray = (!there || group != before).then_some(before);
+        let ended = one.done.drain(..).map(|(key, result)| Ended {
+            session,
+            key: key as usize,
+            result,
+            stray,
+        });
+        self.ended.extend(ended);
     }
 
     /// The same for the session that a node belongs to.
@@ -160,8 +183,8 @@ impl SpreadHandle {
     /// wants to be called.
     fn go_on(&mut self, cx: &mut Context<'_>) {
         loop {
-            if let Some((session, key, result)) = self.next_done() {
-                self.ended(cx, session, key, result);
+            if let Some(ended) = self.ended.pop() {
+                self.ended(cx, ended);
             } else if let Some((key, way)) = self.book.next() {
                 self.start(cx, key, way);
             } else if let Some(key) = self.hopeless() {
@@ -173,14 +196,6 @@ impl SpreadHandle {
         }
         let calls = self.sessions.iter().filter_map(|session| session.call);
         calls.min().into_iter().for_each(|at| cx.call_at(at));
-    }
-
-    fn next_done(&mut self) -> Option<(usize, u64, MediumResult<Lease>)> {
-        let mut sessions = self.sessions.iter_mut().enumerate();
-        sessions.find_map(|(place, session)| {
-            let (key, result) = session.done.pop()?;
-            Some((place, key, result))
-        })
     }
 
     fn start(&mut self, cx: &mut Context<'_>, key: usize, way: Way) {
@@ -211,14 +226,13 @@ impl SpreadHandle {
         }
     }
 
-    fn ended(
-        &mut self,
-        cx: &mut Context<'_>,
-        session: usize,
-        key: u64,
-        result: MediumResult<Lease>,
-    ) {
-        let key = key as usize;
+    fn ended(&mut self, cx: &mut Context<'_>, ended: Ended) {
+        let Ended {
+            session,
+            key,
+            result,
+            stray,
+        } = ended;
         let claim = self.book.leave(key);
         let asked = &mut self.asked[key];
         asked.pieces -= 1;
@@ -228,10 +242,9 @@ impl SpreadHandle {
             let error = asked.error.map(Err);
             cx.done(asked.id, error.unwrap_or(result));
             // What failed while its session was away may be on its way still.
-            if let (Some(Claim::Write(extent)), Some(_)) = (claim, asked.error)
-                && !self.sessions[session].handle.has_nexus()
+            if let (Some(Claim::Write(extent)), Some(_), Some(group)) = (claim, asked.error, stray)
             {
-                self.book.doubt(session, extent);
+                self.book.doubt(session, group, extent);
                 self.act(cx, session, RemoteHandle::want);
             }
         }

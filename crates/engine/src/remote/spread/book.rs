@@ -6,7 +6,8 @@
 //! that waits for the same blocks. A flush waits for every write before it.
 //!
 //! A write that failed while its session was away may still be on its way. Its blocks are in doubt,
-//! and nothing goes there, until the session has come back, by which the old one is dead.
+//! and nothing goes there, until the session has come back to the same portal group, by which the
+//! old one is dead.
 //!
 //! What is under way is looked through for each operation: for a hundred at once that is less than
 //! a tenth of a microsecond, and what a tree would cost even for one.
@@ -49,7 +50,14 @@ struct Session {
     /// It was lost, and has not come back.
     away: bool,
     /// Blocks that what it had under way may still change.
-    doubts: Vec<Extent>,
+    doubts: Vec<Doubt>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    extent: Extent,
+    /// The portal group by which it was on its way.
+    group: usize,
 }
 
 #[derive(Debug)]
@@ -113,27 +121,30 @@ impl Book {
         self.sessions[session].away = away;
     }
 
-    /// A write failed on a session that is away.
-    pub(super) fn doubt(&mut self, session: usize, extent: Extent) {
+    /// A write failed on a session that is away, or in another portal group by now.
+    pub(super) fn doubt(&mut self, session: usize, group: usize, extent: Extent) {
         let doubts = &mut self.sessions[session].doubts;
-        doubts.push(extent);
+        doubts.push(Doubt { extent, group });
         if doubts.len() > DOUBTS {
-            let first = doubts.iter().map(|doubt| doubt.lba).min();
-            let end = doubts.iter().map(|doubt| doubt.end()).max();
+            let same = || doubts.iter().filter(|doubt| doubt.group == group);
+            let first = same().map(|doubt| doubt.extent.lba).min();
+            let end = same().map(|doubt| doubt.extent.end()).max();
             let hull = first.zip(end).map(|(lba, end)| Extent::new(lba, end - lba));
-            *doubts = hull.into_iter().collect();
+            doubts.retain(|doubt| doubt.group != group);
+            doubts.extend(hull.map(|extent| Doubt { extent, group }));
         }
     }
 
-    /// A session has come back: nothing of before can happen any more.
-    pub(super) fn trust(&mut self, session: usize) {
-        self.sessions[session].doubts.clear();
+    /// A session has come back: nothing of before can happen any more in that portal group.
+    pub(super) fn trust(&mut self, session: usize, group: usize) {
+        let doubts = &mut self.sessions[session].doubts;
+        doubts.retain(|doubt| doubt.group != group);
     }
 
     /// Takes out an operation that waits for a session to come back, if there is one.
     pub(super) fn give_up(&mut self, session: usize) -> Option<usize> {
         let doubts = &self.sessions[session].doubts;
-        let hopes = |one: &Waiting| doubts.iter().any(|doubt| one.claim.touches(*doubt));
+        let hopes = |one: &Waiting| doubts.iter().any(|doubt| one.claim.touches(doubt.extent));
         let at = self.waiting.iter().position(hopes)?;
         self.waiting.remove(at).map(|one| one.key)
     }
@@ -159,7 +170,7 @@ impl Book {
             return (!waits).then_some(Way::All);
         };
         let mut doubts = self.sessions.iter().flat_map(|session| &session.doubts);
-        if doubts.any(|doubt| doubt.overlaps(extent)) {
+        if doubts.any(|doubt| doubt.extent.overlaps(extent)) {
             return None;
         }
         let mut same = under_way.filter(|other| one.claim.conflicts(other.waited.claim));

@@ -61,7 +61,7 @@ impl Story {
                 assert_eq!(self.book.leave(key), Some(claim));
                 if let (Claim::Write(extent), false) = (claim, good) {
                     self.book.set_away(session, true);
-                    self.book.doubt(session, extent);
+                    self.book.doubt(session, 0, extent);
                     self.doubts.push((extent, session));
                 }
             }
@@ -100,7 +100,7 @@ impl Story {
 
     fn back(&mut self, session: usize) {
         self.book.set_away(session, false);
-        self.book.trust(session);
+        self.book.trust(session, 0);
         self.doubts.retain(|(_, other)| *other != session);
     }
 
@@ -152,13 +152,13 @@ fn matter(later: Claim, earlier: Claim) -> bool {
 fn only_the_blocks_of_failed_writes_wait() {
     let mut book = Book::new(2);
     book.set_away(0, true);
-    book.doubt(0, Extent::new(0, 8));
-    book.doubt(0, Extent::new(1000, 8));
+    book.doubt(0, 0, Extent::new(0, 8));
+    book.doubt(0, 0, Extent::new(1000, 8));
     book.enter(0, Claim::Write(Extent::new(1007, 1)));
     book.enter(1, Claim::Write(Extent::new(500, 8)));
     assert_eq!(book.next(), Some((1, Way::One(1))));
     assert_eq!(book.next(), None);
-    book.trust(0);
+    book.trust(0, 0);
     assert_eq!(book.next(), Some((0, Way::One(1))));
 }
 
@@ -166,13 +166,25 @@ fn only_the_blocks_of_failed_writes_wait() {
 fn very_many_doubts_are_one() {
     let mut book = Book::new(1);
     for lba in 0..=DOUBTS as u64 {
-        book.doubt(0, Extent::new(2 * lba, 1));
+        book.doubt(0, 0, Extent::new(2 * lba, 1));
     }
     book.enter(0, Claim::Read(Extent::new(1, 1)));
     book.enter(1, Claim::Read(Extent::new(2 * DOUBTS as u64 + 1, 1)));
     assert_eq!(book.next(), Some((1, Way::One(0))));
     assert_eq!(book.next(), None);
     assert_eq!(book.give_up(0), Some(0));
+}
+
+#[test]
+fn to_be_back_in_another_portal_group_ends_no_doubt() {
+    let mut book = Book::new(1);
+    let extent = Extent::new(3, 1);
+    book.doubt(0, 0, extent);
+    book.trust(0, 1);
+    book.enter(0, Claim::Read(extent));
+    assert_eq!(book.next(), None);
+    book.trust(0, 0);
+    assert_eq!(book.next(), Some((0, Way::One(0))));
 }
 
 proptest! {
