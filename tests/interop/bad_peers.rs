@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use io::cpu;
 use kinds::KINDS;
 use tests::client::Client;
 use tests::initiator::Data;
-use tests::process::{cpu_time, resident};
+use tests::process::resident;
 use tests::server::{ReadyLun, Server};
 
 const PEERS: usize = 5000;
@@ -101,9 +102,9 @@ fn five_thousand_of_every_kind() {
 /// It has become small again, and does not spin.
 fn calm(server: &Server, before: u64) {
     thread::sleep(Duration::from_secs(3));
-    let start = cpu_time(server.pid()).unwrap();
+    let start = cpu::time_of(server.pid()).unwrap();
     thread::sleep(Duration::from_secs(2));
-    let used = cpu_time(server.pid()).unwrap() - start;
+    let used = cpu::time_of(server.pid()).unwrap() - start;
     assert!(
         used < Duration::from_millis(200),
         "idle, it used {used:?} in 2 s"

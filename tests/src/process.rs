@@ -1,28 +1,8 @@
 //! What a process costs, as the kernel counts it.
 
 use std::fs;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-
-/// The CPU time of all threads of a process, in nanoseconds (the first number of schedstat, which
-/// is finer than the ticks in stat).
-///
-/// # Errors
-/// When it has ended.
-pub fn cpu_time(pid: u32) -> Result<Duration> {
-    let mut sum = 0;
-    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let path = task?.path().join("schedstat");
-        // A thread may have ended since the folder was read.
-        let Ok(text) = fs::read_to_string(&path) else {
-            continue;
-        };
-        let time = text.split_whitespace().next().context("empty schedstat")?;
-        sum += time.parse::<u64>()?;
-    }
-    Ok(Duration::from_nanos(sum))
-}
 
 /// The resident memory of a process, in octets.
 ///

@@ -256,8 +256,8 @@ impl Lead<'_> {
         let begin = Instant::now();
         let series = self.sample(begin, times.runtime, watch);
         let runtime = begin.elapsed();
-        self.set(Phase::Stop);
         let after = [&own[..], &targets].map(processes::cpu_time_of);
+        self.set(Phase::Stop);
         let used = |at: usize| after[at]?.checked_sub(before[at]?);
         Result {
             reports: Vec::new(),

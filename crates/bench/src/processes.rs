@@ -5,37 +5,15 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-
-/// The CPU time of all threads of a process that run now, in nanoseconds (the first number of
-/// schedstat, which is finer than the ticks in stat); of this one, with those that have ended.
-///
-/// # Errors
-///
-/// When there is no such process.
-pub fn cpu_time(pid: u32) -> io::Result<Duration> {
-    if pid == std::process::id() {
-        let time = clock_gettime(ClockId::ProcessCPUTime);
-        return Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32));
-    }
-    let mut sum = 0;
-    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
-        // A thread may have ended since the folder was read.
-        let text = fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
-        let time = text.split(' ').next().and_then(|time| time.parse().ok());
-        sum += time.unwrap_or(0);
-    }
-    Ok(Duration::from_nanos(sum))
-}
+use io::cpu;
 
 /// CPU time of several processes together; `None` where there are none, or one has ended.
 #[must_use]
 pub fn cpu_time_of(pids: &[u32]) -> Option<Duration> {
-    let times = pids.iter().map(|pid| cpu_time(*pid).ok());
+    let times = pids.iter().map(|pid| cpu::time_of(*pid).ok());
     let sum: Option<Duration> = times.sum::<Option<Duration>>();
     sum.filter(|_| !pids.is_empty())
 }

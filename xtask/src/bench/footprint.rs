@@ -4,7 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use tests::process::{cpu_time, resident};
+use io::cpu;
+use tests::process::resident;
 use tests::server::Server;
 
 use super::process::raise_file_limit;
@@ -46,9 +47,9 @@ fn log_in(
 }
 
 fn idle_load(pid: u32) -> Result<f64> {
-    let before = cpu_time(pid)?;
+    let before = cpu::time_of(pid)?;
     thread::sleep(IDLE);
-    Ok((cpu_time(pid)? - before).as_secs_f64() / IDLE.as_secs_f64())
+    Ok((cpu::time_of(pid)? - before).as_secs_f64() / IDLE.as_secs_f64())
 }
 
 /// From the start of the process to its ready line, the median of several.

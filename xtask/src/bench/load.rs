@@ -4,9 +4,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use io::cpu;
 use serde::Serialize;
 use tests::initiator::{Data, Reply};
-use tests::process::cpu_time;
 
 use super::VOLUME;
 use super::process::{GENERATOR_CPU, pin};
@@ -99,7 +99,7 @@ pub(crate) struct Meter {
 impl Meter {
     pub(crate) fn start(pid: u32) -> Result<Self> {
         Ok(Self {
-            target: (pid, cpu_time(pid)?),
+            target: (pid, cpu::time_of(pid)?),
             idle: Duration::ZERO,
             times: Vec::with_capacity(4 << 20),
             start: Instant::now(),
@@ -118,7 +118,7 @@ impl Meter {
     pub(crate) fn end(mut self) -> Result<Measured> {
         let seconds = self.start.elapsed().as_secs_f64();
         let (pid, before) = self.target;
-        let target = cpu_time(pid)? - before;
+        let target = cpu::time_of(pid)? - before;
         if self.times.is_empty() {
             bail!("nothing was done");
         }

@@ -15,3 +15,34 @@ fn a_processor_that_is_not_there_is_refused() {
     assert!(pin(CpuSet::MAX_CPU - 1).is_err());
     assert!(pin(usize::MAX).is_err());
 }
+
+#[test]
+fn the_time_of_a_thread_that_has_ended_counts() {
+    let own = std::process::id();
+    let goal = time_of(own).unwrap() + Duration::from_millis(2);
+    let work = move || while time_of(own).unwrap() < goal {};
+    std::thread::spawn(work).join().unwrap();
+    assert!(time_of(own).unwrap() >= goal);
+}
+
+#[test]
+fn another_process_has_time_until_it_ends() {
+    let mut shell = std::process::Command::new("sh");
+    let shell = shell.args(["-c", "read x"]);
+    let mut child = shell.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    while time_of(child.id()).unwrap().is_zero() {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(
+        time_of(child.id()).unwrap_err().raw_os_error(),
+        Some(libc::ESRCH)
+    );
+}
+
+#[test]
+fn who_is_not_there_has_no_time() {
+    assert!(time_of(u32::MAX).is_err());
+    assert!(time_of(i32::MAX as u32).is_err());
+}

@@ -63,9 +63,9 @@ impl BenchArgs {
         let addresses: Result<Vec<_>, _> = self.volumes.iter().map(|text| address(text)).collect();
         let addresses = addresses?;
         for pid in &self.target_pid {
-            if let Err(cause) = processes::cpu_time(*pid) {
+            if processes::cpu_time_of(&[*pid]).is_none() {
                 return Err(Failure::failed(format!(
-                    "--target-pid {pid}: there is no such process here ({cause})"
+                    "--target-pid {pid}: there is no such process here"
                 )));
             }
         }
