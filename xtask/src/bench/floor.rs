@@ -6,56 +6,98 @@ use std::time::Duration;
 
 use anyhow::{Context, Error, Result, bail};
 use bench::Watch;
-use bench::floor::{self, Listener, Lives, Local};
+use bench::floor::{self, Listener, Lives, Local, Place};
+use bench::outcome::Row;
 use bench::plan::Words;
 
 use super::VOLUME;
-use super::load::{Job, Measured};
+use super::load::Job;
+use super::meter::Measured;
 use super::process::{GENERATOR_CPU, pin};
 use super::target;
 
+/// How the ends wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// Both sleep.
+    Asleep,
+    /// The other end spins.
+    Spinning,
+}
+
+/// Connections may be there still whose other end has gone: memory for several.
+const MEMORY: u64 = 4 * VOLUME;
+
 /// The other end: answers until its standard input ends.
 pub(crate) fn serve() -> Result<()> {
-    let listener = Listener::new(&[([127, 0, 0, 1], 0).into()], VOLUME)?;
+    let listener = Listener::new(&[([127, 0, 0, 1], 0).into()], MEMORY)?;
     println!("{}", listener.address()?);
     Ok(listener.run(Lives::WithInput)?)
 }
 
-/// Runs a load for a while, after a short warm-up; the other end is pinned as targets are.
-pub(crate) fn measure(job: &Job, time: Duration, spin: bool) -> Result<Measured> {
-    let [program, pinned @ ..] = &target::pinned()[..] else {
-        bail!("no taskset")
-    };
-    let mut command = Command::new(program);
-    command
-        .args(pinned)
-        .arg(std::env::current_exe()?)
-        .arg("floor");
-    let local = Local::start(&mut command, spin)?;
-    pin(GENERATOR_CPU)?;
-    let words = Words {
-        depth: job.depth as u32,
-        ramp: time / 10,
-        runtime: time,
-        ..Words::preset(None, false)?
-    };
-    let rw = if job.write { "randwrite" } else { "randread" };
-    let load = words.load(rw.parse().map_err(Error::msg)?, job.size);
-    let (stop, live) = (AtomicBool::new(false), &mut |_| {});
-    let watch = &mut Watch { stop: &stop, live };
-    let measured = floor::measure(local.place(), &words, load, VOLUME, watch)?;
-    if let Some(failure) = measured.failure {
-        bail!(failure);
+/// The other end as a process, pinned as targets are.
+pub(crate) struct Floor(Local);
+
+impl Floor {
+    pub(crate) fn start() -> Result<Self> {
+        let [program, pinned @ ..] = &target::pinned()[..] else {
+            bail!("no taskset")
+        };
+        let mut command = Command::new(program);
+        command
+            .args(pinned)
+            .arg(std::env::current_exe()?)
+            .arg("floor");
+        Ok(Self(Local::start(&mut command, false)?))
     }
-    let row = measured.rows.first().context("nothing was measured")?;
-    let share = |cpu_us: Option<u64>| cpu_us.unwrap_or(0) as f64 / row.runtime_us as f64;
-    let latency = row.latency();
-    let at = |percent| latency.percentile_ns(percent) as f64 / 1e3;
-    Ok(Measured {
+
+    /// A program that sleeps and one that spins are each better at some rows.
+    pub(crate) fn best(&self, job: &Job, time: Duration) -> Result<Measured> {
+        let sleeping = self.measure(job, time, Manner::Asleep)?;
+        let spinning = self.measure(job, time, Manner::Spinning)?;
+        Ok(if sleeping.cpu_us() < spinning.cpu_us() {
+            sleeping
+        } else {
+            spinning
+        })
+    }
+
+    /// Runs a load for a while, after a short warm-up.
+    pub(crate) fn measure(&self, job: &Job, time: Duration, manner: Manner) -> Result<Measured> {
+        pin(GENERATOR_CPU)?;
+        let place = Place {
+            spin: manner == Manner::Spinning,
+            ..self.0.place()
+        };
+        let words = Words {
+            depth: job.depth as u32,
+            ramp: time / 10,
+            runtime: time,
+            ..Words::preset(None, false)?
+        };
+        let rw = if job.write { "randwrite" } else { "randread" };
+        let load = words.load(rw.parse().map_err(Error::msg)?, job.size);
+        let (stop, live) = (AtomicBool::new(false), &mut |_| {});
+        let watch = &mut Watch { stop: &stop, live };
+        let measured = floor::measure(place, &words, load, VOLUME, watch)?;
+        if let Some(failure) = measured.failure {
+            bail!(failure);
+        }
+        measured
+            .rows
+            .first()
+            .map(told)
+            .context("nothing was measured")
+    }
+}
+
+fn told(row: &Row) -> Measured {
+    let share = |cpu_us: u64| cpu_us as f64 / row.runtime_us as f64;
+    let measured = Measured {
         iops: row.iops(),
-        target_load: share(row.target_cpu_us),
-        generator_load: share(row.cpu_us),
-        p50_us: at(50.0),
-        p99_us: at(99.0),
-    })
+        target_load: row.target_cpu_us.map(share),
+        generator_load: row.cpu_us.map_or(0.0, share),
+        ..Measured::default()
+    };
+    measured.with(row.latency())
 }

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use io::cpu;
 use tests::process::resident;
 use tests::server::Server;
@@ -21,13 +21,14 @@ const STARTS: usize = 5;
 pub(crate) fn measure() -> Result<Footprint> {
     eprintln!("start, idle load, memory");
     raise_file_limit()?;
-    let target = Target::lunar_with("bench-footprint", "ram:1G")?;
+    let target = Target::lunar("bench-footprint", "ram:1G", &[])?;
     let mut buffer = Buffer::new();
     let mut sessions = log_in(&target, 0..IDLE_SESSIONS, &mut buffer)?;
-    let idle_load = idle_load(target.pid)?;
-    let before = resident(target.pid)?;
+    let pid = target.pid.context("its process is known")?;
+    let idle_load = idle_load(pid)?;
+    let before = resident(pid)?;
     sessions.extend(log_in(&target, IDLE_SESSIONS..MANY_SESSIONS, &mut buffer)?);
-    let grown = resident(target.pid)?.saturating_sub(before);
+    let grown = resident(pid)?.saturating_sub(before);
     Ok(Footprint {
         idle_load,
         session_octets: grown / u64::from(MANY_SESSIONS - IDLE_SESSIONS),
@@ -42,7 +43,7 @@ fn log_in(
     buffer: &mut Buffer,
 ) -> Result<Vec<Session>> {
     numbers
-        .map(|number| Session::log_in(target, number, buffer))
+        .map(|number| Session::log_in(target, number, false, buffer))
         .collect()
 }
 

@@ -4,11 +4,11 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use io::cpu;
 use serde::Serialize;
 use tests::initiator::{Data, Reply};
 
 use super::VOLUME;
+use super::meter::{Measured, Meter};
 use super::process::{GENERATOR_CPU, pin};
 use super::session::{self, Buffer, Session};
 use super::target::Target;
@@ -20,10 +20,8 @@ const BLOCK: u64 = 512;
 const PAUSES: usize = 16;
 
 /// A kind of load.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Job {
-    /// What it is called.
-    pub(crate) name: &'static str,
     /// Octets an I/O.
     pub(crate) size: u32,
     /// Whether it writes.
@@ -37,9 +35,9 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(crate) const fn new(name: &'static str, size: u32, write: bool, depth: usize) -> Self {
+    /// One session, and a generator that spins.
+    pub(crate) fn new(size: u32, write: bool, depth: usize) -> Self {
         Self {
-            name,
             size,
             write,
             depth,
@@ -47,108 +45,28 @@ impl Job {
             sleeps: false,
         }
     }
-
-    pub(crate) const fn sessions(mut self, sessions: u32) -> Self {
-        self.sessions = sessions;
-        self
-    }
-
-    pub(crate) const fn sleeping(mut self) -> Self {
-        self.sleeps = true;
-        self
-    }
-
-    /// Whether bare TCP says something: with few small blocks under way, its two ends run in
-    /// lock-step, and it is no lower bound.
-    pub(crate) fn has_floor(&self) -> bool {
-        self.sessions == 1 && (self.size >= 65_536 || self.depth >= 128)
-    }
-}
-
-/// What a load gave.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Measured {
-    /// I/Os a second.
-    pub(crate) iops: f64,
-    /// Seconds of target CPU a second.
-    pub(crate) target_load: f64,
-    /// Share of the time for which the generator had something to do.
-    pub(crate) generator_load: f64,
-    /// Median of the time from command to response, in microseconds.
-    pub(crate) p50_us: f64,
-    /// The time under which 99 of 100 stay.
-    pub(crate) p99_us: f64,
-}
-
-impl Measured {
-    /// Target CPU an I/O, in microseconds.
-    pub(crate) fn cpu_us(&self) -> f64 {
-        self.target_load * 1e6 / self.iops
-    }
-}
-
-/// What is counted while a load runs.
-pub(crate) struct Meter {
-    start: Instant,
-    target: (u32, Duration),
-    /// The time for which the generator found nothing to do.
-    idle: Duration,
-    times: Vec<u32>,
-}
-
-impl Meter {
-    pub(crate) fn start(pid: u32) -> Result<Self> {
-        Ok(Self {
-            target: (pid, cpu::time_of(pid)?),
-            idle: Duration::ZERO,
-            times: Vec::with_capacity(4 << 20),
-            start: Instant::now(),
-        })
-    }
-
-    pub(crate) fn done(&mut self, began: Instant) {
-        let time = began.elapsed().as_nanos();
-        self.times.push(u32::try_from(time).unwrap_or(u32::MAX));
-    }
-
-    pub(crate) fn elapsed(&self) -> Duration {
-        self.start.elapsed()
-    }
-
-    pub(crate) fn end(mut self) -> Result<Measured> {
-        let seconds = self.start.elapsed().as_secs_f64();
-        let (pid, before) = self.target;
-        let target = cpu::time_of(pid)? - before;
-        if self.times.is_empty() {
-            bail!("nothing was done");
-        }
-        let count = self.times.len();
-        self.times.sort_unstable();
-        let at = |share: f64| f64::from(self.times[(count as f64 * share) as usize]) / 1e3;
-        Ok(Measured {
-            iops: count as f64 / seconds,
-            target_load: target.as_secs_f64() / seconds,
-            generator_load: 1.0 - self.idle.as_secs_f64() / seconds,
-            p50_us: at(0.5),
-            p99_us: at(0.99),
-        })
-    }
 }
 
 /// Runs a load for a while, after a short warm-up.
-pub(crate) fn measure(target: &Target, job: &Job, time: Duration) -> Result<Measured> {
+pub(crate) fn measure(
+    target: &Target,
+    job: &Job,
+    digests: bool,
+    time: Duration,
+) -> Result<Measured> {
     pin(GENERATOR_CPU)?;
     let mut buffer = Buffer::new();
     let mut sessions = Vec::new();
     for number in 0..job.sessions {
-        let mut session = Session::log_in(target, number, &mut buffer)?;
+        let mut session = Session::log_in(target, number, digests, &mut buffer)?;
         session.settle(target, &mut buffer)?;
         sessions.push(session);
     }
     let mut load = Load::new(target, job);
-    let mut warm = Meter::start(target.pid)?;
+    let count = sessions.len();
+    let mut warm = Meter::start(target.pid, count)?;
     load.run(&mut sessions, &mut buffer, &mut warm, time / 10)?;
-    let mut meter = Meter::start(target.pid)?;
+    let mut meter = Meter::start(target.pid, count)?;
     load.run(&mut sessions, &mut buffer, &mut meter, time)?;
     meter.end()
 }
@@ -240,7 +158,7 @@ impl<'a> Load<'a> {
                 Reply::Done {
                     user, status: 0, ..
                 } => {
-                    meter.done(self.began[user as usize]);
+                    meter.done(at, self.began[user as usize]);
                     self.free[at].push(user as u32);
                 }
                 other => bail!("{} answered {other:?}", self.target.name),
@@ -269,7 +187,7 @@ fn rw10(write: bool, lba: u64, size: u32) -> [u8; 10] {
 pub(crate) fn fill(target: &Target) -> Result<()> {
     const SIZE: u32 = 256 << 10;
     let mut buffer = Buffer::new();
-    let mut session = Session::log_in(target, 1000, &mut buffer)?;
+    let mut session = Session::log_in(target, 1000, false, &mut buffer)?;
     session.settle(target, &mut buffer)?;
     let data: Rc<[u8]> = (0..SIZE).map(|at| (at % 251) as u8).collect();
     let count = VOLUME / u64::from(SIZE);

@@ -8,21 +8,27 @@
 
 pub(crate) mod floor;
 mod footprint;
+mod lineup;
 mod load;
+mod meter;
 mod namespace;
 mod process;
 mod report;
+mod rows;
 mod session;
 mod target;
+mod verdict;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use bench::outcome::Machine;
 use clap::{Args, ValueEnum};
-use load::{Job, Measured};
-use report::{Report, Row};
-use target::Target;
+use lineup::{Lineup, Who};
+use report::{Finished, Report};
+use rows::Row;
+use verdict::Column;
 
 /// Measure lunar side by side with tgtd
 #[derive(Args)]
@@ -64,7 +70,12 @@ enum Which {
 }
 
 impl Arguments {
-    fn wants(&self, which: Which) -> bool {
+    fn wants(&self, who: Who) -> bool {
+        let which = match who {
+            Who::Tgtd => Which::Tgtd,
+            Who::Floor | Who::SleepingFloor => Which::Floor,
+            Who::Lunar | Who::Digests | Who::Asleep | Who::TwoThreads => Which::Lunar,
+        };
         self.targets.is_empty() || self.targets.contains(&which)
     }
 }
@@ -72,109 +83,65 @@ impl Arguments {
 /// The octets of the volume, all of which are used.
 pub(crate) const VOLUME: u64 = 512 << 20;
 
-/// What is measured, with the ratio of target CPU against tgtd that has to be reached.
-const ROWS: &[(Job, Option<f64>)] = &[
-    (Job::new("512 B read, depth 32", 512, false, 32), Some(7.5)),
-    (Job::new("512 B write, depth 32", 512, true, 32), None),
-    (Job::new("512 B read, depth 128", 512, false, 128), None),
-    (Job::new("512 B write, depth 128", 512, true, 128), None),
-    (Job::new("4 KiB read, depth 32", 4096, false, 32), Some(6.2)),
-    (Job::new("4 KiB write, depth 32", 4096, true, 32), Some(5.4)),
-    (Job::new("4 KiB read, depth 128", 4096, false, 128), None),
-    (Job::new("4 KiB write, depth 128", 4096, true, 128), None),
-    (
-        Job::new("64 KiB read, depth 32", 65_536, false, 32),
-        Some(2.2),
-    ),
-    (
-        Job::new("64 KiB write, depth 32", 65_536, true, 32),
-        Some(2.4),
-    ),
-    (Job::new("256 KiB read, depth 32", 262_144, false, 32), None),
-    (Job::new("256 KiB write, depth 32", 262_144, true, 32), None),
-    (Job::new("4 KiB read, depth 1", 4096, false, 1), None),
-    (
-        Job::new("4 KiB read, 4 sessions", 4096, false, 32).sessions(4),
-        None,
-    ),
-    (
-        Job::new("4 KiB write, 4 sessions", 4096, true, 32).sessions(4),
-        None,
-    ),
-    (
-        Job::new("4 KiB read, client sleeps", 4096, false, 32).sleeping(),
-        None,
-    ),
-    (
-        Job::new("4 KiB write, client sleeps", 4096, true, 32).sleeping(),
-        None,
-    ),
-];
-
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if !namespace::entered() {
         return namespace::enter();
     }
     namespace::prepare()?;
-    let mut report = Report::default();
-    speed(arguments, &mut report)?;
-    print!("{report}");
-    if arguments.wants(Which::Lunar) && !arguments.speed_only {
-        let footprint = footprint::measure()?;
-        print!("\n{footprint}");
-        report.footprint = Some(footprint);
-    }
+    let report = measure(arguments)?;
     if let Some(path) = &arguments.json {
         std::fs::write(path, serde_json::to_vec_pretty(&report)?)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    if report.missed() {
-        bail!("not everything that is required was reached");
+    let missed = report.missed();
+    if !missed.is_empty() {
+        bail!(
+            "not all that is required was reached:\n{}",
+            missed.join("\n")
+        );
     }
     Ok(())
 }
 
-fn speed(arguments: &Arguments, report: &mut Report) -> Result<()> {
+/// Measures everything, and prints it as it comes.
+fn measure(arguments: &Arguments) -> Result<Report> {
+    let mut report = Report {
+        machine: Machine::here(),
+        rows: Vec::new(),
+        footprint: None,
+    };
+    let mut lineup = Lineup::default();
+    println!("{}", report::head());
+    let rows = rows::all();
+    for row in rows.iter().filter(|row| row.name.contains(&arguments.only)) {
+        let row = rounds(arguments, &mut lineup, row).with_context(|| row.name.clone())?;
+        print!("{row}");
+        report.rows.push(row);
+    }
+    drop(lineup);
+    if arguments.wants(Who::Lunar) && !arguments.speed_only {
+        let footprint = footprint::measure()?;
+        print!("{footprint}");
+        report.footprint = Some(footprint);
+    }
+    Ok(report)
+}
+
+/// Those who take part one after the other, round by round: what the machine does beside it hits
+/// all of them.
+fn rounds(arguments: &Arguments, lineup: &mut Lineup, row: &Row) -> Result<Finished> {
     let time = Duration::from_secs_f64(arguments.seconds);
-    let lunar = arguments
-        .wants(Which::Lunar)
-        .then(Target::lunar)
-        .transpose()?;
-    let tgtd = arguments
-        .wants(Which::Tgtd)
-        .then(Target::tgtd)
-        .transpose()?;
-    for target in [&lunar, &tgtd].into_iter().flatten() {
-        load::fill(target).with_context(|| format!("filling {}", target.name))?;
-    }
-    for (job, required) in ROWS
-        .iter()
-        .filter(|(job, _)| job.name.contains(&arguments.only))
-    {
-        eprintln!("{}", job.name);
-        let mut row = Row::new(job, *required);
-        for _ in 0..arguments.rounds {
-            for (target, rounds) in [(&lunar, &mut row.lunar), (&tgtd, &mut row.tgtd)] {
-                if let Some(target) = target {
-                    rounds.push(load::measure(target, job, time)?);
-                }
-            }
-            if arguments.wants(Which::Floor) && job.has_floor() {
-                row.floor.push(best_floor(job, time)?);
-            }
+    let by = row.by.iter().filter(|who| arguments.wants(**who));
+    let column = |who: &Who| Column {
+        who: *who,
+        rounds: Vec::new(),
+    };
+    let mut columns: Vec<_> = by.map(column).collect();
+    for _ in 0..arguments.rounds {
+        for column in &mut columns {
+            let measured = lineup.measure(column.who, &row.job, time)?;
+            column.rounds.push(measured);
         }
-        report.rows.push(row.finished());
     }
-    Ok(())
-}
-
-/// A program that sleeps and one that spins are each better at some rows.
-fn best_floor(job: &Job, time: Duration) -> Result<Measured> {
-    let sleeping = floor::measure(job, time, false)?;
-    let spinning = floor::measure(job, time, true)?;
-    Ok(if sleeping.cpu_us() < spinning.cpu_us() {
-        sleeping
-    } else {
-        spinning
-    })
+    Ok(Finished::new(row, columns))
 }

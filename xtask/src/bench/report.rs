@@ -1,40 +1,33 @@
-//! What was measured, as a table and as JSON.
+//! What was measured, as text and as JSON.
 
 use std::fmt;
 
+use bench::outcome::Machine;
 use serde::Serialize;
 
-use super::load::{Job, Measured};
+use super::load::Job;
+use super::meter::Measured;
+use super::rows::Row;
+use super::verdict::{Column, Spread, Verdict};
 
 /// A side is saturated from this share of its CPU on.
 const SATURATED: f64 = 0.95;
 
 /// Everything that was measured.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Report {
+    pub(crate) machine: Machine,
     pub(crate) rows: Vec<Finished>,
     pub(crate) footprint: Option<Footprint>,
 }
 
-/// The rounds of one load.
-pub(crate) struct Row {
-    name: &'static str,
-    required: Option<f64>,
-    pub(crate) lunar: Vec<Measured>,
-    pub(crate) tgtd: Vec<Measured>,
-    pub(crate) floor: Vec<Measured>,
-}
-
-/// The medians of one load.
+/// A row with all its rounds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finished {
-    name: &'static str,
-    lunar: Option<Measured>,
-    tgtd: Option<Measured>,
-    floor: Option<Measured>,
-    /// How many times less target CPU an I/O costs than with tgtd.
-    ratio: Option<f64>,
-    required: Option<f64>,
+    pub(crate) name: String,
+    pub(crate) job: Job,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) verdicts: Vec<Verdict>,
 }
 
 /// What is not about I/O.
@@ -50,134 +43,98 @@ pub(crate) struct Footprint {
     pub(crate) start_ms: f64,
 }
 
-impl Row {
-    pub(crate) fn new(job: &Job, required: Option<f64>) -> Self {
-        Self {
-            name: job.name,
-            required,
-            lunar: Vec::new(),
-            tgtd: Vec::new(),
-            floor: Vec::new(),
-        }
-    }
-
-    pub(crate) fn finished(self) -> Finished {
-        let (lunar, tgtd) = (median(self.lunar), median(self.tgtd));
-        let ratio = tgtd
-            .zip(lunar)
-            .map(|(tgtd, lunar)| tgtd.cpu_us() / lunar.cpu_us());
-        Finished {
-            name: self.name,
-            lunar,
-            tgtd,
-            floor: median(self.floor),
-            ratio,
-            required: self.required,
-        }
-    }
-}
-
-/// The round in the middle, by target CPU an I/O.
-fn median(mut rounds: Vec<Measured>) -> Option<Measured> {
-    rounds.sort_by(|a, b| a.cpu_us().total_cmp(&b.cpu_us()));
-    rounds.get(rounds.len() / 2).copied()
-}
-
 impl Report {
-    /// Whether something stayed short of what is required.
-    pub(crate) fn missed(&self) -> bool {
-        let low = |row: &Finished| row.reached() == Some(false);
-        let footprint = self.footprint.as_ref();
-        self.rows.iter().any(low) || footprint.is_some_and(|footprint| !footprint.good())
+    /// What stayed short of what is required, each as a line.
+    pub(crate) fn missed(&self) -> Vec<String> {
+        let rows = self.rows.iter().flat_map(Finished::missed);
+        let footprint = self.footprint.iter().flat_map(Footprint::missed);
+        rows.chain(footprint).collect()
     }
 }
 
-impl fmt::Display for Report {
+impl Finished {
+    pub(crate) fn new(row: &Row, columns: Vec<Column>) -> Self {
+        let judge = |want: &super::verdict::Want| want.judge(&columns);
+        Self {
+            name: row.name.clone(),
+            job: row.job,
+            verdicts: row.wants.iter().filter_map(judge).collect(),
+            columns,
+        }
+    }
+
+    fn missed(&self) -> impl Iterator<Item = String> {
+        let missed = self.verdicts.iter().filter(|verdict| !verdict.good);
+        missed.map(|verdict| format!("{}: {verdict}", self.name))
+    }
+}
+
+/// What stands above the rows.
+pub(crate) fn head() -> String {
+    format!(
+        "{:<18}{:>26}{:>30}{:>11}{:>15}{:>13}\n(t: the target was saturated; g: the generator)",
+        "", "target CPU us an I/O", "IOPS", "generator", "p50/p99 us", "I/Os a sleep"
+    )
+}
+
+impl fmt::Display for Finished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.rows.is_empty() {
-            return Ok(());
+        writeln!(f, "{}", self.name)?;
+        for column in &self.columns {
+            writeln!(f, "{column}")?;
         }
-        writeln!(
-            f,
-            "{:<27}{:>24}{:>24}{:>11}  {:<18}{:<14}",
-            "us of target CPU an I/O",
-            "lunar (IOPS)",
-            "tgtd (IOPS)",
-            "floor",
-            "ratio",
-            "lunar p50/p99"
-        )?;
-        for row in &self.rows {
-            writeln!(f, "{row}")?;
-        }
-        if !self.rows.is_empty() {
-            writeln!(f, "t: the target was saturated; g: the generator; gt: both")?;
+        for verdict in &self.verdicts {
+            writeln!(f, "  {verdict}")?;
         }
         Ok(())
     }
 }
 
-impl fmt::Display for Finished {
+/// Median, and in brackets the lowest and the highest of all rounds.
+impl fmt::Display for Column {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let median = |figure: fn(&Measured) -> f64| {
+            let median = self.median(|measured| Some(figure(measured)));
+            median.unwrap_or_default()
+        };
+        let cpu = self.spread(Measured::cpu_us);
+        let iops = self.spread(|measured| Some(measured.iops / 1e3));
+        let (p50, p99) = (
+            median(|measured| measured.p50_us),
+            median(|measured| measured.p99_us),
+        );
+        let sleeps = self.median(Measured::ios_a_sleep);
         write!(
             f,
-            "{:<27}{:>24}{:>24}",
-            self.name,
-            cell(self.lunar),
-            cell(self.tgtd)
-        )?;
-        let floor = self.floor.map(|floor| format!("{:.2}", floor.cpu_us()));
-        write!(
-            f,
-            "{:>11}  {:<18}",
-            floor.unwrap_or_default(),
-            self.verdict()
-        )?;
-        match self.lunar {
-            Some(Measured { p50_us, p99_us, .. }) => write!(f, "{p50_us:.0}/{p99_us:.0} us"),
-            None => Ok(()),
+            "  {:<16}{:>26}{:>30}{:>8.2} us{:>15}{:>13}",
+            self.who,
+            cpu.map(|cpu| spread(cpu, 2)).unwrap_or_default(),
+            iops.map(|iops| spread(iops, 1) + "k").unwrap_or_default() + self.saturated(),
+            median(Measured::generator_us),
+            format!("{p50:.0}/{p99:.0}"),
+            sleeps.map(|ios| format!("{ios:.1}")).unwrap_or_default(),
+        )
+    }
+}
+
+impl Column {
+    fn saturated(&self) -> &'static str {
+        let busy = |load: Option<f64>| load.is_some_and(|load| load >= SATURATED);
+        let target = busy(self.median(|measured| measured.target_load));
+        let generator = busy(self.median(|measured| Some(measured.generator_load)));
+        match (generator, target) {
+            (false, false) => "   ",
+            (true, false) => " g ",
+            (false, true) => " t ",
+            (true, true) => " gt",
         }
     }
 }
 
-impl Finished {
-    /// Whether it costs as little as required, where both are known.
-    fn reached(&self) -> Option<bool> {
-        self.ratio
-            .zip(self.required)
-            .map(|(ratio, required)| ratio >= required)
-    }
-
-    /// `6.4x of 6.2x ok`
-    fn verdict(&self) -> String {
-        match (self.ratio, self.required) {
-            (Some(ratio), Some(required)) => {
-                let verdict = if self.reached() == Some(true) {
-                    "ok"
-                } else {
-                    "LOW"
-                };
-                format!("{ratio:.1}x of {required:.1}x {verdict}")
-            }
-            (Some(ratio), None) => format!("{ratio:.1}x"),
-            (None, _) => String::new(),
-        }
-    }
-}
-
-/// `2.29 (437k gt)`
-fn cell(measured: Option<Measured>) -> String {
-    let Some(measured) = measured else {
-        return String::new();
-    };
-    let side = |load: f64, letter| if load >= SATURATED { letter } else { "" };
-    let generator = side(measured.generator_load, "g");
-    let target = side(measured.target_load, "t");
-    let thousands = measured.iops / 1e3;
-    format!(
-        "{:.2} ({thousands:.1}k {generator}{target})",
-        measured.cpu_us()
-    )
+/// `2.29 (2.20..2.41)`
+fn spread(spread: Spread, digits: usize) -> String {
+    let Spread { min, median, max } = spread;
+    format!("{median:.digits$} ({min:.digits$}..{max:.digits$})")
 }
 
 impl Footprint {
@@ -220,8 +177,9 @@ impl Footprint {
         ]
     }
 
-    fn good(&self) -> bool {
-        self.lines().iter().all(|(.., good)| *good)
+    fn missed(&self) -> impl Iterator<Item = String> {
+        let missed = self.lines().into_iter().filter(|(.., good)| !good);
+        missed.map(|(what, value, limit, _)| format!("{what}: MISSED  {value}, required {limit}"))
     }
 }
 

@@ -37,10 +37,20 @@ impl Buffer {
 }
 
 impl Session {
-    /// Logs initiator `number` in.
-    pub(crate) fn log_in(target: &Target, number: u32, buffer: &mut Buffer) -> Result<Self> {
+    /// Logs initiator `number` in, with header and data digests or without.
+    pub(crate) fn log_in(
+        target: &Target,
+        number: u32,
+        digests: bool,
+        buffer: &mut Buffer,
+    ) -> Result<Self> {
         let mut settings = Settings::new(number, &target.iqn);
         settings.keep_data = false;
+        if digests {
+            settings.keys = ["HeaderDigest", "DataDigest"]
+                .map(|key| (key, "CRC32C".to_owned()))
+                .to_vec();
+        }
         let socket = TcpStream::connect_timeout(&target.portal, LIMIT)?;
         socket.set_nodelay(true)?;
         socket.set_nonblocking(true)?;
@@ -50,6 +60,12 @@ impl Session {
             sent: 0,
         };
         match session.wait_reply(buffer)? {
+            Reply::LoggedIn if digests != session.initiator.limits.data_digest => {
+                bail!(
+                    "{} does not have the digests that were offered",
+                    target.name
+                )
+            }
             Reply::LoggedIn => Ok(session),
             other => bail!("{} let nobody in: {other:?}", target.name),
         }

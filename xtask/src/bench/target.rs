@@ -20,8 +20,8 @@ use super::process::TARGET_CPU;
 pub(crate) struct Target {
     /// What it is called.
     pub(crate) name: &'static str,
-    /// Its process.
-    pub(crate) pid: u32,
+    /// Its process, where that is known.
+    pub(crate) pid: Option<u32>,
     /// Its portal.
     pub(crate) portal: SocketAddr,
     /// Its iSCSI name.
@@ -71,21 +71,16 @@ pub(crate) fn pinned() -> Vec<String> {
 }
 
 impl Target {
-    /// `lunar serve` with a RAM disk.
-    pub(crate) fn lunar() -> Result<Self> {
-        Self::lunar_with("bench", &format!("ram:{VOLUME}"))
-    }
-
-    /// `lunar serve` with another volume.
-    pub(crate) fn lunar_with(name: &str, volume: &str) -> Result<Self> {
+    /// `lunar serve` with a volume.
+    pub(crate) fn lunar(name: &str, volume: &str, options: &[&str]) -> Result<Self> {
         let binary = release_binary()?;
         let dir = tests::scratch(name)?;
         let command = [pinned(), vec![binary.to_string_lossy().into_owned()]].concat();
-        let server = Server::start_as(&command, &dir, &[volume], &[])?;
+        let server = Server::start_as(&command, &dir, &[volume], options)?;
         let lun = server.luns.first().context("no LUN")?;
         Ok(Self {
             name: "lunar",
-            pid: server.pid(),
+            pid: Some(server.pid()),
             portal: lun.portals.first().context("no portal")?.parse()?,
             iqn: lun.target.clone(),
             lun: Lun::from_index(lun.lun),
@@ -98,7 +93,7 @@ impl Target {
         let tgtd = Tgtd::start()?;
         Ok(Self {
             name: "tgtd",
-            pid: tgtd.child.id(),
+            pid: Some(tgtd.child.id()),
             portal: ([127, 0, 0, 1], TGTD_PORT).into(),
             iqn: TGTD_IQN.to_owned(),
             lun: Lun::from_index(1),

@@ -1,0 +1,115 @@
+//! Who takes part, and how each is asked to do a load.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::VOLUME;
+use super::floor::{Floor, Manner};
+use super::load::{self, Job};
+use super::meter::Measured;
+use super::target::Target;
+
+/// Who does a load, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Who {
+    /// `lunar serve`.
+    Lunar,
+    /// The same, in sessions with header and data digests.
+    Digests,
+    /// `lunar serve --poll never`.
+    Asleep,
+    /// The same with two threads, both on the CPU of targets.
+    TwoThreads,
+    /// tgtd.
+    Tgtd,
+    /// Bare TCP, as it is cheapest.
+    Floor,
+    /// Bare TCP whose ends both sleep.
+    SleepingFloor,
+}
+
+impl Who {
+    /// The target that has to run for it.
+    fn server(self) -> Self {
+        match self {
+            Self::Digests => Self::Lunar,
+            other => other,
+        }
+    }
+
+    /// Other than usual options of `lunar serve`.
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Asleep => &["--poll", "never"],
+            Self::TwoThreads => &["--poll", "never", "--threads", "2"],
+            _ => &[],
+        }
+    }
+
+    fn start(self) -> Result<Target> {
+        let target = match self {
+            Self::Tgtd => Target::tgtd(),
+            lunar => {
+                let folder = format!("bench-{self}").replace(' ', "-");
+                Target::lunar(&folder, &format!("ram:{VOLUME}"), lunar.options())
+            }
+        }?;
+        load::fill(&target).with_context(|| format!("filling {self}"))?;
+        Ok(target)
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Lunar => "lunar",
+            Self::Digests => "digests",
+            Self::Asleep => "poll never",
+            Self::TwoThreads => "two threads",
+            Self::Tgtd => "tgtd",
+            Self::Floor => "floor",
+            Self::SleepingFloor => "sleeping floor",
+        })
+    }
+}
+
+/// All that run, each from its first load on.
+#[derive(Default)]
+pub(crate) struct Lineup {
+    targets: BTreeMap<Who, Target>,
+    floor: Option<Floor>,
+}
+
+impl Lineup {
+    /// Has one do a load for a while.
+    pub(crate) fn measure(&mut self, who: Who, job: &Job, time: Duration) -> Result<Measured> {
+        match who {
+            Who::Floor => self.floor()?.best(job, time),
+            Who::SleepingFloor => self.floor()?.measure(job, time, Manner::Asleep),
+            target => {
+                let digests = who == Who::Digests;
+                load::measure(self.target(target)?, job, digests, time)
+            }
+        }
+        .with_context(|| who.to_string())
+    }
+
+    fn target(&mut self, who: Who) -> Result<&Target> {
+        let who = who.server();
+        Ok(match self.targets.entry(who) {
+            Entry::Occupied(there) => there.into_mut(),
+            Entry::Vacant(lacking) => lacking.insert(who.start()?),
+        })
+    }
+
+    fn floor(&mut self) -> Result<&Floor> {
+        if self.floor.is_none() {
+            self.floor = Some(Floor::start()?);
+        }
+        self.floor.as_ref().context("just started")
+    }
+}
