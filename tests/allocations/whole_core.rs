@@ -3,31 +3,20 @@
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::time::Duration;
 
 use ::io::counting::allocations;
-use ::io::memory::{MemoryLimit, Pool};
 use ::io::ring::{AnyRing, Kind, Ring};
-use block::ram::Ram;
-use block::volume::{CoreContext, Volume};
-use engine::core::{Core, Devices, Front, FrontParts, Parts, Store, accept_token};
-use engine::flushes::Flushes;
-use engine::journal::Journal;
-use engine::mail::{Counter, PostOffice};
-use engine::volumes::Volumes;
-use iscsi::target::{Access, Config, Node};
+use engine::core::{Core, accept_token};
+use engine::mail::Counter;
 use iscsi::wire::task_request::function::ABORT_TASK;
 use iscsi::wire::task_response::response::COMPLETE;
-use scsi::owner::Owner;
-use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 use tests::cdb;
 use tests::initiator::{Data, Initiator, Reply, Settings};
+use tests::one_core::{BLOCK, TARGET, serving};
 
-const TARGET: &str = "iqn.2026-11.org.lunar:test";
 const DISK: u64 = 64 << 20;
-const BLOCK: u32 = 512;
 const DEPTH: u64 = 32;
 
 /// A core and its initiator.
@@ -55,7 +44,7 @@ impl Rig {
         let socket = TcpStream::connect(address).unwrap();
         socket.set_nonblocking(true).unwrap();
         socket.set_nodelay(true).unwrap();
-        let mut core = core(ring);
+        let mut core = serving(ring, DISK, super::LIMITS).unwrap();
         core.begin(Duration::ZERO);
         let mut rig = Self {
             core,
@@ -178,67 +167,6 @@ impl Rig {
         let before = self.allocated;
         self.run(commands, &command);
         self.allocated - before
-    }
-}
-
-fn core(ring: AnyRing) -> Core<AnyRing, Counter> {
-    let ram = Ram::new(DISK, BLOCK, &MemoryLimit::new(DISK)).unwrap();
-    let volumes: Vec<Arc<dyn Volume>> = vec![Arc::new(ram)];
-    let context = CoreContext::new(Pool::new(16 << 20).unwrap());
-    let identity = UnitIdentity {
-        vendor: "LUNAR".into(),
-        product: "COUNTED".into(),
-        revision: "0".into(),
-        serial: "1".into(),
-        naa: vec![0x30, 0, 0, 0, 0, 0, 0, 1],
-        removable: false,
-    };
-    let state = UnitState::new(identity, volumes[0].traits());
-    let post = PostOffice::new(vec![ring.waker()]).counter(CoreId(0));
-    Core::new(Parts {
-        id: CoreId(0),
-        ring,
-        post,
-        units: vec![Arc::new(state.clone())],
-        volumes: Volumes::attach(&volumes, &context).unwrap(),
-        journal: Arc::new(Journal::default()),
-        front: Some(Box::new(front(state, volumes))),
-    })
-}
-
-fn front(state: UnitState, volumes: Vec<Arc<dyn Volume>>) -> Front {
-    let node = Node {
-        name: TARGET.to_owned(),
-        alias: None,
-        access: Access::default(),
-    };
-    let luns = vec![(Lun::from_index(0), UnitId(0))];
-    let device = |level| Arc::new(iscsi::names::target_device(TARGET, luns.clone(), level));
-    let devices: Devices = (0..=2)
-        .map(|level| ((TARGET.to_owned(), level), device(level)))
-        .collect();
-    Front::new(FrontParts {
-        config: Arc::new(Config {
-            nodes: vec![Arc::new(node)],
-            advertise: Vec::new(),
-            limits: super::LIMITS,
-        }),
-        devices,
-        owners: vec![Owner::new(state, 1)],
-        store: Arc::new(Nowhere),
-        flushes: Arc::new(Flushes::new(vec![String::new()])),
-        volumes,
-        cores: 1,
-        random: Box::new(|| [0; 64]),
-        local_address: |_| Ok(([127, 0, 0, 1], 3260).into()),
-    })
-}
-
-struct Nowhere;
-
-impl Store for Nowhere {
-    fn save(&self, _unit: UnitId, _octets: &[u8]) -> io::Result<()> {
-        Ok(())
     }
 }
 

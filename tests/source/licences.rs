@@ -47,12 +47,13 @@ fn every_dependency_has_a_licence_that_we_may_use() {
 }
 
 /// Whether an SPDX expression can be met with allowed licences. AND binds more closely than OR; a
-/// slash is an old way to write OR.
+/// slash is an old way to write OR, and SPDX 3 has the operators in small letters too.
 fn allows(expression: &str) -> bool {
     let spaced = expression
         .replace('(', " ( ")
         .replace(')', " ) ")
-        .replace('/', " OR ");
+        .replace('/', " OR ")
+        .replace(" or ", " OR ");
     let words: Vec<_> = spaced.split_whitespace().collect();
     let mut at = 0;
     either(&words, &mut at) && at == words.len()
@@ -103,6 +104,7 @@ fn expressions_are_read_as_spdx_means_them() {
         "(MIT OR Apache-2.0) AND Unicode-3.0",
         "Apache-2.0 WITH LLVM-exception OR GPL-2.0",
         "GPL-2.0 AND MIT OR ISC",
+        "GPL-2.0 or MIT",
     ];
     let bad = [
         "",

@@ -6,6 +6,7 @@ pub mod client;
 pub mod cunit;
 pub mod fuzzing;
 pub mod initiator;
+pub mod one_core;
 pub mod process;
 pub mod server;
 pub mod tool;

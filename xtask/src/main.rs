@@ -1,7 +1,9 @@
-//! Chores: `cargo xtask bench` measures `lunar serve` side by side with tgtd.
+//! Chores: `cargo xtask bench` measures `lunar serve` side by side with tgtd; `cargo xtask
+//! instructions` counts those of the hot paths.
 #![forbid(unsafe_code)]
 
 mod bench;
+mod instructions;
 
 use clap::{Parser, Subcommand};
 
@@ -15,6 +17,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Chore {
     Bench(bench::Arguments),
+    Instructions(instructions::Arguments),
     /// The other end of the bare-TCP floor; started by bench itself
     #[command(hide = true)]
     Floor,
@@ -23,6 +26,7 @@ enum Chore {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().chore {
         Chore::Bench(arguments) => bench::run(&arguments),
+        Chore::Instructions(arguments) => instructions::run(&arguments),
         Chore::Floor => bench::floor::serve(),
     }
 }
