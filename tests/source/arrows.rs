@@ -15,7 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bench", &["engine", "block", "scsi", "io"]),
     ("lunar", &["engine", "bench"]),
     ("tests", &["scsi", "iscsi", "io", "block", "engine"]),
-    ("xtask", &["scsi", "io", "bench", "tests"]),
+    ("xtask", &["scsi", "io", "engine", "bench", "tests"]),
 ];
 
 fn metadata() -> Metadata {

@@ -6,12 +6,13 @@
 //! come in the order of the requests. Fields are big-endian:
 //!
 //! ```text
-//! octet 0    1    2        4      8       16        48
-//!       kind|spin|reserved|length|offset |reserved |
+//! octet 0    1    2        3        4      8       16        48
+//!       kind|spin|together|reserved|length|offset |reserved |
 //! ```
 //!
-//! The first request of a connection says how much memory is used, and whether the other end is to
-//! spin in place of sleeping; it is answered as soon as that memory is there.
+//! The first request of a connection says how much memory is used, whether the other end is to
+//! spin in place of sleeping, and whether one thread is to answer all connections that say so; it
+//! is answered as soon as that memory is there.
 
 mod far;
 mod near;
@@ -57,6 +58,8 @@ struct Header {
     kind: Kind,
     /// The other end is to spin.
     spin: bool,
+    /// One thread is to answer it and others.
+    together: bool,
     /// Octets of data.
     len: u32,
     /// Where they lie; of [`Kind::Begin`] how much memory there is to be.
@@ -68,6 +71,7 @@ impl Header {
         let mut octets = [0; HEADER];
         octets[0] = self.kind as u8;
         octets[1] = u8::from(self.spin);
+        octets[2] = u8::from(self.together);
         octets[4..8].copy_from_slice(&self.len.to_be_bytes());
         octets[8..16].copy_from_slice(&self.offset.to_be_bytes());
         octets
@@ -87,6 +91,7 @@ impl Header {
             Some(kind) if u64::from(len) <= SEGMENT_BYTES => Ok(Self {
                 kind: *kind,
                 spin: octets[1] == 1,
+                together: octets[2] == 1,
                 len,
                 offset,
             }),
@@ -130,6 +135,8 @@ pub struct Place {
     pub pid: Option<u32>,
     /// Whether it is to spin in place of sleeping.
     pub spin: bool,
+    /// Whether each end has one thread for all connections; the one that asks spins.
+    pub together: bool,
 }
 
 impl Place {
@@ -140,8 +147,12 @@ impl Place {
     /// When nobody answers there.
     pub fn far(address: SocketAddr, spin: bool) -> io::Result<Self> {
         TcpStream::connect_timeout(&address, CONNECT)?;
-        let pid = None;
-        Ok(Self { address, pid, spin })
+        Ok(Self {
+            address,
+            pid: None,
+            spin,
+            together: false,
+        })
     }
 }
 
@@ -159,13 +170,17 @@ pub fn measure(
     watch: &mut Watch<'_>,
 ) -> io::Result<Measured> {
     let size = (size / u64::from(load.jobs)).max(load.block_bytes.into());
-    let member =
-        |number| move |post: &crew::Post<'_>| near::run(place, (words, load), (number, size), post);
+    let member = |numbers: std::ops::Range<u32>| {
+        move |post: &crew::Post<'_>| near::run(place, (words, load), (numbers, size), post)
+    };
     let times = Times {
         ramp: words.ramp,
         runtime: words.runtime,
     };
-    let members = (0..load.jobs).map(member).collect();
+    let members = match place.together {
+        true => vec![member(0..load.jobs)],
+        false => (0..load.jobs).map(|at| member(at..at + 1)).collect(),
+    };
     let result = crew::run(members, times, watch, || place.pid.into_iter().collect())?;
     let address = format!("floor {}", place.address);
     Ok(load::measured(vec![address], load, &result))
@@ -230,6 +245,7 @@ impl Local {
                 address: ([127, 0, 0, 1], 0).into(),
                 pid,
                 spin,
+                together: false,
             },
         };
         local.place.address =

@@ -23,6 +23,10 @@ pub(crate) enum Manner {
     Asleep,
     /// The other end spins.
     Spinning,
+    /// The one that asks spins, with one thread for all connections as the other end has.
+    Shared,
+    /// Both spin so.
+    SharedSpinning,
 }
 
 /// Connections may be there still whose other end has gone: memory for several.
@@ -53,8 +57,17 @@ impl Floor {
 
     /// A program that sleeps and one that spins are each better at some rows.
     pub(crate) fn best(&self, job: &Job, time: Duration) -> Result<Measured> {
-        let sleeping = self.measure(job, time, Manner::Asleep)?;
-        let spinning = self.measure(job, time, Manner::Spinning)?;
+        self.better(job, time, [Manner::Asleep, Manner::Spinning])
+    }
+
+    /// The same with one thread for all connections.
+    pub(crate) fn best_shared(&self, job: &Job, time: Duration) -> Result<Measured> {
+        self.better(job, time, [Manner::Shared, Manner::SharedSpinning])
+    }
+
+    fn better(&self, job: &Job, time: Duration, manners: [Manner; 2]) -> Result<Measured> {
+        let [sleeping, spinning] = manners.map(|manner| self.measure(job, time, manner));
+        let (sleeping, spinning) = (sleeping?, spinning?);
         Ok(if sleeping.cpu_us() < spinning.cpu_us() {
             sleeping
         } else {
@@ -66,11 +79,13 @@ impl Floor {
     pub(crate) fn measure(&self, job: &Job, time: Duration, manner: Manner) -> Result<Measured> {
         pin(GENERATOR_CPU)?;
         let place = Place {
-            spin: manner == Manner::Spinning,
+            spin: matches!(manner, Manner::Spinning | Manner::SharedSpinning),
+            together: matches!(manner, Manner::Shared | Manner::SharedSpinning),
             ..self.0.place()
         };
         let words = Words {
             depth: job.depth as u32,
+            jobs: job.sessions,
             ramp: time / 10,
             runtime: time,
             ..Words::preset(None, false)?

@@ -15,6 +15,8 @@ use super::target::{Target, release_binary};
 
 const IDLE_SESSIONS: u32 = 100;
 const IDLE: Duration = Duration::from_secs(10);
+/// As long as a target waits before it asks an idle session for a sign of life: each is asked.
+const IDLE_MANY: Duration = Duration::from_secs(30);
 const MANY_SESSIONS: u32 = 10_000;
 const STARTS: usize = 5;
 
@@ -25,12 +27,13 @@ pub(crate) fn measure() -> Result<Footprint> {
     let mut buffer = Buffer::new();
     let mut sessions = log_in(&target, 0..IDLE_SESSIONS, &mut buffer)?;
     let pid = target.pid.context("its process is known")?;
-    let idle_load = idle_load(pid)?;
+    let idle_load = load_while_idle(pid, &mut sessions, IDLE)?;
     let before = resident(pid)?;
     sessions.extend(log_in(&target, IDLE_SESSIONS..MANY_SESSIONS, &mut buffer)?);
     let grown = resident(pid)?.saturating_sub(before);
     Ok(Footprint {
         idle_load,
+        many_idle_load: load_while_idle(pid, &mut sessions, IDLE_MANY)?,
         session_octets: grown / u64::from(MANY_SESSIONS - IDLE_SESSIONS),
         sessions: sessions.len(),
         start_ms: start_ms()?,
@@ -47,10 +50,19 @@ fn log_in(
         .collect()
 }
 
-fn idle_load(pid: u32) -> Result<f64> {
-    let before = cpu::time_of(pid)?;
-    thread::sleep(IDLE);
-    Ok((cpu::time_of(pid)? - before).as_secs_f64() / IDLE.as_secs_f64())
+/// Seconds of CPU a second, while sessions do nothing but answer when they are asked whether they
+/// are there.
+fn load_while_idle(pid: u32, sessions: &mut [Session], time: Duration) -> Result<f64> {
+    let mut buffer = Buffer::new();
+    let (start, before) = (Instant::now(), cpu::time_of(pid)?);
+    while start.elapsed() < time {
+        thread::sleep(Duration::from_millis(100));
+        for session in &mut *sessions {
+            session.exchange(&mut buffer)?;
+            session.send()?;
+        }
+    }
+    Ok((cpu::time_of(pid)? - before).as_secs_f64() / start.elapsed().as_secs_f64())
 }
 
 /// From the start of the process to its ready line, the median of several.

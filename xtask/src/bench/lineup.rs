@@ -6,6 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use engine::address::UnitAddress;
 
 use super::VOLUME;
 use super::floor::{Floor, Manner};
@@ -30,6 +31,10 @@ pub(crate) enum Who {
     Floor,
     /// Bare TCP whose ends both sleep.
     SleepingFloor,
+    /// Bare TCP with one thread for all connections at each end, of which one spins.
+    SharedFloor,
+    /// One whose address was given: the first is 1.
+    Beside(usize),
 }
 
 impl Who {
@@ -50,15 +55,16 @@ impl Who {
         }
     }
 
-    fn start(self) -> Result<Target> {
+    fn start(self, beside: &[UnitAddress]) -> Result<Target> {
         let target = match self {
+            Self::Beside(number) => Target::beside(beside.get(number - 1).context("not given")?),
             Self::Tgtd => Target::tgtd(),
             lunar => {
                 let folder = format!("bench-{self}").replace(' ', "-");
                 Target::lunar(&folder, &format!("ram:{VOLUME}"), lunar.options())
             }
         }?;
-        load::fill(&target).with_context(|| format!("filling {self}"))?;
+        load::fill(&target).with_context(|| format!("filling {} MiB of {self}", VOLUME >> 20))?;
         Ok(target)
     }
 }
@@ -66,12 +72,13 @@ impl Who {
 impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Self::Beside(number) => return f.pad(&format!("beside {number}")),
             Self::Lunar => "lunar",
             Self::Digests => "digests",
             Self::Asleep => "poll never",
             Self::TwoThreads => "two threads",
             Self::Tgtd => "tgtd",
-            Self::Floor => "floor",
+            Self::Floor | Self::SharedFloor => "floor",
             Self::SleepingFloor => "sleeping floor",
         })
     }
@@ -80,15 +87,25 @@ impl fmt::Display for Who {
 /// All that run, each from its first load on.
 #[derive(Default)]
 pub(crate) struct Lineup {
+    /// Addresses that were given.
+    beside: Vec<UnitAddress>,
     targets: BTreeMap<Who, Target>,
     floor: Option<Floor>,
 }
 
 impl Lineup {
+    pub(crate) fn new(beside: &[UnitAddress]) -> Self {
+        Self {
+            beside: beside.to_vec(),
+            ..Self::default()
+        }
+    }
+
     /// Has one do a load for a while.
     pub(crate) fn measure(&mut self, who: Who, job: &Job, time: Duration) -> Result<Measured> {
         match who {
             Who::Floor => self.floor()?.best(job, time),
+            Who::SharedFloor => self.floor()?.best_shared(job, time),
             Who::SleepingFloor => self.floor()?.measure(job, time, Manner::Asleep),
             target => {
                 let digests = who == Who::Digests;
@@ -102,7 +119,7 @@ impl Lineup {
         let who = who.server();
         Ok(match self.targets.entry(who) {
             Entry::Occupied(there) => there.into_mut(),
-            Entry::Vacant(lacking) => lacking.insert(who.start()?),
+            Entry::Vacant(lacking) => lacking.insert(who.start(&self.beside)?),
         })
     }
 

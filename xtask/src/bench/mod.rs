@@ -25,6 +25,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use bench::outcome::Machine;
 use clap::{Args, ValueEnum};
+use engine::address::{Address, ParseError, UnitAddress};
 use lineup::{Lineup, Who};
 use report::{Finished, Report};
 use rows::Row;
@@ -48,6 +49,11 @@ pub(crate) struct Arguments {
     /// Only this target; may be repeated
     #[arg(long = "target", value_enum)]
     targets: Vec<Which>,
+
+    /// Also iscsi://HOST[:PORT]/IQN/LUN, of which 512 MiB are overwritten; may be repeated. It is
+    /// reached where this command runs, so nothing gets a network namespace of its own
+    #[arg(long, value_name = "ADDR", value_parser = unit)]
+    beside: Vec<UnitAddress>,
 
     /// Leave out memory, idle load and start time
     #[arg(long)]
@@ -73,10 +79,27 @@ impl Arguments {
     fn wants(&self, who: Who) -> bool {
         let which = match who {
             Who::Tgtd => Which::Tgtd,
-            Who::Floor | Who::SleepingFloor => Which::Floor,
+            Who::Floor | Who::SleepingFloor | Who::SharedFloor => Which::Floor,
+            Who::Beside(_) => return true,
             Who::Lunar | Who::Digests | Who::Asleep | Who::TwoThreads => Which::Lunar,
         };
         self.targets.is_empty() || self.targets.contains(&which)
+    }
+
+    /// Those of a row who are wanted; who was given by address does what `lunar serve` does.
+    fn by(&self, row: &Row) -> Vec<Who> {
+        let beside = (1..=self.beside.len()).map(Who::Beside);
+        let beside = beside.filter(|_| row.by.first() == Some(&Who::Lunar));
+        let by = row.by.iter().copied().chain(beside);
+        by.filter(|who| self.wants(*who)).collect()
+    }
+}
+
+fn unit(text: &str) -> Result<UnitAddress, String> {
+    match text.parse() {
+        Ok(Address::Iscsi(unit)) => Ok(unit),
+        Ok(_) => Err("only iscsi:// can be measured beside".to_owned()),
+        Err(error) => Err(ParseError::one_line(&error)),
     }
 }
 
@@ -84,10 +107,11 @@ impl Arguments {
 pub(crate) const VOLUME: u64 = 512 << 20;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    if !namespace::entered() {
-        return namespace::enter();
+    match arguments.beside[..] {
+        [] if !namespace::entered() => return namespace::enter(),
+        [] => namespace::prepare()?,
+        _ => namespace::look()?,
     }
-    namespace::prepare()?;
     let report = measure(arguments)?;
     if let Some(path) = &arguments.json {
         std::fs::write(path, serde_json::to_vec_pretty(&report)?)
@@ -110,7 +134,7 @@ fn measure(arguments: &Arguments) -> Result<Report> {
         rows: Vec::new(),
         footprint: None,
     };
-    let mut lineup = Lineup::default();
+    let mut lineup = Lineup::new(&arguments.beside);
     println!("{}", report::head());
     let rows = rows::all();
     for row in rows.iter().filter(|row| row.name.contains(&arguments.only)) {
@@ -131,12 +155,11 @@ fn measure(arguments: &Arguments) -> Result<Report> {
 /// all of them.
 fn rounds(arguments: &Arguments, lineup: &mut Lineup, row: &Row) -> Result<Finished> {
     let time = Duration::from_secs_f64(arguments.seconds);
-    let by = row.by.iter().filter(|who| arguments.wants(**who));
-    let column = |who: &Who| Column {
-        who: *who,
+    let column = |who| Column {
+        who,
         rounds: Vec::new(),
     };
-    let mut columns: Vec<_> = by.map(column).collect();
+    let mut columns: Vec<_> = arguments.by(row).into_iter().map(column).collect();
     for _ in 0..arguments.rounds {
         for column in &mut columns {
             let measured = lineup.measure(column.who, &row.job, time)?;

@@ -27,8 +27,20 @@ pub(crate) fn enter() -> Result<()> {
     Err(error).context("cannot start unshare (package util-linux)")
 }
 
+const CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
 /// Brings the loopback up and takes bbr, which paces even that, away.
 pub(crate) fn prepare() -> Result<()> {
     tool::must(Command::new("ip").args(["link", "set", "lo", "up"]))?;
-    fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno").context("cannot choose reno")
+    fs::write(CONGESTION, "reno").context("cannot choose reno")
+}
+
+/// Where it is not ours, all that can be done is to say so.
+pub(crate) fn look() -> Result<()> {
+    let control = fs::read_to_string(CONGESTION)?;
+    let control = control.trim();
+    if !["reno", "cubic"].contains(&control) {
+        eprintln!("TCP is controlled by {control} here, which may pace even the loopback");
+    }
+    Ok(())
 }

@@ -35,6 +35,9 @@ pub(crate) struct Finished {
 pub(crate) struct Footprint {
     /// Seconds of CPU a second, with 100 idle sessions.
     pub(crate) idle_load: f64,
+    /// The same with all sessions of [`Self::sessions`], over the time in which each is asked for a
+    /// sign of life once.
+    pub(crate) many_idle_load: f64,
     /// Resident octets that one more idle session takes.
     pub(crate) session_octets: u64,
     /// How many sessions were held at once.
@@ -139,14 +142,16 @@ fn spread(spread: Spread, digits: usize) -> String {
 
 impl Footprint {
     /// What it is, how much, the limit, and whether that was kept.
-    fn lines(&self) -> [(&'static str, String, &'static str, bool); 4] {
+    fn lines(&self) -> [(&'static str, String, &'static str, bool); 5] {
         let Self {
             idle_load,
+            many_idle_load,
             session_octets,
             sessions,
             start_ms,
         } = *self;
         let idle = format!("{:.2} %", idle_load * 100.0);
+        let many_idle = format!("{:.2} %", many_idle_load * 100.0);
         let memory = format!("{:.1} KiB", session_octets as f64 / 1024.0);
         let start = format!("{start_ms:.1} ms");
         [
@@ -155,6 +160,12 @@ impl Footprint {
                 idle,
                 "below 0.5 %",
                 idle_load < 0.005,
+            ),
+            (
+                "10000 idle sessions, of a core",
+                many_idle,
+                "below 1 %",
+                many_idle_load < 0.01,
             ),
             (
                 "memory an idle session",

@@ -57,12 +57,22 @@ pub(crate) fn all() -> Vec<Row> {
     rows
 }
 
-/// Several sessions on one LUN.
+/// More and more sessions on one LUN, each with as many commands under way. The floor has one
+/// thread for all connections, as a target on one core has, and is asked by one that spins, as the
+/// generator does: a thread for each would mostly switch between them.
 fn sessions() -> impl Iterator<Item = Row> {
-    [READ, WRITE].into_iter().map(|way| {
-        let mut row = row(4096, way, 32).beside(&[Who::Tgtd]);
-        row.job.sessions = 4;
-        row.want(Want::Fair(0.1)).named("4 sessions")
+    let reads = [1, 2, 4, 8, 16, 32, 64].map(|count| (READ, count));
+    let loads = reads.into_iter().chain([(WRITE, 4)]);
+    loads.map(|(way, count)| {
+        let mut row = row(4096, way, 32).beside(&[Who::SharedFloor]);
+        row.job.sessions = count;
+        let row = row.want(Want::Cpu(Who::SharedFloor, 1.4));
+        let row = if count > 1 {
+            row.want(Want::Fair(0.1))
+        } else {
+            row
+        };
+        row.named(&format!("sessions {count}"))
     })
 }
 

@@ -1,19 +1,22 @@
 //! The targets that are measured, each pinned to its CPU.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use bench::processes;
+use engine::address::UnitAddress;
 use scsi::wire::lun::Lun;
 use tests::server::Server;
 use tests::tool;
 
 use super::VOLUME;
 use super::process::TARGET_CPU;
+use super::session::{Buffer, Session};
 
 /// A target that serves one volume of [`VOLUME`] octets.
 #[derive(Debug)]
@@ -37,6 +40,7 @@ pub(crate) struct Target {
 enum Process {
     Lunar(Server),
     Tgtd(Tgtd),
+    Others,
 }
 
 /// Builds the release binary, and has [`Server`] use it.
@@ -86,6 +90,24 @@ impl Target {
             lun: Lun::from_index(lun.lun),
             _process: Process::Lunar(server),
         })
+    }
+
+    /// One that runs already. It need not be on this machine; where it is, its process is the one
+    /// at the other end of a connection.
+    pub(crate) fn beside(address: &UnitAddress) -> Result<Self> {
+        let portal = address.portal.to_string();
+        let mut target = Self {
+            name: "the target beside",
+            pid: None,
+            portal: portal.to_socket_addrs()?.next().context("no address")?,
+            iqn: address.target.clone(),
+            lun: Lun::from_index(address.lun),
+            _process: Process::Others,
+        };
+        let session = Session::log_in(&target, 1, false, &mut Buffer::new());
+        let _session = session.with_context(|| portal)?;
+        target.pid = processes::peers().first().copied();
+        Ok(target)
     }
 
     /// tgtd with a file in memory.

@@ -1,5 +1,7 @@
 //! The end that answers.
 
+mod together;
+
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -8,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{BUFFER, HEADER, Header, Kind};
+use together::Together;
 
 /// How long it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +26,7 @@ pub enum Lives {
 pub struct Listener {
     listener: TcpListener,
     shared: Arc<Shared>,
+    together: Arc<Together>,
 }
 
 #[derive(Debug)]
@@ -51,6 +55,7 @@ impl Listener {
                 memory: AtomicU64::new(memory),
                 connections: AtomicUsize::new(0),
             }),
+            together: Together::start()?,
         })
     }
 
@@ -86,12 +91,12 @@ impl Listener {
                 continue;
             }
             let shared = Arc::clone(&self.shared);
+            let together = Arc::clone(&self.together);
             thread::Builder::new()
                 .name("floor".to_owned())
                 .spawn(move || {
                     // What is wrong with a connection is seen at its other end.
-                    let _ = serve(socket, &shared);
-                    shared.connections.fetch_sub(1, Relaxed);
+                    let _ = serve(socket, shared, &together);
                 })?;
         }
         Ok(())
@@ -103,20 +108,27 @@ fn end_with_input() {
     std::process::exit(0);
 }
 
-/// Memory that is counted.
-struct Memory<'a> {
+/// What a connection has: a place among them, and memory.
+#[derive(Debug)]
+struct Memory {
     octets: Vec<u8>,
-    shared: &'a Shared,
+    shared: Arc<Shared>,
 }
 
-impl<'a> Memory<'a> {
-    fn take(shared: &'a Shared, size: u64) -> io::Result<Self> {
+impl Memory {
+    /// None yet.
+    fn new(shared: Arc<Shared>) -> Self {
+        let octets = Vec::new();
+        Self { octets, shared }
+    }
+
+    fn take(&mut self, size: u64) -> io::Result<()> {
         let less = |memory: u64| memory.checked_sub(size);
-        let taken = shared.memory.fetch_update(Relaxed, Relaxed, less);
+        let taken = self.shared.memory.fetch_update(Relaxed, Relaxed, less);
         taken.map_err(|_| ErrorKind::OutOfMemory)?;
         // Written, so that every page is there.
-        let octets = vec![0x5a; size as usize];
-        Ok(Self { octets, shared })
+        self.octets = vec![0x5a; size as usize];
+        Ok(())
     }
 
     fn place(&mut self, header: Header) -> io::Result<&mut [u8]> {
@@ -129,94 +141,121 @@ impl<'a> Memory<'a> {
     }
 }
 
-impl Drop for Memory<'_> {
+impl Drop for Memory {
     fn drop(&mut self) {
         let size = self.octets.len() as u64;
         self.shared.memory.fetch_add(size, Relaxed);
+        self.shared.connections.fetch_sub(1, Relaxed);
     }
 }
 
-/// Answers one connection until it is closed.
-fn serve(socket: TcpStream, shared: &Shared) -> io::Result<()> {
+/// Answers one connection until it is closed, or has those answer it who answer several.
+fn serve(socket: TcpStream, shared: Arc<Shared>, together: &Together) -> io::Result<()> {
+    let mut memory = Memory::new(shared);
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(SILENCE))?;
     socket.set_write_timeout(Some(SILENCE))?;
-    let mut end = End { socket };
+    let mut socket = socket;
     let mut begin = [0; HEADER];
-    end.read_exact(&mut begin)?;
+    socket.read_exact(&mut begin)?;
     let header = Header::decode(&begin)?;
     if header.kind != Kind::Begin {
         return Err(ErrorKind::InvalidData.into());
     }
-    let mut memory = Memory::take(shared, header.offset)?;
-    end.socket.write_all(&begin)?;
-    end.socket.set_nonblocking(header.spin)?;
-    let mut buffer = vec![0; BUFFER];
-    let mut filled = 0;
-    let mut answers = Vec::new();
-    while let Some(count) = end.read(&mut buffer[filled..])? {
-        filled += count;
+    memory.take(header.offset)?;
+    socket.write_all(&begin)?;
+    socket.set_nonblocking(header.spin || header.together)?;
+    let mut connection = Connection {
+        socket,
+        spins: header.spin,
+        memory,
+        buffer: vec![0; BUFFER],
+        filled: 0,
+        answers: Vec::new(),
+    };
+    if header.together {
+        return together.add(connection);
+    }
+    while connection.step()? {}
+    Ok(())
+}
+
+/// A connection that has begun.
+#[derive(Debug)]
+struct Connection {
+    socket: TcpStream,
+    /// Who answers it is to spin.
+    spins: bool,
+    memory: Memory,
+    buffer: Vec<u8>,
+    /// What of the buffer has been received and not been looked at.
+    filled: usize,
+    answers: Vec<Header>,
+}
+
+impl Connection {
+    /// Receives something and answers all that came whole; `false` when the peer has closed. What
+    /// one that stops amid a request holds up is whoever waits here.
+    fn step(&mut self) -> io::Result<bool> {
+        let Some(count) = receive(&mut self.socket, &mut self.buffer[self.filled..])? else {
+            return Ok(false);
+        };
+        self.filled += count;
         let mut at = 0;
-        while let Some(header) = buffer[at..filled].first_chunk::<HEADER>() {
+        while let Some(header) = self.buffer[at..self.filled].first_chunk::<HEADER>() {
             let header = Header::decode(header)?;
             at += HEADER;
-            let place = memory.place(header)?;
+            let place = self.memory.place(header)?;
             if header.kind == Kind::Write {
-                let here = place.len().min(filled - at);
-                place[..here].copy_from_slice(&buffer[at..at + here]);
+                let here = place.len().min(self.filled - at);
+                place[..here].copy_from_slice(&self.buffer[at..at + here]);
                 // What has not come yet is received where it belongs.
-                end.read_exact(&mut place[here..])?;
+                receive_exact(&mut self.socket, &mut place[here..])?;
                 at += here;
             }
-            answers.push(header);
+            self.answers.push(header);
         }
-        buffer.copy_within(at..filled, 0);
-        filled -= at;
-        end.answer(&answers, &memory.octets)?;
-        answers.clear();
+        self.buffer.copy_within(at..self.filled, 0);
+        self.filled -= at;
+        answer(&mut self.socket, &self.answers, &self.memory.octets)?;
+        self.answers.clear();
+        Ok(true)
+    }
+}
+
+/// Receives something; `None` when the peer has closed.
+fn receive(socket: &mut TcpStream, into: &mut [u8]) -> io::Result<Option<usize>> {
+    match patiently(|| socket.read(into))? {
+        0 => Ok(None),
+        count => Ok(Some(count)),
+    }
+}
+
+fn receive_exact(socket: &mut TcpStream, mut into: &mut [u8]) -> io::Result<()> {
+    while !into.is_empty() {
+        let count = receive(socket, into)?.ok_or(ErrorKind::UnexpectedEof)?;
+        into = &mut into[count..];
     }
     Ok(())
 }
 
-struct End {
-    socket: TcpStream,
-}
-
-impl End {
-    /// Receives something; `None` when the peer has closed.
-    fn read(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        match patiently(|| self.socket.read(into))? {
-            0 => Ok(None),
-            count => Ok(Some(count)),
+/// Sends all answers, the data from where it lies.
+fn answer(socket: &mut TcpStream, headers: &[Header], memory: &[u8]) -> io::Result<()> {
+    let encoded: Vec<_> = headers.iter().map(|header| header.encode()).collect();
+    let mut slices = Vec::with_capacity(2 * headers.len());
+    for (header, octets) in headers.iter().zip(&encoded) {
+        slices.push(IoSlice::new(octets));
+        if header.kind == Kind::Read {
+            let offset = header.offset as usize;
+            slices.push(IoSlice::new(&memory[offset..offset + header.len as usize]));
         }
     }
-
-    fn read_exact(&mut self, mut into: &mut [u8]) -> io::Result<()> {
-        while !into.is_empty() {
-            let count = self.read(into)?.ok_or(ErrorKind::UnexpectedEof)?;
-            into = &mut into[count..];
-        }
-        Ok(())
+    let mut rest = &mut slices[..];
+    while !rest.is_empty() {
+        let count = patiently(|| socket.write_vectored(rest))?;
+        IoSlice::advance_slices(&mut rest, count);
     }
-
-    /// Sends all answers, the data from where it lies.
-    fn answer(&mut self, headers: &[Header], memory: &[u8]) -> io::Result<()> {
-        let encoded: Vec<_> = headers.iter().map(|header| header.encode()).collect();
-        let mut slices = Vec::with_capacity(2 * headers.len());
-        for (header, octets) in headers.iter().zip(&encoded) {
-            slices.push(IoSlice::new(octets));
-            if header.kind == Kind::Read {
-                let offset = header.offset as usize;
-                slices.push(IoSlice::new(&memory[offset..offset + header.len as usize]));
-            }
-        }
-        let mut rest = &mut slices[..];
-        while !rest.is_empty() {
-            let count = patiently(|| self.socket.write_vectored(rest))?;
-            IoSlice::advance_slices(&mut rest, count);
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Does it again until it can be done, for as long as a peer may be silent. (A socket that sleeps

@@ -1,8 +1,9 @@
-//! The end that asks: it keeps so many requests under way.
+//! The end that asks: it keeps so many requests under way on each connection of a thread.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -23,46 +24,53 @@ const LOOK: Timespec = Timespec {
     tv_nsec: 50_000_000,
 };
 
+/// Pauses of the processor between two looks, where it spins: a look is a system call that holds
+/// up what the other end sends.
+const PAUSES: usize = 16;
+
+/// Has connections of these numbers, each with memory of so many octets.
 pub(super) fn run(
     place: Place,
     (words, load): (&Words, Load),
-    (number, size): (u32, u64),
+    (numbers, size): (Range<u32>, u64),
     post: &Post<'_>,
 ) -> Report {
-    let failed = |cause: &io::Error| format!("{}: {cause}", place.address);
-    let socket = match connect(place, size) {
-        Ok(socket) => socket,
-        Err(cause) => {
-            let failure = Some(failed(&cause));
-            return Report {
-                failure,
-                ..Report::default()
-            };
-        }
-    };
-    let span = Span {
-        first: 0,
-        blocks: size,
-        block_size: 1,
-    };
-    let mut near = Near {
-        socket,
-        load,
-        read_percent: u64::from(words.read_percent),
-        random: Random::new(words.seed ^ u64::from(number) << 32),
-        places: Places::new(span, load.block_bytes.into(), load.order, 0, 1),
-        out: Vec::new(),
-        sent: 0,
-        buffer: vec![0; BUFFER],
-        received: 0,
-        under_way: VecDeque::with_capacity(load.depth as usize),
-        report: Report::default(),
-    };
-    post.ready(None);
-    if let Err(cause) = near.work(post) {
-        near.report.failure = Some(failed(&cause));
+    let mut report = Report::default();
+    let connections = numbers.map(|number| Near::new(place, (words, load), (number, size)));
+    let worked = connections
+        .collect::<io::Result<Vec<_>>>()
+        .and_then(|mut ends| {
+            post.ready(None);
+            work(&mut ends, place.together, &mut report, post)
+        });
+    if let Err(cause) = worked {
+        report.failure = Some(format!("{}: {cause}", place.address));
     }
-    near.report
+    report
+}
+
+fn work(ends: &mut [Near], spins: bool, report: &mut Report, post: &Post<'_>) -> io::Result<()> {
+    let mut heard = Instant::now();
+    loop {
+        let counts = match post.phase() {
+            Phase::Ramp => false,
+            Phase::Measure => true,
+            Phase::Stop | Phase::Abandon => return Ok(()),
+        };
+        let mut told = None;
+        for near in &mut *ends {
+            told = near.step(counts, report)?.or(told);
+        }
+        match told {
+            Some(now) => {
+                heard = now;
+                post.show(report);
+            }
+            None if heard.elapsed() > SILENCE => return Err(ErrorKind::TimedOut.into()),
+            None if spins => (0..PAUSES).for_each(|_| std::hint::spin_loop()),
+            None => wait(ends)?,
+        }
+    }
 }
 
 fn connect(place: Place, size: u64) -> io::Result<TcpStream> {
@@ -72,6 +80,7 @@ fn connect(place: Place, size: u64) -> io::Result<TcpStream> {
     let begin = Header {
         kind: Kind::Begin,
         spin: place.spin,
+        together: place.together,
         len: 0,
         offset: size,
     };
@@ -104,37 +113,48 @@ struct Near {
     received: usize,
     /// When requests began, and whether they write.
     under_way: VecDeque<(Instant, bool)>,
-    report: Report,
 }
 
 impl Near {
-    fn work(&mut self, post: &Post<'_>) -> io::Result<()> {
-        let mut heard = Instant::now();
-        loop {
-            let counts = match post.phase() {
-                Phase::Ramp => false,
-                Phase::Measure => true,
-                Phase::Stop | Phase::Abandon => return Ok(()),
-            };
-            while self.under_way.len() < self.load.depth as usize {
-                self.request();
+    fn new(
+        place: Place,
+        (words, load): (&Words, Load),
+        (number, size): (u32, u64),
+    ) -> io::Result<Self> {
+        let span = Span {
+            first: 0,
+            blocks: size,
+            block_size: 1,
+        };
+        Ok(Self {
+            socket: connect(place, size)?,
+            load,
+            read_percent: u64::from(words.read_percent),
+            random: Random::new(words.seed ^ u64::from(number) << 32),
+            places: Places::new(span, load.block_bytes.into(), load.order, 0, 1),
+            out: Vec::new(),
+            sent: 0,
+            buffer: vec![0; BUFFER],
+            received: 0,
+            under_way: VecDeque::with_capacity(load.depth as usize),
+        })
+    }
+
+    /// Asks for as much as may be under way, and takes what has come. Returns when that was.
+    fn step(&mut self, counts: bool, report: &mut Report) -> io::Result<Option<Instant>> {
+        while self.under_way.len() < self.load.depth as usize {
+            self.request();
+        }
+        self.send()?;
+        match self.socket.read(&mut self.buffer) {
+            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => {
+                let now = Instant::now();
+                self.count(count, counts, now, report);
+                Ok(Some(now))
             }
-            self.send()?;
-            match self.socket.read(&mut self.buffer) {
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(count) => {
-                    heard = Instant::now();
-                    self.count(count, counts, heard);
-                    post.show(&self.report);
-                }
-                Err(cause) if cause.kind() == ErrorKind::WouldBlock => {
-                    if heard.elapsed() > SILENCE {
-                        return Err(ErrorKind::TimedOut.into());
-                    }
-                    self.wait()?;
-                }
-                Err(cause) => return Err(cause),
-            }
+            Err(cause) if cause.kind() == ErrorKind::WouldBlock => Ok(None),
+            Err(cause) => Err(cause),
         }
     }
 
@@ -148,6 +168,7 @@ impl Near {
         let header = Header {
             kind: if write { Kind::Write } else { Kind::Read },
             spin: false,
+            together: false,
             len,
             offset: self.places.next(&mut self.random) * u64::from(len),
         };
@@ -156,6 +177,14 @@ impl Near {
             self.out.resize(self.out.len() + len as usize, 0xa5);
         }
         self.under_way.push_back((Instant::now(), write));
+    }
+
+    fn waited_for(&self) -> PollFd<'_> {
+        let flags = match self.out.is_empty() {
+            true => PollFlags::IN,
+            false => PollFlags::IN | PollFlags::OUT,
+        };
+        PollFd::new(&self.socket, flags)
     }
 
     fn send(&mut self) -> io::Result<()> {
@@ -172,7 +201,7 @@ impl Near {
     }
 
     /// Answers come in the order of the requests.
-    fn count(&mut self, octets: usize, counts: bool, now: Instant) {
+    fn count(&mut self, octets: usize, counts: bool, now: Instant, report: &mut Report) {
         self.received += octets;
         let bytes = self.load.block_bytes;
         while let Some(&(began, write)) = self.under_way.front() {
@@ -183,21 +212,19 @@ impl Near {
             self.received -= HEADER + data;
             self.under_way.pop_front();
             let tally = match write {
-                true => &mut self.report.writes,
-                false => &mut self.report.reads,
+                true => &mut report.writes,
+                false => &mut report.reads,
             };
             if counts {
                 tally.record(bytes.into(), now.duration_since(began).as_nanos() as u64);
             }
         }
     }
+}
 
-    fn wait(&self) -> io::Result<()> {
-        let mut flags = PollFlags::IN;
-        if !self.out.is_empty() {
-            flags |= PollFlags::OUT;
-        }
-        poll(&mut [PollFd::new(&self.socket, flags)], Some(&LOOK))?;
-        Ok(())
-    }
+/// Waits until one of them can go on.
+fn wait(ends: &[Near]) -> io::Result<()> {
+    let mut list: Vec<_> = ends.iter().map(Near::waited_for).collect();
+    poll(&mut list, Some(&LOOK))?;
+    Ok(())
 }

@@ -20,7 +20,7 @@ fn listen() -> SocketAddr {
     address
 }
 
-fn run(rw: &str, jobs: u32, spin: bool, size: u64) -> Measured {
+fn run(rw: &str, jobs: u32, (spin, together): (bool, bool), size: u64) -> Measured {
     let words = Words {
         depth: 8,
         jobs,
@@ -33,6 +33,7 @@ fn run(rw: &str, jobs: u32, spin: bool, size: u64) -> Measured {
         address: listen(),
         pid: None,
         spin,
+        together,
     };
     let stop = AtomicBool::new(false);
     let live = &mut |_| {};
@@ -46,8 +47,8 @@ fn every_direction_is_counted() {
         ("write", false, true),
         ("randrw", true, true),
     ] {
-        for spin in [false, true] {
-            let Measured { rows, failure } = run(rw, 2, spin, MEMORY);
+        for manner in [(false, false), (true, false), (false, true), (true, true)] {
+            let Measured { rows, failure } = run(rw, 2, manner, MEMORY);
             assert_eq!(failure, None);
             let [row] = &rows[..] else {
                 panic!("{} rows", rows.len())
@@ -65,7 +66,9 @@ fn every_direction_is_counted() {
 
 #[test]
 fn more_memory_than_there_is_names_the_option() {
-    let failure = run("read", 1, false, MEMORY + 4096).failure.unwrap();
+    let failure = run("read", 1, (false, false), MEMORY + 4096)
+        .failure
+        .unwrap();
     assert!(failure.contains("see its --size"), "{failure}");
 }
 
@@ -74,6 +77,7 @@ fn headers_are_read_as_they_were_written() {
     let header = Header {
         kind: Kind::Write,
         spin: true,
+        together: true,
         len: 65_536,
         offset: 1 << 40,
     };
@@ -88,12 +92,14 @@ fn wrong_requests_end_their_connection() {
     let begin = |offset| Header {
         kind: Kind::Begin,
         spin: false,
+        together: false,
         len: 0,
         offset,
     };
     let beyond = Header {
         kind: Kind::Read,
         spin: false,
+        together: false,
         len: 4096,
         offset: u64::MAX - 1,
     };
