@@ -3,7 +3,7 @@
 
 use std::io;
 
-use ::io::ring::{Ring, SendBatch};
+use ::io::ring::{Ring, SendBatch, SocketId, Token};
 use block::lease::Lease;
 use iscsi::datamover::Outgoing;
 use iscsi::session::{Event, Session};
@@ -15,6 +15,9 @@ use super::Core;
 use super::connection::{Connection, Known, Phase};
 use super::token::{Key, Purpose};
 use crate::mail::{Message, NewSession, Post};
+
+/// As many answers as are worth a system call of their own, while there are more to come.
+const EARLY: usize = 32;
 
 /// How long a peer has to take what is still to be sent before its connection is closed.
 pub(super) const PARTING: Now = Now::from_secs(15);
@@ -91,6 +94,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     /// use now.
     fn feed(&mut self, now: Now, key: Key, octets: &[u8]) {
         let mut rest = octets;
+        let mut half = octets.len() / 2;
         while !rest.is_empty() {
             let Some(connection) = self.connections.get(key) else {
                 return;
@@ -108,6 +112,10 @@ impl<R: Ring, P: Post> Core<R, P> {
             self.settle(now);
             if used == 0 && !progressed {
                 break;
+            }
+            if rest.len() <= half && !rest.is_empty() {
+                half = 0;
+                self.answer_early(key);
             }
         }
         self.mark_dirty(key.slot);
@@ -213,34 +221,50 @@ impl<R: Ring, P: Post> Core<R, P> {
                 continue;
             };
             connection.dirty = false;
-            let key = connection.key;
-            if connection.sending || connection.socket.is_none() || connection.is_leaving() {
-                continue;
-            }
-            let mut batch = self.batches.pop().unwrap_or_default();
-            connection.transmit(&mut batch);
-            if let Some(octets) = connection.data_in_queued() {
-                // The batch is bounded and does not count.
-                self.device.data_in_queued(NexusId(slot), octets);
-            }
-            if batch.is_empty() {
-                self.recycle(batch);
-                self.all_sent(key);
-            } else {
-                self.send(key, batch);
+            if let Some((socket, token, batch)) = self.next_batch(slot) {
+                self.ring.send(socket, token, batch);
             }
         }
     }
 
-    fn send(&mut self, key: Key, batch: Box<SendBatch>) {
-        let Some(connection) = self.connections.get(key) else {
+    /// Half way through what was received, sends the answers that there are, if they are worth a
+    /// system call of their own. The peer has something to do meanwhile: where both ends take and
+    /// give everything at once, each only waits for the other.
+    fn answer_early(&mut self, key: Key) {
+        let worth = |connection: &mut Connection| connection.queued() >= EARLY;
+        if !self.connections.get(key).is_some_and(worth) {
             return;
-        };
-        let Some(socket) = connection.socket else {
-            return;
-        };
-        connection.sending = true;
-        self.ring.send(socket, Purpose::Send(key).token(), batch);
+        }
+        if let Some((socket, token, batch)) = self.next_batch(key.slot)
+            && let Some(batch) = self.ring.send_now(socket, token, batch)
+        {
+            self.recycle(batch);
+            if let Some(connection) = self.connections.get(key) {
+                connection.sending = false;
+            }
+        }
+    }
+
+    /// What a connection has to say, to be sent now; `None` if it has nothing, or may not yet.
+    fn next_batch(&mut self, slot: u32) -> Option<(SocketId, Token, Box<SendBatch>)> {
+        let connection = self.connections.at(slot)?;
+        let (key, socket) = (connection.key, connection.socket?);
+        if connection.sending || connection.is_leaving() {
+            return None;
+        }
+        let mut batch = self.batches.pop().unwrap_or_default();
+        connection.transmit(&mut batch);
+        connection.sending = !batch.is_empty();
+        if let Some(octets) = connection.data_in_queued() {
+            // The batch is bounded and does not count.
+            self.device.data_in_queued(NexusId(slot), octets);
+        }
+        if batch.is_empty() {
+            self.recycle(batch);
+            self.all_sent(key);
+            return None;
+        }
+        Some((socket, Purpose::Send(key).token(), batch))
     }
 
     /// A batch has left.

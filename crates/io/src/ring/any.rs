@@ -108,6 +108,15 @@ impl SocketRing for AnyRing {
         either!(self, ring => ring.send(socket, token, batch));
     }
 
+    fn send_now(
+        &mut self,
+        socket: SocketId,
+        token: Token,
+        batch: Box<SendBatch>,
+    ) -> Option<Box<SendBatch>> {
+        either!(self, ring => ring.send_now(socket, token, batch))
+    }
+
     fn close(&mut self, socket: SocketId) {
         either!(self, ring => ring.close(socket));
     }

@@ -1,6 +1,8 @@
 //! What is to be sent by one operation.
 
+use std::io;
 use std::ops::Range;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::memory::Buffer;
 
@@ -176,4 +178,13 @@ impl SendBatch {
         }
         false
     }
+}
+
+/// Sends what a socket takes of a batch that was started, without waiting; returns how many octets
+/// it took.
+pub(super) fn send_once(fd: &OwnedFd, batch: &mut SendBatch) -> io::Result<usize> {
+    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+    // SAFETY: the message points to memory that the batch holds.
+    let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), batch.message(), flags) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }

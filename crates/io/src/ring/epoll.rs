@@ -262,6 +262,27 @@ impl SocketRing for EpollRing {
         }
     }
 
+    fn send_now(
+        &mut self,
+        socket: SocketId,
+        token: Token,
+        batch: Box<SendBatch>,
+    ) -> Option<Box<SendBatch>> {
+        let entry = self.sockets.get_mut(socket.0 as usize)?;
+        entry.ask_send(token, batch);
+        match entry.send()? {
+            Event::Sent {
+                batch,
+                result: Ok(()),
+                ..
+            } => Some(batch),
+            failed => {
+                self.events.push_back(failed);
+                None
+            }
+        }
+    }
+
     fn close(&mut self, socket: SocketId) {
         if let Some(socket) = self.sockets.try_remove(socket.0 as usize) {
             // Both fail only when the peer was faster.

@@ -78,6 +78,18 @@ pub trait SocketRing: FileRing {
     /// a time for a socket.
     fn send(&mut self, socket: SocketId, token: Token, batch: Box<SendBatch>);
 
+    /// Sends a batch before anything else is done, as far as the socket takes it now: one that has
+    /// left whole comes back at once, empty; of another the rest is sent as by [`Self::send`].
+    fn send_now(
+        &mut self,
+        socket: SocketId,
+        token: Token,
+        batch: Box<SendBatch>,
+    ) -> Option<Box<SendBatch>> {
+        self.send(socket, token, batch);
+        None
+    }
+
     /// Shuts a socket down both ways and closes it. Operations under way end with their events
     /// first (with ECANCELED, unless they were over already); no event follows the last of them.
     fn close(&mut self, socket: SocketId);

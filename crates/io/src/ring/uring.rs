@@ -331,6 +331,22 @@ impl SocketRing for UringRing {
         }
     }
 
+    fn send_now(
+        &mut self,
+        socket: SocketId,
+        token: Token,
+        batch: Box<SendBatch>,
+    ) -> Option<Box<SendBatch>> {
+        drain_stores();
+        let entry = self.sockets.get_mut(socket.0 as usize)?;
+        entry.ask_send(token, batch);
+        let left = entry.send_now();
+        if left.is_none() {
+            self.submit_send(socket.0);
+        }
+        left
+    }
+
     fn close(&mut self, socket: SocketId) {
         let Some(entry) = self.sockets.get_mut(socket.0 as usize) else {
             return;

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use rustix::event::epoll::EventFlags;
 
+use crate::ring::batch::send_once;
 use crate::ring::lend::{LENT_OCTETS, Lender, Received};
 use crate::ring::{Event, SendBatch, Token};
 
@@ -158,11 +159,4 @@ fn receive_once(fd: &OwnedFd, lender: &Lender, id: u16) -> io::Result<usize> {
     // SAFETY: the buffer is mapped, of that length, and was taken for this call.
     let received = unsafe { libc::recv(fd.as_raw_fd(), to.cast(), LENT_OCTETS, 0) };
     usize::try_from(received).map_err(|_| io::Error::last_os_error())
-}
-
-fn send_once(fd: &OwnedFd, batch: &mut SendBatch) -> io::Result<usize> {
-    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-    // SAFETY: the message points to memory that the batch holds.
-    let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), batch.message(), flags) };
-    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }

@@ -13,6 +13,9 @@ super::on_every_ring! {
     a_peer_that_resets_is_an_error_for_both_ways
     small_octets_and_buffers_arrive_in_order
     an_empty_batch_is_sent
+    what_a_socket_takes_leaves_at_once
+    what_a_socket_does_not_take_at_once_follows
+    what_cannot_leave_at_once_is_told_later
     a_batch_of_thousands_of_pieces_is_sent_whole
     a_slow_reader_holds_up_the_batch_but_nobody_else
     a_send_holds_its_buffers_until_it_is_over
@@ -131,6 +134,49 @@ fn small_octets_and_buffers_arrive_in_order(ring: &mut AnyRing) {
     sent(ring, 2);
     peer.read_exact(&mut got[..5]).unwrap();
     assert_eq!(&got[..5], b"again");
+}
+
+fn what_a_socket_takes_leaves_at_once(ring: &mut AnyRing) {
+    let (socket, mut peer) = connect(ring);
+    let batch = ring.send_now(socket, Token(1), batch_of(b"early"));
+    let mut answer = [0; 5];
+    peer.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"early");
+    let mut batch = batch.unwrap();
+    assert!(batch.is_empty());
+    quiet(ring);
+    batch.octets(b"later");
+    ring.send(socket, Token(2), batch);
+    sent(ring, 2);
+    peer.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"later");
+}
+
+fn what_a_socket_does_not_take_at_once_follows(ring: &mut AnyRing) {
+    let (socket, mut peer) = connect(ring);
+    let octets = pattern(8 << 20);
+    assert!(ring.send_now(socket, Token(1), batch_of(&octets)).is_none());
+    let reader = std::thread::spawn(move || {
+        let mut got = vec![0; 8 << 20];
+        peer.read_exact(&mut got).map(|()| got).unwrap()
+    });
+    sent(ring, 1);
+    assert_eq!(reader.join().unwrap(), octets);
+}
+
+fn what_cannot_leave_at_once_is_told_later(ring: &mut AnyRing) {
+    let (socket, peer) = connect(ring);
+    let peer = socket2::Socket::from(peer);
+    peer.set_linger(Some(Duration::ZERO)).unwrap();
+    drop(peer);
+    assert!(
+        ring.send_now(socket, Token(1), batch_of(b"too late"))
+            .is_none()
+    );
+    match next(ring) {
+        Seen::Sent(Token(1), batch, Err(_)) => assert!(batch.is_empty()),
+        other => panic!("{other:?}"),
+    }
 }
 
 fn an_empty_batch_is_sent(ring: &mut AnyRing) {

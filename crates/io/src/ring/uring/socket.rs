@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use io_uring::{cqueue, opcode, squeue, types};
 
 use super::buffers::{Buffers, GROUP};
+use crate::ring::batch::send_once;
 use crate::ring::lend::Received;
 use crate::ring::{Event, SendBatch, Token};
 
@@ -74,6 +75,16 @@ impl Socket {
         let send = opcode::SendMsg::new(types::Fd(self.fd.as_raw_fd()), batch.message());
         let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
         Some(send.flags(flags as u32).build())
+    }
+
+    /// Sends what the socket takes without waiting; gives the batch back if that was all.
+    pub(super) fn send_now(&mut self) -> Option<Box<SendBatch>> {
+        let (_, batch) = self.send.as_mut()?;
+        // What is wrong with the socket is told to who sends the rest.
+        let all = send_once(&self.fd, batch).is_ok_and(|sent| !batch.advance(sent));
+        let (_, mut batch) = self.send.take_if(|_| all)?;
+        batch.clear();
+        Some(batch)
     }
 
     pub(super) fn received(
