@@ -4,7 +4,7 @@
 mod crew;
 pub mod floor;
 pub mod load;
-mod numbers;
+pub mod numbers;
 pub mod outcome;
 mod places;
 pub mod plan;

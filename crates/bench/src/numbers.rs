@@ -4,7 +4,8 @@
 mod tests;
 
 /// A block size in fio's way: `512`, `4k`, `1m`.
-pub(crate) fn block_size(bytes: u32) -> String {
+#[must_use]
+pub fn block_size(bytes: u32) -> String {
     match bytes {
         0 => "0".to_owned(),
         _ if bytes.is_multiple_of(1 << 20) => format!("{}m", bytes >> 20),
@@ -14,7 +15,8 @@ pub(crate) fn block_size(bytes: u32) -> String {
 }
 
 /// A time with three digits: `850 ns`, `12.3 us`, `1.23 ms`, `3600 s`.
-pub(crate) fn time(ns: f64) -> String {
+#[must_use]
+pub fn time(ns: f64) -> String {
     const UNITS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")];
     // What rounds to 1000 of a unit is 1.00 of the next one.
     let fits = |(one, _): &&(f64, &str)| ns < one * 999.5;
@@ -23,7 +25,8 @@ pub(crate) fn time(ns: f64) -> String {
 }
 
 /// Three digits, and no fewer than the whole ones: `1.23`, `12.3`, `1234`.
-pub(crate) fn digits(value: f64) -> String {
+#[must_use]
+pub fn digits(value: f64) -> String {
     match value {
         _ if value == 0.0 || value >= 99.95 => format!("{value:.0}"),
         _ if value >= 9.995 => format!("{value:.1}"),
@@ -32,7 +35,8 @@ pub(crate) fn digits(value: f64) -> String {
 }
 
 /// A number without its fraction, in groups of three: `1,234,567`.
-pub(crate) fn whole(value: f64) -> String {
+#[must_use]
+pub fn whole(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -45,7 +49,8 @@ pub(crate) fn whole(value: f64) -> String {
 }
 
 /// Megabytes a second, whole where the fraction says nothing any more: `4,460`, `83.5`.
-pub(crate) fn mb_per_s(value: f64) -> String {
+#[must_use]
+pub fn mb_per_s(value: f64) -> String {
     if value >= 999.95 {
         whole(value)
     } else {
@@ -54,17 +59,20 @@ pub(crate) fn mb_per_s(value: f64) -> String {
 }
 
 /// A share of 1 as percent: `97 %`.
-pub(crate) fn percent(share: f64) -> String {
+#[must_use]
+pub fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
 /// What is there, or a dash.
-pub(crate) fn or_dash(text: Option<String>) -> String {
+#[must_use]
+pub fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }
 
 /// `2026-11-22 01:04 UTC`.
-pub(crate) fn date(unix_s: u64) -> String {
+#[must_use]
+pub fn date(unix_s: u64) -> String {
     let (days, second) = (unix_s / 86_400, unix_s % 86_400);
     let (year, month, day) = civil(days);
     let (hour, minute) = (second / 3_600, second / 60 % 60);

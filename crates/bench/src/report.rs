@@ -3,6 +3,7 @@
 //! The page needs nothing but itself: its style and plots are inside, and there is no script. A
 //! policy in it forbids the browser to fetch anything, whatever words of others it holds.
 
+mod article;
 mod axis;
 mod escape;
 mod figure;
@@ -20,6 +21,8 @@ use std::path::{Path, PathBuf};
 use crate::outcome::Outcome;
 use crate::series::Series;
 use figure::Figure;
+
+pub use article::{Article, Chart, Part, Table, Values, write as write_article};
 
 /// A file of the report that cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -43,17 +46,20 @@ pub fn write(outcome: &Outcome, page: &Path) -> Result<Vec<PathBuf>, CannotWrite
     let figures = plots::figures(outcome, &series);
     let mut written = vec![page.to_owned()];
     for figure in &figures {
-        let scene = figure.draw();
-        let path = beside(page, figure, "svg");
-        save(&path, Ok(scene.svg().into_bytes()))?;
-        written.push(path);
-        let path = beside(page, figure, "png");
-        save(&path, raster::png(&scene))?;
-        written.push(path);
+        written.extend(save_figure(figure, page)?);
     }
     let html = page::html(outcome, &series, &figures, page);
     save(page, Ok(html.into_bytes()))?;
     Ok(written)
+}
+
+/// Writes a plot beside the page, as SVG and as PNG.
+fn save_figure(figure: &Figure, page: &Path) -> Result<[PathBuf; 2], CannotWrite> {
+    let scene = figure.draw();
+    let paths = ["svg", "png"].map(|extension| beside(page, figure, extension));
+    save(&paths[0], Ok(scene.svg().into_bytes()))?;
+    save(&paths[1], raster::png(&scene))?;
+    Ok(paths)
 }
 
 /// Where a plot of the page goes.

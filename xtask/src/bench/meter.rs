@@ -26,8 +26,8 @@ pub(crate) struct Measured {
     pub(crate) p50_us: f64,
     /// The time under which 99 of 100 stay.
     pub(crate) p99_us: f64,
-    /// How far the slowest or fastest session is off the mean of all, as a share of that.
-    pub(crate) unfairness: f64,
+    /// The slowest and the fastest session, as shares of the mean of all.
+    pub(crate) slowest_fastest: (f64, f64),
     /// All those times.
     #[serde(skip)]
     pub(crate) latency: Latency,
@@ -44,10 +44,16 @@ impl Measured {
         self.generator_load * 1e6 / self.iops
     }
 
-    /// I/Os for each time that the target went to sleep.
+    /// I/Os for each time that the target went to sleep, if it did.
     pub(crate) fn ios_a_sleep(&self) -> Option<f64> {
-        self.target_sleeps
-            .map(|sleeps| self.iops / sleeps.max(f64::MIN_POSITIVE))
+        let sleeps = self.target_sleeps.filter(|sleeps| *sleeps > 0.0);
+        sleeps.map(|sleeps| self.iops / sleeps)
+    }
+
+    /// How far the session furthest off is off the mean of all, as a share of that.
+    pub(crate) fn unfairness(&self) -> f64 {
+        let (slowest, fastest) = self.slowest_fastest;
+        (1.0 - slowest).max(fastest - 1.0)
     }
 
     /// With the percentiles of all times.
@@ -119,7 +125,7 @@ impl Meter {
             target_load: both.map(|both| spent(both) / seconds),
             target_sleeps: both.map(|both| slept(both) / seconds),
             generator_load: 1.0 - self.idle.as_secs_f64() / seconds,
-            unfairness: unfairness(&self.done),
+            slowest_fastest: slowest_fastest(&self.done),
             ..Measured::default()
         };
         Ok(measured.with(latency))
@@ -136,9 +142,10 @@ impl Target {
     }
 }
 
-/// How far the one furthest off is off the mean, as a share of that.
-fn unfairness(done: &[u64]) -> f64 {
+/// As shares of the mean.
+fn slowest_fastest(done: &[u64]) -> (f64, f64) {
     let mean = done.iter().sum::<u64>() as f64 / done.len() as f64;
-    let off = done.iter().map(|done| (*done as f64 - mean).abs() / mean);
-    off.fold(0.0, f64::max)
+    let shares = || done.iter().map(|done| *done as f64 / mean);
+    let fastest = shares().fold(0.0, f64::max);
+    (shares().fold(fastest, f64::min), fastest)
 }

@@ -6,12 +6,16 @@
 //! `Load::rest`. Volumes are filled before: one
 //! that was never written reads from a shared zero page and flatters.
 
+mod changes;
+mod copy;
 pub(crate) mod floor;
 mod footprint;
 mod lineup;
 mod load;
 mod meter;
+mod model;
 mod namespace;
+mod page;
 mod process;
 mod report;
 mod rows;
@@ -20,13 +24,18 @@ mod target;
 mod verdict;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
+use bench::numbers;
 use bench::outcome::Machine;
+use bench::report::{Table, write_article};
+use changes::Committed;
 use clap::{Args, ValueEnum};
 use engine::address::{Address, ParseError, UnitAddress};
 use lineup::{Lineup, Who};
+use meter::Measured;
+use model::Way;
 use report::{Finished, Report};
 use rows::Row;
 use verdict::Column;
@@ -62,6 +71,14 @@ pub(crate) struct Arguments {
     /// Write the figures to this file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    /// Write a report with charts to this file, and each chart beside it as SVG and PNG
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Put the medians into docs/measured.json, against which later runs are compared
+    #[arg(long)]
+    renew: bool,
 }
 
 /// What can be measured.
@@ -113,10 +130,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         _ => namespace::look()?,
     }
     let report = measure(arguments)?;
-    if let Some(path) = &arguments.json {
-        std::fs::write(path, serde_json::to_vec_pretty(&report)?)
-            .with_context(|| format!("cannot write {}", path.display()))?;
+    for table in &report.model {
+        println!("\n{table}");
     }
+    compare(arguments, &report)?;
+    write(arguments, &report)?;
     let missed = report.missed();
     if !missed.is_empty() {
         bail!(
@@ -127,12 +145,56 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// Tells what has changed since the result that is committed, and puts this one in its place.
+fn compare(arguments: &Arguments, report: &Report) -> Result<()> {
+    let now = Committed::of(report);
+    match Committed::read() {
+        Ok(before) => print!("\n{}", before.changes(&now)),
+        Err(cause) => println!("\nnothing to compare with: {cause:#}"),
+    }
+    if arguments.renew {
+        now.renew()?;
+    }
+    Ok(())
+}
+
+fn write(arguments: &Arguments, report: &Report) -> Result<()> {
+    if let Some(path) = &arguments.json {
+        std::fs::write(path, serde_json::to_vec_pretty(&report)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if let Some(path) = &arguments.html {
+        let since = SystemTime::UNIX_EPOCH.elapsed()?;
+        let article = page::article(report, &numbers::date(since.as_secs()));
+        write_article(&article, path)?;
+    }
+    Ok(())
+}
+
+/// What the model makes of what was measured both ways.
+fn modelled(rows: &[Finished]) -> Vec<Table> {
+    let way = |(name, write)| {
+        let cpu_us = |row: &Finished| row.columns.first()?.median(Measured::cpu_us);
+        let rows = page::plain(rows, write).into_iter();
+        let points = rows.filter_map(|row| Some((row.job.size, cpu_us(row)?)));
+        Way {
+            name,
+            points: points.collect(),
+        }
+    };
+    model::tables(
+        &[("read", false), ("write", true)].map(way),
+        copy::measure_gb_s(),
+    )
+}
+
 /// Measures everything, and prints it as it comes.
 fn measure(arguments: &Arguments) -> Result<Report> {
     let mut report = Report {
         machine: Machine::here(),
         rows: Vec::new(),
         footprint: None,
+        model: Vec::new(),
     };
     let mut lineup = Lineup::new(&arguments.beside);
     println!("{}", report::head());
@@ -143,6 +205,7 @@ fn measure(arguments: &Arguments) -> Result<Report> {
         report.rows.push(row);
     }
     drop(lineup);
+    report.model = modelled(&report.rows);
     if arguments.wants(Who::Lunar) && !arguments.speed_only {
         let footprint = footprint::measure()?;
         print!("{footprint}");

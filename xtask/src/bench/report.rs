@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bench::outcome::Machine;
+use bench::report::Table;
 use serde::Serialize;
 
 use super::load::Job;
@@ -19,6 +20,8 @@ pub(crate) struct Report {
     pub(crate) machine: Machine,
     pub(crate) rows: Vec<Finished>,
     pub(crate) footprint: Option<Footprint>,
+    /// What the model makes of it.
+    pub(crate) model: Vec<Table>,
 }
 
 /// A row with all its rounds.
@@ -186,6 +189,15 @@ impl Footprint {
                 start_ms < 50.0,
             ),
         ]
+    }
+
+    /// What it is, and the verdict.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = Vec<String>> {
+        self.lines().into_iter().map(|(what, value, limit, good)| {
+            let verdict = if good { "ok" } else { "MISSED" };
+            let verdict = format!("{verdict:<8}{value}, required {limit}");
+            vec![what.to_owned(), verdict]
+        })
     }
 
     fn missed(&self) -> impl Iterator<Item = String> {

@@ -106,7 +106,7 @@ impl Want {
                 (value, "us p99".to_owned(), limit)
             }
             Self::Fair(limit) => {
-                let value = first.median(|measured| Some(measured.unfairness))? * 100.0;
+                let value = first.median(|measured| Some(measured.unfairness()))? * 100.0;
                 let what = "% from the mean to the session furthest off";
                 (value, what.to_owned(), limit * 100.0)
             }

@@ -133,7 +133,7 @@ fn us(value: f64) -> String {
 }
 
 /// Pipes and dashes, which are a table in Markdown too.
-fn draw(head: Vec<String>, lines: impl Iterator<Item = Vec<String>>) -> String {
+pub(crate) fn draw(head: Vec<String>, lines: impl Iterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table
         .load_style(presets::ASCII_MARKDOWN)

@@ -47,7 +47,7 @@ pub(super) fn html(
     figures: &[Figure],
     path: &Path,
 ) -> String {
-    let mut page = head(outcome);
+    let mut page = head_of(outcome);
     page.push_str(&highlights(outcome, series));
     page.push_str(&errors(outcome));
     for figure in figures {
@@ -58,10 +58,20 @@ pub(super) fn html(
     page
 }
 
-fn head(outcome: &Outcome) -> String {
+fn head_of(outcome: &Outcome) -> String {
     let machine = &outcome.machine;
     let (words, host) = (escape(&outcome.words), escape(&machine.host));
     let date = numbers::date(outcome.begin_unix_s);
+    head(
+        &format!("lunar {words}, {host}"),
+        "Storage measured",
+        &format!("<code>lunar {words}</code>"),
+        &format!("{date} on {host}: {}", escape(&machine_words(outcome))),
+    )
+}
+
+/// All up to the first section, of markup.
+pub(super) fn head(title: &str, what: &str, heading: &str, below: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -69,10 +79,9 @@ fn head(outcome: &Outcome) -> String {
          <meta http-equiv=\"Content-Security-Policy\" \
          content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
          <link rel=\"icon\" href=\"data:,\">\n\
-         <title>lunar {words}, {host}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <header>\n<p class=\"what\">Storage measured</p>\n<h1><code>lunar {words}</code></h1>\n\
-         <p>{date} on {host}: {}</p>\n</header>\n<main>\n",
-        escape(&machine_words(outcome)),
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <header>\n<p class=\"what\">{what}</p>\n<h1>{heading}</h1>\n\
+         <p>{below}</p>\n</header>\n<main>\n"
     )
 }
 
@@ -159,8 +168,14 @@ fn errors(outcome: &Outcome) -> String {
 }
 
 fn section(series: &Series<'_>, figure: &Figure, path: &Path) -> String {
-    let scene = figure.draw();
     let reading = READING.iter().find(|(name, _)| *name == figure.name);
+    let reading = reading.map_or("", |(_, text)| text);
+    plot(figure, path, reading, &table_of(series, figure.name))
+}
+
+/// A plot with what is said of it, and what stands beside it, both of markup.
+pub(super) fn plot(figure: &Figure, path: &Path, reading: &str, aside: &str) -> String {
+    let scene = figure.draw();
     let link = |extension: &str| {
         let file = beside(path, figure, extension);
         let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -172,14 +187,12 @@ fn section(series: &Series<'_>, figure: &Figure, path: &Path) -> String {
     };
     let wide = if scene.width > 700.0 { " wide" } else { "" };
     format!(
-        "<section class=\"plot{wide}\" id=\"{}\">\n<figure>\n{}<figcaption>{} {} {}</figcaption>\n\
-         </figure>\n<div class=\"beside\">\n{}</div>\n</section>\n",
+        "<section class=\"plot{wide}\" id=\"{}\">\n<figure>\n{}<figcaption>{reading} {} {}\
+         </figcaption>\n</figure>\n<div class=\"beside\">\n{aside}</div>\n</section>\n",
         figure.name,
         scene.svg(),
-        reading.map_or("", |(_, text)| text),
         link("svg"),
         link("png"),
-        table_of(series, figure.name),
     )
 }
 
@@ -260,7 +273,11 @@ fn all_numbers(outcome: &Outcome) -> String {
     format!("<section id=\"all\">\n<h2>All numbers</h2>\n<p>{addresses}</p>\n{table}</section>\n")
 }
 
-fn table(caption: &str, head: &[&str], lines: impl Iterator<Item = Vec<String>>) -> String {
+pub(super) fn table(
+    caption: &str,
+    head: &[&str],
+    lines: impl Iterator<Item = Vec<String>>,
+) -> String {
     let cells = |tag: &str, texts: &mut dyn Iterator<Item = &str>| {
         let cell = |text| format!("<{tag}>{}</{tag}>", escape(text));
         texts.map(cell).collect::<String>()

@@ -280,35 +280,15 @@ impl Plots<'_, '_> {
     }
 
     fn percentiles(&self, y: &Axis, count: u64) -> Panel {
-        /// Enough for a smooth line.
-        const STEPS: u32 = 300;
         let x = Axis::nines("percentile: this share of all I/Os took no longer", count);
-        let mut curves = Vec::new();
-        for (at, line) in self.series.lines.iter().enumerate() {
-            let ink = Ink::Series(at);
-            for row in &line.rows {
-                let latency = row.latency();
-                let places = (0..=STEPS).map(|step| f64::from(step) / f64::from(STEPS));
-                let points = places.map(|place| {
-                    (
-                        place,
-                        y.place(latency.percentile_ns(x.percentile(place)) as f64),
-                    )
-                });
-                let points = points.collect();
-                curves.push(Curve {
-                    ink,
-                    dashed: ink.is_repeated(),
-                    points,
-                    tips: Vec::new(),
-                });
-            }
-        }
+        let lines = self.series.lines.iter().enumerate();
+        let rows = lines.flat_map(|(at, line)| line.rows.iter().map(move |row| (at, row)));
+        let curves = rows.map(|(at, row)| percentile_curve(&row.latency(), &x, y, at));
         Panel {
             title: String::new(),
-            x,
+            curves: curves.collect(),
             walls: Vec::new(),
-            curves,
+            x,
         }
     }
 
@@ -411,6 +391,21 @@ impl Plots<'_, '_> {
     }
 }
 
+/// Times by percentile, of the series of this number.
+pub(super) fn percentile_curve(latency: &Latency, x: &Axis, y: &Axis, number: usize) -> Curve {
+    /// Enough for a smooth line.
+    const STEPS: u32 = 300;
+    let places = (0..=STEPS).map(|step| f64::from(step) / f64::from(STEPS));
+    let time = |place| latency.percentile_ns(x.percentile(place)) as f64;
+    let ink = Ink::Series(number);
+    Curve {
+        ink,
+        dashed: ink.is_repeated(),
+        points: places.map(|place| (place, y.place(time(place)))).collect(),
+        tips: Vec::new(),
+    }
+}
+
 /// A step an interval: nothing is known of what was inside.
 fn stairs(row: &Row, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
     let step = |(begin_s, end_s, rate)| [(x(begin_s), y(rate)), (x(end_s), y(rate))];
@@ -443,7 +438,7 @@ fn bar(name: &str, measure: &Measure, value: f64, ink: Ink) -> BarOf {
     }
 }
 
-fn key(name: &str, ink: Ink) -> Key {
+pub(super) fn key(name: &str, ink: Ink) -> Key {
     let (name, dashed) = (name.to_owned(), ink.is_repeated());
     Key { name, ink, dashed }
 }

@@ -7,7 +7,7 @@ fn column(who: Who, rounds: &[f64]) -> Column {
         target_load: Some(cpu_us / 10.0),
         p50_us: cpu_us * 2.0,
         p99_us: cpu_us * 4.0,
-        unfairness: 0.08,
+        slowest_fastest: (0.9375, 1.0),
         ..Measured::default()
     };
     let rounds = rounds.iter().map(round).collect();
@@ -44,8 +44,8 @@ fn each_requirement_holds_on_one_side_of_its_limit() {
         (Want::P50(3.9), false),
         (Want::P99(8.0), true),
         (Want::P99(7.9), false),
-        (Want::Fair(0.08), true),
-        (Want::Fair(0.07), false),
+        (Want::Fair(0.0625), true),
+        (Want::Fair(0.06), false),
     ] {
         let verdict = want.judge(&columns).map(|verdict| verdict.good);
         assert_eq!(verdict, Some(good), "{want:?}");

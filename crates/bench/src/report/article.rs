@@ -1,0 +1,248 @@
+//! Pages of other charts and tables, for measurements that are more than loads on volumes.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::axis::Axis;
+use super::escape::escape;
+use super::figure::{Curve, Figure, Panel, Panels, Shape};
+use super::page;
+use super::plots::{key, percentile_curve};
+use super::scene::Ink;
+use super::{CannotWrite, save, save_figure};
+use crate::numbers;
+use crate::outcome::Latency;
+use crate::outcome::table::draw;
+
+/// A page.
+#[derive(Clone, Debug, Default)]
+pub struct Article {
+    /// What was measured.
+    pub title: String,
+    /// When, where and with what.
+    pub below: String,
+    /// What it holds, in this order.
+    pub parts: Vec<Part>,
+}
+
+/// A chart, tables, or both.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// What its files are named by.
+    pub name: &'static str,
+    /// How it is to be read.
+    pub reading: String,
+    /// The chart, if it has one.
+    pub chart: Option<Chart>,
+    /// Tables beside or below it.
+    pub tables: Vec<Table>,
+}
+
+/// Rows of words.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Table {
+    /// What stands above it.
+    pub caption: String,
+    /// The names of its columns.
+    pub head: Vec<String>,
+    /// Its cells, line by line.
+    pub lines: Vec<Vec<String>>,
+}
+
+/// What is drawn.
+#[derive(Clone, Debug)]
+pub enum Chart {
+    /// Values over marks.
+    Marks {
+        /// What stands above all panels.
+        title: String,
+        /// What the marks are.
+        across: String,
+        /// The marks.
+        marks: Vec<String>,
+        /// What the values are.
+        unit: String,
+        /// Whether they are times in nanoseconds, drawn by powers of ten.
+        times: bool,
+        /// Panels of a title and curves, each with a name and a value for each mark. The curves of
+        /// a name are alike in all panels.
+        panels: Vec<(String, Vec<Values>)>,
+    },
+    /// Percentiles of times, each with a name.
+    Percentiles {
+        /// What stands above it.
+        title: String,
+        /// The times.
+        lines: Vec<(String, Latency)>,
+    },
+}
+
+/// A name, and a value for each mark that has one.
+pub type Values = (String, Vec<Option<f64>>);
+
+/// Writes the page, and beside it each chart as SVG and PNG, as [`super::write`] does.
+///
+/// # Errors
+///
+/// [`CannotWrite`], for the first file that cannot be written.
+pub fn write(article: &Article, page: &Path) -> Result<Vec<PathBuf>, CannotWrite> {
+    let mut written = vec![page.to_owned()];
+    let title = escape(&article.title);
+    let mut html = page::head(&title, "Measured", &title, &escape(&article.below));
+    for part in &article.parts {
+        let figure = part.chart.as_ref().map(|chart| chart.figure(part.name));
+        if let Some(figure) = &figure {
+            written.extend(save_figure(figure, page)?);
+        }
+        html.push_str(&part.section(figure.as_ref(), page));
+    }
+    html.push_str("</main>\n</body>\n</html>\n");
+    save(page, Ok(html.into_bytes()))?;
+    Ok(written)
+}
+
+impl Part {
+    fn section(&self, figure: Option<&Figure>, path: &Path) -> String {
+        let tables: String = self.tables.iter().map(Table::html).collect();
+        let reading = escape(&self.reading);
+        match figure {
+            Some(figure) => page::plot(figure, path, &reading, &tables),
+            None => format!(
+                "<section id=\"{}\">\n<p>{reading}</p>\n{tables}</section>\n",
+                self.name
+            ),
+        }
+    }
+}
+
+/// The longest line of words, in columns.
+const WIDTH: usize = 100;
+
+/// As text.
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table = draw(self.head.clone(), self.lines.iter().cloned());
+        let mut column = 0;
+        for word in self.caption.split(' ') {
+            let gap = if column == 0 {
+                ""
+            } else if column + word.len() < WIDTH {
+                " "
+            } else {
+                "\n"
+            };
+            column = if gap == "\n" { 0 } else { column + gap.len() } + word.len();
+            write!(f, "{gap}{word}")?;
+        }
+        write!(f, "\n\n{table}")
+    }
+}
+
+impl Table {
+    fn html(&self) -> String {
+        let head: Vec<_> = self.head.iter().map(String::as_str).collect();
+        page::table(&self.caption, &head, self.lines.iter().cloned())
+    }
+}
+
+impl Chart {
+    fn figure(&self, name: &'static str) -> Figure {
+        let (title, panels) = match self {
+            Self::Marks {
+                title,
+                across,
+                marks,
+                unit,
+                times,
+                panels,
+            } => {
+                let x = Axis::marks(across, marks);
+                let y = upwards(unit, *times, panels);
+                (title, over_marks(&x, y, marks, panels))
+            }
+            Self::Percentiles { title, lines } => (title, percentiles(lines)),
+        };
+        let (title, shape) = (title.clone(), Shape::Panels(panels));
+        Figure { name, title, shape }
+    }
+}
+
+fn upwards(unit: &str, times: bool, panels: &[(String, Vec<Values>)]) -> Axis {
+    let curves = panels.iter().flat_map(|(_, curves)| curves);
+    let values = || {
+        curves
+            .clone()
+            .flat_map(|(_, values)| values.iter().flatten().copied())
+    };
+    let max = values().fold(0.0, f64::max);
+    match times {
+        true => Axis::times(unit, values().fold(max, f64::min), max),
+        false => Axis::linear(unit, max),
+    }
+}
+
+fn over_marks(x: &Axis, y: Axis, marks: &[String], panels: &[(String, Vec<Values>)]) -> Panels {
+    let mut names: Vec<&String> = Vec::new();
+    for (name, _) in panels.iter().flat_map(|(_, curves)| curves) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let ink = |name: &str| Ink::Series(names.iter().position(|other| *other == name).unwrap_or(0));
+    let curve = |(name, values): &Values| {
+        let there = values.iter().zip(marks).enumerate();
+        let there = there.filter_map(|(at, (value, mark))| Some((at, (*value)?, mark)));
+        let (points, tips) = there
+            .map(|(at, value, mark)| {
+                let tip = format!("{name}, {mark}: {}", numbers::digits(value));
+                ((x.place(at as f64), y.place(value)), tip)
+            })
+            .unzip();
+        Curve {
+            ink: ink(name),
+            dashed: ink(name).is_repeated(),
+            points,
+            tips,
+        }
+    };
+    let panel = |(title, curves): &(String, Vec<Values>)| Panel {
+        title: title.clone(),
+        x: x.clone(),
+        walls: Vec::new(),
+        curves: curves.iter().map(curve).collect(),
+    };
+    let panels = panels.iter().map(panel).collect();
+    let legend = names.iter().map(|name| key(name, ink(name))).collect();
+    Panels { y, legend, panels }
+}
+
+fn percentiles(lines: &[(String, Latency)]) -> Panels {
+    let all = || lines.iter().map(|(_, latency)| latency);
+    let min = all().map(Latency::min_ns).min().unwrap_or(0);
+    let max = all().map(Latency::max_ns).max().unwrap_or(0);
+    let count = all().map(Latency::count).max().unwrap_or(0);
+    let y = Axis::times("from submission to completion", min as f64, max as f64);
+    let x = Axis::nines("percentile: this share of all I/Os took no longer", count);
+    let lines = lines.iter().enumerate();
+    let curves = lines
+        .clone()
+        .map(|(at, (_, latency))| percentile_curve(latency, &x, &y, at));
+    let curves = curves.collect();
+    Panels {
+        legend: lines
+            .map(|(at, (name, _))| key(name, Ink::Series(at)))
+            .collect(),
+        panels: vec![Panel {
+            title: String::new(),
+            x,
+            walls: Vec::new(),
+            curves,
+        }],
+        y,
+    }
+}
