@@ -20,6 +20,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
+use ::io::ring::File;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use scsi::medium::{Atomic, MediumError, Traits};
@@ -113,8 +114,8 @@ impl Backing {
     }
 
     pub(crate) fn attach(self: &Arc<Self>, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
-        let data = Arc::new(self.reopen()?);
-        let durable = Arc::new(self.reopen()?);
+        let data = Arc::new(File::new(self.reopen()?));
+        let durable = Arc::new(File::new(self.reopen()?));
         Ok(Box::new(handle::BackingHandle::new(
             Arc::clone(self),
             data,

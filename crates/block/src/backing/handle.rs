@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use ::io::memory::{Buffer, Pool, ZEROS_MAX};
-use ::io::ring::FileOp;
+use ::io::ring::{File, FileOp};
 use scsi::medium::{
     Extent, MediumError, MediumOp, MediumResult, Outcome, Provisioning, SEGMENT_BYTES,
 };
@@ -22,9 +22,9 @@ pub(super) struct BackingHandle {
     node: Node,
     backing: Arc<Backing>,
     /// For reads, writes and flushes.
-    data: Arc<OwnedFd>,
+    data: Arc<File>,
     /// For writes that are durable when they end.
-    durable: Arc<OwnedFd>,
+    durable: Arc<File>,
     pool: Pool,
     pending: Slab<Pending>,
     flushes: Flushes,
@@ -71,8 +71,8 @@ type Started = Result<Option<Outcome<Lease>>, MediumError>;
 impl BackingHandle {
     pub(super) fn new(
         backing: Arc<Backing>,
-        data: Arc<OwnedFd>,
-        durable: Arc<OwnedFd>,
+        data: Arc<File>,
+        durable: Arc<File>,
         core: &CoreContext,
     ) -> Self {
         Self {

@@ -109,7 +109,7 @@ fn perform(op: FileOp) -> (io::Result<u64>, Option<Buffer>) {
             ..
         } => (write(&file, offset, &buffer, dsync), Some(buffer)),
         FileOp::DataSync { file } => {
-            let synced = rustix::fs::fdatasync(&file);
+            let synced = rustix::fs::fdatasync(&**file);
             (synced.map(|()| 0).map_err(Into::into), None)
         }
         FileOp::Blocking(call) => (call(), None),

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use super::bell::{Bell, DONE};
-use super::file::{Direction, Transfer};
+use super::file::{Direction, File, Transfer};
 use crate::memory::drain_stores;
 
 /// Threads of a ring at the most: where files are read and written by threads, as many operations
@@ -20,7 +20,7 @@ pub(super) enum Job {
     /// A part of a transfer.
     Transfer(Transfer),
     /// fdatasync.
-    DataSync(Arc<OwnedFd>),
+    DataSync(Arc<File>),
     /// Anything.
     Call(Box<dyn FnOnce() -> io::Result<u64> + Send>),
 }
@@ -146,10 +146,21 @@ impl Shared {
 }
 
 impl Job {
-    fn run(self) -> io::Result<u64> {
+    /// Whether it never waits, so that handing it to anybody else would only cost more: where files
+    /// lie in memory io_uring knows of nothing better than threads, of which each transfer wakes
+    /// one and is waited for by waking us.
+    pub(super) fn never_waits(&self) -> bool {
+        match self {
+            Self::Transfer(transfer) => transfer.file.is_in_memory(),
+            Self::DataSync(file) => file.is_in_memory(),
+            Self::Call(_) => false,
+        }
+    }
+
+    pub(super) fn run(self) -> io::Result<u64> {
         match self {
             Self::Transfer(transfer) => run(transfer),
-            Self::DataSync(file) => Ok(rustix::fs::fdatasync(&*file).map(|()| 0)?),
+            Self::DataSync(file) => Ok(rustix::fs::fdatasync(&**file).map(|()| 0)?),
             Self::Call(call) => call(),
         }
     }

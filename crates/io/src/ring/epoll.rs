@@ -4,7 +4,7 @@
 //! readiness is kept here, so that no I/O costs an `epoll_ctl`, and a receive is tried only when
 //! something is there. Sends are tried at once in `wait`. Octets are received when the event is
 //! asked for, in a buffer that is still in the cache from the one before. Files are read and
-//! written by threads.
+//! written by threads; those that lie in memory in `wait`.
 
 mod listen;
 mod socket;
@@ -48,6 +48,8 @@ pub struct EpollRing {
     files: Slab<PendingFile>,
     /// Started by the next `wait`.
     jobs: Vec<(usize, Job)>,
+    /// Done by the next `wait`.
+    at_once: Vec<(usize, Job)>,
     done: Vec<(usize, io::Result<u64>)>,
     polled: Vec<epoll::Event>,
     /// Sockets with a receive that was asked for since the last `wait`.
@@ -79,6 +81,7 @@ impl EpollRing {
             blocking: Blocking::new(&bell),
             bell,
             jobs: Vec::new(),
+            at_once: Vec::new(),
             done: Vec::new(),
             polled: Vec::with_capacity(POLLED_MAX),
             asked: Vec::new(),
@@ -147,19 +150,33 @@ impl EpollRing {
     fn answer_bell(&mut self) {
         let rung = self.bell.answer();
         if rung & DONE != 0 {
-            self.blocking.done(&mut self.done);
-            for (key, result) in self.done.drain(..) {
-                let PendingFile { token, buffer } = self.files.remove(key);
-                self.events.push_back(Event::File {
-                    token,
-                    result,
-                    buffer,
-                });
+            let mut done = std::mem::take(&mut self.done);
+            self.blocking.done(&mut done);
+            for (key, result) in done.drain(..) {
+                self.file_over(key, result);
             }
+            self.done = done;
         }
         if rung & WOKEN != 0 {
             self.events.push_back(Event::Woken);
         }
+    }
+
+    fn do_at_once(&mut self) {
+        let mut jobs = std::mem::take(&mut self.at_once);
+        for (key, job) in jobs.drain(..) {
+            self.file_over(key, job.run());
+        }
+        self.at_once = jobs;
+    }
+
+    fn file_over(&mut self, key: usize, result: io::Result<u64>) {
+        let PendingFile { token, buffer } = self.files.remove(key);
+        self.events.push_back(Event::File {
+            token,
+            result,
+            buffer,
+        });
     }
 
     fn receive_next(&mut self) -> Option<Event<Received>> {
@@ -209,6 +226,7 @@ impl Ring for EpollRing {
         drain_stores();
         self.blocking.start(&mut self.jobs)?;
         self.send_all();
+        self.do_at_once();
         let sockets = &self.sockets;
         let ready = |key: &u32| sockets.get(*key as usize).is_some_and(Socket::may_receive);
         self.readable.extend(self.asked.drain(..).filter(ready));
@@ -297,7 +315,10 @@ impl FileRing for EpollRing {
     fn file(&mut self, token: Token, op: FileOp) {
         let (pending, job) = PendingFile::new(token, op);
         let key = self.files.insert(pending);
-        self.jobs.push((key, job));
+        match job.never_waits() {
+            true => self.at_once.push((key, job)),
+            false => self.jobs.push((key, job)),
+        }
     }
 }
 

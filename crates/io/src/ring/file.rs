@@ -1,13 +1,59 @@
 //! Reading and writing files, whole buffers at a time.
 
 use std::io;
+use std::ops::Deref;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use rustix::fs::FileType;
+
 use super::blocking::Job;
 use super::{FileOp, Token};
 use crate::memory::{Buffer, fill_zero};
+
+/// A file or a block device, and how it is best reached.
+#[derive(Debug)]
+pub struct File {
+    fd: OwnedFd,
+    in_memory: bool,
+}
+
+impl File {
+    /// What is read and written by this descriptor.
+    #[must_use]
+    pub fn new(fd: OwnedFd) -> Self {
+        let in_memory = is_regular(&fd) && is_of_memory(&fd);
+        Self { fd, in_memory }
+    }
+
+    /// Whether it lies in memory. Only pages that were swapped out are waited for.
+    pub(super) fn is_in_memory(&self) -> bool {
+        self.in_memory
+    }
+}
+
+impl Deref for File {
+    type Target = OwnedFd;
+
+    fn deref(&self) -> &OwnedFd {
+        &self.fd
+    }
+}
+
+/// Of a device the kernel tells the file system of its node, which is in memory as a rule.
+fn is_regular(fd: &OwnedFd) -> bool {
+    let stat = rustix::fs::fstat(fd);
+    stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
+}
+
+fn is_of_memory(fd: &OwnedFd) -> bool {
+    let system = rustix::fs::fstatfs(fd);
+    system.is_ok_and(|system| IN_MEMORY.contains(&(system.f_type as u64)))
+}
+
+/// tmpfs and ramfs, as statfs(2) tells them.
+const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// preadv2(2), since Linux 6.11.
 const RWF_ATOMIC: i32 = 0x40;
@@ -28,7 +74,7 @@ pub(super) enum Direction {
 
 /// A read or write that may need several system calls.
 pub(super) struct Transfer {
-    pub(super) file: Arc<OwnedFd>,
+    pub(super) file: Arc<File>,
     pub(super) direction: Direction,
     offset: u64,
     memory: NonNull<u8>,
@@ -75,7 +121,7 @@ impl PendingFile {
 
 impl Transfer {
     fn new(
-        file: Arc<OwnedFd>,
+        file: Arc<File>,
         direction: Direction,
         offset: u64,
         memory: NonNull<u8>,
@@ -126,7 +172,7 @@ impl Transfer {
     /// With O_DIRECT, a file that ends within a block is read up to its end, and the rest of the
     /// block then refused for its alignment instead of telling the end.
     fn is_past_end(&self) -> bool {
-        let stat = rustix::fs::fstat(&*self.file);
+        let stat = rustix::fs::fstat(&**self.file);
         stat.is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|end| end <= self.position()))
     }
 

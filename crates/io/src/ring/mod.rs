@@ -23,6 +23,7 @@ pub use any::{AnyRing, Kind};
 pub use batch::SendBatch;
 pub use bell::Waker;
 pub use epoll::EpollRing;
+pub use file::File;
 pub use lend::Received;
 pub use uring::UringRing;
 
@@ -106,7 +107,7 @@ pub enum FileOp {
     /// Fill the buffer from `offset`.
     Read {
         /// Of which file.
-        file: Arc<OwnedFd>,
+        file: Arc<File>,
         /// In octets.
         offset: u64,
         /// To be filled whole.
@@ -115,7 +116,7 @@ pub enum FileOp {
     /// Write the buffer at `offset`.
     Write {
         /// Of which file.
-        file: Arc<OwnedFd>,
+        file: Arc<File>,
         /// In octets.
         offset: u64,
         /// Written whole.
@@ -128,7 +129,7 @@ pub enum FileOp {
     /// fdatasync.
     DataSync {
         /// Of which file.
-        file: Arc<OwnedFd>,
+        file: Arc<File>,
     },
     /// Anything that blocks, on a thread of a bounded pool: fallocate, lseek, ioctl.
     Blocking(Box<dyn FnOnce() -> io::Result<u64> + Send>),

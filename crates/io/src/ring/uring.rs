@@ -3,7 +3,8 @@
 //! `wait` is one system call, which submits whatever was asked for and waits. A receive names no
 //! buffer: the kernel chooses one of few when octets come, so that thousands of idle connections
 //! hold none and a busy one finds them in the cache. A send is one SENDMSG that the kernel carries
-//! on with until all has left. Files are read and written by the kernel.
+//! on with until all has left. Files are read and written by the kernel too; those that lie in
+//! memory by plain system calls in `wait`.
 //!
 //! An operation owns what it points to until its completion was taken; a socket that is closed
 //! stays until then, and a ring that is dropped waits.
@@ -32,7 +33,7 @@ use super::bell::{Bell, DONE, WOKEN};
 use super::blocking::{Blocking, Job};
 use super::file::{Direction, PendingFile, Transfer};
 use super::lend::Received;
-use super::{Event, FileOp, FileRing, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
+use super::{Event, File, FileOp, FileRing, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
 use crate::memory::drain_stores;
 
 /// A [`Ring`] over io_uring, from Linux 5.19 on.
@@ -47,6 +48,8 @@ pub struct UringRing {
     files: Slab<FileTask>,
     /// Started by the next `wait`.
     jobs: Vec<(usize, Job)>,
+    /// Done by the next `wait`.
+    at_once: Vec<(usize, Job)>,
     done: Vec<(usize, io::Result<u64>)>,
     /// Sockets whose receive waits for a buffer.
     starved: Vec<u32>,
@@ -63,8 +66,8 @@ struct FileTask {
 
 enum Work {
     Transfer(Transfer),
-    DataSync(#[expect(dead_code, reason = "held until it is over")] Arc<OwnedFd>),
-    Thread,
+    DataSync(#[expect(dead_code, reason = "held until it is over")] Arc<File>),
+    Elsewhere,
 }
 
 impl UringRing {
@@ -86,6 +89,7 @@ impl UringRing {
             listeners: Listeners::default(),
             files: Slab::new(),
             jobs: Vec::new(),
+            at_once: Vec::new(),
             done: Vec::new(),
             starved: Vec::new(),
             events: VecDeque::new(),
@@ -185,7 +189,7 @@ impl UringRing {
         let task = self.files.get_mut(key as usize)?;
         let result = match &mut task.work {
             Work::Transfer(transfer) => transfer.advance(moved),
-            Work::DataSync(_) | Work::Thread => Some(moved.map(|_| 0)),
+            Work::DataSync(_) | Work::Elsewhere => Some(moved.map(|_| 0)),
         };
         match result {
             Some(result) => Some(self.file_over(key as usize, result)),
@@ -203,6 +207,15 @@ impl UringRing {
             result,
             buffer,
         }
+    }
+
+    fn do_at_once(&mut self) {
+        let mut jobs = std::mem::take(&mut self.at_once);
+        for (key, job) in jobs.drain(..) {
+            let event = self.file_over(key, job.run());
+            self.events.push_back(event);
+        }
+        self.at_once = jobs;
     }
 
     fn forget_closed(&mut self, key: u32) {
@@ -281,6 +294,7 @@ impl Ring for UringRing {
         for key in self.listeners.resume() {
             self.submit_accept(key);
         }
+        self.do_at_once();
         let entered = self.enter(timeout);
         self.answer_bell();
         self.found = self.queue.completed();
@@ -366,6 +380,11 @@ impl FileRing for UringRing {
         let entry = self.files.vacant_entry();
         let key = entry.key() as u32;
         match job {
+            job if job.never_waits() => {
+                let work = Work::Elsewhere;
+                entry.insert(FileTask { pending, work });
+                self.at_once.push((key as usize, job));
+            }
             Job::Transfer(transfer) => {
                 let work = Work::Transfer(transfer);
                 entry.insert(FileTask { pending, work });
@@ -379,7 +398,7 @@ impl FileRing for UringRing {
                 unsafe { self.queue.push(sync.build(), Op::File(key)) };
             }
             call @ Job::Call(_) => {
-                let work = Work::Thread;
+                let work = Work::Elsewhere;
                 entry.insert(FileTask { pending, work });
                 self.jobs.push((key as usize, call));
             }

@@ -1,17 +1,21 @@
 //! Files.
 
-use std::fs::File;
+use std::fs;
 use std::os::unix::fs::FileExt;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
+use rustix::fs::{MemfdFlags, Mode, OFlags};
+
 use crate::memory::Pool;
-use crate::ring::{FileOp, FileRing};
+use crate::ring::{File, FileOp, FileRing};
 
 super::on_every_ring! {
     what_is_written_is_read
     many_operations_are_under_way_at_once
+    what_lies_in_memory_is_over_within_the_next_wait
     a_read_past_the_end_gives_zeros
     a_direct_read_of_a_file_that_ends_within_a_block_gives_zeros
     an_error_is_told_with_the_buffer
@@ -21,17 +25,23 @@ super::on_every_ring! {
     files_and_sockets_do_not_wait_for_each_other
 }
 
-fn temporary() -> (Arc<OwnedFd>, File) {
-    let fd = rustix::fs::memfd_create("io-test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
-    let file = File::from(fd.try_clone().unwrap());
-    (Arc::new(fd), file)
+/// A file in memory, and one on the disk that the build is on.
+fn temporaries() -> [(Arc<File>, fs::File); 2] {
+    let memory = rustix::fs::memfd_create("io-test", MemfdFlags::CLOEXEC).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let disk = rustix::fs::open(folder, flags, Mode::RUSR).unwrap();
+    [memory, disk].map(|fd| {
+        let file = fd.try_clone().unwrap().into();
+        (Arc::new(File::new(fd)), file)
+    })
 }
 
 fn filled(octets: &[u8]) -> Buffer {
     Buffer::from_vec(octets.to_vec())
 }
 
-fn write(file: &Arc<OwnedFd>, offset: u64, octets: &[u8]) -> FileOp {
+fn write(file: &Arc<File>, offset: u64, octets: &[u8]) -> FileOp {
     FileOp::Write {
         file: Arc::clone(file),
         offset,
@@ -41,7 +51,7 @@ fn write(file: &Arc<OwnedFd>, offset: u64, octets: &[u8]) -> FileOp {
     }
 }
 
-fn read(file: &Arc<OwnedFd>, offset: u64, len: usize) -> FileOp {
+fn read(file: &Arc<File>, offset: u64, len: usize) -> FileOp {
     FileOp::Read {
         file: Arc::clone(file),
         offset,
@@ -58,89 +68,114 @@ fn done(ring: &mut AnyRing, token: u64) -> (u64, Option<Buffer>) {
 }
 
 fn what_is_written_is_read(ring: &mut AnyRing) {
-    let (fd, file) = temporary();
-    let octets = pattern(300_000);
-    ring.file(Token(1), write(&fd, 4096, &octets));
-    let (written, buffer) = done(ring, 1);
-    assert_eq!((written, buffer.unwrap().len()), (300_000, 300_000));
-    for dsync in [false, true] {
+    for (fd, file) in temporaries() {
+        let octets = pattern(300_000);
+        ring.file(Token(1), write(&fd, 4096, &octets));
+        let (written, buffer) = done(ring, 1);
+        assert_eq!((written, buffer.unwrap().len()), (300_000, 300_000));
+        for dsync in [false, true] {
+            ring.file(
+                Token(2),
+                FileOp::Write {
+                    file: Arc::clone(&fd),
+                    offset: 0,
+                    buffer: filled(&[3; 4096]),
+                    dsync,
+                    atomic: false,
+                },
+            );
+            assert_eq!(done(ring, 2).0, 4096);
+        }
         ring.file(
-            Token(2),
-            FileOp::Write {
+            Token(3),
+            FileOp::DataSync {
                 file: Arc::clone(&fd),
-                offset: 0,
-                buffer: filled(&[3; 4096]),
-                dsync,
-                atomic: false,
             },
         );
-        assert_eq!(done(ring, 2).0, 4096);
+        let (_, none) = done(ring, 3);
+        assert!(none.is_none());
+        ring.file(Token(4), read(&fd, 4096, 300_000));
+        let (len, buffer) = done(ring, 4);
+        assert_eq!(len, 300_000);
+        assert_eq!(buffer.unwrap().difference(&filled(&octets)), None);
+        let mut first = [0; 4096];
+        file.read_exact_at(&mut first, 0).unwrap();
+        assert_eq!(first, [3; 4096]);
     }
-    ring.file(
-        Token(3),
-        FileOp::DataSync {
-            file: Arc::clone(&fd),
-        },
-    );
-    let (_, none) = done(ring, 3);
-    assert!(none.is_none());
-    ring.file(Token(4), read(&fd, 4096, 300_000));
-    let (len, buffer) = done(ring, 4);
-    assert_eq!(len, 300_000);
-    assert_eq!(buffer.unwrap().difference(&filled(&octets)), None);
-    let mut first = [0; 4096];
-    file.read_exact_at(&mut first, 0).unwrap();
-    assert_eq!(first, [3; 4096]);
 }
 
 fn many_operations_are_under_way_at_once(ring: &mut AnyRing) {
-    let (fd, file) = temporary();
-    for at in 0..2000u64 {
-        ring.file(Token(at), write(&fd, at * 512, &[at as u8; 512]));
-    }
-    let mut seen = vec![false; 2000];
-    for _ in 0..2000 {
-        match next(ring) {
-            Seen::File(Token(at), Ok(512), Some(_)) => {
-                assert!(!std::mem::replace(&mut seen[at as usize], true));
-            }
-            other => panic!("{other:?}"),
+    for (fd, file) in temporaries() {
+        for at in 0..2000u64 {
+            ring.file(Token(at), write(&fd, at * 512, &[at as u8; 512]));
         }
+        let mut seen = vec![false; 2000];
+        for _ in 0..2000 {
+            match next(ring) {
+                Seen::File(Token(at), Ok(512), Some(_)) => {
+                    assert!(!std::mem::replace(&mut seen[at as usize], true));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        let mut last = [0; 512];
+        file.read_exact_at(&mut last, 1999 * 512).unwrap();
+        assert_eq!(last, [1999u16 as u8; 512]);
+        quiet(ring);
     }
-    let mut last = [0; 512];
-    file.read_exact_at(&mut last, 1999 * 512).unwrap();
-    assert_eq!(last, [1999u16 as u8; 512]);
-    quiet(ring);
+}
+
+fn what_lies_in_memory_is_over_within_the_next_wait(ring: &mut AnyRing) {
+    let [(fd, _), _] = temporaries();
+    ring.file(Token(1), write(&fd, 0, &[1; 512]));
+    ring.file(Token(2), read(&fd, 0, 512));
+    ring.file(Token(3), FileOp::DataSync { file: fd });
+    assert!(ring.next_event().is_none());
+    ring.wait(Some(Duration::ZERO)).unwrap();
+    for at in 1..=3 {
+        assert!(
+            matches!(ring.next_event(), Some(Event::File { token: Token(it), result: Ok(_), .. }) if it == at)
+        );
+    }
+}
+
+#[test]
+fn a_device_whose_node_lies_in_memory_does_not() {
+    let null = fs::File::open("/dev/null").unwrap();
+    assert!(!File::new(null.into()).is_in_memory());
+    let [(memory, _), _] = temporaries();
+    assert!(memory.is_in_memory());
 }
 
 fn a_read_past_the_end_gives_zeros(ring: &mut AnyRing) {
-    let (fd, file) = temporary();
-    file.write_all_at(&[5; 700], 0).unwrap();
-    ring.file(Token(1), read(&fd, 512, 1024));
-    let (len, buffer) = done(ring, 1);
-    let expected = [&[5; 188][..], &[0; 836]].concat();
-    assert_eq!(len, 1024);
-    assert_eq!(buffer.unwrap().difference(&filled(&expected)), None);
-    ring.file(Token(2), read(&fd, 1 << 30, 10));
-    let (_, buffer) = done(ring, 2);
-    assert_eq!(buffer.unwrap().difference(&Buffer::zeros(10)), None);
+    for (fd, file) in temporaries() {
+        file.write_all_at(&[5; 700], 0).unwrap();
+        ring.file(Token(1), read(&fd, 512, 1024));
+        let (len, buffer) = done(ring, 1);
+        let expected = [&[5; 188][..], &[0; 836]].concat();
+        assert_eq!(len, 1024);
+        assert_eq!(buffer.unwrap().difference(&filled(&expected)), None);
+        ring.file(Token(2), read(&fd, 1 << 30, 10));
+        let (_, buffer) = done(ring, 2);
+        assert_eq!(buffer.unwrap().difference(&Buffer::zeros(10)), None);
+    }
 }
 
 fn a_direct_read_of_a_file_that_ends_within_a_block_gives_zeros(ring: &mut AnyRing) {
     let path = std::env::temp_dir().join(format!("io-direct-{}-{ring:p}", std::process::id()));
-    std::fs::write(&path, [5; 5000]).unwrap();
-    let direct = File::options()
+    fs::write(&path, [5; 5000]).unwrap();
+    let direct = fs::File::options()
         .read(true)
         .custom_flags(libc::O_DIRECT)
         .open(&path);
-    std::fs::remove_file(&path).unwrap();
+    fs::remove_file(&path).unwrap();
     let Ok(direct) = direct else {
         return; // A file system without O_DIRECT.
     };
     let buffer = Pool::new(1 << 20).unwrap().buffer(8192).unwrap();
     buffer.copy_in(0, &[0xee; 8192]);
     let op = FileOp::Read {
-        file: Arc::new(direct.into()),
+        file: Arc::new(File::new(direct.into())),
         offset: 0,
         buffer,
     };
@@ -151,7 +186,7 @@ fn a_direct_read_of_a_file_that_ends_within_a_block_gives_zeros(ring: &mut AnyRi
 }
 
 fn an_error_is_told_with_the_buffer(ring: &mut AnyRing) {
-    let file = Arc::new(OwnedFd::from(File::open("/dev/null").unwrap()));
+    let file = Arc::new(File::new(fs::File::open("/dev/null").unwrap().into()));
     ring.file(Token(1), write(&file, 0, &[1; 512]));
     match next(ring) {
         Seen::File(Token(1), Err(error), Some(buffer)) => {
@@ -163,8 +198,11 @@ fn an_error_is_told_with_the_buffer(ring: &mut AnyRing) {
 }
 
 fn a_full_device_is_an_error(ring: &mut AnyRing) {
-    let full = File::options().write(true).open("/dev/full").unwrap();
-    ring.file(Token(1), write(&Arc::new(full.into()), 0, &[1; 512]));
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    ring.file(
+        Token(1),
+        write(&Arc::new(File::new(full.into())), 0, &[1; 512]),
+    );
     match next(ring) {
         Seen::File(Token(1), Err(error), Some(_)) => {
             assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
@@ -198,23 +236,24 @@ fn what_blocks_runs_on_a_thread(ring: &mut AnyRing) {
 }
 
 fn a_ring_is_dropped_while_a_file_is_written(ring: &mut AnyRing) {
-    let (fd, _file) = temporary();
-    let pool = Pool::new(64 << 20).unwrap();
-    let mut dropped = open(ring.kind());
-    for at in 0..200 {
-        let op = FileOp::Write {
-            file: Arc::clone(&fd),
-            offset: at << 18,
-            buffer: pool.buffer(256 << 10).unwrap(),
-            dsync: false,
-            atomic: false,
-        };
-        dropped.file(Token(at), op);
+    for (fd, _file) in temporaries() {
+        let pool = Pool::new(64 << 20).unwrap();
+        let mut dropped = open(ring.kind());
+        for at in 0..200 {
+            let op = FileOp::Write {
+                file: Arc::clone(&fd),
+                offset: at << 18,
+                buffer: pool.buffer(256 << 10).unwrap(),
+                dsync: false,
+                atomic: false,
+            };
+            dropped.file(Token(at), op);
+        }
+        dropped.wait(Some(Duration::ZERO)).unwrap();
+        drop(dropped);
+        assert_eq!(pool.in_use(), 0);
+        assert_eq!(Arc::strong_count(&fd), 1);
     }
-    dropped.wait(Some(Duration::ZERO)).unwrap();
-    drop(dropped);
-    assert_eq!(pool.in_use(), 0);
-    assert_eq!(Arc::strong_count(&fd), 1);
 }
 
 fn files_and_sockets_do_not_wait_for_each_other(ring: &mut AnyRing) {
