@@ -186,6 +186,12 @@ impl<L: Lease> Session<L> {
         self.events.pop_front()
     }
 
+    /// Whether `poll` has anything to say.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// *Receive Data-Out* of the device server: fill `into`.
     pub fn receive_data_out(&mut self, tag: Tag, offset: u32, into: L) {
         if let Some(slot) = Slot::of(tag) {

@@ -62,37 +62,28 @@ pub struct Completed {
     pub length_out: u64,
 }
 
-/// Sense data as octets, without a heap.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct SenseBytes {
-    len: u8,
-    bytes: [u8; SenseBytes::MAX],
-}
+/// Sense data as octets. Without any, as most commands end, it takes no memory.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SenseBytes(Option<Box<[u8]>>);
 
 impl SenseBytes {
     /// The most octets.
     pub const MAX: usize = 72;
 
     /// None.
-    pub const EMPTY: Self = Self {
-        len: 0,
-        bytes: [0; Self::MAX],
-    };
+    pub const EMPTY: Self = Self(None);
 
     /// A copy of `bytes`, cut off after [`Self::MAX`] octets.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
-        let mut sense = Self::EMPTY;
-        let len = bytes.len().min(sense.bytes.len());
-        sense.bytes[..len].copy_from_slice(&bytes[..len]);
-        sense.len = len as u8;
-        sense
+        let bytes = &bytes[..bytes.len().min(Self::MAX)];
+        Self((!bytes.is_empty()).then(|| bytes.into()))
     }
 
     /// The octets.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
+        self.0.as_deref().unwrap_or_default()
     }
 }
 

@@ -207,11 +207,14 @@ impl<R: Ring, P: Post> Core<R, P> {
             return;
         };
         act(session);
+        let wants = session.has_events();
         if !connection.dirty {
             connection.dirty = true;
             self.dirty.push(key.slot);
         }
-        self.session_events(now, key);
+        if wants {
+            self.session_events(now, key);
+        }
     }
 
     /// Sends what the connections have to say.

@@ -120,7 +120,7 @@ impl<L: Lease> Initiator<L> {
 }
 
 /// How a target ended a command.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ending {
     pub(super) status: u8,
     pub(super) residual: Residual,

@@ -302,7 +302,7 @@ impl<L: Lease> Session<L> {
         data_len: u32,
         extension: &Extension,
     ) -> Inbound {
-        let keys = *self.keys();
+        let keys = &self.parameters.keys;
         let Some(task) = self.tasks.entry(slot) else {
             return Inbound::Drop;
         };

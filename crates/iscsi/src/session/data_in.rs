@@ -67,7 +67,7 @@ impl<L: Lease> Session<L> {
         }
         let plain = |ending: &Ending| {
             matches!(ending.status, Status::Good | Status::ConditionMet)
-                && ending.sense.is_none()
+                && ending.sense.as_slice().is_empty()
                 && ending.qualifier == 0
         };
         // Phase collapse (§11.7.3): the last Data-In that is still queued takes the status along.

@@ -225,7 +225,7 @@ impl<L: Lease> Session<L> {
 
     /// Sends R2Ts for memory that nothing is on its way to.
     fn ask_for_data(&mut self, slot: Slot) {
-        let keys = *self.keys();
+        let keys = &self.parameters.keys;
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };

@@ -82,8 +82,7 @@ pub(super) struct Ending {
     pub(super) qualifier: u16,
     pub(super) residual: Residual,
     pub(super) read_residual: Residual,
-    /// Boxed, as most commands end without and every task has room for one.
-    pub(super) sense: Option<Box<SenseBytes>>,
+    pub(super) sense: SenseBytes,
 }
 
 /// Unsolicited data: what comes with and after the command without being asked for.
@@ -205,19 +204,22 @@ impl Held {
     /// Drops everything; returns how much that was.
     pub(super) fn clear(&mut self) -> usize {
         let len = self.octets.len();
-        // What was needed once is not kept, as every task of the session would keep it.
-        *self = Self::default();
+        if len > 0 {
+            // What was needed once is not kept, as every task of the session would keep it.
+            *self = Self::default();
+        }
         len
     }
 }
 
 impl<L> Task<L> {
-    fn new(itt: Itt, lun: Lun, cmd_sn: CmdSn, immediate: bool) -> Self {
+    /// A place for tasks.
+    fn new() -> Self {
         Self {
-            itt,
-            lun,
-            cmd_sn,
-            immediate,
+            itt: Itt::NONE,
+            lun: Lun([0; 8]),
+            cmd_sn: CmdSn(0),
+            immediate: false,
             expected_in: 0,
             expected_out: 0,
             stage: Stage::Deferred,
@@ -234,6 +236,18 @@ impl<L> Task<L> {
             grants: VecDeque::new(),
             held: Held::default(),
         }
+    }
+
+    /// Becomes another task. What was cleared when the last one was forgotten is not touched: its
+    /// queues keep their memory, and to move and drop whole tasks would cost more than all else
+    /// that is done for a new one.
+    fn begin(&mut self, itt: Itt, lun: Lun, cmd_sn: CmdSn, immediate: bool) {
+        (self.itt, self.lun, self.cmd_sn, self.immediate) = (itt, lun, cmd_sn, immediate);
+        (self.expected_in, self.expected_out) = (0, 0);
+        (self.stage, self.condition, self.frozen) = (Stage::Deferred, None, false);
+        (self.next_data, self.next_r2t) = (0, 0);
+        (self.queued, self.burst, self.collapse) = (0, 0, false);
+        self.unsolicited = Unsolicited::default();
     }
 
     /// Whether data is still to come that the initiator was told to send, or announced.
@@ -254,13 +268,12 @@ impl<L> Task<L> {
 
     /// What is told when the session itself ends the command.
     pub(super) fn condition_ending(&self, condition: Condition) -> Ending {
-        let sense = condition.sense();
         Ending {
             status: condition.status(),
             qualifier: 0,
             residual: Residual::of(self.expected_out.max(self.lone_read()), 0),
             read_residual: self.read_residual(0),
-            sense: (!sense.as_slice().is_empty()).then(|| Box::new(sense)),
+            sense: condition.sense(),
         }
     }
 
@@ -276,7 +289,7 @@ impl<L> Task<L> {
             qualifier: completed.qualifier,
             residual,
             read_residual: self.read_residual(completed.length_in),
-            sense: (!completed.sense.as_slice().is_empty()).then(|| Box::new(completed.sense)),
+            sense: completed.sense.clone(),
         }
     }
 
@@ -304,10 +317,13 @@ impl<L> Task<L> {
 
 /// All tasks of a session. A task is found by its slot, which is an index, or by its Initiator Task
 /// Tag, which is looked for in an array of nothing but tags: for the few hundred that a window
-/// admits that is cheaper than hashing.
+/// admits that is cheaper than hashing. That a new tag is not there, as every command asks, is
+/// mostly seen from how many are alike.
 #[derive(Debug)]
 pub(super) struct Tasks<L> {
     itts: Vec<Itt>,
+    /// How many tags have the same [`kind`].
+    alike: Vec<u16>,
     slots: Vec<Task<L>>,
     free: Vec<Slot>,
     immediate: usize,
@@ -320,6 +336,7 @@ impl<L> Tasks<L> {
     pub(super) const fn new() -> Self {
         Self {
             itts: Vec::new(),
+            alike: Vec::new(),
             slots: Vec::new(),
             free: Vec::new(),
             immediate: 0,
@@ -327,7 +344,7 @@ impl<L> Tasks<L> {
     }
 
     pub(super) fn find(&self, itt: Itt) -> Option<Slot> {
-        if itt == Itt::NONE {
+        if itt == Itt::NONE || *self.alike.get(kind(itt))? == 0 {
             return None;
         }
         let at = self.itts.iter().position(|known| *known == itt)?;
@@ -379,21 +396,13 @@ impl<L> Tasks<L> {
         cmd_sn: CmdSn,
         immediate: bool,
     ) -> Option<Slot> {
-        let mut task = Task::new(itt, lun, cmd_sn, immediate);
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => self.grow()?,
         };
-        match self.slots.get_mut(slot.index()) {
-            Some(old) => {
-                // The queues keep their memory from task to task.
-                task.sequences = std::mem::take(&mut old.sequences);
-                task.grants = std::mem::take(&mut old.grants);
-                *old = task;
-            }
-            None => self.slots.push(task),
-        }
+        self.slots[slot.index()].begin(itt, lun, cmd_sn, immediate);
         self.itts[slot.index()] = itt;
+        self.alike[kind(itt)] += 1;
         self.immediate += usize::from(immediate);
         Some(slot)
     }
@@ -402,18 +411,22 @@ impl<L> Tasks<L> {
         // The highest number stays unused, so that no Target Transfer Tag is the reserved one.
         let at = u16::try_from(self.itts.len()).ok()?;
         (at < u16::MAX).then(|| self.itts.push(Itt::NONE))?;
+        self.slots.push(Task::new());
+        self.alike.resize(KINDS, 0);
         Some(Slot(at))
     }
 
     /// Forgets a task.
     pub(super) fn remove(&mut self, slot: Slot) {
         let Some(task) = self.entry(slot) else { return };
+        let immediate = task.immediate;
         task.sequences.clear();
         task.grants.clear();
-        task.held = Held::default();
+        task.held.clear();
         task.ending = None;
-        self.immediate -= usize::from(self.slots[slot.index()].immediate);
-        self.itts[slot.index()] = Itt::NONE;
+        self.immediate -= usize::from(immediate);
+        let itt = std::mem::replace(&mut self.itts[slot.index()], Itt::NONE);
+        self.alike[kind(itt)] -= 1;
         self.free.push(slot);
     }
 
@@ -427,4 +440,12 @@ impl<L> Tasks<L> {
             *self = Self::new();
         }
     }
+}
+
+/// Twice as many kinds as the widest window admits by default, so that most are nobody's.
+const KINDS: usize = 512;
+
+/// What kind of tag it is: by all of its octets, as initiators count in any of them.
+const fn kind(itt: Itt) -> usize {
+    (itt.0.wrapping_mul(0x9e37_79b1) >> 23) as usize
 }

@@ -229,11 +229,11 @@ impl<L: Lease> Session<L> {
     /// The next Data-In of a command that has `left` octets to send from `offset` on, and how many
     /// of them it carries.
     fn next_data_in(&mut self, slot: Slot, offset: u32, left: usize) -> Option<(DataIn, usize)> {
-        let keys = *self.keys();
         let stamps = Stamps {
             stat_sn: StatSn(0),
             ..self.stamps()
         };
+        let keys = &self.parameters.keys;
         let task = self.tasks.entry(slot)?;
         let room = keys.peer_data_segment.min(keys.max_burst - task.burst);
         let len = left.min(room as usize);
@@ -284,18 +284,16 @@ impl<L: Lease> Session<L> {
             stamps: self.next_stamps(),
             exp_data_sn,
         };
-        match &ending.sense {
-            None => self.digests().put_octets(out, bhs.encode(), &[]),
-            Some(sense) => {
-                self.told.sent(sense, bhs.stamps.stat_sn);
-                let sense = sense.as_slice();
-                let mut segment = [0; 2 + SenseBytes::MAX];
-                segment[..2].copy_from_slice(&(sense.len() as u16).to_be_bytes());
-                segment[2..2 + sense.len()].copy_from_slice(sense);
-                self.digests()
-                    .put_octets(out, bhs.encode(), &segment[..2 + sense.len()]);
-            }
+        let sense = ending.sense.as_slice();
+        if sense.is_empty() {
+            return self.digests().put_octets(out, bhs.encode(), &[]);
         }
+        self.told.sent(&ending.sense, bhs.stamps.stat_sn);
+        let mut segment = [0; 2 + SenseBytes::MAX];
+        segment[..2].copy_from_slice(&(sense.len() as u16).to_be_bytes());
+        segment[2..2 + sense.len()].copy_from_slice(sense);
+        self.digests()
+            .put_octets(out, bhs.encode(), &segment[..2 + sense.len()]);
     }
 
     fn send_r2t(&mut self, out: &mut impl Outgoing<L>, slot: Slot, ttt: Ttt) {

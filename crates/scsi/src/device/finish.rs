@@ -220,19 +220,21 @@ impl<L: Lease> DeviceServer<L> {
     /// Lets go on what waited for others to end, until nothing more ends by that. It is a loop,
     /// not a recursion, as an initiator decides how long such a chain is.
     pub(super) fn settle(&mut self) {
-        loop {
-            if let Some((nexus, at)) = self.wakes.pop() {
-                self.wake(nexus, at);
-            } else if let Some(nexus) = self.relieved.pop() {
-                self.give_turns(nexus);
-            } else if self.stirred {
-                self.stirred = false;
-                self.acknowledge();
-                self.conclude_functions();
-                self.conclude_losses();
-            } else {
-                return;
-            }
+        while self.stirred || !self.wakes.is_empty() || !self.relieved.is_empty() {
+            self.go_on();
+        }
+    }
+
+    fn go_on(&mut self) {
+        if let Some((nexus, at)) = self.wakes.pop() {
+            self.wake(nexus, at);
+        } else if let Some(nexus) = self.relieved.pop() {
+            self.give_turns(nexus);
+        } else {
+            self.stirred = false;
+            self.acknowledge();
+            self.conclude_functions();
+            self.conclude_losses();
         }
     }
 

@@ -162,8 +162,10 @@ impl NexusSlot {
 
     /// Takes a task off the list.
     pub(super) fn remove(&mut self, slot: Slot) {
-        if let Some(at) = self.tasks.iter().position(|entry| entry.slot == slot) {
-            self.tasks.remove(at);
+        match self.tasks.iter().position(|entry| entry.slot == slot) {
+            Some(0) => drop(self.tasks.pop_front()),
+            Some(at) => drop(self.tasks.remove(at)),
+            None => {}
         }
     }
 

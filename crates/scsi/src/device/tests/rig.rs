@@ -469,7 +469,7 @@ impl Rig {
 
     /// INFORMATION of fixed format sense data.
     pub(super) fn information(&self, tag: Tag) -> Option<u32> {
-        let sense = self.completed(NexusId(0), tag).sense;
+        let sense = &self.completed(NexusId(0), tag).sense;
         let sense = sense.as_slice();
         (sense[0] & 0x80 != 0).then(|| u32::from_be_bytes([sense[3], sense[4], sense[5], sense[6]]))
     }

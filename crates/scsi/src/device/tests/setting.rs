@@ -43,7 +43,7 @@ fn d_sense_changes_the_format_of_sense_data() {
     assert_eq!(rig.completed(A, tag).sense.as_slice()[0] & 0x7f, 0x70);
     select_control(&mut rig, A, [0x26, 0x10, 0, 0]);
     let tag = send(&mut rig, A, &beyond);
-    let sense = rig.completed(A, tag).sense;
+    let sense = &rig.completed(A, tag).sense;
     assert_eq!(sense.as_slice()[..4], [0x72, 0x05, 0x21, 0x00]);
 }
 

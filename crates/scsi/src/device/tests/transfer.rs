@@ -108,7 +108,7 @@ fn more_than_the_maximum_transfer_length_is_an_invalid_field() {
     let mut rig = Rig::with(1, 1, &big);
     let tag = rig.send(&cdb16(0x88, 0, 0, 65537), 1 << 30, Vec::new());
     assert_eq!(rig.sense(NEXUS, tag), (0x5, 0x2400));
-    let sense = rig.completed(NEXUS, tag).sense;
+    let sense = &rig.completed(NEXUS, tag).sense;
     assert_eq!(
         sense.as_slice()[15..18],
         [0xc0, 0, 10],
