@@ -11,6 +11,7 @@ use engine::address::UnitAddress;
 use super::VOLUME;
 use super::floor::{Floor, Manner};
 use super::load::{self, Job};
+use super::media::{Backend, Medium};
 use super::meter::Measured;
 use super::target::Target;
 
@@ -35,6 +36,10 @@ pub(crate) enum Who {
     SharedFloor,
     /// One whose address was given: the first is 1.
     Beside(usize),
+    /// `lunar serve` with a volume on a backend.
+    On(Backend),
+    /// fio on this backend, without a network.
+    Fio(Backend),
 }
 
 impl Who {
@@ -54,25 +59,14 @@ impl Who {
             _ => &[],
         }
     }
-
-    fn start(self, beside: &[UnitAddress]) -> Result<Target> {
-        let target = match self {
-            Self::Beside(number) => Target::beside(beside.get(number - 1).context("not given")?),
-            Self::Tgtd => Target::tgtd(),
-            lunar => {
-                let folder = format!("bench-{self}").replace(' ', "-");
-                Target::lunar(&folder, &format!("ram:{VOLUME}"), lunar.options())
-            }
-        }?;
-        load::fill(&target).with_context(|| format!("filling {} MiB of {self}", VOLUME >> 20))?;
-        Ok(target)
-    }
 }
 
 impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Beside(number) => return f.pad(&format!("beside {number}")),
+            Self::On(backend) => return backend.fmt(f),
+            Self::Fio(backend) => return f.pad(&format!("fio {backend}")),
             Self::Lunar => "lunar",
             Self::Digests => "digests",
             Self::Asleep => "poll never",
@@ -90,6 +84,8 @@ pub(crate) struct Lineup {
     /// Addresses that were given.
     beside: Vec<UnitAddress>,
     targets: BTreeMap<Who, Target>,
+    /// Dropped after the targets, which hold them.
+    media: BTreeMap<Backend, Medium>,
     floor: Option<Floor>,
 }
 
@@ -105,6 +101,7 @@ impl Lineup {
     pub(crate) fn measure(&mut self, who: Who, job: &Job, time: Duration) -> Result<Measured> {
         match who {
             Who::Floor => self.floor()?.best(job, time),
+            Who::Fio(backend) => self.medium(backend)?.measure(job, time),
             Who::SharedFloor => self.floor()?.best_shared(job, time),
             Who::SleepingFloor => self.floor()?.measure(job, time, Manner::Asleep),
             target => {
@@ -117,9 +114,32 @@ impl Lineup {
 
     fn target(&mut self, who: Who) -> Result<&Target> {
         let who = who.server();
-        Ok(match self.targets.entry(who) {
+        if !self.targets.contains_key(&who) {
+            let target = self.start(who)?;
+            load::fill(&target)
+                .with_context(|| format!("filling {} MiB of {who}", VOLUME >> 20))?;
+            self.targets.insert(who, target);
+        }
+        self.targets.get(&who).context("just started")
+    }
+
+    fn start(&mut self, who: Who) -> Result<Target> {
+        let volume = match who {
+            Who::Tgtd => return Target::tgtd(),
+            Who::Beside(number) => {
+                return Target::beside(self.beside.get(number - 1).context("not given")?);
+            }
+            Who::On(backend) => self.medium(backend)?.address(),
+            _ => format!("ram:{VOLUME}"),
+        };
+        let folder = format!("bench-{who}").replace(' ', "-");
+        Target::lunar(&folder, &volume, who.options())
+    }
+
+    fn medium(&mut self, backend: Backend) -> Result<&Medium> {
+        Ok(match self.media.entry(backend) {
             Entry::Occupied(there) => there.into_mut(),
-            Entry::Vacant(lacking) => lacking.insert(who.start(&self.beside)?),
+            Entry::Vacant(lacking) => lacking.insert(Medium::new(backend)?),
         })
     }
 

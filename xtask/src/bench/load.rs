@@ -13,8 +13,6 @@ use super::process::{GENERATOR_CPU, pin};
 use super::session::{self, Buffer, Session};
 use super::target::Target;
 
-const BLOCK: u64 = 512;
-
 /// Pauses of the processor between two looks at the sockets, half a microsecond or so in all: a
 /// look is a system call that holds the target's last segments up.
 const PAUSES: usize = 16;
@@ -170,16 +168,17 @@ impl<'a> Load<'a> {
     /// READ(10) or WRITE(10) at a random multiple of the size.
     fn cdb(&mut self) -> [u8; 10] {
         let places = VOLUME / u64::from(self.job.size);
-        let lba = self.random.below(places) * u64::from(self.job.size) / BLOCK;
-        rw10(self.job.write, lba, self.job.size)
+        let place = self.random.below(places) * u64::from(self.job.size);
+        rw10(self.target, self.job.write, place, self.job.size)
     }
 }
 
-fn rw10(write: bool, lba: u64, size: u32) -> [u8; 10] {
+fn rw10(target: &Target, write: bool, place: u64, size: u32) -> [u8; 10] {
+    let lba = place / u64::from(target.block_size);
     let mut cdb = [0; 10];
     cdb[0] = if write { 0x2a } else { 0x28 };
     cdb[2..6].copy_from_slice(&(lba as u32).to_be_bytes());
-    cdb[7..9].copy_from_slice(&((u64::from(size) / BLOCK) as u16).to_be_bytes());
+    cdb[7..9].copy_from_slice(&((size / target.block_size) as u16).to_be_bytes());
     cdb
 }
 
@@ -194,7 +193,7 @@ pub(crate) fn fill(target: &Target) -> Result<()> {
     let (mut begun, mut done) = (0, 0);
     while done < count {
         while begun < count && begun - done < 16 && session.initiator.is_ready() {
-            let cdb = rw10(true, begun * u64::from(SIZE) / BLOCK, SIZE);
+            let cdb = rw10(target, true, begun * u64::from(SIZE), SIZE);
             session
                 .initiator
                 .command(begun, target.lun, &cdb, Data::Out(data.clone()));

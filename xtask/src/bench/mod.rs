@@ -12,6 +12,7 @@ pub(crate) mod floor;
 mod footprint;
 mod lineup;
 mod load;
+mod media;
 mod meter;
 mod model;
 mod namespace;
@@ -97,8 +98,8 @@ impl Arguments {
         let which = match who {
             Who::Tgtd => Which::Tgtd,
             Who::Floor | Who::SleepingFloor | Who::SharedFloor => Which::Floor,
-            Who::Beside(_) => return true,
-            Who::Lunar | Who::Digests | Who::Asleep | Who::TwoThreads => Which::Lunar,
+            Who::Beside(_) | Who::Fio(_) => return true,
+            Who::Lunar | Who::Digests | Who::Asleep | Who::TwoThreads | Who::On(_) => Which::Lunar,
         };
         self.targets.is_empty() || self.targets.contains(&which)
     }
@@ -200,9 +201,14 @@ fn measure(arguments: &Arguments) -> Result<Report> {
     println!("{}", report::head());
     let rows = rows::all();
     for row in rows.iter().filter(|row| row.name.contains(&arguments.only)) {
-        let row = rounds(arguments, &mut lineup, row).with_context(|| row.name.clone())?;
-        print!("{row}");
-        report.rows.push(row);
+        match rounds(arguments, &mut lineup, row).with_context(|| row.name.clone()) {
+            Ok(row) => {
+                print!("{row}");
+                report.rows.push(row);
+            }
+            Err(cause) if row.may_lack => println!("not measured: {cause:#}"),
+            Err(cause) => return Err(cause),
+        }
     }
     drop(lineup);
     report.model = modelled(&report.rows);

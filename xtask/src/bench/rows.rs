@@ -2,6 +2,7 @@
 
 use super::lineup::Who;
 use super::load::Job;
+use super::media::Backend;
 use super::verdict::Want;
 
 /// A load, who does it, and what is required of the first of them.
@@ -11,6 +12,8 @@ pub(crate) struct Row {
     pub(crate) job: Job,
     pub(crate) by: Vec<Who>,
     pub(crate) wants: Vec<Want>,
+    /// Whether it is no failure that it cannot be measured here.
+    pub(crate) may_lack: bool,
 }
 
 const READ: bool = false;
@@ -54,6 +57,7 @@ pub(crate) fn all() -> Vec<Row> {
     rows.extend(alone());
     rows.extend(digests());
     rows.extend(threads());
+    rows.extend(backends());
     rows
 }
 
@@ -125,6 +129,20 @@ fn threads() -> impl Iterator<Item = Row> {
     })
 }
 
+/// Other volumes than RAM. What a backend itself costs is what it costs fio, on the CPU of targets.
+/// Loop devices need more rights than the rest.
+fn backends() -> impl Iterator<Item = Row> {
+    let backends = [Backend::File, Backend::Direct, Backend::Loop];
+    let ways = |backend| [READ, WRITE].map(|way| (backend, way));
+    backends.into_iter().flat_map(ways).map(|(backend, way)| {
+        let mut row = row(4096, way, 128);
+        row.by = vec![Who::On(backend), Who::Fio(backend), Who::Floor];
+        row.may_lack = backend == Backend::Loop;
+        row.want(Want::Beyond(Who::Fio(backend), Who::Floor, 1.25))
+            .named(&backend.to_string())
+    })
+}
+
 fn row(size: u32, write: bool, depth: usize) -> Row {
     let way = if write { "write" } else { "read" };
     let size_text = match size {
@@ -136,6 +154,7 @@ fn row(size: u32, write: bool, depth: usize) -> Row {
         job: Job::new(size, write, depth),
         by: vec![Who::Lunar],
         wants: Vec::new(),
+        may_lack: false,
     }
 }
 

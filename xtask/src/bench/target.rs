@@ -31,6 +31,8 @@ pub(crate) struct Target {
     pub(crate) iqn: String,
     /// Where the volume is.
     pub(crate) lun: Lun,
+    /// Octets of its blocks.
+    pub(crate) block_size: u32,
     /// Ends it when dropped.
     _process: Process,
 }
@@ -88,6 +90,7 @@ impl Target {
             portal: lun.portals.first().context("no portal")?.parse()?,
             iqn: lun.target.clone(),
             lun: Lun::from_index(lun.lun),
+            block_size: lun.block_size,
             _process: Process::Lunar(server),
         })
     }
@@ -102,6 +105,7 @@ impl Target {
             portal: portal.to_socket_addrs()?.next().context("no address")?,
             iqn: address.target.clone(),
             lun: Lun::from_index(address.lun),
+            block_size: BLOCK,
             _process: Process::Others,
         };
         let session = Session::log_in(&target, 1, false, &mut Buffer::new());
@@ -119,10 +123,14 @@ impl Target {
             portal: ([127, 0, 0, 1], TGTD_PORT).into(),
             iqn: TGTD_IQN.to_owned(),
             lun: Lun::from_index(1),
+            block_size: BLOCK,
             _process: Process::Tgtd(tgtd),
         })
     }
 }
+
+/// What is usual, and taken for granted where nothing is said.
+const BLOCK: u32 = 512;
 
 const TGTD_PORT: u16 = 3270;
 const TGTD_IQN: &str = "iqn.2026-11.org.lunar.test:tgtd";

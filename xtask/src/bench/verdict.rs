@@ -55,6 +55,8 @@ impl Column {
 pub(crate) enum Want {
     /// At most so many times the target CPU an I/O of another column.
     Cpu(Who, f64),
+    /// Beyond that of fio on the same backend, at most so many times that of another column.
+    Beyond(Who, Who, f64),
     /// At least so many times less than that.
     TimesLess(Who, f64),
     /// At most so many times the median time of another column.
@@ -88,6 +90,16 @@ impl Want {
             Self::Cpu(who, limit) => {
                 let value = ratio(who, Measured::cpu_us)?;
                 (value, format!("times the CPU an I/O of {who}"), limit)
+            }
+            Self::Beyond(fio, who, limit) => {
+                let beyond =
+                    first.median(Measured::cpu_us)? - other(fio)?.median(Measured::cpu_us)?;
+                let value = beyond / other(who)?.median(Measured::cpu_us)?;
+                (
+                    value,
+                    format!("times the CPU an I/O of {who} beyond that of {fio}"),
+                    limit,
+                )
             }
             Self::TimesLess(who, limit) => {
                 let value = 1.0 / ratio(who, Measured::cpu_us)?;

@@ -32,10 +32,13 @@ fn each_requirement_holds_on_one_side_of_its_limit() {
         column(Who::Lunar, &[2.0]),
         column(Who::Floor, &[1.6]),
         column(Who::Tgtd, &[20.0]),
+        column(Who::Digests, &[1.0]),
     ];
     for (want, good) in [
         (Want::Cpu(Who::Floor, 1.25), true),
         (Want::Cpu(Who::Floor, 1.24), false),
+        (Want::Beyond(Who::Digests, Who::Floor, 0.625), true),
+        (Want::Beyond(Who::Digests, Who::Floor, 0.62), false),
         (Want::TimesLess(Who::Tgtd, 10.0), true),
         (Want::TimesLess(Who::Tgtd, 10.1), false),
         (Want::Time(Who::Floor, 1.25), true),
