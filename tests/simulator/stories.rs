@@ -3,6 +3,7 @@
 mod compare;
 mod cuts;
 mod fences;
+mod idle;
 mod logins;
 mod logouts;
 mod random_io;

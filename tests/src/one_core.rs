@@ -47,6 +47,7 @@ pub fn serving<R: Ring>(ring: R, size: u64, limits: Limits) -> anyhow::Result<Co
         post,
         units: vec![Arc::new(state.clone())],
         volumes: Volumes::attach(&volumes, &context)?,
+        buffers: context.pool,
         journal: Arc::new(Journal::default()),
         front: Some(Box::new(front(state, volumes, limits))),
     }))

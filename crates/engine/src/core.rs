@@ -4,6 +4,7 @@
 //! server and volume as far as it goes; then send, once for each connection that has something
 //! to say. Sessions never leave their core, so nothing here locks.
 
+mod buffers;
 mod census;
 mod connection;
 mod front;
@@ -22,7 +23,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::io::memory::Recall;
+use ::io::memory::{Pool, Recall};
 use ::io::ring::{Event, Ring, SendBatch, Token};
 use block::lease::Lease;
 use block::volume::Node;
@@ -69,6 +70,10 @@ pub struct Core<R: Ring, P: Post> {
     recalls: Vec<(UnitId, Recall)>,
     /// The timer of the journal is set.
     sweeping: bool,
+    /// What the volumes take buffers from.
+    buffers: Pool,
+    /// The timer of the buffers is set.
+    trimming: bool,
 }
 
 /// What a core is made of.
@@ -83,6 +88,8 @@ pub struct Parts<R: Ring, P: Post> {
     pub units: Vec<Arc<UnitState>>,
     /// Handles on their volumes, in the same order.
     pub volumes: Volumes,
+    /// What these take buffers from.
+    pub buffers: Pool,
     /// Where broken rules are told.
     pub journal: Arc<Journal>,
     /// For core 0.
@@ -128,6 +135,8 @@ impl<R: Ring, P: Post> Core<R, P> {
             stop: stop::Stop::default(),
             recalls: Vec::new(),
             sweeping: false,
+            buffers: parts.buffers,
+            trimming: false,
         }
     }
 
@@ -165,6 +174,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             self.flush();
             self.settle(now);
         }
+        self.trim_later(now);
         busy
     }
 

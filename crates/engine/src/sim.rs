@@ -131,6 +131,7 @@ impl World {
                 post: office.counter(CoreId(id)),
                 units: units.clone(),
                 volumes,
+                buffers: pool.clone(),
                 journal: Arc::clone(&journal),
                 front: front.take(),
             })
@@ -364,6 +365,12 @@ impl World {
     #[must_use]
     pub fn not_flushed(&self) -> usize {
         self.flushes.missing().len()
+    }
+
+    /// Memory that the buffers of all cores take, in octets.
+    #[must_use]
+    pub fn resident(&self) -> usize {
+        self.pools.iter().map(Pool::resident).sum()
     }
 
     /// What each core holds.

@@ -33,6 +33,8 @@ pub(super) enum Timer {
     Watch,
     /// What the journal has not told is to be written.
     Sweep,
+    /// Buffers may have been idle.
+    Trim,
 }
 
 #[derive(Default)]
@@ -69,6 +71,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                 Timer::Leave => self.leave_expired(),
                 Timer::Watch => self.watch_expired(now),
                 Timer::Sweep => self.sweep(now),
+                Timer::Trim => self.trim(),
             }
         }
     }

@@ -135,6 +135,7 @@ fn run(
         post,
         units,
         volumes,
+        buffers: context.pool.clone(),
         journal,
         front,
     });
