@@ -201,3 +201,29 @@ fn a_whole_core_does_not_use_the_heap() {
         }
     }
 }
+
+/// What is sent at the end of a turn leaves with the next wait, for which the first answers do not
+/// have to wait.
+#[test]
+fn half_way_through_what_came_the_answers_leave() {
+    for kind in [Kind::Epoll, Kind::Uring] {
+        let Some(mut rig) = Rig::new(kind) else {
+            continue;
+        };
+        // The command window grows with use.
+        rig.run(2000, |n| (cdb::read(lba(n, 1), 1), Data::In(BLOCK)));
+        for n in 0..64 {
+            assert!(rig.initiator.is_ready(), "the window has not grown");
+            let cdb = cdb::read(lba(n, 1), 1);
+            rig.initiator
+                .command(n, Lun::from_index(0), &cdb, Data::In(BLOCK));
+        }
+        rig.put();
+        assert!(rig.unsent.is_empty());
+        rig.turn();
+        rig.take();
+        let replies = std::iter::from_fn(|| rig.initiator.poll()).count();
+        assert!((32..64).contains(&replies), "{kind:?}: {replies}");
+        (replies..64).for_each(|_| drop(rig.reply()));
+    }
+}

@@ -57,7 +57,7 @@ pub struct Core<R: Ring, P: Post> {
     done: Vec<(u64, MediumResult<Lease>)>,
     connections: Connections,
     /// Slots of connections that may have something to send.
-    dirty: Vec<u32>,
+    dirty: VecDeque<u32>,
     /// Batches that no connection is using.
     #[expect(clippy::vec_box, reason = "the kernel may hold pointers into a batch")]
     batches: Vec<Box<SendBatch>>,
@@ -114,6 +114,10 @@ pub(crate) fn volume_token(token: Token) -> Option<(Node, u32)> {
 /// use for one busy session; more only help when many sends are under way at once.
 const SPARE_BATCHES: usize = 64;
 
+/// How many connections are heard before they are answered. Among very many, those that are
+/// answered first would else be back before the last are, and be heard twice as often.
+const HEARD_MAX: usize = 16;
+
 impl<R: Ring, P: Post> Core<R, P> {
     /// A core of these parts.
     #[must_use]
@@ -127,7 +131,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             volumes: parts.volumes,
             done: Vec::new(),
             connections: Connections::default(),
-            dirty: Vec::new(),
+            dirty: VecDeque::new(),
             batches: Vec::new(),
             timers: Timers::default(),
             journal: parts.journal,
@@ -156,12 +160,17 @@ impl<R: Ring, P: Post> Core<R, P> {
         self.timers.next().map(|at| at.saturating_sub(now))
     }
 
-    /// Handles everything that the ring's last wait found, and what came of it. Returns whether
-    /// something to do had arrived: more than word that something has left.
+    /// Handles what the ring's last wait found, and what came of it. Returns whether something to
+    /// do had arrived: more than word that something has left. What is left of many is handled by
+    /// the next turn, before which no wait sleeps.
     pub fn turn(&mut self, now: Now) -> bool {
         let mut busy = false;
-        while let Some(event) = self.ring.next_event() {
+        let mut heard = 0;
+        while heard < HEARD_MAX
+            && let Some(event) = self.ring.next_event()
+        {
             busy |= !matches!(event, Event::Sent { .. });
+            heard += usize::from(matches!(event, Event::Received { .. }));
             self.event(now, event);
             self.settle(now);
         }
@@ -367,7 +376,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             && !connection.dirty
         {
             connection.dirty = true;
-            self.dirty.push(slot);
+            self.dirty.push_back(slot);
         }
     }
 

@@ -210,16 +210,17 @@ impl<R: Ring, P: Post> Core<R, P> {
         let wants = session.has_events();
         if !connection.dirty {
             connection.dirty = true;
-            self.dirty.push(key.slot);
+            self.dirty.push_back(key.slot);
         }
         if wants {
             self.session_events(now, key);
         }
     }
 
-    /// Sends what the connections have to say.
+    /// Sends what the connections have to say, in the order in which they were heard: who is
+    /// answered first is back first, and would otherwise be heard twice while the last waits.
     pub(super) fn flush(&mut self) {
-        while let Some(slot) = self.dirty.pop() {
+        while let Some(slot) = self.dirty.pop_front() {
             let Some(connection) = self.connections.at(slot) else {
                 continue;
             };

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::io;
 use std::ops::Deref;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::rc::Rc;
 
@@ -44,6 +45,17 @@ impl Lender {
 
     pub(super) fn address(&self, id: u16) -> NonNull<u8> {
         self.memory.at(usize::from(id) * LENT_OCTETS)
+    }
+
+    /// Receives what is there, without waiting, behind the first `len` octets of a buffer that was
+    /// taken; returns how many octets it holds then. An error is left for the next receive to tell.
+    pub(super) fn top_up(&self, id: u16, len: usize, socket: &OwnedFd) -> usize {
+        assert!(len <= LENT_OCTETS, "{len} octets received");
+        let to = self.address(id).as_ptr().wrapping_add(len).cast();
+        let flags = libc::MSG_DONTWAIT;
+        // SAFETY: the rest of the buffer is mapped, and was taken for this call.
+        let more = unsafe { libc::recv(socket.as_raw_fd(), to, LENT_OCTETS - len, flags) };
+        len + usize::try_from(more).unwrap_or(0)
     }
 
     /// Lends what was received in a buffer that was taken.

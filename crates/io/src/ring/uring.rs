@@ -36,6 +36,9 @@ use super::lend::Received;
 use super::{Event, File, FileOp, FileRing, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
 use crate::memory::drain_stores;
 
+/// As many completions as are soon worked on.
+const MANY: usize = 8;
+
 /// A [`Ring`] over io_uring, from Linux 5.19 on.
 pub struct UringRing {
     queue: Queue,
@@ -52,11 +55,15 @@ pub struct UringRing {
     at_once: Vec<(usize, Job)>,
     done: Vec<(usize, io::Result<u64>)>,
     /// Sockets whose receive waits for a buffer.
-    starved: Vec<u32>,
+    starved: VecDeque<u32>,
     /// Events that did not come as completions.
     events: VecDeque<Event<Received>>,
     /// Completions that the last `wait` has found and that were not taken.
     found: usize,
+    /// They are many. A socket received from long before it is heard may have more by then; if that
+    /// had to wait its turn again, sessions whose commands come in two halves would get half as
+    /// much done as others, for as long as they are busy.
+    late: bool,
 }
 
 struct FileTask {
@@ -91,9 +98,10 @@ impl UringRing {
             jobs: Vec::new(),
             at_once: Vec::new(),
             done: Vec::new(),
-            starved: Vec::new(),
+            starved: VecDeque::new(),
             events: VecDeque::new(),
             found: 0,
+            late: false,
         };
         ring.listen_to_bell();
         Ok(ring)
@@ -162,13 +170,13 @@ impl UringRing {
 
     fn received(&mut self, key: u32, completion: &cqueue::Entry) -> Option<Event<Received>> {
         let socket = self.sockets.get_mut(key as usize)?;
-        match socket.received(completion, &mut self.buffers)? {
+        match socket.received(completion, &mut self.buffers, self.late)? {
             Next::Event(event) => {
                 self.forget_closed(key);
                 return Some(event);
             }
             Next::Again => self.submit_receive(key),
-            Next::Starved => self.starved.push(key),
+            Next::Starved => self.starved.push_back(key),
         }
         None
     }
@@ -227,7 +235,7 @@ impl UringRing {
     /// Gives the kernel buffers, and the receives that wait for them.
     fn hand_over_buffers(&mut self) {
         if self.buffers.hand_over() {
-            while let Some(key) = self.starved.pop() {
+            while let Some(key) = self.starved.pop_front() {
                 self.submit_receive(key);
             }
         }
@@ -294,10 +302,15 @@ impl Ring for UringRing {
         for key in self.listeners.resume() {
             self.submit_accept(key);
         }
-        self.do_at_once();
+        if !self.at_once.is_empty() {
+            // Answers do not wait for copies that have nothing to do with them.
+            self.queue.enter(Some(Duration::ZERO))?;
+            self.do_at_once();
+        }
         let entered = self.enter(timeout);
         self.answer_bell();
         self.found = self.queue.completed();
+        self.late = self.found > MANY;
         entered
     }
 
@@ -351,7 +364,6 @@ impl SocketRing for UringRing {
         token: Token,
         batch: Box<SendBatch>,
     ) -> Option<Box<SendBatch>> {
-        drain_stores();
         let entry = self.sockets.get_mut(socket.0 as usize)?;
         entry.ask_send(token, batch);
         let left = entry.send_now();
@@ -367,7 +379,7 @@ impl SocketRing for UringRing {
         };
         entry.close();
         if let Some(at) = self.starved.iter().position(|key| *key == socket.0) {
-            self.starved.swap_remove(at);
+            self.starved.remove(at);
             self.events.extend(entry.cancel_receive());
         }
         self.forget_closed(socket.0);

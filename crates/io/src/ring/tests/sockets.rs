@@ -9,6 +9,7 @@ super::on_every_ring! {
     octets_that_are_there_are_received
     octets_that_come_later_are_received
     a_receive_takes_all_that_is_there_up_to_a_buffer
+    who_waits_behind_many_is_heard_to_the_end
     a_peer_that_closes_is_seen_behind_its_last_octets
     a_peer_that_resets_is_an_error_for_both_ways
     small_octets_and_buffers_arrive_in_order
@@ -70,6 +71,27 @@ fn a_receive_takes_all_that_is_there_up_to_a_buffer(ring: &mut AnyRing) {
     assert!(receives >= 12);
     ring.receive(socket, Token(2));
     assert_eq!(received(ring, 2), b"");
+}
+
+/// The last of twenty to be heard has said more by then.
+fn who_waits_behind_many_is_heard_to_the_end(ring: &mut AnyRing) {
+    let mut pairs: Vec<_> = (0..20).map(|_| connect(ring)).collect();
+    for (at, (socket, peer)) in pairs.iter_mut().enumerate() {
+        ring.receive(*socket, Token(at as u64));
+        peer.write_all(b"one ").unwrap();
+    }
+    std::thread::sleep(SHORT);
+    ring.wait(Some(Duration::ZERO)).unwrap();
+    for (_, peer) in &mut pairs {
+        peer.write_all(b"two").unwrap();
+    }
+    for _ in 0..pairs.len() {
+        match next(ring) {
+            Seen::Received(_, Ok(octets)) => assert_eq!(octets, b"one two"),
+            other => panic!("{other:?}"),
+        }
+    }
+    quiet(ring);
 }
 
 fn a_peer_that_closes_is_seen_behind_its_last_octets(ring: &mut AnyRing) {

@@ -2,6 +2,7 @@
 //! silent holds none.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU16, Ordering::Release};
 
@@ -125,9 +126,14 @@ impl Buffers {
         tail.store(self.tail, Release);
     }
 
-    /// Lends what the kernel has received in a buffer that it chose.
-    pub(super) fn received(&mut self, id: u16, len: usize) -> Received {
+    /// Lends what the kernel has received in a buffer that it chose, with what came to the
+    /// `late` socket since.
+    pub(super) fn received(&mut self, id: u16, len: usize, late: Option<&OwnedFd>) -> Received {
         self.provided -= 1;
+        let len = match late {
+            Some(socket) if len > 0 => self.lender.top_up(id, len, socket),
+            _ => len,
+        };
         // SAFETY: the kernel has taken it off the ring, and gets it back only by way of the
         // lender.
         unsafe { self.lender.lend(id, len) }

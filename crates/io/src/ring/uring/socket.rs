@@ -87,16 +87,18 @@ impl Socket {
         Some(batch)
     }
 
+    /// `late` says that the completion has waited behind many others.
     pub(super) fn received(
         &mut self,
         completion: &cqueue::Entry,
         buffers: &mut Buffers,
+        late: bool,
     ) -> Option<Next> {
         let result = result_of(completion);
         let len = *result.as_ref().unwrap_or(&0);
         // A buffer may come with nothing in it.
         let chosen = cqueue::buffer_select(completion.flags());
-        let octets = chosen.map(|id| buffers.received(id, len));
+        let octets = chosen.map(|id| buffers.received(id, len, late.then_some(&self.fd)));
         let octets = match result {
             _ if self.closing => Err(canceled()),
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
