@@ -110,6 +110,9 @@ fn a_peer_that_does_not_log_in_has_15_seconds() {
     lab.is_left_by_all();
 }
 
+/// What idle sessions are asked leaves together, at the next quarter of a second.
+const TOGETHER: Duration = Duration::from_millis(250);
+
 #[test]
 fn a_silent_session_is_pinged_and_dropped() {
     let mut lab = Lab::new(0, Shape::new(2, Kind::Apart));
@@ -124,15 +127,15 @@ fn a_silent_session_is_pinged_and_dropped() {
     lab.world.pass(NOP_INTERVAL - MOMENT);
     lab.quiesce();
     assert_eq!(silent.arrived(), 0, "it was pinged too early");
-    lab.world.pass(2 * MOMENT);
+    lab.world.pass(MOMENT + TOGETHER);
     lab.quiesce();
     let mut ping = Bhs([0; 48]);
     ping.0.copy_from_slice(&silent.take(48));
     assert_eq!(ping.opcode(), Opcode::NopIn);
-    lab.world.pass(NOP_TIMEOUT - 2 * MOMENT);
+    lab.world.pass(NOP_TIMEOUT - MOMENT - TOGETHER);
     lab.quiesce();
     assert!(!silent.is_over(), "it was dropped too early");
-    lab.world.pass(2 * MOMENT);
+    lab.world.pass(MOMENT + 2 * TOGETHER);
     lab.quiesce();
     assert!(silent.is_over(), "it was not dropped");
     assert!(!lab.hosts[1].is_cut_off() && lab.hosts[1].logged_in);

@@ -233,7 +233,7 @@ fn costs(lab: &Lab) -> usize {
 
 /// It does not answer a NOP-In that it does not take, and has some time then to take what is left.
 fn is_dropped(lab: &mut Lab) {
-    for _ in 0..12 {
+    for _ in 0..13 {
         lab.world.pass(Duration::from_secs(10));
         lab.quiesce();
     }
