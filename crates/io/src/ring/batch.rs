@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::memory::Buffer;
+use crate::memory::{Buffer, drain_stores};
 
 /// Pieces that fill a batch: enough that a system call is shared by many PDUs, and half of what
 /// one sendmsg takes (UIO_MAXIOV), so that what is added last has room.
@@ -12,6 +12,10 @@ const PIECES_FULL: usize = 512;
 
 /// Octets that fill a batch; more than a socket's buffer takes at once.
 const OCTETS_FULL: usize = 1 << 20;
+
+/// Octets copied that fill a batch: they shall still be in the cache when the kernel copies them
+/// again.
+const COPIED_FULL: usize = 256 << 10;
 
 /// The most pieces that the kernel takes at once (UIO_MAXIOV).
 const IOVECS_MAX: usize = 1024;
@@ -81,7 +85,9 @@ impl SendBatch {
     /// Whether more should wait for the next batch. More may be added nevertheless.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.pieces.len() >= PIECES_FULL || self.len >= OCTETS_FULL
+        self.pieces.len() >= PIECES_FULL
+            || self.len >= OCTETS_FULL
+            || self.octets.len() >= COPIED_FULL
     }
 
     /// Whether there is nothing to send.
@@ -181,8 +187,9 @@ impl SendBatch {
 }
 
 /// Sends what a socket takes of a batch that was started, without waiting; returns how many octets
-/// it took.
+/// it took. What was written before, on which it may report, is there for all cores by then.
 pub(super) fn send_once(fd: &OwnedFd, batch: &mut SendBatch) -> io::Result<usize> {
+    drain_stores();
     let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
     // SAFETY: the message points to memory that the batch holds.
     let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), batch.message(), flags) };
