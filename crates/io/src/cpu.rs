@@ -41,8 +41,9 @@ const PID_MAX: u32 = 1 << 22;
 ///
 /// When there is no such process, ESRCH.
 pub fn time_of(pid: u32) -> io::Result<Duration> {
-    // The name of a clock has 29 bits for a process: a larger number would name another clock.
-    if pid > PID_MAX {
+    // The name of a clock has 29 bits for a process: a larger number would name another clock, and
+    // 0 names our own.
+    if pid == 0 || pid > PID_MAX {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     let mut clock = 0;

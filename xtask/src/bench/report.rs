@@ -60,7 +60,11 @@ impl Report {
 
 impl Finished {
     pub(crate) fn new(row: &Row, columns: Vec<Column>) -> Self {
-        let judge = |want: &super::verdict::Want| want.judge(&columns);
+        // Without the one that it is about, a row is only looked at.
+        let about = columns
+            .first()
+            .is_some_and(|column| Some(&column.who) == row.by.first());
+        let judge = |want: &super::verdict::Want| want.judge(&columns).filter(|_| about);
         Self {
             name: row.name.clone(),
             job: row.job,

@@ -43,6 +43,7 @@ fn another_process_has_time_until_it_ends() {
 
 #[test]
 fn who_is_not_there_has_no_time() {
+    assert!(time_of(0).is_err());
     assert!(time_of(u32::MAX).is_err());
     assert!(time_of(i32::MAX as u32).is_err());
 }

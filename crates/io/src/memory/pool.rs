@@ -15,6 +15,9 @@ use super::mapping::Mapping;
 /// The longest buffer of a pool, in octets: a segment.
 pub const SLOT_MAX: usize = 256 << 10;
 
+/// Slots of a size that are given back at once, each by a system call.
+const TRIMMED: usize = 512;
+
 /// Sizes of slots: a logical block, and what segments are when transfers are short, usual, long.
 const SIZES: [usize; 4] = [4 << 10, 16 << 10, 64 << 10, SLOT_MAX];
 
@@ -114,13 +117,15 @@ impl Pool {
         self.shared.resident.get()
     }
 
-    /// Gives back the memory that was not needed since the last call. To be called every second
-    /// or so; when idle, once more than that.
+    /// Gives back memory that was not needed since the last call, not more than takes a
+    /// millisecond or so. To be called every second; when idle, until [`Self::resident`] is what
+    /// is in use.
     pub fn trim(&self) {
         for class in &self.shared.classes {
             let idle = {
                 let mut slots = class.slots.borrow_mut();
                 let idle = slots.idle.min(slots.warm.len());
+                let idle = idle.min(TRIMMED);
                 slots.idle = slots.warm.len() - idle;
                 idle
             };

@@ -27,7 +27,8 @@ impl File {
         Self { fd, in_memory }
     }
 
-    /// Whether it lies in memory. Only pages that were swapped out are waited for.
+    /// Whether it lies in memory: there is no device to wait for, only pages that were swapped out,
+    /// and who else writes or unmaps the same file at that moment.
     pub(super) fn is_in_memory(&self) -> bool {
         self.in_memory
     }

@@ -445,7 +445,7 @@ impl<L> Tasks<L> {
 /// Twice as many kinds as the widest window admits by default, so that most are nobody's.
 const KINDS: usize = 512;
 
-/// What kind of tag it is: by all of its octets, as initiators count in any of them.
+/// What kind of tag it is: a hash of all its octets, as initiators count in any of them.
 const fn kind(itt: Itt) -> usize {
-    (itt.0.wrapping_mul(0x9e37_79b1) >> 23) as usize
+    (itt.0.wrapping_mul(0x9e37_79b1) >> (u32::BITS - KINDS.ilog2())) as usize
 }
