@@ -2,7 +2,8 @@
 //!
 //! The loop is: wait; take what arrived, event by event, each carried through session, device
 //! server and volume as far as it goes; then send, once for each connection that has something
-//! to say. Sessions never leave their core, so nothing here locks.
+//! to say (and once half way, where much came). Sessions never leave their core, so nothing here
+//! locks.
 
 mod buffers;
 mod census;

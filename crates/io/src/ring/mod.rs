@@ -35,8 +35,8 @@ pub struct Token(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SocketId(pub u32);
 
-/// The operations of a reactor's ring. Nothing happens before [`Ring::wait`]; whatever was asked
-/// for until then goes to the kernel in one submission.
+/// The operations of a reactor's ring. But for [`SocketRing::send_now`] nothing happens before
+/// [`Ring::wait`]; whatever was asked for until then goes to the kernel in one submission.
 pub trait Ring: SocketRing {
     /// What the ring lends received octets in.
     type Received: std::ops::Deref<Target = [u8]>;

@@ -37,7 +37,7 @@ use super::{Event, File, FileOp, FileRing, Ring, SendBatch, SocketId, SocketRing
 use crate::memory::drain_stores;
 
 /// As many completions as are soon worked on.
-const MANY: usize = 8;
+const MANY: usize = 3;
 
 /// A [`Ring`] over io_uring, from Linux 5.19 on.
 pub struct UringRing {
