@@ -9,11 +9,12 @@ use bench::Watch;
 use bench::floor::{self, Listener, Lives, Local, Place};
 use bench::outcome::Row;
 use bench::plan::Words;
+use io::cpu;
 
 use super::VOLUME;
 use super::load::Job;
 use super::meter::Measured;
-use super::process::{GENERATOR_CPU, pin};
+use super::process::GENERATOR_CPU;
 use super::target;
 
 /// How the ends wait.
@@ -77,7 +78,7 @@ impl Floor {
 
     /// Runs a load for a while, after a short warm-up.
     pub(crate) fn measure(&self, job: &Job, time: Duration, manner: Manner) -> Result<Measured> {
-        pin(GENERATOR_CPU)?;
+        cpu::pin(GENERATOR_CPU).context("cannot pin to a CPU")?;
         let place = Place {
             spin: matches!(manner, Manner::Spinning | Manner::SharedSpinning),
             together: matches!(manner, Manner::Shared | Manner::SharedSpinning),

@@ -4,11 +4,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use io::cpu;
+use io::{cpu, limits};
 use tests::process::resident;
 use tests::server::Server;
 
-use super::process::raise_file_limit;
 use super::report::Footprint;
 use super::session::{Buffer, Session};
 use super::target::{Target, release_binary};
@@ -22,7 +21,7 @@ const STARTS: usize = 5;
 
 pub(crate) fn measure() -> Result<Footprint> {
     eprintln!("start, idle load, memory");
-    raise_file_limit()?;
+    limits::raise_open_files().context("cannot raise the file limit")?;
     let target = Target::lunar("bench-footprint", "ram:1G", &[])?;
     let mut buffer = Buffer::new();
     let mut sessions = log_in(&target, 0..IDLE_SESSIONS, &mut buffer)?;

@@ -3,13 +3,14 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use io::cpu;
 use serde::Serialize;
 use tests::initiator::{Data, Reply};
 
 use super::VOLUME;
 use super::meter::{Measured, Meter};
-use super::process::{GENERATOR_CPU, pin};
+use super::process::GENERATOR_CPU;
 use super::session::{self, Buffer, Session};
 use super::target::Target;
 
@@ -52,7 +53,7 @@ pub(crate) fn measure(
     digests: bool,
     time: Duration,
 ) -> Result<Measured> {
-    pin(GENERATOR_CPU)?;
+    cpu::pin(GENERATOR_CPU).context("cannot pin to a CPU")?;
     let mut buffer = Buffer::new();
     let mut sessions = Vec::new();
     for number in 0..job.sessions {

@@ -124,8 +124,7 @@ impl Pool {
         for class in &self.shared.classes {
             let idle = {
                 let mut slots = class.slots.borrow_mut();
-                let idle = slots.idle.min(slots.warm.len());
-                let idle = idle.min(TRIMMED);
+                let idle = slots.idle.min(slots.warm.len()).min(TRIMMED);
                 slots.idle = slots.warm.len() - idle;
                 idle
             };
