@@ -1,12 +1,13 @@
 //! What tshark, which shares no code with us, makes of our octets.
 
 use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use iscsi::wire::bhs::{Itt, Ttt};
 use iscsi::wire::data_out::DataOut;
@@ -22,38 +23,47 @@ use crate::{must, run};
 /// A capture of one port on the loopback.
 struct Capture {
     child: Child,
+    told: BufReader<ChildStderr>,
 }
 
 impl Capture {
-    /// Starts it, and waits until it has opened its file, which it does once it captures.
+    /// Starts it, and waits until it says that it captures.
     fn start(ports: &[u16], file: &Path) -> Self {
         let ports: Vec<_> = ports
             .iter()
             .map(|port| format!("tcp port {port}"))
             .collect();
-        let child = Command::new("dumpcap")
-            .args(["-q", "-i", "lo", "-s", "0", "-f", &ports.join(" or "), "-w"])
+        let mut child = Command::new("dumpcap")
+            .args(["-i", "lo", "-s", "0", "-B", BUFFER_MIB])
+            .args(["-f", &ports.join(" or "), "-w"])
             .arg(file)
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let end = Instant::now() + Duration::from_secs(10);
-        while !file.exists() {
-            assert!(Instant::now() < end, "dumpcap does not capture");
-            thread::sleep(Duration::from_millis(20));
+        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.starts_with("File: ") {
+            line.clear();
+            assert_ne!(told.read_line(&mut line).unwrap(), 0, "dumpcap has ended");
         }
-        thread::sleep(Duration::from_millis(300));
-        Self { child }
+        Self { child, told }
     }
 
-    /// Ends it with what it has.
+    /// Ends it with what it has, which is everything that was sent.
     fn stop(mut self) {
         // The last packets are still on their way through the kernel's ring.
         thread::sleep(Duration::from_millis(700));
         must("kill", &["-INT", &self.child.id().to_string()]);
+        let mut told = String::new();
+        self.told.read_to_string(&mut told).unwrap();
         self.child.wait().unwrap();
+        assert!(told.contains("/0 "), "dumpcap lost packets: {told}");
     }
 }
+
+/// The kernel's ring for a capture. 2 MiB, which is what dumpcap has else, are full before it runs
+/// again on a machine that is busy with other stories.
+const BUFFER_MIB: &str = "256";
 
 /// What other people's initiators say and are told.
 fn talk(lun: &ReadyLun) {
