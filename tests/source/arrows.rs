@@ -10,11 +10,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("scsi", &[]),
     ("io", &[]),
     ("iscsi", &["scsi"]),
+    ("fc", &["scsi"]),
     ("block", &["scsi", "io"]),
-    ("engine", &["scsi", "iscsi", "io", "block"]),
+    ("engine", &["scsi", "iscsi", "fc", "io", "block"]),
     ("bench", &["engine", "block", "scsi", "io"]),
     ("lunar", &["engine", "bench"]),
-    ("tests", &["scsi", "iscsi", "io", "block", "engine"]),
+    ("tests", &["scsi", "iscsi", "fc", "io", "block", "engine"]),
     ("xtask", &["scsi", "io", "engine", "bench", "tests"]),
 ];
 

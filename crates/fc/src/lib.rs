@@ -1,0 +1,9 @@
+//! Fibre Channel over Ethernet (FC-BB-6, FC-FS-3, FC-LS-2, FCP-4) as machines without I/O, clock or
+//! randomness.
+//!
+//! Whole Ethernet frames go in by `receive`, events come out of `poll`, and `transmit` writes the
+//! frames to be sent where an [`outgoing::Outgoing`] has room for them.
+#![forbid(unsafe_code)]
+
+pub mod outgoing;
+pub mod wire;

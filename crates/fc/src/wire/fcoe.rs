@@ -1,0 +1,188 @@
+//! FC-BB-5 and FC-BB-6: a Fibre Channel frame inside an Ethernet frame.
+//!
+//! Version and reserved octets, SOF, FC frame header, payload with fill octets, CRC, EOF, reserved
+//! octets. The shortest is just as long as an Ethernet frame must be, so nothing is ever padded and
+//! CRC and EOF stand at the very end.
+
+use std::fmt;
+
+use super::ethernet;
+use super::frame::{HEADER_LEN, Header, MAX_PAYLOAD};
+use super::reader::Truncated;
+
+/// A start-of-frame delimiter.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Sof(pub u8);
+
+impl Sof {
+    /// Class 3, first frame of a sequence.
+    pub const I3: Self = Self(0x2e);
+    /// Class 3, any later frame of a sequence.
+    pub const N3: Self = Self(0x36);
+}
+
+impl fmt::Debug for Sof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::I3 => f.write_str("SOFi3"),
+            Self::N3 => f.write_str("SOFn3"),
+            Self(other) => write!(f, "SOF {other:02x}"),
+        }
+    }
+}
+
+/// An end-of-frame delimiter.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Eof(pub u8);
+
+impl Eof {
+    /// More frames of the sequence follow.
+    pub const N: Self = Self(0x41);
+    /// The last frame of a sequence.
+    pub const T: Self = Self(0x42);
+}
+
+impl fmt::Debug for Eof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::N => f.write_str("EOFn"),
+            Self::T => f.write_str("EOFt"),
+            Self(other) => write!(f, "EOF {other:02x}"),
+        }
+    }
+}
+
+/// A Fibre Channel frame of class 3 that came whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// How it begins.
+    pub sof: Sof,
+    /// How it ends.
+    pub eof: Eof,
+    /// Its header.
+    pub header: Header,
+    /// Its payload without fill octets.
+    pub payload: &'a [u8],
+}
+
+/// Why what came is no frame that a port may look at: it is counted and dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum FcoeError {
+    /// It ends before its end-of-frame delimiter.
+    #[error("an FCoE frame ends too early")]
+    Truncated,
+    /// It is longer than any frame of Fibre Channel, or no multiple of 4 octets.
+    #[error("an FCoE frame of a length that Fibre Channel does not have")]
+    Length,
+    /// Another version than 0.
+    #[error("FCoE of version {0}")]
+    Version(u8),
+    /// Not of class 3, the only one there is.
+    #[error("{0:?} instead of one of class 3")]
+    Sof(Sof),
+    /// Aborted or marked invalid on its way, or not of class 3.
+    #[error("{0:?} instead of EOFn or EOFt")]
+    Eof(Eof),
+    /// It was damaged on its way.
+    #[error("wrong CRC")]
+    Crc,
+    /// More fill octets than payload.
+    #[error("more fill octets than payload")]
+    Fill,
+}
+
+impl From<Truncated> for FcoeError {
+    fn from(_: Truncated) -> Self {
+        Self::Truncated
+    }
+}
+
+/// Reads what follows the Ethernet header.
+///
+/// # Errors
+/// Why it is to be dropped.
+pub fn decode(octets: &[u8]) -> Result<Frame<'_>, FcoeError> {
+    let (head, rest) = octets.split_first_chunk::<HEAD_LEN>().ok_or(Truncated)?;
+    let (content, tail) = rest.split_last_chunk::<TAIL_LEN>().ok_or(Truncated)?;
+    let header = Header::parse(content)?;
+    let (version, sof, eof) = (head[0] >> 4, Sof(head[HEAD_LEN - 1]), Eof(tail[4]));
+    if version != 0 {
+        return Err(FcoeError::Version(version));
+    }
+    if !matches!(sof, Sof::I3 | Sof::N3) {
+        return Err(FcoeError::Sof(sof));
+    }
+    if !matches!(eof, Eof::N | Eof::T) {
+        return Err(FcoeError::Eof(eof));
+    }
+    if !content.len().is_multiple_of(4) || content.len() > HEADER_LEN + MAX_PAYLOAD {
+        return Err(FcoeError::Length);
+    }
+    if !tail.starts_with(&crc(content)) {
+        return Err(FcoeError::Crc);
+    }
+    let filled = &content[HEADER_LEN..];
+    let fill = if header.f_ctl.end_sequence() {
+        header.f_ctl.fill()
+    } else {
+        0
+    };
+    let len = filled.len().checked_sub(fill).ok_or(FcoeError::Fill)?;
+    let payload = &filled[..len];
+    Ok(Frame {
+        sof,
+        eof,
+        header,
+        payload,
+    })
+}
+
+/// Octets of the Ethernet frame that [`encode`] makes.
+#[must_use]
+pub const fn frame_len(ethernet: &ethernet::Header, payload_len: usize) -> usize {
+    ethernet.len() + HEAD_LEN + HEADER_LEN + payload_len.next_multiple_of(4) + TAIL_LEN
+}
+
+/// Writes a whole Ethernet frame at the front of `slot`, which must have room for [`frame_len`]
+/// octets, and gives its length. `fill` writes the payload, all `payload_len` octets of it.
+///
+/// The CRC is taken over what then stands in the slot: a payload that was changing while it was
+/// copied never leaves with a wrong one. The fill octets in F_CTL follow from the length; only the
+/// last frame of a sequence may have one that is no multiple of 4.
+pub fn encode(
+    slot: &mut [u8],
+    ethernet: &ethernet::Header,
+    (sof, eof): (Sof, Eof),
+    header: &Header,
+    payload_len: usize,
+    fill: impl FnOnce(&mut [u8]),
+) -> usize {
+    let len = frame_len(ethernet, payload_len);
+    let filled_len = payload_len.next_multiple_of(4);
+    let filling = filled_len - payload_len;
+    debug_assert!(filling == 0 || header.f_ctl.end_sequence());
+    let octets = ethernet.put(&mut slot[..len]);
+    let (head, rest) = octets.split_at_mut(HEAD_LEN);
+    head.fill(0);
+    head[HEAD_LEN - 1] = sof.0;
+    let (content, tail) = rest.split_at_mut(HEADER_LEN + filled_len);
+    let f_ctl = header.f_ctl.with_fill(filling);
+    content[..HEADER_LEN].copy_from_slice(&Header { f_ctl, ..*header }.encode());
+    let (payload, zeros) = content[HEADER_LEN..].split_at_mut(payload_len);
+    fill(payload);
+    zeros.fill(0);
+    tail[..4].copy_from_slice(&crc(content));
+    tail[4..].copy_from_slice(&[eof.0, 0, 0, 0]);
+    len
+}
+
+/// FC-FS-3: the CRC of a frame, which FCoE carries with the octet of the lowest powers first.
+fn crc(content: &[u8]) -> [u8; 4] {
+    crc_fast::crc32_iso_hdlc(content).to_le_bytes()
+}
+
+/// Octets before the FC frame header: version, reserved, SOF.
+const HEAD_LEN: usize = 14;
+
+/// Octets after the payload: CRC, EOF, reserved.
+const TAIL_LEN: usize = 8;

@@ -1,0 +1,81 @@
+//! Octets taken from the front of what is left of a format, so that no length can reach past it.
+
+/// Fewer octets came than the format has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it ends too early")]
+pub struct Truncated;
+
+/// What is left to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a>(pub &'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// The next `N` octets.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Truncated> {
+        let (first, rest) = self.0.split_first_chunk().ok_or(Truncated)?;
+        self.0 = rest;
+        Ok(*first)
+    }
+
+    /// The next `len` octets.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn take(&mut self, len: usize) -> Result<&'a [u8], Truncated> {
+        let (first, rest) = self.0.split_at_checked(len).ok_or(Truncated)?;
+        self.0 = rest;
+        Ok(first)
+    }
+
+    /// Leaves out `len` octets, as reserved fields are.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn skip(&mut self, len: usize) -> Result<(), Truncated> {
+        self.take(len).map(drop)
+    }
+
+    /// The next octet.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn u8(&mut self) -> Result<u8, Truncated> {
+        self.array::<1>().map(|[octet]| octet)
+    }
+
+    /// The next two octets, big-endian.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn u16(&mut self) -> Result<u16, Truncated> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    /// The next three octets, big-endian.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn u24(&mut self) -> Result<u32, Truncated> {
+        self.array()
+            .map(|[a, b, c]| u32::from_be_bytes([0, a, b, c]))
+    }
+
+    /// The next four octets, big-endian.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn u32(&mut self) -> Result<u32, Truncated> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    /// The next eight octets, big-endian.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn u64(&mut self) -> Result<u64, Truncated> {
+        self.array().map(u64::from_be_bytes)
+    }
+}

@@ -1,0 +1,4 @@
+//! Each format by itself: what is encoded is what is decoded, and wrong octets are told.
+
+mod encapsulation;
+mod names;

@@ -1,0 +1,172 @@
+use proptest::prelude::*;
+
+use crate::wire::ethernet::{self, Mac, Tag};
+use crate::wire::fcoe::{self, Eof, FcoeError, Frame, Sof};
+use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::names::FcId;
+
+const ETHERNET: ethernet::Header = ethernet::Header {
+    dst: Mac([2, 0, 0, 0, 0, 1]),
+    src: Mac([2, 0, 0, 0, 0, 2]),
+    vlan: None,
+    ethertype: ethernet::FCOE,
+};
+
+fn header() -> impl Strategy<Value = Header> {
+    let ids = (0..1u32 << 24, 0..1u32 << 24, 0..1u32 << 24);
+    let octets = any::<[u8; 5]>();
+    (octets, ids, any::<(u16, u16, u16)>(), any::<u32>()).prop_map(|(octets, ids, halves, word)| {
+        Header {
+            r_ctl: RCtl(octets[0]),
+            d_id: FcId(ids.0),
+            cs_ctl: octets[1],
+            s_id: FcId(ids.1),
+            kind: Type(octets[2]),
+            f_ctl: FCtl(ids.2).with(FCtl::END_SEQUENCE).with_fill(0),
+            seq_id: octets[3],
+            df_ctl: octets[4],
+            seq_cnt: halves.0,
+            ox_id: OxId(halves.1),
+            rx_id: RxId(halves.2),
+            parameter: word,
+        }
+    })
+}
+
+fn encode(ethernet: &ethernet::Header, header: &Header, payload: &[u8]) -> Vec<u8> {
+    let mut slot = vec![0xa5; fcoe::frame_len(ethernet, payload.len()) + 3];
+    let write = |to: &mut [u8]| to.copy_from_slice(payload);
+    let len = fcoe::encode(
+        &mut slot,
+        ethernet,
+        (Sof::I3, Eof::T),
+        header,
+        payload.len(),
+        write,
+    );
+    slot.truncate(len);
+    slot
+}
+
+/// A frame with five octets of payload, from its FCoE header on.
+fn sample() -> Vec<u8> {
+    let header = Header::parse(&[0x22; 24]).unwrap();
+    let header = Header {
+        f_ctl: FCtl::REQUEST,
+        ..header
+    };
+    encode(&ETHERNET, &header, b"hello").split_off(ETHERNET.len())
+}
+
+/// With the CRC that its octets ask for.
+fn summed(mut octets: Vec<u8>) -> Vec<u8> {
+    let at = octets.len() - 8;
+    let crc = crc_fast::crc32_iso_hdlc(&octets[14..at]);
+    octets[at..at + 4].copy_from_slice(&crc.to_le_bytes());
+    octets
+}
+
+proptest! {
+    #[test]
+    fn what_is_encoded_is_decoded(
+        header in header(), payload in proptest::collection::vec(any::<u8>(), 0..=2112),
+        tci in proptest::option::of(any::<u16>()),
+    ) {
+        let ethernet = ethernet::Header { vlan: tci.map(Tag::decode), ..ETHERNET };
+        let octets = encode(&ethernet, &header, &payload);
+        prop_assert!(octets.len() >= ethernet::MIN_LEN);
+        let (around, inside) = ethernet::Header::parse(&octets).unwrap();
+        prop_assert_eq!(around, ethernet);
+        let fill = payload.len().next_multiple_of(4) - payload.len();
+        let header = Header { f_ctl: header.f_ctl.with_fill(fill), ..header };
+        let frame = Frame { sof: Sof::I3, eof: Eof::T, header, payload: &payload };
+        prop_assert_eq!(fcoe::decode(inside), Ok(frame));
+    }
+}
+
+#[test]
+fn any_damage_is_seen() {
+    let octets = sample();
+    assert!(fcoe::decode(&octets).is_ok());
+    // From the FC header to the CRC.
+    for at in 14..octets.len() - 4 {
+        for bit in 0..8 {
+            let mut octets = octets.clone();
+            octets[at] ^= 1 << bit;
+            assert_eq!(
+                fcoe::decode(&octets),
+                Err(FcoeError::Crc),
+                "octet {at} bit {bit}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_frame_cut_short_is_no_frame() {
+    let octets = sample();
+    for len in 0..octets.len() {
+        assert!(fcoe::decode(&octets[..len]).is_err(), "{len}");
+    }
+    assert_eq!(
+        fcoe::decode(&octets[..14 + 24 + 7]),
+        Err(FcoeError::Truncated)
+    );
+}
+
+#[test]
+fn delimiters_and_version_are_looked_at() {
+    let wrong = |at: usize, value: u8| {
+        let mut octets = sample();
+        octets[at] = value;
+        fcoe::decode(&octets).unwrap_err()
+    };
+    let end = sample().len() - 4;
+    assert_eq!(wrong(0, 0x10), FcoeError::Version(1));
+    assert_eq!(wrong(13, 0x2d), FcoeError::Sof(Sof(0x2d)));
+    assert_eq!(wrong(end, 0x50), FcoeError::Eof(Eof(0x50)));
+    assert_eq!(
+        wrong(end, 0x50).to_string(),
+        "EOF 50 instead of EOFn or EOFt"
+    );
+}
+
+#[test]
+fn reserved_octets_are_not_looked_at() {
+    let mut octets = sample();
+    octets[0] = 0x0f;
+    octets[1..13].fill(0xff);
+    let end = octets.len() - 3;
+    octets[end..].fill(0xff);
+    assert_eq!(fcoe::decode(&octets).unwrap().payload, b"hello");
+}
+
+#[test]
+fn lengths_that_fibre_channel_does_not_have_are_told() {
+    let mut odd = sample();
+    odd.insert(14 + 24, 0);
+    assert_eq!(fcoe::decode(&summed(odd)), Err(FcoeError::Length));
+    let header = Header::parse(&[0x22; 24]).unwrap();
+    let long = encode(&ETHERNET, &header, &[0; 2116]);
+    assert_eq!(
+        fcoe::decode(&long[ETHERNET.len()..]),
+        Err(FcoeError::Length)
+    );
+}
+
+#[test]
+fn fill_octets_count_in_the_last_frame_of_a_sequence_only() {
+    let header = Header::parse(&[0; 24]).unwrap();
+    let filled = |f_ctl: FCtl, payload: &[u8]| {
+        let header = Header { f_ctl, ..header };
+        let mut octets = encode(&ETHERNET, &header, payload).split_off(ETHERNET.len());
+        octets[14 + 11] |= 3;
+        summed(octets)
+    };
+    let last = filled(FCtl::END_SEQUENCE, b"abcdefgh");
+    assert_eq!(fcoe::decode(&last).unwrap().payload, b"abcde");
+    let middle = filled(FCtl::NONE, b"abcdefgh");
+    assert_eq!(fcoe::decode(&middle).unwrap().payload, b"abcdefgh");
+    let empty = filled(FCtl::END_SEQUENCE, b"");
+    assert_eq!(fcoe::decode(&empty), Err(FcoeError::Fill));
+}
