@@ -31,7 +31,7 @@ pub use faults::FaultError;
 pub use host::{Host, HostPort, Portal};
 pub use number::{Count, Rate, Size, Time};
 pub use open::{Cause, OpenError, OpenOptions};
-pub(crate) use open::{remote_settings, secret};
+pub(crate) use open::{portal_of, remote_settings, secret};
 pub use parse::built;
 
 /// The port of iSCSI and iSER where none is given (RFC 7143 §13.8).

@@ -14,10 +14,10 @@ use scsi::client::Facts;
 use scsi::wire::lun::Lun;
 
 use crate::address::{
-    Address, Cause, HostPort, OpenOptions, Particulars, SessionOptions, UnitAddress,
+    Address, Cause, HostPort, OpenOptions, Particulars, SessionOptions, UnitAddress, portal_of,
     remote_settings,
 };
-use crate::remote::{Remote, RemoteError, Settings};
+use crate::remote::{self, Portal, Remote, RemoteError};
 use talk::Talk;
 
 /// A target.
@@ -63,8 +63,10 @@ pub fn discover(
         session: session.clone(),
     };
     // Any name will do to learn how sessions are to be; a discovery session has none.
-    let settings = remote_settings(&name("iqn.2026-11.org.lunar:discovery"), options)?;
-    let found = send_targets(settings)?;
+    let found = send_targets(portal_of(
+        &name("iqn.2026-11.org.lunar:discovery"),
+        options,
+    )?)?;
     let target = |found: Found| {
         let portals: Vec<HostPort> = found.portals.iter().filter_map(host_port).collect();
         let there = match portals.first() {
@@ -98,22 +100,22 @@ fn host_port(portal: &iscsi::initiator::portal::Portal) -> Option<HostPort> {
 }
 
 /// Without a proof first: many targets want none for discovery, and some none but that.
-fn send_targets(mut settings: Settings) -> Result<Vec<Found>, RemoteError> {
-    let proof = std::mem::take(&mut settings.config.auth);
-    settings.config.purpose = Purpose::Discovery;
-    match ask_for_targets(&settings) {
-        Err(RemoteError::Session(End::Login(
+fn send_targets(mut portal: Portal) -> Result<Vec<Found>, RemoteError> {
+    let proof = std::mem::take(&mut portal.config.auth);
+    portal.config.purpose = Purpose::Discovery;
+    match ask_for_targets(&portal) {
+        Err(RemoteError::Session(remote::End::Session(End::Login(
             LoginError::Refused { .. } | LoginError::Lost { .. },
-        ))) if matches!(proof, Auth::Chap(_)) => {
-            settings.config.auth = proof;
-            ask_for_targets(&settings)
+        )))) if matches!(proof, Auth::Chap(_)) => {
+            portal.config.auth = proof;
+            ask_for_targets(&portal)
         }
         result => result,
     }
 }
 
-fn ask_for_targets(settings: &Settings) -> Result<Vec<Found>, RemoteError> {
-    let mut talk = Talk::log_in(settings)?;
+fn ask_for_targets(portal: &Portal) -> Result<Vec<Found>, RemoteError> {
+    let mut talk = Talk::log_in(portal)?;
     talk.send_targets();
     let targets = loop {
         match talk.event()? {
@@ -128,13 +130,16 @@ fn ask_for_targets(settings: &Settings) -> Result<Vec<Found>, RemoteError> {
 
 /// The units of a target, each opened.
 fn units(target: &UnitAddress, options: &OpenOptions) -> Result<Vec<Unit>, Cause> {
-    let settings = remote_settings(target, options)?;
-    let mut talk = Talk::log_in(&settings)?;
+    let (portal, settings) = (
+        portal_of(target, options)?,
+        remote_settings(target, options)?,
+    );
+    let mut talk = Talk::log_in(&portal)?;
     let luns = talk.report_luns()?;
     let mut talk = Some(talk);
     let unit = |lun: Lun| {
         let number = lun.index()?;
-        let facts = facts(&mut talk, &settings, lun);
+        let facts = facts(&mut talk, &portal, lun);
         let known = facts.map(|facts| Remote::known(settings.clone(), facts));
         Some(Unit {
             lun: number,
@@ -151,10 +156,10 @@ fn units(target: &UnitAddress, options: &OpenOptions) -> Result<Vec<Unit>, Cause
 }
 
 /// What a unit says, by the session that there is. One that ended over it has another one after it.
-fn facts(talk: &mut Option<Talk>, settings: &Settings, lun: Lun) -> Result<Facts, RemoteError> {
+fn facts(talk: &mut Option<Talk>, portal: &Portal, lun: Lun) -> Result<Facts, RemoteError> {
     let mut one = match talk.take() {
         Some(one) => one,
-        None => Talk::log_in(settings)?,
+        None => Talk::log_in(portal)?,
     };
     let facts = one.facts(lun);
     if matches!(facts, Ok(_) | Err(RemoteError::Unit { .. })) {

@@ -3,8 +3,8 @@
 //! When it is opened, a session logs in, asks the unit what it is, and logs out. Each core that
 //! attaches the volume then has a session of its own, by an ISID of its own, which is made when it
 //! is first needed. Above the session is the application client ([`scsi::client`]), which knows
-//! operations; below it the initiator ([`iscsi::initiator`]), which knows PDUs; here they meet a
-//! socket.
+//! operations; below it a link, which carries commands: that of iSCSI is the initiator
+//! ([`iscsi::initiator`]), which knows PDUs, on a socket.
 //!
 //! # When a connection is lost
 //!
@@ -29,6 +29,7 @@
 //! reset are told by the next flush, which fails.
 
 mod attempts;
+mod connection;
 mod handle;
 mod link;
 mod machine;
@@ -42,27 +43,22 @@ use std::sync::atomic::{AtomicU16, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use block::particulars::Particulars;
+use block::particulars::{Group, Particulars};
 use block::volume::{CoreContext, Handle, Volume};
-use iscsi::initiator::Outcome;
-use iscsi::initiator::config::Config;
-use iscsi::initiator::error::End;
 use scsi::client::{Cache, Facts, Refusal, Wishes};
 use scsi::medium::Traits;
 use scsi::wire::lun::Lun;
 
+pub use self::connection::Portal;
 use self::handle::RemoteHandle;
+pub use self::link::End;
 use self::spread::SpreadHandle;
 
 /// How a remote unit is reached.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// A host name or an address, without brackets.
-    pub host: String,
-    /// TCP port.
-    pub port: u16,
-    /// Who logs in, to what, and how. The last two octets of the ISID are those of the core.
-    pub config: Config,
+    /// By which transport, and where.
+    pub way: Way,
     /// Which unit.
     pub lun: Lun,
     /// How long a lost session may take to come back before what waits for it fails.
@@ -73,6 +69,13 @@ pub struct Settings {
     pub wishes: Wishes,
     /// How it reaches beyond this process; the simulator has another world there.
     pub outside: Outside,
+}
+
+/// A transport, and what it has to know.
+#[derive(Clone, Debug)]
+pub enum Way {
+    /// iSCSI over TCP.
+    Iscsi(Portal),
 }
 
 /// What sessions need of the world, beside a ring.
@@ -150,7 +153,7 @@ pub struct Remote {
     shared: Arc<Shared>,
     facts: Facts,
     /// What the session was like that asked for them, if one did.
-    session: Option<Outcome>,
+    session: Vec<Group>,
     /// What [`Volume::traits`] told last.
     told: Mutex<Traits>,
     /// Sessions that were given to cores.
@@ -161,8 +164,8 @@ pub struct Remote {
 #[derive(Debug)]
 struct Shared {
     settings: Settings,
-    /// The portal at which the target was, host and port.
-    found: (String, u16),
+    /// Where the target was.
+    found: Way,
     /// What the unit is and can do now.
     now: Mutex<Traits>,
     /// What it may hold unflushed, whichever core wrote it, by the place of the session that did.
@@ -188,17 +191,16 @@ impl Remote {
     /// When there is no such unit, or it cannot be used.
     pub fn open(settings: Settings) -> Result<Self, RemoteError> {
         let (facts, session, found) = probe::probe(&settings)?;
-        if settings.sessions > 1 {
-            spread::look_for_room(&settings, &found)?;
+        if let (Way::Iscsi(portal), wanted @ 2..) = (&found, settings.sessions) {
+            spread::look_for_room(portal, wanted)?;
         }
-        let session = Some(session);
         Ok(Self {
             session,
             ..Self::new(settings, facts, found)
         })
     }
 
-    fn new(settings: Settings, facts: Facts, found: (String, u16)) -> Self {
+    fn new(settings: Settings, facts: Facts, found: Way) -> Self {
         let traits = &facts.traits;
         Self {
             shared: Arc::new(Shared {
@@ -207,7 +209,7 @@ impl Remote {
                 found,
                 now: Mutex::new(traits.clone()),
             }),
-            session: None,
+            session: Vec::new(),
             told: Mutex::new(traits.clone()),
             sessions: AtomicU16::new(0),
             facts,
@@ -217,7 +219,7 @@ impl Remote {
     /// A unit that need not be asked, as it is known what it is.
     #[must_use]
     pub fn known(settings: Settings, facts: Facts) -> Self {
-        let found = (settings.host.clone(), settings.port);
+        let found = settings.way.clone();
         Self::new(settings, facts, found)
     }
 
@@ -256,8 +258,8 @@ impl Volume for Remote {
         let designator = &self.facts.identity.designator;
         let known = !designator.is_empty();
         let identity = known.then(|| format!("unit {}", particulars::hex(designator)));
-        let place = (&self.shared.found, self.shared.settings.sessions);
-        let groups = particulars::groups(&self.facts, place, self.session.as_ref());
+        let mut groups = vec![particulars::of_unit(&self.facts)];
+        groups.extend_from_slice(&self.session);
         Particulars {
             groups,
             ..Particulars::new(self.traits(), identity)

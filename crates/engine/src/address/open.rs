@@ -27,7 +27,7 @@ use super::{
     Address, BlockAddress, Count, FileAddress, Host, Rate, SessionOptions, Size, Time, UnitAddress,
     parse,
 };
-use crate::remote::{Outside, Remote, RemoteError, Settings};
+use crate::remote::{Outside, Portal, Remote, RemoteError, Settings, Way};
 use crate::secret::{self, SecretError};
 
 /// What holds for every volume that is opened, whatever its address says.
@@ -236,6 +236,21 @@ pub(crate) fn remote_settings(
     unit: &UnitAddress,
     options: &OpenOptions,
 ) -> Result<Settings, Cause> {
+    Ok(Settings {
+        way: Way::Iscsi(portal_of(unit, options)?),
+        lun: Lun::from_index(unit.lun),
+        replacement: unit.session.replacement.map_or(REPLACEMENT, |Time(t)| t),
+        sessions: unit.session.sessions.unwrap_or(1),
+        wishes: Wishes {
+            key: unit.session.key,
+            write_cache: unit.session.write_cache,
+        },
+        outside: Outside::default(),
+    })
+}
+
+/// Where its target is, and how sessions with that are.
+pub(crate) fn portal_of(unit: &UnitAddress, options: &OpenOptions) -> Result<Portal, Cause> {
     let mut isid = [0; 6];
     // Of the random kind (RFC 7143 §11.12.5); the last two octets are each session's own.
     getrandom::fill(&mut isid[1..4])
@@ -262,7 +277,7 @@ pub(crate) fn remote_settings(
         (times.abort, times.reset) = (times.abort.min(limit), times.reset.min(limit));
     }
     config.check()?;
-    Ok(Settings {
+    Ok(Portal {
         host: match &unit.portal.host {
             Host::Name(name) => name.clone(),
             Host::V4(address) => address.to_string(),
@@ -271,14 +286,6 @@ pub(crate) fn remote_settings(
         },
         port: unit.portal.port,
         config,
-        lun: Lun::from_index(unit.lun),
-        replacement: unit.session.replacement.map_or(REPLACEMENT, |Time(t)| t),
-        sessions: unit.session.sessions.unwrap_or(1),
-        wishes: Wishes {
-            key: unit.session.key,
-            write_cache: unit.session.write_cache,
-        },
-        outside: Outside::default(),
     })
 }
 

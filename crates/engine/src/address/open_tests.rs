@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use io::memory::MemoryLimit;
 use iscsi::initiator::config::Auth;
 
-use super::{Address, Cause, OpenOptions, remote_settings};
+use super::{Address, Cause, OpenOptions, portal_of};
 
 fn options() -> OpenOptions {
     OpenOptions {
@@ -239,7 +239,7 @@ fn each_address_has_the_secret_of_its_file() {
         let Address::Iscsi(unit) = address.parse().unwrap() else {
             panic!("another scheme");
         };
-        match remote_settings(&unit, &options).unwrap().config.auth {
+        match portal_of(&unit, &options).unwrap().config.auth {
             Auth::Chap(chap) => chap,
             Auth::None => panic!("no proof"),
         }

@@ -14,7 +14,7 @@ use scsi::task::Attribute;
 use scsi::wire::cdb::be32;
 use scsi::wire::lun::Lun;
 
-use crate::remote::{RemoteError, Settings};
+use crate::remote::{Portal, RemoteError};
 
 /// A session.
 pub(crate) struct Talk {
@@ -41,9 +41,9 @@ const TRIES: usize = 8;
 const LIST: usize = 8192;
 
 impl Talk {
-    pub(crate) fn log_in(settings: &Settings) -> Result<Self, RemoteError> {
+    pub(crate) fn log_in(portal: &Portal) -> Result<Self, RemoteError> {
         let begun = Instant::now();
-        let stream = ::io::tcp::connect(&settings.host, settings.port, CONNECT);
+        let stream = ::io::tcp::connect(&portal.host, portal.port, CONNECT);
         let stream = TcpStream::from(stream.map_err(RemoteError::Connect)?);
         let timeout = stream.set_read_timeout(Some(TURN));
         timeout
@@ -52,7 +52,7 @@ impl Talk {
         let other = |cause: String| RemoteError::Connect(std::io::Error::other(cause));
         let mut random = [0; 37];
         getrandom::fill(&mut random).map_err(|cause| other(cause.to_string()))?;
-        let config = Arc::new(settings.config.clone());
+        let config = Arc::new(portal.config.clone());
         let initiator = Initiator::new(config, Duration::ZERO, random);
         let initiator = initiator.map_err(|cause| other(cause.to_string()))?;
         let mut talk = Self {
@@ -75,7 +75,7 @@ impl Talk {
     pub(super) fn event(&mut self) -> Result<Event<HeapLease>, RemoteError> {
         loop {
             match self.initiator.poll() {
-                Some(Event::Ended(end)) => return Err(RemoteError::Session(end)),
+                Some(Event::Ended(end)) => return Err(RemoteError::Session(end.into())),
                 // The end that follows says why.
                 Some(Event::Failed(_)) => {}
                 Some(event) => return Ok(event),
@@ -92,7 +92,7 @@ impl Talk {
         self.turn();
         while let Some(event) = self.initiator.poll() {
             if let Event::Ended(end) = event {
-                return Err(RemoteError::Session(end));
+                return Err(RemoteError::Session(end.into()));
             }
         }
         Ok(())
@@ -135,7 +135,7 @@ impl Talk {
                 return Ok(luns(&into));
             }
         }
-        Err(RemoteError::Session(End::Stuck))
+        Err(RemoteError::Session(End::Stuck.into()))
     }
 
     /// What a unit says of itself. Where it is the unit that cannot, the session can be used on.
@@ -206,7 +206,7 @@ impl Talk {
             .execute(self.begun.elapsed(), command)
             .is_err()
         {
-            return Err(RemoteError::Session(End::Stuck));
+            return Err(RemoteError::Session(End::Stuck.into()));
         }
         loop {
             if let Event::Done(done) = self.event()? {

@@ -8,13 +8,12 @@ use ::io::memory::Buffer;
 use ::io::ring::SendBatch;
 use block::lease::Lease;
 use block::volume::{Context, CoreContext, Handle, Node};
-use iscsi::initiator::error::End;
-use iscsi::initiator::{Initiator, Refusal as NotTaken};
 use scsi::client::{Client, Facts};
 use scsi::medium::{MediumOp, Now};
 
 use super::Shared;
 use super::attempts::{Attempts, REDIRECTIONS};
+use super::link::End;
 use super::machine::{Machine, Told};
 
 /// A remote unit, its client, and the connection between them.
@@ -44,7 +43,7 @@ impl RemoteHandle {
         let client = Client::of(facts.clone(), Arc::clone(&shared.caches[place]));
         let number = number.wrapping_add(place as u16);
         let mut machine = Machine::new(&shared.settings, client, number, core);
-        (machine.link.host, machine.link.port) = shared.found.clone();
+        machine.link.go_to(&shared.found);
         Self {
             shared,
             machine,
@@ -110,7 +109,7 @@ impl RemoteHandle {
     }
 
     fn told(&mut self, now: Now, told: Told) {
-        let place = &self.shared.settings.host;
+        let place = self.machine.link.name();
         match told {
             Told::Ready => {
                 self.attempts = Attempts::default();
@@ -136,7 +135,7 @@ impl RemoteHandle {
                  reserved fails until the volume is opened again"
             ),
             Told::Departed => {
-                self.log_out(now);
+                self.machine.link.log_out(now);
             }
             Told::Refused(refusal) => {
                 self.wanted = false;
@@ -151,17 +150,10 @@ impl RemoteHandle {
         }
     }
 
-    /// Returns whether there is a session, of which that is the end.
-    fn log_out(&mut self, now: Now) -> bool {
-        let session = self.machine.link.session();
-        let asked = session.map(|session| session.logout(now));
-        !matches!(asked, None | Some(Err(NotTaken::NotYet)))
-    }
-
     fn ended(&mut self, now: Now, end: &End) {
         self.away = true;
         let wait = self.machine.link.wait_after(end);
-        tracing::warn!("{}: {end}; connecting again", self.shared.settings.host);
+        tracing::warn!("{}: {end}; connecting again", self.machine.link.name());
         let since = *self.attempts.since.get_or_insert(now);
         if self.machine.link.follow(end) && self.attempts.redirections < REDIRECTIONS {
             self.attempts = Attempts {
@@ -197,13 +189,13 @@ impl RemoteHandle {
     fn check_limit(&mut self, now: Now) {
         let limit = self.attempts.limit(self.shared.settings.replacement);
         if limit.is_some_and(|at| at <= now) {
-            let place = &self.shared.settings.host;
+            let place = self.machine.link.name();
             tracing::error!("{place}: no session in time; what waits for it fails");
             self.machine.abandon();
             self.attempts = Attempts::default();
             (self.away, self.wanted) = (true, false);
             // It may be there, but not have come far enough to be of use.
-            let _ = self.machine.link.session().map(Initiator::give_up);
+            self.machine.link.give_up();
         }
     }
 }
@@ -226,7 +218,7 @@ impl Handle for RemoteHandle {
         _: Option<Buffer>,
     ) {
         if let Err(cause) = self.machine.link.connected(cx, slot, result) {
-            tracing::warn!("{}: {cause}", self.machine.link.host);
+            tracing::warn!("{}: {cause}", self.machine.link.name());
             self.machine.link.go_home();
             self.away = true;
             let outside = self.shared.settings.outside;
@@ -264,7 +256,7 @@ impl Handle for RemoteHandle {
 
     fn leave(&mut self, cx: &mut Context<'_>) {
         self.leaving = true;
-        if !self.machine.client.depart() && !self.log_out(cx.now) {
+        if !self.machine.client.depart() && !self.machine.link.log_out(cx.now) {
             self.machine.link.close(cx);
         }
         self.drive(cx);

@@ -1,27 +1,23 @@
-//! What a client wants done goes to its connection, and what that tells to the client.
+//! What a client wants done goes to its link, and what that tells to the client.
 
 use std::collections::VecDeque;
 
 use ::io::memory::Pool;
 use block::lease::Lease;
 use block::volume::{Context, CoreContext};
-use iscsi::initiator::error::End;
-use iscsi::initiator::{Command, Data, Done, Event, Failed, Fate, Initiator, Notice, Why};
-use iscsi::wire::scsi_response::Residual;
-use scsi::client::{self, Answer, Client, Output, Refusal, Request};
+use scsi::client::{Answer, Client, Output, Refusal, Request};
 use scsi::medium::Now;
-use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
 use super::Settings;
-use super::link::Link;
+use super::link::{End, Heard, Link, link};
 
-/// Client and connection, without what decides when to connect.
+/// Client and link, without what decides when to connect.
 pub(super) struct Machine {
     lun: Lun,
     pub(super) client: Client<Lease>,
-    pub(super) link: Link,
+    pub(super) link: Box<dyn Link>,
     pub(super) pool: Pool,
     /// Commands for which the session has no room now.
     waiting: VecDeque<Request<Lease>>,
@@ -54,7 +50,7 @@ impl Machine {
         Self {
             lun: settings.lun,
             client: client.wishing(settings.wishes),
-            link: Link::new(core.node(), settings, number),
+            link: link(core.node(), settings, number),
             pool: core.pool.clone(),
             waiting: VecDeque::new(),
             unaccounted: false,
@@ -68,11 +64,7 @@ impl Machine {
 
     pub(super) fn expire(&mut self, now: Now) {
         self.client.expire(now);
-        if let Some(session) = self.link.session()
-            && session.next_deadline().is_some_and(|at| at <= now)
-        {
-            session.expire(now);
-        }
+        self.link.expire(now);
     }
 
     /// Carries outputs of each to the other, until there is none or something to tell.
@@ -87,8 +79,8 @@ impl Machine {
 
     pub(super) fn settle(&mut self, cx: &mut Context<'_>) -> Option<Told> {
         loop {
-            if let Some(event) = self.link.poll(cx) {
-                if let Some(told) = self.event(cx.now, event) {
+            if let Some(heard) = self.link.poll(cx) {
+                if let Some(told) = self.heard(cx.now, heard) {
                     return Some(told);
                 }
             } else if let Some(output) = self.client.poll() {
@@ -110,55 +102,50 @@ impl Machine {
         }
     }
 
-    /// Gives the session commands as long as it takes them.
+    /// Gives the link commands as long as it takes them.
     fn execute(&mut self, now: Now) {
-        let Some(session) = self.link.session() else {
-            self.waiting.clear();
-            return;
-        };
-        while session.room() > 0
+        if !self.link.is_up() {
+            return self.waiting.clear();
+        }
+        while self.link.has_room()
             && let Some(request) = self.waiting.pop_front()
         {
-            let command = Command {
-                id: u64::from(request.id),
-                lun: self.lun,
-                cdb: request.cdb,
-                attribute: Attribute::Simple,
-                data: match request.data {
-                    client::Data::None => Data::None,
-                    client::Data::In(into) => Data::In { into },
-                    client::Data::Out(from) => Data::Out { from },
-                },
-                deadline: None,
-            };
             // What is refused now is over with the session, and asked for again on the next.
-            if session.execute(now, command).is_err() {
+            if !self.link.execute(now, self.lun, request) {
                 return;
             }
         }
     }
 
-    fn event(&mut self, now: Now, event: Event<Lease>) -> Option<Told> {
-        match event {
-            Event::LoggedIn => return self.logged_in(),
-            Event::Done(done) => self.done(now, &done),
-            Event::Failed(failed) => self.failed(now, &failed),
-            Event::Ended(end) => {
+    fn heard(&mut self, now: Now, heard: Heard) -> Option<Told> {
+        match heard {
+            Heard::LoggedIn { same } => return self.logged_in(same),
+            Heard::Answered(answered) => {
+                let answer = Answer {
+                    status: answered.status,
+                    sense: answered.sense.as_slice(),
+                    moved: answered.moved,
+                };
+                self.client.answered(now, answered.id, &answer);
+            }
+            Heard::Undone(id) => {
+                let answer = Answer {
+                    status: Status::TaskAborted as u8,
+                    sense: &[],
+                    moved: 0,
+                };
+                self.client.answered(now, id, &answer);
+            }
+            Heard::Late(id) => self.client.late(now, id),
+            Heard::Unanswered { open } => self.unaccounted |= open,
+            Heard::Ended(end) => {
                 self.waiting.clear();
-                match end {
-                    End::Stuck => self.client.stuck(),
-                    _ => self.client.lost(),
+                match end.is_stuck() {
+                    true => self.client.stuck(),
+                    false => self.client.lost(),
                 }
                 return Some(Told::Ended(end));
             }
-            Event::Notice(Notice::LogoutWanted(_)) => {
-                // Refused only when it is leaving already.
-                let _ = self.link.session().map(|session| session.logout(now));
-            }
-            Event::Managed { .. }
-            | Event::Targets(_)
-            | Event::TargetsRefused(_)
-            | Event::Notice(_) => {}
         }
         None
     }
@@ -167,8 +154,7 @@ impl Machine {
     /// the same portal group, as that reinstates the session (RFC 7143 §6.3.5). If it was to
     /// another one, nothing that we could ask for ends what is on its way to the first: what it was
     /// is told as failed, and not done again here.
-    fn logged_in(&mut self) -> Option<Told> {
-        let same = self.link.logged_in();
+    fn logged_in(&mut self, same: bool) -> Option<Told> {
         let moved = std::mem::take(&mut self.unaccounted) && !same;
         if moved {
             self.abandon();
@@ -185,41 +171,7 @@ impl Machine {
 
     /// The unit cannot be used, but may be when it is asked again.
     fn not_now(&mut self, refusal: Refusal) {
-        tracing::warn!("{}: {refusal}", self.link.host);
-        let _ = self.link.session().map(Initiator::give_up);
-    }
-
-    fn done(&mut self, now: Now, done: &Done<Lease>) {
-        // What the target says it did not use is not done, though it was sent.
-        let unused = match (&done.data, done.residual) {
-            (Data::Out { .. }, Residual::Underflow(left)) => left,
-            _ => 0,
-        };
-        let answer = Answer {
-            status: done.status,
-            sense: done.sense.as_slice(),
-            moved: done.moved.saturating_sub(unused) as usize,
-        };
-        self.client.answered(now, done.id as u32, &answer);
-    }
-
-    /// A command has no status. With the session goes everything; else only this one is over, at
-    /// the target too, and is asked for again.
-    fn failed(&mut self, now: Now, failed: &Failed<Lease>) {
-        match failed.why {
-            Why::Ended => {
-                let reads = matches!(failed.data, Data::In { .. });
-                self.unaccounted |= failed.fate == Fate::Unknown && !reads;
-                return;
-            }
-            Why::Late => return self.client.late(now, failed.id as u32),
-            _ => {}
-        }
-        let answer = Answer {
-            status: Status::TaskAborted as u8,
-            sense: &[],
-            moved: 0,
-        };
-        self.client.answered(now, failed.id as u32, &answer);
+        tracing::warn!("{}: {refusal}", self.link.name());
+        self.link.give_up();
     }
 }

@@ -4,21 +4,23 @@ use block::particulars::Group;
 use iscsi::initiator::Outcome;
 use scsi::client::Facts;
 
-/// What the unit says, and what the session that asked it was like.
-pub(super) fn groups(
-    facts: &Facts,
-    (portal, sessions): (&(String, u16), u16),
-    session: Option<&Outcome>,
-) -> Vec<Group> {
-    let group = |heading, values| Group { heading, values };
-    let mut groups = vec![group("unit", unit(facts))];
-    if let Some(session) = session {
-        let mut values = at(portal, session);
-        values.push(("sessions of a core", sessions.to_string()));
-        groups.push(group("session", values));
-        groups.push(group("negotiated", negotiated(session)));
+/// What the unit says.
+pub(super) fn of_unit(facts: &Facts) -> Group {
+    Group {
+        heading: "unit",
+        values: unit(facts),
     }
-    groups
+}
+
+/// What a session of iSCSI at a portal was like, of which there are so many.
+pub(super) fn session(session: &Outcome, portal: (&str, u16), sessions: u16) -> Vec<Group> {
+    let mut values = at(portal, session);
+    values.push(("sessions of a core", sessions.to_string()));
+    let group = |heading, values| Group { heading, values };
+    vec![
+        group("session", values),
+        group("negotiated", negotiated(session)),
+    ]
 }
 
 type Values = Vec<(&'static str, String)>;
@@ -41,10 +43,10 @@ fn unit(facts: &Facts) -> Values {
     ]
 }
 
-fn at((host, port): &(String, u16), session: &Outcome) -> Values {
+fn at((host, port): (&str, u16), session: &Outcome) -> Values {
     let host = match host.contains(':') {
         true => format!("[{host}]"),
-        false => host.clone(),
+        false => host.to_owned(),
     };
     let mut values = vec![("portal", format!("{host}:{port}"))];
     if let Some(group) = session.portal_group {

@@ -4,16 +4,14 @@ use std::time::{Duration, Instant};
 
 use ::io::memory::Pool;
 use ::io::ring::{AnyRing, Event, Kind, Ring};
+use block::particulars::Group;
 use block::volume::{Context, CoreContext};
-use iscsi::initiator::Outcome;
-use iscsi::initiator::error::End;
 use scsi::client::{Client, Facts};
 use scsi::medium::Now;
 
 use super::attempts::REDIRECTIONS;
-use super::link::Link;
 use super::machine::{Machine, Told};
-use super::{RemoteError, Settings};
+use super::{RemoteError, Settings, Way};
 
 /// How long all of it may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -21,22 +19,16 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Memory for parameter data comes from the heap; the pool only has to be there.
 const POOL: usize = 1 << 20;
 
-/// What the unit says, what the session was like, and the portal at which the target is in the end.
-pub(super) fn probe(settings: &Settings) -> Result<(Facts, Outcome, Place), RemoteError> {
+/// What the unit says, what the session was like, and where the target is in the end.
+pub(super) fn probe(settings: &Settings) -> Result<(Facts, Vec<Group>, Way), RemoteError> {
     let mut probe = Probe::new(settings).map_err(RemoteError::Ring)?;
     let facts = probe.facts();
     probe.depart();
     let facts = facts?;
-    let session = probe.machine.link.session();
-    let outcome = session.and_then(|session| session.outcome().cloned());
-    let outcome = outcome.ok_or(RemoteError::Session(End::Lost))?;
+    let session = probe.machine.link.particulars();
     probe.log_out();
-    let Link { host, port, .. } = probe.machine.link;
-    Ok((facts, outcome, (host, port)))
+    Ok((facts, session, probe.machine.link.place()))
 }
-
-/// Host and port.
-type Place = (String, u16);
 
 struct Probe {
     ring: AnyRing,
@@ -101,18 +93,18 @@ impl Probe {
     /// In good order, if the target plays its part.
     fn log_out(&mut self) {
         let now = self.now();
-        if let Some(session) = self.machine.link.session()
-            && session.logout(now).is_err()
-        {
+        if !self.machine.link.log_out(now) {
             return;
         }
         while self.start.elapsed() < LIMIT {
             match self.turn() {
-                Ok(Some(Told::Ended(End::LoggedOut))) | Err(_) => return,
                 Ok(Some(Told::Ended(end))) => {
-                    tracing::debug!("the logout after asking what the unit is: {end}");
+                    if !end.is_wanted() {
+                        tracing::debug!("the logout after asking what the unit is: {end}");
+                    }
                     return;
                 }
+                Err(_) => return,
                 Ok(_) => {}
             }
         }

@@ -35,8 +35,9 @@ use scsi::medium::{Extent, MediumError, MediumOp, MediumResult, Now};
 use slab::Slab;
 
 use self::book::{Book, Claim, Way};
+use super::connection::Portal;
 use super::handle::RemoteHandle;
-use super::{RemoteError, Settings, Shared};
+use super::{RemoteError, Shared};
 use crate::discovery::talk::Talk;
 
 /// A remote unit over several sessions.
@@ -80,20 +81,12 @@ struct Asked {
 /// # Errors
 ///
 /// When it does not.
-pub(super) fn look_for_room(
-    settings: &Settings,
-    (host, port): &(String, u16),
-) -> Result<(), RemoteError> {
-    let (mut there, wanted) = (Vec::new(), settings.sessions);
-    let mut settings = Settings {
-        host: host.clone(),
-        port: *port,
-        ..settings.clone()
-    };
+pub(super) fn look_for_room(portal: &Portal, wanted: u16) -> Result<(), RemoteError> {
+    let (mut there, mut portal) = (Vec::new(), portal.clone());
     let mut refused = None;
     for number in 1..=wanted {
-        settings.config.isid[4..].copy_from_slice(&number.to_be_bytes());
-        match Talk::log_in(&settings) {
+        portal.config.isid[4..].copy_from_slice(&number.to_be_bytes());
+        match Talk::log_in(&portal) {
             Ok(session) => there.push(session),
             Err(cause) => {
                 refused = Some(Box::new(cause));

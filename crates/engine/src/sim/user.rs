@@ -16,7 +16,7 @@ use super::ring::Kernel;
 use super::wire::{self, Wire};
 use super::{Disk, World};
 use crate::core::volume_token;
-use crate::remote::{Outside, Remote, Settings};
+use crate::remote::{Outside, Portal, Remote, Settings, Way};
 use crate::volumes::{Surroundings, Volumes};
 
 /// A user of LUN 0.
@@ -190,9 +190,11 @@ impl User {
 
 fn settings(config: Config, sessions: u16, replacement: Now) -> Settings {
     Settings {
-        host: "simulated".into(),
-        port: 3260,
-        config,
+        way: Way::Iscsi(Portal {
+            host: "simulated".into(),
+            port: 3260,
+            config,
+        }),
         lun: Lun::from_index(0),
         replacement,
         sessions,

@@ -11,10 +11,10 @@ use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
 use super::Talk;
-use crate::address::{OpenOptions, SessionOptions, UnitAddress, remote_settings};
-use crate::remote::{RemoteError, Settings};
+use crate::address::{OpenOptions, SessionOptions, UnitAddress, portal_of};
+use crate::remote::{self, Portal, RemoteError};
 
-fn settings(portal: SocketAddr) -> Settings {
+fn place(portal: SocketAddr) -> Portal {
     let unit = UnitAddress {
         user: None,
         portal: portal.to_string().parse().unwrap(),
@@ -30,7 +30,7 @@ fn settings(portal: SocketAddr) -> Settings {
         secret: None,
         mutual_secret: None,
     };
-    remote_settings(&unit, &options).unwrap()
+    portal_of(&unit, &options).unwrap()
 }
 
 /// Lets everybody in, answers the first command with BUSY, and closes.
@@ -72,10 +72,13 @@ fn a_connection_that_is_lost_while_a_unit_is_busy_is_told_as_such() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let portal = listener.local_addr().unwrap();
     let target = thread::spawn(move || be_busy_and_close(listener.accept()?.0));
-    let mut talk = Talk::log_in(&settings(portal)).unwrap();
+    let mut talk = Talk::log_in(&place(portal)).unwrap();
     let told = talk.facts(Lun::from_index(0));
     assert!(
-        matches!(told, Err(RemoteError::Session(End::Lost))),
+        matches!(
+            told,
+            Err(RemoteError::Session(remote::End::Session(End::Lost)))
+        ),
         "{told:?}"
     );
     target.join().unwrap().unwrap();

@@ -1,0 +1,459 @@
+//! iSCSI: one connection after the other to the same target.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ::io::ring::{FileOp, SendBatch, SocketId};
+use block::lease::Lease;
+use block::particulars::Group as Particular;
+use block::volume::{Context, Node};
+use iscsi::initiator::config::Config;
+use iscsi::initiator::error::End;
+use iscsi::initiator::{Command, Data, Done, Event, Failed, Fate, Initiator, Notice, Refusal, Why};
+use iscsi::wire::scsi_response::Residual;
+use scsi::client::{self, Request};
+use scsi::medium::Now;
+use scsi::task::Attribute;
+use scsi::wire::lun::Lun;
+
+use super::link::{self, Answered, Heard, Link};
+use super::{Outside, RemoteError, Settings, Way, particulars};
+use crate::core::Wire;
+
+/// Where a target of iSCSI is, and how sessions with it are.
+#[derive(Clone, Debug)]
+pub struct Portal {
+    /// A host name or an address, without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Who logs in, to what, and how. The last two octets of the ISID are those of the core.
+    pub config: Config,
+}
+
+/// A connection that is there, or is to be.
+pub(super) struct Connection {
+    node: Node,
+    config: Arc<Config>,
+    outside: Outside,
+    /// How the target is called in the log.
+    name: String,
+    sessions: u16,
+    /// Where to: a redirection changes it.
+    host: String,
+    port: u16,
+    /// Where to, when nobody is there.
+    home: (String, u16),
+    /// Where there were sessions: the portal group, if that was told, else the portal.
+    groups: Vec<Group>,
+    /// Which of these the last one was in.
+    group: usize,
+    /// DefaultTime2Wait of the session that is there, or has just ended.
+    wait: Duration,
+    state: State,
+    /// Tells the events of this connection from those of earlier ones.
+    generation: u32,
+    batch: Option<Box<SendBatch>>,
+}
+
+#[derive(PartialEq)]
+enum Group {
+    Tag(u16),
+    Portal(String, u16),
+}
+
+enum State {
+    Down,
+    /// A thread connects.
+    Connecting(Made),
+    Up(Box<Up>),
+}
+
+/// Where a thread leaves the socket.
+type Made = Arc<Mutex<Option<OwnedFd>>>;
+
+struct Up {
+    socket: SocketId,
+    session: Initiator<Lease>,
+    receiving: bool,
+    sending: bool,
+    /// Octets that could not be used yet.
+    early: Vec<u8>,
+}
+
+/// How long connecting may take for each address.
+const CONNECT: Duration = Duration::from_secs(5);
+
+impl Connection {
+    pub(super) fn new(node: Node, settings: &Settings, portal: &Portal, number: u16) -> Self {
+        let mut config = portal.config.clone();
+        config.isid[4..].copy_from_slice(&number.to_be_bytes());
+        Self {
+            node,
+            config: Arc::new(config),
+            outside: settings.outside,
+            name: portal.host.clone(),
+            sessions: settings.sessions,
+            host: portal.host.clone(),
+            port: portal.port,
+            home: (portal.host.clone(), portal.port),
+            groups: Vec::new(),
+            group: 0,
+            wait: Duration::ZERO,
+            state: State::Down,
+            generation: 0,
+            batch: None,
+        }
+    }
+
+    fn session(&self) -> Option<&Initiator<Lease>> {
+        match &self.state {
+            State::Up(up) => Some(&up.session),
+            _ => None,
+        }
+    }
+
+    fn session_mut(&mut self) -> Option<&mut Initiator<Lease>> {
+        match &mut self.state {
+            State::Up(up) => Some(&mut up.session),
+            _ => None,
+        }
+    }
+
+    /// A session has just logged in. Returns whether that ended the one before at the target, as
+    /// there is the same portal group. The first one has none before it.
+    fn logged_in(&mut self) -> bool {
+        let outcome = self.session().and_then(Initiator::outcome);
+        let wait = outcome.map_or(0, |outcome| outcome.keys.time2wait);
+        let group = match outcome.and_then(|outcome| outcome.portal_group) {
+            Some(tag) => Group::Tag(tag),
+            None => Group::Portal(self.host.clone(), self.port),
+        };
+        self.wait = Duration::from_secs(wait.into());
+        let known = self.groups.iter().position(|known| *known == group);
+        let at = known.unwrap_or(self.groups.len());
+        if known.is_none() {
+            self.groups.push(group);
+        }
+        std::mem::replace(&mut self.group, at) == at
+    }
+
+    /// What an event of the session comes to, for whoever uses it.
+    fn heard(&mut self, cx: &mut Context<'_>, event: Event<Lease>) -> Option<Heard> {
+        Some(match event {
+            Event::LoggedIn => Heard::LoggedIn {
+                same: self.logged_in(),
+            },
+            Event::Done(done) => Heard::Answered(answered(&done)),
+            Event::Failed(failed) => failure(&failed),
+            Event::Ended(end) => {
+                self.close(cx);
+                Heard::Ended(link::End::Session(end))
+            }
+            Event::Notice(Notice::LogoutWanted(_)) => {
+                // Refused only when it is leaving already.
+                let _ = self.session_mut().map(|session| session.logout(cx.now));
+                return None;
+            }
+            Event::Managed { .. }
+            | Event::Targets(_)
+            | Event::TargetsRefused(_)
+            | Event::Notice(_) => return None,
+        })
+    }
+}
+
+fn answered(done: &Done<Lease>) -> Answered {
+    // What the target says it did not use is not done, though it was sent.
+    let unused = match (&done.data, done.residual) {
+        (Data::Out { .. }, Residual::Underflow(left)) => left,
+        _ => 0,
+    };
+    Answered {
+        id: done.id as u32,
+        status: done.status,
+        sense: done.sense.clone(),
+        moved: done.moved.saturating_sub(unused) as usize,
+    }
+}
+
+/// With the session goes everything; else only this command is over, at the target too.
+fn failure(failed: &Failed<Lease>) -> Heard {
+    match failed.why {
+        Why::Ended => {
+            let reads = matches!(failed.data, Data::In { .. });
+            let open = failed.fate == Fate::Unknown && !reads;
+            Heard::Unanswered { open }
+        }
+        Why::Late => Heard::Late(failed.id as u32),
+        _ => Heard::Undone(failed.id as u32),
+    }
+}
+
+impl Link for Connection {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn is_down(&self) -> bool {
+        matches!(self.state, State::Down)
+    }
+
+    fn is_logged_in(&self) -> bool {
+        matches!(&self.state, State::Up(up) if up.session.outcome().is_some())
+    }
+
+    fn group(&self) -> usize {
+        self.group
+    }
+
+    fn is_up(&self) -> bool {
+        self.session().is_some()
+    }
+
+    fn has_room(&self) -> bool {
+        self.session().is_some_and(|session| session.room() > 0)
+    }
+
+    fn execute(&mut self, now: Now, lun: Lun, request: Request<Lease>) -> bool {
+        let command = Command {
+            id: u64::from(request.id),
+            lun,
+            cdb: request.cdb,
+            attribute: Attribute::Simple,
+            data: match request.data {
+                client::Data::None => Data::None,
+                client::Data::In(into) => Data::In { into },
+                client::Data::Out(from) => Data::Out { from },
+            },
+            deadline: None,
+        };
+        let session = self.session_mut();
+        session.is_some_and(|session| session.execute(now, command).is_ok())
+    }
+
+    fn log_out(&mut self, now: Now) -> bool {
+        let asked = self.session_mut().map(|session| session.logout(now));
+        !matches!(asked, None | Some(Err(Refusal::NotYet)))
+    }
+
+    fn give_up(&mut self) {
+        let _ = self.session_mut().map(Initiator::give_up);
+    }
+
+    fn expire(&mut self, now: Now) {
+        if let Some(session) = self.session_mut()
+            && session.next_deadline().is_some_and(|at| at <= now)
+        {
+            session.expire(now);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Now> {
+        match &self.state {
+            State::Up(up) => up.session.next_deadline(),
+            _ => None,
+        }
+    }
+
+    fn connect(&mut self, cx: &mut Context<'_>) {
+        self.generation = self.generation.wrapping_add(1);
+        let made = Made::default();
+        let (place, host, port) = (Arc::clone(&made), self.host.clone(), self.port);
+        let connect = self.outside.connect;
+        let connect = move || {
+            let socket = connect(&host, port, CONNECT)?;
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
+            Ok(0)
+        };
+        self.state = State::Connecting(made);
+        let op = FileOp::Blocking(Box::new(connect));
+        cx.file(self.node, self.generation, op);
+    }
+
+    fn connected(
+        &mut self,
+        cx: &mut Context<'_>,
+        generation: u32,
+        result: io::Result<u64>,
+    ) -> Result<(), RemoteError> {
+        let State::Connecting(made) = &self.state else {
+            return Ok(());
+        };
+        if generation != self.generation {
+            return Ok(());
+        }
+        let made = Arc::clone(made);
+        self.state = State::Down;
+        result.map_err(RemoteError::Connect)?;
+        let socket = made.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let socket = socket.ok_or_else(|| RemoteError::Connect(io::ErrorKind::NotConnected.into()));
+        let socket = cx.ring.adopt(socket?).map_err(RemoteError::Connect)?;
+        let mut random = [0; 37];
+        (self.outside.random)(&mut random).map_err(RemoteError::Connect)?;
+        match Initiator::new(Arc::clone(&self.config), cx.now, random) {
+            Ok(session) => {
+                self.state = State::Up(Box::new(Up {
+                    socket,
+                    session,
+                    receiving: false,
+                    sending: false,
+                    early: Vec::new(),
+                }));
+                Ok(())
+            }
+            Err(cause) => {
+                cx.ring.close(socket);
+                Err(RemoteError::Connect(io::Error::other(cause.to_string())))
+            }
+        }
+    }
+
+    fn received<'a>(
+        &mut self,
+        now: Now,
+        generation: u32,
+        octets: &io::Result<&'a [u8]>,
+    ) -> &'a [u8] {
+        let State::Up(up) = &mut self.state else {
+            return &[];
+        };
+        if generation != self.generation {
+            return &[];
+        }
+        up.receiving = false;
+        match octets {
+            Ok(octets) if !octets.is_empty() => &octets[up.session.receive(now, octets)..],
+            _ => {
+                up.session.lost();
+                &[]
+            }
+        }
+    }
+
+    fn go_on<'a>(&mut self, now: Now, octets: &'a [u8]) -> &'a [u8] {
+        let State::Up(up) = &mut self.state else {
+            return &[];
+        };
+        let rest = &octets[up.session.receive(now, octets)..];
+        if rest.len() < octets.len() {
+            return rest;
+        }
+        self.keep(rest);
+        &[]
+    }
+
+    fn keep(&mut self, octets: &[u8]) {
+        if let State::Up(up) = &mut self.state {
+            up.early.extend(octets);
+        }
+    }
+
+    fn sent(&mut self, generation: u32, batch: Box<SendBatch>, result: &io::Result<()>) {
+        self.batch = Some(batch);
+        let State::Up(up) = &mut self.state else {
+            return;
+        };
+        if generation != self.generation {
+            return;
+        }
+        up.sending = false;
+        if result.is_err() {
+            up.session.lost();
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Option<Heard> {
+        loop {
+            let State::Up(up) = &mut self.state else {
+                return None;
+            };
+            if !up.early.is_empty() {
+                let used = up.session.receive(cx.now, &up.early);
+                up.early.drain(..used);
+            }
+            let event = up.session.poll()?;
+            if let Some(heard) = self.heard(cx, event) {
+                return Some(heard);
+            }
+        }
+    }
+
+    fn close(&mut self, cx: &mut Context<'_>) {
+        if let State::Up(up) = &self.state {
+            cx.ring.close(up.socket);
+        }
+        self.state = State::Down;
+    }
+
+    fn push(&mut self, cx: &mut Context<'_>) {
+        let State::Up(up) = &mut self.state else {
+            return;
+        };
+        if !up.sending {
+            let mut batch = self.batch.take().unwrap_or_default();
+            up.session.transmit(&mut Wire(&mut batch));
+            if batch.is_empty() {
+                self.batch = Some(batch);
+            } else {
+                up.sending = true;
+                cx.send(self.node, self.generation, up.socket, batch);
+            }
+        }
+        if !up.receiving && up.early.is_empty() && !up.session.is_stalled() {
+            up.receiving = true;
+            cx.receive(self.node, self.generation, up.socket);
+        }
+    }
+
+    fn wait_after(&mut self, end: &link::End) -> Duration {
+        let negotiated = std::mem::take(&mut self.wait);
+        match end {
+            link::End::Session(End::Dropped { time2wait, .. }) => {
+                Duration::from_secs((*time2wait).into())
+            }
+            link::End::Session(End::LoggedOut) => Duration::ZERO,
+            _ => negotiated,
+        }
+    }
+
+    fn follow(&mut self, end: &link::End) -> bool {
+        let link::End::Session(End::Redirected { address, permanent }) = end else {
+            return false;
+        };
+        self.host.clone_from(&address.host);
+        self.port = address.port;
+        if *permanent {
+            self.home = (self.host.clone(), self.port);
+        }
+        true
+    }
+
+    fn go_home(&mut self) {
+        (self.host, self.port) = self.home.clone();
+    }
+
+    fn go_to(&mut self, place: &Way) {
+        let Way::Iscsi(portal) = place;
+        self.host.clone_from(&portal.host);
+        self.port = portal.port;
+    }
+
+    fn place(&self) -> Way {
+        Way::Iscsi(Portal {
+            host: self.host.clone(),
+            port: self.port,
+            config: Config::clone(&self.config),
+        })
+    }
+
+    fn particulars(&self) -> Vec<Particular> {
+        let outcome = self.session().and_then(Initiator::outcome);
+        let place = (self.host.as_str(), self.port);
+        outcome.map_or_else(Vec::new, |outcome| {
+            particulars::session(outcome, place, self.sessions)
+        })
+    }
+}
