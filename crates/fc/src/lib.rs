@@ -6,4 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod outgoing;
+pub mod remote;
+pub mod violation;
 pub mod wire;

@@ -1,0 +1,99 @@
+//! What the FCP machines know of a remote port.
+
+use std::time::Duration;
+
+use crate::wire::ethernet::{self, Mac, Tag};
+use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::names::{FcId, Wwn};
+
+/// Numbers a remote port among those that one N_Port knows; also its index where they are kept. The
+/// number is used again only after the port is gone and what it left behind has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RemoteId(pub u32);
+
+impl RemoteId {
+    /// As an index.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A port's place on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Its address identifier.
+    pub fc_id: FcId,
+    /// The Ethernet address that goes with it.
+    pub mac: Mac,
+}
+
+/// A remote port that is logged in, as the machines of FCP see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its place.
+    pub address: Address,
+    /// Ours.
+    pub own: Address,
+    /// The tag that frames to it carry; `None` where somebody below adds it, or there is none.
+    pub tag: Option<Tag>,
+    /// Its port name.
+    pub wwpn: Wwn,
+    /// The most octets of payload in a frame to it: a multiple of 4 from 256 to 2112.
+    pub payload_max: u16,
+    /// Sequences of ours that may be open at once; 0 is not said.
+    pub sequences: u16,
+    /// What its PRLI and ours agreed upon.
+    pub fcp: Fcp,
+    /// E_D_TOV: the longer of its and ours.
+    pub e_d_tov: Duration,
+    /// R_A_TOV: how long a frame may linger.
+    pub r_a_tov: Duration,
+}
+
+/// What two PRLIs agreed upon (FCP-4, FCP service parameters): each is offered by both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fcp {
+    /// Lost sequences are sent again, on SRR.
+    pub retry: bool,
+    /// A target may ask for FCP_CONF.
+    pub confirm: bool,
+    /// REC is answered.
+    pub rec: bool,
+    /// The first burst of a write comes without FCP_XFER_RDY.
+    pub write_unasked: bool,
+    /// Commands carry a task retry identifier.
+    pub retry_identifier: bool,
+}
+
+impl Peer {
+    /// The Ethernet header of an FCoE frame to it.
+    #[must_use]
+    pub const fn ethernet(&self) -> ethernet::Header {
+        ethernet::Header {
+            dst: self.address.mac,
+            src: self.own.mac,
+            vlan: self.tag,
+            ethertype: ethernet::FCOE,
+        }
+    }
+
+    /// The header of a frame to it: the first of its sequence, without what only some frames have.
+    #[must_use]
+    pub const fn header(&self, r_ctl: RCtl, kind: Type, ox_id: OxId, rx_id: RxId) -> Header {
+        Header {
+            r_ctl,
+            d_id: self.address.fc_id,
+            cs_ctl: 0,
+            s_id: self.own.fc_id,
+            kind,
+            f_ctl: FCtl::NONE,
+            seq_id: 0,
+            df_ctl: 0,
+            seq_cnt: 0,
+            ox_id,
+            rx_id,
+            parameter: 0,
+        }
+    }
+}
