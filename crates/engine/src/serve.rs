@@ -124,13 +124,18 @@ fn open_options(options: &Options) -> Result<OpenOptions, Error> {
 }
 
 fn bind(options: &Options) -> Result<(Vec<OwnedFd>, Vec<SocketAddr>), Error> {
+    let sockets = tcp::Options {
+        // Idle sessions are asked by NOP-In more seldom (`iscsi/src/session/nop.rs`).
+        keepalive: Some(options.limits.nop_interval),
+        ..tcp::Options::default()
+    };
     let mut bound = (Vec::new(), Vec::new());
     for &portal in &options.listen {
         let failed = |cause: io::Error| Error::Listen {
             portal,
             cause: cannot_listen(&cause),
         };
-        let listener = tcp::listen(portal, &tcp::Options::default()).map_err(failed)?;
+        let listener = tcp::listen(portal, &sockets).map_err(failed)?;
         bound.1.push(tcp::local_address(&listener).map_err(failed)?);
         bound.0.push(listener);
     }

@@ -15,13 +15,18 @@ const BIND_PERIOD: Duration = Duration::from_millis(20);
 /// Connections that may wait to be accepted; the kernel cuts it to net.core.somaxconn.
 const BACKLOG: i32 = 4096;
 
+/// What the kernel takes as a time of keepalive, in whole seconds (MAX_TCP_KEEPIDLE).
+const KEEPALIVE_MIN: Duration = Duration::from_secs(1);
+const KEEPALIVE_MAX: Duration = Duration::from_secs(32767);
+
 /// What is set on connections. Those that are accepted inherit it from the listening socket, at no
 /// system call. TCP_NODELAY is always set: PDUs are sent in batches, and the last must not wait.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The congestion control algorithm, by the kernel's name for it; `None` for the system's.
     pub congestion: Option<String>,
-    /// After so long without a word from the peer it is asked whether it lives, three times.
+    /// After so long without a word from the peer its kernel is asked whether it lives, three
+    /// times. In seconds, from 1 to 32767; other times are taken for the nearest.
     pub keepalive: Option<Duration>,
     /// How long octets may stay unacknowledged before the connection is given up.
     pub user_timeout: Option<Duration>,
@@ -40,8 +45,9 @@ impl Options {
             socket.set_tcp_congestion(algorithm.as_bytes())?;
         }
         if let Some(silence) = self.keepalive {
-            let keepalive = TcpKeepalive::new().with_time(silence);
-            let keepalive = keepalive.with_interval(silence / 3).with_retries(3);
+            let whole = |time: Duration| time.clamp(KEEPALIVE_MIN, KEEPALIVE_MAX);
+            let keepalive = TcpKeepalive::new().with_time(whole(silence));
+            let keepalive = keepalive.with_interval(whole(silence / 3)).with_retries(3);
             socket.set_tcp_keepalive(&keepalive)?;
         }
         if self.user_timeout.is_some() {

@@ -153,7 +153,7 @@ impl<L: Lease> Session<L> {
             functions: Functions::default(),
             text: None,
             logout: None,
-            liveness: Liveness::new(now),
+            liveness: Liveness::new(now, CmdSn(parameters.exp_cmd_sn)),
             owed: Progress::default(),
             untaken: Untaken::default(),
             patience: Patience::new(now),
@@ -276,7 +276,8 @@ impl<L: Lease> Session<L> {
         if !self.is_open {
             return None;
         }
-        let silence = self.liveness.deadline(&self.config.limits);
+        let expected = self.window.expected();
+        let silence = self.liveness.deadline(&self.config.limits, expected);
         let others = [
             self.functions.deadline(),
             self.liveness.logout_deadline(),

@@ -14,8 +14,9 @@ use super::target::{Target, release_binary};
 
 const IDLE_SESSIONS: u32 = 100;
 const IDLE: Duration = Duration::from_secs(10);
-/// As long as a target waits before it asks an idle session for a sign of life: each is asked.
-const IDLE_MANY: Duration = Duration::from_secs(30);
+/// A target asks an idle session for a sign of life after 30, then after 60 and 120 s: each is
+/// asked three times.
+const IDLE_MANY: Duration = Duration::from_secs(210);
 const MANY_SESSIONS: u32 = 10_000;
 const STARTS: usize = 5;
 

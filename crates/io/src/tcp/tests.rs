@@ -49,6 +49,19 @@ fn accepted_connections_inherit_the_options() {
 }
 
 #[test]
+fn keepalive_times_that_the_kernel_has_not_are_brought_into_its_range() {
+    for (given, taken) in [(1, 1), (600_000, 32767)] {
+        let options = Options {
+            keepalive: Some(Duration::from_secs(given)),
+            ..Options::default()
+        };
+        let listener = listen(any("127.0.0.1"), &options).unwrap();
+        let time = SockRef::from(&listener).tcp_keepalive_time().unwrap();
+        assert_eq!(time, Duration::from_secs(taken));
+    }
+}
+
+#[test]
 fn an_unknown_congestion_control_is_refused() {
     let options = Options {
         congestion: Some("no-such".into()),

@@ -69,13 +69,33 @@ fn silence_is_answered_by_a_ping_and_then_by_the_end() {
 fn any_octet_ends_the_silence() {
     let mut rig = Rig::new();
     rig.wait(30);
-    let mut pong = rig.nop_pdu(Itt::NONE);
-    pong.ttt = Ttt(1);
-    rig.send(pong.encode(), &[]);
-    assert_eq!(rig.session.next_deadline(), Some(Duration::from_secs(60)));
+    pong(&mut rig, 1);
     rig.wait(59);
     rig.wait(0);
     rig.quiet();
+}
+
+fn pong(rig: &mut Rig, ttt: u32) {
+    let mut pong = rig.nop_pdu(Itt::NONE);
+    pong.ttt = Ttt(ttt);
+    rig.send(pong.encode(), &[]);
+}
+
+#[test]
+fn who_is_idle_is_asked_less_often_until_it_commands_again() {
+    let mut rig = Rig::new();
+    for (number, silence) in [(1, 30), (2, 60), (3, 120), (4, 120)] {
+        rig.wait(silence - 1);
+        assert_eq!(rig.sent(), [""; 0]);
+        rig.wait(1);
+        assert_eq!(rig.sent(), [format!("NOP-In - ttt={number} \"\"")]);
+        pong(&mut rig, number);
+    }
+    let command = rig.read(1, 8);
+    rig.good(command.tag, 8, 0);
+    rig.sent();
+    rig.wait(30);
+    assert_eq!(rig.sent(), ["NOP-In - ttt=5 \"\""]);
 }
 
 #[test]
