@@ -4,8 +4,11 @@
 //! Unknown codes are values, not errors: what a machine does about them is its own affair. Reserved
 //! bits are ignored when decoded and zero when encoded.
 
+pub mod bls;
+pub mod els;
 pub mod ethernet;
 pub mod fcoe;
+pub mod fcp;
 pub mod frame;
 pub mod names;
 pub mod reader;

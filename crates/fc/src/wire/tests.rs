@@ -1,4 +1,6 @@
 //! Each format by itself: what is encoded is what is decoded, and wrong octets are told.
 
 mod encapsulation;
+mod information_units;
+mod link_services;
 mod names;

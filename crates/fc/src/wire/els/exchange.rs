@@ -1,0 +1,130 @@
+//! RRQ, REC and SRR: what is said about an exchange.
+
+use crate::wire::frame::{OxId, RCtl, RxId};
+use crate::wire::names::FcId;
+use crate::wire::reader::{Reader, Truncated};
+
+/// Which exchange RRQ or REC is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExchangeName {
+    /// Who originated it.
+    pub originator: FcId,
+    /// The originator's name for it.
+    pub ox_id: OxId,
+    /// The responder's name for it, or [`RxId::UNASSIGNED`].
+    pub rx_id: RxId,
+}
+
+impl ExchangeName {
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+        reader.skip(1)?;
+        Ok(Self {
+            originator: FcId(reader.u24()?),
+            ox_id: OxId(reader.u16()?),
+            rx_id: RxId(reader.u16()?),
+        })
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        super::link::put_port(self.originator, out);
+        out.extend_from_slice(&self.ox_id.0.to_be_bytes());
+        out.extend_from_slice(&self.rx_id.0.to_be_bytes());
+    }
+}
+
+/// What is known about an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecAccept {
+    /// The originator's name for it.
+    pub ox_id: OxId,
+    /// The responder's name for it.
+    pub rx_id: RxId,
+    /// Who originated it.
+    pub originator: FcId,
+    /// Who responds.
+    pub responder: FcId,
+    /// FC4VALUE; of FCP: octets of data that the answering port received, or sent.
+    pub transferred: u32,
+    /// Exchange status.
+    pub status: ExchangeStatus,
+}
+
+/// Exchange status, a bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ExchangeStatus(pub u32);
+
+impl ExchangeStatus {
+    /// Whoever answers is the responder of the exchange.
+    pub const RESPONDER: Self = Self(1 << 31);
+    /// Whoever answers holds sequence initiative.
+    pub const INITIATIVE: Self = Self(1 << 30);
+    /// The exchange is complete.
+    pub const COMPLETE: Self = Self(1 << 29);
+
+    /// The bits of both.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether all bits of `other` are set.
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl RecAccept {
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+        Ok(Self {
+            ox_id: OxId(reader.u16()?),
+            rx_id: RxId(reader.u16()?),
+            originator: super::link::port(reader)?,
+            responder: super::link::port(reader)?,
+            transferred: reader.u32()?,
+            status: ExchangeStatus(reader.u32()?),
+        })
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.ox_id.0.to_be_bytes());
+        out.extend_from_slice(&self.rx_id.0.to_be_bytes());
+        super::link::put_port(self.originator, out);
+        super::link::put_port(self.responder, out);
+        out.extend_from_slice(&self.transferred.to_be_bytes());
+        out.extend_from_slice(&self.status.0.to_be_bytes());
+    }
+}
+
+/// FCP-4: which information unit is to be sent again, and from where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Srr {
+    /// The originator's name for the exchange.
+    pub ox_id: OxId,
+    /// The responder's name for it.
+    pub rx_id: RxId,
+    /// From which octet of the data on.
+    pub offset: u32,
+    /// What kind of information unit: data, FCP_XFER_RDY or FCP_RSP.
+    pub unit: RCtl,
+}
+
+impl Srr {
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+        let srr = Self {
+            ox_id: OxId(reader.u16()?),
+            rx_id: RxId(reader.u16()?),
+            offset: reader.u32()?,
+            unit: RCtl(reader.u8()?),
+        };
+        reader.skip(3)?;
+        Ok(srr)
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.ox_id.0.to_be_bytes());
+        out.extend_from_slice(&self.rx_id.0.to_be_bytes());
+        out.extend_from_slice(&self.offset.to_be_bytes());
+        out.extend_from_slice(&[self.unit.0, 0, 0, 0]);
+    }
+}

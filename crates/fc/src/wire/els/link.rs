@@ -1,0 +1,301 @@
+//! LOGO, ADISC, RTV, RLS, RNID, RSCN and LS_RJT.
+
+use super::{Code, ElsError};
+use crate::wire::names::{FcId, Wwn};
+use crate::wire::reader::{Reader, Truncated};
+
+/// Who logs out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Logo {
+    /// His address.
+    pub fc_id: FcId,
+    /// His port name.
+    pub wwpn: Wwn,
+}
+
+impl Logo {
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+        Ok(Self {
+            fc_id: port(reader)?,
+            wwpn: Wwn(reader.u64()?),
+        })
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        put_port(self.fc_id, out);
+        out.extend_from_slice(&self.wwpn.0.to_be_bytes());
+    }
+}
+
+/// Who is at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adisc {
+    /// Hard address; 0 for none.
+    pub hard_address: FcId,
+    /// Port name.
+    pub wwpn: Wwn,
+    /// Node name.
+    pub wwnn: Wwn,
+    /// Address.
+    pub fc_id: FcId,
+}
+
+impl Adisc {
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+        Ok(Self {
+            hard_address: port(reader)?,
+            wwpn: Wwn(reader.u64()?),
+            wwnn: Wwn(reader.u64()?),
+            fc_id: port(reader)?,
+        })
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        put_port(self.hard_address, out);
+        out.extend_from_slice(&self.wwpn.0.to_be_bytes());
+        out.extend_from_slice(&self.wwnn.0.to_be_bytes());
+        put_port(self.fc_id, out);
+    }
+}
+
+/// The time-outs that a port works with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeOuts {
+    /// R_A_TOV, in milliseconds.
+    pub r_a_tov_ms: u32,
+    /// E_D_TOV, in milliseconds or, by [`Self::E_D_TOV_NS`], nanoseconds.
+    pub e_d_tov: u32,
+    /// Qualifier.
+    pub qualifier: u32,
+}
+
+impl TimeOuts {
+    /// Qualifier: E_D_TOV is in nanoseconds.
+    pub const E_D_TOV_NS: u32 = 1 << 26;
+
+    /// E_D_TOV in milliseconds, rounded up.
+    #[must_use]
+    pub const fn e_d_tov_ms(&self) -> u32 {
+        if self.qualifier & Self::E_D_TOV_NS != 0 {
+            self.e_d_tov.div_ceil(1_000_000)
+        } else {
+            self.e_d_tov
+        }
+    }
+
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+        Ok(Self {
+            r_a_tov_ms: reader.u32()?,
+            e_d_tov: reader.u32()?,
+            qualifier: reader.u32()?,
+        })
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        let words = [self.r_a_tov_ms, self.e_d_tov, self.qualifier];
+        out.extend(words.into_iter().flat_map(u32::to_be_bytes));
+    }
+}
+
+/// The link error status block: what went wrong, counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct LinkErrors {
+    /// Link failures.
+    pub link_failures: u32,
+    /// Losses of synchronization; in VN2VN, of the virtual link.
+    pub sync_losses: u32,
+    /// Losses of signal; in VN2VN, missed keep-alives.
+    pub signal_losses: u32,
+    /// Primitive sequence protocol errors.
+    pub protocol_errors: u32,
+    /// Invalid transmission words; of FCoE, symbol errors.
+    pub invalid_words: u32,
+    /// Invalid CRCs.
+    pub invalid_crcs: u32,
+}
+
+impl LinkErrors {
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+        Ok(Self {
+            link_failures: reader.u32()?,
+            sync_losses: reader.u32()?,
+            signal_losses: reader.u32()?,
+            protocol_errors: reader.u32()?,
+            invalid_words: reader.u32()?,
+            invalid_crcs: reader.u32()?,
+        })
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        let words = [
+            self.link_failures,
+            self.sync_losses,
+            self.signal_losses,
+            self.protocol_errors,
+            self.invalid_words,
+            self.invalid_crcs,
+        ];
+        out.extend(words.into_iter().flat_map(u32::to_be_bytes));
+    }
+}
+
+/// Node identification data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeId {
+    /// In what format the specific data is; 0 for none, DFh for general topology discovery.
+    pub format: u8,
+    /// Port and node name: the common data, which may be left out.
+    pub names: Option<(Wwn, Wwn)>,
+    /// Specific data, up to 255 octets.
+    pub specific: Vec<u8>,
+}
+
+impl NodeId {
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ElsError> {
+        let [format, common, _, specific] = reader.array()?;
+        let names = match usize::from(common) {
+            0 => None,
+            NAMES_LEN => Some((Wwn(reader.u64()?), Wwn(reader.u64()?))),
+            _ => return Err(ElsError::Length(Code::RNID)),
+        };
+        Ok(Self {
+            format,
+            names,
+            specific: reader.take(usize::from(specific))?.to_vec(),
+        })
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        let specific = &self.specific[..self.specific.len().min(255)];
+        let common = if self.names.is_some() {
+            NAMES_LEN as u8
+        } else {
+            0
+        };
+        out.extend_from_slice(&[self.format, common, 0, specific.len() as u8]);
+        for name in self.names.iter().flat_map(|(wwpn, wwnn)| [wwpn, wwnn]) {
+            out.extend_from_slice(&name.0.to_be_bytes());
+        }
+        out.extend_from_slice(specific);
+    }
+}
+
+/// Whose state has changed: the first octet of each page says how, and how much of the address
+/// counts (0 port, 1 area, 2 domain, 3 the whole fabric).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rscn(pub Vec<(u8, FcId)>);
+
+impl Rscn {
+    pub(super) fn parse(
+        (page_len, payload_len): (usize, usize),
+        payload: &[u8],
+    ) -> Result<Self, ElsError> {
+        let pages = payload.get(4..payload_len);
+        let pages = pages.ok_or(ElsError::Length(Code::RSCN))?;
+        if page_len != 4 || pages.is_empty() || !pages.len().is_multiple_of(4) {
+            return Err(ElsError::Length(Code::RSCN));
+        }
+        let page = |page: &[u8]| {
+            let mut reader = Reader(page);
+            Ok((reader.u8()?, FcId(reader.u24()?)))
+        };
+        pages
+            .chunks(4)
+            .map(page)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        let [high, low] = (4 + 4 * self.0.len() as u16).to_be_bytes();
+        out[1..4].copy_from_slice(&[4, high, low]);
+        for (flags, fc_id) in &self.0 {
+            out.push(*flags);
+            out.extend_from_slice(&fc_id.octets());
+        }
+    }
+}
+
+/// Why a request was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reject {
+    /// One of [`reason`].
+    pub reason: u8,
+    /// One of [`explanation`].
+    pub explanation: u8,
+    /// Vendor specific.
+    pub vendor: u8,
+}
+
+impl Reject {
+    /// Without anything vendor specific.
+    #[must_use]
+    pub const fn new(reason: u8, explanation: u8) -> Self {
+        Self {
+            reason,
+            explanation,
+            vendor: 0,
+        }
+    }
+
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+        let [_, reason, explanation, vendor] = reader.array()?;
+        Ok(Self {
+            reason,
+            explanation,
+            vendor,
+        })
+    }
+
+    pub(super) fn put(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[0, self.reason, self.explanation, self.vendor]);
+    }
+}
+
+/// Reason codes of LS_RJT.
+#[expect(missing_docs, reason = "the names are those of the standard")]
+pub mod reason {
+    pub const INVALID_COMMAND: u8 = 0x01;
+    pub const LOGICAL_ERROR: u8 = 0x03;
+    pub const LOGICAL_BUSY: u8 = 0x05;
+    pub const PROTOCOL_ERROR: u8 = 0x07;
+    pub const UNABLE: u8 = 0x09;
+    pub const NOT_SUPPORTED: u8 = 0x0b;
+    pub const IN_PROGRESS: u8 = 0x0e;
+    pub const VENDOR: u8 = 0xff;
+}
+
+/// Reason code explanations of LS_RJT.
+#[expect(missing_docs, reason = "the names are those of the standard")]
+pub mod explanation {
+    pub const NONE: u8 = 0x00;
+    pub const OPTIONS: u8 = 0x01;
+    pub const INVALID_S_ID: u8 = 0x15;
+    pub const INVALID_OX_RX_ID: u8 = 0x17;
+    pub const IN_PROGRESS: u8 = 0x19;
+    pub const LOGIN_REQUIRED: u8 = 0x1e;
+    pub const NO_RESOURCES: u8 = 0x29;
+    pub const NO_DATA: u8 = 0x2a;
+    pub const NOT_SUPPORTED: u8 = 0x2c;
+    pub const PAYLOAD_LENGTH: u8 = 0x2d;
+    pub const NOT_NEIGHBOUR: u8 = 0x62;
+}
+
+/// A reserved octet and an address.
+pub(super) fn port(reader: &mut Reader<'_>) -> Result<FcId, Truncated> {
+    reader.skip(1)?;
+    reader.u24().map(FcId)
+}
+
+pub(super) fn put_port(fc_id: FcId, out: &mut Vec<u8>) {
+    out.push(0);
+    out.extend_from_slice(&fc_id.octets());
+}
+
+/// The last octet of a word.
+pub(super) fn last_octet(reader: &mut Reader<'_>) -> Result<u8, Truncated> {
+    reader.array().map(|[_, _, _, octet]| octet)
+}
+
+/// Octets of the common data of RNID.
+const NAMES_LEN: usize = 16;

@@ -1,0 +1,118 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use scsi::wire::lun::Lun;
+
+use crate::wire::fcp::{Cmnd, Management, Residual, Rsp, XferRdy, response};
+
+fn residual() -> impl Strategy<Value = Residual> {
+    prop_oneof![
+        Just(Residual::Exact),
+        any::<u32>().prop_map(Residual::Over),
+        any::<u32>().prop_map(Residual::Under),
+    ]
+}
+
+fn encoded(rsp: &Rsp<'_>) -> Vec<u8> {
+    let mut octets = vec![0xa5; rsp.len()];
+    rsp.put(&mut octets);
+    octets
+}
+
+const GOOD: Rsp<'_> = Rsp {
+    qualifier: 0,
+    confirm: false,
+    status: 0,
+    residual: Residual::Exact,
+    response: None,
+    sense: &[],
+};
+
+proptest! {
+    #[test]
+    fn a_command_is_read_as_it_was_written(
+        lun: [u8; 8], crn: u8, priority in 0u8..16, attribute in 0u8..8, management: u8,
+        read: bool, write: bool, words in 4usize..=67, fill: u8, data_len: u32, length: u32,
+    ) {
+        let cdb = vec![fill; words * 4];
+        let cmnd = Cmnd {
+            lun: Lun(lun), crn, priority, attribute, management: Management(management), read,
+            write, cdb: &cdb, data_len, read_len: (read && write).then_some(length),
+        };
+        let mut octets = vec![0xa5; cmnd.len()];
+        cmnd.put(&mut octets);
+        prop_assert_eq!(Cmnd::parse(&octets), Ok(cmnd));
+        for len in 0..octets.len() {
+            prop_assert!(Cmnd::parse(&octets[..len]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_response_is_read_as_it_was_written(
+        qualifier: u16, confirm: bool, status: u8, residual in residual(),
+        response in proptest::option::of(any::<u8>()), sense in vec(any::<u8>(), 0..72),
+    ) {
+        let rsp = Rsp { qualifier, confirm, status, residual, response, sense: &sense };
+        let octets = encoded(&rsp);
+        prop_assert_eq!(Rsp::parse(&octets), Ok(rsp));
+        for len in (0..octets.len()).filter(|len| *len != 12) {
+            prop_assert!(Rsp::parse(&octets[..len]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_transfer_ready_is_read_as_it_was_written(offset: u32, burst: u32) {
+        let ready = XferRdy { offset, burst };
+        prop_assert_eq!(XferRdy::parse(&ready.encode()), Ok(ready));
+        prop_assert!(XferRdy::parse(&ready.encode()[..11]).is_err());
+    }
+
+    #[test]
+    fn a_residual_and_what_was_moved_make_up_what_was_announced(expected: u32, presented: u64) {
+        match Residual::of(expected, presented) {
+            Residual::Exact => prop_assert_eq!(u64::from(expected), presented),
+            Residual::Under(count) => {
+                prop_assert_eq!(presented + u64::from(count), expected.into());
+            }
+            Residual::Over(u32::MAX) => {
+                prop_assert!(presented - u64::from(expected) >= u32::MAX.into());
+            }
+            Residual::Over(count) => prop_assert_eq!(u64::from(expected + count), presented),
+        }
+    }
+}
+
+#[test]
+fn a_response_without_lengths_is_a_good_one() {
+    let octets = encoded(&GOOD);
+    assert_eq!(Rsp::parse(&octets[..12]), Ok(GOOD));
+    let mut sensed = octets[..12].to_vec();
+    sensed[10] = 0x02;
+    assert!(Rsp::parse(&sensed).is_err());
+}
+
+#[test]
+fn response_information_has_four_or_eight_octets() {
+    let rsp = Rsp {
+        response: Some(response::REJECTED),
+        sense: b"sense",
+        ..GOOD
+    };
+    let mut octets = encoded(&rsp);
+    assert_eq!(octets.len(), 24 + 8 + 5);
+    octets.drain(28..32);
+    octets[23] = 4;
+    assert_eq!(Rsp::parse(&octets), Ok(rsp));
+    octets[23] = 5;
+    assert!(Rsp::parse(&octets).is_err());
+}
+
+#[test]
+fn a_response_that_tells_both_residuals_is_an_overrun() {
+    let mut octets = encoded(&Rsp {
+        residual: Residual::Under(7),
+        ..GOOD
+    });
+    octets[10] |= 0x04;
+    assert_eq!(Rsp::parse(&octets).unwrap().residual, Residual::Over(7));
+}
