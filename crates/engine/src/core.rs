@@ -241,6 +241,8 @@ impl<R: Ring, P: Post> Core<R, P> {
                 Some(Purpose::Persist(unit)) => self.persisted(now, unit, &result),
                 _ => {}
             },
+            // Nothing is watched here.
+            Event::Ready { .. } => {}
             Event::Woken => {
                 while let Some(message) = self.post.receive() {
                     self.deliver(now, message);

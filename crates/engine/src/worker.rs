@@ -195,7 +195,7 @@ impl Worker {
             } => self.with_node(now, volume_token(token), |handle, cx, node, slot| {
                 handle.sent(cx, node, slot, batch, result);
             }),
-            Event::Accepted { .. } | Event::Woken => {}
+            Event::Accepted { .. } | Event::Ready { .. } | Event::Woken => {}
         }
     }
 

@@ -1,13 +1,14 @@
 //! The machine room: the only crate with `unsafe`.
 //!
 //! Memory that the kernel may read and write, sockets, files, and the rings by which they move:
-//! io_uring, and epoll as an equal second.
+//! io_uring, and epoll as an equal second; Ethernet ports.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod counting;
 pub mod cpu;
 pub mod device;
+pub mod ether;
 pub mod limits;
 pub mod memory;
 pub mod ring;

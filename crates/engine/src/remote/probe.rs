@@ -144,7 +144,7 @@ impl Probe {
                 batch,
                 result,
             } => self.machine.link.sent(token.0 as u32, batch, &result),
-            Event::Accepted { .. } | Event::Woken => {}
+            Event::Accepted { .. } | Event::Ready { .. } | Event::Woken => {}
         }
         Ok(())
     }

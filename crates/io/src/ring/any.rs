@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
@@ -80,6 +81,10 @@ impl Ring for AnyRing {
 
     fn release(&mut self, socket: SocketId) -> OwnedFd {
         either!(self, ring => ring.release(socket))
+    }
+
+    fn watch(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
+        either!(self, ring => ring.watch(fd, token))
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {

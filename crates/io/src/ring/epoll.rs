@@ -43,6 +43,7 @@ pub struct EpollRing {
     lender: Rc<Lender>,
     sockets: Slab<Socket>,
     listeners: Listeners,
+    watched: Slab<(Arc<OwnedFd>, Token)>,
     /// Before `files`, so that its threads have ended when the buffers go.
     blocking: Blocking,
     files: Slab<PendingFile>,
@@ -77,6 +78,7 @@ impl EpollRing {
             lender: Lender::new(BUFFERS)?,
             sockets: Slab::new(),
             listeners: Listeners::default(),
+            watched: Slab::new(),
             files: Slab::new(),
             blocking: Blocking::new(&bell),
             bell,
@@ -122,6 +124,7 @@ impl EpollRing {
                 Source::Bell => {}
                 Source::Listener(key) => self.listeners.note(key),
                 Source::Socket(key) => self.note_socket(key, flags),
+                Source::Watched(key) => self.note_watched(key),
             }
         }
     }
@@ -136,6 +139,14 @@ impl EpollRing {
         }
         if socket.may_send() {
             self.sendable.push(key);
+        }
+    }
+
+    fn note_watched(&mut self, key: u32) {
+        if let Some((fd, token)) = self.watched.try_remove(key as usize) {
+            // It was registered, so it cannot fail.
+            let _ = epoll::delete(&self.epoll, &fd);
+            self.events.push_back(Event::Ready { token });
         }
     }
 
@@ -220,6 +231,14 @@ impl Ring for EpollRing {
         // It was registered, so it cannot fail.
         let _ = epoll::delete(&self.epoll, &socket);
         socket
+    }
+
+    fn watch(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
+        let entry = self.watched.vacant_entry();
+        let data = Source::Watched(key(entry.key())).data();
+        epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN)?;
+        entry.insert((Arc::clone(fd), token));
+        Ok(())
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
@@ -335,6 +354,7 @@ enum Source {
     Bell,
     Listener(u32),
     Socket(u32),
+    Watched(u32),
 }
 
 impl Source {
@@ -343,6 +363,7 @@ impl Source {
             Self::Bell => 0,
             Self::Listener(key) => 1 << 32 | u64::from(key),
             Self::Socket(key) => 2 << 32 | u64::from(key),
+            Self::Watched(key) => 3 << 32 | u64::from(key),
         })
     }
 
@@ -351,7 +372,8 @@ impl Source {
         match data >> 32 {
             0 => Self::Bell,
             1 => Self::Listener(data as u32),
-            _ => Self::Socket(data as u32),
+            2 => Self::Socket(data as u32),
+            _ => Self::Watched(data as u32),
         }
     }
 }

@@ -55,6 +55,13 @@ pub trait Ring: SocketRing {
     /// When there is no such socket, or something of it is under way.
     fn release(&mut self, socket: SocketId) -> OwnedFd;
 
+    /// Waits until something can be read there, or is wrong with it → [`Event::Ready`], once. A
+    /// simulated ring has nothing to wait for.
+    fn watch(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
+        let _ = (fd, token);
+        Ok(())
+    }
+
     /// Submits what was asked for, and waits for an event, for `timeout` at the most (`None`:
     /// for ever; zero: not at all).
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()>;
@@ -173,6 +180,11 @@ pub enum Event<R> {
         result: io::Result<u64>,
         /// The buffer of a read or write.
         buffer: Option<Buffer>,
+    },
+    /// Something can be read.
+    Ready {
+        /// Of `watch`.
+        token: Token,
     },
     /// Another thread called [`Waker::wake`].
     Woken,

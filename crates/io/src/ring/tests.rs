@@ -48,6 +48,7 @@ enum Seen {
     Received(Token, io::Result<Vec<u8>>),
     Sent(Token, Box<SendBatch>, io::Result<()>),
     File(Token, io::Result<u64>, Option<Buffer>),
+    Ready(Token),
     Woken,
 }
 
@@ -68,6 +69,7 @@ impl From<Event<Received>> for Seen {
                 result,
                 buffer,
             } => Self::File(token, result, buffer),
+            Event::Ready { token } => Self::Ready(token),
             Event::Woken => Self::Woken,
         }
     }

@@ -11,6 +11,7 @@
 
 mod buffers;
 mod listen;
+mod op;
 mod queue;
 mod setup;
 mod socket;
@@ -27,6 +28,7 @@ use slab::Slab;
 
 use self::buffers::Buffers;
 use self::listen::Listeners;
+use self::op::Op;
 use self::queue::Queue;
 use self::socket::{Next, Socket, result_of};
 use super::bell::{Bell, DONE, WOKEN};
@@ -46,6 +48,7 @@ pub struct UringRing {
     bell: Arc<Bell>,
     sockets: Slab<Socket>,
     listeners: Listeners,
+    watched: Slab<(Arc<OwnedFd>, Token)>,
     /// Before `files`, so that its threads have ended when the buffers go.
     blocking: Blocking,
     files: Slab<FileTask>,
@@ -94,6 +97,7 @@ impl UringRing {
             bell,
             sockets: Slab::new(),
             listeners: Listeners::default(),
+            watched: Slab::new(),
             files: Slab::new(),
             jobs: Vec::new(),
             at_once: Vec::new(),
@@ -165,6 +169,10 @@ impl UringRing {
             Op::Receive(key) => self.received(key, completion),
             Op::Send(key) => self.sent(key, completion),
             Op::File(key) => self.transferred(key, completion),
+            Op::Watch(key) => {
+                let (_, token) = self.watched.remove(key as usize);
+                Some(Event::Ready { token })
+            }
         }
     }
 
@@ -293,6 +301,14 @@ impl Ring for UringRing {
         let idle = self.sockets[socket.0 as usize].is_idle();
         assert!(idle, "a socket is released with operations under way");
         self.sockets.remove(socket.0 as usize).into_fd()
+    }
+
+    fn watch(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
+        let key = self.watched.insert((Arc::clone(fd), token)) as u32;
+        let poll = opcode::PollAdd::new(Fd(fd.as_raw_fd()), libc::POLLIN as u32);
+        // SAFETY: it points to nothing, and we hold the descriptor until it is over.
+        unsafe { self.queue.push(poll.build(), Op::Watch(key)) };
+        Ok(())
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
@@ -442,43 +458,6 @@ impl std::fmt::Debug for UringRing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let sockets = self.sockets.len();
         write!(f, "UringRing({sockets} sockets)")
-    }
-}
-
-/// What an entry is for, and how the kernel carries it.
-#[derive(Clone, Copy)]
-enum Op {
-    Bell,
-    Cancel,
-    Accept(u32),
-    Receive(u32),
-    Send(u32),
-    File(u32),
-}
-
-impl Op {
-    fn data(self) -> u64 {
-        let (kind, key) = match self {
-            Self::Bell => (0, 0),
-            Self::Cancel => (1, 0),
-            Self::Accept(key) => (2, key),
-            Self::Receive(key) => (3, key),
-            Self::Send(key) => (4, key),
-            Self::File(key) => (5, key),
-        };
-        kind << 32 | u64::from(key)
-    }
-
-    fn of(data: u64) -> Self {
-        let key = data as u32;
-        match data >> 32 {
-            0 => Self::Bell,
-            2 => Self::Accept(key),
-            3 => Self::Receive(key),
-            4 => Self::Send(key),
-            5 => Self::File(key),
-            _ => Self::Cancel,
-        }
     }
 }
 

@@ -1,5 +1,8 @@
 //! How `wait` waits.
 
+use std::io::Write;
+use std::sync::Arc;
+
 use super::*;
 
 super::on_every_ring! {
@@ -9,6 +12,9 @@ super::on_every_ring! {
     a_wake_before_the_wait_is_not_lost
     many_wakes_are_one_event
     a_wake_is_seen_by_a_ring_that_spins
+    a_descriptor_is_watched_once
+    what_is_wrong_with_a_descriptor_makes_it_ready
+    many_descriptors_are_watched
 }
 
 fn a_timeout_ends_the_wait_and_nothing_else_does(ring: &mut AnyRing) {
@@ -67,4 +73,41 @@ fn a_wake_is_seen_by_a_ring_that_spins(ring: &mut AnyRing) {
         ring.wait(Some(Duration::ZERO)).unwrap();
     }
     thread.join().unwrap();
+}
+
+fn a_descriptor_is_watched_once(ring: &mut AnyRing) {
+    let (ours, mut theirs) = tcp_pair();
+    let ours = Arc::new(OwnedFd::from(ours));
+    ring.watch(&ours, Token(1)).unwrap();
+    quiet(ring);
+    theirs.write_all(b"!").unwrap();
+    assert!(matches!(next(ring), Seen::Ready(Token(1))));
+    quiet(ring);
+    // Nobody has read: it is ready still.
+    ring.watch(&ours, Token(2)).unwrap();
+    assert!(matches!(next(ring), Seen::Ready(Token(2))));
+}
+
+fn what_is_wrong_with_a_descriptor_makes_it_ready(ring: &mut AnyRing) {
+    let (ours, theirs) = tcp_pair();
+    let ours = Arc::new(OwnedFd::from(ours));
+    ring.watch(&ours, Token(1)).unwrap();
+    quiet(ring);
+    drop(theirs);
+    assert!(matches!(next(ring), Seen::Ready(Token(1))));
+}
+
+fn many_descriptors_are_watched(ring: &mut AnyRing) {
+    let (watched, mut far): (Vec<_>, Vec<_>) = (0..8)
+        .map(|_| tcp_pair())
+        .map(|(ours, theirs)| (Arc::new(OwnedFd::from(ours)), theirs))
+        .unzip();
+    for (token, fd) in watched.iter().enumerate() {
+        ring.watch(fd, Token(token as u64)).unwrap();
+    }
+    for token in [5, 2, 7] {
+        far[token].write_all(b"!").unwrap();
+        assert!(matches!(next(ring), Seen::Ready(Token(at)) if at == token as u64));
+    }
+    quiet(ring);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
 
-use super::Op;
+use super::op::Op;
 
 /// An io_uring, used by the thread that made it.
 ///

@@ -1,0 +1,292 @@
+//! A cable: two Unix datagram sockets, one datagram a frame.
+//!
+//! The ends of the cable at a path are a socket there and one at the same path with `.peer` behind
+//! it. Who comes first gets the former, who comes second the latter, and an end whose owner has
+//! ended is free again. Whoever has one sends to the other, so QEMU is plugged in by `-netdev
+//! dgram,local.type=unix,local.path=X.peer,remote.type=unix,remote.path=X`.
+//!
+//! A socket that is full takes no more, so nothing is lost on a cable but what nobody is there for.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
+
+use super::waited::Waited;
+use super::{ADDRESSES_MAX, BATCH, Drops, HEADER_MAX, Link, Mac, OpenError, Options, filter};
+
+/// One end of a cable.
+pub struct CablePort {
+    link: Link,
+    /// Bound to our end. Not connected, so that whoever is at the other end may come and go.
+    incoming: UnixDatagram,
+    /// Connected to the other end if somebody was seen there, so that we are told of room.
+    outgoing: UnixDatagram,
+    own: PathBuf,
+    other: PathBuf,
+    waited: Waited,
+    /// Where a frame is received.
+    buffer: Vec<u8>,
+    slots: Slots,
+    addresses: Vec<Mac>,
+    drops: Drops,
+}
+
+impl CablePort {
+    /// Takes an end of the cable at this path.
+    ///
+    /// # Errors
+    ///
+    /// See [`OpenError`].
+    pub fn open(path: &Path, options: &Options) -> Result<Self, OpenError> {
+        let failed = |cause| OpenError::of(&format_args!("cable:{}", path.display()), cause);
+        let mut far = path.as_os_str().to_owned();
+        far.push(".peer");
+        let ends = [path.to_owned(), far.into()];
+        let _lock = lock(path).map_err(failed)?;
+        for (number, own) in ends.iter().enumerate() {
+            if let Some(incoming) = take_end(own).map_err(failed)? {
+                let mac = mac_of(path, number as u8);
+                let other = ends[1 - number].clone();
+                return Self::start((own.clone(), other), mac, incoming, options).map_err(failed);
+            }
+        }
+        Err(OpenError::Taken(path.display().to_string()))
+    }
+
+    fn start(
+        (own, other): (PathBuf, PathBuf),
+        mac: Mac,
+        incoming: UnixDatagram,
+        options: &Options,
+    ) -> io::Result<Self> {
+        let outgoing = UnixDatagram::unbound()?;
+        outgoing.set_nonblocking(true)?;
+        sockopt::set_socket_send_buffer_size(&outgoing, options.ring)?;
+        let waited = Waited::new()?;
+        waited.input(&incoming)?;
+        waited.input(&outgoing)?;
+        let frame_max = options.payload_max + HEADER_MAX;
+        Ok(Self {
+            link: Link {
+                up: true,
+                mtu: options.payload_max.try_into().unwrap_or(u32::MAX),
+            },
+            incoming,
+            outgoing,
+            own,
+            other,
+            waited,
+            buffer: vec![0; frame_max],
+            slots: Slots::new(frame_max),
+            addresses: vec![mac],
+            drops: Drops::default(),
+        })
+    }
+
+    pub(super) fn mac(&self) -> Mac {
+        self.addresses[0]
+    }
+
+    /// Always up: whether anybody is at the other end shows by what he says.
+    pub(super) fn link(&self) -> Link {
+        self.link
+    }
+
+    pub(super) fn join(&mut self, mac: Mac) -> io::Result<()> {
+        if self.addresses.contains(&mac) {
+            return Ok(());
+        }
+        if self.addresses.len() == ADDRESSES_MAX {
+            return Err(io::Error::from_raw_os_error(libc::ENOBUFS));
+        }
+        self.addresses.push(mac);
+        Ok(())
+    }
+
+    pub(super) fn receive(&mut self, mut taken: impl FnMut(&[u8], Option<u16>)) -> usize {
+        for count in 0..BATCH {
+            let frame = match recv(&self.incoming, &mut *self.buffer, RecvFlags::TRUNC) {
+                Ok((here, len)) if here == len => &self.buffer[..len],
+                Ok(_) => {
+                    self.drops.too_long += 1;
+                    continue;
+                }
+                Err(_) => return count,
+            };
+            if filter::takes(&self.addresses, frame) {
+                taken(frame, None);
+            }
+        }
+        BATCH
+    }
+
+    pub(super) fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.slots.slot(len)
+    }
+
+    pub(super) fn commit(&mut self, len: usize) {
+        self.slots.commit(len);
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<bool> {
+        while let Some(frame) = self.slots.first() {
+            match send(
+                &self.outgoing,
+                frame,
+                SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+            ) {
+                Ok(_) => self.slots.remove_first(),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN | Errno::NOBUFS) => break,
+                // Nobody was there, or he has gone and somebody else may have come.
+                Err(_) if self.outgoing.connect(&self.other).is_ok() => {}
+                Err(_) => self.drops.unsent += self.slots.clear(),
+            }
+        }
+        let left = self.slots.first().is_none();
+        self.waited.room(&self.outgoing, !left)?;
+        Ok(left)
+    }
+
+    pub(super) fn waited(&self) -> &Arc<OwnedFd> {
+        self.waited.fd()
+    }
+
+    pub(super) fn drops(&self) -> Drops {
+        self.drops
+    }
+}
+
+impl fmt::Debug for CablePort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CablePort({})", self.own.display())
+    }
+}
+
+impl Drop for CablePort {
+    /// Leaves our end for somebody else. If the file is gone already, so much the better.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.own);
+    }
+}
+
+/// Keeps others from looking for an end in the same folder.
+fn lock(path: &Path) -> io::Result<File> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let folder = File::open(folder)?;
+    flock(&folder, FlockOperation::LockExclusive)?;
+    Ok(folder)
+}
+
+/// Takes an end, unless somebody has it.
+fn take_end(own: &Path) -> io::Result<Option<UnixDatagram>> {
+    match UnixDatagram::unbound()?.connect(own) {
+        Ok(()) => return Ok(None),
+        // Of somebody who has ended without a word, or no socket at all.
+        Err(cause) if cause.kind() == ErrorKind::ConnectionRefused => {
+            if !fs::symlink_metadata(own)?.file_type().is_socket() {
+                return Err(io::Error::new(
+                    cause.kind(),
+                    "a file is there that is no socket",
+                ));
+            }
+            fs::remove_file(own)?;
+        }
+        Err(cause) if cause.kind() == ErrorKind::NotFound => {}
+        Err(cause) => return Err(cause),
+    }
+    let socket = UnixDatagram::bind(own)?;
+    socket.set_nonblocking(true)?;
+    Ok(Some(socket))
+}
+
+/// A locally administered address, the same each time for an end, made by FNV-1a of its path.
+fn mac_of(path: &Path, end: u8) -> Mac {
+    let octets = path.as_os_str().as_bytes().iter();
+    let hash = octets.fold(0xcbf2_9ce4_8422_2325_u64, |hash, octet| {
+        (hash ^ u64::from(*octet)).wrapping_mul(0x100_0000_01b3)
+    });
+    let [a, b, c, d, e, ..] = hash.to_le_bytes();
+    [0x02, a, b, c, d, e & !1 | end]
+}
+
+/// Frames to be sent.
+struct Slots {
+    octets: Vec<u8>,
+    frame_max: usize,
+    /// The slot of the first frame that has not left.
+    first: usize,
+    /// Of the frames that have not left.
+    lens: VecDeque<usize>,
+    given: usize,
+}
+
+/// Several times what a socket takes before its owner reads (net.unix.max_dgram_qlen is 10 by
+/// custom).
+const SLOTS: usize = 64;
+
+impl Slots {
+    fn new(frame_max: usize) -> Self {
+        Self {
+            octets: vec![0; SLOTS * frame_max],
+            frame_max,
+            first: 0,
+            lens: VecDeque::with_capacity(SLOTS),
+            given: 0,
+        }
+    }
+
+    fn at(&self, after_first: usize) -> usize {
+        (self.first + after_first) % SLOTS * self.frame_max
+    }
+
+    fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        if self.lens.len() == SLOTS || len > self.frame_max {
+            return None;
+        }
+        self.given = len;
+        let at = self.at(self.lens.len());
+        Some(&mut self.octets[at..at + len])
+    }
+
+    fn commit(&mut self, len: usize) {
+        assert!(
+            len <= self.given,
+            "{len} octets in a slot of {}",
+            self.given
+        );
+        self.given = 0;
+        self.lens.push_back(len);
+    }
+
+    fn first(&self) -> Option<&[u8]> {
+        let at = self.at(0);
+        self.lens.front().map(|len| &self.octets[at..at + len])
+    }
+
+    fn remove_first(&mut self) {
+        self.lens.pop_front();
+        self.first = (self.first + 1) % SLOTS;
+    }
+
+    /// Gives up all, and returns how many those were.
+    fn clear(&mut self) -> u64 {
+        let count = self.lens.len();
+        self.lens.clear();
+        count as u64
+    }
+}

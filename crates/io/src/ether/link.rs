@@ -1,0 +1,153 @@
+//! What the kernel tells of an interface, over rtnetlink.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::{Link, Mac, raw};
+
+/// An interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Interface {
+    pub(super) index: i32,
+    pub(super) ethernet: bool,
+    pub(super) mac: Mac,
+    pub(super) link: Link,
+    pub(super) counters: Counters,
+}
+
+/// Of what it has lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counters {
+    pub(super) received: u64,
+    pub(super) transmitted: u64,
+    pub(super) missed: u64,
+}
+
+/// Asks for an interface by its name.
+pub(super) fn look(name: &str) -> io::Result<Interface> {
+    let socket = socket(0)?;
+    send(&socket, &request(name)?, SendFlags::empty())?;
+    let mut answer = vec![0; MESSAGE_MAX];
+    // The kernel answers before `send` returns.
+    let (len, _) = recv(&socket, &mut *answer, RecvFlags::empty())?;
+    parse(&answer[..len]).unwrap_or_else(|| Err(io::ErrorKind::InvalidData.into()))
+}
+
+/// A socket that becomes readable when any interface has changed.
+pub(super) fn watch() -> io::Result<OwnedFd> {
+    socket(libc::RTMGRP_LINK as u32)
+}
+
+/// Whether something has changed since this was asked before.
+pub(super) fn has_changed(watch: &OwnedFd) -> io::Result<bool> {
+    let mut changed = false;
+    let mut rest = [0; 16];
+    loop {
+        match recv(watch, &mut rest, RecvFlags::TRUNC) {
+            // More than it could keep: whatever it was, it is asked for anew.
+            Ok(_) | Err(Errno::NOBUFS) => changed = true,
+            Err(Errno::AGAIN) => return Ok(changed),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn socket(groups: u32) -> io::Result<OwnedFd> {
+    let socket = raw::socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
+    // Of family, padding, the sender's number (chosen by the kernel) and groups.
+    let address = [u32::from_ne_bytes(family()), 0, groups];
+    raw::bind(&socket, &address)?;
+    Ok(socket)
+}
+
+fn family() -> [u8; 4] {
+    let [a, b] = (libc::AF_NETLINK as u16).to_ne_bytes();
+    [a, b, 0, 0]
+}
+
+/// RTM_GETLINK (rtnetlink(7)) with the interface's name.
+fn request(name: &str) -> io::Result<Vec<u8>> {
+    if name.len() >= libc::IFNAMSIZ || name.contains('\0') {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    let attribute = ATTRIBUTE + name.len() + 1;
+    let len = HEADER + INFO + attribute.next_multiple_of(4);
+    let mut request = Vec::with_capacity(len);
+    request.extend((len as u32).to_ne_bytes());
+    request.extend(libc::RTM_GETLINK.to_ne_bytes());
+    request.extend((libc::NLM_F_REQUEST as u16).to_ne_bytes());
+    request.resize(HEADER + INFO, 0);
+    request.extend((attribute as u16).to_ne_bytes());
+    request.extend(libc::IFLA_IFNAME.to_ne_bytes());
+    request.extend(name.as_bytes());
+    request.resize(len, 0);
+    Ok(request)
+}
+
+/// The interface that an answer tells of, or the error.
+fn parse(answer: &[u8]) -> Option<io::Result<Interface>> {
+    let kind = u16::from_ne_bytes(part(answer, 4)?);
+    if kind == libc::NLMSG_ERROR as u16 {
+        let code = i32::from_ne_bytes(part(answer, HEADER)?);
+        return Some(Err(io::Error::from_raw_os_error(-code)));
+    }
+    let info = answer.get(HEADER..)?;
+    let mut interface = Interface {
+        ethernet: u16::from_ne_bytes(part(info, 2)?) == libc::ARPHRD_ETHER,
+        index: i32::from_ne_bytes(part(info, 4)?),
+        ..Interface::default()
+    };
+    let flags = u32::from_ne_bytes(part(info, 8)?);
+    let up = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
+    interface.link.up = flags & up == up;
+    let mut rest = info.get(INFO..)?;
+    while let Some(len) = part(rest, 0).map(u16::from_ne_bytes) {
+        let kind = u16::from_ne_bytes(part(rest, 2)?);
+        interface.learn(kind, rest.get(ATTRIBUTE..len.into())?)?;
+        rest = rest
+            .get(usize::from(len).next_multiple_of(4)..)
+            .unwrap_or(&[]);
+    }
+    Some(Ok(interface))
+}
+
+impl Interface {
+    /// Takes an attribute of rtnetlink.
+    fn learn(&mut self, kind: u16, value: &[u8]) -> Option<()> {
+        match kind {
+            // Those that are not Ethernet have longer and shorter ones.
+            libc::IFLA_ADDRESS => self.mac = part(value, 0).unwrap_or_default(),
+            libc::IFLA_MTU => self.link.mtu = u32::from_ne_bytes(part(value, 0)?),
+            IFLA_STATS64 => {
+                let counter = |number: usize| part(value, 8 * number).map(u64::from_ne_bytes);
+                self.counters = Counters {
+                    received: counter(6)?,
+                    transmitted: counter(7)?,
+                    missed: counter(14)?.saturating_add(counter(15)?),
+                };
+            }
+            _ => {}
+        }
+        Some(())
+    }
+}
+
+fn part<const N: usize>(octets: &[u8], at: usize) -> Option<[u8; N]> {
+    octets.get(at..)?.first_chunk().copied()
+}
+
+/// Octets of `nlmsghdr`, of `ifinfomsg`, and before the value of an attribute.
+const HEADER: usize = 16;
+const INFO: usize = 16;
+const ATTRIBUTE: usize = 4;
+
+/// More than the kernel tells of one interface without being asked for its virtual functions.
+const MESSAGE_MAX: usize = 32 << 10;
+
+/// `struct rtnl_link_stats64`: rx_dropped is its number 6, tx_dropped 7, rx_fifo_errors 14,
+/// rx_missed_errors 15 (linux/if_link.h).
+const IFLA_STATS64: u16 = 23;

@@ -1,0 +1,276 @@
+//! Ethernet ports: whole frames, in batches both ways.
+//!
+//! A port is an interface of this machine, by a ring that its memory shares with the kernel
+//! ([`Kind::Packet`]), or one end of a cable of Unix datagram sockets, which takes no privilege and
+//! may have a virtual machine at its other end. Frames are read where the kernel has put them and
+//! written where it takes them from; only FCoE and FIP (EtherTypes 8906h and 8914h) to addresses
+//! that were joined come in.
+//!
+//! Class 3 Fibre Channel has no flow control, so nothing here waits for a peer, and whatever is
+//! lost is counted in the place where it was lost ([`Drops`]).
+
+mod cable;
+mod filter;
+mod link;
+mod packet;
+mod raw;
+mod shared;
+#[cfg(test)]
+mod tests;
+mod waited;
+
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+pub use cable::CablePort;
+pub use packet::PacketPort;
+
+/// A MAC address, as it stands in a frame.
+pub type Mac = [u8; 6];
+
+/// Where a port is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A network interface, by its name.
+    Interface(String),
+    /// One end of the cable that lies at this path; see [`CablePort`].
+    Cable(PathBuf),
+}
+
+/// How a port is to be had.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The most octets of a frame that follow its Ethernet header (and 802.1Q tag). Longer frames
+    /// that come in are dropped, and counted.
+    pub payload_max: usize,
+    /// Octets for frames that have come in and were not looked at; as many for those to be sent.
+    pub ring: usize,
+}
+
+impl Default for Options {
+    /// For frames of an MTU of 2500, and all that an initiator may ask for with 32 READs of 256
+    /// KiB, as nobody holds a sender of class 3 back.
+    fn default() -> Self {
+        Self {
+            payload_max: 2500,
+            ring: 16 << 20,
+        }
+    }
+}
+
+/// Why a port cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// No such interface.
+    #[error("{0}: there is no such interface: see ip link")]
+    Missing(String),
+    /// It is not Ethernet.
+    #[error("{0} is not Ethernet, which FCoE needs")]
+    NotEthernet(String),
+    /// No right to.
+    #[error("{0}: raw Ethernet takes a privilege (CAP_NET_RAW): be root, or give it by setcap")]
+    Forbidden(String),
+    /// Both ends of a cable are in use.
+    #[error("cable:{0}: both of its ends are in use")]
+    Taken(String),
+    /// Anything else.
+    #[error("{0}: {1}")]
+    Io(String, #[source] io::Error),
+}
+
+impl OpenError {
+    fn of(place: &impl fmt::Display, cause: io::Error) -> Self {
+        let place = place.to_string();
+        match cause.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => Self::Forbidden(place),
+            _ => Self::Io(place, cause),
+        }
+    }
+}
+
+/// What has become of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Frames can go both ways. An interface that is removed is down, and up again when another
+    /// one of its name has come up.
+    pub up: bool,
+    /// Octets that may follow a frame's Ethernet header (and tag).
+    pub mtu: u32,
+}
+
+/// Frames that were lost, by place, since the port was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops {
+    /// That came in while our ring was full.
+    pub ring_full: u64,
+    /// That came in longer than [`Options::payload_max`] allows.
+    pub too_long: u64,
+    /// That were to be sent while the link was down, or nobody was at the cable's other end.
+    pub unsent: u64,
+    /// That the interface had no memory for (its `rx_missed` and `rx_fifo`).
+    pub missed: u64,
+    /// That the interface, or what lies between it and us, has dropped otherwise (`rx_dropped`),
+    /// among them those of protocols that nobody here speaks.
+    pub received: u64,
+    /// That the interface has not sent (`tx_dropped`).
+    pub transmitted: u64,
+}
+
+/// A port of whichever kind.
+///
+/// Its user waits for [`Self::waited`] by [`Ring::watch`](crate::ring::Ring::watch), then calls
+/// [`Self::receive`], asks [`Self::news`], fills slots, and ends the turn with [`Self::flush`].
+#[derive(Debug)]
+pub enum EtherPort {
+    /// An interface, by rings of AF_PACKET.
+    Packet(PacketPort),
+    /// One end of a cable.
+    Cable(CablePort),
+}
+
+macro_rules! each {
+    ($self:ident, $port:ident => $call:expr) => {
+        match $self {
+            Self::Packet($port) => $call,
+            Self::Cable($port) => $call,
+        }
+    };
+}
+
+impl EtherPort {
+    /// Opens a port.
+    ///
+    /// # Errors
+    ///
+    /// See [`OpenError`].
+    pub fn open(place: &Place, options: &Options) -> Result<Self, OpenError> {
+        match place {
+            Place::Interface(name) => PacketPort::open(name, options).map(Self::Packet),
+            Place::Cable(path) => CablePort::open(path, options).map(Self::Cable),
+        }
+    }
+
+    /// The address of the interface; of a cable, one that its path and end make up.
+    #[must_use]
+    pub fn mac(&self) -> Mac {
+        each!(self, port => port.mac())
+    }
+
+    /// How the link is, as far as [`Self::news`] was asked.
+    #[must_use]
+    pub fn link(&self) -> Link {
+        each!(self, port => port.link())
+    }
+
+    /// How the link is, if it has changed. Costs no system call while frames come in.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not tell.
+    pub fn news(&mut self) -> io::Result<Option<Link>> {
+        match self {
+            Self::Packet(port) => port.news(),
+            Self::Cable(_) => Ok(None),
+        }
+    }
+
+    /// Has frames to this address come in, besides those to [`Self::mac`]: of a group, or one more
+    /// of our own.
+    ///
+    /// # Errors
+    ///
+    /// When the interface can have no more, or the filter ([`ADDRESSES_MAX`] in all).
+    pub fn join(&mut self, mac: Mac) -> io::Result<()> {
+        each!(self, port => port.join(mac))
+    }
+
+    /// Gives each frame that is there to `taken`, up to [`BATCH`], and returns how many it gave.
+    /// Frames have no FCS and no more padding than their sender gave them; the tag control
+    /// information of an 802.1Q tag that the kernel has taken out comes besides, an other tag
+    /// stands in the frame.
+    pub fn receive(&mut self, taken: impl FnMut(&[u8], Option<u16>)) -> usize {
+        each!(self, port => port.receive(taken))
+    }
+
+    /// Memory for one frame of `len` octets. `None` when no more fits now, and when `len` is more
+    /// than ever does.
+    pub fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        each!(self, port => port.slot(len))
+    }
+
+    /// The slot given last holds a frame of `len` octets, to be sent by the next `flush`.
+    ///
+    /// # Panics
+    ///
+    /// When no slot was given, or it is shorter.
+    pub fn commit(&mut self, len: usize) {
+        each!(self, port => port.commit(len));
+    }
+
+    /// Sends. Returns whether all has left; if not, or if there was no slot, the port also becomes
+    /// ready when more can leave.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the port itself; that its link is down is none.
+    pub fn flush(&mut self) -> io::Result<bool> {
+        each!(self, port => port.flush())
+    }
+
+    /// What becomes readable when there is something to receive, to be sent, or news.
+    #[must_use]
+    pub fn waited(&self) -> &Arc<OwnedFd> {
+        each!(self, port => port.waited())
+    }
+
+    /// What was lost.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not tell.
+    pub fn drops(&mut self) -> io::Result<Drops> {
+        match self {
+            Self::Packet(port) => port.drops(),
+            Self::Cable(port) => Ok(port.drops()),
+        }
+    }
+}
+
+/// Frames that one `receive` gives at the most, so that their answers leave soon.
+pub const BATCH: usize = 256;
+
+/// Addresses that a port can have, its own among them.
+pub const ADDRESSES_MAX: usize = 64;
+
+/// Octets of an Ethernet header with its tag.
+const HEADER_MAX: usize = 18;
+
+/// The priority of FCoE and FIP, which DCB keeps free of loss by custom.
+const PRIORITY: libc::c_int = 3;
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interface(name) => f.write_str(name),
+            Self::Cable(path) => write!(f, "{CABLE}{}", path.display()),
+        }
+    }
+}
+
+impl FromStr for Place {
+    type Err = std::convert::Infallible;
+
+    /// `eth0`, or `cable:/run/x.sock`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text.strip_prefix(CABLE) {
+            Some(path) => Self::Cable(path.into()),
+            None => Self::Interface(text.to_owned()),
+        })
+    }
+}
+
+const CABLE: &str = "cable:";

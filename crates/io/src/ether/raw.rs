@@ -1,0 +1,68 @@
+//! Calls on sockets that no library has.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// What is set on packet sockets: the level of their options.
+pub(super) const SOL_PACKET: libc::c_int = libc::SOL_PACKET;
+
+/// A socket that is closed on exec and never waits.
+pub(super) fn socket(family: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
+    let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: no memory is involved.
+    let fd = check(unsafe { libc::socket(family, kind, protocol) })?;
+    // SAFETY: a descriptor that the kernel has just made.
+    Ok(unsafe { std::os::fd::FromRawFd::from_raw_fd(fd) })
+}
+
+/// Sets an option to a value without pointers.
+pub(super) fn set<T: Copy>(socket: &OwnedFd, level: i32, name: i32, value: &T) -> io::Result<()> {
+    let fd = socket.as_raw_fd();
+    // SAFETY: the kernel reads as many octets as the value has.
+    let set =
+        unsafe { libc::setsockopt(fd, level, name, (&raw const *value).cast(), len_of::<T>()) };
+    check(set).map(drop)
+}
+
+/// Has the socket take only what a classic BPF program lets through.
+pub(super) fn filter(socket: &OwnedFd, program: &[libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog {
+        len: program.len().try_into().map_err(io::Error::other)?,
+        filter: program.as_ptr().cast_mut(),
+    };
+    // What it points to is only read, and lives until we return.
+    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+}
+
+/// Binds a socket to an address of its family.
+pub(super) fn bind<T: Copy>(socket: &OwnedFd, address: &T) -> io::Result<()> {
+    let fd = socket.as_raw_fd();
+    // SAFETY: the kernel reads as many octets as the address has.
+    let bound = unsafe { libc::bind(fd, (&raw const *address).cast(), len_of::<T>()) };
+    check(bound).map(drop)
+}
+
+/// Packets that a packet socket took, and those it dropped, since this was asked before.
+pub(super) fn statistics(socket: &OwnedFd) -> io::Result<libc::tpacket_stats> {
+    let mut statistics = libc::tpacket_stats {
+        tp_packets: 0,
+        tp_drops: 0,
+    };
+    let mut len = len_of::<libc::tpacket_stats>();
+    let value = (&raw mut statistics).cast();
+    let (fd, name) = (socket.as_raw_fd(), libc::PACKET_STATISTICS);
+    // SAFETY: the kernel writes two integers, and no more octets than `len` says.
+    check(unsafe { libc::getsockopt(fd, SOL_PACKET, name, value, &mut len) })?;
+    Ok(statistics)
+}
+
+fn len_of<T>() -> libc::socklen_t {
+    size_of::<T>() as libc::socklen_t
+}
+
+fn check(result: i32) -> io::Result<i32> {
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        result => Ok(result),
+    }
+}

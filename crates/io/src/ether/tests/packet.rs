@@ -1,0 +1,189 @@
+//! Interfaces: what the kernel does to a port.
+
+use super::super::{OpenError, PacketPort};
+use super::*;
+
+mod mtu_2500 {
+    super::on_veth! { 2500:
+        a_tag_comes_besides_the_frame
+        what_a_full_ring_does_not_take_is_counted
+        frames_longer_than_asked_for_are_counted
+        frames_go_again_once_the_link_is_back
+        an_interface_that_is_made_anew_is_taken_up
+        a_change_of_the_mtu_is_news
+        frames_longer_than_the_mtu_have_no_slot
+        what_is_no_ethernet_interface_is_refused
+        a_port_has_so_many_addresses
+    }
+}
+
+mod mtu_1500 {
+    super::on_veth! { 1500:
+        a_full_frame_of_its_mtu_comes_whole
+    }
+}
+
+fn pair() -> Pair {
+    Pair::veth(&Options::default())
+}
+
+fn a_tag_comes_besides_the_frame() {
+    let mut pair = pair();
+    let sent = frame(pair.b.mac(), FCOE, 2514);
+    // Priority 3, VLAN 5; priority 3 alone.
+    for tci in [0x6005, 0x6000] {
+        let tag = [&0x8100_u16.to_be_bytes()[..], &u16::to_be_bytes(tci)].concat();
+        send(&mut pair.a, &[&sent[..12], &tag, &sent[12..]].concat());
+        assert_eq!(receive(&mut pair.b, 1), [(sent.clone(), Some(tci))]);
+    }
+}
+
+fn what_a_full_ring_does_not_take_is_counted() {
+    let ring = 256 << 10;
+    let mut pair = Pair::veth(&Options {
+        ring,
+        ..Options::default()
+    });
+    let sent = frame(pair.b.mac(), FCOE, 2172);
+    for _ in 0..1000 {
+        send(&mut pair.a, &sent);
+    }
+    let mut count = 0;
+    while pair.b.receive(|_, _| count += 1) > 0 {}
+    assert!(count > 50, "{count}");
+    assert_eq!(pair.b.drops().unwrap().ring_full, 1000 - count);
+    // And told again when it is asked again.
+    assert_eq!(pair.b.drops().unwrap().ring_full, 1000 - count);
+}
+
+fn frames_longer_than_asked_for_are_counted() {
+    let mut pair = pair();
+    let options = Options {
+        payload_max: 1000,
+        ..Options::default()
+    };
+    pair.b = EtherPort::open(&Place::Interface("vb".into()), &options).unwrap();
+    let to = pair.b.mac();
+    for len in [2514, 1014] {
+        send(&mut pair.a, &frame(to, FCOE, len));
+    }
+    assert_eq!(receive(&mut pair.b, 1), [(frame(to, FCOE, 1014), None)]);
+    assert_eq!(pair.b.drops().unwrap().too_long, 1);
+}
+
+/// The news that come next.
+#[track_caller]
+fn news(port: &mut EtherPort) -> (bool, u32) {
+    let deadline = Instant::now() + LONG;
+    loop {
+        assert!(Instant::now() < deadline && ready(port, LONG), "no news");
+        port.receive(|_, _| {});
+        if let Some(link) = port.news().unwrap() {
+            assert_eq!(port.link(), link);
+            return (link.up, link.mtu);
+        }
+    }
+}
+
+fn frames_go_again_once_the_link_is_back() {
+    let mut pair = pair();
+    let to = pair.b.mac();
+    let sent = frame(to, FCOE, 200);
+    // Each time the ring stands somewhere else.
+    for round in 0..5 {
+        ip("link set va down");
+        assert_eq!(news(&mut pair.a), (false, 2500));
+        assert_eq!(news(&mut pair.b), (false, 2500));
+        for _ in 0..3 {
+            put(&mut pair.a, &sent);
+        }
+        assert!(pair.a.flush().unwrap());
+        assert_eq!(pair.a.drops().unwrap().unsent, 3 * (round + 1));
+        quiet(&mut pair.b);
+        ip("link set va up");
+        assert_eq!(news(&mut pair.a), (true, 2500));
+        assert_eq!(news(&mut pair.b), (true, 2500));
+        for len in 100..110 {
+            send(&mut pair.a, &frame(to, FCOE, len));
+        }
+        let taken = receive(&mut pair.b, 10);
+        assert_eq!(taken[0].0, frame(to, FCOE, 100));
+        assert_eq!(taken[9].0, frame(to, FCOE, 109));
+    }
+}
+
+fn an_interface_that_is_made_anew_is_taken_up() {
+    const GROUP: Mac = [0x01, 0x10, 0x18, 0x01, 0x00, 0x04];
+    let mut pair = pair();
+    pair.b.join(GROUP).unwrap();
+    let (a, b) = (pair.a.mac(), pair.b.mac());
+    ip("link del va");
+    assert_eq!(news(&mut pair.b), (false, 2500));
+    put(&mut pair.b, &frame(a, FCOE, 100));
+    assert!(pair.b.flush().unwrap());
+    assert_eq!(pair.b.drops().unwrap().unsent, 1);
+    ip("link add va mtu 2000 type veth peer name vb mtu 2000");
+    ip("link set va up");
+    ip("link set vb up");
+    assert_eq!(news(&mut pair.b), (true, 2000));
+    pair.a = EtherPort::open(&Place::Interface("va".into()), &Options::default()).unwrap();
+    assert_eq!(pair.b.mac(), b, "a port keeps its address");
+    for to in [b, GROUP] {
+        send(&mut pair.a, &frame(to, FCOE, 100));
+        assert_eq!(receive(&mut pair.b, 1), [(frame(to, FCOE, 100), None)]);
+    }
+    let to = pair.a.mac();
+    send(&mut pair.b, &frame(to, FCOE, 100));
+    assert_eq!(receive(&mut pair.a, 1), [(frame(to, FCOE, 100), None)]);
+}
+
+fn a_change_of_the_mtu_is_news() {
+    let mut pair = pair();
+    ip("link set vb mtu 1500");
+    assert_eq!(news(&mut pair.b), (true, 1500));
+    ip("link set vb mtu 3000");
+    assert_eq!(news(&mut pair.b), (true, 3000));
+    assert_eq!(pair.a.news().unwrap(), None);
+}
+
+fn frames_longer_than_the_mtu_have_no_slot() {
+    let mut pair = pair();
+    ip("link set va mtu 1500");
+    let to = pair.b.mac();
+    // We have not heard of it, but the kernel has: what is too long is left out.
+    for len in [2172, 100] {
+        send(&mut pair.a, &frame(to, FCOE, len));
+    }
+    assert_eq!(receive(&mut pair.b, 1), [(frame(to, FCOE, 100), None)]);
+    assert_eq!(news(&mut pair.a), (true, 1500));
+    assert!(pair.a.slot(2172).is_none());
+    assert!(pair.a.slot(1514).is_some());
+}
+
+fn what_is_no_ethernet_interface_is_refused() {
+    let open = |name: &str| PacketPort::open(name, &Options::default()).unwrap_err();
+    for name in ["nosuch", "", "a-name-that-is-far-too-long-for-one", "a\0"] {
+        assert!(matches!(open(name), OpenError::Missing(at) if at == name));
+    }
+    assert!(matches!(open("lo"), OpenError::NotEthernet(at) if at == "lo"));
+}
+
+fn a_port_has_so_many_addresses() {
+    let mut pair = pair();
+    for last in 1..super::super::ADDRESSES_MAX as u8 {
+        pair.a.join([2, 0, 0, 0, 1, last]).unwrap();
+    }
+    pair.a.join([2, 0, 0, 0, 2, 0]).unwrap_err();
+    let last = frame([2, 0, 0, 0, 1, 63], FCOE, 100);
+    send(&mut pair.b, &last);
+    assert_eq!(receive(&mut pair.a, 1), [(last, None)]);
+}
+
+fn a_full_frame_of_its_mtu_comes_whole() {
+    let mut pair = pair();
+    let to = pair.b.mac();
+    let full = frame(to, FCOE, 1514);
+    send(&mut pair.a, &full);
+    assert_eq!(receive(&mut pair.b, 1), [(full, None)]);
+    assert!(pair.a.slot(2172).is_none());
+}
