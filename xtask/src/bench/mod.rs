@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
 
-    /// How often each is taken; the median counts
+    /// How often each is taken, or more often where little tells two apart; the median counts
     #[arg(long, default_value_t = 3)]
     rounds: usize,
 
@@ -229,7 +229,7 @@ fn rounds(arguments: &Arguments, lineup: &mut Lineup, row: &Row) -> Result<Finis
         rounds: Vec::new(),
     };
     let mut columns: Vec<_> = arguments.by(row).into_iter().map(column).collect();
-    for _ in 0..arguments.rounds {
+    for _ in 0..arguments.rounds * row.patience {
         for column in &mut columns {
             let measured = lineup.measure(column.who, &row.job, time)?;
             column.rounds.push(measured);

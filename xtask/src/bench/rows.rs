@@ -14,6 +14,9 @@ pub(crate) struct Row {
     pub(crate) wants: Vec<Want>,
     /// Whether it is no failure that it cannot be measured here.
     pub(crate) may_lack: bool,
+    /// How many times the rounds of other rows it takes: what two of the same kind are told apart
+    /// by is less than the noise of three rounds.
+    pub(crate) patience: usize,
 }
 
 const READ: bool = false;
@@ -111,6 +114,7 @@ fn digests() -> impl Iterator<Item = Row> {
     loads.flat_map(ways).map(|(way, (size, depth, times))| {
         let mut row = row(size, way, depth);
         row.by = vec![Who::Digests, Who::Lunar];
+        row.patience = 2;
         row.want(Want::Cpu(Who::Lunar, times)).named("digests")
     })
 }
@@ -124,6 +128,7 @@ fn threads() -> impl Iterator<Item = Row> {
         let mut row = row(4096, way, 32);
         row.by = vec![Who::TwoThreads, Who::Asleep];
         row.job.sessions = 8;
+        row.patience = 5;
         row.want(Want::Cpu(Who::Asleep, 1.05))
             .named("8 sessions, two threads")
     })
@@ -155,6 +160,7 @@ fn row(size: u32, write: bool, depth: usize) -> Row {
         by: vec![Who::Lunar],
         wants: Vec::new(),
         may_lack: false,
+        patience: 1,
     }
 }
 
