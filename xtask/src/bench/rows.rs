@@ -73,6 +73,7 @@ fn sessions() -> impl Iterator<Item = Row> {
     loads.map(|(way, count)| {
         let mut row = row(4096, way, 32).beside(&[Who::SharedFloor]);
         row.job.sessions = count;
+        row.patience = 2;
         let row = row.want(Want::Cpu(Who::SharedFloor, 1.4));
         let row = if count > 1 {
             row.want(Want::Fair(0.1))
