@@ -5,6 +5,7 @@
 //! frames to be sent where an [`outgoing::Outgoing`] has room for them.
 #![forbid(unsafe_code)]
 
+pub mod fip;
 pub mod outgoing;
 pub mod remote;
 pub mod violation;

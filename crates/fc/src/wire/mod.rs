@@ -9,6 +9,7 @@ pub mod els;
 pub mod ethernet;
 pub mod fcoe;
 pub mod fcp;
+pub mod fip;
 pub mod frame;
 pub mod names;
 pub mod reader;

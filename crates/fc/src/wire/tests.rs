@@ -1,6 +1,7 @@
 //! Each format by itself: what is encoded is what is decoded, and wrong octets are told.
 
 mod encapsulation;
+mod fip;
 mod information_units;
 mod link_services;
 mod names;

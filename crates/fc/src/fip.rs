@@ -1,0 +1,359 @@
+//! FIP in an ENode (FC-BB-6): how an N_Port gets an address and neighbours on plain Ethernet with
+//! no fabric, which is VN2VN. Multipoint among any number of ports, or point-to-point between two.
+//!
+//! | state | left after | and then sent |
+//! |---|---|---|
+//! | down | the link comes up | |
+//! | waiting | 0 to 100 ms by lot, or 10 s after ten conflicts | Probe Request |
+//! | probing | 100 ms | Probe Request |
+//! | probed | 400 ms | Claim Notification |
+//! | claiming | 400 ms | Beacon |
+//! | up | | a Beacon after 400 ms, then each 8 s and 0 to 100 ms by lot |
+//!
+//! What another port says about the N_Port_ID that is ours or is to be:
+//!
+//! | | waiting | probing, probed | claiming | up |
+//! |---|---|---|---|---|
+//! | Probe Request | another one | reply if our WWPN is higher and its ID not recorded; else another one | reply | reply |
+//! | Probe Reply | another one | another one | another one | claim |
+//! | claim or Beacon | another one | another one | claim if our WWPN is higher; else another one | as claiming |
+//!
+//! A port that is up logs in to each that has claimed and beacons, by an FLOGI inside FIP. Mostly
+//! that is the one of two which was up first, as the other's first Beacon is what it waits for. The
+//! FLOGI makes a virtual link, and each the other's [`Neighbour`]. Beacons keep it.
+//!
+//! The role of an FCF is a machine of its own, to come; an N_Port is told its address and its
+//! neighbours by events and does not ask how they came about.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use scsi::medium::Now;
+
+use crate::outgoing::Outgoing;
+use crate::violation::Violation;
+use crate::wire::ethernet::{self, Mac};
+use crate::wire::fip::{Message, Operation};
+use crate::wire::names::{FcId, Wwn};
+
+mod address;
+mod announcement;
+mod conflict;
+mod els;
+mod login;
+mod neighbour;
+#[cfg(test)]
+mod tests;
+mod transmit;
+
+use address::Random;
+use announcement::Announcement;
+use neighbour::Neighbours;
+pub use neighbour::{Neighbour, Why};
+use transmit::Sending;
+
+/// How many ports share the Ethernet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Any number.
+    Multipoint,
+    /// Two, and no link at all if there are more. A port in this mode that hears one in the other
+    /// changes over to it until the link goes down.
+    PointToPoint,
+}
+
+/// What a port is by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// The address of the ENode, which FIP is sent from.
+    pub mac: Mac,
+    /// WWPN.
+    pub wwpn: Wwn,
+    /// WWNN.
+    pub wwnn: Wwn,
+    /// The longest FCoE frame that can be received, see [`max_fcoe`].
+    pub max_fcoe: u16,
+    /// How many ports share the Ethernet.
+    pub mode: Mode,
+    /// Whether it says to be an FCP target.
+    pub target: bool,
+    /// Whether it says to be an FCP initiator.
+    pub initiator: bool,
+}
+
+/// What the N_Port has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The N_Port_ID is ours: receive at [`Fip::mac`] too.
+    Claimed(FcId),
+    /// The N_Port_ID is ours no more. All neighbours have been told to be lost before.
+    Released(FcId),
+    /// There is a virtual link to this port.
+    Found(Neighbour),
+    /// The virtual link is gone.
+    Lost(FcId, Why),
+}
+
+/// What was counted since the machine was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Messages sent.
+    pub sent: u64,
+    /// Messages received.
+    pub received: u64,
+    /// Messages among them that broke a rule.
+    pub refused: u64,
+    /// N_Port_IDs given up as another port had them.
+    pub conflicts: u64,
+    /// Virtual links that ended by silence (VLinkFailureCount of the Link Error Status Block).
+    pub link_failures: u64,
+}
+
+/// Where the N_Port_ID stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Down,
+    Waiting,
+    Probing,
+    Probed,
+    Claiming,
+    Up,
+}
+
+/// The FIP machine of one VN_Port.
+#[derive(Debug)]
+pub struct Fip {
+    config: Config,
+    mode: Mode,
+    now: Now,
+    state: State,
+    /// When the state ends, or the next Beacon is due.
+    timer: Option<Now>,
+    /// Ours, or to be.
+    fc_id: FcId,
+    /// N_Port_IDs tried since the link came up or the last one was claimed.
+    tries: u32,
+    /// When the last Claim Notification was sent.
+    claimed: Now,
+    /// When a port in point-to-point mode was last asked to change over.
+    invited: Option<Now>,
+    random: Random,
+    neighbours: Neighbours,
+    next_ox_id: u16,
+    outgoing: VecDeque<Sending>,
+    events: VecDeque<Event>,
+    statistics: Statistics,
+}
+
+impl Fip {
+    /// A port whose link is down. `random` are fresh random octets; the lots it draws come of them.
+    #[must_use]
+    pub fn new(config: Config, now: Now, random: [u8; 8]) -> Self {
+        Self {
+            mode: config.mode,
+            now,
+            state: State::Down,
+            timer: None,
+            fc_id: address::preferred(config.mac),
+            tries: 0,
+            claimed: now,
+            invited: None,
+            random: Random::new(random),
+            neighbours: Neighbours::default(),
+            next_ox_id: 0,
+            outgoing: VecDeque::new(),
+            events: VecDeque::new(),
+            statistics: Statistics::default(),
+            config,
+        }
+    }
+
+    /// Our N_Port_ID, once it is claimed.
+    #[must_use]
+    pub fn fc_id(&self) -> Option<FcId> {
+        (self.state == State::Up).then_some(self.fc_id)
+    }
+
+    /// The address that our FCoE frames have, once the N_Port_ID is claimed.
+    #[must_use]
+    pub fn mac(&self) -> Option<Mac> {
+        self.fc_id().map(vn_mac)
+    }
+
+    /// The groups that the Ethernet port has to receive, in either mode.
+    #[must_use]
+    pub const fn groups() -> [Mac; 2] {
+        [Mac::ALL_VN2VN_ENODE, Mac::ALL_PT2PT_ENODE]
+    }
+
+    /// How many ports are thought to share the Ethernet, by now.
+    #[must_use]
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub const fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// The ports that there is a virtual link to, by N_Port_ID.
+    pub fn neighbours(&self) -> impl Iterator<Item = &Neighbour> {
+        self.neighbours.linked()
+    }
+
+    /// The link came up or went down. A port goes on with the N_Port_ID that it had.
+    pub fn link(&mut self, now: Now, up: bool) {
+        self.tick(now);
+        if up == (self.state != State::Down) {
+            return;
+        }
+        self.release(Why::LinkDown);
+        self.neighbours = Neighbours::default();
+        self.mode = self.config.mode;
+        self.tries = 0;
+        if up {
+            self.wait();
+        } else {
+            self.enter(State::Down, None);
+        }
+    }
+
+    /// Takes the payload of an Ethernet frame of EtherType FIP.
+    ///
+    /// # Errors
+    /// The rule that it broke. It has been ignored, and all goes on.
+    pub fn receive(
+        &mut self,
+        now: Now,
+        ethernet: &ethernet::Header,
+        payload: &[u8],
+    ) -> Result<(), Violation> {
+        self.tick(now);
+        if self.state == State::Down {
+            return Ok(());
+        }
+        self.statistics.received += 1;
+        let taken = self.take(ethernet, payload);
+        self.statistics.refused += u64::from(taken.is_err());
+        taken
+    }
+
+    fn take(&mut self, ethernet: &ethernet::Header, payload: &[u8]) -> Result<(), Violation> {
+        let message = Message::parse(payload)?;
+        match message.operation {
+            Operation::ElsRequest => self.els_request(ethernet, &message),
+            Operation::ElsReply => self.els_reply(ethernet, &message),
+            Operation::ProbeRequest
+            | Operation::ProbeReply
+            | Operation::ClaimNotification
+            | Operation::ClaimResponse
+            | Operation::Beacon => {
+                let announcement = Announcement::read(ethernet, &message)?;
+                self.announced(&announcement)
+            }
+            // What a fabric and who looks for one say to each other.
+            _ => Ok(()),
+        }
+    }
+
+    /// When [`Self::expire`] has something to do.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Now> {
+        let timer = self.timer.into_iter();
+        timer.chain(self.neighbours.next_deadline()).min()
+    }
+
+    /// Does what is due.
+    pub fn expire(&mut self, now: Now) {
+        self.tick(now);
+        if self.timer.is_some_and(|at| at <= self.now) {
+            self.step();
+        }
+        self.expire_neighbours();
+    }
+
+    /// What happened next.
+    pub fn poll(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Writes what is to be sent, as far as there is room.
+    pub fn transmit(&mut self, out: &mut impl Outgoing) {
+        while let Some(next) = self.outgoing.front() {
+            if !next.write(out) {
+                return;
+            }
+            self.outgoing.pop_front();
+            self.statistics.sent += 1;
+        }
+    }
+
+    /// Time never goes back, whatever the clock says.
+    fn tick(&mut self, now: Now) {
+        self.now = self.now.max(now);
+    }
+
+    fn enter(&mut self, state: State, wait: Option<Duration>) {
+        self.state = state;
+        self.timer = wait.map(|wait| self.now.saturating_add(wait));
+    }
+
+    /// The timer ran out.
+    fn step(&mut self) {
+        match self.state {
+            State::Down => self.timer = None,
+            State::Waiting => {
+                self.announce(Operation::ProbeRequest);
+                self.enter(State::Probing, Some(PROBE_WAIT));
+            }
+            State::Probing => {
+                self.announce(Operation::ProbeRequest);
+                self.enter(State::Probed, Some(ANNOUNCE_WAIT));
+            }
+            State::Probed => {
+                self.claim();
+                self.enter(State::Claiming, Some(ANNOUNCE_WAIT));
+            }
+            State::Claiming => {
+                self.tries = 0;
+                self.announce(Operation::Beacon);
+                self.enter(State::Up, Some(ANNOUNCE_WAIT));
+                self.events.push_back(Event::Claimed(self.fc_id));
+            }
+            State::Up => {
+                self.announce(Operation::Beacon);
+                let fuzz = self.random.up_to(BEACON_FUZZ);
+                self.timer = Some(self.now.saturating_add(BEACON_PERIOD + fuzz));
+            }
+        }
+    }
+}
+
+/// The address that the FCoE frames of a VN2VN port have.
+const fn vn_mac(fc_id: FcId) -> Mac {
+    Mac::of_port(Mac::VN2VN_FC_MAP, fc_id)
+}
+
+/// The longest FCoE frame, in octets between Ethernet header and frame check sequence, that fits an
+/// Ethernet of this MTU: 2,158 at most, for a payload of whole words up to 2,112.
+#[must_use]
+pub const fn max_fcoe(mtu: usize) -> u16 {
+    let payload = mtu.saturating_sub(FCOE_OVERHEAD) & !3;
+    let most = crate::wire::frame::MAX_PAYLOAD;
+    let payload = if payload > most { most } else { payload };
+    (payload + FCOE_OVERHEAD) as u16
+}
+
+/// FCoE header, frame header, CRC, and EOF with what follows it.
+const FCOE_OVERHEAD: usize = 14 + 24 + 4 + 4;
+
+/// The timers of VN2VN have in FC-BB-6 the values that all ports of an Ethernet must share.
+const PROBE_WAIT: Duration = Duration::from_millis(100);
+const ANNOUNCE_WAIT: Duration = Duration::from_millis(400);
+const BEACON_PERIOD: Duration = Duration::from_secs(8);
+const BEACON_FUZZ: Duration = Duration::from_millis(100);
+/// So many N_Port_IDs are tried at once; then each takes this long.
+const QUICK_TRIES: u32 = 10;
+const RATE_LIMIT: Duration = Duration::from_secs(10);

@@ -1,0 +1,185 @@
+//! The messages of VN2VN, in each of which a port presents itself.
+
+use super::{Config, FCOE_OVERHEAD, Fip, Mode, address, vn_mac};
+use crate::violation::Violation;
+use crate::wire::ethernet::{self, Mac};
+use crate::wire::fip::{Descriptor, Fc4, FipError, Flags, Message, Operation};
+use crate::wire::names::{FcId, Wwn};
+
+/// A port as it presents itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Announcement {
+    pub(super) operation: Operation,
+    /// In which mode it is sent, if that shows.
+    pub(super) mode: Option<Mode>,
+    /// Of a probe: its N_Port_ID is one that it has recorded.
+    pub(super) recorded: bool,
+    pub(super) enode: Mac,
+    pub(super) wwnn: Wwn,
+    pub(super) wwpn: Wwn,
+    pub(super) fc_id: FcId,
+    /// In a claim and its response only, as are FC-4 attributes, which not every port sends.
+    pub(super) max_fcoe: Option<u16>,
+    pub(super) fc4: Option<Fc4>,
+}
+
+impl Announcement {
+    pub(super) fn read(
+        ethernet: &ethernet::Header,
+        message: &Message<'_>,
+    ) -> Result<Self, Violation> {
+        let mut found = Found::default();
+        for descriptor in message.descriptors() {
+            found.take(descriptor?)?;
+        }
+        let claims = is_claim(message.operation);
+        if found.max_fcoe.is_some() != claims {
+            return Err(DESCRIPTORS);
+        }
+        let (Some(enode), Some(wwnn), Some((mac, fc_id, wwpn))) =
+            (found.mac, found.name, found.vx_port)
+        else {
+            return Err(DESCRIPTORS);
+        };
+        if !address::is_local(fc_id) || mac != vn_mac(fc_id) {
+            return Err(NO_LOCAL_ID);
+        }
+        if enode.is_multicast() || (ethernet.src != enode && ethernet.src != mac) {
+            return Err(OTHER_SENDER);
+        }
+        if found.max_fcoe.is_some_and(|size| size < MIN_FCOE) {
+            return Err(SMALL);
+        }
+        Ok(Self {
+            operation: message.operation,
+            mode: mode(ethernet, message),
+            recorded: !claims && message.flags.has(Flags::REC_P2P),
+            enode,
+            wwnn,
+            wwpn,
+            fc_id,
+            max_fcoe: found.max_fcoe,
+            fc4: found.fc4,
+        })
+    }
+
+    /// Whether it is one of ours that has come back.
+    pub(super) fn is_echo(&self, config: &Config) -> bool {
+        (self.enode, self.wwpn) == (config.mac, config.wwpn)
+    }
+}
+
+/// Whether FC-4 attributes and Max FCoE Size belong to it.
+pub(super) const fn is_claim(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::ClaimNotification | Operation::ClaimResponse
+    )
+}
+
+/// The bit that tells the mode means something else in probes; those tell it by their group.
+fn mode(ethernet: &ethernet::Header, message: &Message<'_>) -> Option<Mode> {
+    match (message.operation, ethernet.dst) {
+        (Operation::ProbeRequest, Mac::ALL_VN2VN_ENODE) => Some(Mode::Multipoint),
+        (Operation::ProbeRequest, Mac::ALL_PT2PT_ENODE) => Some(Mode::PointToPoint),
+        (Operation::ProbeRequest | Operation::ProbeReply, _) => None,
+        _ if message.flags.has(Flags::REC_P2P) => Some(Mode::PointToPoint),
+        _ => Some(Mode::Multipoint),
+    }
+}
+
+/// The descriptors that came.
+#[derive(Default)]
+struct Found {
+    mac: Option<Mac>,
+    name: Option<Wwn>,
+    vx_port: Option<(Mac, FcId, Wwn)>,
+    max_fcoe: Option<u16>,
+    fc4: Option<Fc4>,
+}
+
+impl Found {
+    /// Each may come once. What has to be understood, and is not, spoils the whole message.
+    fn take(&mut self, descriptor: Descriptor<'_>) -> Result<(), Violation> {
+        let twice = match descriptor {
+            Descriptor::Mac(mac) => self.mac.replace(mac).is_some(),
+            Descriptor::Name(name) => self.name.replace(name).is_some(),
+            Descriptor::VxPort { mac, fc_id, wwpn } => {
+                self.vx_port.replace((mac, fc_id, wwpn)).is_some()
+            }
+            Descriptor::MaxFcoeSize(size) => self.max_fcoe.replace(size).is_some(),
+            Descriptor::Fc4(fc4) => self.fc4.replace(fc4).is_some(),
+            Descriptor::Vendor { .. } => false,
+            other => other.kind().is_critical(),
+        };
+        if twice { Err(DESCRIPTORS) } else { Ok(()) }
+    }
+}
+
+impl Fip {
+    /// Ours, to be sent.
+    pub(super) fn present(&self, operation: Operation) -> Vec<u8> {
+        let config = &self.config;
+        let vx_port = Descriptor::VxPort {
+            mac: vn_mac(self.fc_id),
+            fc_id: self.fc_id,
+            wwpn: config.wwpn,
+        };
+        let descriptors = [
+            Descriptor::Mac(config.mac),
+            Descriptor::Name(config.wwnn),
+            vx_port,
+            Descriptor::Fc4(Fc4::fcp(config.target, config.initiator)),
+            Descriptor::MaxFcoeSize(config.max_fcoe),
+        ];
+        let number = if is_claim(operation) { 5 } else { 3 };
+        crate::wire::fip::encode(operation, self.flags(operation), &descriptors[..number])
+    }
+
+    /// Our N_Port_ID is never a recorded one: nothing here outlives the process.
+    fn flags(&self, operation: Operation) -> Flags {
+        let probe = matches!(operation, Operation::ProbeRequest | Operation::ProbeReply);
+        match self.mode {
+            Mode::PointToPoint if !probe => Flags::REC_P2P,
+            _ => Flags::default(),
+        }
+    }
+}
+
+impl From<FipError> for Violation {
+    fn from(error: FipError) -> Self {
+        let rule = match error {
+            FipError::Truncated => "FIP that ends too early",
+            FipError::Version(_) => "FIP of another version than 1",
+            FipError::Overrun(_) => "a FIP descriptor that leaves the list",
+            FipError::Length(_) => "a FIP descriptor of a wrong length",
+        };
+        Self {
+            rule,
+            clause: "FC-BB-6, FIP",
+        }
+    }
+}
+
+/// A frame with 256 octets of payload, which every port has to take (FC-LS-2).
+const MIN_FCOE: u16 = FCOE_OVERHEAD as u16 + 256;
+
+const DESCRIPTORS: Violation = Violation {
+    rule: "a VN2VN message with a descriptor missing, twice, or out of place",
+    clause: "FC-BB-6, VN2VN",
+};
+
+const NO_LOCAL_ID: Violation = Violation {
+    rule: "a VN2VN N_Port_ID outside 000001h to 00FFFEh, or whose MAC address is not of it",
+    clause: "FC-BB-6, VN2VN",
+};
+
+const OTHER_SENDER: Violation = Violation {
+    rule: "a VN2VN message from another MAC address than it names",
+    clause: "FC-BB-6, VN2VN",
+};
+
+const SMALL: Violation = Violation {
+    rule: "a Max FCoE Size that has no room for 256 octets of payload",
+    clause: "FC-BB-6, VN2VN",
+};

@@ -1,0 +1,153 @@
+//! What other ports say, and who keeps an N_Port_ID that two ports want (FC-BB-6).
+
+use super::announcement::Announcement;
+use super::{ANNOUNCE_WAIT, PROBE_WAIT, QUICK_TRIES, RATE_LIMIT};
+use super::{Event, Fip, Mode, State, Why};
+use crate::violation::Violation;
+use crate::wire::ethernet::Mac;
+use crate::wire::fip::Operation;
+
+impl Fip {
+    /// Draws lots for when to send the first probe.
+    pub(super) fn wait(&mut self) {
+        let wait = if self.tries < QUICK_TRIES {
+            self.random.up_to(PROBE_WAIT)
+        } else {
+            RATE_LIMIT
+        };
+        self.tries = self.tries.saturating_add(1);
+        self.outgoing.clear();
+        self.enter(State::Waiting, Some(wait));
+    }
+
+    /// Sends it to all.
+    pub(super) fn announce(&mut self, operation: Operation) {
+        self.send(operation, self.group());
+    }
+
+    pub(super) fn claim(&mut self) {
+        self.claimed = self.now;
+        self.announce(Operation::ClaimNotification);
+    }
+
+    const fn group(&self) -> Mac {
+        match self.mode {
+            Mode::Multipoint => Mac::ALL_VN2VN_ENODE,
+            Mode::PointToPoint => Mac::ALL_PT2PT_ENODE,
+        }
+    }
+
+    pub(super) fn announced(&mut self, from: &Announcement) -> Result<(), Violation> {
+        if from.is_echo(&self.config) || self.is_of_another_mode(from) {
+            return Ok(());
+        }
+        if from.fc_id == self.fc_id {
+            self.contend(from);
+            return Ok(());
+        }
+        match from.operation {
+            Operation::ClaimNotification if self.has_claimed() => {
+                self.answer(from);
+                self.meet(from)
+            }
+            Operation::ClaimResponse if self.has_claimed() => self.meet(from),
+            Operation::Beacon => self.hear(from),
+            Operation::ProbeRequest => {
+                self.note_probe(from);
+                Ok(())
+            }
+            // A claim while we have none: its sender answers ours, so we shall know it in time.
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether others take our N_Port_ID for ours.
+    pub(super) const fn has_claimed(&self) -> bool {
+        matches!(self.state, State::Claiming | State::Up)
+    }
+
+    /// Who is in point-to-point mode and hears of multipoint changes over. Who is in multipoint
+    /// mode asks the other to.
+    fn is_of_another_mode(&mut self, from: &Announcement) -> bool {
+        match (self.mode, from.mode) {
+            (Mode::PointToPoint, Some(Mode::Multipoint)) => {
+                self.release(Why::Mode);
+                self.mode = Mode::Multipoint;
+                self.wait();
+                true
+            }
+            (Mode::Multipoint, Some(Mode::PointToPoint)) => {
+                // Another probe is answered as ever, so that its sender takes nothing that is ours.
+                let probe = from.operation == Operation::ProbeRequest;
+                if !probe {
+                    self.invite();
+                }
+                !probe
+            }
+            _ => false,
+        }
+    }
+
+    fn invite(&mut self) {
+        let again = |at| self.now >= ANNOUNCE_WAIT.saturating_add(at);
+        if self.invited.is_none_or(again) {
+            self.invited = Some(self.now);
+            self.announce(Operation::ProbeRequest);
+        }
+    }
+
+    /// Our N_Port_ID is another port's. The higher WWPN keeps it, but for what was claimed before.
+    /// Two ports of the same WWPN are told apart by their MAC addresses: else they would claim
+    /// against each other for ever.
+    fn contend(&mut self, from: &Announcement) {
+        let ours = (self.config.wwpn, self.config.mac);
+        let stronger = ours > (from.wwpn, from.enode);
+        match (self.state, from.operation) {
+            (State::Claiming | State::Up, Operation::ProbeRequest) => self.deny(from),
+            (State::Probing | State::Probed, Operation::ProbeRequest)
+                if stronger && !from.recorded =>
+            {
+                self.deny(from);
+            }
+            (State::Up, Operation::ProbeReply) => self.claim(),
+            (State::Claiming | State::Up, operation)
+                if stronger && operation != Operation::ProbeReply =>
+            {
+                self.claim();
+            }
+            _ => self.give_up(),
+        }
+    }
+
+    fn deny(&mut self, from: &Announcement) {
+        self.send(Operation::ProbeReply, from.enode);
+    }
+
+    /// Begins anew with another N_Port_ID, of which nobody is known to have it.
+    fn give_up(&mut self) {
+        self.statistics.conflicts += 1;
+        self.release(Why::Conflict);
+        let mut fc_id = self.random.fc_id();
+        for _ in 0..DRAWS {
+            if fc_id != self.fc_id && !self.neighbours.knows(fc_id) {
+                break;
+            }
+            fc_id = self.random.fc_id();
+        }
+        self.fc_id = fc_id;
+        self.wait();
+    }
+
+    /// All virtual links end, as does our claim.
+    pub(super) fn release(&mut self, why: Why) {
+        for fc_id in self.neighbours.unlink_all() {
+            self.events.push_back(Event::Lost(fc_id, why));
+        }
+        if self.state == State::Up {
+            self.events.push_back(Event::Released(self.fc_id));
+        }
+    }
+}
+
+/// With as many ports as there may be, a draw fails once in 16.
+const DRAWS: usize = 32;

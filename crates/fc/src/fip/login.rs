@@ -1,0 +1,283 @@
+//! FLOGI and LOGO between the ports of VN2VN: they travel inside FIP, and an FLOGI that is accepted
+//! makes the virtual link.
+//!
+//! | link | FLOGI comes | ours is accepted | ours is rejected | no answer for 2 s | LOGO comes |
+//! |---|---|---|---|---|---|
+//! | none | up | | | | none |
+//! | asked | crossed | up | asked, without a number | asked again; none after four | none |
+//! | crossed | crossed | up | up | up | none |
+//! | up | lost, then up | | | | lost |
+//!
+//! Every FLOGI and LOGO of a neighbour is accepted. Who has crossed waits for the answer to his
+//! own, as the other one takes nothing else before it has come (Linux is busy until then).
+
+use std::time::Duration;
+
+use scsi::medium::Now;
+
+use super::els::encapsulated;
+use super::neighbour::{Entry, Neighbour};
+use super::{Event, Fip, Mode, State, Why};
+use crate::violation::Violation;
+use crate::wire::els::{Code, Els, Logo, Reject, Reply, explanation, reason};
+use crate::wire::ethernet::{self, Mac};
+use crate::wire::fip::{Encapsulated, Kind, Message};
+use crate::wire::frame::OxId;
+use crate::wire::names::FcId;
+
+/// What there is between a neighbour and us.
+#[derive(Debug)]
+pub(super) struct Link {
+    state: LinkState,
+    /// The neighbour's last FLOGI, and until when another of that number is the same one again.
+    answered: Option<(OxId, Now)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LinkState {
+    None,
+    /// Our FLOGI, which is not answered or was rejected (then it has no number).
+    Asked {
+        ox_id: OxId,
+        until: Now,
+        tries: u32,
+    },
+    /// Both have sent one, and ours is not answered.
+    Crossed {
+        ox_id: OxId,
+        until: Now,
+    },
+    Up,
+}
+
+impl Link {
+    pub(super) const fn new() -> Self {
+        Self {
+            state: LinkState::None,
+            answered: None,
+        }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.state == LinkState::Up
+    }
+
+    /// Whether it was up.
+    pub(super) fn end(&mut self) -> bool {
+        let was_up = self.is_up();
+        *self = Self::new();
+        was_up
+    }
+
+    pub(super) const fn deadline(&self) -> Option<Now> {
+        match self.state {
+            LinkState::Asked { until, .. } | LinkState::Crossed { until, .. } => Some(until),
+            LinkState::None | LinkState::Up => None,
+        }
+    }
+}
+
+impl Fip {
+    /// Asks for a virtual link to a port, if both are ready for it and nothing is under way.
+    pub(super) fn log_in(&mut self, fc_id: FcId) {
+        let crowded = self.mode == Mode::PointToPoint && self.neighbours.entries.len() > 1;
+        if self.state != State::Up || crowded {
+            return;
+        }
+        let entry = self.neighbours.entries.get(&fc_id);
+        let ready =
+            |entry: &Entry| entry.claimed && entry.heard && entry.link.state == LinkState::None;
+        if entry.is_some_and(ready) {
+            self.ask(fc_id, 1);
+        }
+    }
+
+    fn ask(&mut self, fc_id: FcId, tries: u32) {
+        let Some(enode) = self.neighbours.enode(fc_id) else {
+            return;
+        };
+        let flogi = Els::Flogi(self.service_parameters());
+        let ox_id = self.request(Kind::FLOGI, enode, fc_id, &flogi);
+        let until = self.now.saturating_add(PATIENCE);
+        self.neighbours.wake_at(until);
+        if let Some(entry) = self.neighbours.entries.get_mut(&fc_id) {
+            entry.link.state = LinkState::Asked {
+                ox_id,
+                until,
+                tries,
+            };
+        }
+    }
+
+    /// Our FLOGI was not answered in time, or the rejected one may be repeated.
+    pub(super) fn log_in_again(&mut self, fc_id: FcId) {
+        let Some(entry) = self.neighbours.entries.get_mut(&fc_id) else {
+            return;
+        };
+        match entry.link.state {
+            LinkState::Asked { tries, .. } if tries < TRIES => self.ask(fc_id, tries + 1),
+            LinkState::Asked { .. } => {
+                // The next Beacon begins anew.
+                entry.link.end();
+                entry.heard = false;
+            }
+            LinkState::Crossed { .. } => self.linked(fc_id),
+            LinkState::None | LinkState::Up => {}
+        }
+    }
+
+    fn linked(&mut self, fc_id: FcId) {
+        if let Some(entry) = self.neighbours.entries.get_mut(&fc_id) {
+            entry.link.state = LinkState::Up;
+            self.events.push_back(Event::Found(entry.who));
+        }
+    }
+
+    /// Logs out of a neighbour, as when the N_Port is to go. What it answers is not waited for.
+    /// Its next Beacon begins anew.
+    pub fn log_out(&mut self, now: Now, fc_id: FcId) {
+        self.tick(now);
+        if let Some(enode) = self.unlink(fc_id, Why::LoggedOut) {
+            let logo = Logo {
+                fc_id: self.fc_id,
+                wwpn: self.config.wwpn,
+            };
+            self.request(Kind::LOGO, enode, fc_id, &Els::Logo(logo));
+        }
+    }
+
+    /// Ends the link to a port that is known, and gives the address of its ENode.
+    pub(super) fn unlink(&mut self, fc_id: FcId, why: Why) -> Option<Mac> {
+        let entry = self.neighbours.entries.get_mut(&fc_id)?;
+        entry.heard = false;
+        if entry.link.end() {
+            self.events.push_back(Event::Lost(fc_id, why));
+        }
+        Some(entry.who.enode)
+    }
+
+    pub(super) fn els_request(
+        &mut self,
+        ethernet: &ethernet::Header,
+        message: &Message<'_>,
+    ) -> Result<(), Violation> {
+        let els = encapsulated(message)?;
+        if ethernet.dst != self.config.mac || !self.has_claimed() {
+            return Ok(());
+        }
+        let Some(who) = self.sender(ethernet, &els)? else {
+            self.reject(ethernet.src, &els, NOT_NEIGHBOUR);
+            return Ok(());
+        };
+        match (els.kind, Els::parse(els.payload)) {
+            (Kind::FLOGI, Ok(Els::Flogi(login))) if login.wwpn == who.wwpn => {
+                self.flogi_request(&who, &els);
+            }
+            (Kind::FLOGI, Ok(Els::Flogi(_))) => self.reject(ethernet.src, &els, OTHER_NAME),
+            (Kind::LOGO, Ok(Els::Logo(_))) => {
+                self.unlink(who.fc_id, Why::LoggedOut);
+                self.accept(&who, &els, &Reply::Accept);
+            }
+            (_, Err(_)) => self.reject(ethernet.src, &els, TOO_SHORT),
+            _ => self.reject(ethernet.src, &els, UNSUPPORTED),
+        }
+        Ok(())
+    }
+
+    /// Which neighbour an ELS is from. It comes from the ENode that claimed the N_Port_ID, to ours.
+    fn sender(
+        &self,
+        ethernet: &ethernet::Header,
+        els: &Encapsulated<'_>,
+    ) -> Result<Option<Neighbour>, Violation> {
+        if els.header.d_id != self.fc_id && els.header.d_id != FcId::FABRIC_F {
+            return Err(OTHER_ID);
+        }
+        let entry = self.neighbours.entries.get(&els.header.s_id);
+        let Some(entry) = entry.filter(|entry| entry.claimed) else {
+            return Ok(None);
+        };
+        if entry.who.enode != ethernet.src {
+            return Err(OTHER_ENODE);
+        }
+        Ok(Some(entry.who))
+    }
+
+    fn flogi_request(&mut self, who: &Neighbour, els: &Encapsulated<'_>) {
+        let Some(entry) = self.neighbours.entries.get_mut(&who.fc_id) else {
+            return;
+        };
+        let ox_id = els.header.ox_id;
+        let again = entry.link.answered;
+        let again = again.is_some_and(|(id, until)| id == ox_id && self.now < until);
+        entry.link.answered = Some((ox_id, self.now.saturating_add(PATIENCE)));
+        let before = entry.link.state;
+        if let LinkState::Asked { ox_id, until, .. } = before {
+            entry.link.state = LinkState::Crossed { ox_id, until };
+        }
+        self.accept(who, els, &Reply::Login(self.service_parameters()));
+        match before {
+            LinkState::None => self.linked(who.fc_id),
+            LinkState::Up if !again => {
+                self.events
+                    .push_back(Event::Lost(who.fc_id, Why::Restarted));
+                self.linked(who.fc_id);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn els_reply(
+        &mut self,
+        ethernet: &ethernet::Header,
+        message: &Message<'_>,
+    ) -> Result<(), Violation> {
+        let els = encapsulated(message)?;
+        let known = ethernet.dst == self.config.mac && self.state == State::Up;
+        let Some(who) = known
+            .then(|| self.sender(ethernet, &els))
+            .transpose()?
+            .flatten()
+        else {
+            return Ok(());
+        };
+        let Some(entry) = self.neighbours.entries.get_mut(&who.fc_id) else {
+            return Ok(());
+        };
+        let accepted = matches!(Reply::parse(Code::FLOGI, els.payload), Ok(Reply::Login(_)));
+        match &mut entry.link.state {
+            LinkState::Asked { ox_id, .. } if *ox_id == els.header.ox_id && !accepted => {
+                *ox_id = OxId::UNASSIGNED;
+            }
+            LinkState::Asked { ox_id, .. } | LinkState::Crossed { ox_id, .. }
+                if *ox_id == els.header.ox_id =>
+            {
+                self.linked(who.fc_id);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The reason code of FC-BB-6 for what is wrong in FIP.
+const FIP_ERROR: u8 = 0x20;
+const NOT_NEIGHBOUR: Reject = Reject::new(FIP_ERROR, explanation::NOT_NEIGHBOUR);
+const OTHER_NAME: Reject = Reject::new(reason::LOGICAL_ERROR, explanation::NONE);
+const TOO_SHORT: Reject = Reject::new(reason::LOGICAL_ERROR, explanation::PAYLOAD_LENGTH);
+const UNSUPPORTED: Reject = Reject::new(reason::NOT_SUPPORTED, explanation::NONE);
+
+/// E_D_TOV, for which an FLOGI may be on its way, and its answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// So often it is sent, then the next Beacon is waited for.
+const TRIES: u32 = 4;
+
+const OTHER_ID: Violation = Violation {
+    rule: "an ELS in FIP for an N_Port_ID that is not ours",
+    clause: "FC-BB-6, VN2VN",
+};
+
+const OTHER_ENODE: Violation = Violation {
+    rule: "an ELS in FIP from another ENode than the one that claimed its S_ID",
+    clause: "FC-BB-6, VN2VN",
+};

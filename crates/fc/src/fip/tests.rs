@@ -1,0 +1,12 @@
+//! VN2VN as its ports see it: traces of what they send and are told.
+
+mod captures;
+mod claims;
+mod conflicts;
+mod logins;
+mod neighbours;
+mod net;
+mod point_to_point;
+mod rig;
+mod states;
+mod wrong;

@@ -1,0 +1,82 @@
+//! What waits to be sent.
+
+use super::{Config, Fip};
+use crate::outgoing::Outgoing;
+use crate::wire::ethernet::{self, Mac};
+use crate::wire::fip::Operation;
+
+/// A message on its way out.
+#[derive(Debug)]
+pub(super) struct Sending {
+    dst: Mac,
+    src: Mac,
+    octets: Vec<u8>,
+    /// Octets after the Ethernet header, at the least.
+    least: usize,
+}
+
+impl Sending {
+    /// Whether there was room.
+    pub(super) fn write(&self, out: &mut impl Outgoing) -> bool {
+        let header = ethernet::Header {
+            dst: self.dst,
+            src: self.src,
+            vlan: None,
+            ethertype: ethernet::FIP,
+        };
+        let len = header.len() + self.octets.len().max(self.least);
+        let len = len.max(ethernet::MIN_LEN);
+        let Some(slot) = out.slot(len) else {
+            return false;
+        };
+        let (octets, padding) = header.put(&mut slot[..len]).split_at_mut(self.octets.len());
+        octets.copy_from_slice(&self.octets);
+        padding.fill(0);
+        out.commit(len);
+        true
+    }
+}
+
+impl Fip {
+    /// Sends a message of VN2VN. A Beacon has the address of the VN_Port, so that bridges learn it;
+    /// all else comes from the ENode.
+    pub(super) fn send(&mut self, operation: Operation, dst: Mac) {
+        self.send_padded(operation, dst, 0);
+    }
+
+    /// So that it has `least` octets after the Ethernet header.
+    pub(super) fn send_padded(&mut self, operation: Operation, dst: Mac, least: usize) {
+        let src = match operation {
+            Operation::Beacon => super::vn_mac(self.fc_id),
+            _ => self.config.mac,
+        };
+        let octets = self.present(operation);
+        self.queue(Sending {
+            dst,
+            src,
+            octets,
+            least,
+        });
+    }
+
+    /// Sends an ELS, or its reply.
+    pub(super) fn send_els(&mut self, dst: Mac, octets: Vec<u8>) {
+        let Config { mac: src, .. } = self.config;
+        self.queue(Sending {
+            dst,
+            src,
+            octets,
+            least: 0,
+        });
+    }
+
+    /// What does not fit is lost, as it could be on the Ethernet.
+    fn queue(&mut self, sending: Sending) {
+        if self.outgoing.len() < QUEUE {
+            self.outgoing.push_back(sending);
+        }
+    }
+}
+
+/// As many as come of the claim of one port when all others answer, and some.
+const QUEUE: usize = 256;

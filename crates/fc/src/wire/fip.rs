@@ -1,0 +1,227 @@
+//! FIP, the FCoE Initialization Protocol (FC-BB-6): a header, then a list of descriptors.
+
+use super::reader::{Reader, Truncated};
+
+pub mod descriptor;
+
+pub use descriptor::{Descriptor, Encapsulated, Fc4, Kind};
+
+/// Octets of the header that descriptors follow.
+pub const HEADER_LEN: usize = 10;
+
+/// The version that FC-BB-5 and FC-BB-6 define.
+const VERSION: u8 = 1;
+
+/// Lengths in FIP are told in words.
+const WORD: usize = 4;
+
+/// Why octets are no FIP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FipError {
+    /// The header, or the list of descriptors that it announces, ends too early.
+    #[error("FIP that ends too early")]
+    Truncated,
+    /// Another version.
+    #[error("FIP of version {0}")]
+    Version(u8),
+    /// A descriptor of no length, or beyond the end of the list.
+    #[error("a FIP descriptor of type {0} that leaves the list")]
+    Overrun(u8),
+    /// A descriptor whose length is not that of its type.
+    #[error("a FIP descriptor of type {0} of a wrong length")]
+    Length(u8),
+}
+
+impl From<Truncated> for FipError {
+    fn from(_: Truncated) -> Self {
+        Self::Truncated
+    }
+}
+
+/// Protocol code and subcode: what a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Discovery Solicitation.
+    Solicitation,
+    /// Discovery Advertisement.
+    Advertisement,
+    /// An ELS request.
+    ElsRequest,
+    /// The reply to an ELS request.
+    ElsReply,
+    /// FIP Keep Alive.
+    KeepAlive,
+    /// FIP Clear Virtual Links.
+    ClearVirtualLinks,
+    /// VLAN Request.
+    VlanRequest,
+    /// VLAN Notification.
+    VlanNotification,
+    /// VN2VN: is an N_Port_ID in use?
+    ProbeRequest,
+    /// VN2VN: it is.
+    ProbeReply,
+    /// VN2VN: an N_Port_ID is being taken into use.
+    ClaimNotification,
+    /// VN2VN: who else there is.
+    ClaimResponse,
+    /// VN2VN: still there.
+    Beacon,
+    /// Any other.
+    Other {
+        /// FIP protocol code.
+        protocol: u16,
+        /// FIP subcode.
+        subcode: u8,
+    },
+}
+
+/// Operations with their codes.
+const OPERATIONS: [(Operation, u16, u8); 13] = [
+    (Operation::Solicitation, 1, 1),
+    (Operation::Advertisement, 1, 2),
+    (Operation::ElsRequest, 2, 1),
+    (Operation::ElsReply, 2, 2),
+    (Operation::KeepAlive, 3, 1),
+    (Operation::ClearVirtualLinks, 3, 2),
+    (Operation::VlanRequest, 4, 1),
+    (Operation::VlanNotification, 4, 2),
+    (Operation::ProbeRequest, 5, 1),
+    (Operation::ProbeReply, 5, 2),
+    (Operation::ClaimNotification, 5, 3),
+    (Operation::ClaimResponse, 5, 4),
+    (Operation::Beacon, 5, 5),
+];
+
+impl Operation {
+    fn from_codes(protocol: u16, subcode: u8) -> Self {
+        let known = OPERATIONS
+            .iter()
+            .find(|row| (row.1, row.2) == (protocol, subcode));
+        known.map_or(Self::Other { protocol, subcode }, |row| row.0)
+    }
+
+    fn codes(self) -> (u16, u8) {
+        if let Self::Other { protocol, subcode } = self {
+            return (protocol, subcode);
+        }
+        let row = OPERATIONS.iter().find(|row| row.0 == self);
+        row.map_or((0, 0), |row| (row.1, row.2))
+    }
+}
+
+/// The flags of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// Fabric-provided MAC addresses.
+    pub const FPMA: Self = Self(0x8000);
+    /// Server-provided MAC addresses.
+    pub const SPMA: Self = Self(0x4000);
+    /// In a probe: the N_Port_ID is a recorded one. In a claim, its response and a beacon: the
+    /// sender is in point-to-point mode.
+    pub const REC_P2P: Self = Self(0x0008);
+    /// Available for login.
+    pub const AVAILABLE: Self = Self(0x0004);
+    /// Solicited.
+    pub const SOLICITED: Self = Self(0x0002);
+    /// Sent by an FCF.
+    pub const F_PORT: Self = Self(0x0001);
+
+    /// Whether all bits of `other` are set.
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl std::fmt::Debug for Flags {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:04x}", self.0)
+    }
+}
+
+/// A message as it came, without what pads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// What it is.
+    pub operation: Operation,
+    /// Its flags.
+    pub flags: Flags,
+    descriptors: &'a [u8],
+}
+
+impl<'a> Message<'a> {
+    /// The message at the front of the payload of an Ethernet frame.
+    ///
+    /// # Errors
+    /// It is not of version 1, or shorter than it says.
+    pub fn parse(octets: &'a [u8]) -> Result<Self, FipError> {
+        let mut reader = Reader(octets);
+        let version = reader.u8()? >> 4;
+        if version != VERSION {
+            return Err(FipError::Version(version));
+        }
+        reader.skip(1)?;
+        let protocol = reader.u16()?;
+        reader.skip(1)?;
+        let operation = Operation::from_codes(protocol, reader.u8()?);
+        let words = reader.u16()?;
+        Ok(Self {
+            operation,
+            flags: Flags(reader.u16()?),
+            descriptors: reader.take(usize::from(words) * WORD)?,
+        })
+    }
+
+    /// Its descriptors, in order. After an error there are no more.
+    #[must_use]
+    pub const fn descriptors(&self) -> Descriptors<'a> {
+        Descriptors(Reader(self.descriptors))
+    }
+}
+
+/// The descriptors of a message.
+#[derive(Clone, Debug)]
+pub struct Descriptors<'a>(Reader<'a>);
+
+impl<'a> Descriptors<'a> {
+    fn cut(&mut self) -> Result<Descriptor<'a>, FipError> {
+        let (kind, words) = (self.0.u8()?, self.0.u8()?);
+        let len = (usize::from(words) * WORD).checked_sub(2);
+        let body = len.and_then(|len| self.0.take(len).ok());
+        Descriptor::parse(Kind(kind), body.ok_or(FipError::Overrun(kind))?)
+    }
+}
+
+impl<'a> Iterator for Descriptors<'a> {
+    type Item = Result<Descriptor<'a>, FipError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.0.is_empty() {
+            return None;
+        }
+        let descriptor = self.cut();
+        if descriptor.is_err() {
+            self.0.0 = &[];
+        }
+        Some(descriptor)
+    }
+}
+
+/// Writes a message. What a descriptor carries must be of whole words, and of 1,018 octets at most.
+#[must_use]
+pub fn encode(operation: Operation, flags: Flags, descriptors: &[Descriptor<'_>]) -> Vec<u8> {
+    let (protocol, subcode) = operation.codes();
+    let mut octets = vec![VERSION << 4, 0];
+    octets.extend(protocol.to_be_bytes());
+    octets.extend([0, subcode, 0, 0]);
+    octets.extend(flags.0.to_be_bytes());
+    for descriptor in descriptors {
+        descriptor.encode(&mut octets);
+    }
+    let words = (octets.len() - HEADER_LEN) / WORD;
+    octets[6..8].copy_from_slice(&(words as u16).to_be_bytes());
+    octets
+}

@@ -1,0 +1,184 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::wire::ethernet::Mac;
+use crate::wire::fip::{
+    self, Descriptor, Encapsulated, Fc4, FipError, Flags, Kind, Message, Operation,
+};
+use crate::wire::frame::Header;
+use crate::wire::names::{FcId, Wwn};
+
+/// A descriptor of each type, of any content; `words` is what those of no fixed length hold.
+fn descriptor(number: usize, octets: &[u8; 160], words: &[u8]) -> Descriptor<'static> {
+    let words: &'static [u8] = words.to_vec().leak();
+    let mac = Mac(*octets.first_chunk().unwrap());
+    let name = Wwn(u64::from_be_bytes(*octets.first_chunk().unwrap()));
+    let fc_map = *octets.first_chunk().unwrap();
+    let half = u16::from_be_bytes(*octets.first_chunk().unwrap());
+    let els = |kind| {
+        Descriptor::Els(Encapsulated {
+            kind,
+            header: Header::parse(octets).unwrap(),
+            payload: words,
+        })
+    };
+    match number {
+        1 => Descriptor::Priority(octets[0]),
+        2 => Descriptor::Mac(mac),
+        3 => Descriptor::FcMap(fc_map),
+        4 => Descriptor::Name(name),
+        5 => Descriptor::Fabric {
+            vf_id: half,
+            fc_map,
+            name,
+        },
+        6 => Descriptor::MaxFcoeSize(half),
+        7..=10 => els(Kind(number as u8)),
+        11 => Descriptor::VxPort {
+            mac,
+            fc_id: FcId::from_octets(fc_map),
+            wwpn: name,
+        },
+        12 => Descriptor::FkaAdvPeriod {
+            disabled: octets[0] & 1 != 0,
+            period_ms: u32::from(half),
+        },
+        13 => Descriptor::Vendor {
+            id: *octets.first_chunk().unwrap(),
+            data: words,
+        },
+        14 => Descriptor::Vlan(half),
+        15 => Descriptor::Fc4(Fc4(*octets)),
+        _ => Descriptor::Unknown {
+            kind: Kind(number as u8),
+            body: [&[0; 2], words].concat().leak(),
+        },
+    }
+}
+
+prop_compose! {
+    fn any_descriptor()(
+        number in prop_oneof![1usize..=17, Just(128), Just(255)],
+        octets in vec(any::<u8>(), 160),
+        words in (0usize..=40).prop_flat_map(|words| vec(any::<u8>(), words * 4)),
+    ) -> Descriptor<'static> {
+        descriptor(number, octets[..].try_into().unwrap(), &words)
+    }
+}
+
+fn any_operation() -> impl Strategy<Value = Operation> {
+    let known = [
+        Operation::Solicitation,
+        Operation::Advertisement,
+        Operation::ElsRequest,
+        Operation::ElsReply,
+        Operation::KeepAlive,
+        Operation::ClearVirtualLinks,
+        Operation::VlanRequest,
+        Operation::VlanNotification,
+        Operation::ProbeRequest,
+        Operation::ProbeReply,
+        Operation::ClaimNotification,
+        Operation::ClaimResponse,
+        Operation::Beacon,
+        Operation::Other {
+            protocol: 0xfff8,
+            subcode: 7,
+        },
+    ];
+    proptest::sample::select(known.to_vec())
+}
+
+proptest! {
+    #[test]
+    fn what_is_encoded_is_read_back(
+        operation in any_operation(),
+        flags: u16,
+        descriptors in vec(any_descriptor(), 0..8),
+        padding in 0usize..40,
+    ) {
+        let mut octets = fip::encode(operation, Flags(flags), &descriptors);
+        prop_assert!(octets.len().is_multiple_of(2));
+        octets.resize(octets.len() + padding, 0);
+        let message = Message::parse(&octets).unwrap();
+        prop_assert_eq!((message.operation, message.flags), (operation, Flags(flags)));
+        let read: Vec<_> = message.descriptors().map(Result::unwrap).collect();
+        prop_assert_eq!(read, descriptors);
+    }
+
+    #[test]
+    fn no_octets_are_too_strange(octets in vec(any::<u8>(), 0..200)) {
+        let mut octets = octets;
+        if let Some(first) = octets.first_mut() {
+            *first = 0x10;
+        }
+        if let Some(length) = octets.get_mut(6..8) {
+            length.copy_from_slice(&[0, length[1] & 0x1f]);
+        }
+        if let Ok(message) = Message::parse(&octets) {
+            let all: Vec<_> = message.descriptors().collect();
+            let last = all.len().saturating_sub(1);
+            prop_assert!(all.iter().take(last).all(Result::is_ok), "it goes on after an error");
+        }
+    }
+}
+
+/// A beacon with its descriptors' octets.
+fn beacon() -> Vec<u8> {
+    let descriptors = [
+        Descriptor::Mac(Mac([2, 0, 0, 0, 0, 1])),
+        Descriptor::Name(Wwn(0x1000_0200_0000_0001)),
+    ];
+    fip::encode(Operation::Beacon, Flags::default(), &descriptors)
+}
+
+/// The first error that its reader meets.
+fn error(octets: &[u8]) -> Option<FipError> {
+    match Message::parse(octets) {
+        Err(error) => Some(error),
+        Ok(message) => message.descriptors().find_map(Result::err),
+    }
+}
+
+#[test]
+fn what_is_cut_off_is_told() {
+    let whole = beacon();
+    assert_eq!(error(&whole), None);
+    for len in 0..whole.len() {
+        assert_eq!(error(&whole[..len]), Some(FipError::Truncated), "{len}");
+    }
+}
+
+#[test]
+fn another_version_is_told() {
+    let mut octets = beacon();
+    octets[0] = 0x2f;
+    assert_eq!(error(&octets), Some(FipError::Version(2)));
+}
+
+#[test]
+fn lengths_of_descriptors_are_held_against_the_list_and_their_types() {
+    let with = |at: usize, length: u8| {
+        let mut octets = beacon();
+        octets[at] = length;
+        error(&octets)
+    };
+    assert_eq!(with(11, 0), Some(FipError::Overrun(2)), "no length");
+    assert_eq!(with(11, 6), Some(FipError::Overrun(2)), "beyond the list");
+    assert_eq!(with(11, 1), Some(FipError::Length(2)), "too short");
+    assert_eq!(with(11, 5), Some(FipError::Length(2)), "as long as both");
+    assert_eq!(with(7, 2), None, "a shorter list");
+    assert_eq!(
+        with(7, 3),
+        Some(FipError::Overrun(4)),
+        "the list ends in the second"
+    );
+}
+
+#[test]
+fn fc4_attributes_tell_the_role() {
+    for (target, initiator) in [(false, false), (false, true), (true, false), (true, true)] {
+        let fc4 = Fc4::fcp(target, initiator);
+        assert_eq!((fc4.is_target(), fc4.is_initiator()), (target, initiator));
+    }
+}
