@@ -5,8 +5,11 @@
 //! frames to be sent where an [`outgoing::Outgoing`] has room for them.
 #![forbid(unsafe_code)]
 
+pub mod exchange;
 pub mod fip;
+pub mod initiator;
 pub mod outgoing;
 pub mod remote;
+pub mod target;
 pub mod violation;
 pub mod wire;

@@ -1,0 +1,41 @@
+//! Exchanges and sequences (FC-FS-3, exchange and sequence management; FCP-4), as far as target and
+//! initiator have them in common.
+//!
+//! An exchange is a command: its originator, the initiator, names it by an OX_ID, its responder by
+//! an RX_ID. Each information unit is a sequence of frames. Nothing here relies on frames coming in
+//! order, once, or at all:
+//!
+//! - **Where data belongs** is told by the relative offset of each frame, never by how many came
+//!   before. Which octets came is kept ([`cover::Cover`]), so that what comes twice harms nobody
+//!   and what is missing is known.
+//! - **An identifier is used again as late as can be** ([`ids::Ids`]): a frame of an exchange that
+//!   is over names nothing, and is dropped. After an abort it is held back for R_A_TOV.
+//! - **What was sent is kept as a description** ([`data::DataSequence`]: a lease and a range), so
+//!   that it can be sent again.
+//!
+//! The OX_IDs of an N_Port are shared out: those below [`FCP_OX_IDS`] are FCP's own, for commands
+//! and for what recovers them, the others belong to the port's link services.
+
+pub(crate) mod cover;
+pub(crate) mod data;
+pub(crate) mod frames;
+pub(crate) mod ids;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::time::Duration;
+
+use crate::remote::Peer;
+
+/// OX_IDs below this one are those of commands, and of the link services that recover them.
+pub const FCP_OX_IDS: u16 = 0xf000;
+
+impl Peer {
+    /// REC_TOV: how long an exchange may be silent before it is looked after. FCP-4 has it at least
+    /// a second above E_D_TOV, which is what this is at the default of 2 s; where both ends have
+    /// lowered E_D_TOV it shrinks with it.
+    pub(crate) fn rec_tov(&self) -> Duration {
+        self.e_d_tov + self.e_d_tov / 2
+    }
+}

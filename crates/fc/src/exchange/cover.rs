@@ -1,0 +1,58 @@
+//! Which octets of a transfer have come.
+
+/// A set of octets, all but the last few of which are its beginning.
+#[derive(Debug, Default)]
+pub(crate) struct Cover {
+    /// All before this one have come.
+    next: u32,
+    /// Ranges after it, sorted, neither overlapping nor touching.
+    apart: Vec<(u32, u32)>,
+}
+
+/// Ranges that may stand apart; a bound on what a peer's disorder can cost.
+const MAX_APART: usize = 64;
+
+impl Cover {
+    /// The first octet that has not come.
+    pub(crate) const fn next(&self) -> u32 {
+        self.next
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.next = 0;
+        self.apart.clear();
+    }
+
+    /// The octets from `start` to `end` have come, some of them perhaps for the second time.
+    /// Returns `false` if that cannot be noted, as too much stands apart: they count as lost.
+    pub(crate) fn add(&mut self, start: u32, end: u32) -> bool {
+        if start > self.next || !self.apart.is_empty() {
+            return self.add_apart(start, end);
+        }
+        self.next = self.next.max(end);
+        true
+    }
+
+    fn add_apart(&mut self, start: u32, end: u32) -> bool {
+        let start = start.max(self.next);
+        if start >= end {
+            return true;
+        }
+        let from = self.apart.partition_point(|range| range.1 < start);
+        let to = self.apart.partition_point(|range| range.0 <= end);
+        if from == to {
+            if self.apart.len() == MAX_APART {
+                return false;
+            }
+            self.apart.insert(from, (start, end));
+        } else {
+            let joined = (start.min(self.apart[from].0), end.max(self.apart[to - 1].1));
+            self.apart.drain(from + 1..to);
+            self.apart[from] = joined;
+        }
+        if self.apart[0].0 == self.next {
+            self.next = self.apart.remove(0).1;
+        }
+        true
+    }
+}

@@ -1,0 +1,81 @@
+//! Sequences of FCP_DATA on their way out: described, not built, and cut into frames as they leave.
+
+use scsi::medium::Lease;
+
+use super::frames;
+use crate::outgoing::Outgoing;
+use crate::remote::Peer;
+use crate::wire::fcoe::{Eof, Sof};
+use crate::wire::frame::{FCtl, Header};
+
+/// Data of a command that is to be sent as one sequence.
+#[derive(Debug)]
+pub(crate) struct DataSequence<L> {
+    pub(crate) data: L,
+    /// Where the first octet of `data` belongs in the data of the command.
+    pub(crate) base: u32,
+    /// Octets of `data` that have left, or are not to.
+    pub(crate) at: u32,
+    /// Where in `data` it ends.
+    pub(crate) end: u32,
+    pub(crate) seq_id: u8,
+    pub(crate) seq_cnt: u16,
+}
+
+impl<L: Lease> DataSequence<L> {
+    /// All of `data`.
+    pub(crate) fn new(data: L, base: u32, seq_id: u8) -> Self {
+        Self {
+            end: data.len() as u32,
+            data,
+            base,
+            at: 0,
+            seq_id,
+            seq_cnt: 0,
+        }
+    }
+
+    /// Octets that have not left.
+    pub(crate) const fn left(&self) -> u32 {
+        self.end - self.at
+    }
+
+    /// Where in the data of the command the next frame begins.
+    pub(crate) const fn offset(&self) -> u32 {
+        self.base + self.at
+    }
+
+    /// Puts as many frames into `out` as it has room for; whether that was all. `header` is what
+    /// all of them have in common, `ending` what F_CTL has in the last one besides.
+    pub(crate) fn send(
+        &mut self,
+        out: &mut impl Outgoing,
+        peer: &Peer,
+        header: &Header,
+        ending: FCtl,
+    ) -> bool {
+        let payload_max = u32::from(peer.payload_max);
+        while self.at < self.end {
+            let len = self.left().min(payload_max);
+            let is_last = len == self.left();
+            let more = if is_last { ending } else { FCtl::NONE };
+            let header = Header {
+                f_ctl: header.f_ctl.with(FCtl::RELATIVE_OFFSET).with(more),
+                seq_id: self.seq_id,
+                seq_cnt: self.seq_cnt,
+                parameter: self.offset(),
+                ..*header
+            };
+            let sof = if self.seq_cnt == 0 { Sof::I3 } else { Sof::N3 };
+            let eof = if is_last { Eof::T } else { Eof::N };
+            let (data, at) = (&self.data, self.at as usize);
+            let copy = |octets: &mut [u8]| data.copy_out(at, octets);
+            if !frames::put(out, peer, (sof, eof), &header, len as usize, copy) {
+                return false;
+            }
+            self.at += len;
+            self.seq_cnt = self.seq_cnt.wrapping_add(1);
+        }
+        true
+    }
+}

@@ -1,0 +1,38 @@
+//! Frames on their way out.
+
+use crate::outgoing::Outgoing;
+use crate::remote::Peer;
+use crate::wire::fcoe::{self, Eof, Sof};
+use crate::wire::frame::Header;
+
+/// Puts one frame into `out`; `false` if it has no room for it now.
+pub(crate) fn put(
+    out: &mut impl Outgoing,
+    peer: &Peer,
+    delimiters: (Sof, Eof),
+    header: &Header,
+    len: usize,
+    fill: impl FnOnce(&mut [u8]),
+) -> bool {
+    let ethernet = peer.ethernet();
+    let Some(slot) = out.slot(fcoe::frame_len(&ethernet, len)) else {
+        return false;
+    };
+    let len = fcoe::encode(slot, &ethernet, delimiters, header, len, fill);
+    out.commit(len);
+    true
+}
+
+/// The delimiters of a sequence of one frame.
+pub(crate) const SINGLE: (Sof, Eof) = (Sof::I3, Eof::T);
+
+/// Puts a sequence of one frame into `out`.
+pub(crate) fn put_single(
+    out: &mut impl Outgoing,
+    peer: &Peer,
+    header: &Header,
+    payload: &[u8],
+) -> bool {
+    let copy = |octets: &mut [u8]| octets.copy_from_slice(payload);
+    put(out, peer, SINGLE, header, payload.len(), copy)
+}

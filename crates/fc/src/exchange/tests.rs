@@ -1,0 +1,3 @@
+mod cover;
+mod ids;
+pub(crate) mod pair;

@@ -1,0 +1,247 @@
+//! FCP initiator: the exchanges that begin with FCP_CMND here (FCP-4).
+//!
+//! One machine serves all targets of a port, each known by its [`RemoteId`]. It is split by duty:
+//! `command` takes commands in and ends them, `data_in` and `data_out` carry their data, `manage`
+//! task management, `abort` ABTS and RRQ, `recovery` REC and SRR, `late` what is overdue,
+//! `transmit` is the way out; `tasks` holds the exchanges.
+//!
+//! | stage | what comes from the target | where it leads |
+//! |---|---|---|
+//! | ready | nothing: it has not left | open |
+//! | open | data, FCP_XFER_RDY, FCP_RSP | done; aborting |
+//! | aborting | BA_ACC, BA_RJT | failed |
+//!
+//! What is lost is noticed
+//!
+//! - at once, where the peer sends again what it is asked for and names commands by task retry
+//!   identifiers: by data beyond a gap;
+//! - by a response whose data is not all there;
+//! - by silence for REC_TOV, after which REC asks how far the target has got.
+//!
+//! Then SRR asks for what is missing, if the target can send again; else ABTS ends the exchange,
+//! and the command fails as [`Fate::Aborted`], which is over at the target. A command that the
+//! target does not let be aborted either leaves but one way out, [`Event::Stuck`]: the port has to
+//! end the login. The machine repeats no command by itself.
+
+mod abort;
+mod command;
+mod data_in;
+mod data_out;
+mod event;
+mod late;
+mod manage;
+mod recovery;
+mod tasks;
+mod transmit;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use scsi::medium::{Lease, Now};
+
+use self::abort::Held;
+pub use self::event::{Command, Data, Done, Event, Failed, Fate, Function, Refusal, Refused, Why};
+use self::manage::Pending;
+use self::recovery::Service;
+use self::tasks::{Slot, Tasks};
+use self::transmit::Control;
+use crate::exchange::data::DataSequence;
+use crate::outgoing::Outgoing;
+use crate::remote::{Peer, RemoteId};
+use crate::wire::fcoe::Frame;
+use crate::wire::frame::{RCtl, Type};
+
+/// What an initiator is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Commands at once, of all targets; 1 to [`MAX_TASKS`].
+    pub tasks: usize,
+    /// How long a command may take that has no deadline of its own.
+    pub command: Duration,
+    /// For the answer to a task management function.
+    pub function: Duration,
+}
+
+/// The most commands that one port has at once.
+pub const MAX_TASKS: usize = 32_768;
+
+impl Default for Config {
+    /// As many commands as one session of iSCSI has; times as hosts commonly give them a disk.
+    fn default() -> Self {
+        Self {
+            tasks: 1024,
+            command: Duration::from_secs(30),
+            function: Duration::from_secs(15),
+        }
+    }
+}
+
+/// The initiator side of FCP at one port.
+#[derive(Debug)]
+pub struct Initiator<L> {
+    config: Config,
+    now: Now,
+    /// By [`RemoteId`].
+    nexuses: Vec<Option<Nexus>>,
+    tasks: Tasks<L>,
+    /// Commands that have not left.
+    ready: VecDeque<Slot>,
+    /// Data-Out that was asked for.
+    sequences: VecDeque<(Slot, DataSequence<L>)>,
+    controls: VecDeque<Control>,
+    /// Link services that have not been answered.
+    services: Vec<Service>,
+    functions: Vec<Pending>,
+    held: VecDeque<Held>,
+    /// When commands are looked at for those that are silent or late.
+    look: Option<Now>,
+    events: VecDeque<Event<L>>,
+}
+
+/// A target that is logged in.
+#[derive(Debug)]
+struct Nexus {
+    peer: Peer,
+    /// It has said that it does not know REC.
+    knows_no_rec: bool,
+    /// [`Event::Stuck`] was told.
+    is_stuck: bool,
+}
+
+impl<L: Lease> Initiator<L> {
+    /// An initiator without targets.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            now: Now::ZERO,
+            nexuses: Vec::new(),
+            tasks: Tasks::new(),
+            ready: VecDeque::new(),
+            sequences: VecDeque::new(),
+            controls: VecDeque::new(),
+            services: Vec::new(),
+            functions: Vec::new(),
+            held: VecDeque::new(),
+            look: None,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// A target was logged in to.
+    pub fn peer_up(&mut self, remote: RemoteId, peer: Peer) {
+        self.peer_down(remote);
+        let at = remote.index();
+        if self.nexuses.len() <= at {
+            self.nexuses.resize_with(at + 1, || None);
+        }
+        self.nexuses[at] = Some(Nexus {
+            peer,
+            knows_no_rec: false,
+            is_stuck: false,
+        });
+    }
+
+    /// The login is over: all commands of it fail.
+    pub fn peer_down(&mut self, remote: RemoteId) {
+        if self.nexus(remote).is_some() {
+            self.end_nexus(remote);
+            self.nexuses[remote.index()] = None;
+        }
+    }
+
+    /// Takes a frame that a target sent as responder of an exchange whose OX_ID is below
+    /// [`crate::exchange::FCP_OX_IDS`]. What belongs to nothing here is passed over.
+    pub fn receive(&mut self, now: Now, remote: RemoteId, frame: &Frame<'_>) {
+        self.now = now;
+        let header = &frame.header;
+        if self.peer(remote).is_none() || !header.f_ctl.exchange_responder() {
+            return;
+        }
+        match (header.kind, header.r_ctl) {
+            (Type::FCP, RCtl::SOLICITED_DATA) => self.data_in(remote, frame),
+            (Type::FCP, RCtl::DATA_DESCRIPTOR) => self.xfer_rdy(remote, frame),
+            (Type::FCP, RCtl::COMMAND_STATUS) => self.response(remote, frame),
+            (Type::FCP, RCtl::FC4_REPLY) | (Type::ELS, RCtl::ELS_REPLY) => {
+                self.service_answered(remote, frame);
+            }
+            (Type::BLS, RCtl::BA_ACC | RCtl::BA_RJT) => self.abort_answered(remote, header),
+            _ => {}
+        }
+    }
+
+    /// What happened; to be asked until `None` after each call of another function.
+    pub fn poll(&mut self) -> Option<Event<L>> {
+        self.events.pop_front()
+    }
+
+    /// Whether `poll` has anything to say.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
+    pub fn transmit(&mut self, out: &mut impl Outgoing) -> bool {
+        self.send(out)
+    }
+
+    /// Whether something waits to be transmitted.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        !(self.controls.is_empty() && self.ready.is_empty() && self.sequences.is_empty())
+    }
+
+    /// When [`Self::expire`] wants to be called.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Now> {
+        let deadlines = [
+            self.look,
+            self.services.iter().map(|service| service.deadline).min(),
+            self.functions
+                .iter()
+                .map(|function| function.deadline)
+                .min(),
+            self.held.front().map(|held| held.until),
+        ];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// The deadline passed.
+    pub fn expire(&mut self, now: Now) {
+        self.now = now;
+        self.check_services();
+        self.check_functions();
+        self.check_silent();
+        self.check_held();
+    }
+
+    /// Whether nothing is under way with a target.
+    #[must_use]
+    pub fn is_idle(&self, remote: RemoteId) -> bool {
+        let commands = self.tasks.iter().any(|(_, task)| task.remote == remote);
+        let functions = self.functions.iter().any(|known| known.remote == remote);
+        !commands && !functions
+    }
+
+    /// How many commands may be given before [`Refusal::Full`].
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.config
+            .tasks
+            .min(MAX_TASKS)
+            .saturating_sub(self.tasks.len())
+    }
+
+    fn nexus(&mut self, remote: RemoteId) -> Option<&mut Nexus> {
+        self.nexuses.get_mut(remote.index())?.as_mut()
+    }
+
+    fn peer(&self, remote: RemoteId) -> Option<&Peer> {
+        let nexus = self.nexuses.get(remote.index())?.as_ref()?;
+        Some(&nexus.peer)
+    }
+}

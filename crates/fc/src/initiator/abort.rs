@@ -1,0 +1,139 @@
+//! ABTS, and what follows it: the OX_ID rests for R_A_TOV, then RRQ frees it (FC-FS-3, recovery
+//! qualifier).
+
+use scsi::medium::{Lease, Now};
+
+use super::recovery::What;
+use super::tasks::{Slot, Stage, Task};
+use super::{Event, Fate, Initiator, Why};
+use crate::remote::RemoteId;
+use crate::wire::els::{Els, ExchangeName};
+use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+
+/// An OX_ID that must not be used yet, as frames of its exchange may still come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub(super) until: Now,
+    remote: RemoteId,
+    ox_id: OxId,
+    rx_id: RxId,
+    /// The other end leaves it alone too, until it is told.
+    is_shared: bool,
+}
+
+/// ABTS that are sent before the target counts as stuck.
+const TRIES: u8 = 4;
+
+impl<L: Lease> Initiator<L> {
+    /// Ends a command before its time.
+    pub(super) fn abort(&mut self, slot: Slot, why: Why) {
+        let Some(task) = self.tasks.at(slot) else {
+            return;
+        };
+        match task.stage {
+            Stage::Ready => self.fail(slot, Fate::NeverSent, why),
+            Stage::Open => {
+                task.stage = Stage::Aborting { why, tries: 0 };
+                self.sequences.retain(|(waiting, _)| *waiting != slot);
+                self.abort_again(slot);
+            }
+            Stage::Aborting { .. } => {}
+        }
+    }
+
+    /// Sends ABTS, as often as it may be lost.
+    pub(super) fn abort_again(&mut self, slot: Slot) {
+        let Some(task) = self.tasks.at(slot) else {
+            return;
+        };
+        let Stage::Aborting { why, tries } = task.stage else {
+            return;
+        };
+        let (remote, ox_id, rx_id) = (task.remote, task.ox_id, task.rx_id);
+        let seq_id = task.next_seq_id();
+        task.touched = self.now;
+        if tries == TRIES {
+            return self.stuck(remote);
+        }
+        task.stage = Stage::Aborting {
+            why,
+            tries: tries + 1,
+        };
+        let Some(peer) = self.peer(remote) else {
+            return;
+        };
+        let header = Header {
+            f_ctl: FCtl::END_SEQUENCE.with(FCtl::SEQUENCE_INITIATIVE),
+            seq_id,
+            ..peer.header(RCtl::ABTS, Type::BLS, ox_id, rx_id)
+        };
+        let silence = peer.rec_tov();
+        self.queue_control(remote, header, Vec::new());
+        self.look_by(self.now.saturating_add(silence));
+    }
+
+    /// BA_ACC or BA_RJT: nothing of the exchange happens any more at the target, or it never knew
+    /// it.
+    pub(super) fn abort_answered(&mut self, remote: RemoteId, header: &Header) {
+        let Some(slot) = self.tasks.find(remote, header.ox_id) else {
+            return;
+        };
+        let task = self.tasks.at(slot);
+        let Some(Stage::Aborting { why, .. }) = task.map(|task| task.stage) else {
+            return;
+        };
+        self.fail(slot, Fate::Aborted, why);
+        self.abort_done(header.ox_id);
+    }
+
+    fn stuck(&mut self, remote: RemoteId) {
+        if let Some(nexus) = self.nexus(remote)
+            && !std::mem::replace(&mut nexus.is_stuck, true)
+        {
+            self.events.push_back(Event::Stuck(remote));
+        }
+    }
+
+    /// Leaves the OX_ID of a command alone for R_A_TOV.
+    pub(super) fn hold(&mut self, task: &Task<L>) {
+        let Some(peer) = self.peer(task.remote) else {
+            return;
+        };
+        self.held.push_back(Held {
+            until: self.now.saturating_add(peer.r_a_tov),
+            remote: task.remote,
+            ox_id: task.ox_id,
+            rx_id: task.rx_id,
+            is_shared: matches!(task.stage, Stage::Aborting { .. }),
+        });
+        self.tasks.ids.hold(task.ox_id.0);
+    }
+
+    /// With the login, the other end has forgotten what it left alone.
+    pub(super) fn keep_held(&mut self, remote: RemoteId) {
+        let of_it = self.held.iter_mut().filter(|held| held.remote == remote);
+        of_it.for_each(|held| held.is_shared = false);
+    }
+
+    pub(super) fn check_held(&mut self) {
+        while let Some(held) = self.held.pop_front_if(|held| held.until <= self.now) {
+            let asked = held.is_shared && self.reinstate(&held);
+            if !asked {
+                self.tasks.ids.release(held.ox_id.0);
+            }
+        }
+    }
+
+    /// RRQ: both ends may use the OX_ID again.
+    fn reinstate(&mut self, held: &Held) -> bool {
+        let Some(peer) = self.peer(held.remote) else {
+            return false;
+        };
+        let rrq = Els::Rrq(ExchangeName {
+            originator: peer.own.fc_id,
+            ox_id: held.ox_id,
+            rx_id: held.rx_id,
+        });
+        self.serve(held.remote, held.ox_id, What::Rrq, &rrq, 0)
+    }
+}

@@ -1,0 +1,211 @@
+//! SCSI commands: how they are taken in, and how they end.
+
+use scsi::medium::{Lease, Now};
+use scsi::task::SenseBytes;
+use scsi::wire::status::Status;
+
+use super::tasks::{Ending, Slot, Stage, Task};
+use super::{Command, Data, Done, Event, Failed, Fate, Initiator, Refusal, Refused, Why};
+use crate::remote::RemoteId;
+use crate::wire::fcoe::Frame;
+use crate::wire::fcp::{Residual, Rsp, response};
+use crate::wire::frame::RCtl;
+
+/// Whether what has come of a command fits its response.
+enum Fit {
+    Whole,
+    /// Data-In is missing, which came or may come.
+    Missing,
+    /// It cannot be true.
+    Wrong,
+}
+
+impl<L: Lease> Initiator<L> {
+    /// Takes a command in. It leaves with the next [`Initiator::transmit`] that has room.
+    ///
+    /// # Errors
+    /// Gives it back, with the reason.
+    pub fn execute(
+        &mut self,
+        now: Now,
+        remote: RemoteId,
+        command: Command<L>,
+    ) -> Result<(), Refused<L>> {
+        self.now = now;
+        if self.peer(remote).is_none() {
+            let why = Refusal::NotLoggedIn;
+            return Err(Refused { why, command });
+        }
+        let Some(len) = command.data.len() else {
+            let why = Refusal::TooLong;
+            return Err(Refused { why, command });
+        };
+        if self.room() == 0 {
+            let why = Refusal::Full;
+            return Err(Refused { why, command });
+        }
+        let deadline = command
+            .deadline
+            .unwrap_or_else(|| now.saturating_add(self.config.command));
+        let slot = self.tasks.insert(remote, command, len, deadline);
+        let slot = slot.map_err(|command| Refused {
+            why: Refusal::Full,
+            command,
+        })?;
+        self.ready.push_back(slot);
+        self.look_by(deadline);
+        Ok(())
+    }
+
+    /// An FCP_RSP.
+    pub(super) fn response(&mut self, remote: RemoteId, frame: &Frame<'_>) {
+        let Ok(rsp) = Rsp::parse(frame.payload) else {
+            return;
+        };
+        let header = &frame.header;
+        let Some((slot, task)) = self.tasks.open(remote, header) else {
+            return self.function_answered(remote, header.ox_id, &rsp);
+        };
+        task.touched = self.now;
+        let code = rsp.response.unwrap_or(response::COMPLETE);
+        if code != response::COMPLETE {
+            return self.fail(slot, Fate::Aborted, Why::Rejected(code));
+        }
+        let ending = Ending {
+            status: rsp.status,
+            residual: rsp.residual,
+            sense: SenseBytes::new(rsp.sense),
+            qualifier: rsp.qualifier,
+            confirm: rsp.confirm,
+        };
+        match task.fit(&ending) {
+            Fit::Whole => self.finish(slot, ending),
+            Fit::Wrong => self.fail(slot, Fate::Aborted, Why::Contradiction),
+            Fit::Missing => {
+                task.ending = Some(ending);
+                self.ask_for_missing(slot);
+            }
+        }
+    }
+
+    /// More data has come: the command may be whole now.
+    pub(super) fn finish_if_whole(&mut self, slot: Slot) {
+        let Some(task) = self.tasks.at(slot) else {
+            return;
+        };
+        let response = task.ending.as_ref();
+        let is_whole = response.is_some_and(|ending| matches!(task.fit(ending), Fit::Whole));
+        if let Some(ending) = task.ending.take_if(|_| is_whole) {
+            self.finish(slot, ending);
+        }
+    }
+
+    /// The target has ended a command.
+    fn finish(&mut self, slot: Slot, ending: Ending) {
+        let Some(task) = self.forget(slot) else {
+            return;
+        };
+        self.tasks.ids.release(task.ox_id.0);
+        if ending.confirm {
+            self.confirm(&task);
+        }
+        let moved = task.moved();
+        self.events.push_back(Event::Done(Done {
+            remote: task.remote,
+            id: task.id,
+            status: ending.status,
+            sense: ending.sense,
+            residual: ending.residual,
+            moved,
+            qualifier: ending.qualifier,
+            data: task.data,
+        }));
+    }
+
+    /// A command ends without a status.
+    pub(super) fn fail(&mut self, slot: Slot, fate: Fate, why: Why) {
+        let Some(task) = self.forget(slot) else {
+            return;
+        };
+        match fate {
+            Fate::NeverSent => self.tasks.ids.release(task.ox_id.0),
+            Fate::Unknown | Fate::Aborted => self.hold(&task),
+        }
+        self.events.push_back(Event::Failed(Failed {
+            remote: task.remote,
+            id: task.id,
+            fate,
+            why,
+            data: task.data,
+        }));
+    }
+
+    /// Takes a command out of everything but its OX_ID.
+    fn forget(&mut self, slot: Slot) -> Option<Task<L>> {
+        let task = self.tasks.remove(slot)?;
+        if task.stage == Stage::Ready {
+            self.ready.retain(|waiting| *waiting != slot);
+        }
+        if task.asked.is_some() {
+            self.sequences.retain(|(waiting, _)| *waiting != slot);
+        }
+        if task.is_asking {
+            self.drop_services(|service| service.about == task.ox_id);
+        }
+        Some(task)
+    }
+
+    /// A login is over: everything of it ends.
+    pub(super) fn end_nexus(&mut self, remote: RemoteId) {
+        self.controls.retain(|control| control.remote != remote);
+        self.drop_services(|service| service.remote == remote);
+        let of_it = self.tasks.iter().filter(|(_, task)| task.remote == remote);
+        let ending: Vec<_> = of_it.map(|(slot, task)| (slot, task.stage)).collect();
+        for (slot, stage) in ending {
+            let fate = match stage {
+                Stage::Ready => Fate::NeverSent,
+                _ => Fate::Unknown,
+            };
+            self.fail(slot, fate, Why::Ended);
+        }
+        self.end_functions(remote);
+        self.keep_held(remote);
+    }
+}
+
+impl<L: Lease> Task<L> {
+    /// Octets that came or went.
+    fn moved(&self) -> u32 {
+        match self.data {
+            Data::In { .. } => self.cover.next(),
+            _ => self.sent,
+        }
+    }
+
+    /// A command that did not go well is taken as it is; a good end has to be true.
+    fn fit(&self, ending: &Ending) -> Fit {
+        if ending.status != Status::Good as u8 && ending.status != Status::ConditionMet as u8 {
+            return Fit::Whole;
+        }
+        let expected = match ending.residual {
+            Residual::Under(left) => self.len.checked_sub(left),
+            Residual::Exact | Residual::Over(_) => Some(self.len),
+        };
+        match (&self.data, expected) {
+            (_, None) => Fit::Wrong,
+            (Data::In { .. }, Some(expected)) if self.cover.next() < expected => Fit::Missing,
+            (Data::Out { .. }, Some(expected)) if self.sent < expected => Fit::Wrong,
+            _ => Fit::Whole,
+        }
+    }
+
+    /// Which information unit is the next one that has not come, and from where.
+    pub(super) fn missing(&self) -> (RCtl, u32) {
+        match (&self.data, &self.ending) {
+            (Data::In { .. }, _) if self.cover.next() < self.len => {
+                (RCtl::SOLICITED_DATA, self.cover.next())
+            }
+            _ => (RCtl::COMMAND_STATUS, 0),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! FCP_XFER_RDY, and the FCP_DATA that answers it.
+
+use scsi::medium::Lease;
+
+use super::{Data, Initiator};
+use crate::exchange::data::DataSequence;
+use crate::remote::RemoteId;
+use crate::wire::fcoe::Frame;
+use crate::wire::fcp::XferRdy;
+
+impl<L: Lease> Initiator<L> {
+    pub(super) fn xfer_rdy(&mut self, remote: RemoteId, frame: &Frame<'_>) {
+        let header = &frame.header;
+        let Ok(asked) = XferRdy::parse(frame.payload) else {
+            return;
+        };
+        let Some((slot, task)) = self.tasks.open(remote, header) else {
+            return;
+        };
+        let Data::Out { from } = &task.data else {
+            return;
+        };
+        let end = asked.offset.checked_add(asked.burst);
+        let Some(end) = end.filter(|end| *end <= task.len && asked.burst > 0) else {
+            return;
+        };
+        task.touched = self.now;
+        if task.asked == Some((header.seq_id, asked)) {
+            return;
+        }
+        let mut sequence = DataSequence::new(from.clone(), 0, 0);
+        (sequence.at, sequence.end) = (asked.offset, end);
+        sequence.seq_id = task.next_seq_id();
+        // One is under way still if the target has not waited for its end: it wants another one.
+        if task.asked.replace((header.seq_id, asked)).is_some() {
+            self.sequences.retain(|(waiting, _)| *waiting != slot);
+        }
+        self.sequences.push_back((slot, sequence));
+    }
+}

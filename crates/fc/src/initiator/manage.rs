@@ -1,0 +1,244 @@
+//! Task management (FCP-4): ABORT TASK by ABTS, QUERY TASK by REC, all others by FCP_CMND.
+
+use scsi::medium::{Lease, Now};
+use scsi::wire::lun::Lun;
+
+use super::recovery::What;
+use super::tasks::{OTHER, Stage};
+use super::transmit::function_header;
+use super::{Event, Fate, Function, Initiator, Refusal, Why};
+use crate::remote::RemoteId;
+use crate::wire::els::{ExchangeStatus, Reply};
+use crate::wire::fcp::{self, Cmnd, Management, Rsp, response};
+use crate::wire::frame::OxId;
+
+/// A function that was not answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    pub(super) remote: RemoteId,
+    /// The caller's name for it.
+    id: u64,
+    function: Function,
+    lun: Lun,
+    /// Its own exchange, or of ABORT TASK that of the command.
+    ox_id: OxId,
+    /// Commands with lower numbers are covered.
+    number: u32,
+    pub(super) deadline: Now,
+}
+
+/// Functions of the caller's at once.
+const MAX_FUNCTIONS: usize = 16;
+
+impl<L: Lease> Initiator<L> {
+    /// Asks for a task management function; `id` is the caller's name for it, and `lun` is passed
+    /// over where the function names a command. A command that was not sent is taken back instead
+    /// of aborted.
+    ///
+    /// # Errors
+    /// Nothing is sent.
+    pub fn manage(
+        &mut self,
+        now: Now,
+        remote: RemoteId,
+        id: u64,
+        lun: Lun,
+        function: Function,
+    ) -> Result<(), Refusal> {
+        self.now = now;
+        if self.peer(remote).is_none() {
+            return Err(Refusal::NotLoggedIn);
+        }
+        if self.functions.len() >= MAX_FUNCTIONS {
+            return Err(Refusal::Full);
+        }
+        match function {
+            Function::AbortTask(named) => self.abort_task(remote, id, named),
+            Function::QueryTask(named) => self.query_task(remote, id, named),
+            _ => self.manage_unit(remote, id, lun, function),
+        }
+    }
+
+    fn abort_task(&mut self, remote: RemoteId, id: u64, named: u64) -> Result<(), Refusal> {
+        let of_it = |task: &super::tasks::Task<L>| task.remote == remote && task.id == named;
+        let found = self.tasks.iter().find(|(_, task)| of_it(task));
+        let (slot, task) = found.ok_or(Refusal::NoCommand)?;
+        let (ox_id, is_ready) = (task.ox_id, task.stage == Stage::Ready);
+        self.pend(remote, id, Function::AbortTask(named), Lun([0; 8]), ox_id);
+        self.abort(slot, Why::Function);
+        if is_ready {
+            self.abort_done(ox_id);
+        }
+        Ok(())
+    }
+
+    fn query_task(&mut self, remote: RemoteId, id: u64, named: u64) -> Result<(), Refusal> {
+        let of_it = |task: &super::tasks::Task<L>| task.remote == remote && task.id == named;
+        let found = self.tasks.iter().find(|(_, task)| of_it(task));
+        let (_, task) = found.ok_or(Refusal::NoCommand)?;
+        let (names, number) = ((task.ox_id, task.rx_id), task.number);
+        match self.ask_rec(remote, names, What::Query(id), number) {
+            true => Ok(()),
+            false => Err(Refusal::Full),
+        }
+    }
+
+    /// The answer to a QUERY TASK.
+    pub(super) fn queried(&mut self, remote: RemoteId, id: u64, reply: &Reply) {
+        let is_there = match reply {
+            Reply::Rec(at) => !at.status.has(ExchangeStatus::COMPLETE),
+            _ => false,
+        };
+        let code = match is_there {
+            true => response::SUCCEEDED,
+            false => response::COMPLETE,
+        };
+        self.told(remote, id, Some(code));
+    }
+
+    /// There was no answer.
+    pub(super) fn unanswered(&mut self, remote: RemoteId, id: u64) {
+        self.told(remote, id, None);
+    }
+
+    fn told(&mut self, remote: RemoteId, id: u64, response: Option<u8>) {
+        self.events.push_back(Event::Managed {
+            remote,
+            id,
+            response,
+        });
+    }
+
+    /// A function on many commands, which is an exchange of its own.
+    fn manage_unit(
+        &mut self,
+        remote: RemoteId,
+        id: u64,
+        lun: Lun,
+        function: Function,
+    ) -> Result<(), Refusal> {
+        let peer = *self.peer(remote).ok_or(Refusal::NotLoggedIn)?;
+        let ox_id = self.tasks.ids.assign(OTHER).ok_or(Refusal::Full)?;
+        let number = self.pend(remote, id, function, lun, OxId(ox_id));
+        let cmnd = Cmnd {
+            lun,
+            crn: 0,
+            priority: 0,
+            attribute: fcp::SIMPLE,
+            management: flags(function),
+            read: false,
+            write: false,
+            cdb: &[0; 16],
+            data_len: 0,
+            read_len: None,
+        };
+        let mut payload = vec![0; cmnd.len()];
+        cmnd.put(&mut payload);
+        self.queue_control(remote, function_header(&peer, OxId(ox_id), number), payload);
+        Ok(())
+    }
+
+    fn pend(
+        &mut self,
+        remote: RemoteId,
+        id: u64,
+        function: Function,
+        lun: Lun,
+        ox_id: OxId,
+    ) -> u32 {
+        let number = self.tasks.next_number();
+        self.functions.push(Pending {
+            remote,
+            id,
+            function,
+            lun,
+            ox_id,
+            number,
+            deadline: self.now.saturating_add(self.config.function),
+        });
+        number
+    }
+
+    /// A command was aborted, which somebody may have asked for.
+    pub(super) fn abort_done(&mut self, ox_id: OxId) {
+        let is_it = |known: &Pending| {
+            known.ox_id == ox_id && matches!(known.function, Function::AbortTask(_))
+        };
+        while let Some(at) = self.functions.iter().position(is_it) {
+            let known = self.functions.swap_remove(at);
+            self.told(known.remote, known.id, Some(response::COMPLETE));
+        }
+    }
+
+    /// An FCP_RSP that is no command's.
+    pub(super) fn function_answered(&mut self, remote: RemoteId, ox_id: OxId, rsp: &Rsp<'_>) {
+        let is_it = |known: &Pending| {
+            let is_abort = matches!(known.function, Function::AbortTask(_));
+            known.remote == remote && known.ox_id == ox_id && !is_abort
+        };
+        let Some(at) = self.functions.iter().position(is_it) else {
+            return;
+        };
+        let known = self.functions.swap_remove(at);
+        self.tasks.ids.release(ox_id.0);
+        let code = rsp.response.unwrap_or(response::FAILED);
+        if code == response::COMPLETE && known.function != Function::ClearAca {
+            self.covered(&known);
+        }
+        self.told(remote, known.id, Some(code));
+    }
+
+    /// Ends the commands that a function covered: the target sends nothing more for them.
+    fn covered(&mut self, known: &Pending) {
+        let of_all = known.function == Function::TargetReset;
+        let covered = self.tasks.iter().filter(|(_, task)| {
+            let is_older = task.stage != Stage::Ready && task.number < known.number;
+            task.remote == known.remote && is_older && (of_all || task.lun == known.lun)
+        });
+        let covered: Vec<_> = covered.map(|(slot, _)| slot).collect();
+        for slot in covered {
+            self.fail(slot, Fate::Aborted, Why::Function);
+        }
+    }
+
+    /// A login is over, and with it what was asked.
+    pub(super) fn end_functions(&mut self, remote: RemoteId) {
+        while let Some(at) = self
+            .functions
+            .iter()
+            .position(|known| known.remote == remote)
+        {
+            self.give_up(at);
+        }
+    }
+
+    pub(super) fn check_functions(&mut self) {
+        let now = self.now;
+        while let Some(at) = self
+            .functions
+            .iter()
+            .position(|known| known.deadline <= now)
+        {
+            self.give_up(at);
+        }
+    }
+
+    fn give_up(&mut self, at: usize) {
+        let known = self.functions.swap_remove(at);
+        if !matches!(known.function, Function::AbortTask(_)) {
+            self.tasks.ids.release(known.ox_id.0);
+        }
+        self.told(known.remote, known.id, None);
+    }
+}
+
+const fn flags(function: Function) -> Management {
+    match function {
+        Function::AbortTaskSet => Management::ABORT_TASK_SET,
+        Function::ClearTaskSet => Management::CLEAR_TASK_SET,
+        Function::LogicalUnitReset => Management::LOGICAL_UNIT_RESET,
+        Function::TargetReset => Management::TARGET_RESET,
+        Function::ClearAca => Management::CLEAR_ACA,
+        Function::AbortTask(_) | Function::QueryTask(_) => Management::NONE,
+    }
+}

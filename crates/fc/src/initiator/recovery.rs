@@ -1,0 +1,284 @@
+//! REC and SRR (FC-LS-2; FCP-4, error recovery): how far has the target got, and what is missing,
+//! again.
+
+use scsi::medium::{Lease, Now};
+
+use super::tasks::{OTHER, Slot, Stage};
+use super::{Data, Initiator, Why};
+use crate::remote::{Peer, RemoteId};
+use crate::wire::els::{
+    Code, Els, ExchangeName, ExchangeStatus, RecAccept, Reject, Reply, Srr, reason,
+};
+use crate::wire::fcoe::Frame;
+use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+
+/// A link service that was not answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Service {
+    pub(super) remote: RemoteId,
+    /// Its own exchange.
+    ox_id: OxId,
+    /// The exchange that it is about.
+    pub(super) about: OxId,
+    what: What,
+    pub(super) deadline: Now,
+}
+
+/// Which link service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Rec,
+    Srr,
+    Rrq,
+    /// REC, as QUERY TASK, for the caller's function of this name.
+    Query(u64),
+}
+
+impl What {
+    const fn code(self) -> Code {
+        match self {
+            Self::Rec | Self::Query(_) => Code::REC,
+            Self::Srr => Code::SRR,
+            Self::Rrq => Code::RRQ,
+        }
+    }
+}
+
+/// REC and SRR of one command that may go unanswered or lead nowhere. Each loses to a network that
+/// loses one frame in ten once in three times; all of them, once in six thousand.
+const MAX_RECOVERIES: u8 = 8;
+
+impl Peer {
+    /// Whether the other end can be asked at once for what seems lost, as it knows a second copy of
+    /// anything for what it is.
+    fn is_quick(&self) -> bool {
+        self.fcp.retry && self.fcp.retry_identifier
+    }
+}
+
+impl<L: Lease> Initiator<L> {
+    /// Data has come beyond data that has not.
+    pub(super) fn note_gap(&mut self, slot: Slot) {
+        let Some(task) = self.tasks.at(slot) else {
+            return;
+        };
+        let (remote, may_ask) = (
+            task.remote,
+            !task.is_asking && task.recoveries < MAX_RECOVERIES,
+        );
+        if may_ask && self.peer(remote).is_some_and(Peer::is_quick) {
+            self.ask_for_missing(slot);
+        }
+    }
+
+    /// The response has come, or data beyond a gap: what is before them is lost.
+    pub(super) fn ask_for_missing(&mut self, slot: Slot) {
+        if let Some(task) = self.tasks.at(slot)
+            && !task.is_asking
+        {
+            let (unit, offset) = task.missing();
+            self.retransmit(slot, unit, offset);
+        }
+    }
+
+    /// Asks for a unit and all after it, if the target can send again; else the command is over.
+    fn retransmit(&mut self, slot: Slot, unit: RCtl, offset: u32) {
+        let Some(task) = self.tasks.at(slot) else {
+            return;
+        };
+        let (remote, number, about, rx_id) = (task.remote, task.number, task.ox_id, task.rx_id);
+        let can = task.recoveries < MAX_RECOVERIES;
+        let srr = Els::Srr(Srr {
+            ox_id: about,
+            rx_id,
+            offset,
+            unit,
+        });
+        let can = can && self.peer(remote).is_some_and(|peer| peer.fcp.retry);
+        if !can || !self.serve(remote, about, What::Srr, &srr, number) {
+            return self.abort(slot, Why::Lost);
+        }
+        self.is_asking(slot);
+    }
+
+    /// Asks how far the target has got.
+    pub(super) fn inquire(&mut self, slot: Slot) {
+        let Some(task) = self.tasks.at(slot) else {
+            return;
+        };
+        if task.recoveries == MAX_RECOVERIES {
+            return self.abort(slot, Why::Lost);
+        }
+        let (remote, about, rx_id, number) = (task.remote, task.ox_id, task.rx_id, task.number);
+        if self.ask_rec(remote, (about, rx_id), What::Rec, number) {
+            self.is_asking(slot);
+        }
+    }
+
+    fn is_asking(&mut self, slot: Slot) {
+        if let Some(task) = self.tasks.at(slot) {
+            task.is_asking = true;
+            task.recoveries += 1;
+        }
+    }
+
+    pub(super) fn ask_rec(
+        &mut self,
+        remote: RemoteId,
+        (ox_id, rx_id): (OxId, RxId),
+        what: What,
+        number: u32,
+    ) -> bool {
+        let Some(peer) = self.peer(remote) else {
+            return false;
+        };
+        let rec = Els::Rec(ExchangeName {
+            originator: peer.own.fc_id,
+            ox_id,
+            rx_id,
+        });
+        self.serve(remote, ox_id, what, &rec, number)
+    }
+
+    /// Sends a link service, and waits for its answer; `false` if it cannot be sent. `number` is
+    /// the task retry identifier of the command that it is about.
+    pub(super) fn serve(
+        &mut self,
+        remote: RemoteId,
+        about: OxId,
+        what: What,
+        request: &Els,
+        number: u32,
+    ) -> bool {
+        let Some(peer) = self.peer(remote).copied() else {
+            return false;
+        };
+        let Some(ox_id) = self.tasks.ids.assign(OTHER) else {
+            return false;
+        };
+        let ox_id = OxId(ox_id);
+        let (r_ctl, kind) = match what {
+            What::Srr => (RCtl::FC4_REQUEST, Type::FCP),
+            _ => (RCtl::ELS_REQUEST, Type::ELS),
+        };
+        let header = Header {
+            f_ctl: FCtl::REQUEST,
+            parameter: if peer.fcp.retry_identifier { number } else { 0 },
+            ..peer.header(r_ctl, kind, ox_id, RxId::UNASSIGNED)
+        };
+        self.queue_control(remote, header, request.encode());
+        self.services.push(Service {
+            remote,
+            ox_id,
+            about,
+            what,
+            deadline: self.now.saturating_add(peer.rec_tov()),
+        });
+        true
+    }
+
+    pub(super) fn drop_services(&mut self, which: impl Fn(&Service) -> bool) {
+        let ids = &mut self.tasks.ids;
+        self.services.retain(|service| {
+            let goes = which(service);
+            if goes {
+                ids.release(service.ox_id.0);
+                if service.what == What::Rrq {
+                    ids.release(service.about.0);
+                }
+            }
+            !goes
+        });
+    }
+
+    /// An answer to one of ours.
+    pub(super) fn service_answered(&mut self, remote: RemoteId, frame: &Frame<'_>) {
+        let ox_id = frame.header.ox_id;
+        let known = |service: &Service| service.ox_id == ox_id && service.remote == remote;
+        let Some(service) = self.services.iter().copied().find(known) else {
+            return;
+        };
+        let Ok(reply) = Reply::parse(service.what.code(), frame.payload) else {
+            return;
+        };
+        self.drop_services(|other| other.ox_id == ox_id);
+        if let What::Query(id) = service.what {
+            return self.queried(remote, id, &reply);
+        }
+        let Some(slot) = self.tasks.find(remote, service.about) else {
+            return;
+        };
+        let Some(task) = self.tasks.at(slot) else {
+            return;
+        };
+        (task.is_asking, task.touched) = (false, self.now);
+        match (service.what, reply) {
+            (What::Rec, Reply::Rec(status)) => self.inquired(slot, &status),
+            (What::Rec, Reply::Reject(reject)) => self.rec_rejected(remote, slot, reject),
+            (What::Srr, Reply::Reject(_)) => self.abort(slot, Why::Lost),
+            _ => {}
+        }
+    }
+
+    /// The target says how far it has got: what has not come by now is lost.
+    fn inquired(&mut self, slot: Slot, at: &RecAccept) {
+        let is_sending = self.sequences.iter().any(|(waiting, _)| *waiting == slot);
+        let Some(task) = self.tasks.at(slot) else {
+            return;
+        };
+        if task.stage != Stage::Open {
+            return;
+        }
+        if task.rx_id == RxId::UNASSIGNED {
+            task.rx_id = at.rx_id;
+        }
+        let is_complete = at.status.has(ExchangeStatus::COMPLETE);
+        if is_sending || at.status.has(ExchangeStatus::INITIATIVE) && !is_complete {
+            task.recoveries = 0;
+            return;
+        }
+        let come = task.cover.next();
+        let (unit, offset) = match task.data {
+            Data::Out { .. } if !is_complete && at.transferred < task.len => {
+                (RCtl::DATA_DESCRIPTOR, at.transferred)
+            }
+            Data::In { .. } if come < at.transferred => (RCtl::SOLICITED_DATA, come),
+            _ => (RCtl::COMMAND_STATUS, 0),
+        };
+        self.retransmit(slot, unit, offset);
+    }
+
+    /// The target does not know the exchange, or not REC.
+    fn rec_rejected(&mut self, remote: RemoteId, slot: Slot, reject: Reject) {
+        let unknown = matches!(
+            reject.reason,
+            reason::NOT_SUPPORTED | reason::INVALID_COMMAND
+        );
+        match self.nexus(remote) {
+            Some(nexus) if unknown => nexus.knows_no_rec = true,
+            _ => self.abort(slot, Why::Lost),
+        }
+    }
+
+    pub(super) fn check_services(&mut self) {
+        let now = self.now;
+        let late = |service: &Service| service.deadline <= now;
+        if !self.services.iter().any(late) {
+            return;
+        }
+        let passed: Vec<_> = self.services.iter().copied().filter(late).collect();
+        self.drop_services(late);
+        for service in passed {
+            if let What::Query(id) = service.what {
+                self.unanswered(service.remote, id);
+            }
+            if let Some(slot) = self.tasks.find(service.remote, service.about)
+                && let Some(task) = self.tasks.at(slot)
+                && task.stage == Stage::Open
+            {
+                task.is_asking = false;
+                self.inquire(slot);
+            }
+        }
+    }
+}

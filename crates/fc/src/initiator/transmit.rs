@@ -1,0 +1,151 @@
+//! The way out: link services first, then commands, then Data-Out, so that no command waits behind
+//! a long write.
+
+use scsi::medium::Lease;
+use scsi::task::Attribute;
+
+use super::tasks::{Slot, Stage, Task};
+use super::{Data, Initiator};
+use crate::exchange::frames;
+use crate::outgoing::Outgoing;
+use crate::remote::{Peer, RemoteId};
+use crate::wire::fcp::{self, Cmnd, Management};
+use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+
+/// A sequence of one frame that is whole.
+#[derive(Debug)]
+pub(super) struct Control {
+    pub(super) remote: RemoteId,
+    header: Header,
+    payload: Vec<u8>,
+}
+
+impl<L: Lease> Initiator<L> {
+    pub(super) fn queue_control(&mut self, remote: RemoteId, header: Header, payload: Vec<u8>) {
+        self.controls.push_back(Control {
+            remote,
+            header,
+            payload,
+        });
+    }
+
+    /// FCP_CONF: nothing of the command was lost.
+    pub(super) fn confirm(&mut self, task: &Task<L>) {
+        let Some(peer) = self.peer(task.remote) else {
+            return;
+        };
+        let header = Header {
+            f_ctl: FCtl::LAST_SEQUENCE.with(FCtl::END_SEQUENCE),
+            seq_id: task.next_seq_id.wrapping_add(1),
+            ..peer.header(RCtl::SOLICITED_CONTROL, Type::FCP, task.ox_id, task.rx_id)
+        };
+        self.queue_control(task.remote, header, Vec::new());
+    }
+
+    pub(super) fn send(&mut self, out: &mut impl Outgoing) -> bool {
+        let mut any = false;
+        while let Some(control) = self.controls.front() {
+            let sent = self.peer(control.remote).is_none_or(|peer| {
+                frames::put_single(out, peer, &control.header, &control.payload)
+            });
+            if !sent {
+                return any;
+            }
+            any = true;
+            self.controls.pop_front();
+        }
+        while let Some(slot) = self.ready.front().copied() {
+            if !self.send_command(out, slot) {
+                return any;
+            }
+            any = true;
+            self.ready.pop_front();
+        }
+        while let Some((slot, mut sequence)) = self.sequences.pop_front() {
+            let before = sequence.at;
+            let is_whole = self.send_data(out, slot, &mut sequence);
+            any |= sequence.at > before;
+            if !is_whole {
+                self.sequences.push_front((slot, sequence));
+                return any;
+            }
+        }
+        any
+    }
+
+    fn send_command(&mut self, out: &mut impl Outgoing, slot: Slot) -> bool {
+        let now = self.now;
+        let Some(task) = self.tasks.at(slot) else {
+            return true;
+        };
+        let Some(Some(nexus)) = self.nexuses.get(task.remote.index()) else {
+            return true;
+        };
+        let header = function_header(&nexus.peer, task.ox_id, task.number);
+        let cmnd = Cmnd {
+            lun: task.lun,
+            crn: 0,
+            priority: 0,
+            attribute: attribute(task.attribute),
+            management: Management::NONE,
+            read: matches!(task.data, Data::In { .. }),
+            write: matches!(task.data, Data::Out { .. }),
+            cdb: &task.cdb,
+            data_len: task.len,
+            read_len: None,
+        };
+        let fill = |octets: &mut [u8]| cmnd.put(octets);
+        if !frames::put(out, &nexus.peer, frames::SINGLE, &header, cmnd.len(), fill) {
+            return false;
+        }
+        (task.stage, task.touched) = (Stage::Open, now);
+        let silence = nexus.peer.rec_tov();
+        self.look_by(now.saturating_add(silence));
+        true
+    }
+
+    /// Sends frames of Data-Out; whether that was all.
+    fn send_data(
+        &mut self,
+        out: &mut impl Outgoing,
+        slot: Slot,
+        sequence: &mut crate::exchange::data::DataSequence<L>,
+    ) -> bool {
+        let Some(task) = self.tasks.at(slot) else {
+            return true;
+        };
+        let Some(Some(nexus)) = self.nexuses.get(task.remote.index()) else {
+            return true;
+        };
+        let peer = &nexus.peer;
+        let header = peer.header(RCtl::SOLICITED_DATA, Type::FCP, task.ox_id, task.rx_id);
+        let ending = FCtl::END_SEQUENCE.with(FCtl::SEQUENCE_INITIATIVE);
+        let is_whole = sequence.send(out, peer, &header, ending);
+        task.sent = task.sent.max(sequence.offset());
+        task.touched = self.now;
+        is_whole
+    }
+}
+
+/// The header of an FCP_CMND. The parameter field holds the task retry identifier (FCP-4).
+pub(super) fn function_header(peer: &Peer, ox_id: OxId, number: u32) -> Header {
+    Header {
+        f_ctl: FCtl::REQUEST,
+        parameter: if peer.fcp.retry_identifier { number } else { 0 },
+        ..peer.header(
+            RCtl::UNSOLICITED_COMMAND,
+            Type::FCP,
+            ox_id,
+            RxId::UNASSIGNED,
+        )
+    }
+}
+
+const fn attribute(attribute: Attribute) -> u8 {
+    match attribute {
+        Attribute::Simple => fcp::SIMPLE,
+        Attribute::Ordered => fcp::ORDERED,
+        Attribute::HeadOfQueue => fcp::HEAD_OF_QUEUE,
+        Attribute::Aca => fcp::ACA,
+    }
+}

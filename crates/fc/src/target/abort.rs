@@ -1,0 +1,88 @@
+//! ABTS (FC-FS-3, abort sequence; FCP-4, recovery abort): the initiator ends an exchange.
+//!
+//! It is answered when the device server has ended the command: nothing of it happens afterwards.
+//! One of which nothing is known is answered too. Its FCP_CMND may still be on its way, so the
+//! OX_ID begins nothing before R_A_TOV has passed or RRQ gives it back.
+
+use scsi::medium::Lease;
+
+use super::Target;
+use super::tasks::{Slot, Stage};
+use crate::remote::RemoteId;
+use crate::wire::bls::BaAcc;
+use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+
+impl<L: Lease> Target<L> {
+    pub(super) fn abts(&mut self, remote: RemoteId, header: &Header) {
+        let found = self.tasks.find(remote, header.ox_id, header.rx_id);
+        // A name that does not fit is that of nothing here, but the OX_ID may be in use.
+        let slot = match found.or_else(|| self.tasks.by_ox_id(remote, header.ox_id)) {
+            Some(slot) if found.is_none() && !self.tasks[slot].stage.is_over() => {
+                return self.accept_abort(remote, header.ox_id, header.rx_id);
+            }
+            Some(slot) => slot,
+            None => match self.tasks.insert(remote, header.ox_id) {
+                Some(slot) => {
+                    self.tasks[slot].stage = Stage::Ended;
+                    slot
+                }
+                None => return self.accept_abort(remote, header.ox_id, header.rx_id),
+            },
+        };
+        match self.tasks[slot].stage {
+            Stage::Executing => {
+                self.tasks[slot].owes_answer = true;
+                self.abort(slot);
+            }
+            Stage::Aborting => self.tasks[slot].owes_answer = true,
+            _ => self.abort_done(slot),
+        }
+    }
+
+    /// The device server ended a command without a response: because the initiator asked for that,
+    /// or another one, or because its data did not come.
+    pub(super) fn device_aborted(&mut self, slot: Slot) {
+        match self.tasks[slot].stage {
+            Stage::Executing | Stage::Aborting => self.abort_done(slot),
+            _ => {}
+        }
+    }
+
+    /// Nothing of an exchange is under way any more.
+    fn abort_done(&mut self, slot: Slot) {
+        let task = &mut self.tasks[slot];
+        let remote = task.remote;
+        let owes = std::mem::take(&mut task.owes_answer);
+        let was = std::mem::replace(&mut task.stage, Stage::Aborted);
+        match was {
+            Stage::Executing | Stage::Managing | Stage::Aborting => self.open -= 1,
+            Stage::Confirming => self.confirming.octets -= task.kept_octets(),
+            _ => {}
+        }
+        let task = &mut self.tasks[slot];
+        task.let_go();
+        task.ending = None;
+        let (ox_id, rx_id) = (task.ox_id, task.rx_id);
+        let dropped = self.queue.remove(slot);
+        self.count_queued(remote, dropped, 0);
+        if was != Stage::Aborted {
+            self.plug(slot);
+        }
+        if owes || !matches!(was, Stage::Executing | Stage::Aborting) {
+            self.accept_abort(remote, ox_id, rx_id);
+        }
+    }
+
+    fn accept_abort(&mut self, remote: RemoteId, ox_id: OxId, rx_id: RxId) {
+        let Some(peer) = self.peer(remote) else {
+            return;
+        };
+        let header = Header {
+            f_ctl: FCtl::REPLY,
+            ..peer.header(RCtl::BA_ACC, Type::BLS, ox_id, rx_id)
+        };
+        // All sequences, whatever their numbers: both ends leave the OX_ID alone for R_A_TOV.
+        let payload = BaAcc::exchange(ox_id, rx_id);
+        self.queue_control(remote, header, &payload.encode());
+    }
+}

@@ -1,0 +1,197 @@
+//! SCSI commands: how they are taken in, and how they end.
+
+use scsi::medium::Lease;
+use scsi::nexus::NexusId;
+use scsi::task::{Attribute, Command, Completed, SenseBytes};
+use scsi::wire::asc;
+use scsi::wire::sense::{Format, Key, Sense};
+use scsi::wire::status::Status;
+
+use super::tasks::{Ending, Slot, Stage, Task};
+use super::transmit::Out;
+use super::{Event, Target};
+use crate::remote::RemoteId;
+use crate::wire::fcoe::Frame;
+use crate::wire::fcp::{self, Cmnd, Management, Residual, response};
+use crate::wire::frame::Header;
+
+impl<L: Lease> Target<L> {
+    /// An FCP_CMND.
+    pub(super) fn command(&mut self, remote: RemoteId, frame: &Frame<'_>) {
+        let header = &frame.header;
+        let Some(retry_id) = self.retry_id(remote, header) else {
+            return;
+        };
+        if self.is_repeated(remote, header, retry_id) {
+            return;
+        }
+        let is_full = self.open >= u32::from(self.limits.commands);
+        let Some(slot) = self.tasks.insert(remote, header.ox_id) else {
+            // So many are remembered that there is no name for it: its initiator finds out by REC.
+            return;
+        };
+        self.open += 1;
+        let task = &mut self.tasks[slot];
+        (task.retry_id, task.touched) = (retry_id, self.now);
+        let Ok(cmnd) = Cmnd::parse(frame.payload) else {
+            return self.end(slot, Ending::coded(response::FIELDS_INVALID));
+        };
+        task.lun = cmnd.lun;
+        if is_full {
+            return self.end(slot, task_set_full());
+        }
+        if cmnd.management != Management::NONE {
+            return self.function(slot, cmnd.management);
+        }
+        self.execute(slot, &cmnd);
+    }
+
+    /// The task retry identifier, which travels in the parameter field (FCP-4); 0 where it was not
+    /// agreed upon.
+    fn retry_id(&self, remote: RemoteId, header: &Header) -> Option<u32> {
+        let fcp = self.peer(remote)?.fcp;
+        Some(if fcp.retry_identifier {
+            header.parameter
+        } else {
+            0
+        })
+    }
+
+    /// Whether a command is one that came before; if it is another one with the same OX_ID, that
+    /// is forgotten.
+    fn is_repeated(&mut self, remote: RemoteId, header: &Header, retry_id: u32) -> bool {
+        let Some(slot) = self.tasks.by_ox_id(remote, header.ox_id) else {
+            return false;
+        };
+        let task = &self.tasks[slot];
+        let is_same = retry_id != 0 && task.retry_id == retry_id;
+        if !task.stage.is_over() || task.stage == Stage::Aborted || is_same {
+            return true;
+        }
+        self.forget(slot);
+        false
+    }
+
+    fn execute(&mut self, slot: Slot, cmnd: &Cmnd<'_>) {
+        let Some(attribute) = attribute(cmnd.attribute) else {
+            return self.end(slot, Ending::coded(response::FIELDS_INVALID));
+        };
+        let task = &mut self.tasks[slot];
+        task.expected_in = if cmnd.read { cmnd.data_len } else { 0 };
+        task.expected_out = if cmnd.write { cmnd.data_len } else { 0 };
+        let mut cdb = [0; 32];
+        // No command here is bidirectional, or has a CDB that is longer.
+        if cmnd.read && cmnd.write || cmnd.cdb.len() > cdb.len() {
+            let ending = task.refusal();
+            return self.end(slot, ending);
+        }
+        cdb[..cmnd.cdb.len()].copy_from_slice(cmnd.cdb);
+        let command = Command {
+            nexus: NexusId(0),
+            tag: task.tag(),
+            lun: cmnd.lun,
+            cdb,
+            cdb_len: cmnd.cdb.len() as u8,
+            attribute,
+            priority: cmnd.priority,
+            expected_in: task.expected_in,
+            expected_out: task.expected_out,
+        };
+        let remote = task.remote;
+        self.events.push_back(Event::Execute { remote, command });
+    }
+
+    /// *Send Command Complete*.
+    pub(super) fn device_ended(&mut self, slot: Slot, completed: &Completed) {
+        let task = &mut self.tasks[slot];
+        match task.stage {
+            Stage::Executing => {
+                let ending = task.device_ending(completed);
+                self.end(slot, ending);
+            }
+            // It ended before the device server heard that it is to be aborted.
+            Stage::Aborting => self.device_aborted(slot),
+            _ => {}
+        }
+    }
+
+    /// Queues the response.
+    pub(super) fn end(&mut self, slot: Slot, ending: Ending) {
+        let task = &mut self.tasks[slot];
+        task.stage = Stage::Answered;
+        task.ending = Some(ending);
+        task.grants.clear();
+        task.burst = None;
+        self.open -= 1;
+        self.queue.push(Out::Status(slot));
+    }
+
+    /// Forgets an exchange, in whatever stage. Nothing of it is in the queue.
+    pub(super) fn forget(&mut self, slot: Slot) {
+        let task = &self.tasks[slot];
+        match task.stage {
+            Stage::Executing | Stage::Managing | Stage::Aborting => self.open -= 1,
+            Stage::Confirming => self.confirming.octets -= task.kept_octets(),
+            _ => {}
+        }
+        self.tasks.forget(slot);
+    }
+}
+
+impl<L: Lease> Task<L> {
+    /// What is told when the device server ended the command.
+    fn device_ending(&self, completed: &Completed) -> Ending {
+        let good = matches!(completed.status, Status::Good | Status::ConditionMet);
+        let residual = match (self.expected_in, self.expected_out) {
+            (0, 0) => Residual::of(0, completed.length_in.saturating_add(completed.length_out)),
+            (read, 0) if good => Residual::of(read, completed.length_in),
+            (0, write) if good => Residual::of(write, completed.length_out),
+            // Where a command fails, the initiator is told what has really moved: libfc takes a
+            // read without all its data for one that lost some (FCP-4, FCP_RESID).
+            (read, 0) => Residual::of(read, u64::from(self.presented)),
+            (_, write) => Residual::of(write, u64::from(self.cover.next())),
+        };
+        Ending {
+            status: completed.status as u8,
+            qualifier: completed.qualifier,
+            residual,
+            sense: completed.sense.clone(),
+            code: None,
+        }
+    }
+
+    /// The end of a command that nobody here can carry out.
+    fn refusal(&self) -> Ending {
+        let sense = Sense::new(Key::IllegalRequest, asc::INVALID_COMMAND_OPERATION_CODE);
+        Ending {
+            status: Status::CheckCondition as u8,
+            qualifier: 0,
+            residual: Residual::of(self.expected_in.max(self.expected_out), 0),
+            sense: sense.encode(Format::Fixed),
+            code: None,
+        }
+    }
+}
+
+fn task_set_full() -> Ending {
+    Ending {
+        status: Status::TaskSetFull as u8,
+        qualifier: 0,
+        residual: Residual::Exact,
+        sense: SenseBytes::EMPTY,
+        code: None,
+    }
+}
+
+/// FCP-4, TASK ATTRIBUTE; `None` for a reserved one. Untagged is obsolete, and taken as SIMPLE.
+const fn attribute(code: u8) -> Option<Attribute> {
+    match code {
+        fcp::SIMPLE | UNTAGGED => Some(Attribute::Simple),
+        fcp::HEAD_OF_QUEUE => Some(Attribute::HeadOfQueue),
+        fcp::ORDERED => Some(Attribute::Ordered),
+        fcp::ACA => Some(Attribute::Aca),
+        _ => None,
+    }
+}
+
+const UNTAGGED: u8 = 5;

@@ -1,0 +1,67 @@
+//! Data to initiators. What initiators may ask for again is kept until they confirm it.
+
+use scsi::medium::Lease;
+
+use super::Target;
+use super::tasks::{Kept, Slot, Stage, Task};
+use super::transmit::Out;
+use crate::exchange::data::DataSequence;
+
+impl<L: Lease> Target<L> {
+    /// *Send Data-In*: what the initiator does not expect is cut off.
+    pub(super) fn queue_data_in(&mut self, slot: Slot, offset: u32, data: L) {
+        let task = &mut self.tasks[slot];
+        let room = task.expected_in.saturating_sub(offset) as usize;
+        if task.stage != Stage::Executing || data.is_empty() || room == 0 {
+            return;
+        }
+        let data = match data.len() > room {
+            true => data.slice(0, room),
+            false => data,
+        };
+        let remote = task.remote;
+        let Some(nexus) = self.nexuses.get_mut(remote.index()) else {
+            return;
+        };
+        let Some(nexus) = nexus else { return };
+        task.presented = offset + data.len() as u32;
+        if nexus.peer.fcp.retry {
+            let data = data.clone();
+            task.kept.push_back(Kept { offset, data });
+        }
+        nexus.queued += data.len();
+        let sequence = DataSequence::new(data, offset, task.next_seq_id());
+        self.queue.push(Out::Data { slot, sequence });
+    }
+
+    /// Queues again what was sent from `offset` on; `false` if it was not kept.
+    pub(super) fn send_again(&mut self, slot: Slot, offset: u32) -> bool {
+        if !self.tasks[slot].has_kept(offset) {
+            return false;
+        }
+        let dropped = self.queue.remove(slot);
+        let mut again = 0;
+        let task = &mut self.tasks[slot];
+        for at in 0..task.kept.len() {
+            let seq_id = task.next_seq_id();
+            let kept = &task.kept[at];
+            let mut sequence = DataSequence::new(kept.data.clone(), kept.offset, seq_id);
+            sequence.at = offset.saturating_sub(kept.offset).min(sequence.end);
+            if sequence.left() > 0 {
+                again += sequence.left() as usize;
+                self.queue.push(Out::Data { slot, sequence });
+            }
+        }
+        let remote = task.remote;
+        self.count_queued(remote, dropped, again);
+        true
+    }
+}
+
+impl<L: Lease> Task<L> {
+    /// Whether all that has left or was queued from `offset` on is still there.
+    fn has_kept(&self, offset: u32) -> bool {
+        let first = self.kept.front().map_or(u32::MAX, |kept| kept.offset);
+        offset >= self.presented || first <= offset
+    }
+}

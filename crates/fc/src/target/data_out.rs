@@ -1,0 +1,181 @@
+//! Data from initiators. The device server lends memory, FCP_XFER_RDY asks for what fits, and the
+//! data is copied there straight from the frames.
+//!
+//! One FCP_XFER_RDY of an exchange is answered at a time, as it passes sequence initiative (FCP-4).
+//! It asks for all memory that there is.
+
+use scsi::medium::{Lease, Now};
+use scsi::task::Function;
+
+use super::tasks::{Burst, Grant, Slot, Stage, Task};
+use super::transmit::Out;
+use super::{Event, Target, manage};
+use crate::remote::RemoteId;
+use crate::wire::fcoe::Frame;
+
+/// When commands are looked at for those whose data does not come.
+#[derive(Debug, Default)]
+pub(super) struct Owed {
+    pub(super) look: Option<Now>,
+}
+
+impl<L: Lease> Target<L> {
+    /// An FCP_DATA.
+    pub(super) fn data(&mut self, remote: RemoteId, frame: &Frame<'_>) {
+        let header = &frame.header;
+        let Some(slot) = self.tasks.by_rx_id(remote, header.ox_id, header.rx_id) else {
+            return;
+        };
+        let task = &mut self.tasks[slot];
+        let Some(burst) = task.burst.filter(|_| header.f_ctl.relative_offset()) else {
+            return;
+        };
+        let start = header.parameter;
+        let end = start.checked_add(frame.payload.len() as u32);
+        let Some(end) = end.filter(|end| *end <= burst.end) else {
+            return;
+        };
+        task.touched = self.now;
+        task.fill(start, frame.payload);
+        if task.cover.add(start, end) {
+            self.hand_up(slot);
+        }
+        let task = &mut self.tasks[slot];
+        if task.cover.next() >= burst.end {
+            task.burst = None;
+            self.ask_for_data(slot);
+        } else if header.f_ctl.end_sequence() && task.retry_id != 0 {
+            self.ask_again(slot);
+        }
+    }
+
+    /// *Receive Data-Out*.
+    pub(super) fn grant(&mut self, slot: Slot, offset: u32, into: L) {
+        let task = &mut self.tasks[slot];
+        if task.stage != Stage::Executing {
+            return;
+        }
+        let grant = Grant { offset, into };
+        debug_assert!(grant.end() <= task.expected_out);
+        task.grants.push_back(grant);
+        self.ask_for_data(slot);
+    }
+
+    /// Tells the device server of memory that is full.
+    fn hand_up(&mut self, slot: Slot) {
+        let task = &mut self.tasks[slot];
+        let come = task.cover.next();
+        while let Some(grant) = task.grants.pop_front_if(|grant| grant.end() <= come) {
+            self.events.push_back(Event::DataOut {
+                remote: task.remote,
+                tag: task.tag(),
+                offset: grant.offset,
+                data: grant.into,
+            });
+        }
+    }
+
+    /// Asks for what there is memory for, if nothing is on its way.
+    fn ask_for_data(&mut self, slot: Slot) {
+        let task = &mut self.tasks[slot];
+        if task.burst.is_some() {
+            return;
+        }
+        let Some(first) = task.grants.front() else {
+            return;
+        };
+        let (start, end) = (first.offset, first.end());
+        task.burst = Some(Burst { start, end });
+        task.touched = self.now;
+        self.owe(slot);
+        self.queue.push(Out::XferRdy(slot));
+    }
+
+    /// Asks again for what has not come of what was asked for.
+    pub(super) fn ask_again(&mut self, slot: Slot) {
+        if self.tasks[slot].burst.is_some() && !self.queue.asks(slot) {
+            self.queue.push(Out::XferRdy(slot));
+        }
+    }
+
+    fn owe(&mut self, slot: Slot) {
+        let remote = self.tasks[slot].remote;
+        if let Some(peer) = self.peer(remote) {
+            let look = self.now.saturating_add(peer.r_a_tov);
+            self.owed.look.get_or_insert(look);
+        }
+    }
+
+    /// Ends commands whose data has not come in R_A_TOV: by then its initiator has given it up, and
+    /// what they hold is needed by others.
+    pub(super) fn check_owed(&mut self) {
+        if self.owed.look.is_none_or(|look| self.now < look) {
+            return;
+        }
+        self.owed.look = None;
+        for slot in self.tasks.slots() {
+            let task = &self.tasks[slot];
+            if task.stage != Stage::Executing || task.burst.is_none() {
+                continue;
+            }
+            let (remote, touched) = (task.remote, task.touched);
+            let Some(peer) = self.peer(remote) else {
+                continue;
+            };
+            let limit = touched.saturating_add(peer.r_a_tov);
+            if limit <= self.now {
+                self.abort(slot);
+            } else {
+                let look = self.owed.look.map_or(limit, |look| look.min(limit));
+                self.owed.look = Some(look);
+            }
+        }
+    }
+
+    /// Has the device server end a command without a response.
+    pub(super) fn abort(&mut self, slot: Slot) {
+        let task = &mut self.tasks[slot];
+        task.stage = Stage::Aborting;
+        task.let_go();
+        let (remote, tag, lun) = (task.remote, task.tag(), task.lun);
+        let dropped = self.queue.remove(slot);
+        self.count_queued(remote, dropped, 0);
+        self.events.push_back(Event::Manage {
+            remote,
+            id: manage::OWN,
+            lun,
+            function: Function::AbortTask(tag),
+        });
+    }
+}
+
+impl<L: Lease> Task<L> {
+    /// What to ask for, when the request leaves: all that there is memory for by then, but for what
+    /// has come. `None` if that is nothing.
+    pub(super) fn burst_now(&mut self) -> Option<Burst> {
+        self.burst?;
+        let first = self.grants.front()?;
+        let (start, mut end) = (first.offset.max(self.cover.next()), first.end());
+        for grant in self.grants.iter().skip(1) {
+            if grant.offset != end {
+                break;
+            }
+            end = grant.end();
+        }
+        self.burst = Some(Burst { start, end });
+        self.burst
+    }
+
+    /// Copies octets that belong at `start` to where there is memory for them. What has none was
+    /// filled before.
+    fn fill(&mut self, start: u32, octets: &[u8]) {
+        let end = start + octets.len() as u32;
+        for grant in &mut self.grants {
+            let (from, to) = (start.max(grant.offset), end.min(grant.end()));
+            if from < to {
+                let part = &octets[(from - start) as usize..(to - start) as usize];
+                grant.into.copy_in((from - grant.offset) as usize, part);
+            }
+        }
+    }
+}

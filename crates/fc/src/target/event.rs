@@ -1,0 +1,50 @@
+//! What a target wants of the device server.
+
+use scsi::task::{Command, Function, Tag};
+use scsi::wire::lun::Lun;
+
+use crate::remote::RemoteId;
+
+/// What a target wants done. The `nexus` of a [`Command`] is filled in by whoever joins the two.
+#[derive(Debug)]
+pub enum Event<L> {
+    /// *Execute Command*.
+    Execute {
+        /// From which initiator.
+        remote: RemoteId,
+        /// What.
+        command: Command,
+    },
+    /// Data-Out that was asked for has come.
+    DataOut {
+        /// From which initiator.
+        remote: RemoteId,
+        /// For which command.
+        tag: Tag,
+        /// Where in its data.
+        offset: u32,
+        /// The lease that was given to be filled.
+        data: L,
+    },
+    /// *Task management*, to be answered by [`super::Target::managed`].
+    Manage {
+        /// For which initiator.
+        remote: RemoteId,
+        /// Names the answer.
+        id: u32,
+        /// On which LUN.
+        lun: Lun,
+        /// What.
+        function: Function,
+    },
+}
+
+impl<L> Event<L> {
+    pub(super) const fn remote(&self) -> RemoteId {
+        match self {
+            Self::Execute { remote, .. }
+            | Self::DataOut { remote, .. }
+            | Self::Manage { remote, .. } => *remote,
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The way out: everything in one order, so that no response overtakes the data before it.
+
+use std::collections::VecDeque;
+
+use scsi::medium::Lease;
+
+use super::Target;
+use super::tasks::{Slot, Stage, Tasks};
+use crate::exchange::data::DataSequence;
+use crate::exchange::frames;
+use crate::outgoing::Outgoing;
+use crate::remote::{Peer, RemoteId};
+use crate::wire::fcp::{Rsp, XferRdy};
+use crate::wire::frame::{FCtl, Header, RCtl, Type};
+
+/// What waits to be sent.
+#[derive(Debug)]
+pub(super) enum Out<L> {
+    /// Data of a command.
+    Data {
+        slot: Slot,
+        sequence: DataSequence<L>,
+    },
+    /// The response of a command or function.
+    Status(Slot),
+    /// A request for data.
+    XferRdy(Slot),
+    /// Anything else.
+    Control(Box<Control>),
+}
+
+/// A sequence of one frame that is whole.
+#[derive(Debug)]
+pub(super) struct Control {
+    remote: RemoteId,
+    header: Header,
+    payload: Vec<u8>,
+}
+
+/// What waits to be sent, in order.
+#[derive(Debug)]
+pub(super) struct Queue<L> {
+    entries: VecDeque<Out<L>>,
+    controls: usize,
+}
+
+/// Answers to link services that may wait. What is asked beyond it is dropped, as if its frame had
+/// been lost: initiators ask again.
+const MAX_CONTROLS: usize = 1024;
+
+impl<L: Lease> Queue<L> {
+    pub(super) const fn new() -> Self {
+        Self {
+            entries: VecDeque::new(),
+            controls: 0,
+        }
+    }
+
+    pub(super) fn push(&mut self, out: Out<L>) {
+        self.entries.push_back(out);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether a request for data of an exchange waits.
+    pub(super) fn asks(&self, slot: Slot) -> bool {
+        let asks = |out: &Out<L>| matches!(out, Out::XferRdy(other) if *other == slot);
+        self.entries.iter().any(asks)
+    }
+
+    /// Drops all that belongs to one exchange, and tells how many octets of Data-In that was.
+    pub(super) fn remove(&mut self, gone: Slot) -> usize {
+        let mut dropped = 0;
+        self.entries.retain(|out| match out {
+            Out::Data { slot, sequence } if *slot == gone => {
+                dropped += sequence.left() as usize;
+                false
+            }
+            Out::Status(slot) | Out::XferRdy(slot) => *slot != gone,
+            Out::Data { .. } | Out::Control(_) => true,
+        });
+        dropped
+    }
+
+    /// Drops all that is for one initiator.
+    pub(super) fn remove_remote(&mut self, tasks: &Tasks<L>, gone: RemoteId) {
+        self.entries.retain(|out| match out {
+            Out::Data { slot, .. } | Out::Status(slot) | Out::XferRdy(slot) => {
+                tasks[*slot].remote != gone
+            }
+            Out::Control(control) => control.remote != gone,
+        });
+        let is_control = |out: &&Out<L>| matches!(out, Out::Control(_));
+        self.controls = self.entries.iter().filter(is_control).count();
+    }
+}
+
+impl<L: Lease> Target<L> {
+    /// Queues a sequence of one frame that is none of a command's own.
+    pub(super) fn queue_control(&mut self, remote: RemoteId, header: Header, payload: &[u8]) {
+        if self.queue.controls == MAX_CONTROLS {
+            return;
+        }
+        self.queue.controls += 1;
+        self.queue.push(Out::Control(Box::new(Control {
+            remote,
+            header,
+            payload: payload.to_vec(),
+        })));
+    }
+
+    /// Octets of Data-In were taken out of the queue, and put into it.
+    pub(super) fn count_queued(&mut self, remote: RemoteId, out: usize, added: usize) {
+        if let Some(Some(nexus)) = self.nexuses.get_mut(remote.index()) {
+            nexus.queued = nexus.queued - out + added;
+        }
+    }
+
+    pub(super) fn send_queue(&mut self, out: &mut impl Outgoing) -> bool {
+        let mut any = false;
+        while let Some(mut next) = self.queue.entries.pop_front() {
+            let has_left = match &mut next {
+                Out::Data { slot, sequence } => self.send_data(out, *slot, sequence),
+                Out::Status(slot) => self.send_status(out, *slot),
+                Out::XferRdy(slot) => self.send_xfer_rdy(out, *slot),
+                Out::Control(control) => self.send_control(out, control),
+            };
+            any |= has_left;
+            if !has_left {
+                any |= matches!(&next, Out::Data { sequence, .. } if sequence.seq_cnt > 0);
+                self.queue.entries.push_front(next);
+                break;
+            }
+        }
+        any
+    }
+
+    /// Sends frames of Data-In; whether that was all.
+    fn send_data(
+        &mut self,
+        out: &mut impl Outgoing,
+        slot: Slot,
+        sequence: &mut DataSequence<L>,
+    ) -> bool {
+        let task = &mut self.tasks[slot];
+        let Some(Some(nexus)) = self.nexuses.get_mut(task.remote.index()) else {
+            return true;
+        };
+        let peer = &nexus.peer;
+        let header = Header {
+            f_ctl: FCtl::RESPONDER,
+            ..peer.header(RCtl::SOLICITED_DATA, Type::FCP, task.ox_id, task.rx_id)
+        };
+        let before = sequence.left();
+        let is_whole = sequence.send(out, peer, &header, FCtl::END_SEQUENCE);
+        nexus.queued -= (before - sequence.left()) as usize;
+        task.touched = self.now;
+        is_whole
+    }
+
+    fn send_status(&mut self, out: &mut impl Outgoing, slot: Slot) -> bool {
+        let task = &mut self.tasks[slot];
+        let Some(Some(nexus)) = self.nexuses.get(task.remote.index()) else {
+            return true;
+        };
+        let peer = &nexus.peer;
+        let wants_confirmation = is_worth_confirming(peer, task.kept_octets());
+        let f_ctl = match wants_confirmation {
+            true => PASSING,
+            false => FCtl::REPLY,
+        };
+        let header = Header {
+            f_ctl,
+            seq_id: task.next_seq_id(),
+            ..peer.header(RCtl::COMMAND_STATUS, Type::FCP, task.ox_id, task.rx_id)
+        };
+        let Some(ending) = &task.ending else {
+            return true;
+        };
+        let rsp = Rsp {
+            qualifier: ending.qualifier,
+            confirm: wants_confirmation,
+            residual: ending.residual,
+            status: ending.status,
+            response: ending.code,
+            sense: ending.sense.as_slice(),
+        };
+        let fill = |octets: &mut [u8]| rsp.put(octets);
+        if !frames::put(out, peer, frames::SINGLE, &header, rsp.len(), fill) {
+            return false;
+        }
+        if wants_confirmation {
+            self.await_confirmation(slot);
+        } else {
+            task.stage = Stage::Ended;
+            task.kept.clear();
+            self.tasks.ended(slot);
+        }
+        true
+    }
+
+    fn send_xfer_rdy(&mut self, out: &mut impl Outgoing, slot: Slot) -> bool {
+        let task = &mut self.tasks[slot];
+        let Some(Some(nexus)) = self.nexuses.get(task.remote.index()) else {
+            return true;
+        };
+        let Some(burst) = task.burst_now() else {
+            return true;
+        };
+        let peer = &nexus.peer;
+        let header = Header {
+            f_ctl: PASSING,
+            seq_id: task.next_seq_id(),
+            ..peer.header(RCtl::DATA_DESCRIPTOR, Type::FCP, task.ox_id, task.rx_id)
+        };
+        let payload = XferRdy {
+            offset: burst.start,
+            burst: burst.end - burst.start,
+        };
+        frames::put_single(out, peer, &header, &payload.encode())
+    }
+
+    fn send_control(&mut self, out: &mut impl Outgoing, control: &Control) -> bool {
+        let Some(peer) = self.peer(control.remote) else {
+            return true;
+        };
+        let has_left = frames::put_single(out, peer, &control.header, &control.payload);
+        self.queue.controls -= usize::from(has_left);
+        has_left
+    }
+}
+
+/// Whether a response asks for FCP_CONF. That costs a frame; without it, what is lost of the data
+/// after the response has left is read again by a new command.
+fn is_worth_confirming(peer: &Peer, kept: usize) -> bool {
+    peer.fcp.retry && peer.fcp.confirm && kept >= WORTH_CONFIRMING
+}
+
+/// Data of which FCP_CONF is at most one frame in ten: eight frames of 2112 octets and a response.
+const WORTH_CONFIRMING: usize = 16 << 10;
+
+/// A sequence of one frame after which the initiator goes on.
+const PASSING: FCtl = FCtl::RESPONDER
+    .with(FCtl::END_SEQUENCE)
+    .with(FCtl::SEQUENCE_INITIATIVE);
