@@ -162,7 +162,8 @@ impl Fip {
         message: &Message<'_>,
     ) -> Result<(), Violation> {
         let els = encapsulated(message)?;
-        if ethernet.dst != self.config.mac || !self.has_claimed() {
+        // While we claim, whoever logs in means what we were before. Our Beacon will tell it so.
+        if ethernet.dst != self.config.mac || self.state != State::Up {
             return Ok(());
         }
         let Some(who) = self.sender(ethernet, &els)? else {
