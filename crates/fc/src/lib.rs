@@ -9,6 +9,7 @@ pub mod exchange;
 pub mod fip;
 pub mod initiator;
 pub mod outgoing;
+pub mod port;
 pub mod remote;
 pub mod target;
 pub mod violation;

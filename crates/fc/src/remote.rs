@@ -1,5 +1,245 @@
-//! A remote port, from when it is found to when it is lost (FC-LS-2; FC-BB-6 for VN2VN).
+//! A remote port, from when FIP finds it to when it is lost (FC-LS-2).
+//!
+//! Both ends find each other and log in; their WWPNs decide who asks, as in Linux's libfc: the port
+//! of the higher one sends PLOGI, or the other one if that takes too long. Then the initiator sends
+//! PRLI, and with the answer to that there is an I_T nexus.
+//!
+//! | state | under way | accepted | refused, or not answered |
+//! |---|---|---|---|
+//! | idle | nothing; begins again after a while, if it is to | | |
+//! | awaited | its PLOGI | prli as initiator, open as target | plogi |
+//! | plogi | our PLOGI | prli as initiator, open as target | again, or awaited if its own goes first; at last idle |
+//! | prli | our PRLI, as initiator | open | again, or from PLOGI on; at last idle |
+//! | open | nothing | | |
+//!
+//! What the other end asks is answered in every state, and moves the state too: a PLOGI where a
+//! login exists says that the other end has begun anew, and ends what was under way.
+//!
+//! At a target, a nexus that ended is replaced only when the device server has ended all that was
+//! of it: until then a PRLI waits for its answer, so that no write of the old nexus comes after one
+//! of the new.
 
+mod answer;
+mod local;
+mod login;
+mod logout;
+mod outbox;
 mod peer;
+mod process;
+pub(crate) mod refusal;
 
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use scsi::medium::Now;
+
+pub use self::local::{Local, Offer, Partners, Role};
+pub(crate) use self::outbox::{Asked, Cx, Output, OxIds, Sending};
 pub use self::peer::{Address, Fcp, Peer, RemoteId};
+use self::process::Parked;
+use crate::fip::{Neighbour, Why};
+use crate::wire::frame::OxId;
+use crate::wire::names::Wwn;
+
+/// A remote port.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    id: RemoteId,
+    neighbour: Neighbour,
+    state: State,
+    /// Our request that has not been answered.
+    asked: Option<OxId>,
+    /// Requests of this state that failed.
+    tries: u8,
+    deadline: Option<Now>,
+    login: Login,
+    /// What the image pair agreed upon, while there is one.
+    pair: Option<Fcp>,
+    /// The PLOGI and the PRLI that hold, to know a second copy of them.
+    plogi: Option<Seen>,
+    prli: Option<Seen>,
+    /// The device server has not yet ended what was under way.
+    is_ending: bool,
+    parked: Option<Parked>,
+    is_lost: bool,
+    logins: u32,
+}
+
+/// Where a login stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Nothing is under way.
+    Idle,
+    /// The other end is to send PLOGI.
+    Awaited,
+    /// Our PLOGI is not answered yet.
+    Plogi,
+    /// Our PRLI is not answered yet.
+    Prli,
+    /// Logged in.
+    Open,
+}
+
+/// Why a nexus ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By its LOGO or PRLO.
+    LoggedOut,
+    /// It logged in anew, as after a restart.
+    Replaced,
+    /// FIP lost it.
+    Lost(Why),
+    /// We logged out.
+    ByUs,
+    /// Exchanges with it could not be ended but by this.
+    Stuck,
+}
+
+/// What two PLOGIs agreed upon.
+#[derive(Clone, Copy, Debug)]
+struct Login {
+    payload_max: u16,
+    sequences: u16,
+    e_d_tov: Duration,
+}
+
+/// A request of the other end that was accepted.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    ox_id: OxId,
+    at: Now,
+}
+
+impl Seen {
+    /// Whether a request is a second copy of it: within R_A_TOV an old frame may still come, and no
+    /// port uses the number of its exchange again.
+    fn is_repeated(seen: Option<Self>, cx: &Cx<'_>, asked: Asked) -> bool {
+        let is_same = |seen: Self| {
+            seen.ox_id == asked.ox_id && cx.now < seen.at.saturating_add(cx.local.r_a_tov)
+        };
+        seen.is_some_and(is_same)
+    }
+}
+
+impl Remote {
+    /// A port that was found. [`Self::begin`] follows.
+    pub(crate) fn new(id: RemoteId, neighbour: Neighbour, local: &Local) -> Self {
+        Self {
+            id,
+            state: State::Idle,
+            asked: None,
+            tries: 0,
+            deadline: None,
+            login: Login {
+                payload_max: neighbour.payload_max,
+                sequences: 0,
+                e_d_tov: local.e_d_tov,
+            },
+            neighbour,
+            pair: None,
+            plogi: None,
+            prli: None,
+            is_ending: false,
+            parked: None,
+            is_lost: false,
+            logins: 0,
+        }
+    }
+
+    /// It was lost and is found again, before all that it left behind has ended.
+    pub(crate) fn found_again(&mut self, neighbour: Neighbour) {
+        self.neighbour = neighbour;
+        self.is_lost = false;
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn id(&self) -> RemoteId {
+        self.id
+    }
+
+    /// What FIP tells of it.
+    #[must_use]
+    pub const fn neighbour(&self) -> &Neighbour {
+        &self.neighbour
+    }
+
+    /// Its place on the wire.
+    #[must_use]
+    pub const fn address(&self) -> Address {
+        Address {
+            fc_id: self.neighbour.fc_id,
+            mac: self.neighbour.mac,
+        }
+    }
+
+    /// Its port name.
+    #[must_use]
+    pub const fn wwpn(&self) -> Wwn {
+        self.neighbour.wwpn
+    }
+
+    /// Where its login stands.
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// Whether there is an I_T nexus with it.
+    #[must_use]
+    pub const fn is_up(&self) -> bool {
+        self.pair.is_some()
+    }
+
+    /// The most octets of payload in a frame to it.
+    #[must_use]
+    pub const fn payload_max(&self) -> u16 {
+        self.login.payload_max
+    }
+
+    /// How often there was a login.
+    #[must_use]
+    pub const fn logins(&self) -> u32 {
+        self.logins
+    }
+
+    /// When [`Self::expire`] wants to be called.
+    pub(crate) const fn deadline(&self) -> Option<Now> {
+        self.deadline
+    }
+
+    /// Whether FIP does not know it any more.
+    pub(crate) const fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// Whether nothing of it is left: its number may be used again.
+    pub(crate) const fn is_gone(&self) -> bool {
+        self.is_lost && !self.is_ending
+    }
+
+    /// As the machines of FCP see it, while there is a nexus.
+    #[must_use]
+    pub fn peer(&self, local: &Local) -> Option<Peer> {
+        let fcp = self.pair?;
+        Some(Peer {
+            address: self.address(),
+            own: local.address,
+            tag: local.tag,
+            wwpn: self.wwpn(),
+            payload_max: self.login.payload_max,
+            sequences: self.login.sequences,
+            fcp,
+            e_d_tov: self.login.e_d_tov,
+            r_a_tov: local.r_a_tov.max(self.login.e_d_tov * 2),
+        })
+    }
+
+    /// Whether there is an N_Port login.
+    #[must_use]
+    pub const fn is_logged_in(&self) -> bool {
+        matches!(self.state, State::Prli | State::Open)
+    }
+}

@@ -20,7 +20,7 @@ impl RemoteId {
 }
 
 /// A port's place on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address {
     /// Its address identifier.
     pub fc_id: FcId,

@@ -1,0 +1,341 @@
+//! An N_Port on Ethernet: FIP, logins and FCP in one machine.
+//!
+//! Whole Ethernet frames go in by [`Port::receive`]. FIP gives the port its address and its
+//! neighbours; each of those is a [`Remote`], which logs in; a remote port that is up is a nexus of
+//! the machine above, an [`Fc4`]: [`crate::target::Target`] or [`crate::initiator::Initiator`]. The
+//! port knows of that what it takes to hand frames on, and the machine above knows of the port what
+//! is in a [`Peer`].
+//!
+//! | what comes | whose it is |
+//! |---|---|
+//! | EtherType FIP | FIP's |
+//! | extended link services about an exchange (REC, RRQ), and the answers to its own | the machine above |
+//! | other extended link services | the remote port's |
+//! | ABTS, and what answers one | the machine above |
+//! | type FCP | the machine above |
+//!
+//! What is not from a neighbour, or not to us, is counted and dropped. Whoever sends a command
+//! without a nexus is told by LOGO.
+
+pub mod config;
+mod els;
+mod event;
+mod fc4;
+mod receive;
+mod remotes;
+mod statistics;
+mod transmit;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use scsi::medium::Now;
+
+pub use self::config::Config;
+pub use self::event::Event;
+pub use self::fc4::Fc4;
+use self::remotes::Remotes;
+pub use self::statistics::Statistics;
+use self::transmit::Control;
+use crate::fip::{self, Fip, Neighbour};
+use crate::outgoing::Outgoing;
+use crate::remote::{Address, Cx, End, Local, Output, OxIds, Remote, RemoteId};
+use crate::violation::Violation;
+use crate::wire::ethernet::Mac;
+use crate::wire::names::{FcId, Wwn};
+
+/// An N_Port. `F` is what it is for.
+#[derive(Debug)]
+pub struct Port<F: Fc4> {
+    local: Local,
+    limits: config::Limits,
+    now: Now,
+    fip: Fip,
+    fc4: F,
+    is_online: bool,
+    remotes: Remotes,
+    ox_ids: OxIds,
+    /// What remote ports want done, until it is.
+    outputs: VecDeque<(RemoteId, Output)>,
+    /// Link services that wait to be transmitted.
+    controls: VecDeque<Control>,
+    events: VecDeque<Event<F::Event>>,
+    statistics: Statistics,
+}
+
+impl<F: Fc4> Port<F> {
+    /// A port whose link is down. `random` are fresh random octets.
+    #[must_use]
+    pub fn new(config: &Config, fc4: F, now: Now, random: [u8; 8]) -> Self {
+        Self {
+            fip: Fip::new(config.fip(F::ROLE), now, random),
+            limits: config.limits,
+            local: config.local(F::ROLE),
+            now,
+            fc4,
+            is_online: false,
+            remotes: Remotes::default(),
+            ox_ids: OxIds::new(),
+            outputs: VecDeque::new(),
+            controls: VecDeque::new(),
+            events: VecDeque::new(),
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// The machine above, to be asked for what it does: commands, and what answers them.
+    #[must_use]
+    pub const fn fc4(&self) -> &F {
+        &self.fc4
+    }
+
+    /// The machine above. What it has to say afterwards comes out of [`Self::poll`] and
+    /// [`Self::transmit`].
+    pub const fn fc4_mut(&mut self) -> &mut F {
+        &mut self.fc4
+    }
+
+    /// Our port name.
+    #[must_use]
+    pub const fn wwpn(&self) -> Wwn {
+        self.local.wwpn
+    }
+
+    /// Our node name.
+    #[must_use]
+    pub const fn wwnn(&self) -> Wwn {
+        self.local.wwnn
+    }
+
+    /// The most octets of payload in a frame that the Ethernet lets through.
+    #[must_use]
+    pub const fn payload_max(&self) -> u16 {
+        self.local.payload_max
+    }
+
+    /// Our place on the wire, while the port is online. Frames to its Ethernet address are to be
+    /// received, besides those to the one that was configured and to [`Self::groups`].
+    #[must_use]
+    pub fn address(&self) -> Option<Address> {
+        self.is_online.then_some(self.local.address)
+    }
+
+    /// Multicast addresses that are to be received.
+    #[must_use]
+    pub const fn groups() -> [Mac; 2] {
+        Fip::groups()
+    }
+
+    /// The remote ports that are known, in no order.
+    pub fn remotes(&self) -> impl Iterator<Item = &Remote> {
+        self.remotes.iter().filter(|remote| !remote.is_lost())
+    }
+
+    /// A remote port.
+    #[must_use]
+    pub fn remote(&self, id: RemoteId) -> Option<&Remote> {
+        self.remotes.get(id)
+    }
+
+    /// The remote port of this name, if it is known.
+    #[must_use]
+    pub fn find(&self, wwpn: Wwn) -> Option<&Remote> {
+        self.remotes().find(|remote| remote.wwpn() == wwpn)
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub const fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// What FIP counted.
+    #[must_use]
+    pub const fn fip_statistics(&self) -> fip::Statistics {
+        self.fip.statistics()
+    }
+
+    /// The link came up or went down. When it goes down all nexuses end.
+    pub fn link(&mut self, now: Now, up: bool) {
+        self.tick(now);
+        self.fip.link(self.now, up);
+        self.hear_fip();
+    }
+
+    /// Logs out of all remote ports. To be followed, once what is to be sent has been transmitted,
+    /// by [`Self::link`] down: else those who are still there log in again.
+    pub fn log_out(&mut self, now: Now) {
+        self.tick(now);
+        let all: Vec<_> = self
+            .remotes()
+            .map(|remote| remote.address().fc_id)
+            .collect();
+        for fc_id in all {
+            self.with(fc_id, |remote, cx| remote.lost(cx, End::ByUs));
+            self.fip.log_out(self.now, fc_id);
+        }
+        self.hear_fip();
+    }
+
+    /// The device server has ended all that a nexus left behind of which [`Event::Down`] was told.
+    /// To be called at a target, once for each; before that the initiator does not come up again.
+    pub fn ended(&mut self, now: Now, id: RemoteId) {
+        self.tick(now);
+        self.with_id(id, Remote::ended);
+    }
+
+    /// What happened; to be asked until `None` after each call of another function, and after
+    /// [`Self::fc4_mut`].
+    pub fn poll(&mut self) -> Option<Event<F::Event>> {
+        // A nexus is told before what comes of it; what it leaves behind when it ends is taken back
+        // by the machine above.
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        let event = self.fc4.poll()?;
+        if let Some(stuck) = F::stuck(&event) {
+            self.with_id(stuck, Remote::renew);
+        }
+        Some(Event::Fc4(event))
+    }
+
+    /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
+    pub fn transmit(&mut self, out: &mut impl Outgoing) -> bool {
+        self.send(out)
+    }
+
+    /// When [`Self::expire`] wants to be called.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Now> {
+        let deadlines = [
+            self.fip.next_deadline(),
+            self.remotes.next_deadline(),
+            self.fc4.next_deadline(),
+        ];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// Does what is due.
+    pub fn expire(&mut self, now: Now) {
+        self.tick(now);
+        let now = self.now;
+        if self.fip.next_deadline().is_some_and(|at| at <= now) {
+            self.fip.expire(now);
+            self.hear_fip();
+        }
+        for id in self.remotes.due(now) {
+            self.with_id(id, Remote::expire);
+        }
+        if self.fc4.next_deadline().is_some_and(|at| at <= now) {
+            self.fc4.expire(now);
+        }
+    }
+
+    /// Time never goes back, whatever the clock says.
+    fn tick(&mut self, now: Now) {
+        self.now = self.now.max(now);
+    }
+
+    fn hear_fip(&mut self) {
+        while let Some(event) = self.fip.poll() {
+            match event {
+                fip::Event::Claimed(fc_id) => self.online(fc_id),
+                fip::Event::Released(_) => self.offline(),
+                fip::Event::Found(neighbour) => self.found(neighbour),
+                fip::Event::Lost(fc_id, why) => {
+                    self.with(fc_id, |remote, cx| remote.lost(cx, End::Lost(why)));
+                }
+            }
+        }
+    }
+
+    fn online(&mut self, fc_id: FcId) {
+        let mac = self.fip.mac().unwrap_or_default();
+        self.local.address = Address { fc_id, mac };
+        self.is_online = true;
+        self.events.push_back(Event::Online(self.local.address));
+    }
+
+    fn offline(&mut self) {
+        self.is_online = false;
+        // They bear the address that is not ours any more.
+        self.controls.clear();
+        self.events.push_back(Event::Offline);
+    }
+
+    fn found(&mut self, neighbour: Neighbour) {
+        if self.remotes.find_lost(neighbour.wwpn).is_none()
+            && self.remotes.len() >= self.limits.remotes
+        {
+            self.remark(neighbour.enode, Some(neighbour.wwpn), TOO_MANY);
+            return;
+        }
+        let id = self.remotes.meet(neighbour, &self.local);
+        self.with_id(id, Remote::begin);
+    }
+
+    /// Does something for the remote port at an address.
+    fn with(&mut self, fc_id: FcId, act: impl FnOnce(&mut Remote, &mut Cx<'_>)) {
+        if let Some(id) = self.remotes.at(fc_id) {
+            self.with_id(id, act);
+        }
+    }
+
+    /// Does something for a remote port, and what comes of it.
+    fn with_id(&mut self, id: RemoteId, act: impl FnOnce(&mut Remote, &mut Cx<'_>)) {
+        let mut cx = Cx {
+            now: self.now,
+            local: &self.local,
+            ox_ids: &mut self.ox_ids,
+            outputs: &mut self.outputs,
+        };
+        self.remotes.with(id, |remote| act(remote, &mut cx));
+        while let Some((id, output)) = self.outputs.pop_front() {
+            self.carry_out(id, output);
+        }
+        self.remotes.tidy(id);
+    }
+
+    fn carry_out(&mut self, id: RemoteId, output: Output) {
+        match output {
+            Output::Send(sending) => self.queue(id, sending),
+            Output::Up(peer) => {
+                self.fc4.peer_up(id, *peer);
+                self.statistics.nexuses += 1;
+                self.events.push_back(Event::Up(id));
+            }
+            Output::Down(why) => {
+                self.fc4.peer_down(id);
+                self.events.push_back(Event::Down(id, why));
+            }
+            Output::Remark(violation) => self.remark_on(id, violation),
+        }
+    }
+
+    fn remark_on(&mut self, id: RemoteId, violation: Violation) {
+        if let Some(remote) = self.remotes.get(id) {
+            let (from, wwpn) = (remote.neighbour().enode, remote.wwpn());
+            self.remark(from, Some(wwpn), violation);
+        }
+    }
+
+    fn remark(&mut self, from: Mac, wwpn: Option<Wwn>, violation: Violation) {
+        if self.events.len() < MAX_EVENTS {
+            self.events.push_back(Event::Remark {
+                from,
+                wwpn,
+                violation,
+            });
+        }
+    }
+}
+
+/// Remarks are left out beyond so many events that nobody has asked for.
+const MAX_EVENTS: usize = 1024;
+
+const TOO_MANY: Violation = Violation {
+    rule: "more ports on the Ethernet than are taken up",
+    clause: "a limit of ours",
+};

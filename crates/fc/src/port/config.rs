@@ -1,0 +1,121 @@
+//! What an N_Port is told before it begins.
+
+use std::time::Duration;
+
+use crate::fip::{self, Mode};
+use crate::remote::{Address, Local, Offer, Partners, Role};
+use crate::wire::ethernet::{self, Mac, Tag};
+use crate::wire::fcoe;
+use crate::wire::names::Wwn;
+
+/// An N_Port by itself.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The address of the Ethernet port, or another one that it receives; FIP is sent from it.
+    pub mac: Mac,
+    /// Port name.
+    pub wwpn: Wwn,
+    /// Node name.
+    pub wwnn: Wwn,
+    /// The MTU of the Ethernet, in octets.
+    pub mtu: usize,
+    /// How many ports share the Ethernet.
+    pub mode: Mode,
+    /// The tag that frames carry and must have come with; `None` where there is no VLAN, or an
+    /// interface of the VLAN's own takes care of it.
+    pub tag: Option<Tag>,
+    /// With which ports there may be a login.
+    pub partners: Partners,
+    /// What is offered by PRLI.
+    pub offer: Offer,
+    /// E_D_TOV: how long a frame may be on its way. A login goes by the longer one of both ends.
+    pub e_d_tov: Duration,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+/// Bounds on what others can cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Remote ports.
+    pub remotes: usize,
+    /// Link services that wait to be transmitted. What is to be answered beyond that is dropped, as
+    /// if it had been lost.
+    pub controls: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            remotes: 4096,
+            controls: 4096,
+        }
+    }
+}
+
+/// The default of E_D_TOV (FC-FS-3).
+pub const E_D_TOV: Duration = Duration::from_secs(2);
+
+impl Config {
+    /// With the names that Linux gives a port on this Ethernet address, and all else by default: it
+    /// logs in with whomever it finds.
+    #[must_use]
+    pub fn new(mac: Mac, mtu: usize) -> Self {
+        let [a, b, c, d, e, f] = mac.0;
+        let octets = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        Self {
+            mac,
+            wwpn: Wwn(0x2000 << 48 | octets),
+            wwnn: Wwn(0x1000 << 48 | octets),
+            mtu,
+            mode: Mode::Multipoint,
+            tag: None,
+            partners: Partners::Any,
+            offer: Offer::default(),
+            e_d_tov: E_D_TOV,
+            limits: Limits::default(),
+        }
+    }
+
+    fn max_fcoe(&self) -> u16 {
+        fip::max_fcoe(self.mtu)
+    }
+
+    pub(super) fn fip(&self, role: Role) -> fip::Config {
+        fip::Config {
+            mac: self.mac,
+            wwpn: self.wwpn,
+            wwnn: self.wwnn,
+            max_fcoe: self.max_fcoe(),
+            mode: self.mode,
+            target: role == Role::Target,
+            initiator: role == Role::Initiator,
+        }
+    }
+
+    pub(super) fn local(&self, role: Role) -> Local {
+        Local {
+            role,
+            address: Address::default(),
+            wwpn: self.wwpn,
+            wwnn: self.wwnn,
+            tag: self.tag,
+            payload_max: self.max_fcoe() - overhead(),
+            e_d_tov: self.e_d_tov,
+            r_a_tov: self.e_d_tov * 2,
+            offer: self.offer,
+            partners: self.partners.clone(),
+        }
+    }
+}
+
+/// Octets of an FCoE frame behind the Ethernet header that are not payload.
+const fn overhead() -> u16 {
+    let header = ethernet::Header {
+        dst: Mac::BROADCAST,
+        src: Mac::BROADCAST,
+        vlan: None,
+        ethertype: ethernet::FCOE,
+    };
+    (fcoe::frame_len(&header, 0) - header.len()) as u16
+}

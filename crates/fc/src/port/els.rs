@@ -1,0 +1,72 @@
+//! Extended link services: the remote port's own, or those about an exchange of FCP (FC-LS-2).
+
+use super::{Fc4, Port};
+use crate::remote::{Asked, OxIds, RemoteId, Role, refusal};
+use crate::violation::Violation;
+use crate::wire::els::{Code, Els, LinkErrors, Reply};
+use crate::wire::fcoe::{Eof, Frame, Sof};
+
+impl<F: Fc4> Port<F> {
+    pub(super) fn els_request(&mut self, id: RemoteId, is_up: bool, frame: &Frame<'_>) {
+        let code = Code(frame.payload.first().copied().unwrap_or_default());
+        if is_up && F::ROLE == Role::Target && matches!(code, Code::REC | Code::RRQ) {
+            return self.fc4.receive(self.now, id, frame);
+        }
+        if !is_whole(frame) {
+            return self.remark_on(id, NOT_WHOLE);
+        }
+        let asked = Asked {
+            ox_id: frame.header.ox_id,
+            rx_id: frame.header.rx_id,
+        };
+        match Els::parse(frame.payload) {
+            Ok(Els::Rls(_)) => {
+                let errors = Reply::Rls(self.link_errors());
+                self.queue(id, asked.answered(&errors));
+            }
+            Ok(els) => self.with_id(id, |remote, cx| remote.request_came(cx, asked, els)),
+            Err(_) => {
+                self.remark_on(id, UNREADABLE);
+                self.queue(id, asked.answered(&Reply::Reject(refusal::LENGTH)));
+            }
+        }
+    }
+
+    pub(super) fn els_reply(&mut self, id: RemoteId, is_up: bool, frame: &Frame<'_>) {
+        let ox_id = frame.header.ox_id;
+        if !OxIds::has(ox_id) {
+            if is_up {
+                self.fc4.receive(self.now, id, frame);
+            }
+        } else if is_whole(frame) {
+            let payload = frame.payload;
+            self.with_id(id, |remote, cx| remote.answer_came(cx, ox_id, payload));
+        }
+    }
+
+    /// The link error status block (FC-LS-2, RLS; FC-BB-6 says what it means on Ethernet).
+    fn link_errors(&self) -> LinkErrors {
+        let short = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        LinkErrors {
+            link_failures: short(self.fip.statistics().link_failures),
+            invalid_crcs: short(self.statistics.bad_crc),
+            ..LinkErrors::default()
+        }
+    }
+}
+
+/// Whether a frame is a whole sequence.
+fn is_whole(frame: &Frame<'_>) -> bool {
+    let delimiters = (frame.sof, frame.eof) == (Sof::I3, Eof::T);
+    delimiters && frame.header.f_ctl.end_sequence()
+}
+
+const NOT_WHOLE: Violation = Violation {
+    rule: "an extended link service in more than one frame",
+    clause: "FC-LS-2",
+};
+
+const UNREADABLE: Violation = Violation {
+    rule: "an extended link service whose lengths do not agree",
+    clause: "FC-LS-2",
+};

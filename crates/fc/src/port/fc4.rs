@@ -1,0 +1,89 @@
+//! What stands above an N_Port.
+
+use scsi::medium::{Lease, Now};
+
+use crate::initiator::{self, Initiator};
+use crate::outgoing::Outgoing;
+use crate::remote::{Peer, RemoteId, Role};
+use crate::target::{self, Target};
+use crate::wire::fcoe::Frame;
+
+/// A machine of level FC-4: what exchanges with other N_Ports are for.
+pub trait Fc4 {
+    /// What it tells.
+    type Event;
+
+    /// What it is.
+    const ROLE: Role;
+
+    /// There is a nexus with a remote port.
+    fn peer_up(&mut self, remote: RemoteId, peer: Peer);
+
+    /// There is none any more: nothing more is sent of what was under way.
+    fn peer_down(&mut self, remote: RemoteId);
+
+    /// Takes a frame from a remote port that is up.
+    fn receive(&mut self, now: Now, remote: RemoteId, frame: &Frame<'_>);
+
+    /// What to do next.
+    fn poll(&mut self) -> Option<Self::Event>;
+
+    /// Puts what is to be sent into `out`; returns whether there was anything.
+    fn transmit(&mut self, out: &mut impl Outgoing) -> bool;
+
+    /// When [`Self::expire`] wants to be called.
+    fn next_deadline(&self) -> Option<Now>;
+
+    /// The deadline passed.
+    fn expire(&mut self, now: Now);
+
+    /// Whose exchanges can be ended only by ending the login, if an event says that.
+    fn stuck(event: &Self::Event) -> Option<RemoteId>;
+}
+
+macro_rules! fc4 {
+    ($machine:ident of $module:ident, stuck: $stuck:expr) => {
+        impl<L: Lease> Fc4 for $machine<L> {
+            type Event = $module::Event<L>;
+            const ROLE: Role = Role::$machine;
+
+            fn peer_up(&mut self, remote: RemoteId, peer: Peer) {
+                self.peer_up(remote, peer);
+            }
+
+            fn peer_down(&mut self, remote: RemoteId) {
+                self.peer_down(remote);
+            }
+
+            fn receive(&mut self, now: Now, remote: RemoteId, frame: &Frame<'_>) {
+                self.receive(now, remote, frame);
+            }
+
+            fn poll(&mut self) -> Option<Self::Event> {
+                self.poll()
+            }
+
+            fn transmit(&mut self, out: &mut impl Outgoing) -> bool {
+                self.transmit(out)
+            }
+
+            fn next_deadline(&self) -> Option<Now> {
+                self.next_deadline()
+            }
+
+            fn expire(&mut self, now: Now) {
+                self.expire(now);
+            }
+
+            fn stuck(event: &Self::Event) -> Option<RemoteId> {
+                $stuck(event)
+            }
+        }
+    };
+}
+
+fc4!(Target of target, stuck: |_| None);
+fc4!(Initiator of initiator, stuck: |event: &initiator::Event<L>| match event {
+    initiator::Event::Stuck(remote) => Some(*remote),
+    _ => None,
+});

@@ -1,0 +1,9 @@
+//! Stories of ports, told as packet traces.
+
+mod bring_up;
+mod commands;
+mod endings;
+mod rig;
+mod services;
+mod strangers;
+mod trace;

@@ -1,0 +1,91 @@
+//! How a nexus ends, and comes back.
+
+use super::rig::{Rig, config, ms};
+use super::services::up;
+use crate::initiator::{Data, Event, Fate};
+use crate::port::config::Config;
+use crate::remote::{Partners, Remote};
+use scsi::medium::{HeapLease, Lease};
+
+#[test]
+fn a_link_that_goes_down_fails_what_is_under_way() {
+    let mut rig = up();
+    rig.lose.push("i: FCP_CMND");
+    let into = HeapLease::from_bytes(vec![0; 36]);
+    rig.execute(&[0x12, 0, 0, 0, 36, 0], Data::In { into });
+    rig.initiator.port.link(rig.now, false);
+    rig.run(ms(2000));
+    let failed = rig
+        .done
+        .iter()
+        .filter(|event| matches!(event, Event::Failed(failed) if failed.fate == Fate::Unknown));
+    assert_eq!(failed.count(), 1);
+}
+
+#[test]
+fn a_port_that_logs_out_is_gone_at_once() {
+    let mut rig = up();
+    rig.initiator.port.log_out(rig.now);
+    rig.run(ms(1901));
+    assert_eq!(rig.target.told.last().unwrap(), "down 0: Lost(LoggedOut)");
+    assert_eq!(rig.initiator.told.last().unwrap(), "down 0: ByUs");
+    assert_eq!(rig.target.port.remotes().count(), 0);
+}
+
+#[test]
+fn any_one_frame_of_a_login_may_be_lost() {
+    for lost in [
+        "t: PLOGI",
+        "i: LS_ACC",
+        "i: PRLI",
+        "t: LS_ACC",
+        "i: FIP ElsRequest",
+    ] {
+        let mut rig = Rig::new(&config(2), &config(1));
+        rig.lose.push(lost);
+        rig.run(ms(20_000));
+        assert!(rig.lose.is_empty(), "{lost} was never sent");
+        let up = rig.initiator.port.remotes().all(Remote::is_up);
+        assert!(up && rig.initiator.told.last().unwrap() == "up 0", "{lost}");
+        assert_eq!(rig.target.told.last().unwrap(), "up 0", "{lost}");
+    }
+}
+
+#[test]
+fn an_initiator_that_is_not_allowed_gets_nowhere() {
+    for (target, initiator) in [(1, 2), (2, 1)] {
+        let closed = Config {
+            partners: Partners::Only([].into()),
+            ..config(target)
+        };
+        let mut rig = Rig::new(&closed, &config(initiator));
+        rig.run(ms(20_000));
+        assert!(!rig.initiator.told.iter().any(|line| line.starts_with("up")));
+        let told = &rig.target.told[1];
+        assert!(told.ends_with("(--allow)"), "{told}");
+    }
+}
+
+#[test]
+fn a_link_that_comes_back_brings_a_new_nexus() {
+    let mut rig = up();
+    rig.initiator.port.link(rig.now, false);
+    rig.initiator.port.link(rig.now, true);
+    let again = rig.now + ms(3000);
+    rig.run(again);
+    assert_eq!(
+        rig.initiator.told,
+        [
+            "online 000001",
+            "up 0",
+            "down 0: Lost(LinkDown)",
+            "offline",
+            "online 000001",
+            "up 0"
+        ]
+    );
+    assert_eq!(
+        rig.target.told,
+        ["online 000002", "up 0", "down 0: Lost(Restarted)", "up 0"]
+    );
+}

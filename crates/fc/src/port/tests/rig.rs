@@ -1,0 +1,232 @@
+//! A target port and an initiator port on one cable, with a simulated clock. The target has a small
+//! device behind it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use scsi::medium::{HeapLease, Lease, Now};
+use scsi::task::{Attribute, Completed, SenseBytes};
+use scsi::wire::lun::Lun;
+use scsi::wire::status::Status;
+
+use super::trace;
+use crate::initiator::{self, Command, Data, Initiator};
+use crate::outgoing::Frames;
+use crate::port::config::Config;
+use crate::port::{Event, Fc4, Port};
+use crate::remote::RemoteId;
+use crate::target::{self, Target};
+use crate::wire::ethernet::Mac;
+
+pub(super) const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// A port on the ENode 02:00:00:00:`low`, so with the N_Port_ID `low`.
+pub(super) fn config(low: u16) -> Config {
+    let [a, b] = low.to_be_bytes();
+    Config::new(Mac([2, 0, 0, 0, a, b]), 2500)
+}
+
+/// One end of the cable, with what came to it.
+pub(super) struct End<F: Fc4> {
+    pub(super) port: Port<F>,
+    pub(super) told: Vec<String>,
+    way: VecDeque<Vec<u8>>,
+}
+
+impl<F: Fc4> End<F> {
+    pub(super) fn new(config: &Config, fc4: F) -> Self {
+        let mut port = Port::new(config, fc4, ms(0), [7; 8]);
+        port.link(ms(0), true);
+        Self {
+            port,
+            told: Vec::new(),
+            way: VecDeque::new(),
+        }
+    }
+
+    fn sent(&mut self) -> Vec<Vec<u8>> {
+        let mut out = Frames::default();
+        self.port.transmit(&mut out);
+        out.frames
+    }
+
+    fn told(&mut self, event: &Event<F::Event>) {
+        match event {
+            Event::Online(address) => self.told.push(format!("online {:?}", address.fc_id)),
+            Event::Offline => self.told.push("offline".to_owned()),
+            Event::Up(id) => self.told.push(format!("up {}", id.0)),
+            Event::Down(id, why) => self.told.push(format!("down {}: {why:?}", id.0)),
+            Event::Remark { violation, .. } => self.told.push(violation.to_string()),
+            Event::Fc4(_) => {}
+        }
+    }
+}
+
+/// The cable.
+pub(super) struct Rig {
+    pub(super) now: Now,
+    pub(super) target: End<Target<HeapLease>>,
+    pub(super) initiator: End<Initiator<HeapLease>>,
+    /// What the device holds.
+    pub(super) disk: Vec<u8>,
+    pub(super) done: Vec<initiator::Event<HeapLease>>,
+    pub(super) trace: Vec<String>,
+    /// Frames that are lost, by what their line in the trace begins with; each once.
+    pub(super) lose: Vec<&'static str>,
+}
+
+impl Rig {
+    pub(super) fn new(target: &Config, initiator: &Config) -> Self {
+        let fcp = Initiator::new(initiator::Config::default());
+        Self {
+            now: ms(0),
+            target: End::new(target, Target::new(target::Limits::default())),
+            initiator: End::new(initiator, fcp),
+            disk: vec![0; 64 << 10],
+            done: Vec::new(),
+            trace: Vec::new(),
+            lose: Vec::new(),
+        }
+    }
+
+    /// All that happens until `until`.
+    pub(super) fn run(&mut self, until: Now) {
+        loop {
+            while self.turn() {}
+            let deadlines = [
+                self.target.port.next_deadline(),
+                self.initiator.port.next_deadline(),
+            ];
+            let next = deadlines.into_iter().flatten().min();
+            match next.filter(|next| *next <= until) {
+                Some(next) => self.now = self.now.max(next),
+                None => break,
+            }
+            self.target.port.expire(self.now);
+            self.initiator.port.expire(self.now);
+        }
+        self.now = until;
+    }
+
+    /// One frame of either end; whether there was any.
+    fn turn(&mut self) -> bool {
+        self.serve();
+        while let Some(event) = self.initiator.port.poll() {
+            self.initiator.told(&event);
+            if let Event::Fc4(event) = event {
+                self.done.push(event);
+            }
+        }
+        let (from_target, from_initiator) = (self.target.sent(), self.initiator.sent());
+        for frame in from_target {
+            if let Some(frame) = self.pass('t', frame) {
+                self.initiator.way.push_back(frame);
+            }
+        }
+        for frame in from_initiator {
+            if let Some(frame) = self.pass('i', frame) {
+                self.target.way.push_back(frame);
+            }
+        }
+        let (at_target, at_initiator) =
+            (self.target.way.pop_front(), self.initiator.way.pop_front());
+        let any = at_target.is_some() || at_initiator.is_some();
+        if let Some(frame) = at_target {
+            self.target.port.receive(self.now, &frame, None);
+        }
+        if let Some(frame) = at_initiator {
+            self.initiator.port.receive(self.now, &frame, None);
+        }
+        any
+    }
+
+    fn pass(&mut self, from: char, frame: Vec<u8>) -> Option<Vec<u8>> {
+        let text = format!("{from}: {}", trace::line(&frame));
+        let lost = self.lose.iter().position(|begin| text.starts_with(begin));
+        let mark = if lost.is_some() { "  (lost)" } else { "" };
+        self.trace
+            .push(format!("{:6} {text}{mark}", self.now.as_millis()));
+        match lost {
+            Some(at) => {
+                self.lose.remove(at);
+                None
+            }
+            None => Some(frame),
+        }
+    }
+
+    /// The device: INQUIRY, READ(10) and WRITE(10) of blocks of 512 octets.
+    fn serve(&mut self) {
+        while let Some(event) = self.target.port.poll() {
+            self.target.told(&event);
+            let fcp = self.target.port.fc4_mut();
+            match event {
+                Event::Down(id, _) => self.target.port.ended(self.now, id),
+                Event::Fc4(target::Event::Execute { remote, command }) => {
+                    let at = usize::from(command.cdb[5]) * 512;
+                    let len = command.expected_in as usize;
+                    match command.cdb[0] {
+                        0x12 => {
+                            let data = HeapLease::from_bytes(b"LUNAR".repeat(8)[..len].to_vec());
+                            fcp.send_data_in(remote, command.tag, 0, data);
+                            fcp.complete(remote, command.tag, &good(len, 0));
+                        }
+                        0x28 => {
+                            let data = HeapLease::from_bytes(self.disk[at..at + len].to_vec());
+                            fcp.send_data_in(remote, command.tag, 0, data);
+                            fcp.complete(remote, command.tag, &good(len, 0));
+                        }
+                        _ => {
+                            let into = vec![0; command.expected_out as usize];
+                            let into = HeapLease::from_bytes(into);
+                            fcp.receive_data_out(remote, command.tag, 0, into);
+                        }
+                    }
+                }
+                Event::Fc4(target::Event::DataOut {
+                    remote, tag, data, ..
+                }) => {
+                    let len = data.len();
+                    data.copy_out(0, &mut self.disk[..len]);
+                    fcp.complete(remote, tag, &good(0, len));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends a command, and runs until it has ended.
+    pub(super) fn execute(&mut self, cdb: &[u8], data: Data<HeapLease>) {
+        let mut padded = [0; 16];
+        padded[..cdb.len()].copy_from_slice(cdb);
+        let command = Command {
+            id: 1,
+            lun: Lun([0; 8]),
+            cdb: padded,
+            attribute: Attribute::Simple,
+            data,
+            deadline: None,
+        };
+        let initiator = self.initiator.port.fc4_mut();
+        initiator.execute(self.now, RemoteId(0), command).unwrap();
+        let until = self.now + ms(1);
+        self.run(until);
+    }
+
+    /// What was on the cable since this was asked last.
+    pub(super) fn traced(&mut self) -> String {
+        std::mem::take(&mut self.trace).join("\n")
+    }
+}
+
+fn good(length_in: usize, length_out: usize) -> Completed {
+    Completed {
+        status: Status::Good,
+        sense: SenseBytes::EMPTY,
+        qualifier: 0,
+        length_in: length_in as u64,
+        length_out: length_out as u64,
+    }
+}

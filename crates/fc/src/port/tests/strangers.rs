@@ -1,0 +1,43 @@
+//! Frames that are not for the port, or not from whom they say.
+
+use super::rig::{config, ms};
+use super::services::{answers, frame, up};
+use crate::port::config::Config;
+use crate::wire::els::Els;
+use crate::wire::ethernet::Tag;
+use crate::wire::frame::{RCtl, Type};
+
+#[test]
+fn nothing_is_answered_that_is_for_another_or_from_a_stranger() {
+    let mut rig = up();
+    let good = frame(&rig, RCtl::ELS_REQUEST, Type::ELS, &Els::Rtv.encode());
+    assert_eq!(answers(&mut rig, &good).len(), 1);
+    let mut other_mac = good.clone();
+    other_mac[5] ^= 1;
+    let mut other_sender = good.clone();
+    other_sender[11] ^= 1;
+    for frame in [&other_mac, &other_sender] {
+        assert!(answers(&mut rig, frame).is_empty());
+    }
+    assert_eq!(rig.target.port.statistics().strangers, 2);
+    for len in 0..good.len() {
+        assert!(answers(&mut rig, &good[..len]).is_empty(), "{len} octets");
+    }
+}
+
+#[test]
+fn each_vlan_is_a_network_of_its_own() {
+    let tag = Tag {
+        priority: 3,
+        dei: false,
+        vid: 100,
+    };
+    let tagged = Config {
+        tag: Some(tag),
+        ..config(2)
+    };
+    let mut rig = super::rig::Rig::new(&tagged, &config(1));
+    rig.run(ms(3000));
+    assert_eq!(rig.target.told, ["online 000002"]);
+    assert!(rig.target.port.statistics().strangers > 0);
+}

@@ -1,0 +1,124 @@
+//! The way out: FIP first, then link services, then FCP.
+
+use super::{Fc4, Port, Statistics};
+use crate::outgoing::Outgoing;
+use crate::remote::{RemoteId, Sending};
+use crate::wire::ethernet;
+use crate::wire::fcoe::{self, Eof, Sof};
+use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+
+/// A link service that waits to be transmitted: one frame.
+#[derive(Clone, Debug)]
+pub(super) struct Control {
+    ethernet: ethernet::Header,
+    header: Header,
+    payload: Vec<u8>,
+}
+
+/// Counts what passes through.
+struct Counted<'a, O> {
+    out: &'a mut O,
+    statistics: &'a mut Statistics,
+}
+
+impl<O: Outgoing> Outgoing for Counted<'_, O> {
+    fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.out.slot(len)
+    }
+
+    fn commit(&mut self, len: usize) {
+        self.statistics.sent_frames += 1;
+        self.statistics.sent_octets += len as u64;
+        self.out.commit(len);
+    }
+}
+
+impl Control {
+    fn put(&self, out: &mut impl Outgoing) -> bool {
+        let len = self.payload.len();
+        let Some(slot) = out.slot(fcoe::frame_len(&self.ethernet, len)) else {
+            return false;
+        };
+        let copy = |octets: &mut [u8]| octets.copy_from_slice(&self.payload);
+        let delimiters = (Sof::I3, Eof::T);
+        let len = fcoe::encode(slot, &self.ethernet, delimiters, &self.header, len, copy);
+        out.commit(len);
+        true
+    }
+}
+
+impl<F: Fc4> Port<F> {
+    pub(super) fn send(&mut self, out: &mut impl Outgoing) -> bool {
+        let before = self.statistics.sent_frames;
+        let out = &mut Counted {
+            out,
+            statistics: &mut self.statistics,
+        };
+        self.fip.transmit(out);
+        while let Some(control) = self.controls.front() {
+            if !control.put(out) {
+                break;
+            }
+            self.controls.pop_front();
+        }
+        // What FCP has to say may rest on a link service before it.
+        if self.controls.is_empty() {
+            self.fc4.transmit(out);
+        }
+        self.statistics.sent_frames > before
+    }
+
+    /// An ELS to a remote port.
+    pub(super) fn queue(&mut self, id: RemoteId, sending: Sending) {
+        let (r_ctl, f_ctl) = if sending.is_reply {
+            (RCtl::ELS_REPLY, FCtl::REPLY)
+        } else {
+            (RCtl::ELS_REQUEST, FCtl::REQUEST)
+        };
+        let exchange = (sending.ox_id, sending.rx_id);
+        self.queue_control(id, (r_ctl, Type::ELS), f_ctl, exchange, sending.els);
+    }
+
+    pub(super) fn queue_control(
+        &mut self,
+        id: RemoteId,
+        (r_ctl, kind): (RCtl, Type),
+        f_ctl: FCtl,
+        (ox_id, rx_id): (OxId, RxId),
+        payload: Vec<u8>,
+    ) {
+        let Some(remote) = self.remotes.get(id).filter(|_| self.is_online) else {
+            return;
+        };
+        if self.controls.len() >= self.limits.controls {
+            self.statistics.dropped += 1;
+            return;
+        }
+        let address = remote.address();
+        let ethernet = ethernet::Header {
+            dst: address.mac,
+            src: self.local.address.mac,
+            vlan: self.local.tag,
+            ethertype: ethernet::FCOE,
+        };
+        let header = Header {
+            r_ctl,
+            d_id: address.fc_id,
+            cs_ctl: 0,
+            s_id: self.local.address.fc_id,
+            kind,
+            f_ctl,
+            seq_id: 0,
+            df_ctl: 0,
+            seq_cnt: 0,
+            ox_id,
+            rx_id,
+            parameter: 0,
+        };
+        self.controls.push_back(Control {
+            ethernet,
+            header,
+            payload,
+        });
+    }
+}

@@ -1,0 +1,84 @@
+//! Requests of the other end, and answers to ours: to whom they are for.
+
+use super::refusal;
+use super::{Asked, Cx, Remote, State};
+use crate::wire::els::{Adisc, Code, Els, NodeId, Reply, TimeOuts};
+use crate::wire::frame::OxId;
+
+impl Remote {
+    /// A request that is neither FIP's nor about an exchange of FCP.
+    pub(crate) fn request_came(&mut self, cx: &mut Cx<'_>, asked: Asked, els: Els) {
+        match els {
+            Els::Plogi(theirs) => self.plogi_asked(cx, asked, &theirs),
+            Els::Logo(logo) => self.logo_asked(cx, asked, &logo),
+            Els::Prli(pages) => self.prli_asked(cx, asked, pages),
+            Els::Prlo(pages) => self.prlo_asked(cx, asked, &pages),
+            Els::Flogi(_) | Els::Fdisc(_) | Els::Scr(_) | Els::Tprlo(_) | Els::Other(_) => {
+                self.refuse(cx, asked, refusal::NOT_SUPPORTED);
+            }
+            Els::Echo(data) => self.answer(cx, asked, &Reply::Echo(data)),
+            Els::Rtv => self.answer(cx, asked, &Reply::Rtv(cx.local.time_outs())),
+            Els::Rnid(_) => self.answer(cx, asked, &Reply::Rnid(cx.local.node_id())),
+            Els::Rscn(_) => self.answer(cx, asked, &Reply::Accept),
+            _ if !self.is_logged_in() => self.refuse(cx, asked, refusal::NO_LOGIN),
+            Els::Pdisc(theirs) if theirs.wwpn == self.wwpn() => {
+                self.answer(cx, asked, &Reply::Login(cx.local.parameters()));
+            }
+            Els::Adisc(_) => self.answer(cx, asked, &Reply::Adisc(cx.local.adisc())),
+            _ => self.refuse(cx, asked, refusal::NO_EXCHANGE),
+        }
+    }
+
+    /// An answer, which may be to a request that is not waited for any more.
+    pub(crate) fn answer_came(&mut self, cx: &mut Cx<'_>, ox_id: OxId, payload: &[u8]) {
+        if self.asked != Some(ox_id) {
+            return;
+        }
+        let code = match self.state {
+            State::Plogi => Code::PLOGI,
+            _ => Code::PRLI,
+        };
+        match Reply::parse(code, payload) {
+            Ok(Reply::Login(theirs)) => self.plogi_answered(cx, &theirs),
+            Ok(Reply::Process(pages)) => self.prli_answered(cx, &pages),
+            Ok(Reply::Reject(why)) => self.refused(cx, why),
+            _ => {
+                self.remark(
+                    cx,
+                    "an answer to PLOGI or PRLI that cannot be read",
+                    "FC-LS-2",
+                );
+                self.again(cx, cx.local.e_d_tov);
+            }
+        }
+    }
+}
+
+impl super::Local {
+    fn time_outs(&self) -> TimeOuts {
+        let ms = |time: std::time::Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+        TimeOuts {
+            r_a_tov_ms: ms(self.r_a_tov),
+            e_d_tov: ms(self.e_d_tov),
+            qualifier: 0,
+        }
+    }
+
+    /// Format 0: the common data alone.
+    fn node_id(&self) -> NodeId {
+        NodeId {
+            format: 0,
+            names: Some((self.wwpn, self.wwnn)),
+            specific: Vec::new(),
+        }
+    }
+
+    fn adisc(&self) -> Adisc {
+        Adisc {
+            hard_address: crate::wire::names::FcId::UNIDENTIFIED,
+            wwpn: self.wwpn,
+            wwnn: self.wwnn,
+            fc_id: self.address.fc_id,
+        }
+    }
+}

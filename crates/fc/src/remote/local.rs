@@ -1,0 +1,90 @@
+//! What a remote port has to know of our own.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::peer::Address;
+use crate::wire::ethernet::Tag;
+use crate::wire::names::Wwn;
+
+/// What a port is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// FCP initiator.
+    Initiator,
+    /// FCP target.
+    Target,
+}
+
+/// With which ports there may be a login.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Partners {
+    /// With any.
+    #[default]
+    Any,
+    /// With these, by their WWPN.
+    Only(BTreeSet<Wwn>),
+}
+
+impl Partners {
+    /// Whether a port may log in.
+    #[must_use]
+    pub fn admit(&self, wwpn: Wwn) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Only(names) => names.contains(&wwpn),
+        }
+    }
+}
+
+/// What is offered by PRLI; what the other end offers too is in [`super::Fcp`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Lost sequences can be sent again (SRR).
+    pub retry: bool,
+    /// FCP_CONF.
+    pub confirm: bool,
+    /// REC.
+    pub rec: bool,
+    /// Writes whose first burst comes without FCP_XFER_RDY.
+    pub write_unasked: bool,
+    /// Task retry identifiers.
+    pub retry_identifier: bool,
+}
+
+impl Default for Offer {
+    fn default() -> Self {
+        Self {
+            retry: true,
+            confirm: true,
+            rec: true,
+            write_unasked: false,
+            retry_identifier: true,
+        }
+    }
+}
+
+/// Our own port, as logins need to know it.
+#[derive(Clone, Debug)]
+pub struct Local {
+    /// What it is for.
+    pub role: Role,
+    /// Its place; it changes when FIP claims another.
+    pub address: Address,
+    /// Port name.
+    pub wwpn: Wwn,
+    /// Node name.
+    pub wwnn: Wwn,
+    /// The tag that frames carry.
+    pub tag: Option<Tag>,
+    /// The most octets of payload in a frame that Ethernet lets through.
+    pub payload_max: u16,
+    /// E_D_TOV.
+    pub e_d_tov: Duration,
+    /// R_A_TOV.
+    pub r_a_tov: Duration,
+    /// What PRLI offers.
+    pub offer: Offer,
+    /// Who may log in, and whom we log in with.
+    pub partners: Partners,
+}

@@ -1,0 +1,246 @@
+//! N_Port login: PLOGI, both ways (FC-LS-2).
+
+use std::time::Duration;
+
+use scsi::medium::Now;
+
+use super::refusal;
+use super::{Asked, Cx, End, Local, Login, Remote, Role, Seen, State};
+use crate::wire::els::{ClassParameters, Els, Features, Reject, Reply, ServiceParameters};
+use crate::wire::els::{explanation, reason};
+
+impl Remote {
+    /// It is found: begins to log in, if there is to be a login.
+    pub(crate) fn begin(&mut self, cx: &mut Cx<'_>) {
+        let is_ours_to_ask = cx.local.wwpn > self.wwpn();
+        if !cx.local.partners.admit(self.wwpn()) {
+            self.rest(None);
+            if cx.local.role == Role::Target && self.neighbour.initiator != Some(false) {
+                self.remark(cx, "a port that is not allowed is found", "--allow");
+            }
+        } else if is_ours_to_ask {
+            self.enter(cx, State::Plogi);
+        } else {
+            self.enter(cx, State::Awaited);
+        }
+    }
+
+    /// Logs in, whoever of the two should ask: as the other one did not, or knows of no reason to.
+    pub(super) fn log_in(&mut self, cx: &mut Cx<'_>) {
+        if cx.local.partners.admit(self.wwpn()) {
+            self.enter(cx, State::Plogi);
+        } else {
+            self.rest(None);
+        }
+    }
+
+    /// Its deadline may have passed.
+    pub(crate) fn expire(&mut self, cx: &mut Cx<'_>) {
+        if self.deadline.is_none_or(|deadline| cx.now < deadline) {
+            return;
+        }
+        self.deadline = None;
+        match self.state {
+            State::Idle | State::Awaited => self.log_in(cx),
+            State::Plogi | State::Prli if self.asked.is_some() => self.again(cx, Duration::ZERO),
+            State::Plogi | State::Prli => self.ask(cx),
+            // A nexus was precluded; the other end may have been configured since.
+            State::Open => self.enter(cx, State::Prli),
+        }
+    }
+
+    /// Nothing is under way, until `until`.
+    pub(super) fn rest(&mut self, until: Option<Now>) {
+        self.state = State::Idle;
+        self.asked = None;
+        self.deadline = until;
+    }
+
+    pub(super) fn enter(&mut self, cx: &mut Cx<'_>, state: State) {
+        self.state = state;
+        self.asked = None;
+        self.tries = 0;
+        self.deadline = None;
+        match state {
+            State::Plogi | State::Prli => self.ask(cx),
+            // Its PLOGI may be lost, and come again.
+            State::Awaited => self.wake_after(cx, cx.local.e_d_tov * 2),
+            State::Idle | State::Open => {}
+        }
+    }
+
+    pub(super) fn wake_after(&mut self, cx: &Cx<'_>, wait: Duration) {
+        self.deadline = Some(cx.now.saturating_add(wait));
+    }
+
+    /// Sends the request of the state.
+    fn ask(&mut self, cx: &mut Cx<'_>) {
+        let els = match self.state {
+            State::Plogi => Els::Plogi(cx.local.parameters()),
+            _ => Els::Prli(vec![cx.local.process_login()]),
+        };
+        self.asked = Some(self.request(cx, &els));
+        self.wake_after(cx, cx.local.e_d_tov);
+    }
+
+    /// The request of the state failed: once more after `wait`, unless it was tried enough.
+    pub(super) fn again(&mut self, cx: &mut Cx<'_>, wait: Duration) {
+        self.tries += 1;
+        self.asked = None;
+        if self.tries >= TRIES {
+            self.rest(Some(cx.now.saturating_add(PAUSE)));
+        } else if wait.is_zero() {
+            self.ask(cx);
+        } else {
+            self.wake_after(cx, wait);
+        }
+    }
+
+    pub(super) fn refused(&mut self, cx: &mut Cx<'_>, why: Reject) {
+        match (self.state, why.reason, why.explanation) {
+            (State::Plogi, reason::IN_PROGRESS, _) => self.enter(cx, State::Awaited),
+            (State::Prli, reason::UNABLE, explanation::LOGIN_REQUIRED) => {
+                self.enter(cx, State::Plogi);
+            }
+            (_, reason::LOGICAL_BUSY, _) => {
+                let wait = (SOON * (1 << self.tries)).min(cx.local.e_d_tov);
+                self.again(cx, wait);
+            }
+            _ => self.again(cx, cx.local.e_d_tov),
+        }
+    }
+
+    pub(super) fn plogi_asked(
+        &mut self,
+        cx: &mut Cx<'_>,
+        asked: Asked,
+        theirs: &ServiceParameters,
+    ) {
+        let login = match self.admit(cx, theirs) {
+            Ok(login) => login,
+            Err(refusal) => return self.refuse(cx, asked, refusal),
+        };
+        if !self.is_logged_in() || !Seen::is_repeated(self.plogi, cx, asked) {
+            self.end(cx, End::Replaced);
+            self.login = login;
+            self.plogi = Some(Seen::now(cx, asked));
+            self.answer(cx, asked, &Reply::Login(cx.local.parameters()));
+            self.logged_in(cx);
+        } else {
+            self.answer(cx, asked, &Reply::Login(cx.local.parameters()));
+        }
+    }
+
+    /// What comes of a PLOGI, or why it is refused.
+    fn admit(&self, cx: &mut Cx<'_>, theirs: &ServiceParameters) -> Result<Login, Reject> {
+        if theirs.wwpn != self.wwpn() {
+            self.remark(
+                cx,
+                "a PLOGI with another port name than FIP told",
+                "FC-BB-6",
+            );
+            Err(refusal::OTHER_NAME)
+        } else if !cx.local.partners.admit(self.wwpn()) {
+            self.remark(cx, "a PLOGI of a port that is not allowed", "--allow");
+            Err(refusal::NOT_ALLOWED)
+        } else if self.state == State::Plogi && cx.local.wwpn > self.wwpn() {
+            Err(refusal::IN_PROGRESS)
+        } else {
+            self.agreed(cx, theirs).ok_or(refusal::SIZES)
+        }
+    }
+
+    pub(super) fn plogi_answered(&mut self, cx: &mut Cx<'_>, theirs: &ServiceParameters) {
+        let login = self.agreed(cx, theirs);
+        let Some(login) = login.filter(|_| theirs.wwpn == self.wwpn()) else {
+            let rule = "an answer to PLOGI with another name, or sizes that no port may have";
+            self.remark(cx, rule, "FC-LS-2");
+            self.again(cx, cx.local.e_d_tov);
+            return;
+        };
+        self.login = login;
+        self.plogi = None;
+        self.logged_in(cx);
+    }
+
+    fn logged_in(&mut self, cx: &mut Cx<'_>) {
+        self.logins = self.logins.saturating_add(1);
+        let next = match cx.local.role {
+            Role::Initiator => State::Prli,
+            Role::Target => State::Open,
+        };
+        self.enter(cx, next);
+    }
+
+    /// What a PLOGI or its answer says of frames and times, held against our own; `None` where it
+    /// cannot work.
+    fn agreed(&self, cx: &Cx<'_>, theirs: &ServiceParameters) -> Option<Login> {
+        let class = Some(&theirs.class_3).filter(|class| class.is_valid())?;
+        let sizes = [theirs.receive_size, class.receive_size];
+        if sizes.iter().any(|size| *size < MIN_PAYLOAD) {
+            return None;
+        }
+        let [common, class_3] = sizes;
+        let e_d_tov = Duration::from_millis(theirs.e_d_tov_ms().into()).min(LONGEST);
+        Some(Login {
+            payload_max: common.min(class_3).min(self.neighbour.payload_max) & !3,
+            sequences: theirs.total_sequences.min(class.concurrent_sequences),
+            e_d_tov: e_d_tov.max(cx.local.e_d_tov),
+        })
+    }
+}
+
+impl Seen {
+    pub(super) const fn now(cx: &Cx<'_>, asked: Asked) -> Self {
+        Self {
+            ox_id: asked.ox_id,
+            at: cx.now,
+        }
+    }
+}
+
+impl Local {
+    /// What our PLOGI says, and the answer to one. Any order of frames will do.
+    pub(crate) fn parameters(&self) -> ServiceParameters {
+        ServiceParameters {
+            versions: [0x20; 2],
+            bb_credit: 10,
+            features: Features::CONTINUOUS_OFFSET,
+            receive_size: self.payload_max,
+            total_sequences: SEQUENCES,
+            relative_offset: ALL_CATEGORIES,
+            e_d_tov: u32::try_from(self.e_d_tov.as_millis()).unwrap_or(u32::MAX),
+            wwpn: self.wwpn,
+            wwnn: self.wwnn,
+            class_3: ClassParameters {
+                options: ClassParameters::VALID,
+                receive_size: self.payload_max,
+                concurrent_sequences: SEQUENCES,
+                open_sequences: 1,
+                ..ClassParameters::default()
+            },
+        }
+    }
+}
+
+/// Requests of one state that may fail before all is given up for [`PAUSE`].
+const TRIES: u8 = 5;
+
+/// The first wait after a refusal that will pass soon; doubled each time, up to E_D_TOV. Linux
+/// refuses a PRLI that comes before it has looked at the answer to its own PLOGI.
+const SOON: Duration = Duration::from_millis(50);
+
+/// How long a port is left alone that could not be logged in with.
+pub(super) const PAUSE: Duration = Duration::from_secs(10);
+
+/// An E_D_TOV above this is not believed: nothing would ever be found lost.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// The least that an N_Port has to receive in a frame, in octets (FC-LS-2).
+const MIN_PAYLOAD: u16 = 256;
+
+/// Sequences of a peer that may be open at once.
+const SEQUENCES: u16 = 255;
+
+/// Relative offsets are understood in each information category.
+const ALL_CATEGORIES: u16 = 0x1f;

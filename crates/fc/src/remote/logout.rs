@@ -1,0 +1,77 @@
+//! How a login ends (FC-LS-2, LOGO).
+
+use super::refusal;
+use super::{Asked, Cx, End, Output, Remote, Role, State};
+use crate::wire::els::{Els, Logo, Reply};
+
+impl Remote {
+    /// What is under way with it ends, as far as anything is.
+    pub(super) fn end(&mut self, cx: &mut Cx<'_>, why: End) {
+        self.parked = None;
+        self.prli = None;
+        if self.pair.take().is_some() {
+            self.is_ending = cx.local.role == Role::Target;
+            self.put(cx, Output::Down(why));
+        }
+    }
+
+    /// The device server has ended all that the last nexus left behind.
+    pub(crate) fn ended(&mut self, cx: &mut Cx<'_>) {
+        if std::mem::take(&mut self.is_ending)
+            && let Some(parked) = self.parked.take()
+        {
+            self.pair_up(cx, &parked);
+        }
+    }
+
+    /// FIP has lost it, or is about to say goodbye to it.
+    pub(crate) fn lost(&mut self, cx: &mut Cx<'_>, why: End) {
+        self.is_lost = true;
+        self.plogi = None;
+        self.end(cx, why);
+        self.rest(None);
+    }
+
+    /// It sends commands though there is no nexus: it learns that by a LOGO instead of by waiting.
+    /// Then it is up to it, for a while.
+    pub(crate) fn strayed(&mut self, cx: &mut Cx<'_>) {
+        let is_due = matches!(self.state, State::Idle | State::Open);
+        if is_due && self.pair.is_none() && !self.is_ending && !self.is_lost {
+            self.send_logo(cx);
+            self.enter(cx, State::Awaited);
+        }
+    }
+
+    /// Its exchanges can be ended by nothing else: logs out and in again.
+    pub(crate) fn renew(&mut self, cx: &mut Cx<'_>) {
+        if self.is_logged_in() {
+            self.send_logo(cx);
+            self.end(cx, End::Stuck);
+            self.log_in(cx);
+        }
+    }
+
+    fn send_logo(&self, cx: &mut Cx<'_>) {
+        let logo = Logo {
+            fc_id: cx.local.address.fc_id,
+            wwpn: cx.local.wwpn,
+        };
+        self.request(cx, &Els::Logo(logo));
+    }
+
+    pub(super) fn logo_asked(&mut self, cx: &mut Cx<'_>, asked: Asked, logo: &Logo) {
+        if logo.fc_id != self.neighbour.fc_id {
+            self.refuse(cx, asked, refusal::OTHER_NAME);
+            self.remark(cx, "a LOGO for another port", "FC-LS-2");
+            return;
+        }
+        self.answer(cx, asked, &Reply::Accept);
+        self.end(cx, End::LoggedOut);
+        self.rest(None);
+        // A target may have lost its memory of us. An initiator comes when it wants to.
+        match cx.local.role {
+            Role::Initiator => self.log_in(cx),
+            Role::Target => self.wake_after(cx, cx.local.r_a_tov),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What logins want sent and told.
+
+use std::collections::VecDeque;
+
+use scsi::medium::Now;
+
+use super::local::Local;
+use super::peer::{Peer, RemoteId};
+use super::{End, Remote};
+use crate::violation::Violation;
+use crate::wire::els::{Els, Reject, Reply};
+use crate::wire::frame::{OxId, RxId};
+
+/// An ELS to be sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Sending {
+    pub(crate) is_reply: bool,
+    pub(crate) ox_id: OxId,
+    pub(crate) rx_id: RxId,
+    pub(crate) els: Vec<u8>,
+}
+
+/// The exchange of a request that is to be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) ox_id: OxId,
+    pub(crate) rx_id: RxId,
+}
+
+impl Asked {
+    /// The answer to it.
+    pub(crate) fn answered(self, reply: &Reply) -> Sending {
+        Sending {
+            is_reply: true,
+            ox_id: self.ox_id,
+            rx_id: self.rx_id,
+            els: reply.encode(),
+        }
+    }
+}
+
+/// What a remote port wants done.
+#[derive(Clone, Debug)]
+pub(crate) enum Output {
+    /// Send it this.
+    Send(Sending),
+    /// There is a nexus.
+    Up(Box<Peer>),
+    /// There is none any more.
+    Down(End),
+    /// Worth a line in the log.
+    Remark(Violation),
+}
+
+/// Exchange numbers of our own link services.
+#[derive(Debug)]
+pub(crate) struct OxIds {
+    next: u16,
+}
+
+impl OxIds {
+    pub(crate) const fn new() -> Self {
+        Self { next: FIRST }
+    }
+
+    /// Whether an exchange may be one of these; it is one of FCP's otherwise.
+    pub(crate) const fn has(ox_id: OxId) -> bool {
+        ox_id.0 >= FIRST
+    }
+
+    const fn take(&mut self) -> OxId {
+        let ox_id = OxId(self.next);
+        self.next = if ox_id.0 + 1 == OxId::UNASSIGNED.0 {
+            FIRST
+        } else {
+            ox_id.0 + 1
+        };
+        ox_id
+    }
+}
+
+/// Below are those of FCP.
+const FIRST: u16 = crate::exchange::FCP_OX_IDS;
+
+/// What is at hand while something is done for a remote port.
+pub(crate) struct Cx<'a> {
+    pub(crate) now: Now,
+    pub(crate) local: &'a Local,
+    pub(crate) ox_ids: &'a mut OxIds,
+    pub(crate) outputs: &'a mut VecDeque<(RemoteId, Output)>,
+}
+
+impl Remote {
+    pub(super) fn put(&self, cx: &mut Cx<'_>, output: Output) {
+        cx.outputs.push_back((self.id, output));
+    }
+
+    pub(super) fn remark(&self, cx: &mut Cx<'_>, rule: &'static str, clause: &'static str) {
+        self.put(cx, Output::Remark(Violation { rule, clause }));
+    }
+
+    /// Sends a request, and tells its exchange.
+    pub(super) fn request(&self, cx: &mut Cx<'_>, els: &Els) -> OxId {
+        let ox_id = cx.ox_ids.take();
+        let sending = Sending {
+            is_reply: false,
+            ox_id,
+            rx_id: RxId::UNASSIGNED,
+            els: els.encode(),
+        };
+        self.put(cx, Output::Send(sending));
+        ox_id
+    }
+
+    pub(super) fn answer(&self, cx: &mut Cx<'_>, asked: Asked, reply: &Reply) {
+        self.put(cx, Output::Send(asked.answered(reply)));
+    }
+
+    pub(super) fn refuse(&self, cx: &mut Cx<'_>, asked: Asked, refusal: Reject) {
+        self.answer(cx, asked, &Reply::Reject(refusal));
+    }
+}

@@ -1,0 +1,264 @@
+//! Every state of a remote port by everything that can happen to it.
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+
+use super::*;
+use crate::wire::els::{Code, Els, FcpParameters, Logo, Page, Reject, Reply};
+use crate::wire::els::{explanation, reason};
+use crate::wire::ethernet::Mac;
+use crate::wire::frame::RxId;
+use crate::wire::names::FcId;
+
+const OURS: Wwn = Wwn(5);
+
+fn local(role: Role) -> Local {
+    Local {
+        role,
+        address: Address {
+            fc_id: FcId(1),
+            mac: Mac::of_port(Mac::VN2VN_FC_MAP, FcId(1)),
+        },
+        wwpn: OURS,
+        wwnn: OURS,
+        tag: None,
+        payload_max: 2112,
+        e_d_tov: Duration::from_secs(2),
+        r_a_tov: Duration::from_secs(4),
+        offer: Offer::default(),
+        partners: Partners::Any,
+    }
+}
+
+/// The machine with what it lives by.
+struct Rig {
+    remote: Remote,
+    local: Local,
+    now: Now,
+    ox_ids: OxIds,
+    outputs: VecDeque<(RemoteId, Output)>,
+}
+
+impl Rig {
+    fn new(role: Role, theirs: Wwn) -> Self {
+        let local = local(role);
+        let neighbour = Neighbour {
+            fc_id: FcId(2),
+            mac: Mac::of_port(Mac::VN2VN_FC_MAP, FcId(2)),
+            enode: Mac([2, 0, 0, 0, 0, 2]),
+            wwpn: theirs,
+            wwnn: theirs,
+            payload_max: 2112,
+            target: None,
+            initiator: None,
+        };
+        Self {
+            remote: Remote::new(RemoteId(0), neighbour, &local),
+            local,
+            now: Duration::from_secs(100),
+            ox_ids: OxIds::new(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Does something, and tells what comes of it.
+    fn act(&mut self, act: impl FnOnce(&mut Remote, &mut Cx<'_>)) -> String {
+        let mut cx = Cx {
+            now: self.now,
+            local: &self.local,
+            ox_ids: &mut self.ox_ids,
+            outputs: &mut self.outputs,
+        };
+        act(&mut self.remote, &mut cx);
+        let outputs = self.outputs.drain(..).map(|(_, output)| text(&output));
+        outputs.collect::<Vec<_>>().join(", ")
+    }
+
+    fn asked(&mut self, ox_id: u16, els: Els) -> String {
+        let asked = Asked {
+            ox_id: OxId(ox_id),
+            rx_id: RxId::UNASSIGNED,
+        };
+        self.act(|remote, cx| remote.request_came(cx, asked, els))
+    }
+
+    fn answered(&mut self, reply: &Reply) -> String {
+        let ox_id = self.remote.asked.unwrap_or(OxId(0));
+        self.act(|remote, cx| remote.answer_came(cx, ox_id, &reply.encode()))
+    }
+
+    /// The parameters of the other end.
+    fn theirs(&self) -> crate::wire::els::ServiceParameters {
+        Local {
+            wwpn: self.remote.wwpn(),
+            ..self.local.clone()
+        }
+        .parameters()
+    }
+
+    fn page(&self) -> Page {
+        let role = match self.local.role {
+            Role::Initiator => Role::Target,
+            Role::Target => Role::Initiator,
+        };
+        local(role).process_login()
+    }
+
+    /// On the way that a login takes.
+    fn lead_to(&mut self, stage: Stage) {
+        self.act(Remote::begin);
+        match stage {
+            Stage::Begun => return,
+            Stage::Idle => return self.remote.rest(None),
+            _ => {}
+        }
+        if self.remote.state == State::Plogi {
+            let theirs = self.theirs();
+            self.answered(&Reply::Login(theirs));
+        } else {
+            let theirs = self.theirs();
+            self.asked(1, Els::Plogi(theirs));
+        }
+        if stage == Stage::LoggedIn {
+            return;
+        }
+        if self.local.role == Role::Initiator {
+            let page = self.page().answered(Page::EXECUTED);
+            self.answered(&Reply::Process(vec![page]));
+        } else {
+            let page = self.page();
+            self.asked(2, Els::Prli(vec![page]));
+        }
+        assert!(self.remote.is_up());
+        if stage == Stage::Ending {
+            self.asked(3, Els::Prlo(vec![Page::fcp(FcpParameters(0))]));
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    Idle,
+    Begun,
+    LoggedIn,
+    Up,
+    /// The nexus is over, and the device server has not ended what was of it.
+    Ending,
+}
+
+fn text(output: &Output) -> String {
+    match output {
+        Output::Send(sending) if sending.is_reply => match Reply::parse(Code::PRLI, &sending.els) {
+            Ok(Reply::Reject(why)) => {
+                format!("LS_RJT {:02x}/{:02x}", why.reason, why.explanation)
+            }
+            Ok(Reply::Process(pages)) => format!("LS_ACC {:02x}", pages[0].flags),
+            _ => "LS_ACC".to_owned(),
+        },
+        Output::Send(sending) => Els::parse(&sending.els).unwrap().code().to_string(),
+        Output::Up(_) => "up".to_owned(),
+        Output::Down(why) => format!("down: {why:?}"),
+        Output::Remark(violation) => format!("\"{violation}\""),
+    }
+}
+
+type Happening = (&'static str, fn(&mut Rig) -> String);
+
+fn reject(rig: &mut Rig, reason: u8, explanation: u8) -> String {
+    rig.answered(&Reply::Reject(Reject::new(reason, explanation)))
+}
+
+const HAPPENINGS: &[Happening] = &[
+    ("its PLOGI", |rig| {
+        let theirs = rig.theirs();
+        rig.asked(9, Els::Plogi(theirs))
+    }),
+    ("its PRLI", |rig| {
+        let page = rig.page();
+        rig.asked(9, Els::Prli(vec![page]))
+    }),
+    ("its PRLO", |rig| {
+        let page = Page::fcp(FcpParameters(0));
+        rig.asked(9, Els::Prlo(vec![page]))
+    }),
+    ("its LOGO", |rig| {
+        let (fc_id, wwpn) = (FcId(2), rig.remote.wwpn());
+        rig.asked(9, Els::Logo(Logo { fc_id, wwpn }))
+    }),
+    ("accepted", |rig| match rig.remote.state {
+        State::Prli => {
+            let page = rig.page().answered(Page::EXECUTED);
+            rig.answered(&Reply::Process(vec![page]))
+        }
+        _ => {
+            let theirs = rig.theirs();
+            rig.answered(&Reply::Login(theirs))
+        }
+    }),
+    ("busy", |rig| reject(rig, reason::LOGICAL_BUSY, 0)),
+    ("in progress", |rig| reject(rig, reason::IN_PROGRESS, 0)),
+    ("login required", |rig| {
+        reject(rig, reason::UNABLE, explanation::LOGIN_REQUIRED)
+    }),
+    ("its time", |rig| {
+        rig.now += Duration::from_secs(60);
+        rig.act(Remote::expire)
+    }),
+    ("a stray", |rig| rig.act(Remote::strayed)),
+    ("ended", |rig| rig.act(Remote::ended)),
+    ("lost", |rig| {
+        rig.act(|remote, cx| remote.lost(cx, End::ByUs))
+    }),
+];
+
+/// What happens in every stage, as a table.
+fn table(role: Role, theirs: Wwn) -> String {
+    let mut table = String::new();
+    for stage in [
+        Stage::Idle,
+        Stage::Begun,
+        Stage::LoggedIn,
+        Stage::Up,
+        Stage::Ending,
+    ] {
+        let mut rig = Rig::new(role, theirs);
+        rig.lead_to(stage);
+        writeln!(table, "{:?}, {stage:?}", rig.remote.state).unwrap();
+        for (name, happen) in HAPPENINGS {
+            let mut rig = Rig::new(role, theirs);
+            rig.lead_to(stage);
+            let before = (rig.remote.state, rig.remote.deadline);
+            let outputs = happen(&mut rig);
+            let now = (rig.remote.state, rig.remote.deadline);
+            if !outputs.is_empty() || now != before {
+                writeln!(table, "  {name:14} {:8} {outputs}", format!("{:?}", now.0)).unwrap();
+            }
+        }
+    }
+    table
+}
+
+#[test]
+fn an_initiator_of_the_higher_name() {
+    assert_snapshot!(table(Role::Initiator, Wwn(1)));
+}
+
+#[test]
+fn an_initiator_of_the_lower_name() {
+    assert_snapshot!(table(Role::Initiator, Wwn(9)));
+}
+
+#[test]
+fn a_target_of_the_higher_name() {
+    assert_snapshot!(table(Role::Target, Wwn(1)));
+}
+
+#[test]
+fn a_target_of_the_lower_name() {
+    assert_snapshot!(table(Role::Target, Wwn(9)));
+}
+
+mod logins;

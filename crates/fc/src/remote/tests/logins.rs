@@ -1,0 +1,151 @@
+//! Logins that do not go straight.
+
+use super::*;
+use crate::wire::els::ClassParameters;
+
+fn up(role: Role, theirs: Wwn) -> Rig {
+    let mut rig = Rig::new(role, theirs);
+    rig.lead_to(Stage::Up);
+    rig
+}
+
+#[test]
+fn a_second_copy_of_a_request_changes_nothing() {
+    let mut rig = up(Role::Target, Wwn(9));
+    let theirs = rig.theirs();
+    assert_eq!(rig.asked(1, Els::Plogi(theirs)), "LS_ACC");
+    let page = rig.page();
+    assert_eq!(rig.asked(2, Els::Prli(vec![page])), "LS_ACC 21");
+    assert!(rig.remote.is_up());
+    // After R_A_TOV no copy comes any more.
+    rig.now += Duration::from_secs(4);
+    assert_eq!(rig.asked(1, Els::Plogi(theirs)), "down: Replaced, LS_ACC");
+}
+
+#[test]
+fn a_new_nexus_waits_for_the_end_of_the_old_one() {
+    let mut rig = up(Role::Target, Wwn(9));
+    let (theirs, page) = (rig.theirs(), rig.page());
+    assert_eq!(rig.asked(7, Els::Plogi(theirs)), "down: Replaced, LS_ACC");
+    assert_eq!(rig.asked(8, Els::Prli(vec![page])), "");
+    assert_eq!(rig.act(Remote::ended), "LS_ACC 21, up");
+}
+
+#[test]
+fn a_lost_port_that_is_found_again_waits_too() {
+    let mut rig = up(Role::Target, Wwn(9));
+    rig.act(|remote, cx| remote.lost(cx, End::Lost(Why::Silent)));
+    assert!(!rig.remote.is_gone());
+    let neighbour = *rig.remote.neighbour();
+    rig.remote.found_again(neighbour);
+    rig.act(Remote::begin);
+    let (theirs, page) = (rig.theirs(), rig.page());
+    assert_eq!(rig.asked(7, Els::Plogi(theirs)), "LS_ACC");
+    assert_eq!(rig.asked(8, Els::Prli(vec![page])), "");
+    assert_eq!(rig.act(Remote::ended), "LS_ACC 21, up");
+}
+
+#[test]
+fn a_request_without_answer_is_repeated_and_at_last_left_alone() {
+    let mut rig = Rig::new(Role::Initiator, Wwn(1));
+    assert_eq!(rig.act(Remote::begin), "PLOGI");
+    for _ in 1..5 {
+        rig.now = rig.remote.deadline().unwrap();
+        assert_eq!(rig.act(Remote::expire), "PLOGI");
+    }
+    rig.now = rig.remote.deadline().unwrap();
+    assert_eq!(rig.act(Remote::expire), "");
+    assert_eq!(rig.remote.state(), State::Idle);
+    rig.now = rig.remote.deadline().unwrap();
+    assert_eq!(rig.act(Remote::expire), "PLOGI");
+}
+
+#[test]
+fn an_answer_to_a_request_that_was_repeated_is_too_late() {
+    let mut rig = Rig::new(Role::Initiator, Wwn(1));
+    rig.act(Remote::begin);
+    let first = rig.remote.asked.unwrap();
+    rig.now = rig.remote.deadline().unwrap();
+    rig.act(Remote::expire);
+    let accept = Reply::Login(rig.theirs()).encode();
+    rig.act(|remote, cx| remote.answer_came(cx, first, &accept));
+    assert_eq!(rig.remote.state(), State::Plogi);
+}
+
+#[test]
+fn who_is_not_allowed_is_told_so() {
+    let mut rig = Rig::new(Role::Target, Wwn(9));
+    rig.local.partners = Partners::Only([Wwn(8)].into());
+    let found = rig.act(Remote::begin);
+    assert_eq!(found, "\"a port that is not allowed is found (--allow)\"");
+    let theirs = rig.theirs();
+    assert_eq!(
+        rig.asked(1, Els::Plogi(theirs)),
+        "\"a PLOGI of a port that is not allowed (--allow)\", LS_RJT 09/0d"
+    );
+}
+
+#[test]
+fn parameters_that_cannot_work_are_refused() {
+    let mut rig = Rig::new(Role::Target, Wwn(9));
+    let mut theirs = rig.theirs();
+    theirs.class_3 = ClassParameters::default();
+    assert_eq!(rig.asked(1, Els::Plogi(theirs)), "LS_RJT 03/07");
+    let mut theirs = rig.theirs();
+    theirs.receive_size = 128;
+    assert_eq!(rig.asked(1, Els::Plogi(theirs)), "LS_RJT 03/07");
+    let mut theirs = rig.theirs();
+    theirs.wwpn = Wwn(77);
+    let refused = rig.asked(1, Els::Plogi(theirs));
+    assert!(refused.ends_with("LS_RJT 03/0d"), "{refused}");
+}
+
+#[test]
+fn sizes_and_times_are_those_that_suit_both() {
+    let mut rig = Rig::new(Role::Target, Wwn(9));
+    let mut theirs = rig.theirs();
+    theirs.class_3.receive_size = 1455;
+    theirs.e_d_tov = 3000;
+    rig.asked(1, Els::Plogi(theirs));
+    let page = rig.page();
+    rig.asked(2, Els::Prli(vec![page]));
+    let peer = rig.remote.peer(&rig.local).unwrap();
+    assert_eq!(peer.payload_max, 1452);
+    assert_eq!(peer.e_d_tov, Duration::from_secs(3));
+    assert_eq!(peer.r_a_tov, Duration::from_secs(6));
+    assert!(peer.fcp.retry && peer.fcp.rec && peer.fcp.confirm);
+}
+
+/// What Linux's initiator and target say in PRLI (as captured).
+#[test]
+fn linux_offers_less() {
+    let mut rig = Rig::new(Role::Target, Wwn(9));
+    rig.lead_to(Stage::LoggedIn);
+    let page = Page::fcp(FcpParameters(0x1a2));
+    assert_eq!(rig.asked(2, Els::Prli(vec![page])), "LS_ACC 21, up");
+    let fcp = rig.remote.peer(&rig.local).unwrap().fcp;
+    assert!(fcp.retry && fcp.confirm && !fcp.rec && !fcp.retry_identifier);
+
+    let mut rig = Rig::new(Role::Initiator, Wwn(9));
+    rig.lead_to(Stage::LoggedIn);
+    let page = Page::fcp(FcpParameters(0xb2));
+    // It asks too, before it answers.
+    assert_eq!(rig.asked(2, Els::Prli(vec![page])), "LS_ACC 21");
+    let answer = Reply::Process(vec![page.answered(Page::EXECUTED)]);
+    assert_eq!(rig.answered(&answer), "up");
+    // And may ask once more, while all is well.
+    assert_eq!(rig.asked(3, Els::Prli(vec![page])), "LS_ACC 21");
+    assert!(rig.remote.is_up());
+}
+
+#[test]
+fn two_initiators_make_no_pair() {
+    let mut rig = Rig::new(Role::Initiator, Wwn(9));
+    rig.lead_to(Stage::LoggedIn);
+    let page = local(Role::Initiator).process_login();
+    assert_eq!(rig.asked(2, Els::Prli(vec![page])), "LS_ACC 05");
+    let answer = Reply::Process(vec![page.answered(Page::PRECLUDED)]);
+    assert_eq!(rig.answered(&answer), "");
+    assert_eq!(rig.remote.state(), State::Open);
+    assert!(!rig.remote.is_up());
+}
