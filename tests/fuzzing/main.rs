@@ -71,6 +71,11 @@ fn cdb() {
 }
 
 #[test]
+fn fip() {
+    replay("fip");
+}
+
+#[test]
 fn framer() {
     replay("framer");
 }
@@ -98,6 +103,11 @@ fn session() {
 #[test]
 fn text() {
     replay("text");
+}
+
+#[test]
+fn vn2vn() {
+    replay("vn2vn");
 }
 
 /// Each target has a file in `fuzz/`, a test here and a corpus.

@@ -6,6 +6,7 @@
 mod address;
 mod cdb;
 mod device;
+mod fip;
 mod framer;
 mod initiator;
 mod login;
@@ -17,6 +18,7 @@ mod text;
 
 pub use address::address;
 pub use cdb::cdb;
+pub use fip::{fip, vn2vn};
 pub use framer::framer;
 pub use initiator::initiator;
 pub use login::login;
@@ -37,12 +39,14 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     target("address", address),
     target("cdb", cdb),
+    target("fip", fip),
     target("framer", framer),
     target("initiator", initiator),
     target("login", login),
     target("reserve", reserve),
     target("session", session),
     target("text", text),
+    target("vn2vn", vn2vn),
 ];
 
 const fn target(name: &'static str, body: fn(&[u8])) -> Target {

@@ -1,0 +1,363 @@
+//! FIP: messages are read and written alike; and a VN2VN port among three others, who say to it
+//! what is mostly right, or anything.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use fc::fip::{self, Config, Event, Fip, Mode};
+use fc::outgoing::Frames;
+use fc::wire::els::{ClassParameters, Els, Features, Logo, Reject, Reply, ServiceParameters};
+use fc::wire::ethernet::{self, Mac};
+use fc::wire::fip::{Descriptor, Encapsulated, Fc4, Flags, Kind, Message, Operation, encode};
+use fc::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use fc::wire::names::{FcId, Wwn};
+
+use super::script::Script;
+
+/// See docs/fuzzing.md.
+pub fn fip(data: &[u8]) {
+    let Ok(message) = Message::parse(data) else {
+        return;
+    };
+    let Ok(descriptors) = message.descriptors().collect::<Result<Vec<_>, _>>() else {
+        return;
+    };
+    let octets = encode(message.operation, message.flags, &descriptors);
+    assert!(octets.len() <= data.len());
+    let again = Message::parse(&octets).expect("FIP");
+    assert_eq!(
+        (again.operation, again.flags),
+        (message.operation, message.flags)
+    );
+    assert!(again.descriptors().eq(descriptors.into_iter().map(Ok)));
+}
+
+/// See docs/fuzzing.md.
+pub fn vn2vn(data: &[u8]) {
+    let mut script = Script::new(data);
+    let mut world = World::new(&mut script);
+    while !script.is_over() {
+        world.step(&mut script);
+    }
+    world.end();
+}
+
+/// Number 0 is the port under test.
+const fn port(number: u8, mode: Mode) -> Config {
+    Config {
+        mac: Mac([2, 0, 0, 0, 1, 10 * number]),
+        wwpn: Wwn(0x2000 << 48 | WEIGHTS[number as usize]),
+        wwnn: Wwn(0x1000 << 48 | number as u64),
+        max_fcoe: fip::max_fcoe(2500),
+        mode,
+        target: true,
+        initiator: false,
+    }
+}
+
+/// One of the others has a lower WWPN, one a higher, and one the same.
+const WEIGHTS: [u64; 4] = [5, 1, 9, 5];
+
+struct World {
+    config: Config,
+    fip: Fip,
+    now: Duration,
+    up: bool,
+    claimed: Option<FcId>,
+    linked: BTreeSet<FcId>,
+    /// The N_Port_ID that it said last.
+    said: FcId,
+    /// The number of its last request.
+    asked: OxId,
+}
+
+impl World {
+    fn new(script: &mut Script<'_>) -> Self {
+        let config = port(0, script.pick(&[Mode::Multipoint, Mode::PointToPoint]));
+        Self {
+            fip: Fip::new(config, Duration::ZERO, script.array()),
+            config,
+            now: Duration::ZERO,
+            up: false,
+            claimed: None,
+            linked: BTreeSet::new(),
+            said: FcId(1),
+            asked: OxId(0),
+        }
+    }
+
+    fn step(&mut self, script: &mut Script<'_>) {
+        let most = match script.below(16) {
+            0 => {
+                self.up = script.octet() != 0;
+                self.fip.link(self.now, self.up);
+                0
+            }
+            1 => {
+                let leap = u64::from(script.half()) * script.pick(&[0, 0, 1, 20]) / 16;
+                let leap = Duration::from_millis(leap);
+                self.pass(self.now + leap);
+                usize::MAX
+            }
+            2..7 => {
+                self.pass(self.fip.next_deadline().unwrap_or(self.now));
+                usize::MAX
+            }
+            7 => {
+                self.fip.log_out(self.now, self.port_id(script));
+                1
+            }
+            8 => {
+                let header = self.header(script, &port(1, self.config.mode), FcId(1));
+                let len = script.below(80);
+                let octets = script.take(len).to_vec();
+                self.hear(&header, &octets)
+            }
+            9..11 => self.els(script),
+            _ => self.announcement(script),
+        };
+        self.look(most);
+    }
+
+    /// An answer to a claim, and a login: no message makes a port say more.
+    fn hear(&mut self, header: &ethernet::Header, octets: &[u8]) -> usize {
+        // What broke a rule is told, and changes nothing that is looked at here.
+        let _ = self.fip.receive(self.now, header, octets);
+        2
+    }
+
+    fn pass(&mut self, now: Duration) {
+        self.now = now;
+        for _ in 0..3 {
+            self.fip.expire(now);
+        }
+        let next = self.fip.next_deadline();
+        assert_eq!(
+            next.is_some(),
+            self.up,
+            "a wait without an end, or an end of none"
+        );
+        let soon = now..now + Duration::from_secs(21);
+        assert!(
+            next.is_none_or(|next| soon.contains(&next)),
+            "{next:?} at {now:?}"
+        );
+    }
+
+    fn port_id(&self, script: &mut Script<'_>) -> FcId {
+        let any = FcId(u32::from(script.half()));
+        script.pick(&[self.said, FcId(0x10a), FcId(0x114), FcId(0x11e), any])
+    }
+
+    fn header(&self, script: &mut Script<'_>, from: &Config, fc_id: FcId) -> ethernet::Header {
+        let vn = Mac::of_port(Mac::VN2VN_FC_MAP, fc_id);
+        ethernet::Header {
+            dst: script.pick(&[Mac::ALL_VN2VN_ENODE, Mac::ALL_PT2PT_ENODE, self.config.mac]),
+            src: script.pick(&[from.mac, from.mac, vn, Mac([1; 6])]),
+            vlan: None,
+            ethertype: ethernet::FIP,
+        }
+    }
+
+    fn announcement(&mut self, script: &mut Script<'_>) -> usize {
+        let from = port(1 + script.below(3) as u8, self.config.mode);
+        let own = FcId(u32::from(u16::from_be_bytes([
+            from.mac.0[4],
+            from.mac.0[5],
+        ])));
+        let fc_id = mostly(script, own, &[self.said, FcId(0)]);
+        let operation = script.pick(&[
+            Operation::ProbeRequest,
+            Operation::ProbeReply,
+            Operation::ClaimNotification,
+            Operation::ClaimNotification,
+            Operation::ClaimResponse,
+            Operation::Beacon,
+            Operation::Beacon,
+        ]);
+        let vx_port = Descriptor::VxPort {
+            mac: Mac::of_port(Mac::VN2VN_FC_MAP, fc_id),
+            fc_id,
+            wwpn: from.wwpn,
+        };
+        let descriptors = [
+            Descriptor::Mac(from.mac),
+            Descriptor::Name(from.wwnn),
+            vx_port,
+            Descriptor::MaxFcoeSize(mostly(script, 2158, &[1498, 302, 9000, 0])),
+            Descriptor::Fc4(Fc4::fcp(script.flag(), true)),
+        ];
+        let claim = [Operation::ClaimNotification, Operation::ClaimResponse].contains(&operation);
+        let number = if claim { 4 + script.below(2) } else { 3 };
+        let usual = match self.fip.mode() {
+            Mode::Multipoint => Flags::default(),
+            Mode::PointToPoint => Flags::REC_P2P,
+        };
+        let flags = mostly(script, usual, &[Flags::default(), Flags::REC_P2P]);
+        let header = self.header(script, &from, fc_id);
+        let mut octets = encode(operation, flags, &descriptors[..number]);
+        spoil(script, &mut octets);
+        self.hear(&header, &octets)
+    }
+
+    fn els(&mut self, script: &mut Script<'_>) -> usize {
+        let from = port(1 + script.below(3) as u8, self.config.mode);
+        let own = FcId(u32::from(u16::from_be_bytes([
+            from.mac.0[4],
+            from.mac.0[5],
+        ])));
+        let reply = script.flag();
+        let (kind, payload) = payload(script, &from, own, reply);
+        let els = Descriptor::Els(Encapsulated {
+            kind,
+            header: Header {
+                r_ctl: if reply {
+                    RCtl::ELS_REPLY
+                } else {
+                    RCtl::ELS_REQUEST
+                },
+                d_id: mostly(script, self.said, &[FcId::FABRIC_F, FcId(2)]),
+                cs_ctl: 0,
+                s_id: own,
+                kind: Type::ELS,
+                f_ctl: FCtl::REQUEST,
+                seq_id: 0,
+                df_ctl: 0,
+                seq_cnt: 0,
+                ox_id: mostly(script, self.asked, &[OxId(0), OxId(1)]),
+                rx_id: RxId::UNASSIGNED,
+                parameter: 0,
+            },
+            payload: &payload,
+        });
+        let operation = if reply {
+            Operation::ElsReply
+        } else {
+            Operation::ElsRequest
+        };
+        let mut octets = encode(
+            operation,
+            Flags::default(),
+            &[els, Descriptor::Mac(from.mac)],
+        );
+        spoil(script, &mut octets);
+        let header = ethernet::Header {
+            dst: self.config.mac,
+            src: from.mac,
+            vlan: None,
+            ethertype: ethernet::FIP,
+        };
+        self.hear(&header, &octets)
+    }
+
+    /// What it told and sent since.
+    fn look(&mut self, most: usize) {
+        while let Some(event) = self.fip.poll() {
+            self.told(&event);
+        }
+        assert_eq!(self.fip.fc_id(), self.claimed);
+        assert!(
+            self.fip
+                .neighbours()
+                .map(|who| who.fc_id)
+                .eq(self.linked.iter().copied())
+        );
+        let mut out = Frames::default();
+        self.fip.transmit(&mut out);
+        assert!(out.frames.len() <= most, "{} sent", out.frames.len());
+        for frame in &out.frames {
+            self.sent(frame);
+        }
+    }
+
+    fn told(&mut self, event: &Event) {
+        match event {
+            Event::Claimed(fc_id) => assert_eq!(self.claimed.replace(*fc_id), None),
+            Event::Released(fc_id) => {
+                assert_eq!(self.claimed.take(), Some(*fc_id));
+                assert!(self.linked.is_empty(), "links that outlive the claim");
+            }
+            Event::Found(who) => {
+                assert!(self.claimed.is_some_and(|ours| ours != who.fc_id));
+                assert!((256..=2112).contains(&who.payload_max), "{who:?}");
+                assert!(self.linked.insert(who.fc_id), "found twice");
+            }
+            Event::Lost(fc_id, _) => assert!(self.linked.remove(fc_id), "lost twice"),
+        }
+    }
+
+    /// What it sends is right, and of an N_Port_ID that it may have.
+    fn sent(&mut self, frame: &[u8]) {
+        assert!((60..=14 + 2158).contains(&frame.len()));
+        let (header, payload) = ethernet::Header::parse(frame).expect("Ethernet");
+        let message = Message::parse(payload).expect("FIP");
+        for descriptor in message.descriptors() {
+            match descriptor.expect("a descriptor") {
+                Descriptor::VxPort { fc_id, .. } => self.said = fc_id,
+                Descriptor::Els(els) if message.operation == Operation::ElsRequest => {
+                    self.asked = els.header.ox_id;
+                }
+                _ => {}
+            }
+        }
+        assert!((1..0xffff).contains(&self.said.0));
+        let vn = Mac::of_port(Mac::VN2VN_FC_MAP, self.said);
+        assert!(header.src == self.config.mac || header.src == vn);
+    }
+
+    /// In silence it gets an N_Port_ID, and loses who does not beacon.
+    fn end(&mut self) {
+        self.up = true;
+        self.fip.link(self.now, true);
+        let until = self.now + Duration::from_secs(60);
+        while let Some(at) = self.fip.next_deadline().filter(|at| *at < until) {
+            self.pass(at.max(self.now));
+            self.look(usize::MAX);
+        }
+        assert!(self.claimed.is_some());
+        assert!(self.linked.is_empty());
+    }
+}
+
+fn payload(script: &mut Script<'_>, from: &Config, fc_id: FcId, reply: bool) -> (Kind, Vec<u8>) {
+    let login = ServiceParameters {
+        versions: [0x20; 2],
+        bb_credit: 10,
+        features: Features::CONTINUOUS_OFFSET,
+        receive_size: 2112,
+        total_sequences: 0,
+        relative_offset: 0,
+        e_d_tov: 0,
+        wwpn: from.wwpn,
+        wwnn: from.wwnn,
+        class_3: ClassParameters::default(),
+    };
+    let logo = Logo {
+        fc_id,
+        wwpn: from.wwpn,
+    };
+    match (script.below(4), reply) {
+        (0, false) => (Kind::LOGO, Els::Logo(logo).encode()),
+        (0, true) => (Kind::LOGO, Reply::Accept.encode()),
+        (1, true) => (Kind::FLOGI, Reply::Reject(Reject::new(5, 0)).encode()),
+        (1, false) => (Kind::FDISC, Els::Fdisc(login).encode()),
+        (_, true) => (Kind::FLOGI, Reply::Login(login).encode()),
+        (_, false) => (Kind::FLOGI, Els::Flogi(login).encode()),
+    }
+}
+
+/// One choice in eight is another one.
+fn mostly<T: Copy>(script: &mut Script<'_>, usual: T, others: &[T]) -> T {
+    match script.below(8) {
+        7 => script.pick(others),
+        _ => usual,
+    }
+}
+
+/// One message in eight has an octet changed.
+fn spoil(script: &mut Script<'_>, octets: &mut [u8]) {
+    if script.below(8) == 7 {
+        let at = usize::from(script.half()) % octets.len();
+        octets[at] ^= script.octet();
+    }
+}
