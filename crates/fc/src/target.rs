@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | executing | data that was asked for, ABTS, REC, SRR | answered, aborting |
 //! | managing | ABTS, REC | answered, aborted |
-//! | answered | SRR, REC, ABTS | confirming, ended |
+//! | answered | SRR, REC, ABTS, FCP_CONF | confirming, ended |
 //! | confirming | FCP_CONF, SRR, REC, ABTS, another command | ended, answered |
 //! | ended | SRR, REC, ABTS, another command | answered, forgotten |
 //! | aborting | | aborted |
@@ -30,6 +30,9 @@ mod manage;
 mod recovery;
 mod tasks;
 mod transmit;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 

@@ -1,3 +1,4 @@
 mod cover;
 mod ids;
 pub(crate) mod pair;
+pub(crate) mod trace;

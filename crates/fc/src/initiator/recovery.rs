@@ -212,6 +212,9 @@ impl<L: Lease> Initiator<L> {
             return;
         };
         (task.is_asking, task.touched) = (false, self.now);
+        if let Some(peer) = self.peer(remote) {
+            self.look_by(self.now.saturating_add(peer.rec_tov()));
+        }
         match (service.what, reply) {
             (What::Rec, Reply::Rec(status)) => self.inquired(slot, &status),
             (What::Rec, Reply::Reject(reject)) => self.rec_rejected(remote, slot, reject),

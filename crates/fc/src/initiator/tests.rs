@@ -1,1 +1,4 @@
+mod late;
+mod lies;
 mod loss;
+mod noise;

@@ -34,11 +34,8 @@ impl<L: Lease> Target<L> {
         self.queue.push(Out::Data { slot, sequence });
     }
 
-    /// Queues again what was sent from `offset` on; `false` if it was not kept.
-    pub(super) fn send_again(&mut self, slot: Slot, offset: u32) -> bool {
-        if !self.tasks[slot].has_kept(offset) {
-            return false;
-        }
+    /// Queues again what was sent from `offset` on, in place of what of the exchange waits.
+    pub(super) fn send_again(&mut self, slot: Slot, offset: u32) {
         let dropped = self.queue.remove(slot);
         let mut again = 0;
         let task = &mut self.tasks[slot];
@@ -54,13 +51,12 @@ impl<L: Lease> Target<L> {
         }
         let remote = task.remote;
         self.count_queued(remote, dropped, again);
-        true
     }
 }
 
 impl<L: Lease> Task<L> {
     /// Whether all that has left or was queued from `offset` on is still there.
-    fn has_kept(&self, offset: u32) -> bool {
+    pub(super) fn has_kept(&self, offset: u32) -> bool {
         let first = self.kept.front().map_or(u32::MAX, |kept| kept.offset);
         offset >= self.presented || first <= offset
     }

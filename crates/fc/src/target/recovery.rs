@@ -49,24 +49,25 @@ impl<L: Lease> Target<L> {
     pub(super) fn link_service(&mut self, remote: RemoteId, frame: &Frame<'_>) {
         let reply = match Els::parse(frame.payload) {
             Ok(Els::Rec(rec)) => self.rec(remote, &rec),
-            Ok(Els::Srr(srr)) => self.srr(remote, &srr),
-            Ok(Els::Rrq(rrq)) => {
-                let slot = self.tasks.find(remote, rrq.ox_id, rrq.rx_id);
-                if let Some(slot) = slot
-                    && self.tasks[slot].stage == Stage::Aborted
-                {
-                    self.forget(slot);
-                }
-                Ok(Reply::Accept)
-            }
+            Ok(Els::Srr(srr)) => return self.srr(remote, &frame.header, &srr),
+            Ok(Els::Rrq(rrq)) => Ok(self.rrq(remote, &rrq)),
             Ok(_) => return,
             Err(_) => Err(MALFORMED),
         };
-        let reply = reply.unwrap_or_else(Reply::Reject);
-        self.reply(remote, &frame.header, &reply.encode());
+        self.reply(remote, &frame.header, reply);
     }
 
-    fn reply(&mut self, remote: RemoteId, request: &Header, payload: &[u8]) {
+    /// Reinstate Recovery Qualifier: the OX_ID of an aborted exchange is free again.
+    fn rrq(&mut self, remote: RemoteId, rrq: &ExchangeName) -> Reply {
+        if let Some(slot) = self.tasks.find(remote, rrq.ox_id, rrq.rx_id)
+            && self.tasks[slot].stage == Stage::Aborted
+        {
+            self.forget(slot);
+        }
+        Reply::Accept
+    }
+
+    fn reply(&mut self, remote: RemoteId, request: &Header, reply: Result<Reply, Reject>) {
         let Some(peer) = self.peer(remote) else {
             return;
         };
@@ -78,7 +79,8 @@ impl<L: Lease> Target<L> {
             f_ctl: FCtl::REPLY,
             ..peer.header(r_ctl, request.kind, request.ox_id, request.rx_id)
         };
-        self.queue_control(remote, header, payload);
+        let reply = reply.unwrap_or_else(Reply::Reject);
+        self.queue_control(remote, header, &reply.encode());
     }
 
     /// Read Exchange Concise: how far the exchange has got at this end.
@@ -107,29 +109,40 @@ impl<L: Lease> Target<L> {
         }))
     }
 
-    /// Sequence Retransmission Request: the named information unit, and all after it, again.
-    fn srr(&mut self, remote: RemoteId, srr: &Srr) -> Result<Reply, Reject> {
-        let slot = self.tasks.find(remote, srr.ox_id, srr.rx_id);
-        let slot = slot.ok_or(NO_EXCHANGE)?;
-        self.tasks[slot].touched = self.now;
-        match (self.tasks[slot].stage, srr.unit) {
-            (Stage::Executing, RCtl::SOLICITED_DATA) => self.data_again(slot, srr.offset)?,
-            (Stage::Executing, RCtl::DATA_DESCRIPTOR) => self.ask_again(slot),
-            (Stage::Answered | Stage::Confirming | Stage::Ended, RCtl::SOLICITED_DATA) => {
-                self.data_again(slot, srr.offset)?;
-                self.answer_again(slot);
+    /// Sequence Retransmission Request: the named information unit, and all after it, again. It is
+    /// accepted before they leave, so that the initiator knows one copy from the other.
+    fn srr(&mut self, remote: RemoteId, request: &Header, srr: &Srr) {
+        let found = self.tasks.find(remote, srr.ox_id, srr.rx_id);
+        let can = match found.map(|slot| (slot, &self.tasks[slot])) {
+            None => Err(NO_EXCHANGE),
+            Some((_, task)) if matches!(task.stage, Stage::Aborting | Stage::Aborted) => {
+                Err(NO_EXCHANGE)
             }
-            (Stage::Confirming | Stage::Ended, _) => self.answer_again(slot),
-            (Stage::Executing | Stage::Managing | Stage::Answered, _) => {}
-            (Stage::Aborting | Stage::Aborted, _) => return Err(NO_EXCHANGE),
+            Some((_, task)) if srr.unit == RCtl::SOLICITED_DATA && !task.has_kept(srr.offset) => {
+                Err(NO_DATA)
+            }
+            Some((slot, _)) => Ok(slot),
+        };
+        self.reply(remote, request, can.map(|_| Reply::Accept));
+        if let Ok(slot) = can {
+            self.send_from(slot, srr);
         }
-        Ok(Reply::Accept)
     }
 
-    fn data_again(&mut self, slot: Slot, offset: u32) -> Result<(), Reject> {
-        match self.send_again(slot, offset) {
-            true => Ok(()),
-            false => Err(NO_DATA),
+    fn send_from(&mut self, slot: Slot, srr: &Srr) {
+        let task = &mut self.tasks[slot];
+        task.touched = self.now;
+        let stage = task.stage;
+        if srr.unit == RCtl::SOLICITED_DATA {
+            self.send_again(slot, srr.offset);
+        }
+        match (stage, srr.unit) {
+            (Stage::Executing, RCtl::DATA_DESCRIPTOR) => self.ask_again(slot),
+            // It was taken out of the queue.
+            (Stage::Answered, RCtl::SOLICITED_DATA) | (Stage::Confirming | Stage::Ended, _) => {
+                self.answer_again(slot);
+            }
+            _ => {}
         }
     }
 
@@ -166,6 +179,9 @@ impl<L: Lease> Target<L> {
         let Some(slot) = self.tasks.find(remote, header.ox_id, header.rx_id) else {
             return;
         };
+        if self.tasks[slot].stage == Stage::Answered {
+            return self.confirmed_early(slot);
+        }
         let rx_id = self.tasks[slot].rx_id;
         self.settle(rx_id);
         // Confirmations come in the order of responses, but for those that are lost.
@@ -174,6 +190,17 @@ impl<L: Lease> Target<L> {
         {
             self.confirming.waiting.pop_front();
         }
+    }
+
+    /// What was asked for again was not needed: the first copy has come.
+    fn confirmed_early(&mut self, slot: Slot) {
+        let dropped = self.queue.remove(slot);
+        let task = &mut self.tasks[slot];
+        task.kept.clear();
+        task.stage = Stage::Ended;
+        let remote = task.remote;
+        self.count_queued(remote, dropped, 0);
+        self.tasks.ended(slot);
     }
 
     fn is_confirming(&self, rx_id: RxId) -> bool {

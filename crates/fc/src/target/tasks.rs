@@ -192,7 +192,8 @@ const REMEMBERED: usize = 4096;
 impl<L: Lease> Tasks<L> {
     /// Room for so many that have not ended.
     pub(super) fn new(limit: u16) -> Self {
-        let limit = usize::from(limit) + REMEMBERED;
+        // As many again are confirming, or aborted.
+        let limit = usize::from(limit) + 2 * REMEMBERED;
         Self {
             ids: Ids::new(RxId::UNASSIGNED.0),
             by_ox_id: HashMap::default(),

@@ -9,12 +9,15 @@ use scsi::task::{Attribute, Completed, Function, FunctionResult, SenseBytes, Tag
 use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
+use super::trace;
+use crate::exchange::frames;
 use crate::initiator::{self, Command, Data, Initiator};
 use crate::outgoing::Frames;
 use crate::remote::{Address, Fcp, Peer, RemoteId};
 use crate::target::{self, Limits, Target};
 use crate::wire::ethernet::{self, Mac};
 use crate::wire::fcoe::{self, Frame};
+use crate::wire::frame::Header;
 use crate::wire::names::{FcId, Wwn};
 
 /// What becomes of a frame.
@@ -83,6 +86,14 @@ pub(crate) struct Pair {
     pub(crate) told: Vec<initiator::Event<HeapLease>>,
     /// Commands that the disk does not answer by itself.
     pub(crate) is_stopped: bool,
+    /// Every frame that left, as `trace::line` words it.
+    pub(crate) trace: Vec<String>,
+    /// Commands that were stopped.
+    pub(crate) stopped: Vec<Tag>,
+    /// What the disk is to abort.
+    is_aborting: Vec<Tag>,
+    /// Task management that came to the disk.
+    pub(crate) managed: Vec<Function>,
     writing: HashMap<Tag, Writing>,
     to_target: Direction,
     to_initiator: Direction,
@@ -144,6 +155,10 @@ impl Pair {
             executed: 0,
             told: Vec::new(),
             is_stopped: false,
+            trace: Vec::new(),
+            stopped: Vec::new(),
+            is_aborting: Vec::new(),
+            managed: Vec::new(),
             writing: HashMap::new(),
             to_target: Direction::default(),
             to_initiator: Direction::default(),
@@ -189,16 +204,23 @@ impl Pair {
         assert!(taken.is_ok());
     }
 
+    /// A command without data.
+    pub(crate) fn test(&mut self, id: u64) {
+        self.execute(id, 0, 0, 0, Data::None);
+    }
+
     /// Lets frames pass until none is left.
     pub(crate) fn settle(&mut self) {
         loop {
             let mut out = Frames::default();
             let mut any = self.initiator.transmit(&mut out);
             for frame in out.frames.drain(..) {
+                self.trace.push(trace::line(true, &decode(&frame)));
                 self.to_target.put(&mut self.plan, true, frame);
             }
             any |= self.target.transmit(&mut out);
             for frame in out.frames.drain(..) {
+                self.trace.push(trace::line(false, &decode(&frame)));
                 self.to_initiator.put(&mut self.plan, false, frame);
             }
             if !any {
@@ -249,6 +271,21 @@ impl Pair {
         assert!(self.told.len() >= count, "nothing is left to wait for");
     }
 
+    /// Lets time pass, as far as `until`, with all that becomes due on the way.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        self.settle();
+        loop {
+            let deadlines = [self.initiator.next_deadline(), self.target.next_deadline()];
+            match deadlines.into_iter().flatten().min() {
+                Some(next) if next <= end => self.wait(),
+                _ => break,
+            };
+            self.settle();
+        }
+        self.now = end;
+    }
+
     /// The disk.
     pub(crate) fn serve(&mut self) {
         while let Some(event) = self.target.poll() {
@@ -268,6 +305,7 @@ impl Pair {
         let start = u32::from_be_bytes([a, b, c, d]) as usize * 512;
         let len = usize::from(u16::from_be_bytes([e, f])) * 512;
         if self.is_stopped {
+            self.stopped.push(command.tag);
             return;
         }
         match opcode {
@@ -314,9 +352,41 @@ impl Pair {
     fn manage(&mut self, id: u32, function: Function) {
         if let Function::AbortTask(tag) = function {
             self.writing.remove(&tag);
+            self.is_aborting.push(tag);
+            if !self.is_stopped {
+                self.finish_aborts();
+            }
+            return;
+        }
+        self.managed.push(function);
+        self.target.managed(REMOTE, id, FunctionResult::Complete);
+    }
+
+    /// The disk has ended what was to be aborted.
+    pub(crate) fn finish_aborts(&mut self) {
+        for tag in self.is_aborting.drain(..) {
             self.target.aborted(REMOTE, tag);
         }
-        self.target.managed(REMOTE, id, FunctionResult::Complete);
+    }
+
+    /// A frame that the initiator did not send comes to the target all the same.
+    pub(crate) fn reach_target(&mut self, header: Header, payload: &[u8]) {
+        self.target
+            .receive(self.now, REMOTE, &single(header, payload));
+        self.serve();
+    }
+
+    /// A frame that the target did not send comes to the initiator all the same.
+    pub(crate) fn reach_initiator(&mut self, header: Header, payload: &[u8]) {
+        self.initiator
+            .receive(self.now, REMOTE, &single(header, payload));
+        self.told
+            .extend(std::iter::from_fn(|| self.initiator.poll()));
+    }
+
+    /// What left since this was asked last.
+    pub(crate) fn traced(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.trace)
     }
 
     pub(crate) fn end(&mut self, tag: Tag, status: Status, read: usize, written: usize) {
@@ -338,6 +408,16 @@ impl Pair {
 
 /// What the disk moves at once.
 const PIECE: usize = 8 << 10;
+
+fn single(header: Header, payload: &[u8]) -> Frame<'_> {
+    let (sof, eof) = frames::SINGLE;
+    Frame {
+        sof,
+        eof,
+        header,
+        payload,
+    }
+}
 
 pub(crate) fn decode(octets: &[u8]) -> Frame<'_> {
     let (_, payload) = ethernet::Header::parse(octets).unwrap();

@@ -1,0 +1,42 @@
+//! Commands that are late, and targets that do not even answer aborts.
+
+use std::time::Duration;
+
+use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, plain};
+use crate::initiator::{Event, Fate as End, Why};
+
+#[test]
+fn a_command_is_aborted_at_its_deadline() {
+    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
+    pair.is_stopped = true;
+    pair.test(1);
+    pair.pass(Duration::from_secs(30));
+    pair.finish_aborts();
+    pair.settle();
+    let [Event::Failed(failed)] = &pair.told[..] else {
+        panic!("{:?}", pair.told);
+    };
+    assert_eq!((failed.fate, failed.why), (End::Aborted, Why::Late));
+}
+
+#[test]
+fn a_target_that_is_silent_is_stuck_and_said_to_be_so_once() {
+    let mut pair = Pair::new(plain(), |_, to_target| match to_target {
+        true => Fate::IsLost,
+        false => Fate::Arrives,
+    });
+    pair.test(1);
+    pair.test(2);
+    pair.until_told(1);
+    pair.pass(Duration::from_secs(100));
+    assert!(matches!(pair.told[..], [Event::Stuck(REMOTE)]));
+    assert_eq!(
+        pair.initiator.next_deadline(),
+        None,
+        "the port is to end the login"
+    );
+    pair.initiator.peer_down(REMOTE);
+    let failed = std::iter::from_fn(|| pair.initiator.poll());
+    let unknown = |event: &Event<_>| matches!(event, Event::Failed(it) if it.fate == End::Unknown);
+    assert_eq!(failed.filter(unknown).count(), 2);
+}

@@ -1,0 +1,119 @@
+//! Targets that say what cannot be true.
+
+use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, peer, plain};
+use crate::initiator::{Data, Event, Why};
+use crate::outgoing::Frames;
+use crate::wire::fcp::{Residual, Rsp, XferRdy};
+use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+
+/// An initiator that has sent its first command.
+fn sent(begin: impl Fn(&mut Pair)) -> Pair {
+    let mut pair = Pair::new(plain(), |_, _| Fate::IsLost);
+    begin(&mut pair);
+    pair.initiator.transmit(&mut Frames::default());
+    pair
+}
+
+fn header(r_ctl: RCtl, rx_id: u16) -> Header {
+    Header {
+        f_ctl: FCtl::RESPONDER.with(FCtl::RELATIVE_OFFSET),
+        ..peer(2, 1, all()).header(r_ctl, Type::FCP, OxId(0), RxId(rx_id))
+    }
+}
+
+fn good(pair: &mut Pair, residual: Residual) {
+    let rsp = Rsp {
+        qualifier: 0,
+        confirm: false,
+        status: 0,
+        residual,
+        response: None,
+        sense: &[],
+    };
+    let mut payload = vec![0; rsp.len()];
+    rsp.put(&mut payload);
+    pair.reach_initiator(header(RCtl::COMMAND_STATUS, 1), &payload);
+}
+
+fn why(pair: &Pair) -> Option<Why> {
+    match &pair.told[..] {
+        [] => None,
+        [Event::Failed(failed)] => Some(failed.why),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_write_cannot_be_done_before_its_data_was_sent() {
+    let mut pair = sent(|pair| pair.write(1, 0, vec![1; 512]));
+    good(&mut pair, Residual::Exact);
+    assert_eq!(why(&pair), Some(Why::Contradiction));
+}
+
+#[test]
+fn no_more_can_be_left_than_was_announced() {
+    let mut pair = sent(|pair| pair.read(1, 0, 1));
+    good(&mut pair, Residual::Under(513));
+    assert_eq!(why(&pair), Some(Why::Contradiction));
+}
+
+#[test]
+fn a_read_without_its_data_is_not_done() {
+    let mut pair = sent(|pair| pair.read(1, 0, 1));
+    good(&mut pair, Residual::Exact);
+    assert_eq!(why(&pair), None);
+    let mut out = Frames::default();
+    pair.initiator.transmit(&mut out);
+    assert_eq!(out.frames.len(), 1, "it is aborted");
+}
+
+#[test]
+fn data_beyond_what_was_asked_for_goes_nowhere() {
+    let mut pair = sent(|pair| pair.read(1, 0, 1));
+    for parameter in [1, 512, u32::MAX] {
+        let header = Header {
+            parameter,
+            ..header(RCtl::SOLICITED_DATA, 1)
+        };
+        pair.reach_initiator(header, &[9; 512]);
+    }
+    good(&mut pair, Residual::Under(512));
+    let [Event::Done(done)] = &pair.told[..] else {
+        panic!("{:?}", pair.told);
+    };
+    let Data::In { into } = &done.data else {
+        panic!("it is a read");
+    };
+    assert_eq!(crate::exchange::tests::pair::octets(into), [0xee; 512]);
+}
+
+#[test]
+fn data_that_was_not_announced_is_not_sent() {
+    let mut pair = sent(|pair| pair.write(1, 0, vec![1; 512]));
+    let asked = [(0, 513), (512, 1), (1, u32::MAX), (0, 0)];
+    for (offset, burst) in asked {
+        let payload = XferRdy { offset, burst }.encode();
+        pair.reach_initiator(header(RCtl::DATA_DESCRIPTOR, 1), &payload);
+    }
+    assert!(!pair.initiator.has_output());
+}
+
+#[test]
+fn frames_of_another_exchange_or_port_are_passed_over() {
+    let mut pair = sent(|pair| pair.read(1, 0, 1));
+    pair.reach_initiator(header(RCtl::SOLICITED_DATA, 1), &[9; 512]);
+    pair.reach_initiator(header(RCtl::COMMAND_STATUS, 2), &[0; 24]);
+    let other = crate::remote::RemoteId(4);
+    pair.initiator.peer_up(other, peer(1, 7, all()));
+    let (sof, eof) = crate::exchange::frames::SINGLE;
+    let frame = crate::wire::fcoe::Frame {
+        sof,
+        eof,
+        header: header(RCtl::COMMAND_STATUS, 1),
+        payload: &[0; 24],
+    };
+    pair.initiator.receive(pair.now, other, &frame);
+    assert!(pair.initiator.poll().is_none());
+    pair.initiator.receive(pair.now, REMOTE, &frame);
+    assert!(matches!(pair.initiator.poll(), Some(Event::Done(_))));
+}

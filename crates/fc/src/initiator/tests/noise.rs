@@ -1,0 +1,86 @@
+//! Many commands at once over a wire that loses, doubles and delays what it likes: all of them end,
+//! and what is read is what was written.
+
+use proptest::prelude::*;
+
+use crate::exchange::tests::pair::{Fate, Pair, all, octets, plain};
+use crate::initiator::{Data, Event, Fate as End};
+
+/// Blocks that one command is about; each has its own place.
+const BLOCKS: usize = 40;
+
+/// What stands where the command `id` writes.
+fn pattern(id: u64) -> Vec<u8> {
+    (0..BLOCKS * 512)
+        .map(|at| (at as u64 * 13 + id * 101) as u8)
+        .collect()
+}
+
+fn place(id: u64) -> u32 {
+    (id as usize % 8 * BLOCKS) as u32
+}
+
+/// Numbers that look random, the same for a seed.
+fn dice(mut state: u64) -> impl FnMut() -> u64 {
+    move || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        state >> 33
+    }
+}
+
+fn begin(pair: &mut Pair, id: u64, is_write: bool) {
+    match is_write {
+        true => pair.write(id, place(id), pattern(id % 8)),
+        false => pair.read(id, place(id), BLOCKS as u16),
+    }
+}
+
+/// Writes eight places at once, then reads them, each until it is done.
+fn run(mut pair: Pair) {
+    for is_write in [true, false] {
+        let mut open: Vec<u64> = (0..8).collect();
+        for round in 0..60_u64 {
+            if open.is_empty() {
+                break;
+            }
+            pair.told.clear();
+            for id in &open {
+                begin(&mut pair, id + 8 * round, is_write);
+            }
+            pair.until_told(open.len());
+            for event in &pair.told {
+                match event {
+                    Event::Done(done) => {
+                        assert_eq!(done.status, 0);
+                        if let Data::In { into } = &done.data {
+                            assert!(octets(into) == pattern(done.id % 8), "wrong data");
+                        }
+                        open.retain(|id| *id != done.id % 8);
+                    }
+                    Event::Failed(failed) => assert_eq!(failed.fate, End::Aborted),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        assert!(open.is_empty(), "some are never done");
+    }
+    for id in 0..8 {
+        let at = place(id) as usize * 512;
+        assert!(pair.disk[at..at + BLOCKS * 512] == pattern(id));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn all_commands_end_and_no_octet_is_wrong(seed: u64, rate in 1_u64..50, recovers: bool) {
+        let mut dice = dice(seed);
+        let plan = move |_, _| match dice() % 1000 {
+            lot if lot < rate => Fate::IsLost,
+            lot if lot < rate * 2 => Fate::ComesTwice,
+            lot if lot < rate * 3 => Fate::ComesLate((dice() % 30) as usize),
+            _ => Fate::Arrives,
+        };
+        run(Pair::new(if recovers { all() } else { plain() }, plan));
+    }
+}

@@ -1,0 +1,105 @@
+//! ABTS.
+
+use std::time::Duration;
+
+use crate::exchange::tests::pair::{Fate, LUN, Pair, REMOTE, all, decode, peer, plain};
+use crate::initiator::{Event, Function};
+use crate::outgoing::Frames;
+use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+
+fn spared(_: usize, _: bool) -> Fate {
+    Fate::Arrives
+}
+
+#[test]
+fn it_is_answered_when_the_device_server_has_ended_the_command() {
+    let mut pair = Pair::new(all(), spared);
+    pair.is_stopped = true;
+    pair.read(1, 0, 8);
+    pair.settle();
+    let asked = Function::AbortTask(1);
+    assert_eq!(
+        pair.initiator.manage(pair.now, REMOTE, 5, LUN, asked),
+        Ok(())
+    );
+    pair.settle();
+    assert_eq!(pair.traced(), ["> CMND 28", "> ABTS"]);
+    pair.finish_aborts();
+    pair.settle();
+    assert_eq!(pair.traced(), ["< BA_ACC"]);
+    assert!(matches!(
+        pair.told[..],
+        [Event::Failed(_), Event::Managed { id: 5, .. }]
+    ));
+}
+
+#[test]
+fn data_that_waits_is_dropped_with_its_command() {
+    let mut pair = Pair::new(plain(), spared);
+    pair.read(1, 0, 64);
+    let mut out = Frames::default();
+    pair.initiator.transmit(&mut out);
+    let command = decode(&out.frames[0]);
+    pair.reach_target(command.header, command.payload);
+    assert!(pair.target.data_in_queued(REMOTE) > 0);
+    pair.reach_target(abts(command.header.ox_id), &[]);
+    assert_eq!(pair.target.data_in_queued(REMOTE), 0);
+    pair.settle();
+    assert_eq!(pair.traced(), ["< BA_ACC"]);
+}
+
+fn abts(ox_id: OxId) -> Header {
+    Header {
+        f_ctl: FCtl::END_SEQUENCE.with(FCtl::SEQUENCE_INITIATIVE),
+        ..peer(1, 2, all()).header(RCtl::ABTS, Type::BLS, ox_id, RxId::UNASSIGNED)
+    }
+}
+
+/// Sends ABTS for a command that has not come, then the command; tells how often that began.
+fn overtaken_by_its_abort(wait: Duration) -> usize {
+    let mut pair = Pair::new(plain(), spared);
+    pair.test(1);
+    let mut out = Frames::default();
+    pair.initiator.transmit(&mut out);
+    let command = decode(&out.frames[0]);
+    pair.reach_target(abts(command.header.ox_id), &[]);
+    pair.target.transmit(&mut Frames::default());
+    pair.now += wait;
+    pair.target.expire(pair.now);
+    pair.reach_target(command.header, command.payload);
+    pair.executed
+}
+
+#[test]
+fn a_command_that_its_abort_has_overtaken_is_not_carried_out() {
+    assert_eq!(overtaken_by_its_abort(Duration::ZERO), 0);
+    assert_eq!(overtaken_by_its_abort(Duration::from_millis(9_999)), 0);
+}
+
+#[test]
+fn after_r_a_tov_the_ox_id_is_free_again() {
+    assert_eq!(overtaken_by_its_abort(Duration::from_secs(10)), 1);
+}
+
+#[test]
+fn rrq_makes_it_free_at_both_ends() {
+    let mut pair = Pair::new(plain(), spared);
+    pair.is_stopped = true;
+    pair.test(1);
+    pair.settle();
+    let asked = Function::AbortTask(1);
+    assert_eq!(
+        pair.initiator.manage(pair.now, REMOTE, 5, LUN, asked),
+        Ok(())
+    );
+    pair.settle();
+    pair.finish_aborts();
+    pair.settle();
+    assert_eq!(pair.traced(), ["> CMND 00", "> ABTS", "< BA_ACC"]);
+    pair.pass(Duration::from_secs(60));
+    assert_eq!(pair.traced(), ["> RRQ", "< LS_ACC"]);
+    assert_eq!(
+        [pair.initiator.next_deadline(), pair.target.next_deadline()],
+        [None, None]
+    );
+}

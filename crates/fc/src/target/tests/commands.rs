@@ -1,0 +1,124 @@
+//! Commands and their ends.
+
+use scsi::medium::{HeapLease, Lease};
+use scsi::task::{Completed, SenseBytes};
+use scsi::wire::status::Status;
+
+use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, octets, plain};
+use crate::initiator::{Data, Done, Event};
+
+fn spared(_: usize, _: bool) -> Fate {
+    Fate::Arrives
+}
+
+fn done(pair: &Pair) -> &Done<HeapLease> {
+    match pair.told.last() {
+        Some(Event::Done(done)) => done,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_read_is_data_and_a_response() {
+    let mut pair = Pair::new(all(), spared);
+    pair.read(1, 2, 10);
+    pair.settle();
+    let trace = [
+        "> CMND 28",
+        "< DATA 0+2112",
+        "< DATA 2112+2112",
+        "< DATA 4224+896 end",
+        "< RSP 00",
+    ];
+    assert_eq!(pair.traced(), trace);
+    let Data::In { into } = &done(&pair).data else {
+        panic!("it is a read");
+    };
+    assert!(octets(into) == pair.disk[1024..1024 + 5120]);
+}
+
+#[test]
+fn a_long_read_is_confirmed() {
+    let mut pair = Pair::new(all(), spared);
+    pair.read(1, 0, 32);
+    pair.settle();
+    let trace = pair.traced();
+    assert_eq!(trace[trace.len() - 2..], ["< RSP 00, confirm", "> CONF"]);
+    assert_eq!(pair.target.next_deadline(), None, "nothing is kept");
+}
+
+#[test]
+fn a_write_is_asked_for_all_at_once() {
+    let mut pair = Pair::new(plain(), spared);
+    pair.write(1, 0, vec![7; 17 * 512]);
+    pair.settle();
+    let trace = [
+        "> CMND 2a",
+        "< XFER_RDY 0+8704",
+        "> DATA 0+2112",
+        "> DATA 2112+2112",
+        "> DATA 4224+2112",
+        "> DATA 6336+2112",
+        "> DATA 8448+256 end",
+        "< RSP 00",
+    ];
+    assert_eq!(pair.traced(), trace);
+    assert!(pair.disk[..8704].iter().all(|octet| *octet == 7));
+}
+
+/// Ends a read of 1024 octets of which 512 were sent, and tells the response.
+fn ended(status: Status, sense: &[u8], length_in: u64) -> String {
+    let mut pair = Pair::new(plain(), spared);
+    pair.is_stopped = true;
+    pair.read(1, 0, 2);
+    pair.settle();
+    let tag = pair.stopped[0];
+    let half = HeapLease::from_bytes(vec![1; 512]);
+    pair.target.send_data_in(REMOTE, tag, 0, half);
+    let completed = Completed {
+        status,
+        sense: SenseBytes::new(sense),
+        qualifier: 0,
+        length_in,
+        length_out: 0,
+    };
+    pair.target.complete(REMOTE, tag, &completed);
+    pair.settle();
+    assert_eq!(done(&pair).status, status as u8);
+    assert_eq!(done(&pair).sense.as_slice(), sense);
+    pair.trace.last().unwrap().clone()
+}
+
+#[test]
+fn a_read_that_asks_for_less_than_is_announced_is_an_underrun() {
+    assert_eq!(ended(Status::Good, &[], 512), "< RSP 00 under 512");
+}
+
+#[test]
+fn a_read_that_fails_tells_what_has_not_moved() {
+    let told = ended(Status::CheckCondition, &[0x72, 3, 0x11, 0], 1024);
+    assert_eq!(told, "< RSP 02 under 512 sense of 4");
+}
+
+#[test]
+fn a_read_that_asks_for_more_is_cut_off_and_an_overrun() {
+    let mut pair = Pair::new(plain(), spared);
+    let into = HeapLease::from_bytes(vec![0; 512]);
+    pair.execute(1, 0x28, 0, 3, Data::In { into });
+    pair.settle();
+    let trace = ["> CMND 28", "< DATA 0+512 end", "< RSP 00 over 1024"];
+    assert_eq!(pair.traced(), trace);
+}
+
+#[test]
+fn what_waits_is_told_to_the_device_server() {
+    let mut pair = Pair::new(plain(), spared);
+    pair.is_stopped = true;
+    pair.read(1, 0, 8);
+    pair.settle();
+    let data = HeapLease::from_bytes(vec![1; 4096]);
+    pair.target.send_data_in(REMOTE, pair.stopped[0], 0, data);
+    assert_eq!(pair.target.data_in_queued(REMOTE), 4096);
+    pair.settle();
+    assert_eq!(pair.target.data_in_queued(REMOTE), 0);
+}

@@ -1,0 +1,26 @@
+//! Data that was asked for and does not come.
+
+use std::time::Duration;
+
+use crate::exchange::tests::pair::{Fate, Pair, all};
+
+#[test]
+fn a_write_whose_data_does_not_come_ends_at_the_device_server_after_r_a_tov() {
+    let mut pair = Pair::new(all(), |at, to_target| match to_target && at > 0 {
+        true => Fate::IsLost,
+        false => Fate::Arrives,
+    });
+    pair.write(1, 0, vec![7; 4096]);
+    pair.settle();
+    assert!(pair.target.next_deadline().is_some());
+    pair.now += Duration::from_secs(10);
+    pair.target.expire(pair.now);
+    pair.is_stopped = true;
+    pair.serve();
+    pair.finish_aborts();
+    pair.settle();
+    assert!(!pair.traced().contains(&"< RSP 00".to_owned()));
+    pair.pass(Duration::from_secs(10));
+    assert_eq!(pair.target.next_deadline(), None, "it is forgotten");
+    assert!(pair.disk[..512].iter().any(|octet| *octet != 7));
+}

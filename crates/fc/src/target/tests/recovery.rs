@@ -1,0 +1,185 @@
+//! What is lost is asked for again.
+
+use std::time::Duration;
+
+use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, peer, plain};
+use crate::initiator::Event;
+use crate::remote::Fcp;
+use crate::wire::els::{Els, Srr};
+use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+
+/// A pair of which one frame is lost: its number, and whether it goes to the target.
+fn losing(fcp: Fcp, victim: (usize, bool)) -> Pair {
+    Pair::new(fcp, move |at, to_target| match (at, to_target) == victim {
+        true => Fate::IsLost,
+        false => Fate::Arrives,
+    })
+}
+
+fn is_done(pair: &Pair) -> bool {
+    matches!(pair.told[..], [Event::Done(_)])
+}
+
+#[test]
+fn read_data_beyond_a_gap_is_asked_for_at_once() {
+    let mut pair = losing(all(), (1, false));
+    pair.read(1, 0, 10);
+    pair.settle();
+    let trace = [
+        "> CMND 28",
+        "< DATA 0+2112",
+        "< DATA 2112+2112",
+        "< DATA 4224+896 end",
+        "< RSP 00",
+        "> SRR data from 2112",
+        "< LS_RJT 09 2a",
+        "> ABTS",
+        "< BA_ACC",
+    ];
+    assert_eq!(pair.traced(), trace, "a short read is not kept");
+    assert!(matches!(pair.told[..], [Event::Failed(_)]));
+}
+
+#[test]
+fn a_long_read_is_sent_again_from_the_gap_on() {
+    let mut pair = losing(all(), (8, false));
+    pair.read(1, 0, 34);
+    pair.settle();
+    let trace = pair.traced();
+    let again = [
+        "< RSP 00, confirm",
+        "> SRR data from 16384",
+        "< LS_ACC",
+        "< DATA 16384+1024 end",
+        "< RSP 00, confirm",
+        "> CONF",
+    ];
+    assert_eq!(trace[trace.len() - again.len()..], again);
+    assert!(is_done(&pair));
+}
+
+#[test]
+fn write_data_that_is_missing_at_the_end_of_its_sequence_is_asked_for_at_once() {
+    let mut pair = losing(all(), (2, true));
+    pair.write(1, 0, vec![7; 5120]);
+    pair.settle();
+    let trace = [
+        "> CMND 2a",
+        "< XFER_RDY 0+5120",
+        "> DATA 0+2112",
+        "> DATA 2112+2112",
+        "> DATA 4224+896 end",
+        "< XFER_RDY 2112+3008",
+        "> DATA 2112+2112",
+        "> DATA 4224+896 end",
+        "< RSP 00",
+    ];
+    assert_eq!(pair.traced(), trace);
+    assert!(is_done(&pair));
+}
+
+#[test]
+fn a_lost_transfer_ready_is_asked_for_after_rec_tov() {
+    let mut pair = losing(all(), (0, false));
+    pair.write(1, 0, vec![7; 512]);
+    let began = pair.now;
+    pair.until_told(1);
+    let trace = [
+        "> CMND 2a",
+        "< XFER_RDY 0+512",
+        "> REC",
+        "< LS_ACC",
+        "> SRR XFER_RDY from 0",
+        "< LS_ACC",
+        "< XFER_RDY 0+512",
+        "> DATA 0+512 end",
+        "< RSP 00",
+    ];
+    assert_eq!(pair.traced(), trace);
+    assert_eq!(pair.now - began, Duration::from_secs(3));
+    assert!(is_done(&pair));
+}
+
+#[test]
+fn a_lost_response_is_sent_again() {
+    let mut pair = losing(all(), (0, false));
+    pair.test(1);
+    pair.until_told(1);
+    let trace = [
+        "> CMND 00",
+        "< RSP 00",
+        "> REC",
+        "< LS_ACC",
+        "> SRR response",
+        "< LS_ACC",
+        "< RSP 00",
+    ];
+    assert_eq!(pair.traced(), trace);
+    assert!(is_done(&pair) && pair.executed == 1);
+}
+
+#[test]
+fn a_target_that_cannot_send_again_is_told_to_abort() {
+    let mut pair = losing(plain(), (0, false));
+    pair.test(1);
+    pair.until_told(1);
+    let trace = [
+        "> CMND 00",
+        "< RSP 00",
+        "> REC",
+        "< LS_ACC",
+        "> ABTS",
+        "< BA_ACC",
+    ];
+    assert_eq!(pair.traced(), trace);
+    assert!(matches!(pair.told[..], [Event::Failed(_)]));
+}
+
+#[test]
+fn a_command_that_takes_its_time_is_left_alone() {
+    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
+    pair.is_stopped = true;
+    pair.read(1, 0, 64);
+    pair.pass(Duration::from_secs(29));
+    let trace = pair.traced();
+    assert!(
+        trace[1..]
+            .chunks(2)
+            .all(|pair| pair == ["> REC", "< LS_ACC"])
+    );
+    assert!(trace.len() > 15 && pair.told.is_empty());
+}
+
+#[test]
+fn what_was_sent_is_kept_until_it_is_confirmed_but_not_for_ever() {
+    let mut pair = losing(all(), (1, true));
+    pair.read(1, 0, 64);
+    pair.settle();
+    assert!(is_done(&pair));
+    assert_eq!(pair.traced().last().unwrap(), "> CONF");
+    assert_eq!(
+        pair.target.next_deadline(),
+        Some(pair.now + Duration::from_secs(5))
+    );
+    pair.pass(Duration::from_secs(5));
+    assert_eq!(pair.target.next_deadline(), None);
+}
+
+#[test]
+fn an_exchange_that_is_not_known_cannot_be_recovered() {
+    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
+    let header = Header {
+        f_ctl: FCtl::REQUEST,
+        ..peer(1, 2, all()).header(RCtl::FC4_REQUEST, Type::FCP, OxId(9), RxId::UNASSIGNED)
+    };
+    let srr = Els::Srr(Srr {
+        ox_id: OxId(4),
+        rx_id: RxId(4),
+        offset: u32::MAX,
+        unit: RCtl::SOLICITED_DATA,
+    });
+    pair.reach_target(header, &srr.encode());
+    pair.settle();
+    assert_eq!(pair.traced(), ["< LS_RJT 03 17"]);
+    assert_eq!(pair.target.data_in_queued(REMOTE), 0);
+}
