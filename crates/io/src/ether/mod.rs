@@ -1,10 +1,10 @@
 //! Ethernet ports: whole frames, in batches both ways.
 //!
-//! A port is an interface of this machine, by a ring that its memory shares with the kernel
-//! ([`Kind::Packet`]), or one end of a cable of Unix datagram sockets, which takes no privilege and
-//! may have a virtual machine at its other end. Frames are read where the kernel has put them and
-//! written where it takes them from; only FCoE and FIP (EtherTypes 8906h and 8914h) to addresses
-//! that were joined come in.
+//! A port is an interface of this machine, by rings of memory that it shares with the kernel, or
+//! one end of a cable of Unix datagram sockets, which takes no privilege and may have a virtual
+//! machine at its other end. Frames are read where the kernel has put them and written where it
+//! takes them from; only FCoE and FIP (EtherTypes 8906h and 8914h) to addresses that were joined
+//! come in.
 //!
 //! Class 3 Fibre Channel has no flow control, so nothing here waits for a peer, and whatever is
 //! lost is counted in the place where it was lost ([`Drops`]).
@@ -15,9 +15,11 @@ mod link;
 mod packet;
 mod raw;
 mod shared;
+mod station;
 #[cfg(test)]
 mod tests;
 mod waited;
+mod xdp;
 
 use std::fmt;
 use std::io;
@@ -28,6 +30,7 @@ use std::sync::Arc;
 
 pub use cable::CablePort;
 pub use packet::PacketPort;
+pub use xdp::XdpPort;
 
 /// A MAC address, as it stands in a frame.
 pub type Mac = [u8; 6];
@@ -37,6 +40,8 @@ pub type Mac = [u8; 6];
 pub enum Place {
     /// A network interface, by its name.
     Interface(String),
+    /// A network interface of which this port alone gets the frames, by AF_XDP; see [`XdpPort`].
+    Xdp(String),
     /// One end of the cable that lies at this path; see [`CablePort`].
     Cable(PathBuf),
 }
@@ -66,14 +71,17 @@ impl Default for Options {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// No such interface.
-    #[error("{0}: there is no such interface: see ip link")]
+    #[error("there is no interface {0:?}: see ip link")]
     Missing(String),
     /// It is not Ethernet.
     #[error("{0} is not Ethernet, which FCoE needs")]
     NotEthernet(String),
     /// No right to.
-    #[error("{0}: raw Ethernet takes a privilege (CAP_NET_RAW): be root, or give it by setcap")]
+    #[error("{0}: raw Ethernet takes a privilege ({PRIVILEGES}): be root, or give it by setcap")]
     Forbidden(String),
+    /// Another program has the interface by AF_XDP.
+    #[error("{0}: another program takes its frames by XDP: leave xdp: away to share it")]
+    Occupied(String),
     /// Both ends of a cable are in use.
     #[error("cable:{0}: both of its ends are in use")]
     Taken(String),
@@ -128,6 +136,8 @@ pub struct Drops {
 pub enum EtherPort {
     /// An interface, by rings of AF_PACKET.
     Packet(PacketPort),
+    /// An interface, by AF_XDP.
+    Xdp(XdpPort),
     /// One end of a cable.
     Cable(CablePort),
 }
@@ -136,6 +146,7 @@ macro_rules! each {
     ($self:ident, $port:ident => $call:expr) => {
         match $self {
             Self::Packet($port) => $call,
+            Self::Xdp($port) => $call,
             Self::Cable($port) => $call,
         }
     };
@@ -150,6 +161,7 @@ impl EtherPort {
     pub fn open(place: &Place, options: &Options) -> Result<Self, OpenError> {
         match place {
             Place::Interface(name) => PacketPort::open(name, options).map(Self::Packet),
+            Place::Xdp(name) => XdpPort::open(name, options).map(Self::Xdp),
             Place::Cable(path) => CablePort::open(path, options).map(Self::Cable),
         }
     }
@@ -174,6 +186,7 @@ impl EtherPort {
     pub fn news(&mut self) -> io::Result<Option<Link>> {
         match self {
             Self::Packet(port) => port.news(),
+            Self::Xdp(port) => port.news(),
             Self::Cable(_) => Ok(None),
         }
     }
@@ -235,6 +248,7 @@ impl EtherPort {
     pub fn drops(&mut self) -> io::Result<Drops> {
         match self {
             Self::Packet(port) => port.drops(),
+            Self::Xdp(port) => port.drops(),
             Self::Cable(port) => Ok(port.drops()),
         }
     }
@@ -256,6 +270,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interface(name) => f.write_str(name),
+            Self::Xdp(name) => write!(f, "{XDP}{name}"),
             Self::Cable(path) => write!(f, "{CABLE}{}", path.display()),
         }
     }
@@ -264,13 +279,18 @@ impl fmt::Display for Place {
 impl FromStr for Place {
     type Err = std::convert::Infallible;
 
-    /// `eth0`, or `cable:/run/x.sock`.
+    /// `eth0`, `xdp:eth0`, or `cable:/run/x.sock`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text.strip_prefix(CABLE) {
-            Some(path) => Self::Cable(path.into()),
-            None => Self::Interface(text.to_owned()),
+        Ok(match (text.strip_prefix(CABLE), text.strip_prefix(XDP)) {
+            (Some(path), _) => Self::Cable(path.into()),
+            (_, Some(name)) => Self::Xdp(name.to_owned()),
+            _ => Self::Interface(text.to_owned()),
         })
     }
 }
 
 const CABLE: &str = "cable:";
+const XDP: &str = "xdp:";
+
+/// What a port at an interface takes; all but the first for XDP.
+const PRIVILEGES: &str = "CAP_NET_RAW; for xdp: also CAP_NET_ADMIN and CAP_BPF";

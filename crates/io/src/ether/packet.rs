@@ -19,25 +19,17 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, send, sockopt};
 
 use self::rings::{Rings, State};
-use super::link::{self, Interface};
+use super::station::{News, Station};
 use super::waited::Waited;
-use super::{
-    ADDRESSES_MAX, BATCH, Drops, HEADER_MAX, Link, Mac, OpenError, Options, PRIORITY, filter, raw,
-};
+use super::{BATCH, Drops, HEADER_MAX, Link, Mac, OpenError, Options, PRIORITY, filter, raw};
 
 /// A port at an interface of this machine.
 #[derive(Debug)]
 pub struct PacketPort {
-    name: String,
-    interface: Interface,
-    /// Of the interface when we came.
-    before: link::Counters,
+    station: Station,
     socket: OwnedFd,
     rings: Rings,
-    watch: OwnedFd,
     waited: Waited,
-    /// That come in: our own, then those that were joined.
-    addresses: Vec<Mac>,
     /// Nothing came in last time: there is time to look for news.
     idle: bool,
     drops: Drops,
@@ -51,33 +43,15 @@ impl PacketPort {
     /// See [`OpenError`].
     pub fn open(name: &str, options: &Options) -> Result<Self, OpenError> {
         let failed = |cause| OpenError::of(&name, cause);
-        // Before it is looked at, so that no change goes unseen.
-        let watch = link::watch().map_err(failed)?;
-        let interface = match link::look(name) {
-            Err(cause) if cause.raw_os_error() == Some(libc::ENODEV) => {
-                return Err(OpenError::Missing(name.to_owned()));
-            }
-            other => other.map_err(failed)?,
-        };
-        if !interface.ethernet {
-            return Err(OpenError::NotEthernet(name.to_owned()));
-        }
-        Self::start(name, interface, watch, options).map_err(failed)
+        Self::start(Station::open(name)?, options).map_err(failed)
     }
 
-    fn start(
-        name: &str,
-        interface: Interface,
-        watch: OwnedFd,
-        options: &Options,
-    ) -> io::Result<Self> {
+    fn start(station: Station, options: &Options) -> io::Result<Self> {
         // Of no protocol, so that nothing comes in before it is bound.
         let socket = raw::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+        let version = libc::tpacket_versions::TPACKET_V2 as i32;
         for (name, value) in [
-            (
-                libc::PACKET_VERSION,
-                libc::tpacket_versions::TPACKET_V2 as i32,
-            ),
+            (libc::PACKET_VERSION, version),
             (libc::PACKET_IGNORE_OUTGOING, 1),
             // A frame that the interface cannot send shall not hold up those behind it.
             (libc::PACKET_LOSS, 1),
@@ -88,17 +62,13 @@ impl PacketPort {
         sockopt::set_socket_send_buffer_size(&socket, options.ring)?;
         let rings = Rings::new(&socket, options.payload_max + HEADER_MAX, options.ring)?;
         let waited = Waited::new()?;
-        waited.input(&watch)?;
+        waited.input(station.watch())?;
         waited.input(&socket)?;
-        let mut port = Self {
-            name: name.to_owned(),
-            interface,
-            before: interface.counters,
+        let port = Self {
+            station,
             socket,
             rings,
-            watch,
             waited,
-            addresses: vec![interface.mac],
             idle: true,
             drops: Drops::default(),
         };
@@ -107,15 +77,13 @@ impl PacketPort {
     }
 
     /// Binds the socket to the interface, or to another one that has its name now.
-    fn attach(&mut self) -> io::Result<()> {
-        raw::filter(&self.socket, &filter::program(&self.addresses))?;
-        for mac in &self.addresses {
-            self.add_membership(*mac)?;
-        }
+    fn attach(&self) -> io::Result<()> {
+        raw::filter(&self.socket, &filter::program(self.station.addresses()))?;
+        self.station.join_all(&self.socket)?;
         let address = libc::sockaddr_ll {
             sll_family: libc::AF_PACKET as u16,
             sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
-            sll_ifindex: self.interface.index,
+            sll_ifindex: self.station.index(),
             sll_hatype: 0,
             sll_pkttype: 0,
             sll_halen: 0,
@@ -124,66 +92,35 @@ impl PacketPort {
         raw::bind(&self.socket, &address)
     }
 
-    fn add_membership(&self, mac: Mac) -> io::Result<()> {
-        let [a, b, c, d, e, f] = mac;
-        let kind = match a & GROUP {
-            0 => libc::PACKET_MR_UNICAST,
-            _ => libc::PACKET_MR_MULTICAST,
-        };
-        let membership = libc::packet_mreq {
-            mr_ifindex: self.interface.index,
-            mr_type: kind as u16,
-            mr_alen: 6,
-            mr_address: [a, b, c, d, e, f, 0, 0],
-        };
-        raw::set(
-            &self.socket,
-            raw::SOL_PACKET,
-            libc::PACKET_ADD_MEMBERSHIP,
-            &membership,
-        )
-    }
-
     pub(super) fn mac(&self) -> Mac {
-        self.addresses[0]
+        self.station.addresses()[0]
     }
 
     pub(super) fn link(&self) -> Link {
-        self.interface.link
+        self.station.link()
     }
 
     pub(super) fn news(&mut self) -> io::Result<Option<Link>> {
-        if !self.idle || !link::has_changed(&self.watch)? {
+        if !self.idle {
             return Ok(None);
         }
-        // The socket stays ready until somebody has asked why it fails, which the link tells.
-        let _ = sockopt::socket_error(&self.socket);
-        let before = self.interface;
-        match link::look(&self.name) {
-            Ok(interface) => self.interface = interface,
-            Err(cause) if cause.raw_os_error() == Some(libc::ENODEV) => {
-                self.interface.link.up = false;
-            }
-            Err(cause) => return Err(cause),
+        let news = self.station.news()?;
+        if news != News::None {
+            // The socket stays ready until somebody has asked why it fails, which the link tells.
+            let _ = sockopt::socket_error(&self.socket);
         }
-        if self.interface.index != before.index {
-            self.before = self.interface.counters;
-            self.attach()?;
+        match news {
+            News::None => Ok(None),
+            News::Changed(link) => Ok(link),
+            News::Anew(link) => self.attach().map(|()| link),
         }
-        let link = self.link();
-        Ok((link != before.link).then_some(link))
     }
 
     pub(super) fn join(&mut self, mac: Mac) -> io::Result<()> {
-        if self.addresses.contains(&mac) {
-            return Ok(());
+        match self.station.join(&self.socket, mac)? {
+            true => raw::filter(&self.socket, &filter::program(self.station.addresses())),
+            false => Ok(()),
         }
-        if self.addresses.len() == ADDRESSES_MAX {
-            return Err(io::Error::from_raw_os_error(libc::ENOBUFS));
-        }
-        self.add_membership(mac)?;
-        self.addresses.push(mac);
-        raw::filter(&self.socket, &filter::program(&self.addresses))
     }
 
     pub(super) fn receive(&mut self, mut taken: impl FnMut(&[u8], Option<u16>)) -> usize {
@@ -204,7 +141,7 @@ impl PacketPort {
     }
 
     pub(super) fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
-        let fits = len <= self.interface.link.mtu as usize + HEADER_MAX;
+        let fits = len <= self.link().mtu as usize + HEADER_MAX;
         fits.then(|| self.rings.slot(len)).flatten()
     }
 
@@ -238,16 +175,7 @@ impl PacketPort {
 
     pub(super) fn drops(&mut self) -> io::Result<Drops> {
         self.drops.ring_full += u64::from(raw::statistics(&self.socket)?.tp_drops);
-        // One that is gone has told what it had to tell.
-        if let Ok(interface) = link::look(&self.name) {
-            let (now, before) = (interface.counters, self.before);
-            self.drops.missed = now.missed.saturating_sub(before.missed);
-            self.drops.received = now.received.saturating_sub(before.received);
-            self.drops.transmitted = now.transmitted.saturating_sub(before.transmitted);
-        }
+        self.station.count(&mut self.drops);
         Ok(self.drops)
     }
 }
-
-/// The bit of a MAC address, in its first octet, that makes it one of a group.
-const GROUP: u8 = 1;

@@ -56,6 +56,30 @@ pub(super) fn statistics(socket: &OwnedFd) -> io::Result<libc::tpacket_stats> {
     Ok(statistics)
 }
 
+/// Over how many queues an interface receives (ethtool -l), by any socket.
+pub(super) fn receive_queues(socket: &OwnedFd, interface: &str) -> io::Result<u32> {
+    // Of command, then the most and the present number of receiving, sending, other and combined.
+    let mut channels = [0_u32; 9];
+    channels[0] = ETHTOOL_GCHANNELS;
+    // SAFETY: a C struct of integers and pointers, for which zeros are a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let name = interface.bytes().take(libc::IFNAMSIZ - 1);
+    for (octet, into) in name.zip(&mut request.ifr_name) {
+        *into = octet as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut channels).cast();
+    // SAFETY: the request names 9 words, which the kernel fills in.
+    let asked = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    match check(asked) {
+        Ok(_) => Ok((channels[5] + channels[8]).max(1)),
+        // A driver that has only one.
+        Err(cause) if cause.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(1),
+        Err(cause) => Err(cause),
+    }
+}
+
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
+
 fn len_of<T>() -> libc::socklen_t {
     size_of::<T>() as libc::socklen_t
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::mm::{MapFlags, ProtFlags};
 
@@ -30,6 +30,25 @@ impl Shared {
         Ok(Self { start, len })
     }
 
+    /// Maps `len` octets of memory for a socket that is told where they are.
+    pub(super) fn anonymous(len: usize) -> io::Result<Self> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
+        let anywhere = std::ptr::null_mut();
+        // SAFETY: as above.
+        let start = unsafe { rustix::mm::mmap_anonymous(anywhere, len, protection, flags) }?;
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, len })
+    }
+
+    pub(super) fn address(&self) -> u64 {
+        self.start.as_ptr() as u64
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     /// A word of 32 bits that either side may write at any time.
     pub(super) fn word(&self, at: usize) -> &AtomicU32 {
         assert!(at.is_multiple_of(4));
@@ -37,6 +56,14 @@ impl Shared {
         // SAFETY: mapped for as long as we live, aligned, and accessed as whole words only: by us
         // by this alone, by the kernel as it does.
         unsafe { AtomicU32::from_ptr(word.as_ptr()) }
+    }
+
+    /// As [`Self::word`], of 64 bits.
+    pub(super) fn double(&self, at: usize) -> &AtomicU64 {
+        assert!(at.is_multiple_of(8));
+        let double = self.at(at, 8).cast::<u64>();
+        // SAFETY: as of `word`.
+        unsafe { AtomicU64::from_ptr(double.as_ptr()) }
     }
 
     /// Octets that are ours to read.

@@ -4,6 +4,7 @@ mod cable;
 mod every;
 mod filter;
 mod packet;
+mod xdp;
 
 use std::env;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{EtherPort, Mac, Options, Place};
+use super::{EtherPort, Link, Mac, Options, Place};
 
 const LONG: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_millis(30);
@@ -69,6 +70,20 @@ fn quiet(port: &mut EtherPort) {
     }
 }
 
+/// The news that come next.
+#[track_caller]
+fn news(port: &mut EtherPort) -> Link {
+    let deadline = Instant::now() + LONG;
+    loop {
+        assert!(Instant::now() < deadline && ready(port, LONG), "no news");
+        port.receive(|_, _| {});
+        if let Some(link) = port.news().unwrap() {
+            assert_eq!(port.link(), link);
+            return link;
+        }
+    }
+}
+
 /// Two ports that are connected with each other.
 struct Pair {
     a: EtherPort,
@@ -89,12 +104,26 @@ impl Pair {
     }
 
     fn veth(options: &Options) -> Self {
-        let port = |name: &str| EtherPort::open(&Place::Interface(name.into()), options).unwrap();
-        Self {
-            a: port("va"),
-            b: port("vb"),
-            _folder: None,
+        Self::at(["va", "vb"], options)
+    }
+
+    fn xdp() -> Self {
+        Self::at(["xdp:va", "xdp:vb"], &Options::default())
+    }
+
+    fn at(places: [&str; 2], options: &Options) -> Self {
+        let [mut a, mut b] = places
+            .map(|place| EtherPort::open(&place.parse().unwrap(), options))
+            .map(Result::unwrap);
+        // Each may hear that the interface of the other has changed.
+        for port in [&mut a, &mut b] {
+            while ready(port, Duration::ZERO) {
+                port.receive(|_, _| {});
+                port.news().unwrap();
+            }
         }
+        let _folder = None;
+        Self { a, b, _folder }
     }
 }
 
@@ -171,3 +200,19 @@ macro_rules! on_veth {
     };
 }
 use on_veth;
+
+/// As [`on_veth`], for what a user may not do even in a namespace of his own: who is one sees them
+/// pass, and why.
+macro_rules! on_veth_as_root {
+    ($mtu:literal: $($story:ident)*) => {
+        $(#[test]
+        fn $story() {
+            if !rustix::process::geteuid().is_root() {
+                return eprintln!("left out: it takes root");
+            }
+            let name = concat!(module_path!(), "::", stringify!($story));
+            crate::ether::tests::in_namespace(name, $mtu, super::$story);
+        })*
+    };
+}
+use on_veth_as_root;

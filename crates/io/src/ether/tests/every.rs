@@ -15,14 +15,21 @@ macro_rules! on_every_port {
             })*
         }
         mod over_packet {
-            mod stories {
-                $(pub(super) fn $story() {
-                    super::super::$story(super::super::Pair::veth(&Default::default()));
-                })*
-            }
-            use stories::*;
+            use super::Pair;
+            $(fn $story() {
+                super::$story(Pair::veth(&Default::default()));
+            })*
             mod inside {
                 super::super::on_veth! { 2500: $($story)* }
+            }
+        }
+        mod over_xdp {
+            use super::Pair;
+            $(fn $story() {
+                super::$story(Pair::xdp());
+            })*
+            mod inside {
+                super::super::on_veth_as_root! { 2500: $($story)* }
             }
         }
     };

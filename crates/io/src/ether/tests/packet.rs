@@ -1,6 +1,6 @@
 //! Interfaces: what the kernel does to a port.
 
-use super::super::{OpenError, PacketPort};
+use super::super::{Link, OpenError, PacketPort};
 use super::*;
 
 mod mtu_2500 {
@@ -21,6 +21,10 @@ mod mtu_1500 {
     super::on_veth! { 1500:
         a_full_frame_of_its_mtu_comes_whole
     }
+}
+
+fn link(up: bool, mtu: u32) -> Link {
+    Link { up, mtu }
 }
 
 fn pair() -> Pair {
@@ -71,20 +75,6 @@ fn frames_longer_than_asked_for_are_counted() {
     assert_eq!(pair.b.drops().unwrap().too_long, 1);
 }
 
-/// The news that come next.
-#[track_caller]
-fn news(port: &mut EtherPort) -> (bool, u32) {
-    let deadline = Instant::now() + LONG;
-    loop {
-        assert!(Instant::now() < deadline && ready(port, LONG), "no news");
-        port.receive(|_, _| {});
-        if let Some(link) = port.news().unwrap() {
-            assert_eq!(port.link(), link);
-            return (link.up, link.mtu);
-        }
-    }
-}
-
 fn frames_go_again_once_the_link_is_back() {
     let mut pair = pair();
     let to = pair.b.mac();
@@ -92,8 +82,8 @@ fn frames_go_again_once_the_link_is_back() {
     // Each time the ring stands somewhere else.
     for round in 0..5 {
         ip("link set va down");
-        assert_eq!(news(&mut pair.a), (false, 2500));
-        assert_eq!(news(&mut pair.b), (false, 2500));
+        assert_eq!(news(&mut pair.a), link(false, 2500));
+        assert_eq!(news(&mut pair.b), link(false, 2500));
         for _ in 0..3 {
             put(&mut pair.a, &sent);
         }
@@ -101,8 +91,8 @@ fn frames_go_again_once_the_link_is_back() {
         assert_eq!(pair.a.drops().unwrap().unsent, 3 * (round + 1));
         quiet(&mut pair.b);
         ip("link set va up");
-        assert_eq!(news(&mut pair.a), (true, 2500));
-        assert_eq!(news(&mut pair.b), (true, 2500));
+        assert_eq!(news(&mut pair.a), link(true, 2500));
+        assert_eq!(news(&mut pair.b), link(true, 2500));
         for len in 100..110 {
             send(&mut pair.a, &frame(to, FCOE, len));
         }
@@ -118,14 +108,14 @@ fn an_interface_that_is_made_anew_is_taken_up() {
     pair.b.join(GROUP).unwrap();
     let (a, b) = (pair.a.mac(), pair.b.mac());
     ip("link del va");
-    assert_eq!(news(&mut pair.b), (false, 2500));
+    assert_eq!(news(&mut pair.b), link(false, 2500));
     put(&mut pair.b, &frame(a, FCOE, 100));
     assert!(pair.b.flush().unwrap());
     assert_eq!(pair.b.drops().unwrap().unsent, 1);
     ip("link add va mtu 2000 type veth peer name vb mtu 2000");
     ip("link set va up");
     ip("link set vb up");
-    assert_eq!(news(&mut pair.b), (true, 2000));
+    assert_eq!(news(&mut pair.b), link(true, 2000));
     pair.a = EtherPort::open(&Place::Interface("va".into()), &Options::default()).unwrap();
     assert_eq!(pair.b.mac(), b, "a port keeps its address");
     for to in [b, GROUP] {
@@ -140,9 +130,9 @@ fn an_interface_that_is_made_anew_is_taken_up() {
 fn a_change_of_the_mtu_is_news() {
     let mut pair = pair();
     ip("link set vb mtu 1500");
-    assert_eq!(news(&mut pair.b), (true, 1500));
+    assert_eq!(news(&mut pair.b), link(true, 1500));
     ip("link set vb mtu 3000");
-    assert_eq!(news(&mut pair.b), (true, 3000));
+    assert_eq!(news(&mut pair.b), link(true, 3000));
     assert_eq!(pair.a.news().unwrap(), None);
 }
 
@@ -155,7 +145,7 @@ fn frames_longer_than_the_mtu_have_no_slot() {
         send(&mut pair.a, &frame(to, FCOE, len));
     }
     assert_eq!(receive(&mut pair.b, 1), [(frame(to, FCOE, 100), None)]);
-    assert_eq!(news(&mut pair.a), (true, 1500));
+    assert_eq!(news(&mut pair.a), link(true, 1500));
     assert!(pair.a.slot(2172).is_none());
     assert!(pair.a.slot(1514).is_some());
 }

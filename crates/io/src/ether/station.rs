@@ -1,0 +1,150 @@
+//! What ports at an interface have in common: which one it is, how its link is, and which
+//! addresses come in there.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use super::link::{self, Counters, Interface};
+use super::{ADDRESSES_MAX, Drops, Link, Mac, OpenError, raw};
+
+/// An interface, looked at from time to time.
+#[derive(Debug)]
+pub(super) struct Station {
+    name: String,
+    interface: Interface,
+    /// Its counters when we came.
+    before: Counters,
+    watch: OwnedFd,
+    /// That come in: our own, then those that were joined.
+    addresses: Vec<Mac>,
+}
+
+/// What has become of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// Nothing.
+    None,
+    /// It may be the same again, but was away for a while.
+    Changed(Option<Link>),
+    /// Another one has its name.
+    Anew(Option<Link>),
+}
+
+impl Station {
+    pub(super) fn open(name: &str) -> Result<Self, OpenError> {
+        let failed = |cause| OpenError::of(&name, cause);
+        // Before it is looked at, so that no change goes unseen.
+        let watch = link::watch().map_err(failed)?;
+        let interface = match link::look(name) {
+            Err(cause) if cause.raw_os_error() == Some(libc::ENODEV) => {
+                return Err(OpenError::Missing(name.to_owned()));
+            }
+            other => other.map_err(failed)?,
+        };
+        if !interface.ethernet {
+            return Err(OpenError::NotEthernet(name.to_owned()));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            interface,
+            before: interface.counters,
+            watch,
+            addresses: vec![interface.mac],
+        })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn index(&self) -> i32 {
+        self.interface.index
+    }
+
+    pub(super) fn link(&self) -> Link {
+        self.interface.link
+    }
+
+    /// What becomes readable when there may be news.
+    pub(super) fn watch(&self) -> &OwnedFd {
+        &self.watch
+    }
+
+    pub(super) fn addresses(&self) -> &[Mac] {
+        &self.addresses
+    }
+
+    pub(super) fn news(&mut self) -> io::Result<News> {
+        if !link::has_changed(&self.watch)? {
+            return Ok(News::None);
+        }
+        let before = self.interface;
+        match link::look(&self.name) {
+            Ok(interface) => self.interface = interface,
+            Err(cause) if cause.raw_os_error() == Some(libc::ENODEV) => {
+                self.interface.link.up = false;
+            }
+            Err(cause) => return Err(cause),
+        }
+        let link = self.link();
+        let link = (link != before.link).then_some(link);
+        if self.interface.index == before.index {
+            return Ok(News::Changed(link));
+        }
+        self.before = self.interface.counters;
+        Ok(News::Anew(link))
+    }
+
+    /// Adds an address, with the membership of a packet socket. Returns whether it is new.
+    pub(super) fn join(&mut self, socket: &OwnedFd, mac: Mac) -> io::Result<bool> {
+        if self.addresses.contains(&mac) {
+            return Ok(false);
+        }
+        if self.addresses.len() == ADDRESSES_MAX {
+            return Err(io::Error::from_raw_os_error(libc::ENOBUFS));
+        }
+        self.add_membership(socket, mac)?;
+        self.addresses.push(mac);
+        Ok(true)
+    }
+
+    /// Adds the memberships of all addresses, to an interface that has none of them.
+    pub(super) fn join_all(&self, socket: &OwnedFd) -> io::Result<()> {
+        let mut addresses = self.addresses.iter();
+        addresses.try_for_each(|mac| self.add_membership(socket, *mac))
+    }
+
+    fn add_membership(&self, socket: &OwnedFd, mac: Mac) -> io::Result<()> {
+        let [a, b, c, d, e, f] = mac;
+        let kind = match a & GROUP {
+            0 => libc::PACKET_MR_UNICAST,
+            _ => libc::PACKET_MR_MULTICAST,
+        };
+        let membership = libc::packet_mreq {
+            mr_ifindex: self.interface.index,
+            mr_type: kind as u16,
+            mr_alen: 6,
+            mr_address: [a, b, c, d, e, f, 0, 0],
+        };
+        raw::set(
+            socket,
+            raw::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            &membership,
+        )
+    }
+
+    /// Fills in what the interface has lost.
+    pub(super) fn count(&self, drops: &mut Drops) {
+        // One that is gone has told what it had to tell.
+        if let Ok(interface) = link::look(&self.name) {
+            let (now, before) = (interface.counters, self.before);
+            drops.missed = now.missed.saturating_sub(before.missed);
+            drops.received = now.received.saturating_sub(before.received);
+            drops.transmitted = now.transmitted.saturating_sub(before.transmitted);
+        }
+    }
+}
+
+/// The bit of a MAC address, in its first octet, that makes it one of a group.
+const GROUP: u8 = 1;

@@ -1,0 +1,125 @@
+//! AF_XDP: what is peculiar to it.
+
+use super::super::{Drops, OpenError, XdpPort};
+use super::*;
+
+mod mtu_2500 {
+    super::on_veth_as_root! { 2500:
+        both_kinds_of_ports_understand_each_other
+        a_tag_stays_in_the_frame
+        what_the_memory_does_not_take_is_counted
+        frames_go_again_once_the_link_is_back
+        an_interface_that_is_made_anew_is_taken_up
+        an_interface_has_one_such_port
+        what_it_does_not_take_goes_its_usual_way
+    }
+}
+
+mod mtu_1500 {
+    super::on_veth_as_root! { 1500:
+        a_full_frame_of_its_mtu_comes_whole
+    }
+}
+
+fn both_kinds_of_ports_understand_each_other() {
+    for places in [["xdp:va", "vb"], ["va", "xdp:vb"]] {
+        let mut pair = Pair::at(places, &Options::default());
+        let (a, b) = (pair.a.mac(), pair.b.mac());
+        for len in [60, 1514, 2172] {
+            send(&mut pair.a, &frame(b, FCOE, len));
+            assert_eq!(receive(&mut pair.b, 1), [(frame(b, FCOE, len), None)]);
+            send(&mut pair.b, &frame(a, FIP, len));
+            assert_eq!(receive(&mut pair.a, 1), [(frame(a, FIP, len), None)]);
+        }
+    }
+}
+
+fn a_tag_stays_in_the_frame() {
+    let mut pair = Pair::xdp();
+    let plain = frame(pair.b.mac(), FCOE, 2172);
+    let tagged = [&plain[..12], &[0x81, 0, 0x60, 5], &plain[12..]].concat();
+    send(&mut pair.a, &tagged);
+    assert_eq!(receive(&mut pair.b, 1), [(tagged, None)]);
+}
+
+fn what_the_memory_does_not_take_is_counted() {
+    let ring = 256 << 10;
+    let options = Options {
+        ring,
+        ..Options::default()
+    };
+    let mut pair = Pair::at(["xdp:va", "xdp:vb"], &options);
+    let sent = frame(pair.b.mac(), FCOE, 2172);
+    for _ in 0..1000 {
+        send(&mut pair.a, &sent);
+    }
+    let mut count = 0;
+    while pair.b.receive(|_, _| count += 1) > 0 {}
+    assert!(count >= 64, "{count}");
+    let lost = |drops: Drops| drops.ring_full + drops.received;
+    assert!(lost(pair.b.drops().unwrap()) >= 1000 - count);
+}
+
+fn frames_go_again_once_the_link_is_back() {
+    let mut pair = Pair::xdp();
+    let to = pair.b.mac();
+    for round in 1..5 {
+        ip("link set va down");
+        assert!(!news(&mut pair.a).up);
+        for _ in 0..3 {
+            put(&mut pair.a, &frame(to, FCOE, 200));
+        }
+        assert!(pair.a.flush().unwrap());
+        assert_eq!(pair.a.drops().unwrap().unsent, 3 * round);
+        ip("link set va up");
+        assert!(news(&mut pair.a).up);
+        for len in 100..110 {
+            send(&mut pair.a, &frame(to, FCOE, len));
+        }
+        let taken = receive(&mut pair.b, 10);
+        assert_eq!(taken[0].0, frame(to, FCOE, 100));
+        assert_eq!(taken[9].0, frame(to, FCOE, 109));
+    }
+}
+
+fn an_interface_that_is_made_anew_is_taken_up() {
+    let mut pair = Pair::xdp();
+    let (a, b) = (pair.a.mac(), pair.b.mac());
+    ip("link del va");
+    assert!(!news(&mut pair.b).up);
+    put(&mut pair.b, &frame(a, FCOE, 100));
+    assert!(pair.b.flush().unwrap());
+    ip("link add va mtu 2500 type veth peer name vb mtu 2500");
+    ip("link set va up");
+    ip("link set vb up");
+    assert!(news(&mut pair.b).up);
+    pair.a = EtherPort::open(&Place::Xdp("va".into()), &Options::default()).unwrap();
+    send(&mut pair.a, &frame(b, FCOE, 100));
+    assert_eq!(receive(&mut pair.b, 1), [(frame(b, FCOE, 100), None)]);
+}
+
+fn an_interface_has_one_such_port() {
+    let pair = Pair::xdp();
+    let second = XdpPort::open("va", &Options::default()).unwrap_err();
+    assert!(matches!(second, OpenError::Occupied(at) if at == "va"));
+    drop(pair);
+    Pair::xdp();
+}
+
+fn what_it_does_not_take_goes_its_usual_way() {
+    let mut pair = Pair::xdp();
+    let to = pair.b.mac();
+    send(&mut pair.a, &frame(to, FCOE, 100));
+    send(&mut pair.a, &frame(to, 0x88b5, 100));
+    // Whose EtherType nobody knows is dropped behind us.
+    assert_eq!(pair.b.drops().unwrap().received, 1);
+    assert_eq!(receive(&mut pair.b, 1), [(frame(to, FCOE, 100), None)]);
+}
+
+fn a_full_frame_of_its_mtu_comes_whole() {
+    let mut pair = Pair::xdp();
+    let full = frame(pair.b.mac(), FCOE, 1514);
+    send(&mut pair.a, &full);
+    assert_eq!(receive(&mut pair.b, 1), [(full, None)]);
+    assert!(pair.a.slot(2172).is_none());
+}

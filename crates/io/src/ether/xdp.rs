@@ -1,0 +1,174 @@
+//! An interface by AF_XDP: frames are taken before the kernel's network stack has seen them, and
+//! sent around it.
+//!
+//! A program at the interface hands FCoE and FIP to the socket of the queue that they came in by;
+//! everything else goes its usual way. There is one such program an interface, so one port. Where
+//! the driver can, it receives into our memory; else the kernel copies. A tag that the interface
+//! takes out is lost: turn that off (`ethtool -K IFACE rxvlan off`) where VLANs are used.
+
+mod program;
+mod queue;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use self::program::Program;
+use self::queue::Queue;
+use super::station::{News, Station};
+use super::waited::Waited;
+use super::{BATCH, Drops, HEADER_MAX, Link, Mac, OpenError, Options, filter, raw};
+
+/// A port at an interface of this machine.
+#[derive(Debug)]
+pub struct XdpPort {
+    station: Station,
+    /// Holds the memberships of our addresses; nothing comes in there.
+    members: OwnedFd,
+    /// Goes before the sockets that it hands frames to.
+    program: Program,
+    /// One for each queue of the interface. The first one also sends.
+    queues: Vec<Queue>,
+    options: Options,
+    waited: Waited,
+    /// Nothing came in last time: there is time to look for news.
+    idle: bool,
+    drops: Drops,
+}
+
+impl XdpPort {
+    /// Opens a port at the interface of this name.
+    ///
+    /// # Errors
+    ///
+    /// See [`OpenError`].
+    pub fn open(name: &str, options: &Options) -> Result<Self, OpenError> {
+        let failed = |cause: io::Error| match cause.raw_os_error() {
+            Some(libc::EBUSY) => OpenError::Occupied(name.to_owned()),
+            _ => OpenError::of(&name, cause),
+        };
+        Self::start(Station::open(name)?, options).map_err(failed)
+    }
+
+    fn start(station: Station, options: &Options) -> io::Result<Self> {
+        let members = raw::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+        let waited = Waited::new()?;
+        waited.input(station.watch())?;
+        let (program, queues) = attach(&station, &members, options, &waited)?;
+        Ok(Self {
+            station,
+            members,
+            program,
+            queues,
+            options: options.clone(),
+            waited,
+            idle: true,
+            drops: Drops::default(),
+        })
+    }
+
+    pub(super) fn mac(&self) -> Mac {
+        self.station.addresses()[0]
+    }
+
+    pub(super) fn link(&self) -> Link {
+        self.station.link()
+    }
+
+    pub(super) fn news(&mut self) -> io::Result<Option<Link>> {
+        if !self.idle {
+            return Ok(None);
+        }
+        match self.station.news()? {
+            News::None => Ok(None),
+            News::Changed(link) => Ok(link),
+            News::Anew(link) => {
+                self.count_queues()?;
+                let Self {
+                    station,
+                    members,
+                    options,
+                    waited,
+                    ..
+                } = self;
+                (self.program, self.queues) = attach(station, members, options, waited)?;
+                Ok(link)
+            }
+        }
+    }
+
+    pub(super) fn join(&mut self, mac: Mac) -> io::Result<()> {
+        self.station.join(&self.members, mac).map(drop)
+    }
+
+    pub(super) fn receive(&mut self, mut taken: impl FnMut(&[u8], Option<u16>)) -> usize {
+        let addresses = self.station.addresses();
+        let mut count = 0;
+        for queue in &mut self.queues {
+            count += queue.receive(BATCH - count, |frame| {
+                if filter::takes(addresses, frame) {
+                    taken(frame, None);
+                }
+            });
+        }
+        self.idle = count == 0;
+        count
+    }
+
+    pub(super) fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        let fits = len <= self.link().mtu as usize + HEADER_MAX;
+        fits.then(|| self.queues[0].slot(len)).flatten()
+    }
+
+    pub(super) fn commit(&mut self, len: usize) {
+        self.queues[0].commit(len);
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<bool> {
+        let queue = &mut self.queues[0];
+        let (left, lost) = queue.flush()?;
+        self.drops.unsent += lost;
+        self.waited.room(queue.socket(), !left)?;
+        Ok(left)
+    }
+
+    pub(super) fn waited(&self) -> &Arc<OwnedFd> {
+        self.waited.fd()
+    }
+
+    pub(super) fn drops(&mut self) -> io::Result<Drops> {
+        self.count_queues()?;
+        self.station.count(&mut self.drops);
+        Ok(self.drops)
+    }
+
+    fn count_queues(&mut self) -> io::Result<()> {
+        for queue in &mut self.queues {
+            self.drops.ring_full += queue.dropped()?;
+        }
+        Ok(())
+    }
+}
+
+/// Has a program at the interface, and sockets behind it.
+fn attach(
+    station: &Station,
+    members: &OwnedFd,
+    options: &Options,
+    waited: &Waited,
+) -> io::Result<(Program, Vec<Queue>)> {
+    let count = raw::receive_queues(members, station.name())?;
+    let program = Program::new(station.index(), count)?;
+    let queue = |number| {
+        let sends = number == 0;
+        // They share what one would have.
+        let size = options.ring / count as usize;
+        let queue = Queue::new(station.index(), number, sends, options.payload_max, size)?;
+        program.hand_to(number, queue.socket())?;
+        waited.input(queue.socket())?;
+        Ok(queue)
+    };
+    let queues = (0..count).map(queue).collect::<io::Result<_>>()?;
+    station.join_all(members)?;
+    Ok((program, queues))
+}
