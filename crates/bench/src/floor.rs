@@ -14,6 +14,7 @@
 //! spin in place of sleeping, and whether one thread is to answer all connections that say so; it
 //! is answered as soon as that memory is there.
 
+pub mod ether;
 mod far;
 mod near;
 #[cfg(test)]

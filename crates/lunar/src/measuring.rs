@@ -100,6 +100,27 @@ impl LoadArgs {
     }
 }
 
+impl LoadArgs {
+    /// What they come to where frames are sent, whose length and number are not chosen.
+    pub(crate) fn frames(&self) -> Result<Words, Failure> {
+        let meaningless = [
+            ("--bs", self.bs.is_some()),
+            ("--iodepth", self.iodepth.is_some()),
+            ("--numjobs", self.numjobs.is_some()),
+            ("--sweep", self.sweep),
+            ("--preset", self.preset.is_some()),
+        ];
+        if let Some((option, _)) = meaningless.iter().find(|(_, given)| *given) {
+            let why = "means nothing for frames, which are as long as the link takes";
+            return Err(Failure::usage(format!("{option} {why}: leave it away")));
+        }
+        let words = self.words()?;
+        let both = || ["read", "write"].iter().filter_map(|rw| rw.parse().ok());
+        let rws = self.rw.map_or_else(|| both().collect(), |rw| vec![rw]);
+        Ok(Words { rws, ..words })
+    }
+}
+
 /// A time as others give it, and `10` as fio's users do.
 fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.parse() {

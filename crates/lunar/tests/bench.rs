@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -105,6 +106,11 @@ fn what_contradicts_itself_is_refused() {
     refused(2, &["bench", "ram:1M", "--sweep", "--preset", "iometer"]);
     refused(2, &["bench", "ram:1M", "ram:1M", "--floor", "local"]);
     refused(2, &["floor", "local", "--listen", "127.0.0.1:0"]);
+    refused(2, &["floor", "fcoe://eth0", "--listen", "fcoe://eth0"]);
+    let line = refused(2, &["floor", "fcoe://eth0", "--bs", "4k"]);
+    assert!(line.contains("--bs"), "{line}");
+    let line = refused(2, &["floor", "local", "--crc"]);
+    assert!(line.contains("--crc"), "{line}");
 }
 
 #[test]
@@ -145,6 +151,13 @@ fn what_a_volume_cannot_do_is_one_line_before_anything_is_done() {
     let line = refused(1, &["floor", "local", "--size", "16T"]);
     assert!(line.contains("give a smaller --size"), "{line}");
     refused(1, &["floor", "127.0.0.1:1"]);
+    for end in [
+        &["floor", "fcoe://nosuch0"][..],
+        &["floor", "--listen", "fcoe://nosuch0"],
+    ] {
+        let line = refused(1, end);
+        assert!(line.contains("no interface \"nosuch0\""), "{line}");
+    }
 }
 
 #[test]
@@ -247,6 +260,30 @@ fn bare_tcp_is_measured_by_the_same_words() {
     assert_eq!(code, Some(0), "{line}");
     for row in 0..2 {
         assert_eq!(outcome["floors"][row]["load"], outcome["rows"][row]["load"]);
+    }
+}
+
+#[test]
+fn frames_are_measured_over_a_cable() {
+    let cable = format!("fcoe://cable:{}", file("bench-cable").display());
+    let mut far = lunar(&["floor", "--listen", &cable, "--size", "1M"]);
+    let mut far = far.stdout(Stdio::piped()).spawn().unwrap();
+    let mut ready = String::new();
+    let mut out = BufReader::new(far.stdout.take().unwrap());
+    out.read_line(&mut ready).unwrap();
+    assert_eq!(ready, format!("{cable}\n"));
+    let (code, outcome, line) = measured(&["floor", &cable, "--crc", "--size", "1M"]);
+    let killed = Command::new("kill")
+        .args(["-INT", &far.id().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    assert_eq!(far.wait().unwrap().code(), Some(130));
+    assert_eq!(code, Some(0), "{line}");
+    for (row, tally) in [(0, "reads"), (1, "writes")] {
+        let row = &outcome["rows"][row];
+        assert!(row[tally]["ios"].as_u64().unwrap() > 0);
+        assert_eq!(row[tally]["errors"], 0);
+        assert!(row["target_cpu_us"].as_u64().is_some());
     }
 }
 

@@ -94,12 +94,13 @@ pub(crate) fn columns(outcome: &Outcome) -> Vec<Column<'_>> {
     add(jobs, "numjobs", Box::new(|row| row.load.jobs.to_string()));
     add(true, "IOPS", Box::new(|row| whole(row.iops())));
     add(true, "MB/s", Box::new(|row| mb_per_s(row.mb_per_s())));
-    add(true, "mean", Box::new(|row| time(row.latency().mean_ns())));
-    add(true, "p50", Box::new(|row| at(row, 50.0)));
-    add(true, "p99", Box::new(|row| at(row, 99.0)));
-    add(true, "p99.9", Box::new(|row| at(row, 99.9)));
+    let timed = rows.iter().any(|row| row.latency().max_ns() > 0);
+    add(timed, "mean", Box::new(|row| time(row.latency().mean_ns())));
+    add(timed, "p50", Box::new(|row| at(row, 50.0)));
+    add(timed, "p99", Box::new(|row| at(row, 99.0)));
+    add(timed, "p99.9", Box::new(|row| at(row, 99.9)));
     add(
-        true,
+        timed,
         "max",
         Box::new(|row| time(row.latency().max_ns() as f64)),
     );

@@ -1,19 +1,29 @@
 //! The options of `lunar floor` as they are typed.
 
+use std::fmt;
+use std::str::FromStr;
+
+use bench::floor::ether;
 use clap::Args;
 
 use crate::measuring::LoadArgs;
 use crate::serve::portal::Place;
 
-/// Measure bare TCP, which no storage protocol above it can exceed
+/// Measure bare TCP or Ethernet, which no storage protocol above it can exceed
 ///
 /// The same octets in pieces of the same length, as many under way, and data from and to random
 /// places of as much memory, without iSCSI. With local, the other end is a process of this machine
 /// that is started and ended with it; else it is lunar floor --listen on another one.
+///
+/// Of fcoe://IFACE, frames as long as Fibre Channel's, first from its other end, then to it; there
+/// lunar floor --listen fcoe://IFACE runs.
 #[derive(Debug, Args)]
 pub(crate) struct FloorArgs {
-    /// The other end: local, or where it listens
-    #[arg(value_name = "local|HOST[:PORT]", required_unless_present = "listen")]
+    /// The other end: local, or where it listens; for Ethernet, the interface that it is behind
+    #[arg(
+        value_name = "local|HOST[:PORT]|fcoe://IFACE",
+        required_unless_present = "listen"
+    )]
     pub(super) place: Option<String>,
 
     #[command(flatten)]
@@ -22,8 +32,8 @@ pub(crate) struct FloorArgs {
     /// Be the other end, until ended; prints where it listens
     ///
     /// Whoever reaches it can have it move data of no meaning, in up to --size octets of memory.
-    #[arg(long, value_name = "HOST:PORT", conflicts_with = "place")]
-    pub(super) listen: Option<Place>,
+    #[arg(long, value_name = "HOST:PORT|fcoe://IFACE", conflicts_with = "place")]
+    pub(super) listen: Option<Listen>,
 
     /// End with standard input
     #[arg(long, hide = true, requires = "listen")]
@@ -33,7 +43,47 @@ pub(crate) struct FloorArgs {
     #[arg(long)]
     pub(super) spin: bool,
 
+    /// Sum each frame, and check it at its other end, as Fibre Channel does; for fcoe://IFACE
+    #[arg(long, conflicts_with = "listen")]
+    pub(super) crc: bool,
+
     /// Print everything as JSON, with histograms and throughput over time
     #[arg(long)]
     pub(super) json: bool,
 }
+
+/// Where the other end listens.
+#[derive(Clone, Debug)]
+pub(super) enum Listen {
+    Tcp(Place),
+    Ether(ether::Place),
+}
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match interface(text) {
+            Some(place) => Ok(Self::Ether(place)),
+            None => text.parse().map(Self::Tcp),
+        }
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(place) => place.fmt(f),
+            Self::Ether(place) => write!(f, "{FCOE}{place}"),
+        }
+    }
+}
+
+/// The Ethernet port that is meant, if one is.
+pub(super) fn interface(text: &str) -> Option<ether::Place> {
+    let place = text.strip_prefix(FCOE)?;
+    // It parses whatever it is.
+    place.parse().ok()
+}
+
+pub(super) const FCOE: &str = "fcoe://";

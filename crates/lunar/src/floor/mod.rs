@@ -1,12 +1,13 @@
-//! `lunar floor`: bare TCP, without a protocol above it.
+//! `lunar floor`: bare TCP or Ethernet, without a protocol above it.
 
 pub(crate) mod args;
+mod frames;
 
 use std::io;
 use std::process::{Command, ExitCode};
 use std::slice;
 
-use args::FloorArgs;
+use args::{FloorArgs, Listen};
 use bench::floor::{self, Listener, Lives, Local, NoRoom};
 use bench::run::begun;
 
@@ -18,12 +19,21 @@ use crate::{Failure, documents};
 const SIZE: u64 = 512 << 20;
 
 pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
-    let words = args.load.words()?;
-    if let Some(listen) = &args.listen {
-        return answer(listen, words.size.unwrap_or(SIZE), args.with_input);
-    }
-    let size = words.size.unwrap_or(SIZE);
     let place = args.place.as_deref().unwrap_or(LOCAL);
+    if let Some(interface) = args::interface(place) {
+        return frames::run(args, &interface);
+    }
+    let words = args.load.words()?;
+    let size = words.size.unwrap_or(SIZE);
+    match &args.listen {
+        Some(Listen::Tcp(listen)) => return answer(listen, size, args.with_input),
+        Some(Listen::Ether(listen)) => return frames::answer(listen, size),
+        None if args.crc => {
+            let only = "--crc is for frames: give fcoe://IFACE, or leave it away";
+            return Err(Failure::usage(only.to_owned()));
+        }
+        None => {}
+    }
     let end = End::reach(place, size, args.spin)?;
     let mut line = Line::new(words.runtime);
     let mut outcome = begun(typed());

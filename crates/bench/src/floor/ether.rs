@@ -1,0 +1,189 @@
+//! The floor under Fibre Channel over Ethernet: frames as long as its longest, one way or both, by
+//! the same ports. What is sent is copied out of memory, and what comes in is copied there, as no
+//! protocol above could do without.
+//!
+//! Nothing holds a sender of frames back, so the receiver tells from time to time how far it has
+//! come, and no more than [`WINDOW`] frames are on their way. Frames that are lost are counted, not
+//! sent again.
+
+mod frame;
+mod side;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+pub use ::io::ether::{OpenError, Place};
+
+use ::io::ether::EtherPort;
+
+use self::frame::{GROUP, Kind, Message, Run};
+use self::side::Side;
+use crate::crew::{self, Phase, Post, Report, Times, Watch};
+use crate::load::{self, Measured};
+use crate::outcome::{Direction, Load, Order, Outcome};
+use crate::plan::Words;
+use crate::run::RunError;
+
+/// Frames on their way that the receiver has not told of: less than a port's ring takes.
+pub const WINDOW: u32 = 2048;
+
+/// How long the other end may take to answer, and may be silent.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// How often it is called meanwhile.
+const CALL: Duration = Duration::from_millis(100);
+
+/// How long one waits for frames before the phase is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What is asked of a floor.
+#[derive(Clone, Copy, Debug)]
+pub struct Frames<'a> {
+    /// Our end.
+    pub place: &'a Place,
+    /// Each frame is summed when it is sent, and its sum checked when it came, as Fibre Channel's
+    /// CRC is.
+    pub crc: bool,
+    /// Octets of memory that frames come from and go to.
+    pub size: u64,
+}
+
+/// Answers whoever calls.
+pub struct Listener(Side);
+
+impl Listener {
+    /// Listens at a port, with so much memory.
+    ///
+    /// # Errors
+    ///
+    /// When there is no port to be had there.
+    pub fn new(place: &Place, size: u64) -> Result<Self, OpenError> {
+        let port = EtherPort::open(place, &<_>::default())?;
+        let failed = |cause| OpenError::Io(place.to_string(), cause);
+        let mut side = Side::new(port, size, None).map_err(failed)?;
+        side.join(GROUP).map_err(failed)?;
+        Ok(Self(side))
+    }
+
+    /// Answers until `stop`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the port.
+    pub fn run(&mut self, stop: &AtomicBool) -> io::Result<()> {
+        let Self(side) = self;
+        while !stop.load(Relaxed) {
+            side.turn()?;
+            if side.silent() > SILENCE {
+                side.forget();
+            }
+            side.wait(LOOK)?;
+        }
+        Ok(())
+    }
+}
+
+/// Measures each direction of `words` into `outcome`, until all are, something fails, or it is
+/// stopped.
+///
+/// # Errors
+///
+/// When it failed; what was measured before is in `outcome`.
+pub fn rows(
+    frames: Frames<'_>,
+    words: &Words,
+    outcome: &mut Outcome,
+    watch: &mut Watch<'_>,
+) -> Result<(), RunError> {
+    for rw in &words.rws {
+        if watch.stopped() {
+            return Ok(());
+        }
+        measure(frames, words, rw.direction, watch)?.take(&mut outcome.rows)?;
+    }
+    Ok(())
+}
+
+fn measure(
+    frames: Frames<'_>,
+    words: &Words,
+    direction: Direction,
+    watch: &mut Watch<'_>,
+) -> Result<Measured, RunError> {
+    let address = format!("fcoe://{}", frames.place);
+    let failed = |cause: io::Error| RunError::Load(format!("{address}: {cause}"));
+    let port = EtherPort::open(frames.place, &<_>::default());
+    let port = port.map_err(|cause| RunError::Load(cause.to_string()))?;
+    let run = Run::new(direction, frames.crc);
+    let mut side = Side::new(port, frames.size, Some(run)).map_err(failed)?;
+    let far = call(&mut side, run, watch).map_err(failed)?;
+    let load = Load {
+        direction,
+        order: Order::Sequential,
+        block_bytes: side.payload_len() as u32,
+        depth: WINDOW,
+        jobs: 1,
+    };
+    (watch.live)(crew::Live::Begin(load));
+    let times = Times {
+        ramp: words.ramp,
+        runtime: words.runtime,
+    };
+    let member = move |post: &Post<'_>| {
+        let mut report = Report::default();
+        post.ready(None);
+        if let Err(cause) = work(&mut side, post, &mut report) {
+            report.failure = Some(cause.to_string());
+        }
+        report
+    };
+    let result = crew::run(vec![member], times, watch, || far.into_iter().collect())?;
+    Ok(load::measured(vec![address], load, &result))
+}
+
+/// Calls the other end until it answers. Returns its process, if that is of this machine.
+fn call(side: &mut Side, run: Run, watch: &Watch<'_>) -> io::Result<Option<u32>> {
+    let begin = Instant::now();
+    while begin.elapsed() < SILENCE && !watch.stopped() {
+        side.send(GROUP, Message::of(Kind::Hello, run))?;
+        let next = Instant::now() + CALL;
+        while let Some(left) = next.checked_duration_since(Instant::now()) {
+            side.wait(left)?;
+            side.turn()?;
+            if let Some(far) = side.begun() {
+                return Ok(far);
+            }
+        }
+    }
+    let absent = "nobody answers: start lunar floor --listen fcoe://IFACE at its other end";
+    Err(io::Error::new(io::ErrorKind::TimedOut, absent))
+}
+
+fn work(side: &mut Side, post: &Post<'_>, report: &mut Report) -> io::Result<()> {
+    loop {
+        let counts = match post.phase() {
+            Phase::Ramp => false,
+            Phase::Measure => true,
+            Phase::Stop | Phase::Abandon => return side.end(),
+        };
+        side.turn()?;
+        if side.silent() > SILENCE {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let (came, went) = side.take_progress();
+        if counts {
+            for (tally, progress) in [(&mut report.reads, came), (&mut report.writes, went)] {
+                tally.ios += progress.frames;
+                tally.bytes += progress.frames * side.payload_len() as u64;
+                for _ in 0..progress.lost {
+                    tally.fail(|| "frames were lost".to_owned());
+                }
+            }
+            post.show(report);
+        }
+        side.wait(LOOK)?;
+    }
+}

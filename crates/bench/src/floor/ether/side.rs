@@ -1,0 +1,361 @@
+//! One end of the floor.
+
+use std::io;
+use std::process;
+use std::time::{Duration, Instant};
+
+use ::io::ether::{EtherPort, Mac};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::WINDOW;
+use super::frame::{HEAD, Kind, Message, PAYLOAD_MAX, Run, TAIL, machine};
+use crate::outcome::Direction;
+
+/// Frames sent before one looks for some that came.
+const BURST: usize = 64;
+
+/// How long nothing is heard before frames on their way are taken for lost.
+const STALL: Duration = Duration::from_millis(50);
+
+/// A port, and what is under way there.
+pub(super) struct Side {
+    port: EtherPort,
+    memory: Vec<u8>,
+    payload_len: usize,
+    /// What we call for; of who is called, nothing.
+    own: Option<Run>,
+    session: Option<Session>,
+    heard: Instant,
+    /// When frames on their way were taken for lost.
+    resumed: Instant,
+    /// Something may be done without waiting.
+    busy: bool,
+}
+
+/// A run with the other end.
+struct Session {
+    peer: Mac,
+    run: Run,
+    sends: bool,
+    /// The process of the other end, if it is of this machine.
+    far: Option<u32>,
+    outgoing: Outgoing,
+    incoming: Incoming,
+    /// What was told of both.
+    told: (Progress, Progress),
+}
+
+#[derive(Default)]
+struct Outgoing {
+    next: u64,
+    /// Those before it are no longer on their way.
+    credited: u64,
+    /// What the other end has told.
+    progress: Progress,
+    at: usize,
+}
+
+#[derive(Default)]
+struct Incoming {
+    progress: Progress,
+    /// The number that is expected next.
+    expected: u64,
+    /// It was told how far frames came.
+    told: u64,
+    at: usize,
+}
+
+/// How many frames came, and how many did not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Progress {
+    pub(super) frames: u64,
+    pub(super) lost: u64,
+}
+
+impl Progress {
+    fn since(self, before: Self) -> Self {
+        Self {
+            frames: self.frames.saturating_sub(before.frames),
+            lost: self.lost.saturating_sub(before.lost),
+        }
+    }
+}
+
+impl Side {
+    /// An end with so much memory, which calls for `own`, or answers others.
+    pub(super) fn new(port: EtherPort, size: u64, own: Option<Run>) -> io::Result<Self> {
+        let room = port.link().mtu as usize + 14;
+        let payload_len = room.saturating_sub(HEAD + TAIL).min(PAYLOAD_MAX) & !3;
+        if payload_len == 0 {
+            return Err(io::Error::other(
+                "no frame of Fibre Channel fits into its MTU",
+            ));
+        }
+        let size = usize::try_from(size)
+            .map_err(io::Error::other)?
+            .max(payload_len);
+        Ok(Self {
+            port,
+            // Written, so that every page is there.
+            memory: vec![0x5a; size],
+            payload_len,
+            own,
+            session: None,
+            heard: Instant::now(),
+            resumed: Instant::now(),
+            busy: false,
+        })
+    }
+
+    /// Octets of data in a frame.
+    pub(super) fn payload_len(&self) -> usize {
+        self.payload_len
+    }
+
+    pub(super) fn join(&mut self, group: Mac) -> io::Result<()> {
+        self.port.join(group)
+    }
+
+    /// For how long nothing was heard.
+    pub(super) fn silent(&self) -> Duration {
+        self.heard.elapsed()
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.session = None;
+    }
+
+    /// The process of the other end, if it is of this machine, once it has answered.
+    pub(super) fn begun(&self) -> Option<Option<u32>> {
+        self.session.as_ref().map(|session| session.far)
+    }
+
+    /// Frames that came, and frames that the other end tells of, since this was asked before.
+    pub(super) fn take_progress(&mut self) -> (Progress, Progress) {
+        let Some(session) = &mut self.session else {
+            return Default::default();
+        };
+        let now = (session.incoming.progress, session.outgoing.progress);
+        let before = std::mem::replace(&mut session.told, now);
+        (now.0.since(before.0), now.1.since(before.1))
+    }
+
+    /// Sends what has no data.
+    pub(super) fn send(&mut self, to: Mac, message: Message) -> io::Result<()> {
+        let from = self.port.mac();
+        if let Some(slot) = self.port.slot(HEAD + TAIL) {
+            slot.fill(0);
+            message.encode((to, from), slot);
+            self.port.commit(HEAD + TAIL);
+        }
+        self.port.flush().map(drop)
+    }
+
+    /// Tells the other end that it is over.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        match self.session.take() {
+            Some(Session { peer, run, .. }) => self.send(peer, Message::of(Kind::Bye, run)),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until there is something to do.
+    pub(super) fn wait(&self, limit: Duration) -> io::Result<()> {
+        if self.busy {
+            return Ok(());
+        }
+        let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
+        let mut list = [PollFd::new(&**self.port.waited(), PollFlags::IN)];
+        match poll(&mut list, Some(&limit)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes the frames that came, says how far it is, and sends more.
+    pub(super) fn turn(&mut self) -> io::Result<()> {
+        let Self {
+            port,
+            memory,
+            session,
+            own,
+            payload_len,
+            ..
+        } = self;
+        let data_len = *payload_len + TAIL;
+        let mut called = None;
+        let count = port.receive(|frame, _| {
+            let Some((from, message, rest)) = Message::parse(frame) else {
+                return;
+            };
+            match (message.kind, &mut *session) {
+                (Kind::Hello, _) if own.is_none() => called = Some((from, message.run)),
+                (Kind::Here, None) if *own == Some(message.run) => {
+                    *session = Some(Session::with(from, &message));
+                }
+                (_, Some(known)) if known.run != message.run || known.peer != from => {}
+                (Kind::Data, Some(known)) if rest.len() >= data_len => {
+                    known.take(&message, &rest[..data_len], memory);
+                }
+                (Kind::Credit, Some(known)) => known.credit(&message),
+                (Kind::Bye, Some(_)) => *session = None,
+                _ => {}
+            }
+        });
+        port.news()?;
+        if count > 0 {
+            self.heard = Instant::now();
+        }
+        if let Some((from, run)) = called {
+            self.greet(from, run)?;
+        }
+        self.tell()?;
+        let sent = self.blast()?;
+        self.busy = count > 0 || sent > 0;
+        Ok(())
+    }
+
+    /// Answers a call; the first one of a run begins it.
+    fn greet(&mut self, from: Mac, run: Run) -> io::Result<()> {
+        let here = Message {
+            number: machine(),
+            process: process::id().into(),
+            ..Message::of(Kind::Here, run)
+        };
+        if self
+            .session
+            .as_ref()
+            .is_none_or(|session| session.run != run)
+        {
+            self.session = Some(Session::answering(from, run));
+        }
+        self.send(from, here)
+    }
+
+    /// Tells how far frames came.
+    fn tell(&mut self) -> io::Result<()> {
+        let Some(session) = &mut self.session else {
+            return Ok(());
+        };
+        let Incoming {
+            expected,
+            told,
+            progress,
+            ..
+        } = &mut session.incoming;
+        if told == expected {
+            return Ok(());
+        }
+        *told = *expected;
+        let credit = Message {
+            number: *expected,
+            count: progress.frames,
+            ..Message::of(Kind::Credit, session.run)
+        };
+        let peer = session.peer;
+        self.send(peer, credit)
+    }
+
+    /// Sends as much as may be on its way.
+    fn blast(&mut self) -> io::Result<usize> {
+        let stalled = self.heard.max(self.resumed).elapsed() > STALL;
+        let from = self.port.mac();
+        let Some(session) = self.session.as_mut().filter(|session| session.sends) else {
+            return Ok(0);
+        };
+        if stalled {
+            session.outgoing.credited = session.outgoing.next;
+            self.resumed = Instant::now();
+        }
+        let (run, to, len) = (session.run, session.peer, self.payload_len);
+        let mut sent = 0;
+        let outgoing = &mut session.outgoing;
+        while sent < BURST && outgoing.next - outgoing.credited < WINDOW.into() {
+            let Some(slot) = self.port.slot(HEAD + len + TAIL) else {
+                break;
+            };
+            let message = Message {
+                number: outgoing.next,
+                ..Message::of(Kind::Data, run)
+            };
+            message.encode((to, from), slot);
+            let data = piece(&mut outgoing.at, self.memory.len(), len);
+            slot[HEAD..HEAD + len].copy_from_slice(&self.memory[data]);
+            let sum = if run.crc {
+                crc(&slot[HEAD..HEAD + len])
+            } else {
+                [0; 4]
+            };
+            slot[HEAD + len..][..4].copy_from_slice(&sum);
+            slot[HEAD + len + 4..].fill(0);
+            self.port.commit(HEAD + len + TAIL);
+            outgoing.next += 1;
+            sent += 1;
+        }
+        self.port.flush()?;
+        Ok(sent)
+    }
+}
+
+impl Session {
+    /// Of who calls, with who has answered.
+    fn with(peer: Mac, here: &Message) -> Self {
+        let near = here.number == machine();
+        Self {
+            peer,
+            run: here.run,
+            sends: here.run.direction != Direction::Read,
+            far: u32::try_from(here.process).ok().filter(|_| near),
+            outgoing: Outgoing::default(),
+            incoming: Incoming::default(),
+            told: Default::default(),
+        }
+    }
+
+    fn answering(peer: Mac, run: Run) -> Self {
+        let sends = run.direction != Direction::Write;
+        Self {
+            sends,
+            ..Self::with(peer, &Message::of(Kind::Hello, run))
+        }
+    }
+
+    /// Copies data to memory.
+    fn take(&mut self, message: &Message, payload: &[u8], memory: &mut [u8]) {
+        let incoming = &mut self.incoming;
+        let (data, tail) = payload.split_at(payload.len() - TAIL);
+        let place = piece(&mut incoming.at, memory.len(), data.len());
+        memory[place].copy_from_slice(data);
+        if !self.run.crc || tail.starts_with(&crc(data)) {
+            incoming.progress.frames += 1;
+        }
+        incoming.expected = incoming.expected.max(message.number.saturating_add(1));
+        incoming.progress.lost = incoming.expected.saturating_sub(incoming.progress.frames);
+    }
+
+    fn credit(&mut self, message: &Message) {
+        let outgoing = &mut self.outgoing;
+        // Nobody has received what was not sent.
+        let expected = message.number.min(outgoing.next);
+        outgoing.credited = outgoing.credited.max(expected);
+        outgoing.progress = Progress {
+            frames: message.count,
+            lost: expected.saturating_sub(message.count),
+        };
+    }
+}
+
+/// The next piece of memory, from the start again at its end.
+fn piece(at: &mut usize, size: usize, len: usize) -> std::ops::Range<usize> {
+    if size - *at < len {
+        *at = 0;
+    }
+    let start = *at;
+    *at += len;
+    start..start + len
+}
+
+fn crc(data: &[u8]) -> [u8; 4] {
+    crc_fast::crc32_iso_hdlc(data).to_le_bytes()
+}

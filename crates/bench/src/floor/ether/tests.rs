@@ -1,0 +1,157 @@
+//! Both ends of a floor in one process, over a cable.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use ::io::ether::EtherPort;
+
+use super::*;
+use crate::outcome::Row;
+
+/// A cable of a test's own.
+struct Cable(PathBuf);
+
+impl Cable {
+    fn new(test: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("lunar-floor-{test}-{}", std::process::id())))
+    }
+
+    fn place(&self) -> Place {
+        Place::Cable(self.0.clone())
+    }
+}
+
+fn run(test: &str, rw: &str, crc: bool) -> Row {
+    let place = Cable::new(test).place();
+    let stop = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        let mut far = Listener::new(&place, 1 << 20).unwrap();
+        let far = scope.spawn(move || far.run(stop));
+        let words = Words {
+            rws: vec![rw.parse().unwrap()],
+            runtime: Duration::from_millis(200),
+            ramp: Duration::from_millis(5),
+            ..Words::preset(None, false).unwrap()
+        };
+        let frames = Frames {
+            place: &place,
+            crc,
+            size: 1 << 20,
+        };
+        let mut outcome = Outcome::default();
+        let live = &mut |_| {};
+        let watch = &mut Watch { stop, live };
+        let ran = rows(frames, &words, &mut outcome, watch);
+        stop.store(true, Relaxed);
+        far.join().unwrap().unwrap();
+        ran.unwrap();
+        outcome.rows.remove(0)
+    })
+}
+
+#[test]
+fn frames_go_to_the_other_end() {
+    let row = run("there", "write", true);
+    assert!(row.writes.ios > 100 && row.reads.ios == 0, "{row:?}");
+    assert_eq!(row.writes.bytes, row.writes.ios * 2112);
+    assert_eq!(row.errors(), 0);
+}
+
+#[test]
+fn frames_come_from_the_other_end() {
+    let row = run("back", "read", true);
+    assert!(row.reads.ios > 100 && row.writes.ios == 0, "{row:?}");
+    assert_eq!(row.errors(), 0);
+}
+
+#[test]
+fn frames_go_both_ways_at_a_time() {
+    let row = run("both", "rw", false);
+    assert!(row.reads.ios > 100 && row.writes.ios > 100, "{row:?}");
+    assert_eq!(row.load.depth, WINDOW);
+}
+
+#[test]
+fn nobody_at_the_other_end_is_told_with_the_way_out() {
+    let place = Cable::new("nobody").place();
+    let words = Words::preset(None, false).unwrap();
+    let stop = AtomicBool::new(false);
+    let watch = &mut Watch {
+        stop: &stop,
+        live: &mut |_| {},
+    };
+    let frames = Frames {
+        place: &place,
+        crc: false,
+        size: 1,
+    };
+    let error = rows(frames, &words, &mut Outcome::default(), watch).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("start lunar floor --listen fcoe://"),
+        "{error}"
+    );
+}
+
+#[test]
+fn damaged_frames_are_lost() {
+    let place = Cable::new("damaged").place();
+    let peer = [2, 0, 0, 0, 0, 1];
+    let run = Run::new(Direction::Write, true);
+    let port = EtherPort::open(&place, &Default::default()).unwrap();
+    let mut far = Side::new(port, 1 << 20, None).unwrap();
+    let mut near = EtherPort::open(&place, &Default::default()).unwrap();
+    far.join(GROUP).unwrap();
+    let mut send = |message: Message, damage: bool, far: &mut Side| {
+        let to = GROUP;
+        let slot = near
+            .slot(frame::HEAD + far.payload_len() + frame::TAIL)
+            .unwrap();
+        slot.fill(0);
+        message.encode((to, peer), slot);
+        slot[frame::HEAD] = u8::from(damage);
+        // The CRC of as many zeros.
+        let end = slot.len() - frame::TAIL;
+        let sum = crc_fast::crc32_iso_hdlc(&vec![0; end - frame::HEAD]).to_le_bytes();
+        slot[end..end + 4].copy_from_slice(&sum);
+        let len = slot.len();
+        near.commit(len);
+        near.flush().unwrap();
+        far.turn().unwrap();
+    };
+    send(Message::of(Kind::Hello, run), false, &mut far);
+    for (number, damage) in [(0, false), (1, true), (4, false)] {
+        let data = Message {
+            number,
+            ..Message::of(Kind::Data, run)
+        };
+        send(data, damage, &mut far);
+    }
+    let (came, _) = far.take_progress();
+    assert_eq!((came.frames, came.lost), (2, 3));
+}
+
+#[test]
+fn what_no_end_of_a_floor_sends_is_left_alone() {
+    let run = Run::new(Direction::Read, false);
+    let message = Message {
+        number: 1,
+        count: 2,
+        process: 3,
+        ..Message::of(Kind::Credit, run)
+    };
+    let mut frame = [0; frame::HEAD];
+    message.encode((GROUP, [2; 6]), &mut frame);
+    assert_eq!(Message::parse(&frame), Some(([2; 6], message, &[][..])));
+    for len in 0..frame.len() {
+        assert_eq!(Message::parse(&frame[..len]), None);
+    }
+    for (at, octet) in [(12, 0x08), (14, 0x00), (15, 5), (16, 0)] {
+        let mut other = frame;
+        other[at] = octet;
+        assert_eq!(Message::parse(&other), None);
+    }
+}

@@ -1,0 +1,47 @@
+//! The floor of Ethernet.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use bench::floor::{self, ether};
+use bench::run::begun;
+
+use super::args::{FCOE, FloorArgs};
+use super::{SIZE, no_room};
+use crate::measuring::{self, Line, typed};
+use crate::watch::{INTERRUPTED, heed_signals};
+use crate::{Failure, documents};
+
+/// Measures frames from the other end of the interface, and to it.
+pub(super) fn run(args: &FloorArgs, place: &ether::Place) -> Result<ExitCode, Failure> {
+    let words = args.load.frames()?;
+    let size = words.size.unwrap_or(SIZE);
+    floor::has_room(size).map_err(no_room)?;
+    let frames = ether::Frames {
+        place,
+        crc: args.crc,
+        size,
+    };
+    let mut line = Line::new(words.runtime);
+    let mut outcome = begun(typed());
+    let ended = measuring::watched(&mut line, |watch| {
+        ether::rows(frames, &words, &mut outcome, watch)
+    })?;
+    measuring::tell(&outcome, args.json, None)?;
+    ended.exit()
+}
+
+/// Is the other end until a signal ends it.
+pub(super) fn answer(place: &ether::Place, size: u64) -> Result<ExitCode, Failure> {
+    floor::has_room(size).map_err(no_room)?;
+    let failed = |cause: String| Failure::failed(format!("--listen: {cause}"));
+    let listener = ether::Listener::new(place, size);
+    let mut listener = listener.map_err(|cause| failed(cause.to_string()))?;
+    let stop: Arc<AtomicBool> = Arc::default();
+    heed_signals(Arc::clone(&stop));
+    documents::print(format!("{FCOE}{place}\n").as_bytes())?;
+    let answered = listener.run(&stop);
+    answered.map_err(|cause| failed(format!("{FCOE}{place}: {cause}")))?;
+    Ok(INTERRUPTED.into())
+}
