@@ -71,6 +71,16 @@ fn cdb() {
 }
 
 #[test]
+fn els() {
+    replay("els");
+}
+
+#[test]
+fn fcoe() {
+    replay("fcoe");
+}
+
+#[test]
 fn fip() {
     replay("fip");
 }

@@ -6,6 +6,7 @@
 mod address;
 mod cdb;
 mod device;
+mod fcoe;
 mod fip;
 mod framer;
 mod initiator;
@@ -18,6 +19,7 @@ mod text;
 
 pub use address::address;
 pub use cdb::cdb;
+pub use fcoe::{els, fcoe};
 pub use fip::{fip, vn2vn};
 pub use framer::framer;
 pub use initiator::initiator;
@@ -39,6 +41,8 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     target("address", address),
     target("cdb", cdb),
+    target("els", els),
+    target("fcoe", fcoe),
     target("fip", fip),
     target("framer", framer),
     target("initiator", initiator),

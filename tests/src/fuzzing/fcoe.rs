@@ -1,0 +1,115 @@
+//! Frames of FCoE: what was written is read the same, damage is noticed; and what link services and
+//! information units mean is written so that it means the same.
+
+use fc::wire::bls::{BaAcc, BaRjt};
+use fc::wire::els::{Code, Els, Reply};
+use fc::wire::ethernet;
+use fc::wire::fcoe::{self, Eof, FcoeError, Frame, Sof};
+use fc::wire::fcp::{Cmnd, Rsp, XferRdy};
+use fc::wire::frame::{FCtl, HEADER_LEN, Header, MAX_PAYLOAD};
+
+use super::script::Script;
+
+/// See docs/fuzzing.md.
+pub fn fcoe(data: &[u8]) {
+    let mut script = Script::new(data);
+    if script.flag() {
+        return made(&mut script);
+    }
+    let Ok((ethernet, inside)) = ethernet::Header::parse(script.rest()) else {
+        return;
+    };
+    if let Ok(frame) = fcoe::decode(inside) {
+        let octets = written(&ethernet, &frame);
+        assert_eq!(octets.len(), ethernet.len() + inside.len());
+        let inside = &octets[ethernet.len()..];
+        assert_eq!(ethernet::Header::parse(&octets), Ok((ethernet, inside)));
+        assert_eq!(fcoe::decode(inside), Ok(frame));
+    }
+}
+
+/// See docs/fuzzing.md.
+pub fn els(data: &[u8]) {
+    let mut script = Script::new(data);
+    let to = Code(script.octet());
+    let payload = script.rest();
+    if let Ok(els) = Els::parse(payload) {
+        assert_eq!(Els::parse(&els.encode()), Ok(els));
+    }
+    if let Ok(reply) = Reply::parse(to, payload) {
+        assert_eq!(Reply::parse(to, &reply.encode()), Ok(reply));
+    }
+    if let Ok(accept) = BaAcc::parse(payload) {
+        assert_eq!(BaAcc::parse(&accept.encode()), Ok(accept));
+    }
+    if let Ok(reject) = BaRjt::parse(payload) {
+        assert_eq!(BaRjt::parse(&reject.encode()), Ok(reject));
+    }
+    information_units(payload);
+}
+
+fn information_units(payload: &[u8]) {
+    let mut octets = [0; MAX_PAYLOAD];
+    if let Ok(cmnd) = Cmnd::parse(payload) {
+        let octets = &mut octets[..cmnd.len()];
+        cmnd.put(octets);
+        assert_eq!(Cmnd::parse(octets), Ok(cmnd));
+    }
+    if let Ok(rsp) = Rsp::parse(payload)
+        && rsp.len() <= MAX_PAYLOAD
+    {
+        let octets = &mut octets[..rsp.len()];
+        rsp.put(octets);
+        assert_eq!(Rsp::parse(octets), Ok(rsp));
+    }
+    if let Ok(ready) = XferRdy::parse(payload) {
+        assert_eq!(XferRdy::parse(&ready.encode()), Ok(ready));
+    }
+}
+
+/// A frame that is right comes out as it went in; one octet changed on the way is noticed.
+fn made(script: &mut Script<'_>) {
+    let (around, head) = (script.array::<18>(), script.array::<HEADER_LEN>());
+    let (Ok((ethernet, _)), Ok(header)) = (ethernet::Header::parse(&around), Header::parse(&head))
+    else {
+        panic!("a header that is whole");
+    };
+    let changed = (usize::from(script.half()), script.octet());
+    let payload = script.take(MAX_PAYLOAD);
+    let frame = Frame {
+        sof: script.pick(&[Sof::I3, Sof::N3]),
+        eof: script.pick(&[Eof::N, Eof::T]),
+        header: Header {
+            f_ctl: header.f_ctl.with(FCtl::END_SEQUENCE),
+            ..header
+        },
+        payload,
+    };
+    let mut octets = written(&ethernet, &frame);
+    let inside = &mut octets[ethernet.len()..];
+    let fill = payload.len().next_multiple_of(4) - payload.len();
+    let f_ctl = frame.header.f_ctl.with_fill(fill);
+    let header = Header {
+        f_ctl,
+        ..frame.header
+    };
+    assert_eq!(fcoe::decode(inside), Ok(Frame { header, ..frame }));
+    let summed = HEAD_LEN..inside.len() - 4;
+    let (at, change) = (summed.start + changed.0 % summed.len(), changed.1);
+    inside[at] ^= change;
+    if change != 0 {
+        assert_eq!(fcoe::decode(inside), Err(FcoeError::Crc), "octet {at}");
+    }
+}
+
+fn written(ethernet: &ethernet::Header, frame: &Frame<'_>) -> Vec<u8> {
+    let len = frame.payload.len();
+    let mut slot = vec![0xa5; fcoe::frame_len(ethernet, len)];
+    let delimiters = (frame.sof, frame.eof);
+    let write = |to: &mut [u8]| to.copy_from_slice(frame.payload);
+    fcoe::encode(&mut slot, ethernet, delimiters, &frame.header, len, write);
+    slot
+}
+
+/// Octets of FCoE before those that the CRC is taken over.
+const HEAD_LEN: usize = 14;
