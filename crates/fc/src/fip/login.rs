@@ -7,8 +7,11 @@
 //! | asked | crossed | up | asked, without a number | asked again; none after four | none |
 //! | crossed | crossed | up | up | up | none |
 //! | up | lost, then up | | | | lost |
+//! | left | rejected | | | | none |
 //!
-//! Every FLOGI and LOGO of a neighbour is accepted. Who has crossed waits for the answer to his
+//! Every LOGO of a neighbour is accepted, and every FLOGI but after we have logged out, until its
+//! next Beacon: Linux logs in again at once. Was that accepted, or no answer left, it would wait for
+//! 8 s before it listens to who comes in our place with the same N_Port_ID. Who has crossed waits for the answer to his
 //! own, as the other one takes nothing else before it has come (Linux is busy until then).
 
 use std::time::Duration;
@@ -48,6 +51,8 @@ enum LinkState {
         until: Now,
     },
     Up,
+    /// We have logged out.
+    Left,
 }
 
 impl Link {
@@ -62,6 +67,13 @@ impl Link {
         self.state == LinkState::Up
     }
 
+    /// Neither end has any more to do with what was before.
+    pub(super) fn begin_anew(&mut self) {
+        if self.state == LinkState::Left {
+            self.state = LinkState::None;
+        }
+    }
+
     /// Whether it was up.
     pub(super) fn end(&mut self) -> bool {
         let was_up = self.is_up();
@@ -72,7 +84,7 @@ impl Link {
     pub(super) const fn deadline(&self) -> Option<Now> {
         match self.state {
             LinkState::Asked { until, .. } | LinkState::Crossed { until, .. } => Some(until),
-            LinkState::None | LinkState::Up => None,
+            LinkState::None | LinkState::Up | LinkState::Left => None,
         }
     }
 }
@@ -122,7 +134,7 @@ impl Fip {
                 entry.heard = false;
             }
             LinkState::Crossed { .. } => self.linked(fc_id),
-            LinkState::None | LinkState::Up => {}
+            LinkState::None | LinkState::Up | LinkState::Left => {}
         }
     }
 
@@ -143,6 +155,9 @@ impl Fip {
                 wwpn: self.config.wwpn,
             };
             self.request(Kind::LOGO, enode, fc_id, &Els::Logo(logo));
+        }
+        if let Some(entry) = self.neighbours.entries.get_mut(&fc_id) {
+            entry.link.state = LinkState::Left;
         }
     }
 
@@ -208,6 +223,9 @@ impl Fip {
         let Some(entry) = self.neighbours.entries.get_mut(&who.fc_id) else {
             return;
         };
+        if entry.link.state == LinkState::Left {
+            return self.reject(who.enode, els, LEAVING);
+        }
         let ox_id = els.header.ox_id;
         let again = entry.link.answered;
         let again = again.is_some_and(|(id, until)| id == ox_id && self.now < until);
@@ -266,6 +284,7 @@ const FIP_ERROR: u8 = 0x20;
 const NOT_NEIGHBOUR: Reject = Reject::new(FIP_ERROR, explanation::NOT_NEIGHBOUR);
 const OTHER_NAME: Reject = Reject::new(reason::LOGICAL_ERROR, explanation::NONE);
 const TOO_SHORT: Reject = Reject::new(reason::LOGICAL_ERROR, explanation::PAYLOAD_LENGTH);
+const LEAVING: Reject = Reject::new(reason::UNABLE, explanation::NONE);
 const UNSUPPORTED: Reject = Reject::new(reason::NOT_SUPPORTED, explanation::NONE);
 
 /// E_D_TOV, for which an FLOGI may be on its way, and its answer.

@@ -160,6 +160,7 @@ impl Fip {
         let entry = self.know(from)?;
         entry.heard = true;
         entry.probing = false;
+        entry.link.begin_anew();
         if entry.claimed {
             self.log_in(from.fc_id);
         } else if self.state == State::Up && self.now > ANNOUNCE_WAIT.saturating_add(self.claimed) {

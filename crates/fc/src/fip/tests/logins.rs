@@ -176,6 +176,27 @@ fn logout_ends_the_link_on_both_sides_until_the_next_beacon() {
     assert!(lan.ports.iter().all(|port| port.neighbours().count() == 1));
 }
 
+/// As Linux does 20 ms after a LOGO.
+#[test]
+fn who_logs_in_again_after_our_logout_is_rejected_until_its_next_beacon() {
+    let (mut fip, mut peer) = (ready(), other());
+    let theirs = only(&frames(&mut peer), "FLOGI");
+    frames(&mut fip);
+    fip.log_out(ms(1000), FcId(1));
+    frames(&mut fip);
+    receive(&mut fip, ms(1020), &theirs).unwrap();
+    let answers = sent(&mut fip);
+    assert_eq!(
+        answers,
+        ["0002 > 0001 ElsReply LS_RJT 000002 > 000001 0000"]
+    );
+    let beacon = multicast(&config(1), Operation::Beacon, 1);
+    receive(&mut fip, ms(9000), &beacon).unwrap();
+    frames(&mut fip);
+    receive(&mut fip, ms(9010), &theirs).unwrap();
+    assert!(sent(&mut fip)[0].contains("LS_ACC"));
+}
+
 #[test]
 fn nobody_is_logged_out_of_who_is_not_known() {
     let mut fip = ready();
