@@ -5,6 +5,7 @@
 
 mod composed;
 mod own_initiator;
+mod ports;
 mod whole_core;
 
 use std::sync::Arc;

@@ -32,7 +32,7 @@ use scsi::medium::Now;
 
 use crate::outgoing::Outgoing;
 use crate::violation::Violation;
-use crate::wire::ethernet::{self, Mac};
+use crate::wire::ethernet::{self, Mac, Tag};
 use crate::wire::fip::{Message, Operation};
 use crate::wire::names::{FcId, Wwn};
 
@@ -124,6 +124,7 @@ enum State {
 #[derive(Debug)]
 pub struct Fip {
     config: Config,
+    tag: Option<Tag>,
     mode: Mode,
     now: Now,
     state: State,
@@ -150,6 +151,7 @@ impl Fip {
     #[must_use]
     pub fn new(config: Config, now: Now, random: [u8; 8]) -> Self {
         Self {
+            tag: None,
             mode: config.mode,
             now,
             state: State::Down,
@@ -166,6 +168,12 @@ impl Fip {
             statistics: Statistics::default(),
             config,
         }
+    }
+
+    /// The same, whose messages carry a tag.
+    #[must_use]
+    pub fn tagged(self, tag: Option<Tag>) -> Self {
+        Self { tag, ..self }
     }
 
     /// Our N_Port_ID, once it is claimed.
@@ -282,7 +290,7 @@ impl Fip {
     /// Writes what is to be sent, as far as there is room.
     pub fn transmit(&mut self, out: &mut impl Outgoing) {
         while let Some(next) = self.outgoing.front() {
-            if !next.write(out) {
+            if !next.write(self.tag, out) {
                 return;
             }
             self.outgoing.pop_front();

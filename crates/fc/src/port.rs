@@ -70,7 +70,7 @@ impl<F: Fc4> Port<F> {
     #[must_use]
     pub fn new(config: &Config, fc4: F, now: Now, random: [u8; 8]) -> Self {
         Self {
-            fip: Fip::new(config.fip(F::ROLE), now, random),
+            fip: Fip::new(config.fip(F::ROLE), now, random).tagged(config.tag),
             limits: config.limits,
             local: config.local(F::ROLE),
             now,

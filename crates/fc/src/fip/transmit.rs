@@ -2,7 +2,7 @@
 
 use super::{Config, Fip};
 use crate::outgoing::Outgoing;
-use crate::wire::ethernet::{self, Mac};
+use crate::wire::ethernet::{self, Mac, Tag};
 use crate::wire::fip::Operation;
 
 /// A message on its way out.
@@ -17,11 +17,11 @@ pub(super) struct Sending {
 
 impl Sending {
     /// Whether there was room.
-    pub(super) fn write(&self, out: &mut impl Outgoing) -> bool {
+    pub(super) fn write(&self, tag: Option<Tag>, out: &mut impl Outgoing) -> bool {
         let header = ethernet::Header {
             dst: self.dst,
             src: self.src,
-            vlan: None,
+            vlan: tag,
             ethertype: ethernet::FIP,
         };
         let len = header.len() + self.octets.len().max(self.least);

@@ -7,3 +7,4 @@ mod rig;
 mod services;
 mod strangers;
 mod trace;
+mod weather;

@@ -141,7 +141,9 @@ impl Remote {
             );
             Err(refusal::OTHER_NAME)
         } else if !cx.local.partners.admit(self.wwpn()) {
-            self.remark(cx, "a PLOGI of a port that is not allowed", "--allow");
+            if cx.local.role == Role::Target {
+                self.remark(cx, "a PLOGI of a port that is not allowed", "--allow");
+            }
             Err(refusal::NOT_ALLOWED)
         } else if self.state == State::Plogi && cx.local.wwpn > self.wwpn() {
             Err(refusal::IN_PROGRESS)

@@ -1,7 +1,7 @@
 //! A target port and an initiator port on one cable, with a simulated clock. The target has a small
 //! device behind it.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scsi::medium::{HeapLease, Lease, Now};
@@ -32,7 +32,8 @@ pub(super) fn config(low: u16) -> Config {
 pub(super) struct End<F: Fc4> {
     pub(super) port: Port<F>,
     pub(super) told: Vec<String>,
-    way: VecDeque<Vec<u8>>,
+    /// What is on its way to it, by when it arrives.
+    way: BTreeMap<(Now, usize), Vec<u8>>,
 }
 
 impl<F: Fc4> End<F> {
@@ -42,7 +43,7 @@ impl<F: Fc4> End<F> {
         Self {
             port,
             told: Vec::new(),
-            way: VecDeque::new(),
+            way: BTreeMap::new(),
         }
     }
 
@@ -50,6 +51,21 @@ impl<F: Fc4> End<F> {
         let mut out = Frames::default();
         self.port.transmit(&mut out);
         out.frames
+    }
+
+    fn arrival(&self) -> Option<Now> {
+        Some(self.way.first_key_value()?.0.0)
+    }
+
+    /// Takes the next frame that has arrived; whether there was one.
+    fn hear(&mut self, now: Now) -> bool {
+        if self.arrival().is_none_or(|at| now < at) {
+            return false;
+        }
+        if let Some((_, frame)) = self.way.pop_first() {
+            self.port.receive(now, &frame, None);
+        }
+        true
     }
 
     fn told(&mut self, event: &Event<F::Event>) {
@@ -75,6 +91,33 @@ pub(super) struct Rig {
     pub(super) trace: Vec<String>,
     /// Frames that are lost, by what their line in the trace begins with; each once.
     pub(super) lose: Vec<&'static str>,
+    pub(super) weather: Option<Weather>,
+}
+
+/// An Ethernet that loses frames, carries them twice, or lets others overtake them.
+pub(super) struct Weather {
+    pub(super) seed: u64,
+    pub(super) until: Now,
+}
+
+impl Weather {
+    /// A number below `end` (SplitMix64).
+    fn draw(&mut self, end: u64) -> u64 {
+        self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.seed ^ (self.seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end
+    }
+
+    /// After how long each copy of a frame arrives. None is older than 3 s, which is below R_A_TOV.
+    fn delays(&mut self) -> Vec<Duration> {
+        let copies = [0, 1, 1, 1, 1, 2][self.draw(6) as usize];
+        let mut delay = || match self.draw(4) {
+            0 => ms(self.draw(3000)),
+            _ => ms(0),
+        };
+        (0..copies).map(|_| delay()).collect()
+    }
 }
 
 impl Rig {
@@ -88,6 +131,7 @@ impl Rig {
             done: Vec::new(),
             trace: Vec::new(),
             lose: Vec::new(),
+            weather: None,
         }
     }
 
@@ -95,11 +139,13 @@ impl Rig {
     pub(super) fn run(&mut self, until: Now) {
         loop {
             while self.turn() {}
-            let deadlines = [
+            let times = [
                 self.target.port.next_deadline(),
                 self.initiator.port.next_deadline(),
+                self.target.arrival(),
+                self.initiator.arrival(),
             ];
-            let next = deadlines.into_iter().flatten().min();
+            let next = times.into_iter().flatten().min();
             match next.filter(|next| *next <= until) {
                 Some(next) => self.now = self.now.max(next),
                 None => break,
@@ -110,7 +156,7 @@ impl Rig {
         self.now = until;
     }
 
-    /// One frame of either end; whether there was any.
+    /// One frame to either end; whether there was any.
     fn turn(&mut self) -> bool {
         self.serve();
         while let Some(event) = self.initiator.port.poll() {
@@ -121,39 +167,40 @@ impl Rig {
         }
         let (from_target, from_initiator) = (self.target.sent(), self.initiator.sent());
         for frame in from_target {
-            if let Some(frame) = self.pass('t', frame) {
-                self.initiator.way.push_back(frame);
+            for at in self.pass('t', &frame) {
+                self.initiator
+                    .way
+                    .insert((at, self.trace.len()), frame.clone());
             }
         }
         for frame in from_initiator {
-            if let Some(frame) = self.pass('i', frame) {
-                self.target.way.push_back(frame);
+            for at in self.pass('i', &frame) {
+                self.target
+                    .way
+                    .insert((at, self.trace.len()), frame.clone());
             }
         }
-        let (at_target, at_initiator) =
-            (self.target.way.pop_front(), self.initiator.way.pop_front());
-        let any = at_target.is_some() || at_initiator.is_some();
-        if let Some(frame) = at_target {
-            self.target.port.receive(self.now, &frame, None);
-        }
-        if let Some(frame) = at_initiator {
-            self.initiator.port.receive(self.now, &frame, None);
-        }
-        any
+        let (at_target, at_initiator) = (self.target.hear(self.now), self.initiator.hear(self.now));
+        at_target || at_initiator
     }
 
-    fn pass(&mut self, from: char, frame: Vec<u8>) -> Option<Vec<u8>> {
-        let text = format!("{from}: {}", trace::line(&frame));
+    /// Puts a frame on the cable; when each copy of it arrives.
+    fn pass(&mut self, from: char, frame: &[u8]) -> Vec<Now> {
+        let text = format!("{from}: {}", trace::line(frame));
         let lost = self.lose.iter().position(|begin| text.starts_with(begin));
         let mark = if lost.is_some() { "  (lost)" } else { "" };
+        let now = self.now;
         self.trace
-            .push(format!("{:6} {text}{mark}", self.now.as_millis()));
-        match lost {
-            Some(at) => {
-                self.lose.remove(at);
-                None
+            .push(format!("{:6} {text}{mark}", now.as_millis()));
+        if let Some(at) = lost {
+            self.lose.remove(at);
+            return Vec::new();
+        }
+        match &mut self.weather {
+            Some(weather) if now < weather.until => {
+                weather.delays().iter().map(|delay| now + *delay).collect()
             }
-            None => Some(frame),
+            _ => vec![now],
         }
     }
 

@@ -1,6 +1,6 @@
 //! Frames that are not for the port, or not from whom they say.
 
-use super::rig::{config, ms};
+use super::rig::{Rig, config, ms};
 use super::services::{answers, frame, up};
 use crate::port::config::Config;
 use crate::wire::els::Els;
@@ -36,7 +36,17 @@ fn each_vlan_is_a_network_of_its_own() {
         tag: Some(tag),
         ..config(2)
     };
-    let mut rig = super::rig::Rig::new(&tagged, &config(1));
+    let mut rig = Rig::new(
+        &tagged,
+        &Config {
+            tag: Some(tag),
+            ..config(1)
+        },
+    );
+    rig.run(ms(3000));
+    assert_eq!(rig.target.told, ["online 000002", "up 0"]);
+
+    let mut rig = Rig::new(&tagged, &config(1));
     rig.run(ms(3000));
     assert_eq!(rig.target.told, ["online 000002"]);
     assert!(rig.target.port.statistics().strangers > 0);
