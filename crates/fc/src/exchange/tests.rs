@@ -1,4 +1,5 @@
 mod cover;
+mod garbage;
 mod ids;
 pub(crate) mod pair;
 pub(crate) mod trace;

@@ -3,7 +3,7 @@
 
 use scsi::medium::{Lease, Now};
 
-use super::tasks::{OTHER, Slot, Stage};
+use super::tasks::{OTHER, Slot, Stage, Task};
 use super::{Data, Initiator, Why};
 use crate::remote::{Peer, RemoteId};
 use crate::wire::els::{
@@ -53,6 +53,15 @@ impl Peer {
     /// anything for what it is.
     fn is_quick(&self) -> bool {
         self.fcp.retry && self.fcp.retry_identifier
+    }
+}
+
+impl<L> Task<L> {
+    /// Whether a target that has only its own names for exchanges cannot find it, though it may be
+    /// busy with it for long: libfc answers REC so, even as an exchange without data goes on. That
+    /// of a read or write has sent something before REC_TOV, or is lost.
+    fn is_nameless(&self) -> bool {
+        self.rx_id == RxId::UNASSIGNED && matches!(self.data, Data::None)
     }
 }
 
@@ -237,8 +246,7 @@ impl<L: Lease> Initiator<L> {
         }
         let is_complete = at.status.has(ExchangeStatus::COMPLETE);
         if is_sending || at.status.has(ExchangeStatus::INITIATIVE) && !is_complete {
-            task.recoveries = 0;
-            return;
+            return self.goes_on(slot);
         }
         let come = task.cover.next();
         let (unit, offset) = match task.data {
@@ -257,9 +265,18 @@ impl<L: Lease> Initiator<L> {
             reject.reason,
             reason::NOT_SUPPORTED | reason::INVALID_COMMAND
         );
+        let may_be_busy = self.tasks.at(slot).is_some_and(|task| task.is_nameless());
         match self.nexus(remote) {
             Some(nexus) if unknown => nexus.knows_no_rec = true,
+            Some(nexus) if may_be_busy && !nexus.peer.fcp.rec => self.goes_on(slot),
             _ => self.abort(slot, Why::Lost),
+        }
+    }
+
+    /// A command is left alone for now.
+    fn goes_on(&mut self, slot: Slot) {
+        if let Some(task) = self.tasks.at(slot) {
+            task.recoveries = 0;
         }
     }
 

@@ -151,6 +151,19 @@ fn a_command_that_takes_its_time_is_left_alone() {
 }
 
 #[test]
+fn a_target_without_rec_that_does_not_find_a_command_without_data_may_be_busy_with_it() {
+    let nothing = Fcp::default();
+    let mut pair = losing(nothing, (0, true));
+    pair.test(1);
+    pair.pass(Duration::from_secs(29));
+    assert!(pair.told.is_empty());
+    let mut pair = losing(nothing, (0, true));
+    pair.read(1, 0, 1);
+    pair.pass(Duration::from_secs(4));
+    assert!(matches!(pair.told[..], [Event::Failed(_)]));
+}
+
+#[test]
 fn what_was_sent_is_kept_until_it_is_confirmed_but_not_for_ever() {
     let mut pair = losing(all(), (1, true));
     pair.read(1, 0, 64);
