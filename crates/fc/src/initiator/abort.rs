@@ -21,8 +21,9 @@ pub(super) struct Held {
     is_shared: bool,
 }
 
-/// ABTS that are sent before the target counts as stuck.
-const TRIES: u8 = 4;
+/// ABTS that are sent, each after REC_TOV, before the target counts as stuck. By default that takes
+/// nearly twice R_A_TOV, which is what FC-FS-3 gives an ABTS.
+const TRIES: u8 = 6;
 
 impl<L: Lease> Initiator<L> {
     /// Ends a command before its time.

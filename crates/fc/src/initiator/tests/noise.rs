@@ -73,7 +73,7 @@ fn run(mut pair: Pair) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn all_commands_end_and_no_octet_is_wrong(seed: u64, rate in 1_u64..50, recovers: bool) {
+    fn all_commands_end_and_no_octet_is_wrong(seed: u64, rate in 1_u64..40, recovers: bool) {
         let mut dice = dice(seed);
         let plan = move |_, _| match dice() % 1000 {
             lot if lot < rate => Fate::IsLost,
