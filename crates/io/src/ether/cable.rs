@@ -7,7 +7,6 @@
 //!
 //! A socket that is full takes no more, so nothing is lost on a cable but what nobody is there for.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -19,9 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
+use rustix::net::{RecvFlags, recv, sockopt};
 
+use super::slots::Slots;
 use super::waited::Waited;
 use super::{ADDRESSES_MAX, BATCH, Drops, HEADER_MAX, Link, Mac, OpenError, Options, filter};
 
@@ -132,6 +131,9 @@ impl CablePort {
     }
 
     pub(super) fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        if self.slots.is_full() {
+            self.send();
+        }
         self.slots.slot(len)
     }
 
@@ -140,23 +142,22 @@ impl CablePort {
     }
 
     pub(super) fn flush(&mut self) -> io::Result<bool> {
-        while let Some(frame) = self.slots.first() {
-            match send(
-                &self.outgoing,
-                frame,
-                SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
-            ) {
-                Ok(_) => self.slots.remove_first(),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN | Errno::NOBUFS) => break,
-                // Nobody was there, or he has gone and somebody else may have come.
-                Err(_) if self.outgoing.connect(&self.other).is_ok() => {}
-                Err(_) => self.drops.unsent += self.slots.clear(),
-            }
-        }
-        let left = self.slots.first().is_none();
+        self.send();
+        let left = self.slots.is_empty();
         self.waited.room(&self.outgoing, !left)?;
         Ok(left)
+    }
+
+    fn send(&mut self) {
+        while let Err(cause) = self.slots.send(&self.outgoing) {
+            match cause.raw_os_error() {
+                Some(libc::EINTR) => {}
+                Some(libc::EAGAIN | libc::ENOBUFS) => return,
+                // Nobody was there, or he has gone and somebody else may have come.
+                _ if self.outgoing.connect(&self.other).is_ok() => {}
+                _ => self.drops.unsent += self.slots.clear(),
+            }
+        }
     }
 
     pub(super) fn waited(&self) -> &Arc<OwnedFd> {
@@ -222,71 +223,4 @@ fn mac_of(path: &Path, end: u8) -> Mac {
     });
     let [a, b, c, d, e, ..] = hash.to_le_bytes();
     [0x02, a, b, c, d, e & !1 | end]
-}
-
-/// Frames to be sent.
-struct Slots {
-    octets: Vec<u8>,
-    frame_max: usize,
-    /// The slot of the first frame that has not left.
-    first: usize,
-    /// Of the frames that have not left.
-    lens: VecDeque<usize>,
-    given: usize,
-}
-
-/// Several times what a socket takes before its owner reads (net.unix.max_dgram_qlen is 10 by
-/// custom).
-const SLOTS: usize = 64;
-
-impl Slots {
-    fn new(frame_max: usize) -> Self {
-        Self {
-            octets: vec![0; SLOTS * frame_max],
-            frame_max,
-            first: 0,
-            lens: VecDeque::with_capacity(SLOTS),
-            given: 0,
-        }
-    }
-
-    fn at(&self, after_first: usize) -> usize {
-        (self.first + after_first) % SLOTS * self.frame_max
-    }
-
-    fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
-        if self.lens.len() == SLOTS || len > self.frame_max {
-            return None;
-        }
-        self.given = len;
-        let at = self.at(self.lens.len());
-        Some(&mut self.octets[at..at + len])
-    }
-
-    fn commit(&mut self, len: usize) {
-        assert!(
-            len <= self.given,
-            "{len} octets in a slot of {}",
-            self.given
-        );
-        self.given = 0;
-        self.lens.push_back(len);
-    }
-
-    fn first(&self) -> Option<&[u8]> {
-        let at = self.at(0);
-        self.lens.front().map(|len| &self.octets[at..at + len])
-    }
-
-    fn remove_first(&mut self) {
-        self.lens.pop_front();
-        self.first = (self.first + 1) % SLOTS;
-    }
-
-    /// Gives up all, and returns how many those were.
-    fn clear(&mut self) -> u64 {
-        let count = self.lens.len();
-        self.lens.clear();
-        count as u64
-    }
 }

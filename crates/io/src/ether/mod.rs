@@ -15,6 +15,7 @@ mod link;
 mod packet;
 mod raw;
 mod shared;
+mod slots;
 mod station;
 #[cfg(test)]
 mod tests;
@@ -52,7 +53,7 @@ pub struct Options {
     /// The most octets of a frame that follow its Ethernet header (and 802.1Q tag). Longer frames
     /// that come in are dropped, and counted.
     pub payload_max: usize,
-    /// Octets for frames that have come in and were not looked at; as many for those to be sent.
+    /// Octets for frames that have come in and were not looked at.
     pub ring: usize,
 }
 

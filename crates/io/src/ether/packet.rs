@@ -1,24 +1,24 @@
-//! An interface by AF_PACKET: a ring of frames that have come in, and one of those to be sent.
+//! An interface by AF_PACKET: a ring of frames that have come in, and batches of those to be sent.
 //!
-//! Rings are of TPACKET_V2. V3 packs frames of any length into blocks, and hands a block over when
-//! it is full or a timer of at least 1 ms has run out, which every request that waits for one
-//! answer would wait for.
+//! The ring is of TPACKET_V2. V3 packs frames of any length into blocks, and hands a block over
+//! when it is full or a timer of at least 1 ms has run out, which every request that waits for one
+//! answer would wait for: a frame there and back took 1 to 2 ms on veth, in place of 30 to 80 us.
 //!
 //! The socket takes all protocols, which a filter narrows down: only then does the kernel show
 //! frames whose VLAN has no interface, and their tags. Frames to be sent take the way of the
 //! queueing discipline. Without it (PACKET_QDISC_BYPASS) priorities would mean nothing, and what
 //! the interface has no room for would be lost in place of waiting here.
 
-mod rings;
+mod ring;
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::io::Errno;
-use rustix::net::{SendFlags, send, sockopt};
+use rustix::net::sockopt;
 
-use self::rings::{Rings, State};
+use self::ring::FrameRing;
+use super::slots::Slots;
 use super::station::{News, Station};
 use super::waited::Waited;
 use super::{BATCH, Drops, HEADER_MAX, Link, Mac, OpenError, Options, PRIORITY, filter, raw};
@@ -28,7 +28,8 @@ use super::{BATCH, Drops, HEADER_MAX, Link, Mac, OpenError, Options, PRIORITY, f
 pub struct PacketPort {
     station: Station,
     socket: OwnedFd,
-    rings: Rings,
+    ring: FrameRing,
+    slots: Slots,
     waited: Waited,
     /// Nothing came in last time: there is time to look for news.
     idle: bool,
@@ -53,21 +54,21 @@ impl PacketPort {
         for (name, value) in [
             (libc::PACKET_VERSION, version),
             (libc::PACKET_IGNORE_OUTGOING, 1),
-            // A frame that the interface cannot send shall not hold up those behind it.
-            (libc::PACKET_LOSS, 1),
         ] {
             raw::set(&socket, raw::SOL_PACKET, name, &value)?;
         }
         raw::set(&socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &PRIORITY)?;
         sockopt::set_socket_send_buffer_size(&socket, options.ring)?;
-        let rings = Rings::new(&socket, options.payload_max + HEADER_MAX, options.ring)?;
+        let frame_max = options.payload_max + HEADER_MAX;
+        let ring = FrameRing::new(&socket, frame_max, options.ring)?;
         let waited = Waited::new()?;
         waited.input(station.watch())?;
         waited.input(&socket)?;
         let port = Self {
             station,
             socket,
-            rings,
+            ring,
+            slots: Slots::new(frame_max),
             waited,
             idle: true,
             drops: Drops::default(),
@@ -127,7 +128,7 @@ impl PacketPort {
         let mut count = 0;
         while count < BATCH {
             let too_long = &mut self.drops.too_long;
-            let is_there = self.rings.receive(|frame| match frame {
+            let is_there = self.ring.receive(|frame| match frame {
                 Some((octets, tag)) => taken(octets, tag),
                 None => *too_long += 1,
             });
@@ -141,32 +142,43 @@ impl PacketPort {
     }
 
     pub(super) fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        if self.slots.is_full() {
+            // What is wrong is told by `flush`.
+            let _ = self.send();
+        }
         let fits = len <= self.link().mtu as usize + HEADER_MAX;
-        fits.then(|| self.rings.slot(len)).flatten()
+        fits.then(|| self.slots.slot(len)).flatten()
     }
 
     pub(super) fn commit(&mut self, len: usize) {
-        self.rings.commit(len);
+        self.slots.commit(len);
     }
 
     pub(super) fn flush(&mut self) -> io::Result<bool> {
-        while self.rings.state() == State::Unsent {
-            match send(&self.socket, &[], SendFlags::DONTWAIT) {
-                Ok(_) | Err(Errno::INTR) => self.rings.settle(),
-                Err(Errno::AGAIN | Errno::NOBUFS) => {
-                    self.rings.settle();
-                    break;
-                }
-                Err(Errno::NETDOWN | Errno::NXIO | Errno::NODEV) => {
-                    self.rings.settle();
-                    self.drops.unsent += self.rings.give_up();
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let left = self.rings.state() == State::Sent;
+        self.send()?;
+        let left = self.slots.is_empty();
         self.waited.room(&self.socket, !left)?;
         Ok(left)
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        while let Err(cause) = self.slots.send(&self.socket) {
+            match cause.raw_os_error() {
+                Some(libc::EINTR) => {}
+                // No memory, or no room in a queue: it was not sent, and can be later.
+                Some(libc::EAGAIN | libc::ENOBUFS) => break,
+                Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
+                    self.drops.unsent += self.slots.clear();
+                }
+                // The MTU has become less, of which we have not heard.
+                Some(libc::EMSGSIZE) => {
+                    self.slots.skip();
+                    self.drops.unsent += 1;
+                }
+                _ => return Err(cause),
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn waited(&self) -> &Arc<OwnedFd> {
