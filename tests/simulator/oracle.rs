@@ -75,10 +75,22 @@ impl Oracle {
     /// A book for disks, which hold zeros.
     #[must_use]
     pub(crate) fn new(disks: &[Disk]) -> Self {
-        let unit = |disk: &Disk| Unit {
-            block_size: disk.traits().block_size as usize,
-            mixes: disk.kind() == Kind::Memory,
-            blocks: vec![vec![Stamp(0)]; disk.traits().blocks as usize],
+        let units = disks.iter().map(|disk| {
+            let traits = disk.traits();
+            let block_size = traits.block_size as usize;
+            (block_size, traits.blocks, disk.kind() == Kind::Memory)
+        });
+        Self::of(units)
+    }
+
+    /// A book for units of zeros: octets in a block, blocks, and whether a block that is being
+    /// written is whatever has come.
+    #[must_use]
+    pub(crate) fn of(units: impl Iterator<Item = (usize, u64, bool)>) -> Self {
+        let unit = |(block_size, blocks, mixes)| Unit {
+            block_size,
+            mixes,
+            blocks: vec![vec![Stamp(0)]; blocks as usize],
         };
         let zeros = Write {
             unit: 0,
@@ -93,7 +105,7 @@ impl Oracle {
         Self {
             tick: 1,
             writes: vec![zeros],
-            units: disks.iter().map(unit).collect(),
+            units: units.map(unit).collect(),
         }
     }
 

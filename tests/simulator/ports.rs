@@ -1,0 +1,13 @@
+//! N_Ports on an Ethernet that loses, delays, doubles and damages frames: targets with a device
+//! server and a disk, hosts that use them, one clock, and the oracle that watches the disks.
+
+mod disk;
+mod host;
+mod net;
+mod server;
+mod station;
+mod world;
+
+pub(crate) use host::Use;
+pub(crate) use net::{Faults, Spoil};
+pub(crate) use world::{Shape, World};

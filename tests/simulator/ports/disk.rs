@@ -1,0 +1,126 @@
+//! A disk of a few blocks: memory that it lends, or apart from what travels and slow.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use engine::sim::{Kind, Rng};
+use scsi::device::OpId;
+use scsi::medium::{
+    Extent, HeapLease, Lease, MediumError, MediumOp, MediumResult, Now, Outcome, Traits,
+};
+
+/// Octets of a block.
+pub(crate) const BLOCK: usize = 512;
+
+/// How many blocks there are.
+pub(crate) const BLOCKS: u64 = 32;
+
+/// A disk, and what it has to do.
+#[derive(Debug)]
+pub(crate) struct Disk {
+    kind: Kind,
+    memory: HeapLease,
+    /// By when they are done.
+    under_way: BTreeMap<(Now, u64), (OpId, MediumOp<HeapLease>)>,
+    taken: u64,
+}
+
+impl Disk {
+    pub(crate) fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            memory: HeapLease::from_bytes(vec![0; BLOCK * BLOCKS as usize]),
+            under_way: BTreeMap::new(),
+            taken: 0,
+        }
+    }
+
+    pub(crate) const fn traits() -> Traits {
+        Traits {
+            block_size: BLOCK as u32,
+            blocks: BLOCKS,
+            physical_exponent: 0,
+            read_only: false,
+            write_cache: false,
+            unmap_granularity: None,
+            anchor: false,
+            atomic: None,
+            sanitize: &[],
+            solid_state: true,
+            write_same_to_end: false,
+        }
+    }
+
+    /// What it holds.
+    pub(crate) fn octets(&self) -> Vec<u8> {
+        let mut octets = vec![0; self.memory.len()];
+        self.memory.copy_out(0, &mut octets);
+        octets
+    }
+
+    /// Takes an operation.
+    pub(crate) fn begin(&mut self, now: Now, id: OpId, op: MediumOp<HeapLease>, rng: &mut Rng) {
+        let takes = match self.kind {
+            Kind::Memory => 0,
+            Kind::Apart => rng.below(2000),
+        };
+        self.taken += 1;
+        let at = now + Duration::from_micros(takes as u64);
+        self.under_way.insert((at, self.taken), (id, op));
+    }
+
+    /// When the next operation is done.
+    pub(crate) fn next(&self) -> Option<Now> {
+        self.under_way.keys().next().map(|(at, _)| *at)
+    }
+
+    /// The next operation that is done by now.
+    pub(crate) fn done(&mut self, now: Now) -> Option<(OpId, MediumResult<HeapLease>)> {
+        let first = self.under_way.first_entry()?;
+        if first.key().0 > now {
+            return None;
+        }
+        let (id, op) = first.remove();
+        Some((id, self.carry_out(op)))
+    }
+
+    /// The power fails: what is under way is not done.
+    pub(crate) fn cut(&mut self) {
+        self.under_way.clear();
+        // What was lent is memory of the process, of which nothing is left.
+        self.memory = HeapLease::from_bytes(self.octets());
+    }
+
+    fn carry_out(&mut self, op: MediumOp<HeapLease>) -> MediumResult<HeapLease> {
+        let lends = self.kind == Kind::Memory;
+        let buffer = |len: usize| Outcome::Lease(HeapLease::from_bytes(vec![0xee; len]));
+        Ok(match op {
+            MediumOp::Read { extent, copied } if lends && !copied => {
+                Outcome::Lease(self.part(extent))
+            }
+            MediumOp::Read { extent, .. } => {
+                Outcome::Lease(HeapLease::from_bytes(octets(&self.part(extent))))
+            }
+            MediumOp::Lend { extent } if lends => Outcome::Lease(self.part(extent)),
+            MediumOp::Lend { extent } => buffer(self.part(extent).len()),
+            MediumOp::Buffer { bytes } => buffer(bytes as usize),
+            MediumOp::Write { extent, data, .. } => {
+                self.part(extent).copy_in(0, &octets(&data));
+                Outcome::Done
+            }
+            MediumOp::Flush { .. } => Outcome::Done,
+            _ => return Err(MediumError::Unsupported),
+        })
+    }
+
+    fn part(&self, extent: Extent) -> HeapLease {
+        let (at, len) = (extent.lba as usize, extent.blocks as usize);
+        self.memory.slice(at * BLOCK, len * BLOCK)
+    }
+}
+
+fn octets(lease: &HeapLease) -> Vec<u8> {
+    let mut octets = vec![0; lease.len()];
+    lease.copy_out(0, &mut octets);
+    octets
+}

@@ -1,0 +1,225 @@
+//! A target: its port, a device server with one unit, and the unit's owner.
+
+use std::sync::Arc;
+
+use engine::sim::{Kind, Rng};
+use fc::port::{Config, Event};
+use fc::remote::RemoteId;
+use fc::target::{self, Target};
+use scsi::device::{DeviceServer, Output};
+use scsi::medium::{HeapLease, Now};
+use scsi::nexus::{Identity, Nexus, NexusId, TargetDevice, TargetPort};
+use scsi::owner::{self, Input, Owner};
+use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
+use scsi::wire::lun::Lun;
+use scsi::wire::transport_id;
+
+use super::disk::{BLOCK, Disk};
+use super::station::Station;
+use crate::oracle::{Oracle, Wrong};
+
+/// A target with one disk.
+pub(crate) struct Server {
+    pub(crate) station: Station<Target<HeapLease>>,
+    pub(crate) disk: Disk,
+    /// What the disk held when it was looked at.
+    shadow: Vec<u8>,
+    device: DeviceServer<HeapLease>,
+    owner: Owner,
+    /// Its number, which is also that of the unit in the oracle's book.
+    number: usize,
+}
+
+impl Server {
+    pub(crate) fn new(number: usize, config: Config, kind: Kind, rng: &mut Rng) -> Self {
+        let disk = Disk::new(kind);
+        let (device, owner) = process();
+        Self {
+            station: Station::new(config, fcp(), rng),
+            shadow: disk.octets(),
+            disk,
+            device,
+            owner,
+            number,
+        }
+    }
+
+    /// Starts the process.
+    pub(crate) fn start(&mut self, now: Now, rng: &mut Rng) {
+        (self.device, self.owner) = process();
+        self.disk.cut();
+        self.station.start(now, fcp(), rng);
+    }
+
+    /// Does what port, device server and disk want until they want nothing; whether they did.
+    pub(crate) fn serve(&mut self, now: Now, rng: &mut Rng) -> bool {
+        let mut any = false;
+        while self.station.is_alive {
+            if let Some(event) = self.station.port.poll() {
+                self.event(now, event);
+            } else if let Some(output) = self.device.poll() {
+                self.output(now, output, rng);
+            } else if let Some((id, result)) = self.disk.done(now) {
+                self.device.medium_done(id, result);
+            } else {
+                break;
+            }
+            any = true;
+        }
+        any
+    }
+
+    /// Data-In has left: the device server may send more.
+    pub(crate) fn sent(&mut self) {
+        let port = &self.station.port;
+        let up: Vec<_> = port.remotes().filter(|remote| remote.is_up()).collect();
+        for remote in up {
+            let queued = port.fc4().data_in_queued(remote.id());
+            self.device.data_in_queued(nexus_of(remote.id()), queued);
+        }
+    }
+
+    /// Tells the oracle what has come to the disk.
+    pub(crate) fn look(&mut self, oracle: &mut Oracle) -> Result<(), Wrong> {
+        let octets = self.disk.octets();
+        if octets == self.shadow {
+            return Ok(());
+        }
+        let blocks = octets.chunks(BLOCK).zip(self.shadow.chunks(BLOCK));
+        for (lba, (block, before)) in (0..).zip(blocks) {
+            if block != before {
+                oracle.landed(self.number, lba, before, block)?;
+            }
+        }
+        self.shadow = octets;
+        Ok(())
+    }
+
+    fn event(&mut self, now: Now, event: Event<target::Event<HeapLease>>) {
+        let now = self.station.clock(now);
+        match event {
+            Event::Up(id) => {
+                let remote = self.station.port.remote(id);
+                let wwpn = remote.expect("a port that is up is known").wwpn();
+                self.device.nexus_up(nexus_of(id), nexus(wwpn.0));
+            }
+            Event::Down(id, _) => self.device.nexus_lost(nexus_of(id)),
+            Event::Fc4(target::Event::Execute { remote, command }) => {
+                let nexus = nexus_of(remote);
+                let command = scsi::task::Command { nexus, ..command };
+                self.device.execute(now, command);
+            }
+            Event::Fc4(target::Event::DataOut {
+                remote,
+                tag,
+                offset,
+                data,
+            }) => self.device.data_out(nexus_of(remote), tag, offset, data),
+            Event::Fc4(target::Event::Manage {
+                remote,
+                id,
+                lun,
+                function,
+            }) => self.device.manage(nexus_of(remote), id, lun, function),
+            Event::Online(_) | Event::Offline | Event::Remark { .. } => {}
+        }
+    }
+
+    fn output(&mut self, now: Now, output: Output<HeapLease>, rng: &mut Rng) {
+        let fcp = self.station.port.fc4_mut();
+        match output {
+            Output::Medium { id, op, .. } => self.disk.begin(now, id, op, rng),
+            Output::SendDataIn {
+                nexus,
+                tag,
+                offset,
+                data,
+            } => fcp.send_data_in(remote_of(nexus), tag, offset, data),
+            Output::ReceiveDataOut {
+                nexus,
+                tag,
+                offset,
+                into,
+            } => fcp.receive_data_out(remote_of(nexus), tag, offset, into),
+            Output::Complete {
+                nexus,
+                tag,
+                completed,
+            } => fcp.complete(remote_of(nexus), tag, &completed),
+            Output::Aborted { nexus, tag } => fcp.aborted(remote_of(nexus), tag),
+            Output::Managed { nexus, id, result } => fcp.managed(remote_of(nexus), id, result),
+            Output::NexusGone(nexus) => {
+                let now = self.station.clock(now);
+                self.station.port.ended(now, remote_of(nexus));
+            }
+            Output::Ask { request, .. } => self.own(Input::Request(request)),
+            Output::Acknowledge { version, .. } => {
+                let core = CoreId(0);
+                self.own(Input::Acknowledged { core, version });
+            }
+            Output::Recall { unit } => self.device.recalled(unit),
+            Output::Attention { .. } | Output::Cancel { .. } => {}
+        }
+    }
+
+    fn own(&mut self, input: Input) {
+        self.owner.handle(input);
+        while let Some(output) = self.owner.poll() {
+            match output {
+                owner::Output::Publish(publication) => self.device.publish(UNIT, publication),
+                owner::Output::Reply { id, result, .. } => self.device.replied(UNIT, id, result),
+                owner::Output::Persist(_) => self.owner.handle(Input::Persisted(true)),
+            }
+        }
+    }
+}
+
+const UNIT: UnitId = UnitId(0);
+
+fn fcp() -> Target<HeapLease> {
+    Target::new(target::Limits::default())
+}
+
+fn process() -> (DeviceServer<HeapLease>, Owner) {
+    let identity = UnitIdentity {
+        vendor: "LUNAR".into(),
+        product: "SIMULATED".into(),
+        revision: "1".into(),
+        serial: "1".into(),
+        naa: vec![0x30, 0, 0, 0, 0, 0, 0, 1],
+        removable: false,
+    };
+    let state = UnitState::new(identity, Disk::traits());
+    let units = vec![Arc::new(state.clone())];
+    (DeviceServer::new(CoreId(0), units), Owner::new(state, 1))
+}
+
+fn nexus(wwpn: u64) -> Nexus {
+    let port = TargetPort {
+        relative_id: 1,
+        designators: Vec::new(),
+    };
+    let target = TargetDevice {
+        designators: Vec::new(),
+        ports: vec![port],
+        luns: vec![(Lun::from_index(0), UNIT)],
+        protocol: transport_id::FCP,
+        versions: Vec::new(),
+    };
+    let identity = Identity {
+        initiator: transport_id::fcp(wwpn.to_be_bytes()),
+        port: 1,
+    };
+    Nexus {
+        identity: Arc::new(identity),
+        target: Arc::new(target),
+    }
+}
+
+const fn nexus_of(remote: RemoteId) -> NexusId {
+    NexusId(remote.0)
+}
+
+const fn remote_of(nexus: NexusId) -> RemoteId {
+    RemoteId(nexus.0)
+}

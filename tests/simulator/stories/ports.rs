@@ -1,0 +1,131 @@
+//! N_Ports, targets and hosts, over an Ethernet on which everything goes wrong that can.
+
+use std::time::Duration;
+
+use engine::sim::{Kind, Rng};
+use fc::wire::frame::RCtl;
+use scsi::medium::Extent;
+
+use crate::ports::{Faults, Shape, Spoil, Use, World};
+use crate::seeds::with_seeds;
+
+/// How long it takes two ports that are left alone to find each other and log in.
+const BRING_UP: Duration = Duration::from_secs(2);
+
+/// How long it may take until everything is well again, whatever was before: a virtual link is
+/// given up after 2.5 beacons of 8 s each, and a login tried again within another minute.
+const RECOVERY: Duration = Duration::from_secs(120);
+
+#[test]
+fn reads_and_writes_while_everything_goes_wrong() {
+    with_seeds("ports", 1000, |seed| {
+        let mut rng = Rng::new(seed ^ 0x0070_6f72_7473);
+        let mut world = World::new(seed, &Shape::any(&mut rng));
+        world.run(RECOVERY, World::is_up);
+        world.net.faults = faults(&mut rng);
+        for _ in 0..40 {
+            let host = rng.below(world.hosts.len());
+            let path = rng.below(world.servers.len());
+            if world.hosts[host].busy() < 6 {
+                world.begin(host, path, Use::any(&mut rng));
+            }
+            if rng.one_in(16) {
+                disturb(&mut world, &mut rng);
+            }
+            let most = if rng.one_in(16) { 10_000_000 } else { 1500 };
+            let pause = Duration::from_micros(rng.below(most) as u64);
+            world.run(pause, |_| false);
+        }
+        calm(&mut world);
+    });
+}
+
+/// Any faults, of which one in ten FCoE frames suffers at the most.
+fn faults(rng: &mut Rng) -> Faults {
+    let mut times = || *rng.pick(&[0, 0, 10, 30, 100]);
+    Faults {
+        lost: times(),
+        twice: times(),
+        late: times(),
+        damaged: times(),
+        lateness: Duration::from_micros(*rng.pick(&[100, 3000, 50_000])),
+    }
+}
+
+fn disturb(world: &mut World, rng: &mut Rng) {
+    let at = rng.below(world.stations());
+    let pause = Duration::from_millis(*rng.pick(&[0, 10, 500, 30_000]));
+    match rng.below(3) {
+        0 => {
+            world.link(at, false);
+            world.run(pause, |_| false);
+            world.link(at, true);
+        }
+        1 => {
+            world.kill(at);
+            world.run(pause, |_| false);
+            world.start(at);
+        }
+        _ => world.jump(at, pause),
+    }
+}
+
+/// No more faults: everybody finds each other again, everything that was begun has ended, and the
+/// disks hold what they may.
+fn calm(world: &mut World) {
+    world.net.faults = Faults::default();
+    world.within(RECOVERY, "end of what was begun", World::is_idle);
+    world.read_all(RECOVERY);
+}
+
+#[test]
+fn two_ports_find_each_other_in_two_seconds() {
+    with_seeds("bring-up", 20, |seed| {
+        let mut world = World::new(seed, &Shape::new(Kind::Memory));
+        world.within(BRING_UP, "login", World::is_up);
+        world.read_all(BRING_UP);
+    });
+}
+
+#[test]
+fn one_frame_is_spoilt_at_every_position() {
+    for kind in [Kind::Apart, Kind::Memory] {
+        for retries in [true, false] {
+            for how in [Spoil::Lose, Spoil::Double, Spoil::Delay, Spoil::Damage] {
+                let shape = Shape {
+                    retries,
+                    ..Shape::new(kind)
+                };
+                let positions = (0..).take_while(|position| spoilt(&shape, *position, how));
+                assert!(positions.count() >= 15, "a few frames each way");
+            }
+        }
+    }
+}
+
+/// Long enough for what was sent to be kept until its arrival is confirmed.
+const LONG: Extent = Extent::new(0, 32);
+
+/// One read and one write of several frames, of which one is spoilt; whether there was that one.
+fn spoilt(shape: &Shape, position: usize, how: Spoil) -> bool {
+    let mut world = World::new(7, shape);
+    world.within(BRING_UP, "login", World::is_up);
+    world.read_all(BRING_UP);
+    let good = world.hosts[0].good;
+    world.net.spoil(position, how);
+    for what in [Use::Write(LONG), Use::Read(LONG)] {
+        world.begin(0, 0, what);
+        // REC_TOV is 3 s by default; a command that fails does so in good time.
+        world.within(Duration::from_secs(10), "end", World::is_idle);
+    }
+    let spoilt = world.net.spoilt();
+    // A command that never came fails: whether it is repeated is up to its user.
+    let never_came = spoilt == Some(RCtl::UNSOLICITED_COMMAND) && how != Spoil::Double;
+    if shape.retries && !never_came {
+        let done = world.hosts[0].good - good;
+        assert_eq!(done, 2, "position {position}, {how:?} of {spoilt:?}");
+    }
+    calm(&mut world);
+    assert_eq!(world.hosts[0].nexuses(0), 1, "position {position}, {how:?}");
+    spoilt.is_some()
+}
