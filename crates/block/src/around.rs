@@ -147,6 +147,10 @@ impl<A: HandleAround> Handle for A {
         self.let_act(cx, |inside, cx| inside.sent(cx, node, slot, batch, result));
     }
 
+    fn ready(&mut self, cx: &mut Context<'_>, node: Node, slot: u32) {
+        self.let_act(cx, |inside, cx| inside.ready(cx, node, slot));
+    }
+
     fn recall(&mut self) -> Option<Recall> {
         self.inside_mut().recall()
     }

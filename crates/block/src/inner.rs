@@ -112,6 +112,11 @@ impl Inner {
         self.handle.sent(&mut cx, node, slot, batch, result);
     }
 
+    pub(crate) fn ready(&mut self, cx: &mut Context<'_>, node: Node, slot: u32) {
+        let mut cx = cx.inside(&mut self.done);
+        self.handle.ready(&mut cx, node, slot);
+    }
+
     pub(crate) fn expire(&mut self, cx: &mut Context<'_>) {
         self.handle.expire(&mut cx.inside(&mut self.done));
     }

@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use ::io::memory::{Buffer, Pool, Recall};
 use ::io::ring::{FileOp, SendBatch, SocketId, SocketRing, Token};
@@ -145,6 +147,11 @@ pub trait Handle {
         let _ = (cx, node, slot, batch, result);
     }
 
+    /// A descriptor is ready that this handle, or one inside it, watches as `node` and `slot`.
+    fn ready(&mut self, cx: &mut Context<'_>, node: Node, slot: u32) {
+        let _ = (cx, node, slot);
+    }
+
     /// What of the volume's own memory was lent by `Read` until now and has not come back; `None`
     /// where there is no such memory. What is lent from now on is not waited for.
     fn recall(&mut self) -> Option<Recall> {
@@ -195,6 +202,16 @@ impl Context<'_> {
     /// Sends on a socket, which ends by [`Handle::sent`] with `node` and `slot`.
     pub fn send(&mut self, node: Node, slot: u32, socket: SocketId, batch: Box<SendBatch>) {
         self.ring.send(socket, token(node, slot), batch);
+    }
+
+    /// Waits until a descriptor can be read, which is told once, by [`Handle::ready`] with `node`
+    /// and `slot`.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be waited for.
+    pub fn watch(&mut self, node: Node, slot: u32, fd: &Arc<OwnedFd>) -> io::Result<()> {
+        self.ring.watch(fd, token(node, slot))
     }
 
     /// Has [`Handle::expire`] called at `at`, or earlier. With `now` it is called once everything

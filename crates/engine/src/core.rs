@@ -242,7 +242,11 @@ impl<R: Ring, P: Post> Core<R, P> {
                 _ => {}
             },
             // Nothing is watched here.
-            Event::Ready { .. } => {}
+            Event::Ready { token } => {
+                if let Some(Purpose::Volume(node, slot)) = Purpose::of(token) {
+                    self.with_node(now, node, |handle, cx| handle.ready(cx, node, slot));
+                }
+            }
             Event::Woken => {
                 while let Some(message) = self.post.receive() {
                     self.deliver(now, message);

@@ -195,7 +195,12 @@ impl Worker {
             } => self.with_node(now, volume_token(token), |handle, cx, node, slot| {
                 handle.sent(cx, node, slot, batch, result);
             }),
-            Event::Accepted { .. } | Event::Ready { .. } | Event::Woken => {}
+            Event::Ready { token } => {
+                self.with_node(now, volume_token(token), |handle, cx, node, slot| {
+                    handle.ready(cx, node, slot);
+                });
+            }
+            Event::Accepted { .. } | Event::Woken => {}
         }
     }
 

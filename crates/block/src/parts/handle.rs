@@ -319,6 +319,13 @@ impl Handle for PartsHandle {
         }
     }
 
+    fn ready(&mut self, cx: &mut Context<'_>, node: Node, slot: u32) {
+        if let Some(part) = self.owner_of(node) {
+            part.ready(cx, node, slot);
+            self.drain(cx);
+        }
+    }
+
     fn cancel(&mut self, cx: &mut Context<'_>, ids: &Range<u64>) {
         for whole in under_way(&self.wholes, ids, |whole| whole.id) {
             let pieces = whole.start << 32..whole.end << 32;

@@ -248,6 +248,11 @@ impl Handle for RemoteHandle {
         self.drive(cx);
     }
 
+    fn ready(&mut self, cx: &mut Context<'_>, _: Node, slot: u32) {
+        self.machine.link.ready(cx, slot);
+        self.drive(cx);
+    }
+
     fn expire(&mut self, cx: &mut Context<'_>) {
         self.machine.expire(cx.now);
         self.check_limit(cx.now);

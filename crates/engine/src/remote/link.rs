@@ -95,6 +95,11 @@ pub(super) trait Link {
         let _ = (generation, batch, result);
     }
 
+    /// What it watches can be read.
+    fn ready(&mut self, cx: &mut Context<'_>, generation: u32) {
+        let _ = (cx, generation);
+    }
+
     /// What happens next.
     fn poll(&mut self, cx: &mut Context<'_>) -> Option<Heard>;
 

@@ -144,7 +144,10 @@ impl Probe {
                 batch,
                 result,
             } => self.machine.link.sent(token.0 as u32, batch, &result),
-            Event::Accepted { .. } | Event::Ready { .. } | Event::Woken => {}
+            Event::Ready { token } => self.act(|machine, cx| {
+                machine.link.ready(cx, token.0 as u32);
+            }),
+            Event::Accepted { .. } | Event::Woken => {}
         }
         Ok(())
     }

@@ -174,7 +174,7 @@ impl User {
                 let (node, slot) = place(token);
                 self.act(now, |h, cx| h.sent(cx, node, slot, batch, result));
             }
-            Event::Accepted { .. } | Event::Ready { .. } | Event::Woken => {}
+            Event::Ready { .. } | Event::Accepted { .. } | Event::Woken => {}
         }
     }
 

@@ -83,10 +83,6 @@ impl Ring for AnyRing {
         either!(self, ring => ring.release(socket))
     }
 
-    fn watch(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
-        either!(self, ring => ring.watch(fd, token))
-    }
-
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         either!(self, ring => ring.wait(timeout))
     }
@@ -120,6 +116,10 @@ impl SocketRing for AnyRing {
         batch: Box<SendBatch>,
     ) -> Option<Box<SendBatch>> {
         either!(self, ring => ring.send_now(socket, token, batch))
+    }
+
+    fn watch(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
+        either!(self, ring => ring.watch(fd, token))
     }
 
     fn close(&mut self, socket: SocketId) {

@@ -233,14 +233,6 @@ impl Ring for EpollRing {
         socket
     }
 
-    fn watch(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
-        let entry = self.watched.vacant_entry();
-        let data = Source::Watched(key(entry.key())).data();
-        epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN)?;
-        entry.insert((Arc::clone(fd), token));
-        Ok(())
-    }
-
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         drain_stores();
         self.blocking.start(&mut self.jobs)?;
@@ -318,6 +310,14 @@ impl SocketRing for EpollRing {
                 None
             }
         }
+    }
+
+    fn watch(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
+        let entry = self.watched.vacant_entry();
+        let data = Source::Watched(key(entry.key())).data();
+        epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN)?;
+        entry.insert((Arc::clone(fd), token));
+        Ok(())
     }
 
     fn close(&mut self, socket: SocketId) {

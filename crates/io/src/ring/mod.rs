@@ -55,13 +55,6 @@ pub trait Ring: SocketRing {
     /// When there is no such socket, or something of it is under way.
     fn release(&mut self, socket: SocketId) -> OwnedFd;
 
-    /// Waits until something can be read there, or is wrong with it → [`Event::Ready`], once. A
-    /// simulated ring has nothing to wait for.
-    fn watch(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
-        let _ = (fd, token);
-        Ok(())
-    }
-
     /// Submits what was asked for, and waits for an event, for `timeout` at the most (`None`:
     /// for ever; zero: not at all).
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()>;
@@ -96,6 +89,13 @@ pub trait SocketRing: FileRing {
     ) -> Option<Box<SendBatch>> {
         self.send(socket, token, batch);
         None
+    }
+
+    /// Waits until something can be read there, or is wrong with it → [`Event::Ready`], once. A
+    /// simulated ring has nothing to wait for.
+    fn watch(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
+        let _ = (fd, token);
+        Ok(())
     }
 
     /// Shuts a socket down both ways and closes it. Operations under way end with their events

@@ -303,14 +303,6 @@ impl Ring for UringRing {
         self.sockets.remove(socket.0 as usize).into_fd()
     }
 
-    fn watch(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
-        let key = self.watched.insert((Arc::clone(fd), token)) as u32;
-        let poll = opcode::PollAdd::new(Fd(fd.as_raw_fd()), libc::POLLIN as u32);
-        // SAFETY: it points to nothing, and we hold the descriptor until it is over.
-        unsafe { self.queue.push(poll.build(), Op::Watch(key)) };
-        Ok(())
-    }
-
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         drain_stores();
         self.blocking.start(&mut self.jobs)?;
@@ -387,6 +379,14 @@ impl SocketRing for UringRing {
             self.submit_send(socket.0);
         }
         left
+    }
+
+    fn watch(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
+        let key = self.watched.insert((Arc::clone(fd), token)) as u32;
+        let poll = opcode::PollAdd::new(Fd(fd.as_raw_fd()), libc::POLLIN as u32);
+        // SAFETY: it points to nothing, and we hold the descriptor until it is over.
+        unsafe { self.queue.push(poll.build(), Op::Watch(key)) };
+        Ok(())
     }
 
     fn close(&mut self, socket: SocketId) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::ring::{AnyRing, Event, Kind, Ring, Token};
+use crate::ring::{AnyRing, Event, Kind, Ring, SocketRing, Token};
 
 /// Makes a test of each story for each kind of port.
 macro_rules! on_every_port {
