@@ -10,6 +10,7 @@
 //! Here are the plain data and how they are written; [`Address::from_str`] reads them.
 
 mod error;
+mod fabric;
 mod faults;
 mod host;
 mod leaf;
@@ -24,10 +25,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use ::io::ether::Place;
 use block::fault::Faults;
 pub use block::particulars::Particulars;
 pub use error::{ParseError, Problem};
 pub use faults::FaultError;
+use fc::wire::names::Wwn;
 pub use host::{Host, HostPort, Portal};
 pub use number::{Count, Rate, Size, Time};
 pub use open::{Cause, OpenError, OpenOptions};
@@ -60,7 +63,8 @@ pub enum Address {
     Iscsi(UnitAddress),
     /// `iser://…`, the same over RDMA.
     Iser(UnitAddress),
-    /// `fcoe://eth0/20:00:ac:de:48:23:45:67/0`, a remote logical unit over Ethernet.
+    /// `fcoe://eth0/20:00:ac:de:48:23:45:67/0`, a remote logical unit over Ethernet; a cable,
+    /// `cable:/path`, may stand in place of the interface.
     Fcoe(FcoeAddress),
     /// `stripe:64k(A,B,…)`, RAID-0.
     Stripe {
@@ -179,15 +183,30 @@ pub struct SessionOptions {
     pub sessions: Option<u16>,
 }
 
-/// `fcoe://eth0/20:00:ac:de:48:23:45:67/0`
+/// `fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=vn2vn&e_d_tov=100ms`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FcoeAddress {
-    /// The local interface to go out by.
-    pub interface: String,
-    /// The WWPN of the target port, as the number that its eight octets are.
-    pub port_name: u64,
+    /// The local Ethernet port to go out by.
+    pub place: Place,
+    /// The WWPN of the target port.
+    pub port_name: Wwn,
     /// The logical unit; 0 where the address does not say.
     pub lun: u16,
+    /// What it says of the way there; `None` is what is usual.
+    pub options: FcoeOptions,
+}
+
+/// What an address says of the way to a unit over Ethernet; `None` is what is usual.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FcoeOptions {
+    /// E_D_TOV of the exchanges with the port: how soon a frame counts as lost.
+    pub e_d_tov: Option<Time>,
+    /// How long a lost port may take to come back.
+    pub replacement: Option<Time>,
+    /// The key of a registration with the unit, which is not 0.
+    pub key: Option<u64>,
+    /// Whether the unit has to cache writes, or must not.
+    pub write_cache: Option<bool>,
 }
 
 impl FromStr for Address {
@@ -198,6 +217,8 @@ impl FromStr for Address {
     }
 }
 
+#[cfg(test)]
+mod any;
 #[cfg(test)]
 mod fault_tests;
 #[cfg(test)]

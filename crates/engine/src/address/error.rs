@@ -205,6 +205,9 @@ pub enum Problem {
     /// Not an iSCSI name.
     #[error("{0}")]
     TargetName(&'static str),
+    /// No way for ports to find each other.
+    #[error("vn2vn is expected here, the only mode in this version")]
+    Mode,
     /// Not a LUN.
     #[error("a LUN is expected here, a number from 0 to {}", super::LUN_MAX)]
     Lun,

@@ -4,8 +4,11 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use ::io::ether::Place;
+
 use super::ISCSI_PORT;
 use super::error::{Fault, ParseError, Problem};
+use super::fabric;
 use super::piece::{Parsed, Piece};
 
 /// A host, by name or by number.
@@ -28,15 +31,16 @@ pub struct HostPort {
     pub port: u16,
 }
 
-/// Where targets are to be found: `HOST[:PORT]`, `iscsi://HOST`, `iser://HOST` or `fcoe://IFACE`.
+/// Where targets are to be found: `HOST[:PORT]`, `iscsi://HOST`, `iser://HOST` or `fcoe://IFACE`,
+/// which may be `fcoe://cable:/path`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Portal {
     /// An iSCSI portal over TCP.
     Iscsi(HostPort),
     /// An iSCSI portal over RDMA.
     Iser(HostPort),
-    /// The fabric behind an Ethernet interface.
-    Fcoe(String),
+    /// The ports behind an Ethernet port of ours.
+    Fcoe(Place),
 }
 
 impl HostPort {
@@ -88,14 +92,18 @@ fn portal(piece: Piece<'_>) -> Parsed<Portal> {
         return HostPort::parse(piece).map(Portal::Iscsi);
     };
     let place = rest.split_at("://".len()).1;
-    if let Some((_, behind)) = place.split_once('/') {
+    // The path of a cable has slashes.
+    let cable = scheme.text == "fcoe" && place.text.starts_with("cable:");
+    if let Some((_, behind)) = place.split_once('/')
+        && !cable
+    {
         let shape = "SCHEME://HOST, without a target";
         return Err(behind.fault(Problem::Trailing { shape }));
     }
     match scheme.text {
         "iscsi" => HostPort::parse(place).map(Portal::Iscsi),
         "iser" => HostPort::parse(place).map(Portal::Iser),
-        "fcoe" => interface(place).map(Portal::Fcoe),
+        "fcoe" => fabric::place(place).map(Portal::Fcoe),
         _ => Err(host_fault(
             scheme,
             "there is no such kind of portal",
@@ -225,13 +233,7 @@ impl fmt::Display for Portal {
         match self {
             Self::Iscsi(place) => write!(f, "iscsi://{place}"),
             Self::Iser(place) => write!(f, "iser://{place}"),
-            Self::Fcoe(interface) => {
-                write!(
-                    f,
-                    "fcoe://{}",
-                    super::write::Escaped(interface.as_bytes(), b"/")
-                )
-            }
+            Self::Fcoe(place) => write!(f, "fcoe://{}", fabric::Written(place)),
         }
     }
 }

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use super::error::Problem;
-use super::host::{self, HostPort};
+use super::host::HostPort;
 use super::number::{Size, Time};
 use super::parse::first;
 use super::piece::{Parsed, Piece};
 use super::{
-    Address, BlockAddress, FcoeAddress, FileAddress, LUN_MAX, RbdAddress, SessionOptions,
-    UnitAddress,
+    Address, BlockAddress, FileAddress, LUN_MAX, RbdAddress, SessionOptions, UnitAddress, fabric,
 };
 use crate::remote::SESSIONS;
 
@@ -60,7 +59,7 @@ pub(super) fn parse(
 }
 
 /// The options that were given, each known and there once.
-struct Options<'a>(Vec<(Piece<'a>, Option<Piece<'a>>)>);
+pub(super) struct Options<'a>(Vec<(Piece<'a>, Option<Piece<'a>>)>);
 
 impl<'a> Options<'a> {
     fn parse(
@@ -105,7 +104,11 @@ impl<'a> Options<'a> {
         }
     }
 
-    fn value(&self, key: &'static str, example: &'static str) -> Parsed<Option<Piece<'a>>> {
+    pub(super) fn value(
+        &self,
+        key: &'static str,
+        example: &'static str,
+    ) -> Parsed<Option<Piece<'a>>> {
         match self.find(key) {
             None => Ok(None),
             Some((_, Some(value))) => Ok(Some(value)),
@@ -239,13 +242,6 @@ fn session(options: &Options<'_>) -> Parsed<SessionOptions> {
         value => value.map(Piece::path).transpose(),
     };
     let mutual_secret_file = file("mutual-secret-file", "mutual-secret-file=/path")?;
-    let write_cache = options.value("write-cache", "write-cache=off")?;
-    let write_cache = write_cache.map(|value| match value.text {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(value.fault(Problem::OnOff)),
-    });
-    let key = options.value("key", "key=1f00d")?.map(reservation_key);
     Ok(SessionOptions {
         secret_file: file("secret-file", "secret-file=/path")?,
         mutual: options.flag("mutual")? || mutual_secret_file.is_some(),
@@ -253,10 +249,27 @@ fn session(options: &Options<'_>) -> Parsed<SessionOptions> {
         digests: digests.transpose()?,
         timeout: time(options, "timeout", "timeout=30s")?,
         replacement: time(options, "replacement", "replacement=2m")?,
-        key: key.transpose()?,
-        write_cache: write_cache.transpose()?,
+        key: key(options)?,
+        write_cache: write_cache(options)?,
         sessions: sessions.transpose()?,
     })
+}
+
+/// `key=1f00d`
+pub(super) fn key(options: &Options<'_>) -> Parsed<Option<u64>> {
+    let key = options.value("key", "key=1f00d")?.map(reservation_key);
+    key.transpose()
+}
+
+/// `write-cache=off`
+pub(super) fn write_cache(options: &Options<'_>) -> Parsed<Option<bool>> {
+    let value = options.value("write-cache", "write-cache=off")?;
+    let on = value.map(|value| match value.text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(value.fault(Problem::OnOff)),
+    });
+    on.transpose()
 }
 
 /// RESERVATION KEY (SPC-5 §6.17.3), of which 0 is none.
@@ -269,7 +282,11 @@ fn reservation_key(value: Piece<'_>) -> Parsed<u64> {
     }
 }
 
-fn time(options: &Options<'_>, key: &'static str, example: &'static str) -> Parsed<Option<Time>> {
+pub(super) fn time(
+    options: &Options<'_>,
+    key: &'static str,
+    example: &'static str,
+) -> Parsed<Option<Time>> {
     let Some(value) = options.value(key, example)? else {
         return Ok(None);
     };
@@ -317,33 +334,7 @@ fn starts_with(name: &str, kind: &str) -> bool {
             .is_some_and(|begin| begin.eq_ignore_ascii_case(kind))
 }
 
-fn fcoe(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
-    let mut parts = body.split('/');
-    let interface = host::interface(parts.next().unwrap_or(body))?;
-    let port_name = port_name(parts.next().unwrap_or(end_of(body)))?;
-    let lun = parts.next().map_or(Ok(0), lun)?;
-    nothing(parts.next(), "fcoe://IFACE/WWPN[/LUN]")?;
-    Ok(Address::Fcoe(FcoeAddress {
-        interface,
-        port_name,
-        lun,
-    }))
-}
-
-fn port_name(piece: Piece<'_>) -> Parsed<u64> {
-    let octet = |text: Piece<'_>| {
-        let digits = text.text.bytes().all(|c| c.is_ascii_hexdigit());
-        let octet = u8::from_str_radix(text.text, 16).ok();
-        octet.filter(|_| digits && text.text.len() == 2)
-    };
-    let octets: Option<Vec<u8>> = piece.split(':').map(octet).collect();
-    match octets.map(<[u8; 8]>::try_from) {
-        Some(Ok(octets)) => Ok(u64::from_be_bytes(octets)),
-        _ => Err(piece.fault(Problem::PortName)),
-    }
-}
-
-fn lun(piece: Piece<'_>) -> Parsed<u16> {
+pub(super) fn lun(piece: Piece<'_>) -> Parsed<u16> {
     match piece.text.parse() {
         Ok(lun) if digits(piece) && lun <= LUN_MAX => Ok(lun),
         _ => Err(piece.fault(Problem::Lun)),
@@ -354,14 +345,14 @@ fn digits(piece: Piece<'_>) -> bool {
     piece.text.bytes().all(|c| c.is_ascii_digit())
 }
 
-fn nothing(piece: Option<Piece<'_>>, shape: &'static str) -> Parsed<()> {
+pub(super) fn nothing(piece: Option<Piece<'_>>, shape: &'static str) -> Parsed<()> {
     match piece {
         Some(piece) => Err(piece.fault(Problem::Trailing { shape })),
         None => Ok(()),
     }
 }
 
-fn end_of(piece: Piece<'_>) -> Piece<'_> {
+pub(super) fn end_of(piece: Piece<'_>) -> Piece<'_> {
     piece.split_at(piece.text.len()).1
 }
 
@@ -436,6 +427,6 @@ pub(super) const FCOE: Rule = rule(
     "://",
     "\"://\", an interface and a WWPN",
     "fcoe://eth0/20:00:ac:de:48:23:45:67/0",
-    &[],
-    fcoe,
+    &["mode", "e_d_tov", "replacement", "key", "write-cache"],
+    fabric::fcoe,
 );

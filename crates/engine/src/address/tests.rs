@@ -1,16 +1,10 @@
 //! Addresses that are right read back as they are written; those that are wrong say why.
 
-use std::ffi::OsString;
-use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::unix::ffi::OsStringExt;
-use std::time::Duration;
-
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
-use super::fault_tests::any_faults;
+use super::any::any_address;
 use super::*;
-use crate::remote::SESSIONS;
 
 fn parse(text: &str) -> Address {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
@@ -48,6 +42,9 @@ fn every_example_of_the_manual_is_written_as_it_was_read() {
         "iscsi://host:3260/iqn.a:b/0?timeout=5s&sessions=64",
         "iscsi://me@host:3260/iqn.a:b/0?secret-file=/etc/me%26us&mutual-secret-file=them",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0",
+        "fcoe://eth0.100/20:00:ac:de:48:23:45:67/3?e_d_tov=100ms&replacement=2m",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?key=1f00d&write-cache=off",
+        "fcoe://cable:/run/x.sock/20:00:ac:de:48:23:45:67/0",
         "stripe:64k(ram:1G,ram:1G)",
         "concat(ram:1G,file:/path?size=1G&direct)",
         "mirror(ram:1G,ram:1G)",
@@ -103,6 +100,7 @@ fn portals_come_with_and_without_a_scheme() {
         ("[fe80::1%25eth0]:860", "iscsi://[fe80::1%25eth0]:860"),
         ("iser://host", "iser://host:3260"),
         ("fcoe://eth0", "fcoe://eth0"),
+        ("fcoe://cable:/run/x.sock", "fcoe://cable:/run/x.sock"),
     ] {
         let portal: Portal = text.parse().unwrap();
         assert_eq!(portal.to_string(), written);
@@ -233,6 +231,11 @@ fn error_remote() {
         "fcoe://eth0/20:00",
         "fcoe:///20:00:ac:de:48:23:45:67",
         "fcoe://eth0/20:00:ac:de:48:23:45:67:00/0",
+        "fcoe://cable:/run/x.sock",
+        "fcoe://cable:/run/x.sock/20:00:ac:de:48:23:45:67/disk",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?e_d_tov=0s",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?user=me",
     ]));
 }
 
@@ -289,6 +292,8 @@ fn error_portal() {
         "nvme://host",
         "iscsi://host/iqn.a",
         "fcoe://",
+        "fcoe://cable:",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67",
     ];
     assert_snapshot!(all.map(message).join("\n\n"));
 }
@@ -324,156 +329,3 @@ const NEAR_THE_GRAMMAR: &str = concat!(
     "((ram|file|iscsi|fcoe|rbd|limit|stripe|readonly|fault)",
     "[:/?&=%@,()\\[\\]a-z0-9]{0,9}){1,4}",
 );
-
-fn any_address() -> impl Strategy<Value = Address> {
-    any_leaf().prop_recursive(4, 24, 3, |inner| {
-        let one = || inner.clone().prop_map(Box::new);
-        let several = || prop::collection::vec(inner.clone(), 2..4);
-        let limits = prop_oneof![
-            (1u64.., any::<Option<u64>>()).prop_map(|(a, b)| (Some(a), b)),
-            (1u64..).prop_map(|b| (None, Some(b))),
-        ];
-        prop_oneof![
-            (size(), several()).prop_map(|(chunk, volumes)| Address::Stripe { chunk, volumes }),
-            several().prop_map(Address::Concat),
-            several().prop_map(Address::Mirror),
-            (limits, one()).prop_map(|((iops, rate), volume)| Address::Limit {
-                iops: iops.map(Count),
-                rate: rate.map(|rate| Rate(rate.max(1))),
-                volume,
-            }),
-            (any::<u64>(), one()).prop_map(|(micros, volume)| Address::Delay {
-                time: Duration::from_micros(micros),
-                volume,
-            }),
-            (any_faults(), one()).prop_map(|(faults, volume)| Address::Fault { faults, volume }),
-            one().prop_map(Address::Verify),
-            one().prop_map(Address::Readonly),
-        ]
-    })
-}
-
-fn any_leaf() -> impl Strategy<Value = Address> {
-    prop_oneof![
-        size().prop_map(Address::Ram),
-        size().prop_map(Address::Null),
-        any_file().prop_map(Address::File),
-        (path(), any::<bool>())
-            .prop_map(|(device, read_only)| Address::Block(BlockAddress { device, read_only })),
-        path().prop_map(Address::Scsi),
-        (word(), word(), prop::option::of(word())).prop_map(|(pool, image, snapshot)| {
-            Address::Rbd(RbdAddress {
-                pool,
-                image,
-                snapshot,
-            })
-        }),
-        any_unit().prop_map(Address::Iscsi),
-        any_unit().prop_map(Address::Iser),
-        ("[^\\pC/ ]{1,3}", any::<u64>(), 0..=LUN_MAX).prop_map(|(interface, port_name, lun)| {
-            Address::Fcoe(FcoeAddress {
-                interface,
-                port_name,
-                lun,
-            })
-        }),
-    ]
-}
-
-fn any_file() -> impl Strategy<Value = FileAddress> {
-    let flags = any::<[bool; 4]>();
-    (path(), prop::option::of(size()), flags).prop_map(
-        |(path, size, [sparse, direct, sync, read_only])| FileAddress {
-            path,
-            read_only: read_only && size.is_none(),
-            size,
-            sparse,
-            direct,
-            sync,
-        },
-    )
-}
-
-fn any_unit() -> impl Strategy<Value = UnitAddress> {
-    let user = prop::option::of(word());
-    let target = "(iqn|eui|naa)\\.[a-z0-9.:,()?&%ä-]{1,20}";
-    let place = (any_host(), 1u16..);
-    (user, place, target, 0..=LUN_MAX, any_session()).prop_map(
-        |(user, (host, port), target, lun, session)| UnitAddress {
-            session: match user {
-                Some(_) => session,
-                None => SessionOptions {
-                    secret_file: None,
-                    mutual: false,
-                    mutual_secret_file: None,
-                    ..session
-                },
-            },
-            user,
-            portal: HostPort { host, port },
-            target,
-            lun,
-        },
-    )
-}
-
-fn any_session() -> impl Strategy<Value = SessionOptions> {
-    let time = || prop::option::of((1..u64::MAX).prop_map(|us| Time(Duration::from_micros(us))));
-    let digests = prop::option::of(any::<bool>());
-    let sessions = prop::option::of(1..=SESSIONS);
-    let wishes = prop::option::of((1..=u64::MAX, any::<bool>()));
-    let file = || prop::option::of(path());
-    (
-        any::<bool>(),
-        (file(), file()),
-        digests,
-        (time(), time()),
-        sessions,
-        wishes,
-    )
-        .prop_map(
-            |(
-                mutual,
-                (secret_file, mutual_secret_file),
-                digests,
-                (timeout, replacement),
-                sessions,
-                wishes,
-            )| {
-                SessionOptions {
-                    key: wishes.map(|(key, _)| key),
-                    write_cache: wishes.map(|(_, on)| on),
-                    secret_file,
-                    mutual: mutual || mutual_secret_file.is_some(),
-                    mutual_secret_file,
-                    digests,
-                    timeout,
-                    replacement,
-                    sessions,
-                }
-            },
-        )
-}
-
-fn any_host() -> impl Strategy<Value = Host> {
-    prop_oneof![
-        "[a-z][a-z0-9.-]{0,9}".prop_map(Host::Name),
-        any::<u32>().prop_map(|number| Host::V4(Ipv4Addr::from(number))),
-        (any::<u128>(), prop::option::of(word()))
-            .prop_map(|(number, zone)| Host::V6(Ipv6Addr::from(number), zone)),
-    ]
-}
-
-fn size() -> impl Strategy<Value = Size> {
-    let exact = prop_oneof![1u64..5000, 1u64..];
-    (exact, 0u32..5).prop_map(|(n, power)| Size(n.saturating_mul(1024u64.pow(power)).max(1)))
-}
-
-/// Any octets but NUL.
-fn path() -> impl Strategy<Value = PathBuf> {
-    prop::collection::vec(1u8.., 1..12).prop_map(|octets| OsString::from_vec(octets).into())
-}
-
-fn word() -> impl Strategy<Value = String> {
-    "\\PC{1,8}"
-}

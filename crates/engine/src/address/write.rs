@@ -8,8 +8,7 @@ use block::fault::{Failing, Faults};
 use scsi::medium::MediumError;
 
 use super::{
-    Address, BlockAddress, FcoeAddress, FileAddress, RbdAddress, SessionOptions, Size, Time,
-    UnitAddress,
+    Address, BlockAddress, FileAddress, RbdAddress, SessionOptions, Size, Time, UnitAddress,
 };
 
 impl fmt::Display for Address {
@@ -181,17 +180,6 @@ impl fmt::Display for SessionOptions {
     }
 }
 
-impl fmt::Display for FcoeAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "fcoe://{}/", Escaped(self.interface.as_bytes(), b"/"))?;
-        for (i, octet) in self.port_name.to_be_bytes().iter().enumerate() {
-            let colon = if i == 0 { "" } else { ":" };
-            write!(f, "{colon}{octet:02x}")?;
-        }
-        write!(f, "/{}", self.lun)
-    }
-}
-
 fn write_faults(f: &mut fmt::Formatter<'_>, faults: &Faults) -> fmt::Result {
     let mut list = Separated::new(':', ',');
     let kinds = [
@@ -228,17 +216,21 @@ fn write_faults(f: &mut fmt::Formatter<'_>, faults: &Faults) -> fmt::Result {
 }
 
 /// A list with one character before its first item and another between items.
-struct Separated {
+pub(super) struct Separated {
     before: char,
     between: char,
 }
 
 impl Separated {
-    fn new(before: char, between: char) -> Self {
+    pub(super) fn new(before: char, between: char) -> Self {
         Self { before, between }
     }
 
-    fn item(&mut self, f: &mut fmt::Formatter<'_>, item: fmt::Arguments<'_>) -> fmt::Result {
+    pub(super) fn item(
+        &mut self,
+        f: &mut fmt::Formatter<'_>,
+        item: fmt::Arguments<'_>,
+    ) -> fmt::Result {
         write!(f, "{}{item}", self.before)?;
         self.before = self.between;
         Ok(())

@@ -1,0 +1,182 @@
+//! Addresses of every shape.
+
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::unix::ffi::OsStringExt;
+use std::time::Duration;
+
+use ::io::ether::Place;
+use proptest::prelude::*;
+
+use super::fault_tests::any_faults;
+use super::*;
+use crate::remote::SESSIONS;
+
+pub(super) fn any_address() -> impl Strategy<Value = Address> {
+    any_leaf().prop_recursive(4, 24, 3, |inner| {
+        let one = || inner.clone().prop_map(Box::new);
+        let several = || prop::collection::vec(inner.clone(), 2..4);
+        let limits = prop_oneof![
+            (1u64.., any::<Option<u64>>()).prop_map(|(a, b)| (Some(a), b)),
+            (1u64..).prop_map(|b| (None, Some(b))),
+        ];
+        prop_oneof![
+            (size(), several()).prop_map(|(chunk, volumes)| Address::Stripe { chunk, volumes }),
+            several().prop_map(Address::Concat),
+            several().prop_map(Address::Mirror),
+            (limits, one()).prop_map(|((iops, rate), volume)| Address::Limit {
+                iops: iops.map(Count),
+                rate: rate.map(|rate| Rate(rate.max(1))),
+                volume,
+            }),
+            (any::<u64>(), one()).prop_map(|(micros, volume)| Address::Delay {
+                time: Duration::from_micros(micros),
+                volume,
+            }),
+            (any_faults(), one()).prop_map(|(faults, volume)| Address::Fault { faults, volume }),
+            one().prop_map(Address::Verify),
+            one().prop_map(Address::Readonly),
+        ]
+    })
+}
+
+fn any_leaf() -> impl Strategy<Value = Address> {
+    prop_oneof![
+        size().prop_map(Address::Ram),
+        size().prop_map(Address::Null),
+        any_file().prop_map(Address::File),
+        (path(), any::<bool>())
+            .prop_map(|(device, read_only)| Address::Block(BlockAddress { device, read_only })),
+        path().prop_map(Address::Scsi),
+        (word(), word(), prop::option::of(word())).prop_map(|(pool, image, snapshot)| {
+            Address::Rbd(RbdAddress {
+                pool,
+                image,
+                snapshot,
+            })
+        }),
+        any_unit().prop_map(Address::Iscsi),
+        any_unit().prop_map(Address::Iser),
+        any_fcoe().prop_map(Address::Fcoe),
+    ]
+}
+
+fn any_file() -> impl Strategy<Value = FileAddress> {
+    let flags = any::<[bool; 4]>();
+    (path(), prop::option::of(size()), flags).prop_map(
+        |(path, size, [sparse, direct, sync, read_only])| FileAddress {
+            path,
+            read_only: read_only && size.is_none(),
+            size,
+            sparse,
+            direct,
+            sync,
+        },
+    )
+}
+
+fn any_unit() -> impl Strategy<Value = UnitAddress> {
+    let user = prop::option::of(word());
+    let target = "(iqn|eui|naa)\\.[a-z0-9.:,()?&%ä-]{1,20}";
+    let place = (any_host(), 1u16..);
+    (user, place, target, 0..=LUN_MAX, any_session()).prop_map(
+        |(user, (host, port), target, lun, session)| UnitAddress {
+            session: match user {
+                Some(_) => session,
+                None => SessionOptions {
+                    secret_file: None,
+                    mutual: false,
+                    mutual_secret_file: None,
+                    ..session
+                },
+            },
+            user,
+            portal: HostPort { host, port },
+            target,
+            lun,
+        },
+    )
+}
+
+fn any_fcoe() -> impl Strategy<Value = FcoeAddress> {
+    let place = prop_oneof![
+        "[^\\pC/ ]{1,3}".prop_map(Place::Interface),
+        path().prop_map(Place::Cable),
+    ];
+    let time = || prop::option::of((1..u64::MAX).prop_map(|us| Time(Duration::from_micros(us))));
+    let wishes = (prop::option::of(1..=u64::MAX), any::<Option<bool>>());
+    (place, any::<u64>(), 0..=LUN_MAX, (time(), time()), wishes).prop_map(
+        |(place, port_name, lun, (e_d_tov, replacement), (key, write_cache))| FcoeAddress {
+            place,
+            port_name: Wwn(port_name),
+            lun,
+            options: FcoeOptions {
+                e_d_tov,
+                replacement,
+                key,
+                write_cache,
+            },
+        },
+    )
+}
+
+fn any_session() -> impl Strategy<Value = SessionOptions> {
+    let time = || prop::option::of((1..u64::MAX).prop_map(|us| Time(Duration::from_micros(us))));
+    let digests = prop::option::of(any::<bool>());
+    let sessions = prop::option::of(1..=SESSIONS);
+    let wishes = prop::option::of((1..=u64::MAX, any::<bool>()));
+    let file = || prop::option::of(path());
+    (
+        any::<bool>(),
+        (file(), file()),
+        digests,
+        (time(), time()),
+        sessions,
+        wishes,
+    )
+        .prop_map(
+            |(
+                mutual,
+                (secret_file, mutual_secret_file),
+                digests,
+                (timeout, replacement),
+                sessions,
+                wishes,
+            )| {
+                SessionOptions {
+                    key: wishes.map(|(key, _)| key),
+                    write_cache: wishes.map(|(_, on)| on),
+                    secret_file,
+                    mutual: mutual || mutual_secret_file.is_some(),
+                    mutual_secret_file,
+                    digests,
+                    timeout,
+                    replacement,
+                    sessions,
+                }
+            },
+        )
+}
+
+fn any_host() -> impl Strategy<Value = Host> {
+    prop_oneof![
+        "[a-z][a-z0-9.-]{0,9}".prop_map(Host::Name),
+        any::<u32>().prop_map(|number| Host::V4(Ipv4Addr::from(number))),
+        (any::<u128>(), prop::option::of(word()))
+            .prop_map(|(number, zone)| Host::V6(Ipv6Addr::from(number), zone)),
+    ]
+}
+
+fn size() -> impl Strategy<Value = Size> {
+    let exact = prop_oneof![1u64..5000, 1u64..];
+    (exact, 0u32..5).prop_map(|(n, power)| Size(n.saturating_mul(1024u64.pow(power)).max(1)))
+}
+
+/// Any octets but NUL.
+fn path() -> impl Strategy<Value = PathBuf> {
+    prop::collection::vec(1u8.., 1..12).prop_map(|octets| OsString::from_vec(octets).into())
+}
+
+fn word() -> impl Strategy<Value = String> {
+    "\\PC{1,8}"
+}

@@ -1,0 +1,117 @@
+//! `fcoe://…`: units behind an Ethernet port, and the ports themselves.
+
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+
+use ::io::ether::Place;
+use fc::wire::names::Wwn;
+
+use super::error::Problem;
+use super::host::interface;
+use super::leaf::{self, Options, end_of, nothing};
+use super::piece::{Parsed, Piece};
+use super::write::{Escaped, Separated};
+use super::{Address, FcoeAddress, FcoeOptions};
+
+/// `IFACE/WWPN[/LUN]`
+pub(super) fn fcoe(body: Piece<'_>, options: &Options<'_>) -> Parsed<Address> {
+    let (place, port_name, lun) = parts(body)?;
+    let mode = options.value("mode", "mode=vn2vn")?;
+    if let Some(value) = mode.filter(|value| value.text != "vn2vn") {
+        return Err(value.fault(Problem::Mode));
+    }
+    Ok(Address::Fcoe(FcoeAddress {
+        place: self::place(place)?,
+        port_name: wwpn(port_name)?,
+        lun: lun.map_or(Ok(0), leaf::lun)?,
+        options: FcoeOptions {
+            e_d_tov: leaf::time(options, "e_d_tov", "e_d_tov=100ms")?,
+            replacement: leaf::time(options, "replacement", "replacement=2m")?,
+            key: leaf::key(options)?,
+            write_cache: leaf::write_cache(options)?,
+        },
+    }))
+}
+
+type Parts<'a> = (Piece<'a>, Piece<'a>, Option<Piece<'a>>);
+
+/// A cable has slashes in its path, so there they are looked at from the end.
+fn parts(body: Piece<'_>) -> Parsed<Parts<'_>> {
+    if body.strip_prefix(CABLE).is_none() {
+        let mut parts = body.split('/');
+        let place = parts.next().unwrap_or(body);
+        let (port_name, lun) = (parts.next().unwrap_or(end_of(body)), parts.next());
+        nothing(parts.next(), "fcoe://IFACE/WWPN[/LUN]")?;
+        return Ok((place, port_name, lun));
+    }
+    let missing = || end_of(body).fault(Problem::PortName);
+    let (rest, last) = body.rsplit_once('/').ok_or_else(missing)?;
+    if wwpn(last).is_ok() {
+        return Ok((rest, last, None));
+    }
+    let (place, port_name) = rest.rsplit_once('/').ok_or_else(missing)?;
+    match wwpn(port_name) {
+        Ok(_) => Ok((place, port_name, Some(last))),
+        Err(_) => Err(missing()),
+    }
+}
+
+/// An interface, or `cable:` and a path.
+pub(super) fn place(piece: Piece<'_>) -> Parsed<Place> {
+    match piece.strip_prefix(CABLE) {
+        Some(path) if path.is_empty() => Err(path.fault(Problem::Host {
+            problem: "the path of a cable is expected here",
+            hint: "write for example fcoe://cable:/run/x.sock",
+        })),
+        Some(path) => path.path().map(Place::Cable),
+        None => interface(piece).map(Place::Interface),
+    }
+}
+
+fn wwpn(piece: Piece<'_>) -> Parsed<Wwn> {
+    let wwpn = piece.text.parse();
+    wwpn.map_err(|_| piece.fault(Problem::PortName))
+}
+
+/// A place as an address has it.
+pub(super) struct Written<'a>(pub(super) &'a Place);
+
+impl fmt::Display for Written<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Place::Interface(name) => write!(f, "{}", Escaped(name.as_bytes(), b"/")),
+            Place::Cable(path) => {
+                write!(f, "{CABLE}{}", Escaped(path.as_os_str().as_bytes(), b""))
+            }
+        }
+    }
+}
+
+impl fmt::Display for FcoeAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = Written(&self.place);
+        write!(f, "fcoe://{place}/{}/{}", self.port_name, self.lun)?;
+        let FcoeOptions {
+            e_d_tov,
+            replacement,
+            key,
+            write_cache,
+        } = &self.options;
+        let mut list = Separated::new('?', '&');
+        for (key, time) in [("e_d_tov", e_d_tov), ("replacement", replacement)] {
+            if let Some(time) = time {
+                list.item(f, format_args!("{key}={time}"))?;
+            }
+        }
+        if let Some(key) = key {
+            list.item(f, format_args!("key={key:x}"))?;
+        }
+        match write_cache {
+            Some(true) => list.item(f, format_args!("write-cache=on")),
+            Some(false) => list.item(f, format_args!("write-cache=off")),
+            None => Ok(()),
+        }
+    }
+}
+
+const CABLE: &str = "cable:";
