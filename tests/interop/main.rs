@@ -10,6 +10,7 @@ mod bench;
 mod copies;
 mod crashes;
 mod discovery;
+mod fabric;
 mod growth;
 mod identity;
 mod lifecycle;

@@ -213,7 +213,11 @@ impl Drop for Server {
 fn usual(options: &[&str]) -> Vec<String> {
     let ring = std::env::var("LUNAR_RING").unwrap_or_else(|_| "auto".to_owned());
     let usual = [("--listen", "127.0.0.1:0"), ("--ring", ring.as_str())];
-    let missing = usual.iter().filter(|(option, _)| !options.contains(option));
+    // Where there are ports of Fibre Channel alone, there is nothing to listen to.
+    let without = |option: &str| option == "--listen" && options.contains(&"--fcoe");
+    let missing = usual
+        .iter()
+        .filter(|(option, _)| !options.contains(option) && !without(option));
     missing
         .flat_map(|(option, value)| [(*option).to_owned(), (*value).to_owned()])
         .collect()

@@ -8,9 +8,11 @@
 mod buffers;
 mod census;
 mod connection;
+mod fabric;
 mod front;
 mod login;
 mod ports;
+mod services;
 mod session;
 mod stop;
 mod timers;
@@ -20,7 +22,6 @@ mod volumes;
 mod watch;
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,17 +29,17 @@ use ::io::memory::{Pool, Recall};
 use ::io::ring::{Event, Ring, SendBatch, Token};
 use block::lease::Lease;
 use block::volume::Node;
-use iscsi::violation::Violation;
 use scsi::device::{DeviceServer, OpId, Output};
 use scsi::medium::{MediumResult, Now};
 use scsi::nexus::NexusId;
 use scsi::unit::{CoreId, UnitId, UnitState};
 
-use crate::journal::{Journal, QUIET};
+use crate::journal::{Journal, Peer, QUIET, Violation};
 use crate::mail::{Message, Post};
 use crate::volumes::Volumes;
 pub use census::Census;
 use connection::Connections;
+pub use fabric::Fabric;
 pub use front::{Devices, Front, FrontParts};
 pub(crate) use session::Wire;
 use timers::{Timer, Timers};
@@ -57,6 +58,8 @@ pub struct Core<R: Ring, P: Post> {
     /// Results of volumes, not yet told to the device server.
     done: Vec<(u64, MediumResult<Lease>)>,
     connections: Connections,
+    /// Fibre Channel ports that live here.
+    fabrics: Vec<Fabric>,
     /// Slots of connections that may have something to send.
     dirty: VecDeque<u32>,
     /// Batches that no connection is using.
@@ -91,6 +94,8 @@ pub struct Parts<R: Ring, P: Post> {
     pub volumes: Volumes,
     /// What these take buffers from.
     pub buffers: Pool,
+    /// Fibre Channel ports that live here.
+    pub fabrics: Vec<Fabric>,
     /// Where broken rules are told.
     pub journal: Arc<Journal>,
     /// For core 0.
@@ -132,6 +137,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             volumes: parts.volumes,
             done: Vec::new(),
             connections: Connections::default(),
+            fabrics: parts.fabrics,
             dirty: VecDeque::new(),
             batches: Vec::new(),
             timers: Timers::default(),
@@ -153,6 +159,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     /// To be called once, before the loop.
     pub fn begin(&mut self, now: Now) {
         self.watch(now);
+        self.begin_fabrics(now);
     }
 
     /// How long the ring may wait at `now`.
@@ -179,13 +186,18 @@ impl<R: Ring, P: Post> Core<R, P> {
         self.settle(now);
         // What has been sent may leave something to do for this core: a connection that moves here,
         // or the last response of a session, whose end somebody waits for.
-        while self.go_on(now) || !self.dirty.is_empty() || self.look_at_recalls() {
+        while self.go_on(now) || self.has_to_send() || self.look_at_recalls() {
             self.settle(now);
             self.flush();
+            self.flush_fabrics(now);
             self.settle(now);
         }
         self.trim_later(now);
         busy
+    }
+
+    fn has_to_send(&self) -> bool {
+        !self.dirty.is_empty() || self.fabrics.iter().any(Fabric::is_dirty)
     }
 
     /// Calls the volumes that waited until they have all that there is for them.
@@ -241,12 +253,13 @@ impl<R: Ring, P: Post> Core<R, P> {
                 Some(Purpose::Persist(unit)) => self.persisted(now, unit, &result),
                 _ => {}
             },
-            // Nothing is watched here.
-            Event::Ready { token } => {
-                if let Some(Purpose::Volume(node, slot)) = Purpose::of(token) {
+            Event::Ready { token } => match Purpose::of(token) {
+                Some(Purpose::Fabric(fabric)) => self.fabric_ready(now, fabric),
+                Some(Purpose::Volume(node, slot)) => {
                     self.with_node(now, node, |handle, cx| handle.ready(cx, node, slot));
                 }
-            }
+                _ => {}
+            },
             Event::Woken => {
                 while let Some(message) = self.post.receive() {
                     self.deliver(now, message);
@@ -286,34 +299,24 @@ impl<R: Ring, P: Post> Core<R, P> {
                 tag,
                 offset,
                 data,
-            } => {
-                self.with_session(now, nexus, |session| {
-                    session.send_data_in(tag, offset, data);
-                });
-            }
+            } => self.serve(now, nexus, |one| one.send_data_in(tag, offset, data)),
             Output::ReceiveDataOut {
                 nexus,
                 tag,
                 offset,
                 into,
-            } => {
-                self.with_session(now, nexus, |s| s.receive_data_out(tag, offset, into));
-            }
+            } => self.serve(now, nexus, |one| one.receive_data_out(tag, offset, into)),
             Output::Complete {
                 nexus,
                 tag,
                 completed,
-            } => {
-                self.with_session(now, nexus, |session| session.complete(tag, &completed));
-            }
-            Output::Aborted { nexus, tag } => {
-                self.with_session(now, nexus, |session| session.aborted(tag));
-            }
+            } => self.serve(now, nexus, |one| one.complete(tag, &completed)),
+            Output::Aborted { nexus, tag } => self.serve(now, nexus, |one| one.aborted(tag)),
             Output::Managed { nexus, id, result } => {
-                self.with_session(now, nexus, |session| session.managed(id, result));
+                self.serve(now, nexus, |one| one.managed(id, result));
             }
             Output::Attention { nexus, lun, code } => {
-                self.with_session(now, nexus, |session| session.attention(lun, code));
+                self.serve(now, nexus, |one| one.attention(lun, code));
             }
             Output::NexusGone(NexusId(slot)) => self.gone(now, slot),
             Output::Ask { unit, request } => self.post(CoreId(0), Message::Ask(unit, request)),
@@ -388,14 +391,14 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Logs that a connection's peer broke a rule.
-    fn tell(&mut self, now: Now, key: Key, violation: Violation) {
+    fn tell(&mut self, now: Now, key: Key, violation: impl Into<Violation>) {
         let Some(peer) = self.connections.get(key).map(|connection| connection.peer) else {
             return;
         };
         self.tell_of(now, peer, violation);
     }
 
-    fn tell_of(&mut self, now: Now, peer: IpAddr, violation: Violation) {
+    fn tell_of(&mut self, now: Now, peer: impl Into<Peer>, violation: impl Into<Violation>) {
         if let Some(line) = self.journal.tell(now, peer, violation) {
             tracing::warn!("{line}");
         }

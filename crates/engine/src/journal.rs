@@ -1,16 +1,17 @@
-//! The log of what peers can bring about again and again: at most one line a rule and peer address
-//! a minute, with a count.
+//! The log of what peers can bring about again and again: at most one line a rule and peer a
+//! minute, with a count.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use iscsi::violation::Violation;
+use fc::wire::ethernet::Mac;
 use scsi::medium::Now;
 
 /// How long a rule and a peer are quiet after a line.
@@ -26,7 +27,56 @@ pub struct Journal {
     entries: Mutex<Entries>,
 }
 
-type Entries = HashMap<(Violation, IpAddr), Entry>;
+type Entries = HashMap<(Violation, Peer), Entry>;
+
+/// Who broke a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Peer {
+    /// A host of iSCSI.
+    Host(IpAddr),
+    /// An Ethernet port.
+    Port(Mac),
+}
+
+/// A rule that a peer broke, of whichever protocol, and where it is to be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Violation {
+    rule: &'static str,
+    clause: &'static str,
+}
+
+impl From<IpAddr> for Peer {
+    fn from(host: IpAddr) -> Self {
+        Self::Host(host)
+    }
+}
+
+impl From<Mac> for Peer {
+    fn from(port: Mac) -> Self {
+        Self::Port(port)
+    }
+}
+
+impl From<iscsi::violation::Violation> for Violation {
+    fn from(iscsi::violation::Violation { rule, clause }: iscsi::violation::Violation) -> Self {
+        Self { rule, clause }
+    }
+}
+
+impl From<fc::violation::Violation> for Violation {
+    fn from(fc::violation::Violation { rule, clause }: fc::violation::Violation) -> Self {
+        Self { rule, clause }
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(host) => host.fmt(f),
+            Self::Port(port) => port.fmt(f),
+        }
+    }
+}
 
 #[derive(Debug)]
 struct Entry {
@@ -38,7 +88,13 @@ struct Entry {
 
 impl Journal {
     /// A peer broke a rule: the line to write, if it is time for one.
-    pub fn tell(&self, now: Now, peer: IpAddr, violation: Violation) -> Option<String> {
+    pub fn tell(
+        &self,
+        now: Now,
+        peer: impl Into<Peer>,
+        violation: impl Into<Violation>,
+    ) -> Option<String> {
+        let (peer, violation) = (peer.into(), violation.into());
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = entries.get_mut(&(violation, peer)) {
             if now.saturating_sub(entry.since) < QUIET {
@@ -138,8 +194,8 @@ fn make_room(entries: &mut Entries, now: Now) {
     }
 }
 
-fn line(peer: IpAddr, violation: Violation, more: u32) -> String {
-    format!("{peer}: {violation}{}", times_more(more))
+fn line(peer: Peer, Violation { rule, clause }: Violation, more: u32) -> String {
+    format!("{peer}: {rule} ({clause}){}", times_more(more))
 }
 
 fn times_more(more: u32) -> String {

@@ -4,6 +4,7 @@
 pub mod address;
 pub mod core;
 pub mod discovery;
+mod fabric;
 pub mod flushes;
 pub mod identity;
 pub mod journal;

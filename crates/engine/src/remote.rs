@@ -30,6 +30,7 @@
 
 mod attempts;
 mod connection;
+mod fabric;
 mod handle;
 mod link;
 mod machine;
@@ -43,6 +44,7 @@ use std::sync::atomic::{AtomicU16, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::fabric::NoPort;
 use block::particulars::{Group, Particulars};
 use block::volume::{CoreContext, Handle, Volume};
 use scsi::client::{Cache, Facts, Refusal, Wishes};
@@ -50,6 +52,7 @@ use scsi::medium::Traits;
 use scsi::wire::lun::Lun;
 
 pub use self::connection::Portal;
+pub use self::fabric::{End as FabricEnd, Target};
 use self::handle::RemoteHandle;
 pub use self::link::End;
 use self::spread::SpreadHandle;
@@ -75,7 +78,9 @@ pub struct Settings {
 #[derive(Clone, Debug)]
 pub enum Way {
     /// iSCSI over TCP.
-    Iscsi(Portal),
+    Iscsi(Box<Portal>),
+    /// FCP over Ethernet.
+    Fcoe(Target),
 }
 
 /// What sessions need of the world, beside a ring.
@@ -102,6 +107,9 @@ pub enum RemoteError {
     /// No connection.
     #[error("cannot connect: {0}{way_out}", way_out = way_out(.0))]
     Connect(io::Error),
+    /// No port of our own.
+    #[error(transparent)]
+    Port(#[from] NoPort),
     /// No session.
     #[error(transparent)]
     Session(End),

@@ -1,6 +1,7 @@
 //! `lunar serve`: exports volumes over iSCSI until it is told to stop.
 
 mod cores;
+mod fabrics;
 pub mod options;
 mod orders;
 mod plan;
@@ -21,7 +22,7 @@ use scsi::owner::Owner;
 use scsi::reserve::Reservations;
 use scsi::unit::{CoreId, UnitId, UnitState};
 
-use crate::address::{OpenOptions, secret};
+use crate::address::{Address, FcoeAddress, FcoeOptions, OpenOptions, secret};
 use crate::core::{Front, FrontParts};
 use crate::flushes::Flushes;
 use crate::journal::Journal;
@@ -29,6 +30,7 @@ use crate::mail::{Message, PostOffice};
 use crate::state::StateDir;
 use crate::volumes::tell_gathered;
 use cores::{Common, Entrance};
+use fabrics::Called;
 use options::{Error, Options, ReadyLun};
 use orders::Heard;
 pub use orders::{Orders, Stopper};
@@ -53,9 +55,10 @@ pub fn run(
     let config = Arc::new(plan::config(options, &units)?);
     let volumes = plan::open(&units, &open_options(options)?)?;
     let (listeners, portals) = bind(options)?;
+    let (ports, berths) = fabrics::open(options, &units)?;
     let store = Arc::new(state_dir(options, &units));
     let (states, _locks) = states(options, &units, &volumes, &store)?;
-    let luns = ready_luns(&units, &volumes, &portals);
+    let luns = ready_luns(&units, &volumes, &portals, &ports);
     let names = units.iter().map(|unit| unit.written.clone());
     let flushes = Arc::new(Flushes::new(names.collect()));
     let count = core_count(options);
@@ -86,6 +89,7 @@ pub fn run(
     let entrance = Entrance {
         front: Box::new(front),
         listeners,
+        berths,
     };
     let (office, threads) =
         cores::start(count, &common, entrance, orders).map_err(|cause| Error::Machine {
@@ -264,25 +268,45 @@ fn is_writable(options: &Options, store: &StateDir) -> bool {
     probed.is_ok()
 }
 
+/// Each LUN by iSCSI, if there are portals, and by each Fibre Channel port.
 fn ready_luns(
     units: &[Unit],
     volumes: &[Arc<dyn Volume>],
     portals: &[SocketAddr],
+    ports: &[Called],
 ) -> Vec<ReadyLun> {
-    let first = portals.first().copied().unwrap_or(options::DEFAULT_PORTAL);
     let ready = |(unit, volume): (&Unit, &Arc<dyn Volume>)| {
         let traits = volume.traits();
-        ReadyLun {
-            address: format!("iscsi://{first}/{}/{}", unit.target, unit.lun),
-            portals: portals.iter().map(SocketAddr::to_string).collect(),
-            target: unit.target.clone(),
+        let lun = |address: String, portals: Vec<String>, target: String| ReadyLun {
+            address,
+            portals,
+            target,
             lun: unit.lun,
             size_bytes: traits.blocks * u64::from(traits.block_size),
             block_size: traits.block_size,
             volume: unit.written.clone(),
-        }
+        };
+        let iscsi = portals.first().map(|first| {
+            let address = format!("iscsi://{first}/{}/{}", unit.target, unit.lun);
+            let portals = portals.iter().map(SocketAddr::to_string).collect();
+            lun(address, portals, unit.target.clone())
+        });
+        let fcoe = ports.iter().map(|Called { place, wwpn }| {
+            let address = Address::Fcoe(FcoeAddress {
+                place: place.clone(),
+                port_name: *wwpn,
+                lun: unit.lun,
+                options: FcoeOptions::default(),
+            });
+            lun(
+                address.to_string(),
+                vec![place.to_string()],
+                wwpn.to_string(),
+            )
+        });
+        iscsi.into_iter().chain(fcoe).collect::<Vec<_>>()
     };
-    units.iter().zip(volumes).map(ready).collect()
+    units.iter().zip(volumes).flat_map(ready).collect()
 }
 
 fn core_count(options: &Options) -> u16 {

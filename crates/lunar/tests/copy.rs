@@ -171,10 +171,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
         (["file:none", "file:new"], "file:none: no such file"),
         (["file:a", "file:none/new"], "no such directory"),
         (
-            [
-                "ram:512",
-                "stripe:64k(ram:1M,fcoe://eth0/20:00:ac:de:48:23:45:67/0)",
-            ],
+            ["ram:512", "stripe:64k(ram:1M,rbd:pool/image)"],
             "not built yet",
         ),
         (

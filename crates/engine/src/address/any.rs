@@ -101,6 +101,7 @@ fn any_unit() -> impl Strategy<Value = UnitAddress> {
 fn any_fcoe() -> impl Strategy<Value = FcoeAddress> {
     let place = prop_oneof![
         "[^\\pC/ ]{1,3}".prop_map(Place::Interface),
+        "[^\\pC/ ]{1,3}".prop_map(Place::Xdp),
         path().prop_map(Place::Cable),
     ];
     let time = || prop::option::of((1..u64::MAX).prop_map(|us| Time(Duration::from_micros(us))));

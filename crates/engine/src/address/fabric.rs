@@ -56,8 +56,11 @@ fn parts(body: Piece<'_>) -> Parsed<Parts<'_>> {
     }
 }
 
-/// An interface, or `cable:` and a path.
+/// An interface, one by AF_XDP, or `cable:` and a path.
 pub(super) fn place(piece: Piece<'_>) -> Parsed<Place> {
+    if let Some(name) = piece.strip_prefix(XDP) {
+        return interface(name).map(Place::Xdp);
+    }
     match piece.strip_prefix(CABLE) {
         Some(path) if path.is_empty() => Err(path.fault(Problem::Host {
             problem: "the path of a cable is expected here",
@@ -80,6 +83,7 @@ impl fmt::Display for Written<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Place::Interface(name) => write!(f, "{}", Escaped(name.as_bytes(), b"/")),
+            Place::Xdp(name) => write!(f, "{XDP}{}", Escaped(name.as_bytes(), b"/")),
             Place::Cable(path) => {
                 write!(f, "{CABLE}{}", Escaped(path.as_os_str().as_bytes(), b""))
             }
@@ -115,3 +119,4 @@ impl fmt::Display for FcoeAddress {
 }
 
 const CABLE: &str = "cable:";
+const XDP: &str = "xdp:";

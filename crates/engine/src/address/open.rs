@@ -24,10 +24,10 @@ use scsi::wire::lun::Lun;
 use zeroize::Zeroizing;
 
 use super::{
-    Address, BlockAddress, Count, FileAddress, Host, Rate, SessionOptions, Size, Time, UnitAddress,
-    parse,
+    Address, BlockAddress, Count, FcoeAddress, FileAddress, Host, Rate, SessionOptions, Size, Time,
+    UnitAddress, parse,
 };
-use crate::remote::{Outside, Portal, Remote, RemoteError, Settings, Way};
+use crate::remote::{Outside, Portal, Remote, RemoteError, Settings, Target, Way};
 use crate::secret::{self, SecretError};
 
 /// What holds for every volume that is opened, whatever its address says.
@@ -206,6 +206,7 @@ impl Address {
             Self::File(file) => Arc::new(File::open(&file_options(file, options))?),
             Self::Block(device) => Arc::new(Device::open(&device_options(device, options))?),
             Self::Iscsi(unit) => Arc::new(Remote::open(remote_settings(unit, options)?)?),
+            Self::Fcoe(unit) => Arc::new(Remote::open(fcoe_settings(unit))?),
             other => return Err(Cause::NotBuilt(other.name())),
         })
     }
@@ -237,7 +238,7 @@ pub(crate) fn remote_settings(
     options: &OpenOptions,
 ) -> Result<Settings, Cause> {
     Ok(Settings {
-        way: Way::Iscsi(portal_of(unit, options)?),
+        way: Way::Iscsi(Box::new(portal_of(unit, options)?)),
         lun: Lun::from_index(unit.lun),
         replacement: unit.session.replacement.map_or(REPLACEMENT, |Time(t)| t),
         sessions: unit.session.sessions.unwrap_or(1),
@@ -247,6 +248,27 @@ pub(crate) fn remote_settings(
         },
         outside: Outside::default(),
     })
+}
+
+/// The same over Ethernet.
+fn fcoe_settings(unit: &FcoeAddress) -> Settings {
+    let options = &unit.options;
+    let time = |time: Option<Time>| time.map(|Time(time)| time);
+    Settings {
+        way: Way::Fcoe(Target {
+            place: unit.place.clone(),
+            port_name: unit.port_name,
+            e_d_tov: time(options.e_d_tov),
+        }),
+        lun: Lun::from_index(unit.lun),
+        replacement: time(options.replacement).unwrap_or(REPLACEMENT),
+        sessions: 1,
+        wishes: Wishes {
+            key: options.key,
+            write_cache: options.write_cache,
+        },
+        outside: Outside::default(),
+    }
 }
 
 /// Where its target is, and how sessions with that are.

@@ -143,7 +143,7 @@ fn what_is_not_built_yet_says_so() {
         "rbd:pool/image",
         "iscsi://127.0.0.1:1/iqn.2026-11.org.lunar.test:none",
         "iser://host/iqn.a",
-        "fcoe://eth0/20:00:ac:de:48:23:45:67/0",
+        "fcoe://lunar-none/20:00:ac:de:48:23:45:67/0",
         "stripe:64k(ram:1M,ram:1M)",
         "concat(ram:1M,ram:1M)",
         "mirror(ram:1M,ram:1M)",

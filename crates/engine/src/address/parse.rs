@@ -146,7 +146,7 @@ const KINDS: &[Kind] = &[
     leaf("rbd", &leaf::RBD).planned(),
     leaf("iscsi", &leaf::ISCSI),
     leaf("iser", &leaf::ISER).planned(),
-    leaf("fcoe", &leaf::FCOE).planned(),
+    leaf("fcoe", &leaf::FCOE),
     wrapper("stripe", &wrapper::STRIPE),
     wrapper("concat", &wrapper::CONCAT),
     wrapper("mirror", &wrapper::MIRROR).planned(),

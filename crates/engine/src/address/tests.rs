@@ -45,6 +45,7 @@ fn every_example_of_the_manual_is_written_as_it_was_read() {
         "fcoe://eth0.100/20:00:ac:de:48:23:45:67/3?e_d_tov=100ms&replacement=2m",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?key=1f00d&write-cache=off",
         "fcoe://cable:/run/x.sock/20:00:ac:de:48:23:45:67/0",
+        "fcoe://xdp:eth0/20:00:ac:de:48:23:45:67/0",
         "stripe:64k(ram:1G,ram:1G)",
         "concat(ram:1G,file:/path?size=1G&direct)",
         "mirror(ram:1G,ram:1G)",

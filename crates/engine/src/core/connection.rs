@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use ::io::ring::SocketId;
 use block::lease::Lease;
+use fc::remote::RemoteId;
 use iscsi::login::Login;
 use iscsi::session::Session;
 use scsi::medium::Now;
@@ -60,12 +61,28 @@ pub(super) enum Known {
 }
 
 /// Connections by slot. The slot of a session is its nexus number, so what the device server says
-/// finds its connection by an index.
+/// finds its connection by an index. Nexuses of Fibre Channel have slots among them.
 #[derive(Default)]
 pub(super) struct Connections {
-    slots: Vec<Option<Box<Connection>>>,
+    slots: Vec<Option<Place>>,
     free: Vec<u32>,
     generation: u32,
+}
+
+/// Where a nexus is.
+pub(super) enum Place {
+    /// It is a session on a connection.
+    Connection(Box<Connection>),
+    /// It is with a remote port.
+    Remote(Remote),
+}
+
+/// A remote port of Fibre Channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Remote {
+    /// Behind which port of ours, by its number on this core.
+    pub(super) fabric: u32,
+    pub(super) id: RemoteId,
 }
 
 impl Connection {
@@ -80,16 +97,13 @@ impl Connection {
 
 impl Connections {
     pub(super) fn insert(&mut self, peer: IpAddr, socket: SocketId, phase: Phase) -> Key {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() as u32 - 1
-        });
+        let slot = self.vacancy();
         self.generation = (self.generation + 1) % GENERATIONS;
         let key = Key {
             slot,
             generation: self.generation,
         };
-        self.slots[slot as usize] = Some(Box::new(Connection {
+        self.slots[slot as usize] = Some(Place::Connection(Box::new(Connection {
             key,
             peer,
             phase,
@@ -100,12 +114,33 @@ impl Connections {
             closing: None,
             dirty: false,
             timer: None,
-        }));
+        })));
         key
     }
 
+    /// The slot of a nexus with a remote port.
+    pub(super) fn insert_remote(&mut self, remote: Remote) -> u32 {
+        let slot = self.vacancy();
+        self.slots[slot as usize] = Some(Place::Remote(remote));
+        slot
+    }
+
+    fn vacancy(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() as u32 - 1
+        })
+    }
+
+    pub(super) fn place(&mut self, slot: u32) -> Option<&mut Place> {
+        self.slots.get_mut(slot as usize)?.as_mut()
+    }
+
     pub(super) fn at(&mut self, slot: u32) -> Option<&mut Connection> {
-        self.slots.get_mut(slot as usize)?.as_deref_mut()
+        match self.place(slot)? {
+            Place::Connection(connection) => Some(connection),
+            Place::Remote(_) => None,
+        }
     }
 
     pub(super) fn get(&mut self, key: Key) -> Option<&mut Connection> {
@@ -113,21 +148,28 @@ impl Connections {
     }
 
     pub(super) fn remove(&mut self, slot: u32) -> Option<Box<Connection>> {
-        let connection = self.slots.get_mut(slot as usize)?.take()?;
+        match self.vacate(slot)? {
+            Place::Connection(connection) => Some(connection),
+            Place::Remote(_) => None,
+        }
+    }
+
+    /// Frees a slot.
+    pub(super) fn vacate(&mut self, slot: u32) -> Option<Place> {
+        let place = self.slots.get_mut(slot as usize)?.take()?;
         self.free.push(slot);
-        Some(connection)
+        Some(place)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Connection> {
-        self.slots.iter().flatten().map(|connection| &**connection)
+        self.slots.iter().flatten().filter_map(|place| match place {
+            Place::Connection(connection) => Some(&**connection),
+            Place::Remote(_) => None,
+        })
     }
 
     pub(super) fn keys(&self) -> Vec<Key> {
-        self.slots
-            .iter()
-            .flatten()
-            .map(|connection| connection.key)
-            .collect()
+        self.iter().map(|connection| connection.key).collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -141,10 +183,7 @@ impl Connections {
             Phase::Session { tsih: other, .. } => *other == tsih,
             Phase::Login(_) | Phase::Ending { .. } => false,
         };
-        self.slots
-            .iter()
-            .flatten()
-            .find(|connection| is_it(&connection.phase))
-            .map(|c| c.key)
+        let found = self.iter().find(|connection| is_it(&connection.phase));
+        found.map(|connection| connection.key)
     }
 }

@@ -6,13 +6,13 @@ use std::io;
 use ::io::ring::{Ring, SendBatch, SocketId, Token};
 use block::lease::Lease;
 use iscsi::datamover::Outgoing;
-use iscsi::session::{Event, Session};
+use iscsi::session::Event;
 use scsi::medium::{Lease as _, Now};
 use scsi::nexus::NexusId;
 use scsi::unit::CoreId;
 
 use super::Core;
-use super::connection::{Connection, Known, Phase};
+use super::connection::{Connection, Known, Phase, Place};
 use super::token::{Key, Purpose};
 use crate::mail::{Message, NewSession, Post};
 
@@ -192,31 +192,6 @@ impl<R: Ring, P: Post> Core<R, P> {
         self.close_after_send(now, key);
     }
 
-    /// Lets the session of a nexus act, then carries out what it wants in turn.
-    pub(super) fn with_session(
-        &mut self,
-        now: Now,
-        nexus: NexusId,
-        act: impl FnOnce(&mut Session<Lease>),
-    ) {
-        let Some(connection) = self.connections.at(nexus.0) else {
-            return;
-        };
-        let key = connection.key;
-        let Phase::Session { session, .. } = &mut connection.phase else {
-            return;
-        };
-        act(session);
-        let wants = session.has_events();
-        if !connection.dirty {
-            connection.dirty = true;
-            self.dirty.push_back(key.slot);
-        }
-        if wants {
-            self.session_events(now, key);
-        }
-    }
-
     /// Sends what the connections have to say, in the order in which they were heard: who is
     /// answered first is back first, and would otherwise be heard twice while the last waits.
     pub(super) fn flush(&mut self) {
@@ -366,8 +341,10 @@ impl<R: Ring, P: Post> Core<R, P> {
 
     /// The last task of a nexus has ended.
     pub(super) fn gone(&mut self, now: Now, slot: u32) {
-        let Some(connection) = self.connections.at(slot) else {
-            return;
+        let connection = match self.connections.place(slot) {
+            Some(Place::Connection(connection)) => connection,
+            Some(&mut Place::Remote(remote)) => return self.remote_gone(now, slot, remote),
+            None => return,
         };
         match &mut connection.phase {
             Phase::Session { nexus, .. } => {

@@ -70,6 +70,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                 self.hang_up(key);
             }
         }
+        self.leave_fabrics(now);
         self.timers
             .set(now + Now::from_secs(u64::from(GRACE_SECONDS)), Timer::Stop);
         self.check_stopped();

@@ -16,7 +16,7 @@ use super::token::Key;
 use crate::mail::Post;
 
 /// A deadline in the past is looked at again after this long, so that none can spin.
-const SHORTEST: Now = Now::from_millis(1);
+pub(super) const SHORTEST: Now = Now::from_millis(1);
 
 /// Deadlines of sessions are kept to the next multiple of this: all are long, and what many idle
 /// ones ask their peers then leaves together, for one wake-up instead of hundreds.
@@ -27,6 +27,8 @@ const TOGETHER: Now = Now::from_millis(250);
 pub(super) enum Timer {
     /// A connection may have a deadline.
     Connection(Key),
+    /// A Fibre Channel port, by number, may have a deadline.
+    Fabric(u32),
     /// A volume, by number, wants to be called.
     Volume(u32),
     /// Initiators have had their time to log out.
@@ -70,6 +72,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         while let Some((at, timer)) = self.timers.pop(now) {
             match timer {
                 Timer::Connection(key) => self.connection_expired(now, at, key),
+                Timer::Fabric(fabric) => self.fabric_expired(now, at, fabric),
                 Timer::Volume(volume) => self.volume_expired(now, volume),
                 Timer::Stop => self.stop_expired(),
                 Timer::Leave => self.leave_expired(),

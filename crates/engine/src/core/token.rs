@@ -18,6 +18,8 @@ pub(super) enum Purpose {
     Send(Key),
     /// Persisting the state of a unit.
     Persist(u32),
+    /// Watching a Fibre Channel port.
+    Fabric(u32),
 }
 
 /// A connection's slot, with a generation so that late events of an earlier one are told apart.
@@ -38,6 +40,7 @@ impl Purpose {
             Self::Receive(key) => (2, key.generation, key.slot),
             Self::Send(key) => (3, key.generation, key.slot),
             Self::Persist(unit) => (4, 0, unit),
+            Self::Fabric(fabric) => (5, 0, fabric),
         };
         Token(kind << 60 | u64::from(middle) << 32 | u64::from(index))
     }
@@ -55,6 +58,7 @@ impl Purpose {
             2 => Self::Receive(key),
             3 => Self::Send(key),
             4 => Self::Persist(index),
+            5 => Self::Fabric(index),
             _ => return None,
         })
     }

@@ -436,17 +436,18 @@ impl Link for Connection {
     }
 
     fn go_to(&mut self, place: &Way) {
-        let Way::Iscsi(portal) = place;
-        self.host.clone_from(&portal.host);
-        self.port = portal.port;
+        if let Way::Iscsi(portal) = place {
+            self.host.clone_from(&portal.host);
+            self.port = portal.port;
+        }
     }
 
     fn place(&self) -> Way {
-        Way::Iscsi(Portal {
+        Way::Iscsi(Box::new(Portal {
             host: self.host.clone(),
             port: self.port,
             config: Config::clone(&self.config),
-        })
+        }))
     }
 
     fn particulars(&self) -> Vec<Particular> {

@@ -7,6 +7,7 @@ use ::io::ring::SendBatch;
 use block::lease::Lease;
 use block::particulars::Group;
 use block::volume::{Context, Node};
+use fc::remote;
 use iscsi::initiator::error;
 use scsi::client::Request;
 use scsi::medium::Now;
@@ -14,6 +15,7 @@ use scsi::task::SenseBytes;
 use scsi::wire::lun::Lun;
 
 use super::connection::Connection;
+use super::fabric::{self, FabricLink};
 use super::{RemoteError, Settings, Way};
 
 /// A link that is there, or is to be. What it does not need of the world it leaves out.
@@ -175,17 +177,27 @@ pub enum End {
     /// Of a session of iSCSI.
     #[error(transparent)]
     Session(#[from] error::End),
+    /// Of a login of Fibre Channel.
+    #[error(transparent)]
+    Fabric(#[from] fabric::End),
 }
 
 impl End {
     /// Whether that was asked for.
     pub(super) fn is_wanted(&self) -> bool {
-        matches!(self, Self::Session(error::End::LoggedOut))
+        matches!(
+            self,
+            Self::Session(error::End::LoggedOut)
+                | Self::Fabric(fabric::End::Lost(remote::End::ByUs))
+        )
     }
 
     /// Whether commands are not answered though all else is.
     pub(super) fn is_stuck(&self) -> bool {
-        matches!(self, Self::Session(error::End::Stuck))
+        matches!(
+            self,
+            Self::Session(error::End::Stuck) | Self::Fabric(fabric::End::Stuck)
+        )
     }
 }
 
@@ -193,5 +205,6 @@ impl End {
 pub(super) fn link(node: Node, settings: &Settings, number: u16) -> Box<dyn Link> {
     match &settings.way {
         Way::Iscsi(portal) => Box::new(Connection::new(node, settings, portal, number)),
+        Way::Fcoe(target) => Box::new(FabricLink::new(node, target)),
     }
 }

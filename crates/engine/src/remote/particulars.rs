@@ -1,6 +1,9 @@
 //! What a remote unit and the session with it say of themselves.
 
+use ::io::ether::Place;
 use block::particulars::Group;
+use fc::port::{Fc4, Port};
+use fc::remote::Remote;
 use iscsi::initiator::Outcome;
 use scsi::client::Facts;
 
@@ -16,7 +19,6 @@ pub(super) fn of_unit(facts: &Facts) -> Group {
 pub(super) fn session(session: &Outcome, portal: (&str, u16), sessions: u16) -> Vec<Group> {
     let mut values = at(portal, session);
     values.push(("sessions of a core", sessions.to_string()));
-    let group = |heading, values| Group { heading, values };
     vec![
         group("session", values),
         group("negotiated", negotiated(session)),
@@ -89,6 +91,36 @@ fn negotiated(session: &Outcome) -> Values {
         ("TaskReporting", format!("{:?}", keys.task_reporting)),
         ("iSCSIProtocolLevel", keys.protocol_level.to_string()),
     ]
+}
+
+/// Our N_Port and the target's, and what their logins agreed upon.
+pub(super) fn ports<F: Fc4>(place: &Place, ours: &Port<F>, target: Option<&Remote>) -> Vec<Group> {
+    let address = ours.address().unwrap_or_default();
+    let own = vec![
+        ("interface", place.to_string()),
+        ("port name", ours.wwpn().to_string()),
+        ("node name", ours.wwnn().to_string()),
+        ("FC-ID", address.fc_id.to_string()),
+        ("MAC", address.mac.to_string()),
+        ("payload of a frame", ours.payload_max().to_string()),
+    ];
+    let mut groups = vec![group("port", own)];
+    if let Some(target) = target {
+        let address = target.address();
+        let values = vec![
+            ("port name", target.wwpn().to_string()),
+            ("node name", target.neighbour().wwnn.to_string()),
+            ("FC-ID", address.fc_id.to_string()),
+            ("MAC", address.mac.to_string()),
+            ("payload of a frame", target.payload_max().to_string()),
+        ];
+        groups.push(group("target port", values));
+    }
+    groups
+}
+
+const fn group(heading: &'static str, values: Values) -> Group {
+    Group { heading, values }
 }
 
 fn yes(is: bool) -> String {

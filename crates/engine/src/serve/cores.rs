@@ -12,9 +12,10 @@ use ::io::ring::{AnyRing, Kind, Ring, Waker};
 use block::volume::{CoreContext, Volume};
 use scsi::unit::{CoreId, UnitState};
 
+use super::fabrics::Berth;
 use super::options::PollMode;
 use super::orders::Orders;
-use crate::core::{Core, Front, Parts, accept_token};
+use crate::core::{Core, Fabric, Front, Parts, accept_token};
 use crate::journal::Journal;
 use crate::mail::{Counter, PostOffice};
 use crate::polling::{OF_A_SERVER, Polling};
@@ -35,10 +36,21 @@ pub(super) struct Common {
     pub(super) start: Instant,
 }
 
-/// What core 0 needs besides.
+/// What the world comes in by.
 pub(super) struct Entrance {
+    /// For core 0, as are the listeners.
     pub(super) front: Box<Front>,
     pub(super) listeners: Vec<OwnedFd>,
+    /// For the cores from the last one on, as core 0 has more to do than the others.
+    pub(super) berths: Vec<Berth>,
+}
+
+/// What one core of these has.
+#[derive(Default)]
+struct Doors {
+    /// On core 0.
+    entrance: Option<(Box<Front>, Vec<OwnedFd>)>,
+    berths: Vec<Berth>,
 }
 
 /// A core's thread that has its ring and waits for the way to the others.
@@ -56,9 +68,16 @@ pub(super) fn start(
     entrance: Entrance,
     orders: &Orders,
 ) -> io::Result<(PostOffice, Vec<JoinHandle<io::Result<()>>>)> {
-    let mut entrance = Some(entrance);
-    let waiting = (0..count)
-        .map(|core| spawn(CoreId(core), common.clone(), entrance.take(), orders))
+    let mut doors = Vec::new();
+    doors.resize_with(usize::from(count), Doors::default);
+    doors[0].entrance = Some((entrance.front, entrance.listeners));
+    let from_the_last = (0..doors.len()).rev().cycle();
+    for (berth, core) in entrance.berths.into_iter().zip(from_the_last) {
+        doors[core].berths.push(berth);
+    }
+    let waiting = (0..).zip(doors);
+    let waiting = waiting
+        .map(|(core, doors)| spawn(CoreId(core), common.clone(), doors, orders))
         .collect::<io::Result<Vec<_>>>()?;
     let office = PostOffice::new(waiting.iter().map(|core| core.waker.clone()).collect());
     let mut threads = Vec::new();
@@ -69,12 +88,7 @@ pub(super) fn start(
     Ok((office, threads))
 }
 
-fn spawn(
-    core: CoreId,
-    common: Common,
-    entrance: Option<Entrance>,
-    orders: &Orders,
-) -> io::Result<Waiting> {
+fn spawn(core: CoreId, common: Common, doors: Doors, orders: &Orders) -> io::Result<Waiting> {
     let last_word = orders.last_word(core);
     let (tell_waker, waker) = mpsc::channel();
     let (office, take_office) = mpsc::channel();
@@ -82,7 +96,7 @@ fn spawn(
         .name(format!("lunar-{}", core.0))
         .spawn(move || {
             let _last_word = last_word;
-            run(core, &common, entrance, &tell_waker, &take_office)
+            run(core, &common, doors, &tell_waker, &take_office)
         })?;
     match waker.recv() {
         Ok(waker) => Ok(Waiting {
@@ -104,7 +118,7 @@ fn failure(thread: JoinHandle<io::Result<()>>) -> io::Error {
 fn run(
     id: CoreId,
     common: &Common,
-    entrance: Option<Entrance>,
+    doors: Doors,
     tell_waker: &Sender<Waker>,
     office: &Receiver<PostOffice>,
 ) -> io::Result<()> {
@@ -117,17 +131,21 @@ fn run(
     let context = CoreContext::new(Pool::new(POOL_BYTES)?);
     let volumes = Volumes::attach(&common.volumes, &context)?;
     let mut front = None;
-    if let Some(entrance) = entrance {
-        for (number, listener) in entrance.listeners.into_iter().enumerate() {
+    if let Some((entrance, listeners)) = doors.entrance {
+        for (number, listener) in listeners.into_iter().enumerate() {
             ring.listen(listener, accept_token(number as u32))?;
         }
-        front = Some(entrance.front);
+        front = Some(entrance);
     }
     let _ = tell_waker.send(ring.waker());
     let Ok(office) = office.recv() else {
         return Ok(());
     };
     let post = office.counter(id);
+    let now = common.start.elapsed();
+    let berths = doors.berths.into_iter();
+    let fabrics = berths.map(|(site, device)| Fabric::begin(site, device, now));
+    let fabrics = fabrics.collect();
     let (units, journal) = (common.units.clone(), Arc::clone(&common.journal));
     let core = Core::new(Parts {
         id,
@@ -135,6 +153,7 @@ fn run(
         post,
         units,
         volumes,
+        fabrics,
         buffers: context.pool.clone(),
         journal,
         front,

@@ -3,6 +3,7 @@
 //! The command line and, later, the configuration both end here, so whatever holds for both is
 //! checked here and not where it was typed.
 
+mod fcoe;
 mod misuse;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,7 +15,9 @@ pub use iscsi::auth::Hash as ChapHash;
 pub use iscsi::target::{Chap, Limits};
 
 use crate::address::ParseError;
+use crate::fabric::NoPort;
 pub use crate::polling::PollMode;
+pub use fcoe::{FcoePort, NotAPort};
 pub use misuse::{Amount, Misuse};
 
 /// Everything that `serve` can be told.
@@ -26,6 +29,8 @@ pub struct Options {
     pub target_per_volume: bool,
     /// Where to listen; port 0 picks a free one.
     pub listen: Vec<SocketAddr>,
+    /// Fibre Channel ports over Ethernet that show the same LUNs.
+    pub fcoe: Vec<FcoePort>,
     /// What SendTargets answers with in place of the address that a connection came to:
     /// `HOST:PORT` each.
     pub advertise: Vec<String>,
@@ -33,7 +38,8 @@ pub struct Options {
     pub iqn: String,
     /// Everybody who reaches a portal may log in, in so many words.
     pub open: bool,
-    /// The initiator names that may log in; empty: any.
+    /// The initiator names and WWPNs that may log in; without names any may do so by iSCSI, without
+    /// WWPNs none by Fibre Channel but over a cable.
     pub allow: Vec<String>,
     /// CHAP, which then must be done, as well as being on the list.
     pub chap: Option<Chap>,
@@ -132,6 +138,7 @@ impl Options {
             volumes,
             target_per_volume: false,
             listen: vec![DEFAULT_PORTAL],
+            fcoe: Vec::new(),
             advertise: Vec::new(),
             iqn,
             open: false,
@@ -151,11 +158,13 @@ impl Options {
 /// A LUN that is ready to be used, as told to the user.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ReadyLun {
-    /// The connect address by the first portal: `iscsi://127.0.0.1:3260/iqn…/0`.
+    /// The connect address by the first portal, `iscsi://127.0.0.1:3260/iqn…/0`, or by a Fibre
+    /// Channel port, `fcoe://eth0/20:00:…/0`.
     pub address: String,
-    /// Every portal, with the ports that were picked: `127.0.0.1:3260`.
+    /// Every portal, with the ports that were picked: `127.0.0.1:3260`; of Fibre Channel the
+    /// interface.
     pub portals: Vec<String>,
-    /// The target's name.
+    /// The target's name, or its WWPN.
     pub target: String,
     /// Its number.
     pub lun: u16,
@@ -200,6 +209,9 @@ pub enum Error {
         /// Why.
         cause: String,
     },
+    /// A Fibre Channel port cannot be opened.
+    #[error("cannot serve by --fcoe {0}")]
+    Fcoe(#[from] NoPort),
     /// The machine does not give what serving needs (a ring, threads, the state directory).
     #[error("{what}: {cause}")]
     Machine {

@@ -1,6 +1,6 @@
 //! From options to what will be served: targets, LUNs, their volumes and their identities.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::Arc;
 
@@ -136,13 +136,10 @@ fn cannot_open(unit: &Unit, error: &OpenError) -> Error {
 
 /// The target nodes as iSCSI knows them.
 pub(super) fn config(options: &Options, units: &[Unit]) -> Result<Config, Error> {
-    let allow = options
-        .allow
-        .iter()
-        .map(|given| name(given))
-        .collect::<Result<_, _>>()?;
+    let allow = options.allowed_names().into_iter().map(name);
+    let allow = allow.collect::<Result<BTreeSet<_>, _>>()?;
     let access = Access {
-        allow: (!options.allow.is_empty()).then_some(allow),
+        allow: (!allow.is_empty()).then_some(allow),
         chap: options.chap.clone(),
     };
     let mut nodes: Vec<Arc<Node>> = Vec::new();

@@ -190,11 +190,11 @@ impl User {
 
 fn settings(config: Config, sessions: u16, replacement: Now) -> Settings {
     Settings {
-        way: Way::Iscsi(Portal {
+        way: Way::Iscsi(Box::new(Portal {
             host: "simulated".into(),
             port: 3260,
             config,
-        }),
+        })),
         lun: Lun::from_index(0),
         replacement,
         sessions,

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use engine::serve::options as engine_options;
-use engine_options::{BlockSize, Chap, Limits, MOST_THREADS, Options, UnitOptions};
+use engine_options::{BlockSize, Chap, FcoePort, Limits, MOST_THREADS, Options, UnitOptions};
 
 use super::portal::{self, Place};
 use super::{identity, secret};
 use crate::Failure;
 use crate::units::{parse_size, parse_time};
 
-/// Export volumes over iSCSI until told to stop
+/// Export volumes over iSCSI and FCoE until told to stop
 ///
 /// Each ADDR becomes a LUN (0, 1, ...) of one target. When ready, one line a LUN is printed:
 /// ADDRESS, SIZE and VOLUME, with two spaces between. Logs go to standard error; LUNAR_LOG says
@@ -24,7 +24,7 @@ use crate::units::{parse_size, parse_time};
 /// writes; file:PATH is a file, file:PATH?size=SIZE makes or extends it (?sparse: without taking
 /// the room), ?direct goes past the page cache, ?sync makes every write durable, ?readonly opens
 /// it for reading; block:DEV is a block device. Others are made out of these:
-/// iscsi://[USER@]HOST[:PORT]/TARGET/LUN is a unit of another target,
+/// iscsi://[USER@]HOST[:PORT]/TARGET/LUN and fcoe://IFACE/WWPN/LUN are units of another target,
 /// stripe:CHUNK(ADDR,ADDR,...) is RAID-0, concat(ADDR,ADDR,...) is one after the other,
 /// readonly(ADDR) cannot be written, limit:iops=N,rate=SIZE(ADDR) does no more a second,
 /// delay:TIME(ADDR) is slower, fault:read=P,write=P,flush=P(ADDR) fails, verify(ADDR) checks what
@@ -72,6 +72,16 @@ struct NetworkArgs {
     #[arg(long, value_name = "HOST:PORT")]
     listen: Vec<Place>,
 
+    /// Serve as a Fibre Channel port over Ethernet; may be repeated
+    ///
+    /// IFACE is an Ethernet interface, or cable:PATH, a cable of two sockets to another lunar or a
+    /// virtual machine on this one. The port has the WWPN 20:00:MAC where wwpn=WWPN does not say
+    /// another, the WWNN 10:00:MAC (wwnn=WWNN), and finds others by VN2VN (mode=vn2vn), without a
+    /// switch. It is there beside --listen, or in place of it where that is not given. An interface
+    /// needs --allow or --open.
+    #[arg(long, value_name = "IFACE[,wwpn=WWPN]")]
+    fcoe: Vec<FcoePort>,
+
     /// Tell initiators that discover to connect here; may be repeated
     ///
     /// For portals behind NAT. Without it they are told the address that they came to.
@@ -90,10 +100,10 @@ struct AccessArgs {
     #[arg(long)]
     open: bool,
 
-    /// Let this initiator name in; may be repeated
+    /// Let this initiator name, or the port of this WWPN, in; may be repeated
     ///
     /// A name is a claim, not a proof: together with --chap both must hold.
-    #[arg(long, value_name = "IQN")]
+    #[arg(long, value_name = "IQN|WWPN")]
     allow: Vec<String>,
 
     /// Let this user in by CHAP; may be repeated, with one --secret-file each
@@ -261,10 +271,11 @@ impl ServeArgs {
             None => identity::state_dir()?,
         };
         let mut options = Options::new(self.volumes, iqn, state_dir);
-        if !self.network.listen.is_empty() {
+        if !self.network.listen.is_empty() || !self.network.fcoe.is_empty() {
             options.listen = portal::listen(&self.network.listen)?;
         }
         options.target_per_volume = self.target_per_volume;
+        options.fcoe = self.network.fcoe;
         options.advertise = self.network.advertise;
         options.open = self.access.open;
         options.chap = self.access.chap()?;

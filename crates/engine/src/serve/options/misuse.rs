@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use ::io::ether::Place;
 use ::io::memory::GRANULE;
+use fc::wire::names::Wwn;
 use iscsi::text::MAX_VALUE;
 
 use super::{Chap, MOST_THREADS, Options, SECRET_OCTETS};
@@ -27,6 +29,23 @@ pub enum Misuse {
          or let everybody in with --open"
     )]
     Exposed(SocketAddr),
+    /// An interface that others reach, and nothing said about who may.
+    #[error(
+        "--fcoe {0}: whoever is on its Ethernet can reach it: say who may log in with --allow \
+         WWPN, or let everybody in with --open"
+    )]
+    ExposedInterface(Place),
+    /// An interface twice.
+    #[error("--fcoe {0}: that is served on already, leave one of them out")]
+    SameInterface(Place),
+    /// A WWPN twice.
+    #[error("--fcoe …,wwpn={0}: each port has a name of its own, give another")]
+    SameWwpn(Wwn),
+    /// `--target-per-volume` with a port that is one target.
+    #[error(
+        "--target-per-volume makes several targets, but a port of --fcoe is one: leave one out"
+    )]
+    OnePortOneTarget,
     /// A portal to which no TCP connection can be made.
     #[error("--listen {0}: nobody connects to a multicast or broadcast address, listen on another")]
     Unconnectable(SocketAddr),
@@ -144,9 +163,10 @@ impl Options {
         }
         validate_portals(&self.listen)?;
         let exposed = self.listen.iter().find(|portal| !portal.ip().is_loopback());
+        let closed = self.chap.is_some() || !self.allowed_names().is_empty();
         match exposed {
-            Some(portal) if !self.open && !guarded => Err(Misuse::Exposed(*portal)),
-            _ => Ok(()),
+            Some(portal) if !self.open && !closed => Err(Misuse::Exposed(*portal)),
+            _ => self.validate_fcoe(),
         }
     }
 

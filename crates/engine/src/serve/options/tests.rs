@@ -2,6 +2,8 @@
 
 use super::misuse::validate_chap;
 use super::*;
+use ::io::ether::Place;
+use fc::wire::names::Wwn;
 use std::time::Duration;
 
 fn options() -> Options {
@@ -44,6 +46,90 @@ fn an_exposed_portal_needs_one() {
     assert_eq!(authenticated.validate(), Ok(()));
     options.open = true;
     assert_eq!(options.validate(), Ok(()));
+}
+
+fn port(text: &str) -> FcoePort {
+    text.parse().unwrap()
+}
+
+#[test]
+fn a_port_is_read_with_what_follows_it() {
+    let whole = port("eth0.100,mode=vn2vn,wwpn=20:00:52:54:00:78:41:00,wwnn=0x1000525400784100");
+    assert_eq!(whole.place.to_string(), "eth0.100");
+    assert_eq!(whole.wwpn, Some(Wwn(0x2000_5254_0078_4100)));
+    assert_eq!(whole.wwnn, Some(Wwn(0x1000_5254_0078_4100)));
+    assert_eq!(
+        port("cable:/run/x.sock").place,
+        Place::Cable("/run/x.sock".into())
+    );
+    for (text, wrong) in [
+        ("", NotAPort::NoInterface),
+        ("cable:", NotAPort::NoInterface),
+        ("eth0/1", NotAPort::NoName("eth0/1".into())),
+        ("eth0,vn2vn", NotAPort::Unknown("vn2vn".into())),
+        ("eth0,mode=fabric", NotAPort::Mode("fabric".into())),
+        ("eth0,mode=vn2vn,mode=vn2vn", NotAPort::Twice("mode")),
+        ("eth0,wwpn=20:00", NotAPort::Name("wwpn", "20:00".into())),
+        (
+            "eth0,wwnn=0000000000000000",
+            NotAPort::Name("wwnn", "0".repeat(16)),
+        ),
+    ] {
+        assert_eq!(text.parse::<FcoePort>(), Err(wrong), "{text}");
+    }
+}
+
+#[test]
+fn an_interface_needs_an_access_rule_of_its_own() {
+    let exposed = Misuse::ExposedInterface(Place::Interface("eth0".into()));
+    let mut options = Options {
+        fcoe: vec![port("eth0")],
+        allow: vec!["iqn.2026-11.org.example:a".into()],
+        ..options()
+    };
+    assert_eq!(options.validate(), Err(exposed));
+    options.allow.push("20:00:52:54:00:78:41:00".into());
+    assert_eq!(options.validate(), Ok(()));
+    assert_eq!(options.allowed_names(), ["iqn.2026-11.org.example:a"]);
+    let cable = Options {
+        fcoe: vec![port("cable:/run/x.sock")],
+        allow: Vec::new(),
+        ..options
+    };
+    assert_eq!(cable.validate(), Ok(()));
+}
+
+#[test]
+fn a_wwpn_lets_nobody_in_by_iscsi() {
+    let portal: SocketAddr = "192.0.2.1:3260".parse().unwrap();
+    let options = Options {
+        listen: vec![portal],
+        allow: vec!["20:00:52:54:00:78:41:00".into()],
+        ..options()
+    };
+    assert_eq!(options.validate(), Err(Misuse::Exposed(portal)));
+}
+
+#[test]
+fn ports_do_not_share_what_is_theirs() {
+    let wwpn = Wwn(0x2000_5254_0078_4100);
+    let both = |fcoe: &[&str]| Options {
+        fcoe: fcoe.iter().map(|text| port(text)).collect(),
+        open: true,
+        ..options()
+    };
+    let same = both(&["eth0", "eth0,wwpn=2000525400784100"]).validate();
+    assert_eq!(
+        same,
+        Err(Misuse::SameInterface(Place::Interface("eth0".into())))
+    );
+    let same = both(&["eth0,wwpn=2000525400784100", "eth1,wwpn=2000525400784100"]).validate();
+    assert_eq!(same, Err(Misuse::SameWwpn(wwpn)));
+    let several = Options {
+        target_per_volume: true,
+        ..both(&["eth0"])
+    };
+    assert_eq!(several.validate(), Err(Misuse::OnePortOneTarget));
 }
 
 #[test]

@@ -1,0 +1,295 @@
+//! Fibre Channel on a core: Ethernet ports, the N_Ports that live on them, and their nexuses.
+//!
+//! A port hears a batch of frames, carries out what came of them, and sends when everything else of
+//! the turn is done, as connections do. Write data comes only where memory was asked for before, so
+//! nothing has to stop half way through a batch.
+
+use std::sync::Arc;
+
+use ::io::ring::Ring;
+use block::lease::Lease;
+use fc::port::Event;
+use fc::remote::RemoteId;
+use fc::target::{self, Limits, Target};
+use scsi::medium::Now;
+use scsi::nexus::{Identity, Nexus, NexusId, TargetDevice};
+use scsi::task::{Completed, FunctionResult, Tag};
+use scsi::wire::lun::Lun;
+use scsi::wire::transport_id;
+
+use super::Core;
+use super::connection::Remote;
+use super::services::Services;
+use super::timers::{SHORTEST, Timer};
+use super::token::Purpose;
+use crate::fabric::{NPort, Site};
+use crate::mail::Post;
+
+/// An N_Port that serves.
+pub struct Fabric {
+    n_port: NPort<Target<Lease>>,
+    device: Arc<TargetDevice>,
+    /// By [`RemoteId`]: the slot of its nexus.
+    slots: Vec<Option<u32>>,
+    /// Nexuses to which data was given that may not have left.
+    sending: Vec<(u32, RemoteId)>,
+    /// It may have something to send.
+    dirty: bool,
+    /// The instant for which it is in the heap of timers.
+    timer: Option<Now>,
+}
+
+impl Fabric {
+    /// A port there, which shows this device.
+    pub(crate) fn begin(site: Site, device: Arc<TargetDevice>, now: Now) -> Self {
+        Self {
+            n_port: NPort::begin(site, Target::new(Limits::default()), now),
+            device,
+            slots: Vec::new(),
+            sending: Vec::new(),
+            dirty: true,
+            timer: None,
+        }
+    }
+
+    pub(super) const fn is_dirty(&self) -> bool {
+        self.dirty
+    }
+
+    /// The transport of a nexus.
+    pub(super) fn nexus(&mut self, slot: u32, remote: RemoteId) -> ToRemote<'_> {
+        self.dirty = true;
+        ToRemote {
+            fabric: self,
+            slot,
+            remote,
+        }
+    }
+
+    fn slot(&self, remote: RemoteId) -> Option<u32> {
+        self.slots.get(remote.index()).copied().flatten()
+    }
+
+    fn set_slot(&mut self, remote: RemoteId, slot: Option<u32>) {
+        if self.slots.len() <= remote.index() {
+            self.slots.resize(remote.index() + 1, None);
+        }
+        self.slots[remote.index()] = slot;
+    }
+}
+
+/// A remote port as the device server knows it.
+pub(super) struct ToRemote<'a> {
+    fabric: &'a mut Fabric,
+    slot: u32,
+    remote: RemoteId,
+}
+
+impl ToRemote<'_> {
+    const fn machine(&mut self) -> &mut Target<Lease> {
+        self.fabric.n_port.port_mut().fc4_mut()
+    }
+}
+
+impl Services for ToRemote<'_> {
+    fn send_data_in(&mut self, tag: Tag, offset: u32, data: Lease) {
+        let (remote, one) = (self.remote, (self.slot, self.remote));
+        if !self.fabric.sending.contains(&one) {
+            self.fabric.sending.push(one);
+        }
+        self.machine().send_data_in(remote, tag, offset, data);
+    }
+
+    fn receive_data_out(&mut self, tag: Tag, offset: u32, into: Lease) {
+        let remote = self.remote;
+        self.machine().receive_data_out(remote, tag, offset, into);
+    }
+
+    fn complete(&mut self, tag: Tag, completed: &Completed) {
+        let remote = self.remote;
+        self.machine().complete(remote, tag, completed);
+    }
+
+    fn aborted(&mut self, tag: Tag) {
+        let remote = self.remote;
+        self.machine().aborted(remote, tag);
+    }
+
+    fn managed(&mut self, id: u32, result: FunctionResult) {
+        let remote = self.remote;
+        self.machine().managed(remote, id, result);
+    }
+
+    /// FCP tells of unit attentions by commands alone.
+    fn attention(&mut self, _: Lun, _: u16) {}
+}
+
+impl<R: Ring, P: Post> Core<R, P> {
+    /// Begins to listen to the ports.
+    pub(super) fn begin_fabrics(&mut self, now: Now) {
+        for fabric in 0..self.fabrics.len() as u32 {
+            self.listen_to_fabric(fabric);
+            self.fabric_events(now, fabric);
+        }
+        self.flush_fabrics(now);
+    }
+
+    fn listen_to_fabric(&mut self, fabric: u32) {
+        let Some(one) = self.fabrics.get(fabric as usize) else {
+            return;
+        };
+        let token = Purpose::Fabric(fabric).token();
+        if let Err(cause) = self.ring.watch(one.n_port.waited(), token) {
+            tracing::error!("{}: cannot be listened to: {cause}", one.n_port.place());
+        }
+    }
+
+    /// There is something to receive, or room to send.
+    pub(super) fn fabric_ready(&mut self, now: Now, fabric: u32) {
+        if let Some(one) = self.fabrics.get_mut(fabric as usize) {
+            one.n_port.receive(now);
+        }
+        self.fabric_events(now, fabric);
+        self.listen_to_fabric(fabric);
+    }
+
+    pub(super) fn fabric_expired(&mut self, now: Now, at: Now, fabric: u32) {
+        let Some(one) = self.fabrics.get_mut(fabric as usize) else {
+            return;
+        };
+        if one.timer == Some(at) {
+            one.timer = None;
+            one.n_port.port_mut().expire(now);
+            self.fabric_events(now, fabric);
+        }
+    }
+
+    fn arm_fabric(&mut self, now: Now, fabric: usize) {
+        let one = &mut self.fabrics[fabric];
+        let deadline = one.n_port.port().next_deadline();
+        let Some(at) = deadline.map(|at| at.max(now + SHORTEST)) else {
+            return;
+        };
+        if one.timer.is_none_or(|set| at < set) {
+            one.timer = Some(at);
+            self.timers.set(at, Timer::Fabric(fabric as u32));
+        }
+    }
+
+    /// Sends what the ports have to say, and tells the device server what has not left.
+    pub(super) fn flush_fabrics(&mut self, now: Now) {
+        for fabric in 0..self.fabrics.len() {
+            let one = &mut self.fabrics[fabric];
+            if !std::mem::take(&mut one.dirty) {
+                continue;
+            }
+            one.n_port.transmit();
+            let (port, device) = (one.n_port.port(), &mut self.device);
+            one.sending.retain(|&(slot, remote)| {
+                let queued = port.fc4().data_in_queued(remote);
+                device.data_in_queued(NexusId(slot), queued);
+                queued > 0
+            });
+            self.arm_fabric(now, fabric);
+        }
+    }
+
+    /// Carries out what a port wants.
+    pub(super) fn fabric_events(&mut self, now: Now, fabric: u32) {
+        while let Some(one) = self.fabrics.get_mut(fabric as usize) {
+            one.dirty = true;
+            let Some(event) = one.n_port.poll() else {
+                return;
+            };
+            match event {
+                Event::Up(remote) => self.remote_up(fabric, remote),
+                Event::Down(remote, end) => {
+                    if let Some(slot) = one.slot(remote) {
+                        tracing::debug!("{}: nexus {slot} ends: {end:?}", one.n_port.place());
+                        self.device.nexus_lost(NexusId(slot));
+                    }
+                }
+                Event::Fc4(event) => self.target_event(now, fabric, event),
+                Event::Remark {
+                    from, violation, ..
+                } => self.tell_of(now, from, violation),
+                Event::Online(_) | Event::Offline => {}
+            }
+        }
+    }
+
+    fn target_event(&mut self, now: Now, fabric: u32, event: target::Event<Lease>) {
+        let slots = &self.fabrics[fabric as usize];
+        let nexus = |remote| slots.slot(remote).map(NexusId);
+        match event {
+            target::Event::Execute {
+                remote,
+                mut command,
+            } => {
+                if let Some(nexus) = nexus(remote) {
+                    command.nexus = nexus;
+                    self.device.execute(now, command);
+                }
+            }
+            target::Event::DataOut {
+                remote,
+                tag,
+                offset,
+                data,
+            } => {
+                if let Some(nexus) = nexus(remote) {
+                    self.device.data_out(nexus, tag, offset, data);
+                }
+            }
+            target::Event::Manage {
+                remote,
+                id,
+                lun,
+                function,
+            } => {
+                if let Some(nexus) = nexus(remote) {
+                    self.device.manage(nexus, id, lun, function);
+                }
+            }
+        }
+    }
+
+    /// An initiator has logged in.
+    fn remote_up(&mut self, fabric: u32, id: RemoteId) {
+        let one = &mut self.fabrics[fabric as usize];
+        let Some(remote) = one.n_port.port().remote(id) else {
+            return;
+        };
+        let identity = Identity {
+            initiator: transport_id::fcp(remote.wwpn().0.to_be_bytes()),
+            port: one.device.ports.first().map_or(1, |port| port.relative_id),
+        };
+        let nexus = Nexus {
+            identity: Arc::new(identity),
+            target: Arc::clone(&one.device),
+        };
+        tracing::debug!("{}: {} has logged in", one.n_port.place(), remote.wwpn());
+        let slot = self.connections.insert_remote(Remote { fabric, id });
+        one.set_slot(id, Some(slot));
+        self.device.nexus_up(NexusId(slot), nexus);
+    }
+
+    /// The last task of a nexus has ended: its port may have another.
+    pub(super) fn remote_gone(&mut self, now: Now, slot: u32, remote: Remote) {
+        self.connections.vacate(slot);
+        if let Some(one) = self.fabrics.get_mut(remote.fabric as usize) {
+            one.set_slot(remote.id, None);
+            one.n_port.port_mut().ended(now, remote.id);
+            self.fabric_events(now, remote.fabric);
+        }
+        self.check_stopped();
+    }
+
+    /// Every port logs out.
+    pub(super) fn leave_fabrics(&mut self, now: Now) {
+        for fabric in 0..self.fabrics.len() as u32 {
+            self.fabrics[fabric as usize].n_port.leave(now);
+            self.fabric_events(now, fabric);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! N_Ports on the Ethernet ports of this machine.
+
+mod names;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use ::io::ether::{EtherPort, OpenError, Options, Place};
+use fc::fip::Fip;
+use fc::outgoing::Outgoing;
+use fc::port::{Config, Event, Fc4, Port};
+use scsi::medium::Now;
+
+pub(crate) use self::names::Names;
+
+/// An Ethernet port that is to have an N_Port.
+#[derive(Debug)]
+pub(crate) struct Site {
+    place: Place,
+    ether: EtherPort,
+    /// What the N_Port will be like.
+    pub(crate) config: Config,
+    /// What it is called.
+    pub(crate) names: Arc<Names>,
+    random: [u8; 8],
+}
+
+/// An N_Port with the Ethernet port that it is on.
+pub(crate) struct NPort<F: Fc4> {
+    place: Place,
+    ether: EtherPort,
+    port: Port<F>,
+    _names: Arc<Names>,
+}
+
+/// Why there is no N_Port.
+#[derive(Debug, thiserror::Error)]
+pub enum NoPort {
+    /// The Ethernet port cannot be had.
+    #[error(transparent)]
+    Ether(#[from] OpenError),
+    /// It cannot be used as is needed.
+    #[error("{0}: {1}")]
+    Io(Place, #[source] io::Error),
+}
+
+impl Site {
+    /// Opens an Ethernet port for an N_Port of these names; without, of the first that are free.
+    ///
+    /// # Errors
+    ///
+    /// See [`NoPort`].
+    pub(crate) fn open(place: &Place, names: Option<Arc<Names>>) -> Result<Self, NoPort> {
+        let failed = |cause| NoPort::Io(place.clone(), cause);
+        let mut ether = EtherPort::open(place, &Options::default())?;
+        let names = match names {
+            Some(names) => names,
+            None => Arc::new(Names::claim(place, ether.mac()).map_err(failed)?),
+        };
+        for mac in Fip::groups().into_iter().chain([names.mac]) {
+            ether.join(mac.0).map_err(failed)?;
+        }
+        let mut config = Config::new(names.mac, ether.link().mtu as usize);
+        (config.wwpn, config.wwnn) = (names.wwpn, names.wwnn);
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|cause| failed(io::Error::other(cause)))?;
+        Ok(Self {
+            place: place.clone(),
+            ether,
+            config,
+            names,
+            random,
+        })
+    }
+}
+
+impl<F: Fc4> NPort<F> {
+    /// Begins to look for other ports.
+    pub(crate) fn begin(site: Site, fc4: F, now: Now) -> Self {
+        let mut port = Port::new(&site.config, fc4, now, site.random);
+        port.link(now, site.ether.link().up);
+        Self {
+            place: site.place,
+            ether: site.ether,
+            port,
+            _names: site.names,
+        }
+    }
+
+    pub(crate) const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    pub(crate) const fn port(&self) -> &Port<F> {
+        &self.port
+    }
+
+    pub(crate) const fn port_mut(&mut self) -> &mut Port<F> {
+        &mut self.port
+    }
+
+    /// What becomes readable when there is something to receive, or room to send.
+    pub(crate) fn waited(&self) -> &Arc<OwnedFd> {
+        self.ether.waited()
+    }
+
+    /// Takes what has come, as much as a batch has.
+    pub(crate) fn receive(&mut self, now: Now) {
+        let port = &mut self.port;
+        self.ether
+            .receive(|frame, tci| port.receive(now, frame, tci.map(|tci| tci & VID)));
+        match self.ether.news() {
+            Ok(Some(link)) => {
+                let state = if link.up { "up" } else { "down" };
+                tracing::warn!("{}: the link is {state}", self.place);
+                port.link(now, link.up);
+            }
+            Ok(None) => {}
+            Err(cause) => tracing::error!("{}: its link cannot be read: {cause}", self.place),
+        }
+    }
+
+    /// What happened. Frames to the port's own address are received as soon as there is one.
+    pub(crate) fn poll(&mut self) -> Option<Event<F::Event>> {
+        let event = self.port.poll()?;
+        if let Event::Online(address) = event {
+            tracing::debug!("{}: our address is {}", self.place, address.fc_id);
+            if let Err(cause) = self.ether.join(address.mac.0) {
+                tracing::error!(
+                    "{}: frames to {} do not come in: {cause}",
+                    self.place,
+                    address.mac
+                );
+            }
+        }
+        Some(event)
+    }
+
+    /// Sends as much as the Ethernet port takes; it becomes ready when it takes more.
+    pub(crate) fn transmit(&mut self) {
+        loop {
+            let more = self.port.transmit(&mut Frames(&mut self.ether));
+            match self.ether.flush() {
+                Ok(all) if all && more => {}
+                Ok(_) => return,
+                Err(cause) => return tracing::error!("{}: cannot send: {cause}", self.place),
+            }
+        }
+    }
+
+    /// Logs out everywhere, and is silent from then on.
+    pub(crate) fn leave(&mut self, now: Now) {
+        self.port.log_out(now);
+        self.transmit();
+        self.port.link(now, false);
+    }
+}
+
+/// The VLAN identifier in tag control information (IEEE 802.1Q).
+const VID: u16 = 0xfff;
+
+/// A transmit ring, as ports fill it.
+struct Frames<'a>(&'a mut EtherPort);
+
+impl Outgoing for Frames<'_> {
+    fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.0.slot(len)
+    }
+
+    fn commit(&mut self, len: usize) {
+        self.0.commit(len);
+    }
+}

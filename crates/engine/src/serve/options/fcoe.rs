@@ -1,0 +1,142 @@
+//! Fibre Channel ports that serve: `IFACE[,mode=vn2vn][,wwpn=WWPN][,wwnn=WWNN]`.
+
+use std::str::FromStr;
+
+use ::io::ether::Place;
+use fc::wire::names::Wwn;
+
+use super::{Misuse, Options};
+
+/// A Fibre Channel port over Ethernet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FcoePort {
+    /// Where.
+    pub place: Place,
+    /// Its port name; `None`: 20:00 and the address of the interface.
+    pub wwpn: Option<Wwn>,
+    /// Its node name; `None`: 10:00 and the address of the interface.
+    pub wwnn: Option<Wwn>,
+}
+
+/// A port that is not written as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAPort {
+    /// No interface.
+    #[error("name an interface first, as in eth0 or cable:/run/x.sock")]
+    NoInterface,
+    /// What the kernel would not take for a name.
+    #[error("{0:?} is no name of an interface: see ip link")]
+    NoName(String),
+    /// Not a key, or one without a value.
+    #[error("there is no {0:?} here: mode=vn2vn, wwpn=WWPN and wwnn=WWNN may follow the interface")]
+    Unknown(String),
+    /// A key twice.
+    #[error("{0} is given twice")]
+    Twice(&'static str),
+    /// A way to find each other that there is not.
+    #[error("mode={0}: this version finds other ports by vn2vn alone")]
+    Mode(String),
+    /// Not a worldwide name.
+    #[error("{0}={1}: a worldwide name has 16 hexadecimal digits, as in 20:00:52:54:00:78:41:00")]
+    Name(&'static str, String),
+}
+
+impl FromStr for FcoePort {
+    type Err = NotAPort;
+
+    fn from_str(text: &str) -> Result<Self, NotAPort> {
+        let mut parts = text.split(',');
+        let (place, mut mode) = (place(parts.next().unwrap_or_default())?, None);
+        let (mut wwpn, mut wwnn) = (None, None);
+        for part in parts {
+            match part.split_once('=') {
+                Some(("mode", "vn2vn")) => once("mode", &mut mode, ())?,
+                Some(("mode", other)) => return Err(NotAPort::Mode(other.to_owned())),
+                Some(("wwpn", name)) => once("wwpn", &mut wwpn, worldwide("wwpn", name)?)?,
+                Some(("wwnn", name)) => once("wwnn", &mut wwnn, worldwide("wwnn", name)?)?,
+                _ => return Err(NotAPort::Unknown(part.to_owned())),
+            }
+        }
+        Ok(Self { place, wwpn, wwnn })
+    }
+}
+
+fn place(text: &str) -> Result<Place, NotAPort> {
+    let Ok(place) = text.parse();
+    match &place {
+        Place::Cable(path) if path.as_os_str().is_empty() => Err(NotAPort::NoInterface),
+        Place::Interface(name) | Place::Xdp(name) if name.is_empty() => Err(NotAPort::NoInterface),
+        // IFNAMSIZ is 16, with its NUL.
+        Place::Interface(name) | Place::Xdp(name)
+            if name.len() > 15 || name.contains(['/', ' ']) =>
+        {
+            Err(NotAPort::NoName(name.clone()))
+        }
+        _ => Ok(place),
+    }
+}
+
+fn once<T>(key: &'static str, place: &mut Option<T>, value: T) -> Result<(), NotAPort> {
+    match place.replace(value) {
+        Some(_) => Err(NotAPort::Twice(key)),
+        None => Ok(()),
+    }
+}
+
+fn worldwide(key: &'static str, name: &str) -> Result<Wwn, NotAPort> {
+    let wrong = || NotAPort::Name(key, name.to_owned());
+    let wwn = name.parse().map_err(|_| wrong())?;
+    match wwn {
+        Wwn(0) => Err(wrong()),
+        wwn => Ok(wwn),
+    }
+}
+
+impl Options {
+    /// The WWPNs of `--allow`. What begins with `naa.` is an iSCSI name.
+    #[must_use]
+    pub fn allowed_ports(&self) -> Vec<Wwn> {
+        self.allow
+            .iter()
+            .filter_map(|name| port_name(name))
+            .collect()
+    }
+
+    /// The iSCSI names of `--allow`.
+    #[must_use]
+    pub fn allowed_names(&self) -> Vec<&str> {
+        let names = self.allow.iter().filter(|name| port_name(name).is_none());
+        names.map(String::as_str).collect()
+    }
+
+    pub(super) fn validate_fcoe(&self) -> Result<(), Misuse> {
+        if self.fcoe.is_empty() {
+            return Ok(());
+        }
+        if self.target_per_volume {
+            return Err(Misuse::OnePortOneTarget);
+        }
+        for (number, port) in self.fcoe.iter().enumerate() {
+            let before = &self.fcoe[..number];
+            if before.iter().any(|other| other.place == port.place) {
+                return Err(Misuse::SameInterface(port.place.clone()));
+            }
+            let same = |other: &&FcoePort| other.wwpn.is_some() && other.wwpn == port.wwpn;
+            if let Some(wwpn) = before.iter().find(same).and_then(|other| other.wwpn) {
+                return Err(Misuse::SameWwpn(wwpn));
+            }
+        }
+        let is_shared = |port: &&FcoePort| !matches!(port.place, Place::Cable(_));
+        match self.fcoe.iter().find(is_shared) {
+            Some(port) if !self.open && self.allowed_ports().is_empty() => {
+                Err(Misuse::ExposedInterface(port.place.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn port_name(name: &str) -> Option<Wwn> {
+    let name = (!name.starts_with("naa.")).then_some(name);
+    name.and_then(|name| name.parse().ok())
+}

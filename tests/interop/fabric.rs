@@ -1,0 +1,162 @@
+//! Fibre Channel over Ethernet between two of our own: over a cable, and over a pair of virtual
+//! Ethernet interfaces in a namespace of their own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use tests::server::{self, Server};
+use tests::tool;
+
+/// A folder with an image in which no two blocks are the same, and a hole.
+fn scene(name: &str) -> PathBuf {
+    let dir = tests::scratch(name).unwrap();
+    let words = (0..OCTETS / 8).map(|word| if word % 4096 < 1024 { 0 } else { word });
+    let octets: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+    fs::write(dir.join("image"), octets).unwrap();
+    dir
+}
+
+const OCTETS: u64 = 16 << 20;
+
+/// `lunar`, by a command that becomes it.
+fn lunar(before: &[&str], args: &[&str]) -> Command {
+    let lunar = server::binary().unwrap();
+    let lunar = lunar.to_str().unwrap();
+    let words = [before, &[lunar], args].concat();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]);
+    command
+}
+
+/// Writes the image to the unit and reads it back; whoever reads another thing than he wrote fails.
+fn there_and_back(dir: &Path, unit: &str, before: &[&str]) {
+    let image = format!("file:{}", dir.join("image").display());
+    let back = format!("file:{}?size=16M", dir.join("back").display());
+    tool::must(&mut lunar(before, &["copy", &image, unit])).unwrap();
+    tool::must(&mut lunar(before, &["copy", unit, &back])).unwrap();
+    let same = fs::read(dir.join("image")).unwrap() == fs::read(dir.join("back")).unwrap();
+    assert!(same, "what was read is not what was written");
+}
+
+fn cable(dir: &Path) -> String {
+    format!("cable:{}", dir.join("cable").display())
+}
+
+#[test]
+fn a_unit_is_used_over_a_cable() {
+    let dir = scene("fabric-cable");
+    let server = Server::start_in(&dir, &["ram:16M", "ram:1M"], &["--fcoe", &cable(&dir)]).unwrap();
+    let told = tool::must(&mut lunar(&[], &["info", server.address(1)])).unwrap();
+    for words in ["1.0 MiB", "target port", &server.luns[1].target] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    there_and_back(&dir, server.address(0), &[]);
+    let load = [
+        "--rw",
+        "randrw",
+        "--iodepth",
+        "16",
+        "--verify",
+        "--runtime",
+        "1s",
+    ];
+    tool::must(&mut lunar(
+        &[],
+        &[&["bench", server.address(0)], &load[..]].concat(),
+    ))
+    .unwrap();
+    assert!(server.stop().unwrap().success());
+}
+
+#[test]
+fn who_is_not_named_is_not_let_in() {
+    let dir = scene("fabric-closed");
+    let options = ["--fcoe", &cable(&dir), "--allow", "20:00:02:00:00:00:00:01"];
+    let server = Server::start_in(&dir, &["ram:1M"], &options).unwrap();
+    let ran = tool::run(&mut lunar(&[], &["info", server.address(0)]), LIMIT).unwrap();
+    assert_eq!(
+        ran.status.and_then(|status| status.code()),
+        Some(1),
+        "{}",
+        ran.output
+    );
+    assert!(
+        ran.output.contains("whether it lets us in as 20:00:02"),
+        "{}",
+        ran.output
+    );
+}
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_target_that_was_killed_is_waited_for_and_nothing_is_lost() {
+    let dir = scene("fabric-killed");
+    let disk = format!("file:{}?size=16M&sync", dir.join("disk").display());
+    let start = || Server::start_in(&dir, &[&disk], &["--fcoe", &cable(&dir)]).unwrap();
+    let mut server = start();
+    let image = format!("limit:rate=4M(file:{})", dir.join("image").display());
+    let mut copy = lunar(&[], &["copy", &image, server.address(0)]);
+    let mut copy = copy.stderr(Stdio::null()).spawn().unwrap();
+    for _ in 0..2 {
+        thread::sleep(Duration::from_millis(1500));
+        assert!(
+            copy.try_wait().unwrap().is_none(),
+            "it is over before its target was killed"
+        );
+        server.kill().unwrap();
+        server = start();
+    }
+    assert!(copy.wait().unwrap().success());
+    assert!(server.stop().unwrap().success());
+    let same = fs::read(dir.join("image")).unwrap() == fs::read(dir.join("disk")).unwrap();
+    assert!(same, "what was written is not there");
+}
+
+/// Both ends of the pair are in one namespace: what is sent by the one comes in by the other.
+fn on_ethernet(name: &str, mtu: u16) {
+    let dir = scene(name);
+    let script = format!(
+        "ip link add front mtu {mtu} up type veth peer name back mtu {mtu} && \
+         ip link set back up && exec \"$0\" \"$@\""
+    );
+    let binary = server::binary().unwrap().to_string_lossy().into_owned();
+    let command = ["unshare", "-rn", "sh", "-c", &script, &binary].map(str::to_owned);
+    let options = ["--fcoe", "back", "--open"];
+    let server = Server::start_as(&command, &dir, &["ram:16M"], &options).unwrap();
+    let pid = server.pid().to_string();
+    let before = ["nsenter", "-t", &pid, "-U", "-n", "--preserve-credentials"];
+    let unit = server.address(0).replace("fcoe://back/", "fcoe://front/");
+    there_and_back(&dir, &unit, &before);
+    // Each job has a port of its own, with an address of its own.
+    let load = [
+        "--rw",
+        "randrw",
+        "--iodepth",
+        "8",
+        "--numjobs",
+        "3",
+        "--verify",
+        "--runtime",
+        "1s",
+    ];
+    tool::must(&mut lunar(
+        &before,
+        &[&["bench", &unit], &load[..]].concat(),
+    ))
+    .unwrap();
+    assert!(server.stop().unwrap().success());
+}
+
+#[test]
+fn a_unit_is_used_over_ethernet_with_full_frames() {
+    on_ethernet("fabric-2500", 2500);
+}
+
+#[test]
+fn a_unit_is_used_over_ethernet_with_short_frames() {
+    on_ethernet("fabric-1500", 1500);
+}
