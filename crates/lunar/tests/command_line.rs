@@ -79,7 +79,7 @@ fn what_is_wrong_with_a_port_is_told_with_the_way_out() {
     let none = lunar(&["serve", "ram:1M", "--fcoe", "lunar-none", "--open"]);
     assert_eq!(none.code, Some(1));
     assert!(
-        none.err.contains("no such interface: see ip link"),
+        none.err.contains("--fcoe: there is no interface"),
         "{}",
         none.err
     );

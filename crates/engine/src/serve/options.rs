@@ -210,7 +210,7 @@ pub enum Error {
         cause: String,
     },
     /// A Fibre Channel port cannot be opened.
-    #[error("cannot serve by --fcoe {0}")]
+    #[error("--fcoe: {0}")]
     Fcoe(#[from] NoPort),
     /// The machine does not give what serving needs (a ring, threads, the state directory).
     #[error("{what}: {cause}")]
