@@ -48,7 +48,7 @@ use self::manage::Pending;
 use self::recovery::Service;
 use self::tasks::{Slot, Tasks};
 use self::transmit::Control;
-use crate::exchange::data::DataSequence;
+use crate::exchange::{self, data::DataSequence};
 use crate::outgoing::Outgoing;
 use crate::remote::{Peer, RemoteId};
 use crate::wire::fcoe::Frame;
@@ -63,6 +63,9 @@ pub struct Config {
     pub command: Duration,
     /// For the answer to a task management function.
     pub function: Duration,
+    /// Octets that targets are asked for at once: what certainly fits where frames are received,
+    /// as there is nothing between that would hold a sender back. A longer read goes alone.
+    pub window: u64,
 }
 
 /// The most commands that one port has at once.
@@ -75,6 +78,7 @@ impl Default for Config {
             tasks: 1024,
             command: Duration::from_secs(30),
             function: Duration::from_secs(15),
+            window: exchange::WINDOW,
         }
     }
 }
@@ -87,6 +91,8 @@ pub struct Initiator<L> {
     /// By [`RemoteId`].
     nexuses: Vec<Option<Nexus>>,
     tasks: Tasks<L>,
+    /// Octets of Data-In that targets were asked for by commands that have not ended.
+    awaited: u64,
     /// Commands that have not left.
     ready: VecDeque<Slot>,
     /// Data-Out that was asked for.
@@ -120,6 +126,7 @@ impl<L: Lease> Initiator<L> {
             now: Now::ZERO,
             nexuses: Vec::new(),
             tasks: Tasks::new(),
+            awaited: 0,
             ready: VecDeque::new(),
             sequences: VecDeque::new(),
             controls: VecDeque::new(),

@@ -44,6 +44,7 @@ pub use self::event::Event;
 use self::recovery::{Confirming, Plugs};
 use self::tasks::Tasks;
 use self::transmit::Queue;
+use crate::exchange;
 use crate::outgoing::Outgoing;
 use crate::remote::{Peer, RemoteId};
 use crate::wire::fcoe::Frame;
@@ -56,6 +57,9 @@ pub struct Limits {
     pub commands: u16,
     /// Octets of Data-In that are kept for initiators that have not confirmed it yet.
     pub unconfirmed: usize,
+    /// Octets of Data-Out that initiators are asked for at once; more by less than one request. It
+    /// is to fit where frames are received, as nothing between would hold a sender back.
+    pub window: u64,
 }
 
 impl Default for Limits {
@@ -65,6 +69,7 @@ impl Default for Limits {
         Self {
             commands: 8192,
             unconfirmed: 16 << 20,
+            window: exchange::WINDOW,
         }
     }
 }
@@ -80,6 +85,8 @@ pub struct Target<L> {
     /// Commands and functions that have not ended.
     open: u32,
     queue: Queue<L>,
+    /// Octets of Data-Out that were asked for and have not come.
+    asked: u64,
     owed: Owed,
     confirming: Confirming,
     plugs: Plugs,
@@ -105,6 +112,7 @@ impl<L: Lease> Target<L> {
             limits,
             open: 0,
             queue: Queue::new(),
+            asked: 0,
             owed: Owed::default(),
             confirming: Confirming::default(),
             plugs: Plugs::default(),

@@ -145,6 +145,8 @@ impl<L: Lease> Initiator<L> {
         let task = self.tasks.remove(slot)?;
         if task.stage == Stage::Ready {
             self.ready.retain(|waiting| *waiting != slot);
+        } else {
+            self.awaited -= task.awaits();
         }
         if task.asked.is_some() {
             self.sequences.retain(|(waiting, _)| *waiting != slot);
@@ -174,6 +176,14 @@ impl<L: Lease> Initiator<L> {
 }
 
 impl<L: Lease> Task<L> {
+    /// Octets that it asks its target for.
+    pub(super) const fn awaits(&self) -> u64 {
+        match self.data {
+            Data::In { .. } => self.len as u64,
+            _ => 0,
+        }
+    }
+
     /// Octets that came or went.
     fn moved(&self) -> u32 {
         match self.data {

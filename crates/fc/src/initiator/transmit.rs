@@ -55,6 +55,9 @@ impl<L: Lease> Initiator<L> {
             self.controls.pop_front();
         }
         while let Some(slot) = self.ready.front().copied() {
+            if !self.is_in_window(slot) {
+                break;
+            }
             if !self.send_command(out, slot) {
                 return any;
             }
@@ -71,6 +74,12 @@ impl<L: Lease> Initiator<L> {
             }
         }
         any
+    }
+
+    /// Whether there is room for what a command asks for.
+    fn is_in_window(&mut self, slot: Slot) -> bool {
+        let wanted = self.tasks.at(slot).map_or(0, |task| task.awaits());
+        wanted == 0 || self.awaited == 0 || self.awaited + wanted <= self.config.window
     }
 
     fn send_command(&mut self, out: &mut impl Outgoing, slot: Slot) -> bool {
@@ -99,6 +108,7 @@ impl<L: Lease> Initiator<L> {
             return false;
         }
         (task.stage, task.touched) = (Stage::Open, now);
+        self.awaited += task.awaits();
         let silence = nexus.peer.rec_tov();
         self.look_by(now.saturating_add(silence));
         true

@@ -59,6 +59,7 @@ impl<L: Lease> Target<L> {
             Stage::Confirming => self.confirming.octets -= task.kept_octets(),
             _ => {}
         }
+        self.asks_no_more(slot);
         let task = &mut self.tasks[slot];
         task.let_go();
         task.ending = None;

@@ -117,6 +117,7 @@ impl<L: Lease> Target<L> {
 
     /// Queues the response.
     pub(super) fn end(&mut self, slot: Slot, ending: Ending) {
+        self.asks_no_more(slot);
         let task = &mut self.tasks[slot];
         task.stage = Stage::Answered;
         task.ending = Some(ending);
@@ -128,6 +129,7 @@ impl<L: Lease> Target<L> {
 
     /// Forgets an exchange, in whatever stage. Nothing of it is in the queue.
     pub(super) fn forget(&mut self, slot: Slot) {
+        self.asks_no_more(slot);
         let task = &self.tasks[slot];
         match task.stage {
             Stage::Executing | Stage::Managing | Stage::Aborting => self.open -= 1,

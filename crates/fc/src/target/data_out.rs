@@ -43,6 +43,7 @@ impl<L: Lease> Target<L> {
         let task = &mut self.tasks[slot];
         if task.cover.next() >= burst.end {
             task.burst = None;
+            self.asks_no_more(slot);
             self.ask_for_data(slot);
         } else if header.f_ctl.end_sequence() && task.retry_id != 0 {
             self.ask_again(slot);
@@ -86,8 +87,6 @@ impl<L: Lease> Target<L> {
         };
         let (start, end) = (first.offset, first.end());
         task.burst = Some(Burst { start, end });
-        task.touched = self.now;
-        self.owe(slot);
         self.queue.push(Out::XferRdy(slot));
     }
 
@@ -98,7 +97,16 @@ impl<L: Lease> Target<L> {
         }
     }
 
-    fn owe(&mut self, slot: Slot) {
+    /// Nothing of an exchange is on its way any more: others may ask.
+    pub(super) fn asks_no_more(&mut self, slot: Slot) {
+        let asked = std::mem::take(&mut self.tasks[slot].asked);
+        self.asked -= u64::from(asked);
+        if asked > 0 && self.asked < self.limits.window {
+            self.queue.resume();
+        }
+    }
+
+    pub(super) fn owe(&mut self, slot: Slot) {
         let remote = self.tasks[slot].remote;
         if let Some(peer) = self.peer(remote) {
             let look = self.now.saturating_add(peer.r_a_tov);
@@ -115,7 +123,7 @@ impl<L: Lease> Target<L> {
         self.owed.look = None;
         for slot in self.tasks.slots() {
             let task = &self.tasks[slot];
-            if task.stage != Stage::Executing || task.burst.is_none() {
+            if task.stage != Stage::Executing || task.asked == 0 {
                 continue;
             }
             let (remote, touched) = (task.remote, task.touched);
@@ -134,6 +142,7 @@ impl<L: Lease> Target<L> {
 
     /// Has the device server end a command without a response.
     pub(super) fn abort(&mut self, slot: Slot) {
+        self.asks_no_more(slot);
         let task = &mut self.tasks[slot];
         task.stage = Stage::Aborting;
         task.let_go();

@@ -96,7 +96,7 @@ impl<L: Lease> Target<L> {
         let status = match task.stage {
             Stage::Ended => ExchangeStatus::COMPLETE,
             Stage::Confirming => ExchangeStatus::default(),
-            _ if task.burst.is_some() => ExchangeStatus::default(),
+            _ if task.asked > 0 => ExchangeStatus::default(),
             _ => ExchangeStatus::INITIATIVE,
         };
         Ok(Reply::Rec(RecAccept {

@@ -41,8 +41,10 @@ pub(super) struct Task<L> {
     pub(super) kept: VecDeque<Kept<L>>,
     /// What the device server gave to be filled, in the order of its data.
     pub(super) grants: VecDeque<Grant<L>>,
-    /// What was asked for by FCP_XFER_RDY and has not come whole.
+    /// What is asked for by FCP_XFER_RDY and has not come whole.
     pub(super) burst: Option<Burst>,
+    /// Octets of it, once it was asked for.
+    pub(super) asked: u32,
     /// Of its Data-Out.
     pub(super) cover: Cover,
     /// An abort by the initiator is to be answered.
@@ -144,6 +146,7 @@ impl<L: Lease> Task<L> {
             kept: VecDeque::new(),
             grants: VecDeque::new(),
             burst: None,
+            asked: 0,
             cover: Cover::default(),
             owes_answer: false,
         }

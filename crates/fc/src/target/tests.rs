@@ -6,3 +6,4 @@ mod owed;
 mod recovery;
 mod refusals;
 mod twice;
+mod window;

@@ -42,6 +42,8 @@ pub(super) struct Control {
 pub(super) struct Queue<L> {
     entries: VecDeque<Out<L>>,
     controls: usize,
+    /// Requests for data that wait until less is on its way.
+    held: VecDeque<Slot>,
 }
 
 /// Answers to link services that may wait. What is asked beyond it is dropped, as if its frame had
@@ -53,6 +55,7 @@ impl<L: Lease> Queue<L> {
         Self {
             entries: VecDeque::new(),
             controls: 0,
+            held: VecDeque::new(),
         }
     }
 
@@ -67,12 +70,18 @@ impl<L: Lease> Queue<L> {
     /// Whether a request for data of an exchange waits.
     pub(super) fn asks(&self, slot: Slot) -> bool {
         let asks = |out: &Out<L>| matches!(out, Out::XferRdy(other) if *other == slot);
-        self.entries.iter().any(asks)
+        self.held.contains(&slot) || self.entries.iter().any(asks)
+    }
+
+    /// Requests for data that were held back may go on.
+    pub(super) fn resume(&mut self) {
+        self.entries.extend(self.held.drain(..).map(Out::XferRdy));
     }
 
     /// Drops all that belongs to one exchange, and tells how many octets of Data-In that was.
     pub(super) fn remove(&mut self, gone: Slot) -> usize {
         let mut dropped = 0;
+        self.held.retain(|slot| *slot != gone);
         self.entries.retain(|out| match out {
             Out::Data { slot, sequence } if *slot == gone => {
                 dropped += sequence.left() as usize;
@@ -92,6 +101,7 @@ impl<L: Lease> Queue<L> {
             }
             Out::Control(control) => control.remote != gone,
         });
+        self.held.retain(|slot| tasks[*slot].remote != gone);
         let is_control = |out: &&Out<L>| matches!(out, Out::Control(_));
         self.controls = self.entries.iter().filter(is_control).count();
     }
@@ -203,6 +213,10 @@ impl<L: Lease> Target<L> {
 
     fn send_xfer_rdy(&mut self, out: &mut impl Outgoing, slot: Slot) -> bool {
         let task = &mut self.tasks[slot];
+        if task.asked == 0 && self.asked >= self.limits.window {
+            self.queue.held.push_back(slot);
+            return true;
+        }
         let Some(Some(nexus)) = self.nexuses.get(task.remote.index()) else {
             return true;
         };
@@ -219,7 +233,13 @@ impl<L: Lease> Target<L> {
             offset: burst.start,
             burst: burst.end - burst.start,
         };
-        frames::put_single(out, peer, &header, &payload.encode())
+        if !frames::put_single(out, peer, &header, &payload.encode()) {
+            return false;
+        }
+        self.asked = self.asked - u64::from(task.asked) + u64::from(payload.burst);
+        (task.asked, task.touched) = (payload.burst, self.now);
+        self.owe(slot);
+        true
     }
 
     fn send_control(&mut self, out: &mut impl Outgoing, control: &Control) -> bool {
