@@ -274,6 +274,7 @@ fn fcp() -> Initiator<HeapLease> {
         tasks: 8,
         command: Duration::from_secs(5),
         function: Duration::from_secs(2),
+        window: 24 << 10,
     })
 }
 
