@@ -308,6 +308,10 @@ impl Pair {
             self.stopped.push(command.tag);
             return;
         }
+        let is_beyond = start + len > self.disk.len();
+        if is_beyond || opcode == 0x2a && len > command.expected_out as usize {
+            return self.end(command.tag, Status::CheckCondition, 0, 0);
+        }
         match opcode {
             0x28 => {
                 for offset in (0..len).step_by(PIECE) {
