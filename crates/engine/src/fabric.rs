@@ -5,6 +5,7 @@ mod names;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::io::ether::{EtherPort, OpenError, Options, Place};
 use fc::fip::Fip;
@@ -31,8 +32,22 @@ pub(crate) struct NPort<F: Fc4> {
     place: Place,
     ether: EtherPort,
     port: Port<F>,
+    leave: Leave,
     _names: Arc<Names>,
 }
+
+/// How far a port is with its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leave {
+    NotYet,
+    /// It has logged out everywhere, and tells so to who logs in again, until then.
+    Until(Now),
+    Left,
+}
+
+/// Linux logs in again 17 ms after it was logged out. It has to be told no: of a login without an
+/// answer it thinks for 8 s, and listens to nobody who has our address meanwhile.
+const LINGER: Duration = Duration::from_millis(100);
 
 /// Why there is no N_Port.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +99,7 @@ impl<F: Fc4> NPort<F> {
             place: site.place,
             ether: site.ether,
             port,
+            leave: Leave::NotYet,
             _names: site.names,
         }
     }
@@ -149,11 +165,39 @@ impl<F: Fc4> NPort<F> {
         }
     }
 
-    /// Logs out everywhere, and is silent from then on.
+    /// When [`Self::expire`] wants to be called.
+    pub(crate) fn next_deadline(&self) -> Option<Now> {
+        let leave = match self.leave {
+            Leave::Until(at) => Some(at),
+            Leave::NotYet | Leave::Left => None,
+        };
+        self.port.next_deadline().into_iter().chain(leave).min()
+    }
+
+    /// Does what is due.
+    pub(crate) fn expire(&mut self, now: Now) {
+        if self.port.next_deadline().is_some_and(|at| at <= now) {
+            self.port.expire(now);
+        }
+        if matches!(self.leave, Leave::Until(at) if at <= now) {
+            self.leave = Leave::Left;
+            self.port.link(now, false);
+        }
+    }
+
+    /// Logs out everywhere; soon after it has left.
     pub(crate) fn leave(&mut self, now: Now) {
+        let linger = match self.port.remotes().next() {
+            Some(_) => LINGER,
+            None => Duration::ZERO,
+        };
         self.port.log_out(now);
-        self.transmit();
-        self.port.link(now, false);
+        self.leave = Leave::Until(now + linger);
+    }
+
+    /// Whether it is silent for good.
+    pub(crate) fn has_left(&self) -> bool {
+        self.leave == Leave::Left
     }
 }
 

@@ -159,14 +159,14 @@ impl<R: Ring, P: Post> Core<R, P> {
         };
         if one.timer == Some(at) {
             one.timer = None;
-            one.n_port.port_mut().expire(now);
+            one.n_port.expire(now);
             self.fabric_events(now, fabric);
         }
     }
 
     fn arm_fabric(&mut self, now: Now, fabric: usize) {
         let one = &mut self.fabrics[fabric];
-        let deadline = one.n_port.port().next_deadline();
+        let deadline = one.n_port.next_deadline();
         let Some(at) = deadline.map(|at| at.max(now + SHORTEST)) else {
             return;
         };
@@ -291,5 +291,9 @@ impl<R: Ring, P: Post> Core<R, P> {
             self.fabrics[fabric as usize].n_port.leave(now);
             self.fabric_events(now, fabric);
         }
+    }
+
+    pub(super) fn have_fabrics_left(&self) -> bool {
+        self.fabrics.iter().all(|fabric| fabric.n_port.has_left())
     }
 }

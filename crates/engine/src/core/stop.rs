@@ -94,7 +94,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     pub fn has_left(&self) -> bool {
         match self.stop.leave {
             Leave::NotYet => false,
-            Leave::Begun => self.volumes.have_left(),
+            Leave::Begun => self.volumes.have_left() && self.have_fabrics_left(),
             Leave::Late => true,
         }
     }

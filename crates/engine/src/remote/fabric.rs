@@ -120,6 +120,8 @@ enum Stage {
     Seeking(Now),
     /// Commands go to the target.
     Up,
+    /// We have logged out.
+    Leaving,
 }
 
 /// How long a target is waited for. To get an address takes VN2VN a second; who has one says so
@@ -303,6 +305,7 @@ impl Link for FabricLink {
         }
         if let Some(open) = self.open_mut() {
             open.n_port.leave(now);
+            open.stage = Stage::Leaving;
         }
         true
     }
@@ -319,7 +322,7 @@ impl Link for FabricLink {
             Stage::Seeking(until) => Some(until),
             _ => None,
         };
-        let port = open.n_port.port().next_deadline();
+        let port = open.n_port.next_deadline();
         port.into_iter().chain(seeking).min()
     }
 
@@ -327,9 +330,10 @@ impl Link for FabricLink {
         let State::Open(open) = &mut self.state else {
             return;
         };
-        let port = open.n_port.port_mut();
-        if port.next_deadline().is_some_and(|at| at <= now) {
-            port.expire(now);
+        open.n_port.expire(now);
+        if open.stage == Stage::Leaving && open.n_port.has_left() {
+            open.stage = Stage::Idle;
+            self.ended = Some(End::Lost(remote::End::ByUs));
         }
         if matches!(open.stage, Stage::Seeking(until) if until <= now) {
             open.stage = Stage::Idle;
