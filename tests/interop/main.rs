@@ -11,6 +11,7 @@ mod copies;
 mod crashes;
 mod discovery;
 mod fabric;
+mod fcoe_trace;
 mod growth;
 mod identity;
 mod lifecycle;
