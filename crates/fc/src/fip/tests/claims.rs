@@ -1,5 +1,6 @@
-use super::rig::{Lan, alone, config, ms, port, told};
-use crate::fip::max_fcoe;
+use super::rig::{Lan, alone, config, frames, ms, port, told};
+use crate::fip::{Fip, max_fcoe};
+use crate::wire::ethernet::{self, Tag};
 use crate::wire::names::FcId;
 
 #[test]
@@ -73,6 +74,21 @@ fn two_ports_find_each_other() {
         (found[0].target, found[0].initiator),
         (Some(true), Some(false))
     );
+}
+
+#[test]
+fn on_a_vlan_all_is_tagged() {
+    let tag = Tag {
+        priority: 3,
+        dei: false,
+        vid: 100,
+    };
+    let mut fip = Fip::new(config(1), ms(0), [7; 8]).tagged(Some(tag));
+    fip.link(ms(0), true);
+    fip.expire(ms(100));
+    let frame = frames(&mut fip).remove(0);
+    let (header, _) = ethernet::Header::parse(&frame).unwrap();
+    assert_eq!((header.vlan, frame.len()), (Some(tag), 68));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::fip::{Config, Event, Fip, Mode};
 use crate::wire::ethernet::Mac;
 use crate::wire::names::FcId;
 
-const SEEDS: u64 = 1000;
+const SEEDS: u64 = 500;
 
 /// For so long the Ethernet is bad, then good.
 const BAD: Now = ms(60_000);
