@@ -5,6 +5,7 @@
 
 mod fcoe;
 mod iscsi;
+mod n_port;
 
 /// The frames of a file: title and octets.
 fn frames(file: &str) -> Vec<(&str, Vec<u8>)> {

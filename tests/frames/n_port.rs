@@ -1,0 +1,241 @@
+//! Our N_Port in the place of either of two kernels: fed with what the other one sent, it sends
+//! what the kernel sent, as far as a target alone, or an initiator alone, has a reason to.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use fc::initiator::{self, Command, Data, Initiator};
+use fc::outgoing::Frames;
+use fc::port::{Config, Event, Fc4, Port};
+use fc::remote::RemoteId;
+use fc::target::{self, Target};
+use fc::wire::els::{Code, FcpParameters};
+use fc::wire::ethernet::{self, Mac};
+use fc::wire::fcoe::{self, Frame};
+use fc::wire::frame::{OxId, RCtl, Type};
+use scsi::medium::{HeapLease, Lease, Now};
+use scsi::task::{Attribute, Completed, SenseBytes};
+use scsi::wire::lun::Lun;
+use scsi::wire::status::Status;
+
+use crate::frames;
+
+const MTU_2500: &str = include_str!("fcoe-vn2vn-mtu2500.hex");
+
+/// Bring-up, and INQUIRY in all its forms.
+const LAST: u32 = 62;
+
+const TARGET: [u8; 6] = [0x52, 0x54, 0, 0x78, 0x41, 0];
+const INITIATOR: [u8; 6] = [0x52, 0x54, 0, 0xeb, 0xd1, 0];
+
+/// A captured frame, and when it came.
+struct Captured {
+    at: Now,
+    octets: Vec<u8>,
+}
+
+/// What was captured of the port on an ENode.
+fn captured(enode: [u8; 6]) -> Vec<Captured> {
+    let vn_port = [0x0e, 0xfd, 0, 0, enode[4], enode[5]];
+    let mut all = Vec::new();
+    for (title, octets) in frames(MTU_2500) {
+        let (number, rest) = title.split_once(": ").unwrap();
+        let (seconds, _) = rest.split_once(" s").unwrap();
+        // The port that is fed starts at 1 s.
+        let at = Duration::from_secs_f64(1.0 + seconds.parse::<f64>().unwrap());
+        let from = &octets[6..12];
+        if number.parse::<u32>().unwrap() <= LAST && (from == enode || from == vn_port) {
+            all.push(Captured { at, octets });
+        }
+    }
+    all
+}
+
+fn frame(octets: &[u8]) -> Option<Frame<'_>> {
+    let (ethernet, payload) = ethernet::Header::parse(octets).unwrap();
+    (ethernet.ethertype == ethernet::FCOE).then(|| fcoe::decode(payload).unwrap())
+}
+
+/// Our port, and what it has sent by FCoE.
+struct Player<F: Fc4> {
+    port: Port<F>,
+    sent: Vec<Vec<u8>>,
+}
+
+impl<F: Fc4> Player<F> {
+    fn new(enode: [u8; 6], fc4: F) -> Self {
+        let config = Config::new(Mac(enode), 2500);
+        let mut port = Port::new(&config, fc4, Duration::ZERO, [7; 8]);
+        // Its first probe follows within 100 ms, as the kernel's.
+        let begin = captured(enode)[0].at - Duration::from_millis(100);
+        port.link(begin, true);
+        let sent = Vec::new();
+        Self { port, sent }
+    }
+
+    /// What is due before a frame, then the frame; `serve` does what is asked for.
+    fn hear(&mut self, heard: &Captured, mut serve: impl FnMut(&mut Port<F>)) {
+        while let Some(due) = self.port.next_deadline().filter(|due| *due <= heard.at) {
+            self.port.expire(due);
+            self.send();
+        }
+        self.port.receive(heard.at, &heard.octets, None);
+        serve(&mut self.port);
+        self.send();
+    }
+
+    fn send(&mut self) {
+        let mut out = Frames::default();
+        self.port.transmit(&mut out);
+        let fcoe = out
+            .frames
+            .into_iter()
+            .filter(|octets| frame(octets).is_some());
+        self.sent.extend(fcoe);
+    }
+}
+
+fn good(len: usize) -> Completed {
+    Completed {
+        status: Status::Good,
+        sense: SenseBytes::EMPTY,
+        qualifier: 0,
+        length_in: len as u64,
+        length_out: 0,
+    }
+}
+
+/// What of a frame both have to agree upon. Sequence numbers and our name for an exchange are our
+/// own affair; so is what we offer, and that we ask for no order.
+fn essence(frame: &Frame<'_>) -> String {
+    let header = &frame.header;
+    let mut payload = frame.payload.to_vec();
+    match (header.r_ctl, payload.len()) {
+        (RCtl::ELS_REPLY, 116) => payload[68] = 0x80,
+        (RCtl::ELS_REPLY, 20) => payload[16..].fill(0),
+        _ => {}
+    }
+    format!(
+        "{:?}>{:?} {:?} {:?} {:?} {:?} {:02x?}",
+        header.s_id, header.d_id, header.r_ctl, header.kind, header.ox_id, header.seq_cnt, payload
+    )
+}
+
+#[test]
+fn in_the_place_of_the_target() {
+    let kernel = captured(TARGET);
+    let kernel: Vec<_> = kernel.iter().filter_map(|one| frame(&one.octets)).collect();
+    // A pure target logs in to nobody, and asks nobody for his time-outs.
+    let answers = kernel
+        .iter()
+        .filter(|one| one.header.r_ctl != RCtl::ELS_REQUEST);
+    let is_data = |one: &&Frame<'_>| one.header.r_ctl == RCtl::SOLICITED_DATA;
+    let mut data: VecDeque<_> = kernel
+        .iter()
+        .filter(is_data)
+        .map(|one| one.payload)
+        .collect();
+    let mut player = Player::new(TARGET, Target::new(target::Limits::default()));
+    for heard in captured(INITIATOR) {
+        player.hear(&heard, |port| {
+            while let Some(event) = port.poll() {
+                if let Event::Fc4(target::Event::Execute { remote, command }) = event {
+                    assert_eq!(command.cdb[0], 0x12);
+                    let octets = data.pop_front().unwrap().to_vec();
+                    let done = good(octets.len());
+                    let data = HeapLease::from_bytes(octets);
+                    port.fc4_mut().send_data_in(remote, command.tag, 0, data);
+                    port.fc4_mut().complete(remote, command.tag, &done);
+                }
+            }
+        });
+    }
+    let ours: Vec<_> = player
+        .sent
+        .iter()
+        .filter_map(|octets| frame(octets))
+        .collect();
+    let ours: Vec<_> = ours.iter().map(essence).collect();
+    assert_eq!(ours, answers.map(essence).collect::<Vec<_>>());
+}
+
+/// A kernel's frame under the number that the exchange has with us.
+fn renumbered(octets: &[u8], ours: OxId) -> Vec<u8> {
+    let (ethernet, payload) = ethernet::Header::parse(octets).unwrap();
+    let mut frame = fcoe::decode(payload).unwrap();
+    frame.header.ox_id = ours;
+    let len = frame.payload.len();
+    let mut slot = vec![0; fcoe::frame_len(&ethernet, len)];
+    let delimiters = (frame.sof, frame.eof);
+    let write = |to: &mut [u8]| to.copy_from_slice(frame.payload);
+    fcoe::encode(&mut slot, &ethernet, delimiters, &frame.header, len, write);
+    slot
+}
+
+/// The kernel's target refuses nothing, is logged in to at once, and answers an INQUIRY. It is
+/// asked by PLOGI, PRLI and FCP_CMND, in this order; that it sends a PRLI itself is answered.
+#[test]
+fn in_the_place_of_the_initiator() {
+    let mut player = Player::new(INITIATOR, Initiator::new(initiator::Config::default()));
+    let mut done = Vec::new();
+    for mut heard in captured(TARGET) {
+        if let Some(came) = frame(&heard.octets)
+            && came.header.f_ctl.exchange_responder()
+        {
+            let is_own = |sent: &Frame<'_>| !sent.header.f_ctl.exchange_responder();
+            let mut sent = player.sent.iter().filter_map(|octets| frame(octets));
+            let last = sent.rfind(is_own).unwrap().header;
+            let is_to_last = last.kind == came.header.kind;
+            let is_rtv = came.header.kind == Type::ELS && came.payload.len() == 16;
+            if !is_to_last || is_rtv {
+                continue;
+            }
+            heard.octets = renumbered(&heard.octets, last.ox_id);
+        }
+        player.hear(&heard, |port| {
+            while let Some(event) = port.poll() {
+                match event {
+                    Event::Up(remote) => inquire(port, heard.at, remote),
+                    Event::Fc4(initiator::Event::Done(one)) => done.push(one),
+                    _ => {}
+                }
+            }
+        });
+    }
+    let ours: Vec<_> = player
+        .sent
+        .iter()
+        .filter_map(|octets| frame(octets))
+        .collect();
+    let kinds: Vec<_> = ours
+        .iter()
+        .map(|one| (one.header.r_ctl, one.payload[0]))
+        .collect();
+    let (request, reply) = (RCtl::ELS_REQUEST, RCtl::ELS_REPLY);
+    let expected = [
+        (request, Code::PLOGI.0),
+        (request, Code::PRLI.0),
+        (reply, Code::LS_ACC.0),
+        (RCtl::UNSOLICITED_COMMAND, 0),
+    ];
+    assert_eq!(kinds, expected);
+    let offered = FcpParameters(u32::from_be_bytes(*ours[1].payload.last_chunk().unwrap()));
+    assert!(offered.has(FcpParameters::INITIATOR.with(FcpParameters::READ_XFER_RDY_DISABLED)));
+    assert_eq!(done.len(), 1);
+    assert_eq!((done[0].status, done[0].moved), (0, 36));
+}
+
+fn inquire(port: &mut Port<Initiator<HeapLease>>, now: Now, remote: RemoteId) {
+    let mut cdb = [0; 16];
+    (cdb[0], cdb[4]) = (0x12, 36);
+    let into = HeapLease::from_bytes(vec![0; 36]);
+    let command = Command {
+        id: 1,
+        lun: Lun([0; 8]),
+        cdb,
+        attribute: Attribute::Simple,
+        data: Data::In { into },
+        deadline: None,
+    };
+    assert!(port.fc4_mut().execute(now, remote, command).is_ok());
+}
