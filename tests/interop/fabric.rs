@@ -53,6 +53,11 @@ fn a_unit_is_used_over_a_cable() {
     for words in ["1.0 MiB", "target port", &server.luns[1].target] {
         assert!(told.contains(words), "{words}: {told}");
     }
+    let portal = format!("fcoe://{}", cable(&dir));
+    let told = tool::must(&mut lunar(&[], &["ls", &portal])).unwrap();
+    for words in ["(ours)", server.address(0), server.address(1)] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
     there_and_back(&dir, server.address(0), &[]);
     let load = [
         "--rw",

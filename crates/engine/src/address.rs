@@ -34,7 +34,7 @@ use fc::wire::names::Wwn;
 pub use host::{Host, HostPort, Portal};
 pub use number::{Count, Rate, Size, Time};
 pub use open::{Cause, OpenError, OpenOptions};
-pub(crate) use open::{portal_of, remote_settings, secret};
+pub(crate) use open::{fcoe_settings, portal_of, remote_settings, secret};
 pub use parse::built;
 
 /// The port of iSCSI and iSER where none is given (RFC 7143 §13.8).

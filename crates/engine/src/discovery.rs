@@ -4,6 +4,8 @@
 //! in to and asked for its units (REPORT LUNS, SPC-5 §6.33), and in the same session each unit is
 //! asked what it is, by the client that a volume has: what is told is what every other verb finds.
 
+mod asks;
+pub mod fabric;
 pub(crate) mod talk;
 
 use block::volume::Volume as _;
@@ -135,7 +137,7 @@ fn units(target: &UnitAddress, options: &OpenOptions) -> Result<Vec<Unit>, Cause
         remote_settings(target, options)?,
     );
     let mut talk = Talk::log_in(&portal)?;
-    let luns = talk.report_luns()?;
+    let luns = asks::report_luns(&mut talk)?;
     let mut talk = Some(talk);
     let unit = |lun: Lun| {
         let number = lun.index()?;
@@ -161,7 +163,7 @@ fn facts(talk: &mut Option<Talk>, portal: &Portal, lun: Lun) -> Result<Facts, Re
         Some(one) => one,
         None => Talk::log_in(portal)?,
     };
-    let facts = one.facts(lun);
+    let facts = asks::facts(&mut one, lun);
     if matches!(facts, Ok(_) | Err(RemoteError::Unit { .. })) {
         *talk = Some(one);
     }

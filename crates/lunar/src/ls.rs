@@ -1,12 +1,15 @@
 //! `lunar ls`: what is behind portals, as a table.
 
+mod fabric;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use comfy_table::{Table, TableStyle};
-use engine::address::{HostPort, ParseError, Portal, SessionOptions};
+use engine::address::{ParseError, Portal, SessionOptions};
+use engine::discovery::fabric::look;
 use engine::discovery::{Target, Unit, discover};
 use serde::Serialize;
 
@@ -21,7 +24,7 @@ use crate::{Failure, documents, log};
 /// the other verbs.
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
-    /// HOST, HOST:PORT or iscsi://HOST; an IPv6 address stands in brackets
+    /// HOST, HOST:PORT, iscsi://HOST or fcoe://IFACE; an IPv6 address stands in brackets
     #[arg(value_name = "PORTAL", required = true)]
     portals: Vec<String>,
 
@@ -67,25 +70,44 @@ struct UnitReport {
 
 pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
     let portals = args.portals.iter().map(|text| portal(text));
-    let portals: Vec<HostPort> = portals.collect::<Result<_, _>>()?;
+    let portals: Vec<Portal> = portals.collect::<Result<_, _>>()?;
     let options = open_options()?;
     log::start();
     let session = SessionOptions {
         secret_file: args.secret_file.clone(),
         ..SessionOptions::default()
     };
-    let mut targets = Vec::new();
+    let (mut targets, mut ethernets) = (Vec::new(), Vec::new());
     let mut failed = Vec::new();
     for portal in &portals {
-        match discover(portal, args.user.as_deref(), &session, &options) {
-            Ok(found) => targets.extend(found),
-            Err(cause) => failed.push(format!("{portal}: {cause}")),
+        let found = match portal {
+            Portal::Fcoe(place) => look(place).map(|found| ethernets.push((place, found))),
+            Portal::Iscsi(host) | Portal::Iser(host) => {
+                let found = discover(host, args.user.as_deref(), &session, &options);
+                found.map(|found| targets.extend(found))
+            }
+        };
+        if let Err(cause) = found {
+            failed.push(format!("{}: {cause}", portal_name(portal)));
         }
     }
     if args.json {
         print_json(&targets)?;
+        for (_, found) in &ethernets {
+            print_json(&found.targets)?;
+        }
     } else if failed.len() < portals.len() {
-        documents::print(table(&targets).as_bytes())?;
+        let mut text = String::new();
+        if portals
+            .iter()
+            .any(|portal| matches!(portal, Portal::Iscsi(_)))
+        {
+            text += &table(&targets);
+        }
+        for (place, found) in &ethernets {
+            text += &fabric::tables(place, found);
+        }
+        documents::print(text.as_bytes())?;
     }
     match failed.is_empty() {
         true => Ok(ExitCode::SUCCESS),
@@ -93,12 +115,20 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-fn portal(text: &str) -> Result<HostPort, Failure> {
+/// As it was, more or less, typed.
+fn portal_name(portal: &Portal) -> String {
+    match portal {
+        Portal::Iscsi(host) => host.to_string(),
+        other => other.to_string(),
+    }
+}
+
+fn portal(text: &str) -> Result<Portal, Failure> {
     match text.parse() {
-        Ok(Portal::Iscsi(portal)) => Ok(portal),
-        Ok(_) => Err(Failure::usage(format!(
-            "{text}: there is only iSCSI in this version of lunar: give HOST:PORT"
+        Ok(Portal::Iser(_)) => Err(Failure::usage(format!(
+            "{text}: there is no iSER in this version of lunar: give HOST:PORT or fcoe://IFACE"
         ))),
+        Ok(portal) => Ok(portal),
         Err(error) => Err(Failure::usage(ParseError::to_string(&error))),
     }
 }

@@ -251,7 +251,7 @@ pub(crate) fn remote_settings(
 }
 
 /// The same over Ethernet.
-fn fcoe_settings(unit: &FcoeAddress) -> Settings {
+pub(crate) fn fcoe_settings(unit: &FcoeAddress) -> Settings {
     let options = &unit.options;
     let time = |time: Option<Time>| time.map(|Time(time)| time);
     Settings {

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use iscsi::datamover::Outgoing;
 use iscsi::initiator::error::End;
-use iscsi::initiator::{Command, Data, Done, Event, Initiator};
-use scsi::client::{self, Answer, Client, Facts, Output};
+use iscsi::initiator::{Command, Data, Event, Initiator};
+use scsi::client::{self, Request};
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::Attribute;
-use scsi::wire::cdb::be32;
 use scsi::wire::lun::Lun;
 
+use super::asks::{Asks, Ended, LIMIT};
 use crate::remote::{Portal, RemoteError};
 
 /// A session.
@@ -27,18 +27,11 @@ pub(crate) struct Talk {
     held: Vec<u8>,
 }
 
-/// How long connecting may take for each address, and how long each question.
+/// How long connecting may take for each address.
 const CONNECT: Duration = Duration::from_secs(5);
-const LIMIT: Duration = Duration::from_secs(30);
 
 /// How long is waited for octets before deadlines are looked at.
 const TURN: Duration = Duration::from_millis(50);
-
-/// How often a question is repeated that is answered by something else first.
-const TRIES: usize = 8;
-
-/// Octets of a list of LUNs that are asked for: 1023 of them.
-const LIST: usize = 8192;
 
 impl Talk {
     pub(crate) fn log_in(portal: &Portal) -> Result<Self, RemoteError> {
@@ -87,17 +80,6 @@ impl Talk {
         }
     }
 
-    /// While nothing is under way: only an end is news.
-    fn wait_a_turn(&mut self) -> Result<(), RemoteError> {
-        self.turn();
-        while let Some(event) = self.initiator.poll() {
-            if let Event::Ended(end) = event {
-                return Err(RemoteError::Session(end.into()));
-            }
-        }
-        Ok(())
-    }
-
     fn turn(&mut self) {
         let mut batch = Batch::default();
         while self.initiator.transmit(&mut batch) {
@@ -122,83 +104,33 @@ impl Talk {
         }
     }
 
-    /// The units that there are (SPC-5 §6.33).
-    pub(super) fn report_luns(&mut self) -> Result<Vec<Lun>, RemoteError> {
-        let mut cdb = [0; 16];
-        cdb[0] = REPORT_LUNS;
-        cdb[6..10].copy_from_slice(&(LIST as u32).to_be_bytes());
-        self.asked = Instant::now();
-        for _ in 0..TRIES {
-            let into = HeapLease::from_bytes(vec![0; LIST]);
-            let done = self.command(Lun::from_index(0), cdb, Data::In { into })?;
-            if let (0, Data::In { into }) = (done.status, done.data) {
-                return Ok(luns(&into));
-            }
-        }
-        Err(RemoteError::Session(End::Stuck.into()))
-    }
-
-    /// What a unit says of itself. Where it is the unit that cannot, the session can be used on.
-    pub(super) fn facts(&mut self, lun: Lun) -> Result<Facts, RemoteError> {
-        self.asked = Instant::now();
-        let mut client = Client::default();
-        client.begin();
-        loop {
-            match client.poll() {
-                Some(Output::Execute(request)) => self.answer(&mut client, lun, request)?,
-                Some(Output::Refused(refusal)) => {
-                    let lun = lun.to_string();
-                    return Err(RemoteError::Unit { lun, refusal });
-                }
-                Some(_) => {}
-                None if self.asked.elapsed() > LIMIT => {
-                    return Err(RemoteError::Late(LIMIT.as_secs()));
-                }
-                None => {
-                    if let Some(facts) = client.facts() {
-                        return Ok(facts.clone());
-                    }
-                    // A unit that is busy is asked again.
-                    self.wait_a_turn()?;
-                    client.expire(self.begun.elapsed());
-                }
-            }
+    pub(crate) fn leave(mut self) {
+        if self.initiator.logout(self.begun.elapsed()).is_ok() {
+            while self.event().is_ok() {}
         }
     }
+}
 
-    fn answer(
-        &mut self,
-        client: &mut Client<HeapLease>,
-        lun: Lun,
-        request: client::Request<HeapLease>,
-    ) -> Result<(), RemoteError> {
-        let data = match request.data {
-            client::Data::None => Data::None,
-            client::Data::In(into) => Data::In { into },
-            client::Data::Out(from) => Data::Out { from },
-        };
-        let done = self.command(lun, request.cdb, data)?;
-        let answer = Answer {
-            status: done.status,
-            sense: done.sense.as_slice(),
-            moved: done.moved as usize,
-        };
-        client.answered(self.begun.elapsed(), request.id, &answer);
-        Ok(())
+impl Asks for Talk {
+    fn begun(&self) -> Instant {
+        self.begun
     }
 
-    fn command(
-        &mut self,
-        lun: Lun,
-        cdb: [u8; 16],
-        data: Data<HeapLease>,
-    ) -> Result<Done<HeapLease>, RemoteError> {
+    fn begin(&mut self) {
+        self.asked = Instant::now();
+    }
+
+    fn command(&mut self, lun: Lun, request: Request<HeapLease>) -> Result<Ended, RemoteError> {
         let command = Command {
             id: 0,
             lun,
-            cdb,
+            cdb: request.cdb,
             attribute: Attribute::Simple,
-            data,
+            data: match request.data {
+                client::Data::None => Data::None,
+                client::Data::In(into) => Data::In { into },
+                client::Data::Out(from) => Data::Out { from },
+            },
             deadline: None,
         };
         if self
@@ -210,25 +142,24 @@ impl Talk {
         }
         loop {
             if let Event::Done(done) = self.event()? {
-                return Ok(done);
+                return Ok(Ended {
+                    status: done.status,
+                    sense: done.sense,
+                    moved: done.moved,
+                });
             }
         }
     }
 
-    pub(crate) fn leave(mut self) {
-        if self.initiator.logout(self.begun.elapsed()).is_ok() {
-            while self.event().is_ok() {}
+    fn wait_a_turn(&mut self) -> Result<(), RemoteError> {
+        self.turn();
+        while let Some(event) = self.initiator.poll() {
+            if let Event::Ended(end) = event {
+                return Err(RemoteError::Session(end.into()));
+            }
         }
+        Ok(())
     }
-}
-
-fn luns(list: &HeapLease) -> Vec<Lun> {
-    let mut octets = vec![0; list.len()];
-    list.copy_out(0, &mut octets);
-    let length = be32(&octets, 0) as usize;
-    let listed = octets[8..].chunks_exact(8).take(length / 8);
-    let lun = |octets: &[u8]| octets.try_into().ok().map(Lun);
-    listed.filter_map(lun).collect()
 }
 
 #[derive(Default)]
@@ -254,8 +185,6 @@ impl Outgoing<HeapLease> for Batch {
         self.0.len() > 1 << 16
     }
 }
-
-const REPORT_LUNS: u8 = 0xa0;
 
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,7 @@ use scsi::wire::status::Status;
 
 use super::Talk;
 use crate::address::{OpenOptions, SessionOptions, UnitAddress, portal_of};
+use crate::discovery::asks::facts;
 use crate::remote::{self, Portal, RemoteError};
 
 fn place(portal: SocketAddr) -> Portal {
@@ -73,7 +74,7 @@ fn a_connection_that_is_lost_while_a_unit_is_busy_is_told_as_such() {
     let portal = listener.local_addr().unwrap();
     let target = thread::spawn(move || be_busy_and_close(listener.accept()?.0));
     let mut talk = Talk::log_in(&place(portal)).unwrap();
-    let told = talk.facts(Lun::from_index(0));
+    let told = facts(&mut talk, Lun::from_index(0));
     assert!(
         matches!(
             told,

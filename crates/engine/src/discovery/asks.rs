@@ -1,0 +1,107 @@
+//! What is asked of a target over whatever carries commands to it.
+
+use std::time::{Duration, Instant};
+
+use scsi::client::{self, Answer, Client, Facts, Output, Request};
+use scsi::medium::{HeapLease, Lease as _};
+use scsi::task::SenseBytes;
+use scsi::wire::cdb::be32;
+use scsi::wire::lun::Lun;
+
+use crate::remote::RemoteError;
+
+/// What carries commands to a target, one at a time.
+pub(super) trait Asks {
+    /// When it was begun: what its deadlines count from.
+    fn begun(&self) -> Instant;
+
+    /// A question begins: how long it takes is counted from now.
+    fn begin(&mut self);
+
+    /// Carries out a command.
+    fn command(&mut self, lun: Lun, request: Request<HeapLease>) -> Result<Ended, RemoteError>;
+
+    /// Waits for a moment, in which nothing may happen but the end.
+    fn wait_a_turn(&mut self) -> Result<(), RemoteError>;
+}
+
+/// How a command ended.
+pub(super) struct Ended {
+    pub(super) status: u8,
+    pub(super) sense: SenseBytes,
+    /// Octets of its data that came.
+    pub(super) moved: u32,
+}
+
+/// How long each question may take.
+pub(super) const LIMIT: Duration = Duration::from_secs(30);
+
+/// How often a question is repeated that is answered by something else first.
+const TRIES: usize = 8;
+
+/// Octets of a list of LUNs that are asked for: 1023 of them.
+const LIST: usize = 8192;
+
+/// The units that there are (SPC-5 §6.33).
+pub(super) fn report_luns(target: &mut impl Asks) -> Result<Vec<Lun>, RemoteError> {
+    let mut cdb = [0; 16];
+    cdb[0] = REPORT_LUNS;
+    cdb[6..10].copy_from_slice(&(LIST as u32).to_be_bytes());
+    target.begin();
+    for _ in 0..TRIES {
+        let into = HeapLease::from_bytes(vec![0; LIST]);
+        let data = client::Data::In(into.clone());
+        let ended = target.command(Lun::from_index(0), Request { id: 0, cdb, data })?;
+        if ended.status == 0 {
+            return Ok(luns(&into));
+        }
+    }
+    Err(RemoteError::Late(LIMIT.as_secs()))
+}
+
+/// What a unit says of itself. Where it is the unit that cannot, the target can be asked on.
+pub(super) fn facts(target: &mut impl Asks, lun: Lun) -> Result<Facts, RemoteError> {
+    target.begin();
+    let asked = Instant::now();
+    let mut client = Client::default();
+    client.begin();
+    loop {
+        match client.poll() {
+            Some(Output::Execute(request)) => {
+                let id = request.id;
+                let ended = target.command(lun, request)?;
+                let answer = Answer {
+                    status: ended.status,
+                    sense: ended.sense.as_slice(),
+                    moved: ended.moved as usize,
+                };
+                client.answered(target.begun().elapsed(), id, &answer);
+            }
+            Some(Output::Refused(refusal)) => {
+                let lun = lun.to_string();
+                return Err(RemoteError::Unit { lun, refusal });
+            }
+            Some(_) => {}
+            None if asked.elapsed() > LIMIT => return Err(RemoteError::Late(LIMIT.as_secs())),
+            None => {
+                if let Some(facts) = client.facts() {
+                    return Ok(facts.clone());
+                }
+                // A unit that is busy is asked again.
+                target.wait_a_turn()?;
+                client.expire(target.begun().elapsed());
+            }
+        }
+    }
+}
+
+fn luns(list: &HeapLease) -> Vec<Lun> {
+    let mut octets = vec![0; list.len()];
+    list.copy_out(0, &mut octets);
+    let length = be32(&octets, 0) as usize;
+    let listed = octets[8..].chunks_exact(8).take(length / 8);
+    let lun = |octets: &[u8]| octets.try_into().ok().map(Lun);
+    listed.filter_map(lun).collect()
+}
+
+const REPORT_LUNS: u8 = 0xa0;

@@ -1,0 +1,294 @@
+//! What is behind an Ethernet port of ours: N_Ports, and the units of those that are targets.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::{Duration, Instant};
+
+use ::io::ether::Place;
+use ::io::ring::{AnyRing, Event as RingEvent, Kind, Ring, SocketRing, Token};
+use block::particulars::Particulars;
+use block::volume::Volume as _;
+use fc::initiator::{self, Command, Config, Data, Done, Initiator};
+use fc::port::Event;
+use fc::remote::{Remote as Port, RemoteId};
+use fc::wire::names::{FcId, Wwn};
+use scsi::client::{self, Request};
+use scsi::medium::HeapLease;
+use scsi::task::Attribute;
+use scsi::wire::lun::Lun;
+
+use super::asks::{self, Asks, Ended, LIMIT};
+use super::{Target, Unit};
+use crate::address::{Address, Cause, FcoeAddress, FcoeOptions, fcoe_settings};
+use crate::fabric::{NPort, Site};
+use crate::remote::{FabricEnd, Remote, RemoteError};
+
+/// What was found behind an Ethernet port.
+#[derive(Debug)]
+pub struct Found {
+    /// Our own port, then the others by their names.
+    pub ports: Vec<Seen>,
+    /// Those of them that are targets and let us in.
+    pub targets: Vec<Target>,
+}
+
+/// An N_Port.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Whether it is ours, made to look.
+    pub ours: bool,
+    /// WWPN.
+    pub port_name: Wwn,
+    /// WWNN.
+    pub node_name: Wwn,
+    /// Its address identifier, once it has one.
+    pub fc_id: Option<FcId>,
+    /// The most octets of payload in a frame to it.
+    pub max_frame: u16,
+    /// What it says to be.
+    pub role: &'static str,
+    /// How far the login got.
+    pub state: &'static str,
+}
+
+/// How long is waited for ports after our own has an address, and for it: whoever is there says so
+/// within half a second, and logs in.
+const LOOK: Duration = Duration::from_millis(1500);
+const ADDRESS: Duration = Duration::from_secs(3);
+
+/// Looks for ports, logs in to the targets among them, and asks them for their units.
+///
+/// # Errors
+///
+/// When the Ethernet port cannot be had. What single targets refuse is told with them.
+pub fn look(place: &Place) -> Result<Found, Cause> {
+    let mut eye = Eye::open(place)?;
+    let until = eye.begun + ADDRESS;
+    while eye.n_port.port().address().is_none() && Instant::now() < until {
+        eye.turn()?;
+    }
+    let until = Instant::now() + LOOK;
+    while Instant::now() < until {
+        eye.turn()?;
+    }
+    let ports = eye.seen();
+    let targets = eye.up.clone();
+    let targets = targets.into_iter().filter_map(|id| eye.target(place, id));
+    let targets = targets.collect();
+    eye.n_port.leave(eye.begun.elapsed());
+    Ok(Found { ports, targets })
+}
+
+/// An N_Port that looks around.
+struct Eye {
+    ring: AnyRing,
+    n_port: NPort<Initiator<HeapLease>>,
+    begun: Instant,
+    watched: bool,
+    up: BTreeSet<RemoteId>,
+    /// Who is asked.
+    asked: RemoteId,
+    /// What its last command came to, if it has ended.
+    ended: Option<Result<Done<HeapLease>, RemoteError>>,
+}
+
+impl Eye {
+    fn open(place: &Place) -> Result<Self, RemoteError> {
+        let (ring, _) = AnyRing::open(Kind::Epoll).map_err(RemoteError::Ring)?;
+        let site = Site::open(place, None)?;
+        let begun = Instant::now();
+        Ok(Self {
+            ring,
+            n_port: NPort::begin(site, Initiator::new(Config::default()), begun.elapsed()),
+            begun,
+            watched: false,
+            up: BTreeSet::new(),
+            asked: RemoteId(0),
+            ended: None,
+        })
+    }
+
+    /// Sends, waits for a moment, and hears what came.
+    fn turn(&mut self) -> Result<(), RemoteError> {
+        self.n_port.transmit();
+        self.wait().map_err(RemoteError::Ring)?;
+        let now = self.begun.elapsed();
+        let port = self.n_port.port_mut();
+        if port.next_deadline().is_some_and(|at| at <= now) {
+            port.expire(now);
+        }
+        while let Some(event) = self.n_port.poll() {
+            self.event(event);
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> io::Result<()> {
+        if !self.watched {
+            self.ring.watch(self.n_port.waited(), Token(0))?;
+            self.watched = true;
+        }
+        let now = self.begun.elapsed();
+        let deadline = self.n_port.port().next_deadline();
+        let patience = deadline.map_or(TURN, |at| at.saturating_sub(now).min(TURN));
+        self.ring.wait(Some(patience))?;
+        while let Some(event) = self.ring.next_event() {
+            if let RingEvent::Ready { .. } = event {
+                self.watched = false;
+                self.n_port.receive(self.begun.elapsed());
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event<initiator::Event<HeapLease>>) {
+        match event {
+            Event::Up(id) => {
+                self.up.insert(id);
+            }
+            Event::Down(id, end) => {
+                self.up.remove(&id);
+                if id == self.asked {
+                    self.ended = Some(Err(lost(FabricEnd::Lost(end))));
+                }
+            }
+            Event::Fc4(initiator::Event::Done(done)) => self.ended = Some(Ok(done)),
+            Event::Fc4(initiator::Event::Failed(_) | initiator::Event::Stuck(_)) => {
+                self.ended.get_or_insert(Err(lost(FabricEnd::Stuck)));
+            }
+            _ => {}
+        }
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        let port = self.n_port.port();
+        let mut seen: Vec<Seen> = port.remotes().map(|remote| self.seen_as(remote)).collect();
+        seen.sort_by_key(|seen| seen.port_name);
+        seen.insert(
+            0,
+            Seen {
+                ours: true,
+                port_name: port.wwpn(),
+                node_name: port.wwnn(),
+                fc_id: port.address().map(|address| address.fc_id),
+                max_frame: port.payload_max(),
+                role: "FCP Initiator",
+                state: if port.address().is_some() {
+                    "Online"
+                } else {
+                    "Offline"
+                },
+            },
+        );
+        seen
+    }
+
+    fn seen_as(&self, remote: &Port) -> Seen {
+        let neighbour = remote.neighbour();
+        let up = self.up.contains(&remote.id());
+        let role = match (neighbour.target, neighbour.initiator) {
+            (Some(true), Some(true)) => "FCP Target, Initiator",
+            (_, Some(true)) => "FCP Initiator",
+            (Some(true), _) => "FCP Target",
+            _ if up => "FCP Target",
+            _ => "-",
+        };
+        Seen {
+            ours: false,
+            port_name: neighbour.wwpn,
+            node_name: neighbour.wwnn,
+            fc_id: Some(neighbour.fc_id),
+            max_frame: remote.payload_max(),
+            role,
+            state: if up { "Online" } else { "not logged in" },
+        }
+    }
+
+    fn target(&mut self, place: &Place, id: RemoteId) -> Option<Target> {
+        let port_name = self.n_port.port().remote(id)?.wwpn();
+        self.asked = id;
+        let address = FcoeAddress {
+            place: place.clone(),
+            port_name,
+            lun: 0,
+            options: FcoeOptions::default(),
+        };
+        let units = asks::report_luns(self).map_err(Cause::from);
+        Some(Target {
+            name: port_name.to_string(),
+            portals: vec![place.to_string()],
+            units: units.map(|luns| {
+                let units = luns.into_iter().filter_map(|lun| self.unit(&address, lun));
+                units.collect()
+            }),
+        })
+    }
+
+    fn unit(&mut self, target: &FcoeAddress, lun: Lun) -> Option<Unit> {
+        let number = lun.index()?;
+        let address = FcoeAddress {
+            lun: number,
+            ..target.clone()
+        };
+        let facts = asks::facts(self, lun);
+        let known = facts.map(|facts| Remote::known(fcoe_settings(&address), facts));
+        let particulars = known.map(|known| known.particulars());
+        Some(Unit {
+            lun: number,
+            address: Address::Fcoe(address),
+            particulars: particulars.map_err(Cause::from) as Result<Particulars, Cause>,
+        })
+    }
+}
+
+/// How long is waited for frames before deadlines are looked at.
+const TURN: Duration = Duration::from_millis(50);
+
+const fn lost(end: FabricEnd) -> RemoteError {
+    RemoteError::Session(crate::remote::End::Fabric(end))
+}
+
+impl Asks for Eye {
+    fn begun(&self) -> Instant {
+        self.begun
+    }
+
+    fn begin(&mut self) {}
+
+    fn command(&mut self, lun: Lun, request: Request<HeapLease>) -> Result<Ended, RemoteError> {
+        let command = Command {
+            id: 0,
+            lun,
+            cdb: request.cdb,
+            attribute: Attribute::Simple,
+            data: match request.data {
+                client::Data::None => Data::None,
+                client::Data::In(into) => Data::In { into },
+                client::Data::Out(from) => Data::Out { from },
+            },
+            deadline: None,
+        };
+        self.ended = None;
+        let (now, asked) = (self.begun.elapsed(), self.asked);
+        let machine = self.n_port.port_mut().fc4_mut();
+        if machine.execute(now, asked, command).is_err() {
+            return Err(lost(FabricEnd::Stuck));
+        }
+        let until = Instant::now() + LIMIT;
+        while Instant::now() < until {
+            self.turn()?;
+            if let Some(ended) = self.ended.take() {
+                return ended.map(|done| Ended {
+                    status: done.status,
+                    sense: done.sense,
+                    moved: done.moved,
+                });
+            }
+        }
+        Err(RemoteError::Late(LIMIT.as_secs()))
+    }
+
+    fn wait_a_turn(&mut self) -> Result<(), RemoteError> {
+        self.turn()
+    }
+}
