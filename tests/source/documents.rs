@@ -17,7 +17,9 @@ fn help(verb: &str) -> String {
 }
 
 /// The verbs that have a page in the manual.
-const VERBS: [&str; 7] = ["serve", "copy", "verify", "info", "ls", "bench", "floor"];
+const VERBS: [&str; 8] = [
+    "serve", "copy", "verify", "info", "ls", "bench", "race", "floor",
+];
 
 fn read(path: &str) -> String {
     fs::read_to_string(tests::top().join(path)).unwrap_or_else(|cause| panic!("{path}: {cause}"))
@@ -155,7 +157,7 @@ fn help_manual_and_readme_have_the_addresses_that_can_be_opened() {
     assert_eq!(named.collect::<BTreeSet<_>>(), built, "README.md");
 }
 
-const DOCUMENTS: [&str; 13] = [
+const DOCUMENTS: [&str; 14] = [
     "README.md",
     "CONTRIBUTING.md",
     "docs/design.md",
@@ -164,6 +166,7 @@ const DOCUMENTS: [&str; 13] = [
     "docs/manual/copy.md",
     "docs/manual/bench.md",
     "docs/manual/floor.md",
+    "docs/manual/race.md",
     "docs/manual/info.md",
     "docs/manual/ls.md",
     "docs/manual/serve.md",

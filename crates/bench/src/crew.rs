@@ -3,16 +3,21 @@
 //! Each counts for itself. While it works it shares two numbers, which it alone writes and the
 //! thread that started it looks at every so often; there is no lock and no system call in that.
 
+mod turns;
+
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::mem;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::{self, ScopedJoinHandle};
+use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use ::io::ring::Waker;
 
 use crate::outcome::{Interval, Load, Tally};
 use crate::processes;
+
+pub(crate) use turns::{Group, take_turns};
 
 /// How long things take.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +48,15 @@ pub enum Live {
         /// Octets to be written.
         total: u64,
     },
+    /// The next of those that take turns has its turn.
+    Turn {
+        /// Which one, from 1 on.
+        lane: usize,
+        /// Which round this is, from 1 on; 0 warms up.
+        round: u32,
+        /// How many there are to be.
+        rounds: u32,
+    },
     /// Nothing is counted yet.
     Ramp,
     /// Everything is.
@@ -65,6 +79,8 @@ impl Watch<'_> {
 /// What all are in at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
+    /// It is the turn of others: nothing is begun, and what was counted is handed in.
+    Rest,
     /// Nothing is counted.
     Ramp,
     /// Everything is.
@@ -75,7 +91,16 @@ pub(crate) enum Phase {
     Abandon,
 }
 
-const PHASES: [Phase; 4] = [Phase::Ramp, Phase::Measure, Phase::Stop, Phase::Abandon];
+const PHASES: [Phase; 5] = [
+    Phase::Rest,
+    Phase::Ramp,
+    Phase::Measure,
+    Phase::Stop,
+    Phase::Abandon,
+];
+
+/// A phase and the number of a turn in one word, so that no member sees the one without the other.
+const PHASE_BITS: u32 = 3;
 
 /// What one member has counted.
 #[derive(Debug, Default)]
@@ -105,27 +130,61 @@ struct Counters {
     bytes: AtomicU64,
 }
 
+/// What members and their lead share.
+struct Stage {
+    /// The turn and the phase.
+    at: AtomicU32,
+    counters: Vec<Counters>,
+}
+
+impl Stage {
+    fn new(phase: Phase, members: usize) -> Self {
+        Self {
+            at: AtomicU32::new(phase as u32),
+            counters: (0..members).map(|_| Counters::default()).collect(),
+        }
+    }
+}
+
 /// A member's place in the crew.
 pub(crate) struct Post<'a> {
-    phase: &'a AtomicU8,
+    at: &'a AtomicU32,
     counters: &'a Counters,
-    ready: Sender<Event>,
+    events: Sender<Event>,
 }
 
 enum Event {
     Ready(Option<Waker>),
+    Rested(Box<Report>),
     Ended,
 }
 
 impl Post<'_> {
     /// It can be measured from now on. Who waits for long is to be woken by `waker`.
     pub(crate) fn ready(&self, waker: Option<Waker>) {
+        self.tell(Event::Ready(waker));
+    }
+
+    /// The turn is over, and this is what was counted in it.
+    pub(crate) fn rested(&self, report: Report) {
+        self.show(&Report::default());
+        self.tell(Event::Rested(Box::new(report)));
+    }
+
+    fn tell(&self, event: Event) {
         // Nobody listens any more when it is over already.
-        let _ = self.ready.send(Event::Ready(waker));
+        let _ = self.events.send(event);
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        PHASES[usize::from(self.phase.load(Relaxed)).min(PHASES.len() - 1)]
+        self.at().1
+    }
+
+    /// The number of the turn, 0 before the first, and the phase.
+    pub(crate) fn at(&self) -> (u32, Phase) {
+        let at = self.at.load(Relaxed);
+        let phase = (at % (1 << PHASE_BITS)) as usize;
+        (at >> PHASE_BITS, PHASES[phase.min(PHASES.len() - 1)])
     }
 
     /// Shows what was counted until now.
@@ -141,11 +200,11 @@ impl Post<'_> {
 /// A post where nobody leads: everything is measured.
 #[cfg(test)]
 pub(crate) fn alone<T>(act: impl FnOnce(&Post<'_>) -> T) -> T {
-    let (ready, _events) = channel();
+    let (events, _events) = channel();
     act(&Post {
-        phase: &AtomicU8::new(Phase::Measure as u8),
+        at: &AtomicU32::new(Phase::Measure as u32),
         counters: &Counters::default(),
-        ready,
+        events,
     })
 }
 
@@ -164,79 +223,91 @@ pub(crate) fn run<F>(
 where
     F: FnOnce(&Post<'_>) -> Report + Send,
 {
-    let phase = AtomicU8::new(Phase::Ramp as u8);
-    let counters: Vec<_> = members.iter().map(|_| Counters::default()).collect();
-    let (sender, events) = channel();
-    let mut lead = Lead {
-        phase: &phase,
-        counters: &counters,
-        events,
-        wakers: Vec::new(),
-        ended: false,
-    };
+    let stage = Stage::new(Phase::Ramp, members.len());
     thread::scope(|scope| {
-        let mut threads = Vec::new();
-        for (member, counters) in members.into_iter().zip(&counters) {
-            let post = Post {
-                phase: &phase,
-                counters,
-                ready: sender.clone(),
-            };
-            let body = move || {
-                let report = member(&post);
-                let _ = post.ready.send(Event::Ended);
-                report
-            };
-            let thread = thread::Builder::new().name("job".to_owned());
-            match thread.spawn_scoped(scope, body) {
-                Ok(thread) => threads.push(thread),
-                Err(cause) => {
-                    lead.set(Phase::Stop);
-                    return Err(cause);
-                }
-            }
-        }
-        let mut result = lead.measure(threads.len(), times, watch, targets);
-        lead.end(threads.len(), watch);
-        let joined = threads.into_iter().map(ScopedJoinHandle::join);
-        // A panic of a member is ours too.
-        result.reports = joined
-            .map(|report| report.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect();
+        let mut lead = Lead::start(scope, members, &stage)?;
+        lead.meet(watch);
+        let mut result = lead.measure(times, watch, targets);
+        result.reports = lead.end(watch);
         Ok(result)
     })
 }
 
-/// The thread that leads.
-struct Lead<'a> {
-    phase: &'a AtomicU8,
-    counters: &'a [Counters],
+/// The thread that leads. Once nobody leads any more, nothing is begun any more.
+pub(crate) struct Lead<'scope> {
+    stage: &'scope Stage,
+    threads: Vec<ScopedJoinHandle<'scope, Report>>,
     events: Receiver<Event>,
     wakers: Vec<Waker>,
-    /// A member has ended by itself.
-    ended: bool,
+    turn: u32,
+    /// How many members have ended by themselves.
+    ended: usize,
 }
 
-impl Lead<'_> {
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        self.set(Phase::Stop);
+    }
+}
+
+impl<'scope> Lead<'scope> {
+    fn start<F>(
+        scope: &'scope Scope<'scope, '_>,
+        members: Vec<F>,
+        stage: &'scope Stage,
+    ) -> io::Result<Self>
+    where
+        F: FnOnce(&Post<'_>) -> Report + Send + 'scope,
+    {
+        let (sender, events) = channel();
+        let mut lead = Self {
+            stage,
+            threads: Vec::new(),
+            events,
+            wakers: Vec::new(),
+            turn: 0,
+            ended: 0,
+        };
+        for (member, counters) in members.into_iter().zip(&stage.counters) {
+            let post = Post {
+                at: &stage.at,
+                counters,
+                events: sender.clone(),
+            };
+            let body = move || {
+                let report = member(&post);
+                post.tell(Event::Ended);
+                report
+            };
+            let thread = thread::Builder::new().name("job".to_owned());
+            lead.threads.push(thread.spawn_scoped(scope, body)?);
+        }
+        Ok(lead)
+    }
+
     fn set(&self, phase: Phase) {
-        self.phase.store(phase as u8, Relaxed);
+        let at = self.turn << PHASE_BITS | phase as u32;
+        self.stage.at.store(at, Relaxed);
         self.wakers.iter().for_each(Waker::wake);
     }
 
-    fn measure(
-        &mut self,
-        members: usize,
-        times: Times,
-        watch: &mut Watch<'_>,
-        targets: impl FnOnce() -> Vec<u32>,
-    ) -> Result {
+    /// Waits until all can be measured.
+    fn meet(&mut self, watch: &Watch<'_>) {
         let mut ready = 0;
-        while ready < members && self.goes_on(watch) {
+        while ready < self.threads.len() && self.goes_on(watch) {
             if let Some(Event::Ready(waker)) = self.event(SAMPLE) {
                 self.wakers.extend(waker);
                 ready += 1;
             }
         }
+    }
+
+    fn measure(
+        &mut self,
+        times: Times,
+        watch: &mut Watch<'_>,
+        targets: impl FnOnce() -> Vec<u32>,
+    ) -> Result {
         let ramp_end = Instant::now() + times.ramp;
         while self.goes_on(watch) && !ramp_end.saturating_duration_since(Instant::now()).is_zero() {
             self.event(
@@ -257,7 +328,6 @@ impl Lead<'_> {
         let series = self.sample(begin, times.runtime, watch);
         let runtime = begin.elapsed();
         let after = [&own[..], &targets].map(processes::cpu_time_of);
-        self.set(Phase::Stop);
         let used = |at: usize| after[at]?.checked_sub(before[at]?);
         Result {
             reports: Vec::new(),
@@ -300,18 +370,22 @@ impl Lead<'_> {
     fn counted(&self) -> (u64, u64) {
         let each = |counters: &Counters| (counters.ios.load(Relaxed), counters.bytes.load(Relaxed));
         let sum = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1 + b.1);
-        self.counters.iter().map(each).fold((0, 0), sum)
+        self.stage.counters.iter().map(each).fold((0, 0), sum)
     }
 
     fn goes_on(&self, watch: &Watch<'_>) -> bool {
-        !self.ended && !watch.stopped()
+        self.ended == 0 && !watch.stopped()
     }
 
     /// What a member tells within `limit`.
     fn event(&mut self, limit: Duration) -> Option<Event> {
         match self.events.recv_timeout(limit) {
-            Ok(Event::Ended) | Err(RecvTimeoutError::Disconnected) => {
-                self.ended = true;
+            Ok(Event::Ended) => {
+                self.ended += 1;
+                None
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                self.ended = self.threads.len();
                 None
             }
             Ok(event) => Some(event),
@@ -320,23 +394,28 @@ impl Lead<'_> {
     }
 
     /// Waits for all to end; who stops it a second time, or at all, does not wait for long.
-    fn end(&mut self, members: usize, watch: &Watch<'_>) {
+    fn end(mut self, watch: &Watch<'_>) -> Vec<Report> {
+        self.set(Phase::Stop);
         let begin = Instant::now();
-        let mut ended = usize::from(self.ended);
-        while ended < members {
-            match self.events.recv_timeout(SAMPLE) {
-                Ok(Event::Ended) => ended += 1,
+        while self.ended < self.threads.len() {
+            match self.event(SAMPLE) {
                 // One that was late: it has to be told as well.
-                Ok(Event::Ready(waker)) => {
+                Some(Event::Ready(waker)) => {
                     self.wakers.extend(waker);
                     self.set(Phase::Stop);
                 }
-                Err(_) if watch.stopped() && begin.elapsed() > PATIENCE => {
+                None if watch.stopped() && begin.elapsed() > PATIENCE => {
                     self.set(Phase::Abandon);
                 }
-                Err(_) => {}
+                _ => {}
             }
         }
+        let joined = mem::take(&mut self.threads).into_iter();
+        let joined = joined.map(ScopedJoinHandle::join);
+        // A panic of a member is ours too.
+        joined
+            .map(|report| report.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
     }
 }
 

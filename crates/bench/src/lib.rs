@@ -9,6 +9,7 @@ pub mod outcome;
 mod places;
 pub mod plan;
 pub mod processes;
+pub mod race;
 mod random;
 pub mod report;
 pub mod run;

@@ -9,7 +9,7 @@ mod fill;
 mod job;
 mod stamp;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::io;
 use std::sync::Arc;
@@ -26,6 +26,7 @@ use crate::processes;
 use job::{Job, Task};
 
 pub use fill::{FillError, fill, is_hole};
+pub(crate) use stamp::new_run;
 
 /// A volume to be measured, and the part of it that is used.
 #[derive(Clone, Debug)]
@@ -77,20 +78,10 @@ pub fn measure(
     machinery: &Machinery,
     watch: &mut Watch<'_>,
 ) -> io::Result<Measured> {
-    let run = stamp::new_run();
-    let parts = subjects
+    let run = new_run();
+    let members = subjects
         .iter()
-        .flat_map(|subject| (0..load.jobs).map(move |number| (subject, number)));
-    let task = |(subject, number)| Task {
-        subject,
-        words,
-        load,
-        number,
-        run,
-    };
-    let members = parts
-        .map(task)
-        .map(|task| move |post: &crew::Post<'_>| Job::run(&task, machinery.ring, post))
+        .flat_map(|subject| members(subject, (words, load), machinery.ring, run))
         .collect();
     let times = Times {
         ramp: words.ramp,
@@ -98,11 +89,30 @@ pub fn measure(
     };
     let given = machinery.targets.clone();
     let result = crew::run(members, times, watch, || match given.is_empty() {
-        true => processes::peers(),
+        true => processes::peers(&processes::sockets()),
         false => given,
     })?;
     let addresses = subjects.iter().map(|subject| subject.address.clone());
     Ok(measured(addresses.collect(), load, &result))
+}
+
+/// The jobs of one volume; `run` tells what they write from what others did.
+pub(crate) fn members<'a>(
+    subject: &'a Subject,
+    (words, load): (&'a Words, Load),
+    ring: Kind,
+    run: u64,
+) -> impl Iterator<Item = impl FnOnce(&crew::Post<'_>) -> Report + Send + use<'a>> + use<'a> {
+    let task = move |number| Task {
+        subject,
+        words,
+        load,
+        number,
+        run,
+    };
+    (0..load.jobs)
+        .map(task)
+        .map(move |task| move |post: &crew::Post<'_>| Job::run(&task, ring, post))
 }
 
 /// Rows of what the jobs counted, as many for each address. CPU time cannot be told apart by
@@ -128,7 +138,7 @@ pub(crate) fn measured(addresses: Vec<String>, load: Load, result: &crew::Result
     }
 }
 
-fn row(address: String, load: Load, runtime: Duration, reports: &[Report]) -> Row {
+pub(crate) fn row(address: String, load: Load, runtime: Duration, reports: &[Report]) -> Row {
     let mut row = Row {
         address,
         load,

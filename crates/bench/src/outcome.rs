@@ -6,10 +6,13 @@
 
 mod latency;
 mod machine;
+pub mod race;
+pub mod spread;
 pub mod table;
 
 pub use latency::Latency;
 pub use machine::Machine;
+pub use race::Race;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +30,9 @@ pub struct Outcome {
     /// Bare TCP under the same loads, where it was measured: what no protocol above can exceed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub floors: Vec<Row>,
+    /// The turns that rows were measured in, where several addresses took turns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub races: Vec<Race>,
 }
 
 impl Outcome {

@@ -18,12 +18,17 @@ pub fn cpu_time_of(pids: &[u32]) -> Option<Duration> {
     sum.filter(|_| !pids.is_empty())
 }
 
-/// The processes of this machine that hold the other ends of our TCP connections, as far as we may
-/// see them.
+/// The inodes of our own sockets.
 #[must_use]
-pub fn peers() -> Vec<u32> {
+pub fn sockets() -> BTreeSet<u64> {
+    sockets_of(std::process::id())
+}
+
+/// The processes of this machine that hold the other ends of our TCP connections over these
+/// sockets, as far as we may see them.
+#[must_use]
+pub fn peers(ours: &BTreeSet<u64>) -> Vec<u32> {
     let own = std::process::id();
-    let ours = sockets_of(own);
     let connections = connections();
     let by_ends: BTreeMap<_, _> = connections
         .iter()

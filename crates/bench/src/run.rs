@@ -9,7 +9,7 @@ use engine::volumes::tell_gathered;
 use crate::crew::{Live, Watch};
 use crate::floor::{self, Place};
 use crate::load::{self, FillError, Machinery, Measured, Subject};
-use crate::outcome::{Direction, Machine, Outcome, Row};
+use crate::outcome::{Direction, Load, Machine, Outcome, Row};
 use crate::plan::{Unfit, Words};
 
 /// What is to be measured.
@@ -114,6 +114,26 @@ impl Plan {
     ///
     /// When it failed; what was measured before is in `outcome`.
     pub fn run(&self, outcome: &mut Outcome, watch: &mut Watch<'_>) -> Result<(), RunError> {
+        self.each_load(watch, |load, watch| {
+            let (subjects, machinery) = (&self.subjects, &self.machinery);
+            let measured = load::measure(subjects, &self.words, load, machinery, watch)?;
+            measured.take(&mut outcome.rows)?;
+            if let (Some(place), false) = (self.floor, watch.stopped()) {
+                let size = subjects.iter().map(|subject| subject.span.octets());
+                let size = size.max().unwrap_or(0);
+                let measured = floor::measure(place, &self.words, load, size, watch)?;
+                measured.take(&mut outcome.floors)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Measures each load that the words come to, on volumes that are filled if they are to be.
+    pub(crate) fn each_load(
+        &self,
+        watch: &mut Watch<'_>,
+        mut measure: impl FnMut(Load, &mut Watch<'_>) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
         if self.fill {
             for subject in &self.subjects {
                 self.fill(subject, watch)?;
@@ -128,15 +148,7 @@ impl Plan {
                 }
                 let load = self.words.load(rw, block_bytes);
                 (watch.live)(Live::Begin(load));
-                let (subjects, machinery) = (&self.subjects, &self.machinery);
-                let measured = load::measure(subjects, &self.words, load, machinery, watch)?;
-                measured.take(&mut outcome.rows)?;
-                if let (Some(place), false) = (self.floor, watch.stopped()) {
-                    let size = self.subjects.iter().map(|subject| subject.span.octets());
-                    let size = size.max().unwrap_or(0);
-                    let measured = floor::measure(place, &self.words, load, size, watch)?;
-                    measured.take(&mut outcome.floors)?;
-                }
+                measure(load, watch)?;
             }
         }
         Ok(())

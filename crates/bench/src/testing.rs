@@ -1,6 +1,7 @@
 //! Outcomes for tests: numbers like those of a real run, always the same.
 
-use crate::outcome::{Direction, Interval, Load, Machine, Order, Outcome, Row, Tally};
+use crate::outcome::race::{Lane, Turn};
+use crate::outcome::{Direction, Interval, Load, Machine, Order, Outcome, Race, Row, Tally};
 
 const RUNTIME_S: u64 = 10;
 
@@ -46,6 +47,28 @@ pub(crate) fn two_addresses() -> Outcome {
     for row in &mut outcome.rows {
         (row.cpu_us, row.target_cpu_us) = (None, None);
     }
+    outcome
+}
+
+/// Two addresses by turns, the second always faster.
+pub(crate) fn race() -> Outcome {
+    let mut outcome = two_addresses();
+    let lane = |(row, ios): (&Row, u64)| Lane {
+        address: row.address.clone(),
+        turns: vec![
+            Turn {
+                runtime_us: 500_000,
+                ios,
+                ..Turn::default()
+            };
+            20
+        ],
+        losses: None,
+    };
+    outcome.races = vec![Race {
+        load: outcome.rows[0].load,
+        lanes: outcome.rows.iter().zip([4_000, 5_000]).map(lane).collect(),
+    }];
     outcome
 }
 

@@ -13,6 +13,7 @@ use crate::documents;
 use crate::floor::args::FloorArgs;
 use crate::info::InfoArgs;
 use crate::ls::LsArgs;
+use crate::race::args::RaceArgs;
 use crate::serve::args::ServeArgs;
 use crate::verify::VerifyArgs;
 
@@ -40,6 +41,7 @@ pub(crate) enum Verb {
     Copy(CopyArgs),
     Verify(VerifyArgs),
     Bench(Box<BenchArgs>),
+    Race(Box<RaceArgs>),
     Floor(Box<FloorArgs>),
     Info(InfoArgs),
     Ls(LsArgs),

@@ -11,6 +11,11 @@ pub(crate) fn address(text: &str) -> Result<Address, Failure> {
         .map_err(|error: engine::address::ParseError| Failure::usage(error.to_string()))
 }
 
+/// Several addresses as they were typed.
+pub(crate) fn addresses(texts: &[String]) -> Result<Vec<Address>, Failure> {
+    texts.iter().map(|text| address(text)).collect()
+}
+
 /// How volumes are opened.
 pub(crate) fn open_options() -> Result<OpenOptions, Failure> {
     OpenOptions::new(format!("{}:initiator", identity::default_name())).map_err(|cause| {

@@ -11,6 +11,7 @@ mod info;
 mod log;
 mod ls;
 mod measuring;
+mod race;
 mod serve;
 mod units;
 mod verify;
@@ -34,6 +35,7 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, Failure> {
         Verb::Copy(args) => copy::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Bench(args) => bench::run(&args),
+        Verb::Race(args) => race::run(&args),
         Verb::Floor(args) => floor::run(&args),
         Verb::Info(args) => info::run(&args),
         Verb::Ls(args) => ls::run(&args),

@@ -2,22 +2,25 @@
 
 use std::fs::File;
 use std::io::{IsTerminal, Write, stderr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use bench::load::{Machinery, Subject};
 use bench::outcome::{Outcome, table};
 use bench::plan::{BlockSizes, Misuse, Rw, Words};
-use bench::run::RunError;
-use bench::{Live, Watch, report};
+use bench::run::{Plan, RunError};
+use bench::{Live, Watch, processes, report};
 use clap::Args;
+use engine::address::Address;
 
-use crate::client::quoted;
+use crate::client::{open_options, quoted};
+use crate::serve::args::RingArg;
 use crate::units::{human_size, parse_size, parse_time};
 use crate::watch::{INTERRUPTED, heed_signals};
-use crate::{Failure, documents};
+use crate::{Failure, documents, log};
 
 /// fio's words, where fio has them.
 #[derive(Debug, Args)]
@@ -121,6 +124,89 @@ impl LoadArgs {
     }
 }
 
+/// What the verbs that measure volumes have besides the load.
+#[derive(Debug, Args)]
+pub(crate) struct MeansArgs {
+    /// Where on each volume the part begins that is used
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = parse_size)]
+    offset: u64,
+
+    /// Write everything once before it is measured
+    ///
+    /// What was never written reads as zeros from nowhere, and that flatters.
+    #[arg(long)]
+    pub(crate) fill: bool,
+
+    /// How the kernel is asked
+    #[arg(long, value_name = "RING", default_value = "auto")]
+    pub(crate) ring: RingArg,
+
+    /// Process whose CPU time is the target's; may be repeated
+    ///
+    /// Without it: who is at the other end of our connections, if that is on this machine and we
+    /// may see it.
+    #[arg(long, value_name = "PID")]
+    target_pid: Vec<u32>,
+
+    /// Print everything as JSON, with histograms and throughput over time
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Write a report with plots, and each plot as SVG and PNG beside it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+impl MeansArgs {
+    /// What the load comes to with them.
+    pub(crate) fn words(&self, load: &LoadArgs) -> Result<Words, Failure> {
+        Ok(Words {
+            offset: self.offset,
+            ..load.words()?
+        })
+    }
+
+    pub(crate) fn machinery(&self) -> Machinery {
+        Machinery::new(self.ring.into(), self.target_pid.clone())
+    }
+
+    /// Checks what is better known before an hour's measurement.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let gone = |pid: &&u32| processes::cpu_time_of(&[**pid]).is_none();
+        if let Some(pid) = self.target_pid.iter().find(gone) {
+            return Err(Failure::failed(format!(
+                "--target-pid {pid}: there is no such process here"
+            )));
+        }
+        self.html.as_deref().map_or(Ok(()), can_write)
+    }
+
+    /// Opens everything before anything is measured.
+    pub(crate) fn open(
+        &self,
+        addresses: &[Address],
+        words: &Words,
+    ) -> Result<Vec<Subject>, Failure> {
+        log::start();
+        let options = open_options()?;
+        let open = |address| {
+            let subject = Subject::open(address, &options, words);
+            subject.map_err(|cause| Failure::failed(cause.to_string()))
+        };
+        addresses.iter().map(open).collect()
+    }
+}
+
+/// Says which volumes would be read where nothing was written.
+pub(crate) fn warn_of_holes(plan: &Plan) {
+    for hole in plan.holes() {
+        log::say(&format!(
+            "{hole}: nothing was written there yet, so that reads cost less than they will; \
+             --fill writes it before"
+        ));
+    }
+}
+
 /// A time as others give it, and `10` as fio's users do.
 fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.parse() {
@@ -134,6 +220,8 @@ pub(crate) struct Line {
     shown: bool,
     /// What is measured.
     what: String,
+    /// Whose turn it is, where there are any.
+    turn: Option<String>,
     runtime: Duration,
     last: Option<Instant>,
 }
@@ -146,6 +234,7 @@ impl Line {
         Self {
             shown: stderr().is_terminal(),
             what: String::new(),
+            turn: None,
             runtime,
             last: None,
         }
@@ -156,6 +245,14 @@ impl Line {
             self.what = format!("{} {}", load.word(), load.block_bytes);
             return self.last = None;
         }
+        if let Live::Turn {
+            lane,
+            round,
+            rounds,
+        } = live
+        {
+            self.turn = Some(format!("  round {round} of {rounds}, address {lane}"));
+        }
         if !self.shown || self.last.is_some_and(|last| last.elapsed() < REFRESH) {
             return;
         }
@@ -164,7 +261,10 @@ impl Line {
             Live::Fill { done, total } => {
                 format!("filling, {} of {}", human_size(done), human_size(total))
             }
-            Live::Begin(_) | Live::Ramp => "warming up".to_owned(),
+            Live::Begin(_) | Live::Turn { .. } | Live::Ramp => "warming up".to_owned(),
+            Live::Measure { iops, mb_per_s, .. } if self.turn.is_some() => {
+                format!("{iops:.0} IOPS  {mb_per_s:.1} MB/s")
+            }
             Live::Measure {
                 elapsed,
                 iops,
@@ -175,7 +275,8 @@ impl Line {
                 self.runtime.as_secs_f64()
             ),
         };
-        self.write(&format!("\r{}  {how}\x1b[K", self.what));
+        let turn = self.turn.as_deref().unwrap_or_default();
+        self.write(&format!("\r{}{turn}  {how}\x1b[K", self.what));
     }
 
     /// Takes the line away.
@@ -239,14 +340,18 @@ pub(crate) fn tell(outcome: &Outcome, json: bool, page: Option<&Path>) -> Result
         documents::print_json(outcome)?;
     } else if !outcome.rows.is_empty() {
         let sweep = table::sweep(outcome).map(|text| text + "\n\n");
-        let text = sweep.unwrap_or_default() + &table::table(outcome) + "\n";
+        let races = match outcome.races.is_empty() {
+            true => String::new(),
+            false => format!("\n{}", table::races(outcome)),
+        };
+        let text = sweep.unwrap_or_default() + &table::table(outcome) + "\n" + &races;
         documents::print(text.as_bytes())?;
     }
     Ok(())
 }
 
 /// Whether a page can be written, which is better known before an hour's measurement.
-pub(crate) fn can_write(page: &Path) -> Result<(), Failure> {
+fn can_write(page: &Path) -> Result<(), Failure> {
     let opened = File::options().append(true).create(true).open(page);
     let failed = |cause| {
         let page = page.display();

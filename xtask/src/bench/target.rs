@@ -110,7 +110,7 @@ impl Target {
         };
         let session = Session::log_in(&target, 1, false, &mut Buffer::new());
         let _session = session.with_context(|| portal)?;
-        target.pid = processes::peers().first().copied();
+        target.pid = processes::peers(&processes::sockets()).first().copied();
         Ok(target)
     }
 

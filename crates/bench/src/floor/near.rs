@@ -53,7 +53,7 @@ fn work(ends: &mut [Near], spins: bool, report: &mut Report, post: &Post<'_>) ->
     let mut heard = Instant::now();
     loop {
         let counts = match post.phase() {
-            Phase::Ramp => false,
+            Phase::Rest | Phase::Ramp => false,
             Phase::Measure => true,
             Phase::Stop | Phase::Abandon => return Ok(()),
         };

@@ -5,6 +5,7 @@ mod tests;
 
 use std::fmt::Display;
 use std::io;
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,8 @@ pub(super) struct Job<'a> {
     pace: Option<Pace>,
     book: Option<Book>,
     report: Report,
+    /// The last turn of which the report was handed in.
+    reported: u32,
 }
 
 /// An I/O that may be under way.
@@ -121,6 +124,7 @@ impl<'a> Job<'a> {
             free: (0..load.depth).rev().collect(),
             pace: words.rate_iops.map(Pace::new),
             report: Report::default(),
+            reported: 0,
         };
         for _ in 0..depth {
             let slot = job.slot(reads_only)?;
@@ -175,12 +179,22 @@ impl<'a> Job<'a> {
 
     /// Takes what is over, and begins as much while nothing failed. Returns how much was over.
     fn turn(&mut self) -> usize {
-        let counts = self.post.phase() == Phase::Measure;
-        let finished = self.finish(counts);
-        if self.report.failure.is_none() {
-            self.start();
+        let (turn, phase) = self.post.at();
+        let finished = self.finish(phase == Phase::Measure);
+        match phase {
+            _ if self.report.failure.is_some() => {}
+            Phase::Rest => self.rest(turn),
+            _ => self.start(),
         }
         finished
+    }
+
+    /// Hands in what was counted in a turn, once nothing of it is under way any more.
+    fn rest(&mut self, turn: u32) {
+        if self.reported != turn && !self.is_busy() {
+            self.reported = turn;
+            self.post.rested(mem::take(&mut self.report));
+        }
     }
 
     /// Reads once, so that a session is there before anything is measured.
@@ -200,8 +214,8 @@ impl<'a> Job<'a> {
     }
 
     fn goes_on(&self) -> bool {
-        let running = matches!(self.post.phase(), Phase::Ramp | Phase::Measure);
-        running && self.report.failure.is_none()
+        let over = matches!(self.post.phase(), Phase::Stop | Phase::Abandon);
+        !over && self.report.failure.is_none()
     }
 
     /// Begins as many I/Os as may be under way.

@@ -23,7 +23,7 @@ pub(super) struct Stamp {
 }
 
 /// A number that no earlier run had.
-pub(super) fn new_run() -> u64 {
+pub(crate) fn new_run() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.unwrap_or_default().as_micros() as u64
 }

@@ -13,7 +13,7 @@ use crate::crew::{Live, Watch};
 use crate::outcome::Row;
 use crate::plan::{Rw, Words};
 
-pub(super) fn subject(address: &str, words: &Words) -> Subject {
+pub(crate) fn subject(address: &str, words: &Words) -> Subject {
     let options = OpenOptions {
         block_size: None,
         read_only: false,
@@ -31,7 +31,7 @@ pub(super) fn subject(address: &str, words: &Words) -> Subject {
     }
 }
 
-pub(super) fn words(rw: &str) -> Words {
+pub(crate) fn words(rw: &str) -> Words {
     Words {
         rws: vec![rw.parse().unwrap()],
         depth: 8,

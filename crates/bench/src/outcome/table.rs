@@ -5,7 +5,9 @@ mod tests;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use super::{Outcome, Row};
+use super::race::{Lane, Quantity};
+use super::spread::Spread;
+use super::{Outcome, Race, Row};
 use crate::numbers::{block_size, digits, mb_per_s, or_dash, percent, time, whole};
 use crate::series::{Across, Series};
 
@@ -68,6 +70,70 @@ fn sweep_cells(row: Option<&Row>) -> [String; 3] {
         or_dash(row.map(|row| whole(row.iops()))),
         or_dash(row.and_then(Row::cpu_percent).map(whole)),
     ]
+}
+
+/// How those that took turns compare with the first of them: a table with a line each, and what
+/// may be said of it.
+#[must_use]
+pub fn races(outcome: &Outcome) -> String {
+    let Compared { head, lines } = compared(outcome);
+    let table = draw(head, lines.into_iter());
+    let said: String = outcome
+        .races
+        .iter()
+        .flat_map(Race::said)
+        .map(|line| line + "\n")
+        .collect();
+    format!("{TIMES_THE_FIRST}:\n{table}\n\n{said}")
+}
+
+/// What the numbers of [`races`] are.
+pub(crate) const TIMES_THE_FIRST: &str =
+    "Times that of the first address: median of all rounds (lowest to highest)";
+
+/// What [`races`] tells.
+pub(crate) struct Compared {
+    pub(crate) head: Vec<String>,
+    pub(crate) lines: Vec<Vec<String>>,
+}
+
+pub(crate) fn compared(outcome: &Outcome) -> Compared {
+    let races = || outcome.races.iter();
+    let pairs = || races().flat_map(|race| race.others().map(move |lane| (race, lane)));
+    let mut quantities = vec![
+        ("IOPS", Quantity::Iops),
+        ("CPU/IO", Quantity::Cpu),
+        ("target CPU/IO", Quantity::TargetCpu),
+    ];
+    let told = |quantity| pairs().any(|(race, lane)| race.ratio(lane, quantity).is_some());
+    quantities.retain(|(_, quantity)| told(*quantity));
+    let names = quantities.iter().map(|(name, _)| *name);
+    let head = ["address", "rw", "bs", "rounds"].into_iter().chain(names);
+    let line = |(race, lane): (&Race, &Lane)| {
+        let mut cells = vec![
+            lane.address.clone(),
+            race.load.word().to_owned(),
+            block_size(race.load.block_bytes),
+            lane.turns.len().to_string(),
+        ];
+        let ratio = |(_, quantity): &(_, Quantity)| race.ratio(lane, *quantity);
+        cells.extend(
+            quantities
+                .iter()
+                .map(|quantity| or_dash(ratio(quantity).map(spread))),
+        );
+        cells
+    };
+    Compared {
+        head: head.map(str::to_owned).collect(),
+        lines: pairs().map(line).collect(),
+    }
+}
+
+/// `1.12 (0.97 to 1.31)`.
+fn spread(spread: Spread) -> String {
+    let [median, lowest, highest] = [spread.median, spread.lowest, spread.highest].map(digits);
+    format!("{median} ({lowest} to {highest})")
 }
 
 /// A column of [`table`].

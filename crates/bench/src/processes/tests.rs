@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
-use super::{connection, cpu_time_of, end, peers};
+use super::{connection, cpu_time_of, end, peers, sockets};
 
 #[test]
 fn the_times_of_processes_add_up_while_all_are_there() {
@@ -52,8 +52,13 @@ fn the_other_end_of_a_socket_is_found() {
     let mut line = String::new();
     let out = child.stdout.take().unwrap();
     BufReader::new(out).read_line(&mut line).unwrap();
+    let before = sockets();
     let _held = listener.accept().unwrap();
-    assert!(peers().contains(&child.id()), "{:?}", peers());
+    let after = sockets();
+    assert!(peers(&after).contains(&child.id()));
+    let later = &after - &before;
+    assert!(peers(&later).contains(&child.id()), "{later:?}");
+    assert!(peers(&before).is_empty());
     child.kill().unwrap();
     child.wait().unwrap();
 }

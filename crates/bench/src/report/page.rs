@@ -8,8 +8,8 @@ use super::escape::{escape, reference};
 use super::figure::Figure;
 use super::plots;
 use crate::numbers;
-use crate::outcome::table::columns;
-use crate::outcome::{Outcome, Row};
+use crate::outcome::table::{Compared, TIMES_THE_FIRST, columns, compared};
+use crate::outcome::{Outcome, Race, Row};
 use crate::series::Series;
 
 const STYLE: &str = include_str!("page.css");
@@ -50,6 +50,7 @@ pub(super) fn html(
     let mut page = head_of(outcome);
     page.push_str(&highlights(outcome, series));
     page.push_str(&errors(outcome));
+    page.push_str(&races(outcome));
     for figure in figures {
         page.push_str(&section(series, figure, path));
     }
@@ -165,6 +166,21 @@ fn errors(outcome: &Outcome) -> String {
         if count == 1 { "I/O" } else { "I/Os" },
         escape(first.unwrap_or("no cause was told")),
     )
+}
+
+/// How those that took turns compare.
+fn races(outcome: &Outcome) -> String {
+    if outcome.races.is_empty() {
+        return String::new();
+    }
+    let Compared { head, lines } = compared(outcome);
+    let head: Vec<_> = head.iter().map(String::as_str).collect();
+    let table = table(TIMES_THE_FIRST, &head, lines.into_iter());
+    let said = outcome.races.iter().flat_map(Race::said);
+    let said: String = said
+        .map(|line| format!("<li>{}</li>\n", escape(&line)))
+        .collect();
+    format!("<section id=\"race\">\n<h2>By turns</h2>\n<ul>\n{said}</ul>\n{table}</section>\n")
 }
 
 fn section(series: &Series<'_>, figure: &Figure, path: &Path) -> String {

@@ -54,6 +54,16 @@ fn words_of_others_are_no_markup() {
 }
 
 #[test]
+fn turns_are_compared_in_words_and_numbers() {
+    let html = Folder::new("race").page(&testing::race());
+    assert!(html.contains("<h2>By turns</h2>"), "{html}");
+    let said = "<li>randread 64k: ram:1G is faster than file:/tmp/&lt;script&gt;";
+    assert!(html.contains(said), "{html}");
+    assert!(html.contains("<td>1.25 (1.25 to 1.25)</td>"), "{html}");
+    assert!(!html.contains("<script"), "{html}");
+}
+
+#[test]
 fn failures_are_told() {
     let html = Folder::new("failures").page(&testing::one_address());
     assert!(html.contains("1 I/O failed.</strong> The first: the medium &lt;b&gt;failed"));

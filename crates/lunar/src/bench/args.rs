@@ -1,12 +1,8 @@
 //! The options of `lunar bench` as they are typed.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use crate::measuring::LoadArgs;
-use crate::serve::args::RingArg;
-use crate::units::parse_size;
+use crate::measuring::{LoadArgs, MeansArgs};
 
 /// Put load on volumes, by fio's words, and say what they gave
 ///
@@ -24,9 +20,8 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(super) load: LoadArgs,
 
-    /// Where on each volume the part begins that is used
-    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = parse_size)]
-    pub(super) offset: u64,
+    #[command(flatten)]
+    pub(super) means: MeansArgs,
 
     /// I/Os a second that each job does at the most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -40,32 +35,7 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(super) verify: bool,
 
-    /// Write everything once before it is measured
-    ///
-    /// What was never written reads as zeros from nowhere, and that flatters.
-    #[arg(long)]
-    pub(super) fill: bool,
-
-    /// How the kernel is asked
-    #[arg(long, value_name = "RING", default_value = "auto")]
-    pub(super) ring: RingArg,
-
-    /// Process whose CPU time is the target's; may be repeated
-    ///
-    /// Without it: who is at the other end of our connections, if that is on this machine and we
-    /// may see it.
-    #[arg(long, value_name = "PID")]
-    pub(super) target_pid: Vec<u32>,
-
     /// Measure bare TCP as well, to local or to a lunar floor --listen
     #[arg(long, value_name = "local|HOST[:PORT]")]
     pub(super) floor: Option<String>,
-
-    /// Print everything as JSON, with histograms and throughput over time
-    #[arg(long)]
-    pub(super) json: bool,
-
-    /// Write a report with plots, and each plot as SVG and PNG beside it
-    #[arg(long, value_name = "FILE")]
-    pub(super) html: Option<PathBuf>,
 }

@@ -1,0 +1,243 @@
+//! The same load on several addresses by turns: what each turn yielded, and what that says.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::Load;
+use super::spread::{Finding, Spread};
+use crate::numbers::{block_size, digits};
+
+/// One load, in turns.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Race {
+    /// What was done.
+    pub load: Load,
+    /// To whom; the first is what the others are compared with.
+    pub lanes: Vec<Lane>,
+}
+
+/// One of those that took turns.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Lane {
+    /// The volume, without secrets.
+    pub address: String,
+    /// One a round.
+    pub turns: Vec<Turn>,
+    /// Frames that were lost during its turns, where that was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub losses: Option<Vec<Loss>>,
+}
+
+/// What one turn yielded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// How long it was measured.
+    pub runtime_us: u64,
+    /// I/Os that went well.
+    pub ios: u64,
+    /// Octets of data moved by them.
+    pub bytes: u64,
+    /// CPU time of this process.
+    pub cpu_us: Option<u64>,
+    /// CPU time of the target, where its process is known.
+    pub target_cpu_us: Option<u64>,
+}
+
+/// What was lost in one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loss {
+    /// Where, in words.
+    pub place: String,
+    /// How many frames or segments.
+    pub count: u64,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// I/Os a second; more is better.
+    Iops,
+    /// CPU time of this process an I/O; less is better.
+    Cpu,
+    /// CPU time of the target an I/O; less is better.
+    TargetCpu,
+}
+
+impl Turn {
+    fn value(&self, quantity: Quantity) -> Option<f64> {
+        let per_io = |us: u64| us as f64 / self.ios as f64;
+        let value = match quantity {
+            Quantity::Iops => self.ios as f64 * 1e6 / self.runtime_us as f64,
+            Quantity::Cpu => per_io(self.cpu_us?),
+            Quantity::TargetCpu => per_io(self.target_cpu_us?),
+        };
+        (value.is_finite() && value > 0.0).then_some(value)
+    }
+}
+
+impl Lane {
+    /// Where frames were lost, as a sentence, where that was looked at.
+    fn lost(&self) -> Option<String> {
+        let own = &self.address;
+        let losses = self.losses.as_ref()?.iter();
+        let losses: Vec<_> = losses
+            .map(|Loss { place, count }| format!("{count} {place}"))
+            .collect();
+        Some(match losses.is_empty() {
+            true => format!("{own}: no frame was lost in any place that the kernel counts"),
+            false => format!("{own}: lost: {}", losses.join("; ")),
+        })
+    }
+}
+
+impl Race {
+    /// How a lane compares with the first: its share in each round. `None` where a turn has nothing
+    /// to compare, as leaving that out would tell of the other rounds only.
+    #[must_use]
+    pub fn ratio(&self, lane: &Lane, quantity: Quantity) -> Option<Spread> {
+        let first = self.lanes.first()?.turns.iter();
+        let rounds = first.zip(&lane.turns);
+        let ratio =
+            |(first, own): (&Turn, &Turn)| Some(own.value(quantity)? / first.value(quantity)?);
+        Spread::of(rounds.map(ratio).collect::<Option<_>>()?)
+    }
+
+    /// What may be said of it, a line each: of all but the first how it compares with that, of all
+    /// what they have lost.
+    pub fn said(&self) -> impl Iterator<Item = String> {
+        let load = format!(
+            "{} {}: ",
+            self.load.word(),
+            block_size(self.load.block_bytes)
+        );
+        let verdicts = self.others().map(|lane| self.verdict(lane));
+        let lines = verdicts.chain(self.lanes.iter().filter_map(Lane::lost));
+        lines.map(move |line| load.clone() + &line)
+    }
+
+    /// Those that are compared with the first.
+    pub fn others(&self) -> impl Iterator<Item = &Lane> {
+        self.lanes.iter().skip(1)
+    }
+
+    /// What may be said of a lane against the first, as a sentence.
+    #[must_use]
+    pub fn verdict(&self, lane: &Lane) -> String {
+        let first = self.lanes.first().map_or("", |first| &first.address);
+        let own = &lane.address;
+        let Some(iops) = self.ratio(lane, Quantity::Iops) else {
+            return format!(
+                "{own}: nothing can be said, as no I/O was finished in some turns: give a longer \
+                 --turn"
+            );
+        };
+        let mut text = match (iops.finding(), iops.sure) {
+            (Finding::More, Some(sure)) => faster(own, first, iops.median, sure),
+            (Finding::Less, Some(sure)) => slower(own, first, iops.median, sure),
+            (_, Some(sure)) => format!(
+                "{own} and {first}: no difference in speed can be told, {} times the IOPS",
+                range(sure)
+            ),
+            (_, None) => {
+                return format!(
+                    "{own}: {} are too few to tell: give a longer --runtime or a shorter --turn",
+                    rounds(iops.rounds)
+                );
+            }
+        };
+        for (quantity, whose) in [
+            (Quantity::Cpu, "this process"),
+            (Quantity::TargetCpu, "the target"),
+        ] {
+            if let Some(spread) = self.ratio(lane, quantity) {
+                let _ = write!(text, "; {}", cpu(whose, &spread));
+            }
+        }
+        text
+    }
+}
+
+fn faster(own: &str, first: &str, median: f64, sure: (f64, f64)) -> String {
+    let times = digits(median);
+    format!(
+        "{own} is faster than {first}: {times} times its IOPS ({})",
+        range(sure)
+    )
+}
+
+fn slower(own: &str, first: &str, median: f64, sure: (f64, f64)) -> String {
+    let times = digits(median);
+    format!(
+        "{own} is slower than {first}: {times} times its IOPS ({})",
+        range(sure)
+    )
+}
+
+fn cpu(whose: &str, spread: &Spread) -> String {
+    let what = match spread.finding() {
+        Finding::More => "more",
+        Finding::Less => "less",
+        Finding::Level | Finding::Unknown => "no other",
+    };
+    let sure = spread.sure.map(range).unwrap_or_default();
+    format!(
+        "{what} CPU time of {whose} an I/O, {} times ({sure})",
+        digits(spread.median)
+    )
+}
+
+/// `1.08 to 1.17`.
+fn range((low, high): (f64, f64)) -> String {
+    format!("{} to {}", digits(low), digits(high))
+}
+
+fn rounds(count: usize) -> String {
+    match count {
+        1 => "1 round".to_owned(),
+        _ => format!("{count} rounds"),
+    }
+}
+
+/// What stands in a file: what was counted, and for those who only want to look what it says.
+#[derive(Serialize)]
+struct Written<'a> {
+    load: &'a Load,
+    lanes: &'a [Lane],
+    against_first: Vec<Against<'a>>,
+}
+
+#[derive(Serialize)]
+struct Against<'a> {
+    address: &'a str,
+    iops: Option<Spread>,
+    cpu: Option<Spread>,
+    target_cpu: Option<Spread>,
+    verdict: String,
+}
+
+impl<'a> Against<'a> {
+    fn of(race: &Race, lane: &'a Lane) -> Self {
+        Self {
+            address: &lane.address,
+            iops: race.ratio(lane, Quantity::Iops),
+            cpu: race.ratio(lane, Quantity::Cpu),
+            target_cpu: race.ratio(lane, Quantity::TargetCpu),
+            verdict: race.verdict(lane),
+        }
+    }
+}
+
+impl Serialize for Race {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let written = Written {
+            load: &self.load,
+            lanes: &self.lanes,
+            against_first: self.others().map(|lane| Against::of(self, lane)).collect(),
+        };
+        written.serialize(serializer)
+    }
+}

@@ -1,0 +1,188 @@
+//! Races: the same load on several addresses, in short turns that follow one another.
+//!
+//! What else goes on upon a machine changes from second to second. By turns it hits all alike, and
+//! the ratios of one round tell more than those of two long runs. Each round begins with another
+//! one, so that no one always follows the same state of caches, clocks and buffers.
+
+pub mod losses;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use crate::crew::{self, Group, Live, Times, Watch};
+use crate::load;
+use crate::outcome::race::{Lane, Turn};
+use crate::outcome::{Interval, Load, Outcome, Race, Row};
+use crate::run::{self, RunError};
+use losses::Losses;
+
+/// A race that is to be run.
+#[derive(Debug)]
+pub struct Plan {
+    /// The load, and on what; the first subject is what the others are compared with.
+    pub plan: run::Plan,
+    /// How long each turn is measured, about.
+    pub turn: Duration,
+    /// Where it is looked for frames that were lost.
+    pub losses: Option<Losses>,
+}
+
+/// Of a turn, what is not counted at its begin: TCP opens its window anew after a rest, and caches
+/// hold what the others have left.
+const LEAD_IN: u32 = 4;
+
+impl Plan {
+    /// Measures load after load into `outcome`, until all are, something fails, or it is stopped.
+    ///
+    /// # Errors
+    ///
+    /// When it failed; what was measured before is in `outcome`.
+    pub fn run(&self, outcome: &mut Outcome, watch: &mut Watch<'_>) -> Result<(), RunError> {
+        self.plan.each_load(watch, |load, watch| {
+            let mut course = Course::new(self, load);
+            let failure = course.run(watch)?;
+            let Course { mut rows, race, .. } = course;
+            rows.retain(|row| row.runtime_us > 0);
+            outcome.rows.extend(rows);
+            outcome.races.push(race);
+            failure.map_or(Ok(()), |failure| Err(RunError::Load(failure)))
+        })
+    }
+
+    fn rounds(&self) -> u32 {
+        let rounds = self.plan.words.runtime.as_secs_f64() / self.turn.as_secs_f64();
+        (rounds.round() as u32).max(1)
+    }
+}
+
+/// One load of a race.
+struct Course<'a> {
+    plan: &'a Plan,
+    load: Load,
+    /// What all turns of a lane gave together.
+    rows: Vec<Row>,
+    race: Race,
+}
+
+impl<'a> Course<'a> {
+    fn new(plan: &'a Plan, load: Load) -> Self {
+        let subjects = plan.plan.subjects.iter();
+        let row = |address: String| load::row(address, load, Duration::ZERO, &[]);
+        let rows: Vec<_> = subjects
+            .map(|subject| row(subject.address.clone()))
+            .collect();
+        let lane = |row: &Row| Lane {
+            address: row.address.clone(),
+            turns: Vec::new(),
+            losses: plan.losses.as_ref().map(|_| Vec::new()),
+        };
+        let lanes = rows.iter().map(lane).collect();
+        Self {
+            plan,
+            load,
+            rows,
+            race: Race { load, lanes },
+        }
+    }
+
+    /// Gives everybody turns, and returns the first failure of a load.
+    fn run(&mut self, watch: &mut Watch<'_>) -> Result<Option<String>, RunError> {
+        let run::Plan {
+            words,
+            subjects,
+            machinery,
+            ..
+        } = &self.plan.plan;
+        let run = load::new_run();
+        let group = |subject| Group {
+            members: load::members(subject, (words, self.load), machinery.ring, run).collect(),
+            targets: machinery.targets.clone(),
+        };
+        let groups = subjects.iter().map(group).collect();
+        let warm = Times {
+            ramp: words.ramp,
+            runtime: Duration::ZERO,
+        };
+        let rounds = self.plan.rounds();
+        let runtime = words.runtime / rounds;
+        let times = Times {
+            ramp: runtime / LEAD_IN,
+            runtime,
+        };
+        let failure = crew::take_turns(groups, watch, |resting, watch| {
+            for round in 0..=rounds {
+                for lane in order(round as usize, resting.len()) {
+                    (watch.live)(Live::Turn {
+                        lane: lane + 1,
+                        round,
+                        rounds,
+                    });
+                    let before = self.losses();
+                    let result = resting[lane].turn(if round == 0 { warm } else { times }, watch);
+                    // A turn that was cut short is no turn.
+                    if !resting[lane].goes_on(watch) {
+                        return;
+                    }
+                    if round > 0 {
+                        self.count(lane, &result, before);
+                    }
+                }
+            }
+        })?;
+        Ok(failure)
+    }
+
+    fn losses(&self) -> Option<losses::Counts> {
+        self.plan.losses.as_ref().map(Losses::count)
+    }
+
+    fn count(&mut self, lane: usize, result: &crew::Result, before: Option<losses::Counts>) {
+        let turn = load::row(String::new(), self.load, result.runtime, &result.reports);
+        let us = |time: Option<Duration>| time.map(|time| time.as_micros() as u64);
+        let turn = Row {
+            cpu_us: us(result.cpu),
+            target_cpu_us: us(result.target_cpu),
+            ..turn
+        };
+        let after = self.losses();
+        let lost = &mut self.race.lanes[lane];
+        if let (Some(all), Some(after), Some(before)) = (&mut lost.losses, after, before) {
+            after.add_since(&before, all);
+        }
+        lost.turns.push(Turn {
+            runtime_us: turn.runtime_us,
+            ios: turn.ios(),
+            bytes: turn.bytes(),
+            cpu_us: turn.cpu_us,
+            target_cpu_us: turn.target_cpu_us,
+        });
+        add(&mut self.rows[lane], &turn);
+    }
+}
+
+/// Who goes when: all, beginning with another one each time, and the other way round every second
+/// time, so that each also has another one before it.
+fn order(round: usize, lanes: usize) -> impl Iterator<Item = usize> {
+    let nth = move |at: usize| match round.is_multiple_of(2) {
+        true => (round + at) % lanes,
+        false => (round + lanes - at) % lanes,
+    };
+    (0..lanes).map(nth)
+}
+
+/// Adds a turn to what all turns gave.
+fn add(row: &mut Row, turn: &Row) {
+    let first = row.runtime_us == 0;
+    let sum = |all: Option<u64>, own: Option<u64>| Some(all.or(first.then_some(0))? + own?);
+    row.cpu_us = sum(row.cpu_us, turn.cpu_us);
+    row.target_cpu_us = sum(row.target_cpu_us, turn.target_cpu_us);
+    row.runtime_us += turn.runtime_us;
+    row.reads.add(&turn.reads);
+    row.writes.add(&turn.writes);
+    row.series.push(Interval {
+        end_ms: row.runtime_us / 1000,
+        ios: turn.ios(),
+        bytes: turn.bytes(),
+    });
+}

@@ -1,0 +1,146 @@
+//! Frames that were lost, by place, as the kernel counts them.
+//!
+//! Its counters are those of whole network namespaces: they tell of a race as far as nothing else
+//! is in them. Only the receive backlog is counted for the machine as a whole.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use crate::outcome::race::Loss;
+
+/// Namespaces that are looked at.
+#[derive(Clone, Debug)]
+pub struct Losses {
+    /// Each by its name, and the folder of its counters.
+    sides: Vec<(&'static str, PathBuf)>,
+}
+
+/// What was lost until now, by place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts(BTreeMap<String, u64>);
+
+/// Counters of TCP that stand for losses: the file, its group, the counter, and what it means.
+const TCP: [(&str, &str, &str, &str); 5] = [
+    ("snmp", "Tcp:", "RetransSegs", "segments sent again"),
+    ("snmp", "Tcp:", "InErrs", "segments that came in wrong"),
+    (
+        "netstat",
+        "TcpExt:",
+        "TCPBacklogDrop",
+        "socket busy, its backlog full",
+    ),
+    (
+        "netstat",
+        "TcpExt:",
+        "TCPRcvQDrop",
+        "socket's receive queue full",
+    ),
+    (
+        "netstat",
+        "TcpExt:",
+        "TCPOFODrop",
+        "socket's queue of early segments full",
+    ),
+];
+
+/// Counters of an interface: their place in a line of `dev`, and what they mean.
+const INTERFACE: [(usize, &str); 6] = [
+    (2, "coming in, with errors"),
+    (3, "coming in, nobody took them or no memory"),
+    (4, "coming in, its ring full"),
+    (10, "going out, with errors"),
+    (11, "going out, the other end's ring full or a queue"),
+    (12, "going out, its ring full"),
+];
+
+impl Losses {
+    /// In the namespace of this process, and in that of the process that serves.
+    #[must_use]
+    pub fn between(target: u32) -> Self {
+        let target = format!("/proc/{target}/net").into();
+        Self {
+            sides: vec![("client", "/proc/self/net".into()), ("target", target)],
+        }
+    }
+
+    /// In the namespace of this process alone, where the other end is in it too.
+    #[must_use]
+    pub fn here() -> Self {
+        Self {
+            sides: vec![("machine", "/proc/self/net".into())],
+        }
+    }
+
+    pub(crate) fn count(&self) -> Counts {
+        let mut counts = Counts::default();
+        for (side, folder) in &self.sides {
+            let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
+            counts.interfaces(side, &read("dev"));
+            for (file, group, name, meaning) in TCP {
+                if let Some(count) = counter(&read(file), group, name) {
+                    counts.add(format!("TCP of the {side}: {meaning}"), count);
+                }
+            }
+        }
+        let softnet = fs::read_to_string("/proc/net/softnet_stat").unwrap_or_default();
+        counts.add(BACKLOG.to_owned(), backlog(&softnet));
+        counts
+    }
+}
+
+const BACKLOG: &str = "receive backlog of the whole machine (net.core.netdev_max_backlog)";
+
+impl Counts {
+    fn add(&mut self, place: String, count: u64) {
+        *self.0.entry(place).or_default() += count;
+    }
+
+    /// The lines of `dev`: a name, then eight counters of each direction.
+    fn interfaces(&mut self, side: &str, dev: &str) {
+        for (name, counters) in dev.lines().filter_map(|line| line.split_once(':')) {
+            let counters: Vec<u64> = counters
+                .split_whitespace()
+                .map(|counter| counter.parse().unwrap_or(0))
+                .collect();
+            for (at, meaning) in INTERFACE {
+                let count = counters.get(at).copied().unwrap_or(0);
+                self.add(format!("{} of the {side}: {meaning}", name.trim()), count);
+            }
+        }
+    }
+
+    /// Adds what was lost since `before`.
+    pub(crate) fn add_since(&self, before: &Self, all: &mut Vec<Loss>) {
+        for (place, count) in &self.0 {
+            let before = before.0.get(place).copied().unwrap_or(0);
+            let count = count.saturating_sub(before);
+            match all.iter_mut().find(|loss| loss.place == *place) {
+                _ if count == 0 => {}
+                Some(loss) => loss.count += count,
+                None => all.push(Loss {
+                    place: place.clone(),
+                    count,
+                }),
+            }
+        }
+    }
+}
+
+/// Of a file with a line of names and a line of values for each group, one value.
+fn counter(text: &str, group: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter(|line| line.starts_with(group));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let mut pairs = names.split_whitespace().zip(values.split_whitespace());
+    let (_, value) = pairs.find(|(one, _)| *one == name)?;
+    value.parse().ok()
+}
+
+/// A line a processor, of hexadecimal numbers; the second is what was dropped.
+fn backlog(text: &str) -> u64 {
+    let dropped = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
+    text.lines().filter_map(dropped).sum()
+}

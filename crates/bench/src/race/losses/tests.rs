@@ -1,0 +1,86 @@
+//! Counters as the kernel writes them.
+
+use super::{BACKLOG, Counts, Losses, backlog, counter};
+use crate::outcome::race::Loss;
+
+const DEV: &str = "\
+Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+    lo:       0       0    0    0    0     0          0         0        0       0    0    0    0     0       0          0
+  san0: 1234567    1000    1    2    3     0          0         9  7654321    2000    4    5    6     0       0          0
+";
+
+#[test]
+fn an_interface_tells_both_directions() {
+    let mut counts = Counts::default();
+    counts.interfaces("client", DEV);
+    let mut lost = Vec::new();
+    counts.add_since(&Counts::default(), &mut lost);
+    lost.sort_by_key(|loss| loss.count);
+    let told: Vec<_> = lost
+        .iter()
+        .map(|loss| (loss.place.as_str(), loss.count))
+        .collect();
+    let expected = [
+        ("san0 of the client: coming in, with errors", 1),
+        (
+            "san0 of the client: coming in, nobody took them or no memory",
+            2,
+        ),
+        ("san0 of the client: coming in, its ring full", 3),
+        ("san0 of the client: going out, with errors", 4),
+        (
+            "san0 of the client: going out, the other end's ring full or a queue",
+            5,
+        ),
+        ("san0 of the client: going out, its ring full", 6),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_counter_is_found_by_its_group_and_name() {
+    let text = "Ip: Forwarding InErrs\nIp: 1 7\nTcp: InSegs RetransSegs InErrs\nTcp: 10 3 2\n";
+    assert_eq!(counter(text, "Tcp:", "RetransSegs"), Some(3));
+    assert_eq!(counter(text, "Tcp:", "InErrs"), Some(2));
+    assert_eq!(counter(text, "Tcp:", "TCPOFODrop"), None);
+    assert_eq!(counter("Tcp: InErrs\n", "Tcp:", "InErrs"), None);
+}
+
+#[test]
+fn the_backlogs_of_all_processors_add_up() {
+    let text = "00000010 0000000a 00000000\n00000020 00000001 00000000\n";
+    assert_eq!(backlog(text), 11);
+    assert_eq!(backlog("none\n"), 0);
+}
+
+#[test]
+fn what_was_lost_before_is_not_told_and_turns_add_up() {
+    let counts = |count| Counts([("here".to_owned(), count)].into());
+    let mut lost = Vec::new();
+    counts(5).add_since(&counts(5), &mut lost);
+    assert_eq!(lost, []);
+    counts(7).add_since(&counts(5), &mut lost);
+    counts(10).add_since(&counts(9), &mut lost);
+    let place = "here".to_owned();
+    assert_eq!(lost, [Loss { place, count: 3 }]);
+}
+
+#[test]
+fn the_places_of_this_machine_are_known() {
+    let counts = Losses::between(std::process::id()).count();
+    let known = |place: &str| counts.0.contains_key(place);
+    assert!(
+        known("TCP of the client: segments sent again"),
+        "{counts:?}"
+    );
+    assert!(
+        known("TCP of the target: segments sent again"),
+        "{counts:?}"
+    );
+    assert!(
+        known("lo of the target: coming in, its ring full"),
+        "{counts:?}"
+    );
+    assert!(known(BACKLOG), "{counts:?}");
+}

@@ -1,0 +1,159 @@
+//! Races of volumes of this process.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use ::io::ring::Kind;
+
+use super::{Plan, order};
+use crate::crew::{Live, Watch};
+use crate::load::Machinery;
+use crate::load::tests::{subject, words};
+use crate::outcome::Outcome;
+use crate::plan::Words;
+use crate::run::{self, RunError};
+
+fn plan(addresses: &[&str], words: &Words) -> Plan {
+    Plan {
+        plan: run::Plan {
+            words: words.clone(),
+            subjects: addresses
+                .iter()
+                .map(|address| subject(address, words))
+                .collect(),
+            machinery: Machinery {
+                ring: Kind::Auto,
+                targets: Vec::new(),
+            },
+            fill: false,
+            floor: None,
+        },
+        turn: words.runtime / 4,
+        losses: None,
+    }
+}
+
+fn race(plan: &Plan, mut live: impl FnMut(Live, &AtomicBool)) -> (Outcome, Result<(), RunError>) {
+    let (mut outcome, stop) = (Outcome::default(), AtomicBool::new(false));
+    let live = &mut |what| live(what, &stop);
+    let watch = &mut Watch { stop: &stop, live };
+    let result = plan.run(&mut outcome, watch);
+    (outcome, result)
+}
+
+#[test]
+fn everybody_begins_as_often_and_follows_each_other() {
+    let rounds = (0..6).map(|round| order(round, 3).collect::<Vec<_>>());
+    let rounds: Vec<_> = rounds.collect();
+    for round in &rounds {
+        let mut sorted = round.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, [0, 1, 2]);
+    }
+    for lane in 0..3 {
+        let first = rounds.iter().filter(|round| round[0] == lane);
+        assert_eq!(first.count(), 2, "{rounds:?}");
+    }
+    let pairs = rounds.iter().flat_map(|round| round.windows(2));
+    let mut pairs: Vec<_> = pairs.collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    assert_eq!(pairs.len(), 6, "{rounds:?}");
+}
+
+#[test]
+fn a_race_of_two_has_both_in_each_round() {
+    let words = Words {
+        jobs: 2,
+        block_sizes: vec![512, 4096],
+        ..words("randrw")
+    };
+    let turns = RefCell::new(Vec::new());
+    let (outcome, result) = race(&plan(&["ram:1M", "null:1M"], &words), |live, _| {
+        if let Live::Turn { lane, round, .. } = live {
+            turns.borrow_mut().push((round, lane));
+        }
+    });
+    assert!(result.is_ok(), "{result:?}");
+    let two_rounds = [
+        (0, 1),
+        (0, 2),
+        (1, 2),
+        (1, 1),
+        (2, 1),
+        (2, 2),
+        (3, 2),
+        (3, 1),
+    ];
+    assert_eq!(turns.borrow()[..8], two_rounds);
+    assert_eq!((outcome.rows.len(), outcome.races.len()), (4, 2));
+    for race in &outcome.races {
+        for lane in &race.lanes {
+            assert_eq!(lane.turns.len(), 4);
+            let rows = outcome.rows.iter();
+            let row = rows
+                .filter(|row| row.load == race.load)
+                .find(|row| row.address == lane.address)
+                .unwrap();
+            assert_eq!(row.series.len(), 4);
+            assert_eq!(
+                row.ios(),
+                lane.turns.iter().map(|turn| turn.ios).sum::<u64>()
+            );
+            assert_eq!(row.latency().count(), row.ios());
+            assert!(row.ios() > 0 && row.cpu_us.is_some());
+        }
+    }
+}
+
+/// What is under way when a turn ends is waited for, and counted in no other one.
+#[test]
+fn a_turn_counts_its_own() {
+    let (outcome, result) = race(
+        &plan(&["delay:10ms(ram:1M)", "ram:1M"], &words("read")),
+        |_, _| {},
+    );
+    assert!(result.is_ok(), "{result:?}");
+    for turn in &outcome.races[0].lanes[0].turns {
+        // Each of eight slots is done once in 10 ms.
+        assert!(turn.ios <= 8 * (turn.runtime_us / 10_000 + 1), "{turn:?}");
+    }
+}
+
+#[test]
+fn the_first_failure_ends_it_and_is_told() {
+    let plan = plan(&["ram:1M", "fault:read=0.01(ram:1M)"], &words("randread"));
+    let (outcome, result) = race(&plan, |_, _| {});
+    let Err(failure) = result else {
+        panic!("no failure");
+    };
+    assert!(failure.to_string().contains("fault:"), "{failure}");
+    let turns = outcome.races[0].lanes.iter().map(|lane| lane.turns.len());
+    assert!(turns.max() < Some(4));
+}
+
+#[test]
+fn who_stops_it_gets_the_turns_that_were_whole() {
+    let words = Words {
+        runtime: Duration::from_secs(3600),
+        ..words("randread")
+    };
+    let mut plan = plan(&["ram:1M", "ram:1M"], &words);
+    plan.turn = Duration::from_millis(10);
+    let (outcome, result) = race(&plan, |live, stop| {
+        if matches!(
+            live,
+            Live::Turn {
+                lane: 1,
+                round: 3,
+                ..
+            }
+        ) {
+            stop.store(true, Relaxed);
+        }
+    });
+    assert!(result.is_ok(), "{result:?}");
+    let turns = outcome.races[0].lanes.iter().map(|lane| lane.turns.len());
+    assert_eq!(turns.collect::<Vec<_>>(), [2, 3]);
+}
