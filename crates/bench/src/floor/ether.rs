@@ -165,7 +165,7 @@ fn call(side: &mut Side, run: Run, watch: &Watch<'_>) -> io::Result<Option<u32>>
 fn work(side: &mut Side, post: &Post<'_>, report: &mut Report) -> io::Result<()> {
     loop {
         let counts = match post.phase() {
-            Phase::Ramp => false,
+            Phase::Rest | Phase::Ramp => false,
             Phase::Measure => true,
             Phase::Stop | Phase::Abandon => return side.end(),
         };

@@ -135,19 +135,20 @@ impl Race {
                  --turn"
             );
         };
-        let mut text = match (iops.finding(), iops.sure) {
-            (Finding::More, Some(sure)) => faster(own, first, iops.median, sure),
-            (Finding::Less, Some(sure)) => slower(own, first, iops.median, sure),
-            (_, Some(sure)) => format!(
-                "{own} and {first}: no difference in speed can be told, {} times the IOPS",
-                range(sure)
+        let Some(sure) = iops.sure else {
+            let rounds = rounds(iops.rounds);
+            return format!(
+                "{own}: {rounds} are too few to tell: give a longer --runtime or a shorter --turn"
+            );
+        };
+        let (times, sure) = (digits(iops.median), range(sure));
+        let is = |how| format!("{own} is {how} than {first}: {times} times its IOPS ({sure})");
+        let mut text = match iops.finding() {
+            Finding::More => is("faster"),
+            Finding::Less => is("slower"),
+            Finding::Level | Finding::Unknown => format!(
+                "{own} and {first}: no difference in speed can be told, {sure} times the IOPS"
             ),
-            (_, None) => {
-                return format!(
-                    "{own}: {} are too few to tell: give a longer --runtime or a shorter --turn",
-                    rounds(iops.rounds)
-                );
-            }
         };
         for (quantity, whose) in [
             (Quantity::Cpu, "this process"),
@@ -161,33 +162,15 @@ impl Race {
     }
 }
 
-fn faster(own: &str, first: &str, median: f64, sure: (f64, f64)) -> String {
-    let times = digits(median);
-    format!(
-        "{own} is faster than {first}: {times} times its IOPS ({})",
-        range(sure)
-    )
-}
-
-fn slower(own: &str, first: &str, median: f64, sure: (f64, f64)) -> String {
-    let times = digits(median);
-    format!(
-        "{own} is slower than {first}: {times} times its IOPS ({})",
-        range(sure)
-    )
-}
-
 fn cpu(whose: &str, spread: &Spread) -> String {
     let what = match spread.finding() {
         Finding::More => "more",
         Finding::Less => "less",
-        Finding::Level | Finding::Unknown => "no other",
+        Finding::Level | Finding::Unknown => "no difference",
     };
-    let sure = spread.sure.map(range).unwrap_or_default();
-    format!(
-        "{what} CPU time of {whose} an I/O, {} times ({sure})",
-        digits(spread.median)
-    )
+    let (median, sure) = (digits(spread.median), spread.sure.map(range));
+    let sure = sure.unwrap_or_default();
+    format!("CPU time of {whose} an I/O: {what}, {median} times ({sure})")
 }
 
 /// `1.08 to 1.17`.

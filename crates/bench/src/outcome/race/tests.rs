@@ -48,13 +48,13 @@ fn faster_and_slower_are_said_with_what_they_cost() {
     let race_of = |a: &[u64], b: &[u64]| race(lane("a", a, Some(10)), lane("b", b, Some(20)));
     says(
         &race_of(&STEADY, &fast),
-        "b is faster than a: 1.50 times its IOPS (1.50 to 1.50); more CPU time of this process an \
-         I/O, 2.00 times (2.00 to 2.00)",
+        "b is faster than a: 1.50 times its IOPS (1.50 to 1.50); CPU time of this process an I/O: \
+         more, 2.00 times (2.00 to 2.00)",
     );
     says(
         &race_of(&fast, &STEADY),
-        "b is slower than a: 0.67 times its IOPS (0.67 to 0.67); more CPU time of this process an \
-         I/O, 2.00 times (2.00 to 2.00)",
+        "b is slower than a: 0.67 times its IOPS (0.67 to 0.67); CPU time of this process an I/O: \
+         more, 2.00 times (2.00 to 2.00)",
     );
 }
 
