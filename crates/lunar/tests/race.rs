@@ -8,7 +8,14 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// Eight rounds.
-const SHORT: [&str; 6] = ["--runtime", "160ms", "--ramp-time", "1ms", "--turn", "20ms"];
+const SHORT: [&str; 6] = [
+    "--runtime",
+    "1600ms",
+    "--ramp-time",
+    "1ms",
+    "--turn",
+    "200ms",
+];
 
 fn lunar(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lunar"));
