@@ -101,6 +101,11 @@ fn login() {
 }
 
 #[test]
+fn port() {
+    replay("port");
+}
+
+#[test]
 fn reserve() {
     replay("reserve");
 }

@@ -11,6 +11,7 @@ mod fip;
 mod framer;
 mod initiator;
 mod login;
+mod port;
 mod reserve;
 mod script;
 mod session;
@@ -24,6 +25,7 @@ pub use fip::{fip, vn2vn};
 pub use framer::framer;
 pub use initiator::initiator;
 pub use login::login;
+pub use port::port;
 pub use reserve::reserve;
 pub use session::session;
 pub use text::text;
@@ -47,6 +49,7 @@ pub const TARGETS: &[Target] = &[
     target("framer", framer),
     target("initiator", initiator),
     target("login", login),
+    target("port", port),
     target("reserve", reserve),
     target("session", session),
     target("text", text),

@@ -4,6 +4,7 @@ use scsi::medium::{Lease, Now};
 use scsi::task::SenseBytes;
 use scsi::wire::status::Status;
 
+use super::recovery::What;
 use super::tasks::{Ending, Slot, Stage, Task};
 use super::{Command, Data, Done, Event, Failed, Fate, Initiator, Refusal, Refused, Why};
 use crate::remote::RemoteId;
@@ -152,7 +153,9 @@ impl<L: Lease> Initiator<L> {
             self.sequences.retain(|(waiting, _)| *waiting != slot);
         }
         if task.is_asking {
-            self.drop_services(|service| service.about == task.ox_id);
+            // A QUERY TASK is answered on its own: it is another function of the caller's.
+            let is_its_own = |what| !matches!(what, What::Query(_));
+            self.drop_services(|one| one.about == task.ox_id && is_its_own(one.what));
         }
         Some(task)
     }
@@ -160,6 +163,7 @@ impl<L: Lease> Initiator<L> {
     /// A login is over: everything of it ends.
     pub(super) fn end_nexus(&mut self, remote: RemoteId) {
         self.controls.retain(|control| control.remote != remote);
+        let queries: Vec<_> = self.queries(remote).collect();
         self.drop_services(|service| service.remote == remote);
         let of_it = self.tasks.iter().filter(|(_, task)| task.remote == remote);
         let ending: Vec<_> = of_it.map(|(slot, task)| (slot, task.stage)).collect();
@@ -171,6 +175,9 @@ impl<L: Lease> Initiator<L> {
             self.fail(slot, fate, Why::Ended);
         }
         self.end_functions(remote);
+        for id in queries {
+            self.unanswered(remote, id);
+        }
         self.keep_held(remote);
     }
 }

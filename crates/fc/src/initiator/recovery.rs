@@ -20,7 +20,7 @@ pub(super) struct Service {
     ox_id: OxId,
     /// The exchange that it is about.
     pub(super) about: OxId,
-    what: What,
+    pub(super) what: What,
     pub(super) deadline: Now,
 }
 
@@ -184,6 +184,18 @@ impl<L: Lease> Initiator<L> {
             deadline: self.now.saturating_add(peer.rec_tov()),
         });
         true
+    }
+
+    /// Functions of the caller's that ask a target about a command.
+    pub(super) fn queries(&self, remote: RemoteId) -> impl Iterator<Item = u64> {
+        let of_it = self
+            .services
+            .iter()
+            .filter(move |service| service.remote == remote);
+        of_it.filter_map(|service| match service.what {
+            What::Query(id) => Some(id),
+            _ => None,
+        })
     }
 
     pub(super) fn drop_services(&mut self, which: impl Fn(&Service) -> bool) {

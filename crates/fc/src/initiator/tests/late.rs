@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use scsi::wire::lun::Lun;
+
 use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, plain};
-use crate::initiator::{Event, Fate as End, Why};
+use crate::initiator::{Event, Fate as End, Function, Why};
 
 #[test]
 fn a_command_is_aborted_at_its_deadline() {
@@ -17,6 +19,21 @@ fn a_command_is_aborted_at_its_deadline() {
         panic!("{:?}", pair.told);
     };
     assert_eq!((failed.fate, failed.why), (End::Aborted, Why::Late));
+}
+
+#[test]
+fn a_query_is_told_to_be_unanswered_when_the_login_ends() {
+    let mut pair = Pair::new(all(), |_, _| Fate::IsLost);
+    pair.test(1);
+    let (now, lun, query) = (Duration::ZERO, Lun::from_index(0), Function::QueryTask(1));
+    let taken = pair.initiator.manage(now, REMOTE, 2, lun, query);
+    assert_eq!(taken, Ok(()));
+    pair.initiator.peer_down(REMOTE);
+    let told: Vec<_> = std::iter::from_fn(|| pair.initiator.poll()).collect();
+    let [Event::Failed(failed), Event::Managed { id, response, .. }] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!((failed.id, *id, *response), (1, 2, None));
 }
 
 #[test]

@@ -1,0 +1,338 @@
+//! A target's port and an initiator's on one cable, over which frames are lost, doubled, held back,
+//! changed in any field, and made by somebody who knows the addresses of both.
+
+mod device;
+mod frames;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use fc::initiator::{self, Command, Data, Function, Initiator};
+use fc::outgoing::Frames;
+use fc::port::{Config, Event, Fc4, Port};
+use fc::remote::RemoteId;
+use fc::target::{self, Target};
+use fc::wire::ethernet::Mac;
+use scsi::medium::{HeapLease, Lease, Now};
+use scsi::task::Attribute;
+use scsi::wire::lun::Lun;
+
+use self::device::Device;
+use super::script::Script;
+
+/// See docs/fuzzing.md.
+pub fn port(data: &[u8]) {
+    let mut script = Script::new(data);
+    let mut cable = Cable::new();
+    // Both are mostly up before anything goes wrong.
+    if script.octet() != 0 {
+        cable.pass(Duration::from_secs(3));
+    }
+    while !script.is_over() {
+        cable.step(&mut script);
+        cable.settle();
+    }
+    cable.end();
+}
+
+/// One end of the cable.
+struct Side<F: Fc4> {
+    port: Port<F>,
+    /// What is on its way to it.
+    coming: VecDeque<Vec<u8>>,
+    /// With whom there is a nexus.
+    up: BTreeSet<RemoteId>,
+}
+
+struct Cable {
+    now: Now,
+    target: Side<Target<HeapLease>>,
+    initiator: Side<Initiator<HeapLease>>,
+    device: Device,
+    /// Commands and functions of the initiator's user that have not ended.
+    users: BTreeSet<u64>,
+    next_user: u64,
+}
+
+impl<F: Fc4> Side<F> {
+    fn new(number: u8, fc4: F) -> Self {
+        let config = Config::new(Mac([2, 0, 0, 0, 0, number]), 2500);
+        let mut port = Port::new(&config, fc4, Now::ZERO, [number; 8]);
+        port.link(Now::ZERO, true);
+        Self {
+            port,
+            coming: VecDeque::new(),
+            up: BTreeSet::new(),
+        }
+    }
+
+    /// What it sends, which must be right whatever came.
+    fn sent(&mut self) -> Vec<Vec<u8>> {
+        let mut out = Frames::default();
+        self.port.transmit(&mut out);
+        let own = self.port.address();
+        out.frames
+            .iter()
+            .for_each(|frame| frames::check(frame, own));
+        out.frames
+    }
+
+    fn deliver(&mut self, now: Now) -> bool {
+        let frame = self.coming.pop_front();
+        let any = frame.is_some();
+        if let Some(frame) = frame {
+            self.port.receive(now, &frame, None);
+        }
+        any
+    }
+
+    fn wake(&mut self, now: Now) {
+        self.port.expire(now);
+        let next = self.port.next_deadline();
+        assert!(next.is_none_or(|next| next > now), "a deadline stays");
+    }
+
+    fn up(&mut self, id: RemoteId) {
+        assert!(self.up.insert(id), "{id:?} is up twice");
+    }
+
+    fn down(&mut self, id: RemoteId) {
+        assert!(self.up.remove(&id), "{id:?} was not up");
+    }
+}
+
+impl Cable {
+    fn new() -> Self {
+        let fcp = Initiator::new(initiator::Config::default());
+        Self {
+            now: Now::ZERO,
+            target: Side::new(2, Target::new(target::Limits::default())),
+            initiator: Side::new(1, fcp),
+            device: Device::default(),
+            users: BTreeSet::new(),
+            next_user: 0,
+        }
+    }
+
+    fn step(&mut self, script: &mut Script<'_>) {
+        match script.below(16) {
+            0..4 => self.passed_on(),
+            4 => drop(self.line(script).pop_front()),
+            5 => {
+                let line = self.line(script);
+                line.extend(line.front().cloned());
+            }
+            6 => {
+                let line = self.line(script);
+                line.rotate_left(usize::from(line.len() > 1));
+            }
+            7 | 8 => {
+                let line = self.line(script);
+                if let Some(frame) = line.front_mut() {
+                    frames::spoil(frame, script);
+                }
+            }
+            9 => self.make(script),
+            10 | 11 => self.command(script),
+            12 => self.function(script),
+            13 => self.device.step(script, self.target.port.fc4_mut()),
+            14 => self.wait(script.pick(&WAITS)),
+            _ => self.link(script),
+        }
+    }
+
+    /// Every frame that is on its way arrives, and whatever that brings.
+    fn passed_on(&mut self) {
+        for _ in 0..10_000 {
+            let arrived = self.target.deliver(self.now) | self.initiator.deliver(self.now);
+            self.settle();
+            if !arrived {
+                return;
+            }
+        }
+        panic!("frames without end");
+    }
+
+    fn line(&mut self, script: &mut Script<'_>) -> &mut VecDeque<Vec<u8>> {
+        if script.flag() {
+            &mut self.target.coming
+        } else {
+            &mut self.initiator.coming
+        }
+    }
+
+    /// A frame of somebody who knows the addresses of both.
+    fn make(&mut self, script: &mut Script<'_>) {
+        let places = (self.target.port.address(), self.initiator.port.address());
+        let (Some(target), Some(initiator)) = places else {
+            return;
+        };
+        let to_target = script.flag();
+        let frame = if to_target {
+            frames::made(script, initiator, target)
+        } else {
+            frames::made(script, target, initiator)
+        };
+        let line = if to_target {
+            &mut self.target.coming
+        } else {
+            &mut self.initiator.coming
+        };
+        line.push_front(frame);
+    }
+
+    fn command(&mut self, script: &mut Script<'_>) {
+        let Some(remote) = self.initiator.up.first().copied() else {
+            return;
+        };
+        self.next_user += 1;
+        let lease = |len| HeapLease::from_bytes(vec![0x5a; len]);
+        let len = usize::from(script.half() & 0x3fff);
+        let data = match script.below(3) {
+            0 => Data::None,
+            1 => Data::In { into: lease(len) },
+            _ => Data::Out { from: lease(len) },
+        };
+        let command = Command {
+            id: self.next_user,
+            lun: Lun::from_index(0),
+            cdb: script.array(),
+            attribute: Attribute::Simple,
+            data,
+            deadline: None,
+        };
+        let initiator = self.initiator.port.fc4_mut();
+        if initiator.execute(self.now, remote, command).is_ok() {
+            self.users.insert(self.next_user);
+        }
+    }
+
+    fn function(&mut self, script: &mut Script<'_>) {
+        let Some(remote) = self.initiator.up.first().copied() else {
+            return;
+        };
+        self.next_user += 1;
+        let (user, lun) = (self.next_user, Lun::from_index(0));
+        let about = user.saturating_sub(1 + script.below(4) as u64);
+        let function = script.pick(&[
+            Function::AbortTask(about),
+            Function::QueryTask(about),
+            Function::AbortTaskSet,
+            Function::LogicalUnitReset,
+        ]);
+        let initiator = self.initiator.port.fc4_mut();
+        if initiator
+            .manage(self.now, remote, user, lun, function)
+            .is_ok()
+        {
+            self.users.insert(user);
+        }
+    }
+
+    fn wait(&mut self, time: Duration) {
+        self.now += time;
+        self.target.wake(self.now);
+        self.initiator.wake(self.now);
+    }
+
+    fn link(&mut self, script: &mut Script<'_>) {
+        let up = script.flag();
+        if script.flag() {
+            self.target.port.link(self.now, up);
+        } else {
+            self.initiator.port.link(self.now, up);
+        }
+    }
+
+    /// Takes what both ports tell and send, until they are at rest.
+    fn settle(&mut self) {
+        for _ in 0..10_000 {
+            let told = self.target_told() | self.initiator_told();
+            let (to_initiator, to_target) = (self.target.sent(), self.initiator.sent());
+            if !told && to_initiator.is_empty() && to_target.is_empty() {
+                return;
+            }
+            self.initiator.coming.extend(to_initiator);
+            self.target.coming.extend(to_target);
+        }
+        panic!("neither comes to rest");
+    }
+
+    fn target_told(&mut self) -> bool {
+        let Some(event) = self.target.port.poll() else {
+            return false;
+        };
+        match event {
+            Event::Up(id) => self.target.up(id),
+            Event::Down(id, _) => {
+                self.target.down(id);
+                self.device.lose(id);
+                self.target.port.ended(self.now, id);
+            }
+            Event::Fc4(event) => self.device.told(&self.target.up, event),
+            Event::Online(_) | Event::Offline | Event::Remark { .. } => {}
+        }
+        true
+    }
+
+    fn initiator_told(&mut self) -> bool {
+        let Some(event) = self.initiator.port.poll() else {
+            return false;
+        };
+        match event {
+            Event::Up(id) => self.initiator.up(id),
+            Event::Down(id, _) => self.initiator.down(id),
+            Event::Fc4(
+                initiator::Event::Done(initiator::Done { id, .. })
+                | initiator::Event::Failed(initiator::Failed { id, .. })
+                | initiator::Event::Managed { id, .. },
+            ) => assert!(self.users.remove(&id), "{id} ended twice"),
+            Event::Fc4(initiator::Event::Stuck(_))
+            | Event::Online(_)
+            | Event::Offline
+            | Event::Remark { .. } => {}
+        }
+        true
+    }
+
+    /// Time passes, and nothing goes wrong meanwhile.
+    fn pass(&mut self, time: Duration) {
+        let until = self.now + time;
+        loop {
+            self.passed_on();
+            self.device.end_all(self.target.port.fc4_mut());
+            self.passed_on();
+            let deadlines = [
+                self.target.port.next_deadline(),
+                self.initiator.port.next_deadline(),
+            ];
+            let next = deadlines.into_iter().flatten().min();
+            let Some(next) = next.filter(|next| *next <= until) else {
+                break;
+            };
+            self.wait(next.saturating_sub(self.now));
+            self.settle();
+        }
+        self.now = until;
+    }
+
+    /// Lets everything end, and looks whether it has.
+    fn end(&mut self) {
+        self.target.port.link(self.now, true);
+        self.initiator.port.link(self.now, true);
+        self.pass(Duration::from_secs(180));
+        assert!(self.users.is_empty(), "{:?} never end", self.users);
+        let up = (self.target.up.len(), self.initiator.up.len());
+        assert_eq!(up, (1, 1), "both find each other again");
+    }
+}
+
+/// How long a script may wait: less and more than each of the time-outs.
+const WAITS: [Duration; 6] = [
+    Duration::from_millis(1),
+    Duration::from_millis(500),
+    Duration::from_secs(3),
+    Duration::from_secs(5),
+    Duration::from_secs(12),
+    Duration::from_secs(40),
+];

@@ -1,0 +1,130 @@
+//! Frames as they should be, and as they should not.
+
+use fc::remote::Address;
+use fc::wire::ethernet;
+use fc::wire::fcoe::{self, Eof, Sof};
+use fc::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+
+use crate::fuzzing::script::Script;
+
+/// What a port sends can be read, and is its own.
+pub(super) fn check(frame: &[u8], own: Option<Address>) {
+    let Ok((header, inside)) = ethernet::Header::parse(frame) else {
+        panic!("a frame without an Ethernet header");
+    };
+    assert!(
+        frame.len() >= ethernet::MIN_LEN,
+        "a frame that is too short"
+    );
+    if header.ethertype != ethernet::FCOE {
+        assert_eq!(header.ethertype, ethernet::FIP);
+        return;
+    }
+    match (fcoe::decode(inside), own) {
+        (Ok(frame), Some(own)) => {
+            assert_eq!((header.src, frame.header.s_id), (own.mac, own.fc_id));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// One octet changes; the CRC of an FCoE frame is made right again.
+pub(super) fn spoil(octets: &mut [u8], script: &mut Script<'_>) {
+    let (at, change) = (usize::from(script.half()), script.octet());
+    let Ok((ethernet, inside)) = ethernet::Header::parse(octets) else {
+        return;
+    };
+    let Ok(frame) = fcoe::decode(inside) else {
+        let at = ethernet.len() + at % inside.len();
+        octets[at] ^= change;
+        return;
+    };
+    let mut payload = frame.payload.to_vec();
+    let mut head = frame.header.encode();
+    match head.len() + payload.len() {
+        len if at % len < head.len() => head[at % len] ^= change,
+        len => payload[at % len - head.len()] ^= change,
+    }
+    let changed = Header::parse(&head).unwrap_or(frame.header);
+    // A length that is no multiple of 4 is only there at the end of a sequence.
+    let f_ctl = changed
+        .f_ctl
+        .with(FCtl(frame.header.f_ctl.0 & FCtl::END_SEQUENCE.0));
+    let header = Header { f_ctl, ..changed };
+    let delimiters = (frame.sof, frame.eof);
+    let write = |to: &mut [u8]| to.copy_from_slice(&payload);
+    fcoe::encode(octets, &ethernet, delimiters, &header, payload.len(), write);
+}
+
+/// A frame of the script's choice, with addresses that are right.
+pub(super) fn made(script: &mut Script<'_>, from: Address, to: Address) -> Vec<u8> {
+    let ethernet = ethernet::Header {
+        dst: to.mac,
+        src: from.mac,
+        vlan: None,
+        ethertype: ethernet::FCOE,
+    };
+    let kind = script.pick(&KINDS);
+    let f_ctl = script.pick(&[
+        FCtl::REQUEST,
+        FCtl::REPLY,
+        FCtl::REPLY.with(FCtl::SEQUENCE_INITIATIVE),
+        FCtl::END_SEQUENCE.with(FCtl::RELATIVE_OFFSET),
+        FCtl::RESPONDER
+            .with(FCtl::END_SEQUENCE)
+            .with(FCtl::RELATIVE_OFFSET),
+    ]);
+    let header = Header {
+        r_ctl: kind.0,
+        d_id: to.fc_id,
+        cs_ctl: 0,
+        s_id: from.fc_id,
+        kind: kind.1,
+        f_ctl,
+        seq_id: script.octet(),
+        df_ctl: 0,
+        seq_cnt: u16::from(script.octet()),
+        ox_id: OxId(number(script)),
+        rx_id: RxId(number(script)),
+        parameter: u32::from(script.half()),
+    };
+    let len = script.below(128);
+    let payload = script.take(len);
+    let mut slot = vec![0; fcoe::frame_len(&ethernet, payload.len())];
+    let write = |to: &mut [u8]| to.copy_from_slice(payload);
+    fcoe::encode(
+        &mut slot,
+        &ethernet,
+        (Sof::I3, Eof::T),
+        &header,
+        payload.len(),
+        write,
+    );
+    slot
+}
+
+/// Of an exchange: one of the first of FCP or of link services, or none.
+fn number(script: &mut Script<'_>) -> u16 {
+    match script.octet() {
+        low @ 0..0x40 => low.into(),
+        low @ 0x40..0x80 => 0xf000 + u16::from(low - 0x40),
+        0x80..0xc0 => 0xffff,
+        _ => script.half(),
+    }
+}
+
+const KINDS: [(RCtl, Type); 13] = [
+    (RCtl::UNSOLICITED_COMMAND, Type::FCP),
+    (RCtl::SOLICITED_DATA, Type::FCP),
+    (RCtl::SOLICITED_CONTROL, Type::FCP),
+    (RCtl::DATA_DESCRIPTOR, Type::FCP),
+    (RCtl::COMMAND_STATUS, Type::FCP),
+    (RCtl::FC4_REQUEST, Type::FCP),
+    (RCtl::FC4_REPLY, Type::FCP),
+    (RCtl::ELS_REQUEST, Type::ELS),
+    (RCtl::ELS_REPLY, Type::ELS),
+    (RCtl::ABTS, Type::BLS),
+    (RCtl::BA_ACC, Type::BLS),
+    (RCtl::BA_RJT, Type::BLS),
+    (RCtl(0xc0), Type::CT),
+];
