@@ -188,9 +188,9 @@ pub(super) struct Tasks<L> {
 }
 
 /// Exchanges that have ended and are remembered, so that a lost response can be sent again and a
-/// command that comes twice is not carried out twice. At 10,000 a second that is 0.1 s; what is asked
-/// for after that is done again by its initiator. Four times as many would not fit into the caches
-/// of a core, and each command takes the place of the oldest.
+/// command that comes twice is not carried out twice. At 10,000 a second that is 0.1 s; what is
+/// asked for after that is done again by its initiator. Four times as many would not fit into the
+/// caches of a core, and each command takes the place of the oldest.
 const REMEMBERED: usize = 1024;
 
 /// Exchanges that are aborted or confirming; bounded elsewhere, by their number or their octets.
