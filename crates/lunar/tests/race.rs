@@ -41,7 +41,7 @@ fn refused(code: i32, args: &[&str]) -> String {
 fn what_cannot_be_raced_is_one_line_with_the_way_out() {
     let wrong = [
         (2, &[][..], "<ADDR>"),
-        (2, &["ram:1M"], "give another one"),
+        (2, &["ram:1M"], "give another"),
         (2, &["ram:1M", "ram:1M", "--turn", "0s"], "--turn is 0"),
         (2, &["ram:1M", "ram:1M", "--turn", "x"], "--turn"),
         (2, &["ram:1M", "ram:1M", "--runtime", "0"], "--runtime"),

@@ -50,7 +50,7 @@ impl RaceArgs {
         }
         match self.volumes.len() {
             1 => Err(Failure::usage(
-                "a race takes two addresses or more: give another one, or lunar bench for one alone",
+                "a race takes two addresses or more: give another, or lunar bench for one alone",
             )),
             _ => Ok(()),
         }

@@ -4,10 +4,10 @@ use super::{BACKLOG, Counts, Losses, backlog, counter};
 use crate::outcome::race::Loss;
 
 const DEV: &str = "\
-Inter-|   Receive                                                |  Transmit
- face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
-    lo:       0       0    0    0    0     0          0         0        0       0    0    0    0     0       0          0
-  san0: 1234567    1000    1    2    3     0          0         9  7654321    2000    4    5    6     0       0          0
+Inter-|   Receive                                    |  Transmit
+ face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo
+    lo:       0       0 0 0 0 0 0 0       0       0 0 0 0 0 0 0
+  san0: 1234567    1000 1 2 3 0 0 9 7654321    2000 4 5 6 0 0 0
 ";
 
 #[test]
