@@ -54,7 +54,8 @@ fn collect(dir: &Path, paths: &mut Vec<PathBuf>) {
     };
     for entry in entries {
         let path = entry.unwrap().path();
-        if path.is_dir() && !path.ends_with("target") {
+        // What cargo builds; `src/target` is a role.
+        if path.is_dir() && !path.ends_with("fuzz/target") {
             collect(&path, paths);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             paths.push(path);

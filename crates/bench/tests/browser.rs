@@ -113,8 +113,9 @@ fn nothing_is_fetched_and_the_console_is_silent() {
         testing::sweep(),
         testing::one_address(),
         testing::two_addresses(),
+        testing::race(),
     ];
-    for (outcome, name) in samples.iter().zip(["sweep", "one", "two"]) {
+    for (outcome, name) in samples.iter().zip(["sweep", "one", "two", "race"]) {
         let page = folder(name).join("run.html");
         report::write(outcome, &page).unwrap();
         let Visit {
