@@ -153,7 +153,7 @@ impl<L: Lease> Session<L> {
             functions: Functions::default(),
             text: None,
             logout: None,
-            liveness: Liveness::new(now, CmdSn(parameters.exp_cmd_sn)),
+            liveness: Liveness::new(now, CmdSn(parameters.exp_cmd_sn), &config.limits),
             owed: Progress::default(),
             untaken: Untaken::default(),
             patience: Patience::new(now),

@@ -14,12 +14,10 @@ use fc::target::{self, Limits, Target};
 use scsi::medium::Now;
 use scsi::nexus::{Identity, Nexus, NexusId, TargetDevice};
 use scsi::task::{Completed, FunctionResult, Tag};
-use scsi::wire::lun::Lun;
 use scsi::wire::transport_id;
 
 use super::Core;
 use super::connection::Remote;
-use super::services::Services;
 use super::timers::{SHORTEST, Timer};
 use super::token::Purpose;
 use crate::fabric::{NPort, Site};
@@ -91,8 +89,8 @@ impl ToRemote<'_> {
     }
 }
 
-impl Services for ToRemote<'_> {
-    fn send_data_in(&mut self, tag: Tag, offset: u32, data: Lease) {
+impl ToRemote<'_> {
+    pub(super) fn send_data_in(&mut self, tag: Tag, offset: u32, data: Lease) {
         let (remote, one) = (self.remote, (self.slot, self.remote));
         if !self.fabric.sending.contains(&one) {
             self.fabric.sending.push(one);
@@ -100,28 +98,25 @@ impl Services for ToRemote<'_> {
         self.machine().send_data_in(remote, tag, offset, data);
     }
 
-    fn receive_data_out(&mut self, tag: Tag, offset: u32, into: Lease) {
+    pub(super) fn receive_data_out(&mut self, tag: Tag, offset: u32, into: Lease) {
         let remote = self.remote;
         self.machine().receive_data_out(remote, tag, offset, into);
     }
 
-    fn complete(&mut self, tag: Tag, completed: &Completed) {
+    pub(super) fn complete(&mut self, tag: Tag, completed: &Completed) {
         let remote = self.remote;
         self.machine().complete(remote, tag, completed);
     }
 
-    fn aborted(&mut self, tag: Tag) {
+    pub(super) fn aborted(&mut self, tag: Tag) {
         let remote = self.remote;
         self.machine().aborted(remote, tag);
     }
 
-    fn managed(&mut self, id: u32, result: FunctionResult) {
+    pub(super) fn managed(&mut self, id: u32, result: FunctionResult) {
         let remote = self.remote;
         self.machine().managed(remote, id, result);
     }
-
-    /// FCP tells of unit attentions by commands alone.
-    fn attention(&mut self, _: Lun, _: u16) {}
 }
 
 impl<R: Ring, P: Post> Core<R, P> {

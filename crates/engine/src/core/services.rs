@@ -10,62 +10,66 @@ use scsi::wire::lun::Lun;
 
 use super::Core;
 use super::connection::{Phase, Place};
+use super::fabric::ToRemote;
 use crate::mail::Post;
 
-/// The transport of one nexus.
-pub(super) trait Services {
-    /// *Send Data-In*.
-    fn send_data_in(&mut self, tag: Tag, offset: u32, data: Lease);
-
-    /// *Receive Data-Out*: fill `into`.
-    fn receive_data_out(&mut self, tag: Tag, offset: u32, into: Lease);
-
-    /// *Send Command Complete*.
-    fn complete(&mut self, tag: Tag, completed: &Completed);
-
-    /// The task was aborted.
-    fn aborted(&mut self, tag: Tag);
-
-    /// A task management function has ended.
-    fn managed(&mut self, id: u32, result: FunctionResult);
-
-    /// A unit attention became pending.
-    fn attention(&mut self, lun: Lun, code: u16);
+/// The transport of one nexus. Where it is known which, as below, nothing is left of the choice.
+pub(super) enum Transport<'a> {
+    Session(&'a mut Session<Lease>),
+    Remote(ToRemote<'a>),
 }
 
-impl Services for Session<Lease> {
-    fn send_data_in(&mut self, tag: Tag, offset: u32, data: Lease) {
-        self.send_data_in(tag, offset, data);
+macro_rules! each {
+    ($self:ident, $one:ident => $call:expr) => {
+        match $self {
+            Self::Session($one) => $call,
+            Self::Remote($one) => $call,
+        }
+    };
+}
+
+impl Transport<'_> {
+    /// *Send Data-In*.
+    pub(super) fn send_data_in(&mut self, tag: Tag, offset: u32, data: Lease) {
+        each!(self, one => one.send_data_in(tag, offset, data));
     }
 
-    fn receive_data_out(&mut self, tag: Tag, offset: u32, into: Lease) {
-        self.receive_data_out(tag, offset, into);
+    /// *Receive Data-Out*: fill `into`.
+    pub(super) fn receive_data_out(&mut self, tag: Tag, offset: u32, into: Lease) {
+        each!(self, one => one.receive_data_out(tag, offset, into));
     }
 
-    fn complete(&mut self, tag: Tag, completed: &Completed) {
-        self.complete(tag, completed);
+    /// *Send Command Complete*.
+    #[inline]
+    pub(super) fn complete(&mut self, tag: Tag, completed: &Completed) {
+        each!(self, one => one.complete(tag, completed));
     }
 
-    fn aborted(&mut self, tag: Tag) {
-        self.aborted(tag);
+    /// The task was aborted.
+    pub(super) fn aborted(&mut self, tag: Tag) {
+        each!(self, one => one.aborted(tag));
     }
 
-    fn managed(&mut self, id: u32, result: FunctionResult) {
-        self.managed(id, result);
+    /// A task management function has ended.
+    pub(super) fn managed(&mut self, id: u32, result: FunctionResult) {
+        each!(self, one => one.managed(id, result));
     }
 
-    fn attention(&mut self, lun: Lun, code: u16) {
-        self.attention(lun, code);
+    /// A unit attention became pending, of which FCP tells by commands alone.
+    pub(super) fn attention(&mut self, lun: Lun, code: u16) {
+        if let Self::Session(session) = self {
+            session.attention(lun, code);
+        }
     }
 }
 
 impl<R: Ring, P: Post> Core<R, P> {
     /// Lets the transport of a nexus act, then carries out what it wants in turn.
-    pub(super) fn serve(&mut self, now: Now, nexus: NexusId, act: impl FnOnce(&mut dyn Services)) {
+    pub(super) fn serve(&mut self, now: Now, nexus: NexusId, act: impl FnOnce(&mut Transport<'_>)) {
         match self.connections.place(nexus.0) {
             Some(&mut Place::Remote(remote)) => {
                 if let Some(fabric) = self.fabrics.get_mut(remote.fabric as usize) {
-                    act(&mut fabric.nexus(nexus.0, remote.id));
+                    act(&mut Transport::Remote(fabric.nexus(nexus.0, remote.id)));
                     self.fabric_events(now, remote.fabric);
                 }
             }
@@ -74,7 +78,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                 let Phase::Session { session, .. } = &mut connection.phase else {
                     return;
                 };
-                act(&mut **session);
+                act(&mut Transport::Session(session));
                 let wants = session.has_events();
                 if !connection.dirty {
                     connection.dirty = true;

@@ -4,6 +4,8 @@
 //! idle ones would else keep a core from sleep. That its host is there the kernel asks meanwhile
 //! (TCP keepalive), so what is found later is only an initiator that hangs and owes nothing.
 
+use std::time::Duration;
+
 use scsi::medium::{Lease, Now};
 use scsi::wire::lun::Lun;
 
@@ -24,19 +26,18 @@ const LONGEST_PATIENCE: u32 = 4;
 pub(super) struct Liveness {
     heard: Now,
     pinged: Option<Now>,
-    /// ExpCmdSN when it was asked last, and for how many intervals it may be silent as long as that
-    /// has not moved.
-    idle: (CmdSn, u32),
+    /// ExpCmdSN when it was asked last, and how long it may be silent while that has not moved.
+    idle: (CmdSn, Duration),
     logout_by: Option<Now>,
     next_ttt: u32,
 }
 
 impl Liveness {
-    pub(super) const fn new(now: Now, expected: CmdSn) -> Self {
+    pub(super) const fn new(now: Now, expected: CmdSn, limits: &Limits) -> Self {
         Self {
             heard: now,
             pinged: None,
-            idle: (expected, 1),
+            idle: (expected, limits.nop_interval),
             logout_by: None,
             next_ttt: 0,
         }
@@ -52,23 +53,24 @@ impl Liveness {
     pub(super) fn deadline(&self, limits: &Limits, expected: CmdSn) -> Now {
         match self.pinged {
             Some(at) => at.saturating_add(limits.nop_timeout),
-            None => {
-                let intervals = self.patience(expected);
-                let silence = limits.nop_interval.saturating_mul(intervals);
-                self.heard.saturating_add(silence)
-            }
+            None => self.heard.saturating_add(self.patience(limits, expected)),
         }
     }
 
-    fn ask(&mut self, now: Now, expected: CmdSn) {
+    fn ask(&mut self, now: Now, limits: &Limits, expected: CmdSn) {
         self.pinged = Some(now);
-        let intervals = 2 * self.patience(expected);
-        self.idle = (expected, intervals.min(LONGEST_PATIENCE));
+        let patience = self.patience(limits, expected).saturating_mul(2);
+        let longest = limits.nop_interval.saturating_mul(LONGEST_PATIENCE);
+        self.idle = (expected, patience.min(longest));
     }
 
-    fn patience(&self, expected: CmdSn) -> u32 {
-        let (asked_at, intervals) = self.idle;
-        if asked_at == expected { intervals } else { 1 }
+    fn patience(&self, limits: &Limits, expected: CmdSn) -> Duration {
+        let (asked_at, patience) = self.idle;
+        if asked_at == expected {
+            patience
+        } else {
+            limits.nop_interval
+        }
     }
 
     pub(super) const fn logout_deadline(&self) -> Option<Now> {
@@ -123,7 +125,7 @@ impl<L: Lease> Session<L> {
             self.violated("silence", "RFC 7143 §7.14");
             return;
         }
-        self.liveness.ask(self.now, expected);
+        self.liveness.ask(self.now, &self.config.limits, expected);
         self.trim();
         // A discovery session gets nothing but text and logout responses (§7.4.3).
         if !self.is_discovery() {
