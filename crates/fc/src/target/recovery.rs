@@ -14,7 +14,10 @@ use crate::wire::els::{
     Els, ExchangeName, ExchangeStatus, RecAccept, Reject, Reply, Srr, explanation, reason,
 };
 use crate::wire::fcoe::Frame;
-use crate::wire::frame::{FCtl, Header, RCtl, RxId};
+use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId};
+
+/// What an initiator calls an exchange, and what it knows of its name here.
+type Names = (OxId, RxId);
 
 /// Exchanges whose data is kept until FCP_CONF comes, the oldest first.
 #[derive(Debug, Default)]
@@ -48,7 +51,7 @@ impl<L: Lease> Target<L> {
     /// REC, SRR or RRQ.
     pub(super) fn link_service(&mut self, remote: RemoteId, frame: &Frame<'_>) {
         let reply = match Els::parse(frame.payload) {
-            Ok(Els::Rec(rec)) => self.rec(remote, &rec),
+            Ok(Els::Rec(rec)) => self.rec(remote, &frame.header, &rec),
             Ok(Els::Srr(srr)) => return self.srr(remote, &frame.header, &srr),
             Ok(Els::Rrq(rrq)) => Ok(self.rrq(remote, &rrq)),
             Ok(_) => return,
@@ -83,9 +86,28 @@ impl<L: Lease> Target<L> {
         self.queue_control(remote, header, &reply.encode());
     }
 
+    /// The exchange that a REC or SRR is about. An initiator that knows no RX_ID has heard nothing
+    /// of it: what is found by its OX_ID may be an earlier one, whose end is not that of the command
+    /// it asks about. The task retry identifier tells them apart (FCP-4); where there is none, an
+    /// exchange that is over is not found, and the command is sent again.
+    fn about(&self, remote: RemoteId, request: &Header, (ox_id, rx_id): Names) -> Option<Slot> {
+        let slot = self.tasks.find(remote, ox_id, rx_id)?;
+        let task = &self.tasks[slot];
+        let is_it = match self.peer(remote)?.fcp.retry_identifier {
+            true => task.retry_id == request.parameter,
+            false => rx_id != RxId::UNASSIGNED || !task.stage.is_over(),
+        };
+        is_it.then_some(slot)
+    }
+
     /// Read Exchange Concise: how far the exchange has got at this end.
-    fn rec(&self, remote: RemoteId, rec: &ExchangeName) -> Result<Reply, Reject> {
-        let slot = self.tasks.find(remote, rec.ox_id, rec.rx_id);
+    fn rec(
+        &self,
+        remote: RemoteId,
+        request: &Header,
+        rec: &ExchangeName,
+    ) -> Result<Reply, Reject> {
+        let slot = self.about(remote, request, (rec.ox_id, rec.rx_id));
         let slot = slot.filter(|slot| self.tasks[*slot].stage != Stage::Aborted);
         let task = &self.tasks[slot.ok_or(NO_EXCHANGE)?];
         let peer = self.peer(remote).ok_or(NO_EXCHANGE)?;
@@ -112,7 +134,7 @@ impl<L: Lease> Target<L> {
     /// Sequence Retransmission Request: the named information unit, and all after it, again. It is
     /// accepted before they leave, so that the initiator knows one copy from the other.
     fn srr(&mut self, remote: RemoteId, request: &Header, srr: &Srr) {
-        let found = self.tasks.find(remote, srr.ox_id, srr.rx_id);
+        let found = self.about(remote, request, (srr.ox_id, srr.rx_id));
         let can = match found.map(|slot| (slot, &self.tasks[slot])) {
             None => Err(NO_EXCHANGE),
             Some((_, task)) if matches!(task.stage, Stage::Aborting | Stage::Aborted) => {

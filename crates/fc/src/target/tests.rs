@@ -5,5 +5,6 @@ mod nexus;
 mod owed;
 mod recovery;
 mod refusals;
+mod stale;
 mod twice;
 mod window;

@@ -127,7 +127,7 @@ fn a_target_that_cannot_send_again_is_told_to_abort() {
         "> CMND 00",
         "< RSP 00",
         "> REC",
-        "< LS_ACC",
+        "< LS_RJT 03 17",
         "> ABTS",
         "< BA_ACC",
     ];
