@@ -175,7 +175,7 @@ impl<L: Lease> Initiator<L> {
             (Type::FCP, RCtl::FC4_REPLY) | (Type::ELS, RCtl::ELS_REPLY) => {
                 self.service_answered(remote, frame);
             }
-            (Type::BLS, RCtl::BA_ACC | RCtl::BA_RJT) => self.abort_answered(remote, header),
+            (Type::BLS, RCtl::BA_ACC | RCtl::BA_RJT) => self.abort_answered(remote, frame),
             _ => {}
         }
     }

@@ -81,6 +81,7 @@ fn made(script: &mut Script<'_>) {
         eof: script.pick(&[Eof::N, Eof::T]),
         header: Header {
             f_ctl: header.f_ctl.with(FCtl::END_SEQUENCE),
+            df_ctl: 0,
             ..header
         },
         payload,

@@ -26,15 +26,20 @@ impl Cover {
     /// The octets from `start` to `end` have come, some of them perhaps for the second time.
     /// Returns `false` if that cannot be noted, as too much stands apart: they count as lost.
     pub(crate) fn add(&mut self, start: u32, end: u32) -> bool {
-        if start > self.next || !self.apart.is_empty() {
+        if start > self.next {
             return self.add_apart(start, end);
         }
         self.next = self.next.max(end);
+        while let Some(&(first, behind)) = self.apart.first()
+            && first <= self.next
+        {
+            self.next = self.next.max(behind);
+            self.apart.remove(0);
+        }
         true
     }
 
     fn add_apart(&mut self, start: u32, end: u32) -> bool {
-        let start = start.max(self.next);
         if start >= end {
             return true;
         }
@@ -49,9 +54,6 @@ impl Cover {
             let joined = (start.min(self.apart[from].0), end.max(self.apart[to - 1].1));
             self.apart.drain(from + 1..to);
             self.apart[from] = joined;
-        }
-        if self.apart[0].0 == self.next {
-            self.next = self.apart.remove(0).1;
         }
         true
     }

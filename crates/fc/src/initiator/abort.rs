@@ -7,7 +7,9 @@ use super::recovery::What;
 use super::tasks::{Slot, Stage, Task};
 use super::{Event, Fate, Initiator, Why};
 use crate::remote::RemoteId;
+use crate::wire::bls::BaRjt;
 use crate::wire::els::{Els, ExchangeName};
+use crate::wire::fcoe::Frame;
 use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
 
 /// An OX_ID that must not be used yet, as frames of its exchange may still come.
@@ -21,8 +23,8 @@ pub(super) struct Held {
     is_shared: bool,
 }
 
-/// ABTS that are sent, each after REC_TOV, before the target counts as stuck. By default that takes
-/// nearly twice R_A_TOV, which is what FC-FS-3 gives an ABTS.
+/// ABTS that are sent, each after REC_TOV, before the target counts as stuck. That takes nine times
+/// E_D_TOV, longer than the twice R_A_TOV that FC-FS-3 gives an ABTS where that is twice E_D_TOV.
 const TRIES: u8 = 6;
 
 impl<L: Lease> Initiator<L> {
@@ -73,10 +75,14 @@ impl<L: Lease> Initiator<L> {
         self.look_by(self.now.saturating_add(silence));
     }
 
-    /// BA_ACC or BA_RJT: nothing of the exchange happens any more at the target, or it never knew
-    /// it.
-    pub(super) fn abort_answered(&mut self, remote: RemoteId, header: &Header) {
-        let Some(slot) = self.tasks.find(remote, header.ox_id) else {
+    /// BA_ACC, or BA_RJT that says that there is no such exchange: nothing of it happens any more
+    /// at the target. Any other BA_RJT says nothing of that, and ABTS goes out again in its time.
+    pub(super) fn abort_answered(&mut self, remote: RemoteId, frame: &Frame<'_>) {
+        let header = &frame.header;
+        let says_unknown = |why: BaRjt| why.explanation == BaRjt::INVALID_OX_RX_ID;
+        let is_over =
+            header.r_ctl == RCtl::BA_ACC || BaRjt::parse(frame.payload).is_ok_and(says_unknown);
+        let Some(slot) = self.tasks.find(remote, header.ox_id).filter(|_| is_over) else {
             return;
         };
         let task = self.tasks.at(slot);

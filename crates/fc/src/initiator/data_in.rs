@@ -25,6 +25,9 @@ impl<L: Lease> Initiator<L> {
         task.touched = self.now;
         let was_next = task.cover.next();
         let _noted = task.cover.add(start, end);
+        if task.cover.next() > was_next {
+            task.recoveries = 0;
+        }
         if task.ending.is_some() {
             self.finish_if_whole(slot);
         } else if start > was_next {

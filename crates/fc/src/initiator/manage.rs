@@ -192,8 +192,10 @@ impl<L: Lease> Initiator<L> {
     fn covered(&mut self, known: &Pending) {
         let of_all = known.function == Function::TargetReset;
         let covered = self.tasks.iter().filter(|(_, task)| {
-            let is_older = task.stage != Stage::Ready && task.number < known.number;
-            task.remote == known.remote && is_older && (of_all || task.lun == known.lun)
+            // Numbers begin anew after the last one.
+            let is_older = known.number.wrapping_sub(task.number) < u32::MAX / 2;
+            let is_covered = task.stage != Stage::Ready && is_older;
+            task.remote == known.remote && is_covered && (of_all || task.lun == known.lun)
         });
         let covered: Vec<_> = covered.map(|(slot, _)| slot).collect();
         for slot in covered {

@@ -250,7 +250,8 @@ impl<L: Lease> Initiator<L> {
         let Some(task) = self.tasks.at(slot) else {
             return;
         };
-        if task.stage != Stage::Open {
+        // An answer about another exchange is none.
+        if task.stage != Stage::Open || !task.is_named(at.ox_id, at.rx_id) {
             return;
         }
         if task.rx_id == RxId::UNASSIGNED {

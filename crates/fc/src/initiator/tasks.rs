@@ -74,6 +74,12 @@ pub(super) struct Ending {
 }
 
 impl<L> Task<L> {
+    /// Whether these are its names, of which the target's may not be known yet.
+    pub(super) fn is_named(&self, ox_id: OxId, rx_id: RxId) -> bool {
+        let fits = self.rx_id == RxId::UNASSIGNED || self.rx_id == rx_id;
+        self.ox_id == ox_id && fits
+    }
+
     pub(super) const fn next_seq_id(&mut self) -> u8 {
         self.next_seq_id = self.next_seq_id.wrapping_add(1);
         self.next_seq_id

@@ -92,14 +92,15 @@ impl<F: Fc4> Port<F> {
         if is_up && F::ROLE == Role::Target {
             self.fc4.receive(self.now, id, frame);
         } else if !header.f_ctl.exchange_responder() {
-            let why = BaRjt {
-                reason: BaRjt::LOGICAL_ERROR,
-                explanation: BaRjt::INVALID_OX_RX_ID,
-                vendor: 0,
-            };
             let kind = (RCtl::BA_RJT, Type::BLS);
             let exchange = (header.ox_id, header.rx_id);
-            self.queue_control(id, kind, FCtl::REPLY, exchange, why.encode().to_vec());
+            self.queue_control(
+                id,
+                kind,
+                FCtl::REPLY,
+                exchange,
+                BaRjt::UNKNOWN.encode().to_vec(),
+            );
         }
     }
 }

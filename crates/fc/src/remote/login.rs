@@ -235,8 +235,9 @@ const SOON: Duration = Duration::from_millis(50);
 /// How long a port is left alone that could not be logged in with.
 pub(super) const PAUSE: Duration = Duration::from_secs(10);
 
-/// An E_D_TOV above this is not believed: nothing would ever be found lost.
-const LONGEST: Duration = Duration::from_secs(60);
+/// An E_D_TOV above this is not believed: nothing would ever be found lost, and what a peer leaves
+/// undone would be kept for as long.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// The least that an N_Port has to receive in a frame, in octets (FC-LS-2).
 const MIN_PAYLOAD: u16 = 256;

@@ -9,7 +9,7 @@ use scsi::medium::Lease;
 use super::Target;
 use super::tasks::{Slot, Stage};
 use crate::remote::RemoteId;
-use crate::wire::bls::BaAcc;
+use crate::wire::bls::{BaAcc, BaRjt};
 use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
 
 impl<L: Lease> Target<L> {
@@ -18,7 +18,7 @@ impl<L: Lease> Target<L> {
         // A name that does not fit is that of nothing here, but the OX_ID may be in use.
         let slot = match found.or_else(|| self.tasks.by_ox_id(remote, header.ox_id)) {
             Some(slot) if found.is_none() && !self.tasks[slot].stage.is_over() => {
-                return self.accept_abort(remote, header.ox_id, header.rx_id);
+                return self.reject_abort(remote, header);
             }
             Some(slot) => slot,
             None => match self.tasks.insert(remote, header.ox_id) {
@@ -34,7 +34,7 @@ impl<L: Lease> Target<L> {
                 self.tasks[slot].owes_answer = true;
                 self.abort(slot);
             }
-            Stage::Aborting => self.tasks[slot].owes_answer = true,
+            Stage::Managing | Stage::Aborting => self.tasks[slot].owes_answer = true,
             _ => self.abort_done(slot),
         }
     }
@@ -49,7 +49,7 @@ impl<L: Lease> Target<L> {
     }
 
     /// Nothing of an exchange is under way any more.
-    fn abort_done(&mut self, slot: Slot) {
+    pub(super) fn abort_done(&mut self, slot: Slot) {
         let task = &mut self.tasks[slot];
         let remote = task.remote;
         let owes = std::mem::take(&mut task.owes_answer);
@@ -72,6 +72,19 @@ impl<L: Lease> Target<L> {
         if owes || !matches!(was, Stage::Executing | Stage::Aborting) {
             self.accept_abort(remote, ox_id, rx_id);
         }
+    }
+
+    /// The names are not those of one exchange.
+    fn reject_abort(&mut self, remote: RemoteId, request: &Header) {
+        let Some(peer) = self.peer(remote) else {
+            return;
+        };
+        let (ox_id, rx_id) = (request.ox_id, request.rx_id);
+        let header = Header {
+            f_ctl: FCtl::REPLY,
+            ..peer.header(RCtl::BA_RJT, Type::BLS, ox_id, rx_id)
+        };
+        self.queue_control(remote, header, &BaRjt::UNKNOWN.encode());
     }
 
     fn accept_abort(&mut self, remote: RemoteId, ox_id: OxId, rx_id: RxId) {

@@ -37,11 +37,12 @@ impl<L: Lease> Target<L> {
             return self.end(slot, Ending::coded(response::FIELDS_INVALID));
         };
         task.lun = cmnd.lun;
-        if is_full {
-            return self.end(slot, task_set_full());
-        }
+        // A reset may be what clears the way.
         if cmnd.management != Management::NONE {
             return self.function(slot, cmnd.management);
+        }
+        if is_full {
+            return self.end(slot, task_set_full(cmnd.data_len));
         }
         self.execute(slot, &cmnd);
     }
@@ -175,11 +176,12 @@ impl<L: Lease> Task<L> {
     }
 }
 
-fn task_set_full() -> Ending {
+/// The end of a command of so many octets for which there is no place.
+fn task_set_full(len: u32) -> Ending {
     Ending {
         status: Status::TaskSetFull as u8,
         qualifier: 0,
-        residual: Residual::Exact,
+        residual: Residual::of(len, 0),
         sense: SenseBytes::EMPTY,
         code: None,
     }

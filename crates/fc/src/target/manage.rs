@@ -35,8 +35,12 @@ impl<L: Lease> Target<L> {
 
     /// The device server has carried a function out.
     pub(super) fn function_done(&mut self, slot: Slot, result: FunctionResult) {
-        if self.tasks[slot].stage != Stage::Managing {
+        let task = &self.tasks[slot];
+        if task.stage != Stage::Managing {
             return;
+        }
+        if task.owes_answer {
+            return self.abort_done(slot);
         }
         let code = match result {
             FunctionResult::Complete | FunctionResult::NoTask => response::COMPLETE,

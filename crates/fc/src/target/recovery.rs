@@ -101,12 +101,7 @@ impl<L: Lease> Target<L> {
     }
 
     /// Read Exchange Concise: how far the exchange has got at this end.
-    fn rec(
-        &self,
-        remote: RemoteId,
-        request: &Header,
-        rec: &ExchangeName,
-    ) -> Result<Reply, Reject> {
+    fn rec(&self, remote: RemoteId, request: &Header, rec: &ExchangeName) -> Result<Reply, Reject> {
         let slot = self.about(remote, request, (rec.ox_id, rec.rx_id));
         let slot = slot.filter(|slot| self.tasks[*slot].stage != Stage::Aborted);
         let task = &self.tasks[slot.ok_or(NO_EXCHANGE)?];

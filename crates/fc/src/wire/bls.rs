@@ -86,6 +86,13 @@ impl BaRjt {
     /// Explanation: no such combination of OX_ID and RX_ID.
     pub const INVALID_OX_RX_ID: u8 = 0x03;
 
+    /// There is no exchange of these names.
+    pub const UNKNOWN: Self = Self {
+        reason: Self::LOGICAL_ERROR,
+        explanation: Self::INVALID_OX_RX_ID,
+        vendor: 0,
+    };
+
     /// Reads a payload.
     ///
     /// # Errors

@@ -86,6 +86,9 @@ pub enum FcoeError {
     /// It was damaged on its way.
     #[error("wrong CRC")]
     Crc,
+    /// Optional headers stand before the payload, which FCP and link services never have.
+    #[error("an FCoE frame with the optional headers {0:02x}")]
+    OptionalHeaders(u8),
     /// More fill octets than payload.
     #[error("more fill octets than payload")]
     Fill,
@@ -120,6 +123,9 @@ pub fn decode(octets: &[u8]) -> Result<Frame<'_>, FcoeError> {
     }
     if !tail.starts_with(&crc(content)) {
         return Err(FcoeError::Crc);
+    }
+    if header.df_ctl != 0 {
+        return Err(FcoeError::OptionalHeaders(header.df_ctl));
     }
     let filled = &content[HEADER_LEN..];
     let fill = if header.f_ctl.end_sequence() {

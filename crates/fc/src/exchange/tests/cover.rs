@@ -32,4 +32,7 @@ fn what_stands_apart_too_often_counts_as_lost() {
     );
     assert_eq!(cover.next(), 11);
     assert!(cover.add(15, 16), "there is room again");
+    assert!(!cover.add(17, 18));
+    assert!(cover.add(11, 13), "not even what touches it needs room");
+    assert_eq!(cover.next(), 13);
 }

@@ -94,6 +94,8 @@ pub(crate) struct Pair {
     is_aborting: Vec<Tag>,
     /// Task management that came to the disk.
     pub(crate) managed: Vec<Function>,
+    /// Those that have not ended, by their names.
+    functions: Vec<u32>,
     writing: HashMap<Tag, Writing>,
     to_target: Direction,
     to_initiator: Direction,
@@ -159,6 +161,7 @@ impl Pair {
             stopped: Vec::new(),
             is_aborting: Vec::new(),
             managed: Vec::new(),
+            functions: Vec::new(),
             writing: HashMap::new(),
             to_target: Direction::default(),
             to_initiator: Direction::default(),
@@ -363,7 +366,17 @@ impl Pair {
             return;
         }
         self.managed.push(function);
-        self.target.managed(REMOTE, id, FunctionResult::Complete);
+        self.functions.push(id);
+        if !self.is_stopped {
+            self.finish_functions();
+        }
+    }
+
+    /// The disk has carried out what it was asked for.
+    pub(crate) fn finish_functions(&mut self) {
+        for id in self.functions.drain(..) {
+            self.target.managed(REMOTE, id, FunctionResult::Complete);
+        }
     }
 
     /// The disk has ended what was to be aborted.

@@ -1,5 +1,6 @@
 //! Frames in words, so that stories can be told by them.
 
+use crate::wire::bls::BaRjt;
 use crate::wire::els::{Code, Els, Reply};
 use crate::wire::fcoe::Frame;
 use crate::wire::fcp::{Cmnd, Residual, Rsp, XferRdy};
@@ -37,6 +38,10 @@ fn words(frame: &Frame<'_>) -> String {
         (Type::FCP, RCtl::SOLICITED_CONTROL) => "CONF".to_owned(),
         (Type::BLS, RCtl::ABTS) => "ABTS".to_owned(),
         (Type::BLS, RCtl::BA_ACC) => "BA_ACC".to_owned(),
+        (Type::BLS, RCtl::BA_RJT) => {
+            let why = BaRjt::parse(frame.payload).unwrap();
+            format!("BA_RJT {:02x}", why.explanation)
+        }
         (_, RCtl::ELS_REQUEST | RCtl::FC4_REQUEST) => request(&Els::parse(frame.payload).unwrap()),
         (_, RCtl::ELS_REPLY | RCtl::FC4_REPLY) => {
             match Reply::parse(Code::RRQ, frame.payload).unwrap() {

@@ -1,10 +1,13 @@
 //! Targets that say what cannot be true.
 
-use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, peer, plain};
-use crate::initiator::{Data, Event, Why};
+use crate::exchange::tests::pair::{Fate, LUN, Pair, REMOTE, all, peer, plain};
+use crate::initiator::{Data, Event, Function, Why};
 use crate::outgoing::Frames;
+use crate::wire::bls::BaRjt;
+use crate::wire::els::{ExchangeStatus, RecAccept, Reply};
 use crate::wire::fcp::{Residual, Rsp, XferRdy};
 use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::names::FcId;
 
 /// An initiator that has sent its first command.
 fn sent(begin: impl Fn(&mut Pair)) -> Pair {
@@ -116,4 +119,65 @@ fn frames_of_another_exchange_or_port_are_passed_over() {
     assert!(pair.initiator.poll().is_none());
     pair.initiator.receive(pair.now, REMOTE, &frame);
     assert!(matches!(pair.initiator.poll(), Some(Event::Done(_))));
+}
+
+/// An ABTS has left.
+fn aborting() -> Pair {
+    let mut pair = sent(|pair| pair.test(1));
+    let asked = pair
+        .initiator
+        .manage(pair.now, REMOTE, 5, LUN, Function::AbortTask(1));
+    assert_eq!(asked, Ok(()));
+    pair.initiator.transmit(&mut Frames::default());
+    pair
+}
+
+fn abort_refused(pair: &mut Pair, explanation: u8) {
+    let header = Header {
+        kind: Type::BLS,
+        ..header(RCtl::BA_RJT, 0xffff)
+    };
+    let why = BaRjt {
+        explanation,
+        ..BaRjt::UNKNOWN
+    };
+    pair.reach_initiator(header, &why.encode());
+}
+
+#[test]
+fn only_what_the_target_does_not_know_counts_as_aborted_when_it_refuses() {
+    let mut pair = aborting();
+    abort_refused(&mut pair, 0);
+    assert!(pair.told.is_empty(), "the command may go on");
+    abort_refused(&mut pair, BaRjt::INVALID_OX_RX_ID);
+    assert!(matches!(
+        pair.told[..],
+        [Event::Failed(_), Event::Managed { .. }]
+    ));
+}
+
+#[test]
+fn what_is_told_of_another_exchange_is_not_believed() {
+    let mut pair = Pair::new(all(), |_, _| Fate::IsLost);
+    pair.read(1, 0, 1);
+    pair.settle();
+    pair.wait();
+    pair.settle();
+    assert_eq!(pair.traced(), ["> CMND 28", "> REC"]);
+    let status = RecAccept {
+        ox_id: OxId(9),
+        rx_id: RxId(9),
+        originator: FcId(1),
+        responder: FcId(2),
+        transferred: 512,
+        status: ExchangeStatus::COMPLETE.with(ExchangeStatus::RESPONDER),
+    };
+    let header = Header {
+        kind: Type::ELS,
+        ox_id: OxId(1),
+        ..header(RCtl::ELS_REPLY, 1)
+    };
+    pair.reach_initiator(header, &Reply::Rec(status).encode());
+    pair.settle();
+    assert!(pair.traced().is_empty(), "it asks again in its time");
 }

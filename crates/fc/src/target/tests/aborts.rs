@@ -103,3 +103,37 @@ fn rrq_makes_it_free_at_both_ends() {
         [None, None]
     );
 }
+
+#[test]
+fn an_abort_of_another_exchange_leaves_the_one_under_way_alone() {
+    let mut pair = Pair::new(all(), spared);
+    pair.is_stopped = true;
+    pair.test(1);
+    pair.settle();
+    let stale = Header {
+        rx_id: RxId(77),
+        ..abts(OxId(0))
+    };
+    pair.reach_target(stale, &[]);
+    pair.settle();
+    assert_eq!(pair.traced(), ["> CMND 00", "< BA_RJT 03"]);
+    assert!(pair.told.is_empty());
+}
+
+#[test]
+fn that_of_a_function_is_answered_when_the_function_has_ended() {
+    let mut pair = Pair::new(all(), spared);
+    pair.is_stopped = true;
+    let reset = Function::LogicalUnitReset;
+    assert_eq!(
+        pair.initiator.manage(pair.now, REMOTE, 5, LUN, reset),
+        Ok(())
+    );
+    pair.settle();
+    pair.reach_target(abts(OxId(0)), &[]);
+    pair.settle();
+    assert_eq!(pair.traced(), ["> CMND management 10"]);
+    pair.finish_functions();
+    pair.settle();
+    assert_eq!(pair.traced(), ["< BA_ACC"]);
+}

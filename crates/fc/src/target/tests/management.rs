@@ -58,6 +58,8 @@ fn commands_that_a_reset_covers_fail_and_later_ones_do_not() {
     );
     pair.test(2);
     pair.settle();
+    pair.finish_functions();
+    pair.settle();
     let told = &pair.told;
     assert!(matches!(&told[..], [Event::Failed(failed), Event::Managed { .. }] if failed.id == 1));
 }

@@ -68,7 +68,10 @@ fn a_number_tells_a_command_from_the_one_before_it() {
     let (mut pair, number) = written(all());
     let other = asked(&mut pair, number + 1);
     assert_eq!(other, ["< LS_RJT 03 17", "< LS_RJT 03 17"]);
-    assert_eq!(asked(&mut pair, number), ["< LS_ACC", "< LS_ACC", "< RSP 00"]);
+    assert_eq!(
+        asked(&mut pair, number),
+        ["< LS_ACC", "< LS_ACC", "< RSP 00"]
+    );
 }
 
 #[test]

@@ -14,7 +14,7 @@ const ETHERNET: ethernet::Header = ethernet::Header {
 
 fn header() -> impl Strategy<Value = Header> {
     let ids = (0..1u32 << 24, 0..1u32 << 24, 0..1u32 << 24);
-    let octets = any::<[u8; 5]>();
+    let octets = any::<[u8; 4]>();
     (octets, ids, any::<(u16, u16, u16)>(), any::<u32>()).prop_map(|(octets, ids, halves, word)| {
         Header {
             r_ctl: RCtl(octets[0]),
@@ -24,7 +24,7 @@ fn header() -> impl Strategy<Value = Header> {
             kind: Type(octets[2]),
             f_ctl: FCtl(ids.2).with(FCtl::END_SEQUENCE).with_fill(0),
             seq_id: octets[3],
-            df_ctl: octets[4],
+            df_ctl: 0,
             seq_cnt: halves.0,
             ox_id: OxId(halves.1),
             rx_id: RxId(halves.2),
@@ -53,6 +53,7 @@ fn sample() -> Vec<u8> {
     let header = Header::parse(&[0x22; 24]).unwrap();
     let header = Header {
         f_ctl: FCtl::REQUEST,
+        df_ctl: 0,
         ..header
     };
     encode(&ETHERNET, &header, b"hello").split_off(ETHERNET.len())
@@ -151,6 +152,16 @@ fn lengths_that_fibre_channel_does_not_have_are_told() {
     assert_eq!(
         fcoe::decode(&long[ETHERNET.len()..]),
         Err(FcoeError::Length)
+    );
+}
+
+#[test]
+fn optional_headers_are_not_taken_for_payload() {
+    let mut extended = sample();
+    extended[14 + 13] = 0x20;
+    assert_eq!(
+        fcoe::decode(&summed(extended)),
+        Err(FcoeError::OptionalHeaders(0x20))
     );
 }
 
