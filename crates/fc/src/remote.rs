@@ -101,7 +101,6 @@ pub enum End {
 #[derive(Clone, Copy, Debug)]
 struct Login {
     payload_max: u16,
-    sequences: u16,
     e_d_tov: Duration,
 }
 
@@ -134,7 +133,6 @@ impl Remote {
             deadline: None,
             login: Login {
                 payload_max: neighbour.payload_max,
-                sequences: 0,
                 e_d_tov: local.e_d_tov,
             },
             neighbour,
@@ -230,7 +228,6 @@ impl Remote {
             tag: local.tag,
             wwpn: self.wwpn(),
             payload_max: self.login.payload_max,
-            sequences: self.login.sequences,
             fcp,
             e_d_tov: self.login.e_d_tov,
             r_a_tov: local.r_a_tov.max(self.login.e_d_tov * 2),

@@ -55,10 +55,12 @@ use crate::wire::frame::{RCtl, Type};
 pub struct Limits {
     /// Commands at once, of all initiators. Those beyond end with TASK SET FULL.
     pub commands: u16,
-    /// Octets of Data-In that are kept for initiators that have not confirmed it yet.
+    /// Octets of Data-In that are kept so that they can be sent again, until their command has ended
+    /// and, of longer ones, their initiator has confirmed them.
     pub unconfirmed: usize,
     /// Octets of Data-Out that initiators are asked for at once; more by less than one request. It
-    /// is to fit where frames are received, as nothing between would hold a sender back.
+    /// is to fit where frames are received, as nothing between would hold a sender back. One that
+    /// was asked for nothing yet is asked for up to twice of it, so that nobody can keep all of it.
     pub window: u64,
 }
 
@@ -97,6 +99,8 @@ pub struct Target<L> {
 #[derive(Debug)]
 struct Nexus {
     peer: Peer,
+    /// Octets of Data-Out that it was asked for and that have not come.
+    asked: u64,
     /// Octets of Data-In that wait to be transmitted.
     queued: usize,
 }
@@ -127,7 +131,11 @@ impl<L: Lease> Target<L> {
         if self.nexuses.len() <= at {
             self.nexuses.resize_with(at + 1, || None);
         }
-        self.nexuses[at] = Some(Nexus { peer, queued: 0 });
+        self.nexuses[at] = Some(Nexus {
+            peer,
+            asked: 0,
+            queued: 0,
+        });
     }
 
     /// It has logged out, or is gone: nothing more is sent to it, and nothing of its exchanges is

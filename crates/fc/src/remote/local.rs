@@ -46,8 +46,6 @@ pub struct Offer {
     pub confirm: bool,
     /// REC.
     pub rec: bool,
-    /// Writes whose first burst comes without FCP_XFER_RDY.
-    pub write_unasked: bool,
     /// Task retry identifiers.
     pub retry_identifier: bool,
 }
@@ -58,7 +56,6 @@ impl Default for Offer {
             retry: true,
             confirm: true,
             rec: true,
-            write_unasked: false,
             retry_identifier: true,
         }
     }

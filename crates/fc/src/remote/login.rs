@@ -186,7 +186,6 @@ impl Remote {
         let e_d_tov = Duration::from_millis(theirs.e_d_tov_ms().into()).min(LONGEST);
         Some(Login {
             payload_max: common.min(class_3).min(self.neighbour.payload_max) & !3,
-            sequences: theirs.total_sequences.min(class.concurrent_sequences),
             e_d_tov: e_d_tov.max(cx.local.e_d_tov),
         })
     }

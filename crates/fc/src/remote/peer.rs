@@ -41,8 +41,6 @@ pub struct Peer {
     pub wwpn: Wwn,
     /// The most octets of payload in a frame to it: a multiple of 4 from 256 to 2112.
     pub payload_max: u16,
-    /// Sequences of ours that may be open at once; 0 is not said.
-    pub sequences: u16,
     /// What its PRLI and ours agreed upon.
     pub fcp: Fcp,
     /// E_D_TOV: the longer of its and ours.
@@ -60,8 +58,6 @@ pub struct Fcp {
     pub confirm: bool,
     /// REC is answered.
     pub rec: bool,
-    /// The first burst of a write comes without FCP_XFER_RDY.
-    pub write_unasked: bool,
     /// Commands carry a task retry identifier.
     pub retry_identifier: bool,
 }

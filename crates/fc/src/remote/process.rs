@@ -141,7 +141,8 @@ impl Local {
         answer.answered(code)
     }
 
-    /// What PRLI says of us.
+    /// What PRLI says of us. All data of a write is asked for: what comes without that may find no
+    /// place, as nothing but requests keeps initiators from sending.
     fn fcp(&self) -> FcpParameters {
         let function = match self.role {
             Role::Initiator => FcpParameters::INITIATOR,
@@ -151,10 +152,6 @@ impl Local {
             (self.offer.retry, FcpParameters::RETRY),
             (self.offer.confirm, FcpParameters::CONFIRM),
             (self.offer.rec, FcpParameters::REC),
-            (
-                self.offer.write_unasked,
-                FcpParameters::WRITE_XFER_RDY_DISABLED,
-            ),
             (self.offer.retry_identifier, FcpParameters::TASK_RETRY_ID),
         ];
         let offered = offers.into_iter().filter(|offer| offer.0);
@@ -170,7 +167,6 @@ impl Local {
             retry: both(FcpParameters::RETRY),
             confirm: both(FcpParameters::CONFIRM),
             rec: both(FcpParameters::REC),
-            write_unasked: both(FcpParameters::WRITE_XFER_RDY_DISABLED),
             retry_identifier: both(FcpParameters::TASK_RETRY_ID),
         }
     }

@@ -29,6 +29,7 @@ impl<L: Lease> Target<L> {
                 None => return self.accept_abort(remote, header.ox_id, header.rx_id),
             },
         };
+        self.tasks[slot].rests = true;
         match self.tasks[slot].stage {
             Stage::Executing => {
                 self.tasks[slot].owes_answer = true;
@@ -54,12 +55,11 @@ impl<L: Lease> Target<L> {
         let remote = task.remote;
         let owes = std::mem::take(&mut task.owes_answer);
         let was = std::mem::replace(&mut task.stage, Stage::Aborted);
-        match was {
-            Stage::Executing | Stage::Managing | Stage::Aborting => self.open -= 1,
-            Stage::Confirming => self.confirming.octets -= task.kept_octets(),
-            _ => {}
+        if matches!(was, Stage::Executing | Stage::Managing | Stage::Aborting) {
+            self.open -= 1;
         }
         self.asks_no_more(slot);
+        self.drop_kept(slot);
         let task = &mut self.tasks[slot];
         task.let_go();
         task.ending = None;

@@ -59,14 +59,15 @@ impl<L: Lease> Target<L> {
     }
 
     /// Whether a command is one that came before; if it is another one with the same OX_ID, that
-    /// is forgotten.
+    /// is forgotten. So may be one that a reset has ended: Linux uses the OX_IDs of all such commands
+    /// again as soon as the reset is answered.
     fn is_repeated(&mut self, remote: RemoteId, header: &Header, retry_id: u32) -> bool {
         let Some(slot) = self.tasks.by_ox_id(remote, header.ox_id) else {
             return false;
         };
         let task = &self.tasks[slot];
         let is_same = retry_id != 0 && task.retry_id == retry_id;
-        if !task.stage.is_over() || task.stage == Stage::Aborted || is_same {
+        if !task.stage.is_over() || task.rests || is_same {
             return true;
         }
         self.forget(slot);
@@ -131,11 +132,10 @@ impl<L: Lease> Target<L> {
     /// Forgets an exchange, in whatever stage. Nothing of it is in the queue.
     pub(super) fn forget(&mut self, slot: Slot) {
         self.asks_no_more(slot);
-        let task = &self.tasks[slot];
-        match task.stage {
-            Stage::Executing | Stage::Managing | Stage::Aborting => self.open -= 1,
-            Stage::Confirming => self.confirming.octets -= task.kept_octets(),
-            _ => {}
+        self.drop_kept(slot);
+        let stage = self.tasks[slot].stage;
+        if matches!(stage, Stage::Executing | Stage::Managing | Stage::Aborting) {
+            self.open -= 1;
         }
         self.tasks.forget(slot);
     }

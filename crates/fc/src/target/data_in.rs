@@ -27,11 +27,35 @@ impl<L: Lease> Target<L> {
         task.presented = offset + data.len() as u32;
         if nexus.peer.fcp.retry {
             let data = data.clone();
+            self.confirming.octets += data.len();
             task.kept.push_back(Kept { offset, data });
         }
         nexus.queued += data.len();
         let sequence = DataSequence::new(data, offset, task.next_seq_id());
         self.queue.push(Out::Data { slot, sequence });
+        self.bound_kept(slot);
+    }
+
+    /// Lets go of kept data until it is no more than may be: of what waits for FCP_CONF the oldest,
+    /// then what this command sent first. What of it is asked for again cannot be sent; the
+    /// initiator reads it by a new command.
+    fn bound_kept(&mut self, slot: Slot) {
+        while self.confirming.octets > self.limits.unconfirmed {
+            if self.settle_oldest() {
+                continue;
+            }
+            let Some(first) = self.tasks[slot].kept.pop_front() else {
+                return;
+            };
+            self.confirming.octets -= first.data.len();
+        }
+    }
+
+    /// Lets go of all data of an exchange that could be sent again.
+    pub(super) fn drop_kept(&mut self, slot: Slot) {
+        let task = &mut self.tasks[slot];
+        self.confirming.octets -= task.kept_octets();
+        task.kept.clear();
     }
 
     /// Queues again what was sent from `offset` on, in place of what of the exchange waits.

@@ -19,6 +19,10 @@ pub(super) struct Owed {
     pub(super) look: Option<Now>,
 }
 
+/// In so many R_A_TOVs all that was asked for at once has to come, however often it is asked for
+/// again.
+const PATIENCE: u32 = 8;
+
 impl<L: Lease> Target<L> {
     /// An FCP_DATA.
     pub(super) fn data(&mut self, remote: RemoteId, frame: &Frame<'_>) {
@@ -35,9 +39,11 @@ impl<L: Lease> Target<L> {
         let Some(end) = end.filter(|end| *end <= burst.end) else {
             return;
         };
-        task.touched = self.now;
         task.fill(start, frame.payload);
-        if task.cover.add(start, end) {
+        let before = task.cover.next();
+        let _noted = task.cover.add(start, end);
+        if task.cover.next() > before {
+            task.touched = self.now;
             self.hand_up(slot);
         }
         let task = &mut self.tasks[slot];
@@ -99,11 +105,16 @@ impl<L: Lease> Target<L> {
 
     /// Nothing of an exchange is on its way any more: others may ask.
     pub(super) fn asks_no_more(&mut self, slot: Slot) {
-        let asked = std::mem::take(&mut self.tasks[slot].asked);
-        self.asked -= u64::from(asked);
-        if asked > 0 && self.asked < self.limits.window {
-            self.queue.resume();
+        let task = &mut self.tasks[slot];
+        let asked = u64::from(std::mem::take(&mut task.asked));
+        if asked == 0 {
+            return;
         }
+        self.asked -= asked;
+        if let Some(Some(nexus)) = self.nexuses.get_mut(task.remote.index()) {
+            nexus.asked -= asked;
+        }
+        self.queue.freed();
     }
 
     pub(super) fn owe(&mut self, slot: Slot) {
@@ -114,8 +125,8 @@ impl<L: Lease> Target<L> {
         }
     }
 
-    /// Ends commands whose data has not come in R_A_TOV: by then its initiator has given it up, and
-    /// what they hold is needed by others.
+    /// Ends commands of whose data nothing has come in R_A_TOV: by then its initiator has given it
+    /// up, and what they hold is needed by others. So do those that take too long altogether.
     pub(super) fn check_owed(&mut self) {
         if self.owed.look.is_none_or(|look| self.now < look) {
             return;
@@ -126,11 +137,11 @@ impl<L: Lease> Target<L> {
             if task.stage != Stage::Executing || task.asked == 0 {
                 continue;
             }
-            let (remote, touched) = (task.remote, task.touched);
-            let Some(peer) = self.peer(remote) else {
+            let Some(peer) = self.peer(task.remote) else {
                 continue;
             };
-            let limit = touched.saturating_add(peer.r_a_tov);
+            let last = task.asked_since.saturating_add(peer.r_a_tov * PATIENCE);
+            let limit = last.min(task.touched.saturating_add(peer.r_a_tov));
             if limit <= self.now {
                 self.abort(slot);
             } else {
@@ -143,6 +154,7 @@ impl<L: Lease> Target<L> {
     /// Has the device server end a command without a response.
     pub(super) fn abort(&mut self, slot: Slot) {
         self.asks_no_more(slot);
+        self.drop_kept(slot);
         let task = &mut self.tasks[slot];
         task.stage = Stage::Aborting;
         task.let_go();

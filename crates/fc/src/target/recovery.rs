@@ -19,10 +19,12 @@ use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId};
 /// What an initiator calls an exchange, and what it knows of its name here.
 type Names = (OxId, RxId);
 
-/// Exchanges whose data is kept until FCP_CONF comes, the oldest first.
+/// Data-In that can be sent again.
 #[derive(Debug, Default)]
 pub(super) struct Confirming {
+    /// Exchanges whose data is kept until FCP_CONF comes, the oldest first, each once.
     waiting: VecDeque<(Now, RxId)>,
+    /// Octets that are kept, of these and of commands that have not ended.
     pub(super) octets: usize,
 }
 
@@ -165,11 +167,7 @@ impl<L: Lease> Target<L> {
 
     /// The response, again; behind data that is sent again.
     fn answer_again(&mut self, slot: Slot) {
-        let task = &mut self.tasks[slot];
-        if task.stage == Stage::Confirming {
-            self.confirming.octets -= task.kept_octets();
-        }
-        task.stage = Stage::Answered;
+        self.tasks[slot].stage = Stage::Answered;
         self.queue.push(Out::Status(slot));
     }
 
@@ -177,18 +175,35 @@ impl<L: Lease> Target<L> {
     pub(super) fn await_confirmation(&mut self, slot: Slot) {
         let task = &mut self.tasks[slot];
         task.stage = Stage::Confirming;
-        self.confirming.octets += task.kept_octets();
         let (remote, rx_id) = (task.remote, task.rx_id);
         let wait = self.peer(remote).map_or(Duration::ZERO, |peer| {
             peer.rec_tov().saturating_add(peer.e_d_tov)
         });
         let limit = self.now.saturating_add(wait);
-        self.confirming.waiting.push_back((limit, rx_id));
-        while self.confirming.octets > self.limits.unconfirmed
-            && let Some((_, oldest)) = self.confirming.waiting.pop_front()
-        {
-            self.settle(oldest);
+        // One whose response leaves again stands in line already.
+        if self.tasks[slot].confirm_by.replace(limit).is_none() {
+            self.confirming.waiting.push_back((limit, rx_id));
         }
+    }
+
+    /// Takes the first one out of the line of those for which FCP_CONF is awaited. Gives the
+    /// exchange, if that is still so, and until when.
+    fn next_waiting(&mut self) -> Option<(Slot, Now)> {
+        let (_, rx_id) = self.confirming.waiting.pop_front()?;
+        let slot = self.tasks.by_name(rx_id)?;
+        let limit = self.tasks[slot].confirm_by.take()?;
+        (self.tasks[slot].stage == Stage::Confirming).then_some((slot, limit))
+    }
+
+    /// Waits no more for the one that has waited longest; whether there was one.
+    pub(super) fn settle_oldest(&mut self) -> bool {
+        while !self.confirming.waiting.is_empty() {
+            if let Some((slot, _)) = self.next_waiting() {
+                self.settle(slot);
+                return true;
+            }
+        }
+        false
     }
 
     /// An FCP_CONF.
@@ -199,25 +214,24 @@ impl<L: Lease> Target<L> {
         if self.tasks[slot].stage == Stage::Answered {
             return self.confirmed_early(slot);
         }
-        let rx_id = self.tasks[slot].rx_id;
-        self.settle(rx_id);
+        if self.tasks[slot].stage != Stage::Confirming {
+            return;
+        }
+        self.settle(slot);
         // Confirmations come in the order of responses, but for those that are lost.
         while let Some((_, first)) = self.confirming.waiting.front()
             && !self.is_confirming(*first)
         {
-            self.confirming.waiting.pop_front();
+            self.next_waiting();
         }
     }
 
     /// What was asked for again was not needed: the first copy has come.
     fn confirmed_early(&mut self, slot: Slot) {
         let dropped = self.queue.remove(slot);
-        let task = &mut self.tasks[slot];
-        task.kept.clear();
-        task.stage = Stage::Ended;
-        let remote = task.remote;
+        let remote = self.tasks[slot].remote;
         self.count_queued(remote, dropped, 0);
-        self.tasks.ended(slot);
+        self.settle(slot);
     }
 
     fn is_confirming(&self, rx_id: RxId) -> bool {
@@ -225,26 +239,24 @@ impl<L: Lease> Target<L> {
         slot.is_some_and(|slot| self.tasks[slot].stage == Stage::Confirming)
     }
 
-    /// Waits for FCP_CONF no more.
-    fn settle(&mut self, rx_id: RxId) {
-        if let Some(slot) = self.tasks.by_name(rx_id)
-            && self.tasks[slot].stage == Stage::Confirming
-        {
-            let task = &mut self.tasks[slot];
-            self.confirming.octets -= task.kept_octets();
-            task.kept.clear();
-            task.stage = Stage::Ended;
-            self.tasks.ended(slot);
-        }
+    /// An exchange is over: nothing of it is sent again but its response.
+    pub(super) fn settle(&mut self, slot: Slot) {
+        self.drop_kept(slot);
+        self.tasks[slot].stage = Stage::Ended;
+        self.tasks.ended(slot);
     }
 
     pub(super) fn check_confirming(&mut self) {
-        while let Some((_, rx_id)) = self
-            .confirming
-            .waiting
-            .pop_front_if(|(limit, _)| *limit <= self.now)
-        {
-            self.settle(rx_id);
+        while (self.confirming.deadline()).is_some_and(|limit| limit <= self.now) {
+            match self.next_waiting() {
+                Some((slot, limit)) if limit > self.now => {
+                    let task = &mut self.tasks[slot];
+                    task.confirm_by = Some(limit);
+                    self.confirming.waiting.push_back((limit, task.rx_id));
+                }
+                Some((slot, _)) => self.settle(slot),
+                None => {}
+            }
         }
     }
 

@@ -37,18 +37,24 @@ pub(super) struct Task<L> {
     pub(super) ending: Option<Ending>,
     /// Where its Data-In ends that has left, or been queued.
     pub(super) presented: u32,
-    /// Sequences of Data-In that can be sent again.
+    /// Sequences of Data-In that can be sent again, the newest of them.
     pub(super) kept: VecDeque<Kept<L>>,
+    /// Until when FCP_CONF is awaited, if it stands in the line of those for which it is.
+    pub(super) confirm_by: Option<Now>,
     /// What the device server gave to be filled, in the order of its data.
     pub(super) grants: VecDeque<Grant<L>>,
     /// What is asked for by FCP_XFER_RDY and has not come whole.
     pub(super) burst: Option<Burst>,
     /// Octets of it, once it was asked for.
     pub(super) asked: u32,
+    /// When it was asked for the first time.
+    pub(super) asked_since: Now,
     /// Of its Data-Out.
     pub(super) cover: Cover,
     /// An abort by the initiator is to be answered.
     pub(super) owes_answer: bool,
+    /// ABTS came: the initiator leaves its OX_ID alone for R_A_TOV too.
+    pub(super) rests: bool,
 }
 
 /// How far an exchange has got.
@@ -66,7 +72,8 @@ pub(super) enum Stage {
     Ended,
     /// The device server is to abort it.
     Aborting,
-    /// Aborted: its OX_ID must not begin anything before R_A_TOV has passed.
+    /// Aborted. If the initiator asked for that by ABTS, its OX_ID must not begin anything before
+    /// R_A_TOV has passed.
     Aborted,
 }
 
@@ -144,11 +151,14 @@ impl<L: Lease> Task<L> {
             ending: None,
             presented: 0,
             kept: VecDeque::new(),
+            confirm_by: None,
             grants: VecDeque::new(),
             burst: None,
             asked: 0,
+            asked_since: Now::ZERO,
             cover: Cover::default(),
             owes_answer: false,
+            rests: false,
         }
     }
 
@@ -167,9 +177,9 @@ impl<L: Lease> Task<L> {
         self.kept.iter().map(|kept| kept.data.len()).sum()
     }
 
-    /// Lets go of all memory that is not its own.
+    /// Lets go of all memory that it was lent; what it has kept is counted, and goes before.
     pub(super) fn let_go(&mut self) {
-        self.kept.clear();
+        debug_assert!(self.kept.is_empty());
         self.grants.clear();
         self.burst = None;
     }
@@ -255,7 +265,9 @@ impl<L: Lease> Tasks<L> {
         (task.remote, task.ox_id, task.rx_id) = (remote, ox_id, RxId(rx_id));
         (task.retry_id, task.next_seq_id) = (0, 0);
         (task.expected_in, task.expected_out, task.presented) = (0, 0, 0);
-        (task.stage, task.ending, task.owes_answer) = (Stage::Executing, None, false);
+        (task.stage, task.ending) = (Stage::Executing, None);
+        (task.owes_answer, task.rests) = (false, false);
+        task.confirm_by = None;
         task.cover.clear();
         Some(slot)
     }

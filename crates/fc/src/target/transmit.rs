@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use scsi::medium::Lease;
 
 use super::Target;
-use super::tasks::{Slot, Stage, Tasks};
+use super::tasks::{Slot, Tasks};
 use crate::exchange::data::DataSequence;
 use crate::exchange::frames;
 use crate::outgoing::Outgoing;
@@ -44,6 +44,8 @@ pub(super) struct Queue<L> {
     controls: usize,
     /// Requests for data that wait until less is on its way.
     held: VecDeque<Slot>,
+    /// Less is on its way than when they were looked at last.
+    is_freed: bool,
 }
 
 /// Answers to link services that may wait. What is asked beyond it is dropped, as if its frame had
@@ -56,6 +58,7 @@ impl<L: Lease> Queue<L> {
             entries: VecDeque::new(),
             controls: 0,
             held: VecDeque::new(),
+            is_freed: false,
         }
     }
 
@@ -73,9 +76,9 @@ impl<L: Lease> Queue<L> {
         self.held.contains(&slot) || self.entries.iter().any(asks)
     }
 
-    /// Requests for data that were held back may go on.
-    pub(super) fn resume(&mut self) {
-        self.entries.extend(self.held.drain(..).map(Out::XferRdy));
+    /// Less is on its way: requests that were held back may go on.
+    pub(super) const fn freed(&mut self) {
+        self.is_freed = true;
     }
 
     /// Drops all that belongs to one exchange, and tells how many octets of Data-In that was.
@@ -130,7 +133,7 @@ impl<L: Lease> Target<L> {
 
     pub(super) fn send_queue(&mut self, out: &mut impl Outgoing) -> bool {
         let mut any = false;
-        while let Some(mut next) = self.queue.entries.pop_front() {
+        while let Some(mut next) = self.next_out() {
             let has_left = match &mut next {
                 Out::Data { slot, sequence } => self.send_data(out, *slot, sequence),
                 Out::Status(slot) => self.send_status(out, *slot),
@@ -145,6 +148,27 @@ impl<L: Lease> Target<L> {
             }
         }
         any
+    }
+
+    /// What leaves next: what waits in order, then a request for data that was held back.
+    fn next_out(&mut self) -> Option<Out<L>> {
+        if let Some(next) = self.queue.entries.pop_front() {
+            return Some(next);
+        }
+        if !std::mem::take(&mut self.queue.is_freed) {
+            return None;
+        }
+        let at = (self.queue.held.iter()).position(|slot| self.may_ask(self.tasks[*slot].remote));
+        let slot = self.queue.held.remove(at?)?;
+        self.queue.is_freed = true;
+        Some(Out::XferRdy(slot))
+    }
+
+    /// Whether an initiator may be asked for data, as so much is on its way already.
+    fn may_ask(&self, remote: RemoteId) -> bool {
+        let nexus = self.nexuses.get(remote.index()).and_then(Option::as_ref);
+        let is_first = nexus.is_none_or(|nexus| nexus.asked == 0);
+        self.asked < self.limits.window * if is_first { 2 } else { 1 }
     }
 
     /// Sends frames of Data-In; whether that was all.
@@ -204,20 +228,19 @@ impl<L: Lease> Target<L> {
         if wants_confirmation {
             self.await_confirmation(slot);
         } else {
-            task.stage = Stage::Ended;
-            task.kept.clear();
-            self.tasks.ended(slot);
+            self.settle(slot);
         }
         true
     }
 
     fn send_xfer_rdy(&mut self, out: &mut impl Outgoing, slot: Slot) -> bool {
-        let task = &mut self.tasks[slot];
-        if task.asked == 0 && self.asked >= self.limits.window {
+        let (remote, has_asked) = (self.tasks[slot].remote, self.tasks[slot].asked > 0);
+        if !has_asked && !self.may_ask(remote) {
             self.queue.held.push_back(slot);
             return true;
         }
-        let Some(Some(nexus)) = self.nexuses.get(task.remote.index()) else {
+        let task = &mut self.tasks[slot];
+        let Some(Some(nexus)) = self.nexuses.get_mut(remote.index()) else {
             return true;
         };
         let Some(burst) = task.burst_now() else {
@@ -236,7 +259,12 @@ impl<L: Lease> Target<L> {
         if !frames::put_single(out, peer, &header, &payload.encode()) {
             return false;
         }
-        self.asked = self.asked - u64::from(task.asked) + u64::from(payload.burst);
+        let (before, now) = (u64::from(task.asked), u64::from(payload.burst));
+        self.asked = self.asked - before + now;
+        nexus.asked = nexus.asked - before + now;
+        if !has_asked {
+            task.asked_since = self.now;
+        }
         (task.asked, task.touched) = (payload.burst, self.now);
         self.owe(slot);
         true

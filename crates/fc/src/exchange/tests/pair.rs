@@ -114,7 +114,6 @@ pub(crate) fn all() -> Fcp {
         confirm: true,
         rec: true,
         retry_identifier: true,
-        ..Fcp::default()
     }
 }
 
@@ -137,7 +136,6 @@ pub(crate) fn peer(own: u32, other: u32, fcp: Fcp) -> Peer {
         tag: None,
         wwpn: Wwn(0x2000_0000_0000_0000 | u64::from(other)),
         payload_max: 2112,
-        sequences: 255,
         fcp,
         e_d_tov: Duration::from_secs(2),
         r_a_tov: Duration::from_secs(10),
@@ -377,6 +375,11 @@ impl Pair {
         for id in self.functions.drain(..) {
             self.target.managed(REMOTE, id, FunctionResult::Complete);
         }
+    }
+
+    /// Whether the disk is to abort something.
+    pub(crate) fn is_aborting(&self) -> bool {
+        !self.is_aborting.is_empty()
     }
 
     /// The disk has ended what was to be aborted.

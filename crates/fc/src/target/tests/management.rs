@@ -2,8 +2,11 @@
 
 use scsi::task;
 
-use crate::exchange::tests::pair::{Fate, LUN, Pair, REMOTE, all};
+use crate::exchange::tests::pair::{Fate, LUN, Pair, REMOTE, all, decode, peer, plain};
 use crate::initiator::{Event, Function};
+use crate::outgoing::Frames;
+use crate::target::{Limits, Target};
+use crate::wire::frame::{FCtl, Header, RCtl, Type};
 
 fn carried_out(function: Function) -> (Vec<task::Function>, Vec<String>) {
     let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
@@ -84,4 +87,59 @@ fn a_query_is_a_rec() {
             ..
         }]
     ));
+}
+
+#[test]
+fn a_reset_is_carried_out_where_there_is_no_room_for_commands() {
+    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
+    pair.target = Target::new(Limits {
+        commands: 1,
+        ..Limits::default()
+    });
+    pair.target.peer_up(REMOTE, peer(2, 1, all()));
+    pair.is_stopped = true;
+    pair.test(1);
+    pair.read(2, 0, 1);
+    pair.settle();
+    assert_eq!(
+        pair.traced(),
+        ["> CMND 00", "> CMND 28", "< RSP 28 under 512"]
+    );
+    let reset = Function::LogicalUnitReset;
+    assert_eq!(
+        pair.initiator.manage(pair.now, REMOTE, 5, LUN, reset),
+        Ok(())
+    );
+    pair.settle();
+    assert_eq!(pair.managed, [task::Function::LogicalUnitReset]);
+}
+
+/// The OX_ID of a command that the device server aborts begins another command.
+fn begun_anew(by_abts: bool) -> usize {
+    let mut pair = Pair::new(plain(), |_, _| Fate::Arrives);
+    pair.is_stopped = true;
+    pair.test(1);
+    let mut out = Frames::default();
+    pair.initiator.transmit(&mut out);
+    let command = decode(&out.frames[0]);
+    pair.reach_target(command.header, command.payload);
+    if by_abts {
+        let abts = Header {
+            f_ctl: FCtl::END_SEQUENCE.with(FCtl::SEQUENCE_INITIATIVE),
+            kind: Type::BLS,
+            r_ctl: RCtl::ABTS,
+            ..command.header
+        };
+        pair.reach_target(abts, &[]);
+    }
+    let tag = pair.stopped[0];
+    pair.target.aborted(REMOTE, tag);
+    pair.reach_target(command.header, command.payload);
+    pair.executed
+}
+
+#[test]
+fn the_ox_id_of_a_command_that_a_reset_has_ended_may_be_used_at_once() {
+    assert_eq!(begun_anew(false), 2);
+    assert_eq!(begun_anew(true), 1);
 }

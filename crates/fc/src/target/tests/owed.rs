@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::exchange::tests::pair::{Fate, Pair, all};
+use crate::exchange::tests::pair::{Fate, Pair, all, decode};
+use crate::outgoing::Frames;
 
 #[test]
 fn a_write_whose_data_does_not_come_ends_at_the_device_server_after_r_a_tov() {
@@ -23,4 +24,26 @@ fn a_write_whose_data_does_not_come_ends_at_the_device_server_after_r_a_tov() {
     pair.pass(Duration::from_secs(10));
     assert_eq!(pair.target.next_deadline(), None, "it is forgotten");
     assert!(pair.disk[..512].iter().any(|octet| *octet != 7));
+}
+
+#[test]
+fn what_brings_nothing_new_keeps_no_write_alive() {
+    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
+    pair.write(1, 0, vec![7; 4096]);
+    let (mut sent, mut asked) = (Frames::default(), Frames::default());
+    pair.initiator.transmit(&mut sent);
+    let command = decode(&sent.frames[0]);
+    pair.reach_target(command.header, command.payload);
+    pair.target.transmit(&mut asked);
+    let ready = decode(&asked.frames[0]);
+    pair.reach_initiator(ready.header, ready.payload);
+    pair.initiator.transmit(&mut sent);
+    let first = decode(&sent.frames[1]);
+    for _ in 0..4 {
+        pair.now += Duration::from_secs(4);
+        pair.target.expire(pair.now);
+        pair.is_stopped = true;
+        pair.reach_target(first.header, first.payload);
+    }
+    assert!(pair.is_aborting(), "10 s after it brought something");
 }

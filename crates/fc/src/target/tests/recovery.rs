@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, peer, plain};
 use crate::initiator::Event;
 use crate::remote::Fcp;
+use crate::target::{Limits, Target};
 use crate::wire::els::{Els, Srr};
 use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
 
@@ -195,4 +196,56 @@ fn an_exchange_that_is_not_known_cannot_be_recovered() {
     pair.settle();
     assert_eq!(pair.traced(), ["< LS_RJT 03 17"]);
     assert_eq!(pair.target.data_in_queued(REMOTE), 0);
+}
+
+/// Asks a target for a part of its first exchange again; tells what it answers first.
+fn asked_again(pair: &mut Pair, unit: RCtl, offset: u32) -> String {
+    let header = Header {
+        f_ctl: FCtl::REQUEST,
+        parameter: 1,
+        ..peer(1, 2, all()).header(RCtl::FC4_REQUEST, Type::FCP, OxId(9), RxId::UNASSIGNED)
+    };
+    let srr = Els::Srr(Srr {
+        ox_id: OxId(0),
+        rx_id: RxId::UNASSIGNED,
+        offset,
+        unit,
+    });
+    pair.reach_target(header, &srr.encode());
+    pair.settle();
+    pair.traced().remove(0)
+}
+
+#[test]
+fn what_is_asked_for_again_is_kept_for_as_long_from_then_on() {
+    let mut pair = losing(all(), (1, true));
+    pair.read(1, 0, 64);
+    pair.settle();
+    pair.traced();
+    for _ in 0..3 {
+        pair.pass(Duration::from_secs(4));
+        assert_eq!(asked_again(&mut pair, RCtl::COMMAND_STATUS, 0), "< LS_ACC");
+    }
+    assert_eq!(asked_again(&mut pair, RCtl::SOLICITED_DATA, 0), "< LS_ACC");
+    pair.pass(Duration::from_secs(5));
+    let gone = asked_again(&mut pair, RCtl::SOLICITED_DATA, 0);
+    assert_eq!(gone, "< LS_RJT 09 2a");
+    assert_eq!(pair.target.next_deadline(), None);
+}
+
+#[test]
+fn no_more_is_kept_than_may_be() {
+    let mut pair = losing(all(), (1, true));
+    pair.target = Target::new(Limits {
+        unconfirmed: 16 << 10,
+        ..Limits::default()
+    });
+    pair.target.peer_up(REMOTE, peer(2, 1, all()));
+    pair.read(1, 0, 64);
+    pair.settle();
+    pair.traced();
+    let first = asked_again(&mut pair, RCtl::SOLICITED_DATA, 0);
+    assert_eq!(first, "< LS_RJT 09 2a");
+    let last = asked_again(&mut pair, RCtl::SOLICITED_DATA, 16 << 10);
+    assert_eq!(last, "< LS_ACC");
 }

@@ -1,8 +1,13 @@
 //! No more data is asked for than fits where it is received.
 
-use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, peer};
+use scsi::medium::{HeapLease, Lease};
+
+use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, decode, peer};
 use crate::initiator::{Config, Initiator};
-use crate::target::{Limits, Target};
+use crate::outgoing::Frames;
+use crate::remote::RemoteId;
+use crate::target::{Event, Limits, Target};
+use crate::wire::names::FcId;
 
 /// Octets of each command.
 const LEN: usize = 8 << 10;
@@ -69,4 +74,38 @@ fn what_is_longer_than_the_window_goes_alone() {
     pair.write(2, 100, vec![9; 4 * LEN]);
     pair.read(3, 0, 64);
     pair.until_told(3);
+}
+
+#[test]
+fn an_initiator_that_sends_no_data_keeps_nobody_else_waiting() {
+    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
+    pair.target = Target::new(Limits {
+        window: LEN as u64,
+        ..Limits::default()
+    });
+    let other = RemoteId(9);
+    pair.target.peer_up(REMOTE, peer(2, 1, all()));
+    pair.target.peer_up(other, peer(2, 5, all()));
+    for id in 0..4 {
+        pair.write(id, 0, vec![1; LEN]);
+    }
+    let mut out = Frames::default();
+    pair.initiator.transmit(&mut out);
+    for frame in &out.frames {
+        let frame = decode(frame);
+        pair.reach_target(frame.header, frame.payload);
+    }
+    let mut asked = Frames::default();
+    pair.target.transmit(&mut asked);
+    assert_eq!(asked.frames.len(), 1, "its first write fills the window");
+    let command = decode(&out.frames[0]);
+    pair.target.receive(pair.now, other, &command);
+    let Some(Event::Execute { remote, command }) = pair.target.poll() else {
+        panic!("no command");
+    };
+    let into = HeapLease::from_bytes(vec![0; LEN]);
+    pair.target.receive_data_out(remote, command.tag, 0, into);
+    pair.target.transmit(&mut asked);
+    assert_eq!(asked.frames.len(), 2);
+    assert_eq!(decode(&asked.frames[1]).header.d_id, FcId(5));
 }
