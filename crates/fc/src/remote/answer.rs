@@ -24,6 +24,10 @@ impl Remote {
             Els::Pdisc(theirs) if theirs.wwpn == self.wwpn() => {
                 self.answer(cx, asked, &Reply::Login(cx.local.parameters()));
             }
+            Els::Pdisc(_) => self.refuse(cx, asked, refusal::OTHER_NAME),
+            Els::Adisc(theirs) if theirs.wwpn != self.wwpn() => {
+                self.refuse(cx, asked, refusal::OTHER_NAME);
+            }
             Els::Adisc(_) => self.answer(cx, asked, &Reply::Adisc(cx.local.adisc())),
             _ => self.refuse(cx, asked, refusal::NO_EXCHANGE),
         }

@@ -60,7 +60,7 @@ impl Remote {
     }
 
     pub(super) fn logo_asked(&mut self, cx: &mut Cx<'_>, asked: Asked, logo: &Logo) {
-        if logo.fc_id != self.neighbour.fc_id {
+        if (logo.fc_id, logo.wwpn) != (self.neighbour.fc_id, self.wwpn()) {
             self.refuse(cx, asked, refusal::OTHER_NAME);
             self.remark(cx, "a LOGO for another port", "FC-LS-2");
             return;

@@ -3,11 +3,11 @@
 use super::rig::{Rig, config, ms};
 use super::trace;
 use crate::outgoing::Frames;
-use crate::wire::els::{Code, Els, ExchangeName, Reply};
+use crate::wire::els::{Adisc, Code, Els, ExchangeName, Logo, Reply};
 use crate::wire::ethernet;
 use crate::wire::fcoe::{self, Eof, Sof};
 use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
-use crate::wire::names::FcId;
+use crate::wire::names::{FcId, Wwn};
 
 pub(super) fn up() -> Rig {
     let mut rig = Rig::new(&config(2), &config(1));
@@ -102,6 +102,29 @@ fn what_is_known_is_answered_and_all_else_refused() {
     assert_eq!(ask(&mut rig, &Els::Scr(3)), ["LS_RJT 0b/00"]);
     assert_eq!(ask(&mut rig, &Els::Other(Code(0x7f))), ["LS_RJT 0b/00"]);
     assert_eq!(rig.target.told, ["online 000002", "up 0"]);
+}
+
+#[test]
+fn services_in_another_name_are_refused() {
+    let mut rig = up();
+    let (fc_id, wwnn) = (rig.initiator.port.address().unwrap().fc_id, Wwn(1));
+    let (own, other) = (rig.initiator.port.wwpn(), Wwn(2));
+    let adisc = |wwpn| {
+        Els::Adisc(Adisc {
+            hard_address: FcId::UNIDENTIFIED,
+            wwpn,
+            wwnn,
+            fc_id,
+        })
+    };
+    assert_eq!(ask(&mut rig, &adisc(own)), ["LS_ACC"]);
+    assert_eq!(ask(&mut rig, &adisc(other)), ["LS_RJT 03/0d"]);
+    let logo = |wwpn| Els::Logo(Logo { fc_id, wwpn });
+    assert_eq!(ask(&mut rig, &logo(other)), ["LS_RJT 03/0d"]);
+    let remark = "a LOGO for another port (FC-LS-2)";
+    rig.run(ms(1901));
+    assert_eq!(rig.target.told, ["online 000002", "up 0", remark]);
+    assert_eq!(ask(&mut rig, &logo(own)), ["LS_ACC"]);
 }
 
 #[test]
