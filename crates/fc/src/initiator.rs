@@ -47,8 +47,7 @@ pub use self::event::{Command, Data, Done, Event, Failed, Fate, Function, Refusa
 use self::manage::Pending;
 use self::recovery::Service;
 use self::tasks::{Slot, Tasks};
-use self::transmit::Control;
-use crate::exchange::{self, data::DataSequence};
+use crate::exchange::{self, data::DataSequence, frames::Single};
 use crate::outgoing::Outgoing;
 use crate::remote::{Peer, RemoteId};
 use crate::wire::fcoe::Frame;
@@ -97,7 +96,7 @@ pub struct Initiator<L> {
     ready: VecDeque<Slot>,
     /// Data-Out that was asked for.
     sequences: VecDeque<(Slot, DataSequence<L>)>,
-    controls: VecDeque<Control>,
+    controls: VecDeque<(RemoteId, Single)>,
     /// Link services that have not been answered.
     services: Vec<Service>,
     functions: Vec<Pending>,

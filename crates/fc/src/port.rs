@@ -38,7 +38,7 @@ pub use self::event::Event;
 pub use self::fc4::Fc4;
 use self::remotes::Remotes;
 pub use self::statistics::Statistics;
-use self::transmit::Control;
+use crate::exchange::frames::Single;
 use crate::fip::{self, Fip, Neighbour};
 use crate::outgoing::Outgoing;
 use crate::remote::{Address, Cx, End, Local, Output, OxIds, Remote, RemoteId};
@@ -60,7 +60,7 @@ pub struct Port<F: Fc4> {
     /// What remote ports want done, until it is.
     outputs: VecDeque<(RemoteId, Output)>,
     /// Link services that wait to be transmitted.
-    controls: VecDeque<Control>,
+    controls: VecDeque<Single>,
     events: VecDeque<Event<F::Event>>,
     statistics: Statistics,
 }

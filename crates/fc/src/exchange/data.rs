@@ -54,6 +54,7 @@ impl<L: Lease> DataSequence<L> {
         header: &Header,
         ending: FCtl,
     ) -> bool {
+        let ethernet = peer.ethernet();
         let payload_max = u32::from(peer.payload_max);
         while self.at < self.end {
             let len = self.left().min(payload_max);
@@ -70,7 +71,7 @@ impl<L: Lease> DataSequence<L> {
             let eof = if is_last { Eof::T } else { Eof::N };
             let (data, at) = (&self.data, self.at as usize);
             let copy = |octets: &mut [u8]| data.copy_out(at, octets);
-            if !frames::put(out, peer, (sof, eof), &header, len as usize, copy) {
+            if !frames::put(out, &ethernet, (sof, eof), &header, len as usize, copy) {
                 return false;
             }
             self.at += len;

@@ -1,24 +1,38 @@
 //! Frames on their way out.
 
 use crate::outgoing::Outgoing;
-use crate::remote::Peer;
+use crate::wire::ethernet;
 use crate::wire::fcoe::{self, Eof, Sof};
 use crate::wire::frame::Header;
+
+/// A sequence of one frame that is whole.
+#[derive(Clone, Debug)]
+pub(crate) struct Single {
+    pub(crate) ethernet: ethernet::Header,
+    pub(crate) header: Header,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Single {
+    /// Puts it into `out`; `false` if it has no room for it now.
+    pub(crate) fn put(&self, out: &mut impl Outgoing) -> bool {
+        put_single(out, &self.ethernet, &self.header, &self.payload)
+    }
+}
 
 /// Puts one frame into `out`; `false` if it has no room for it now.
 pub(crate) fn put(
     out: &mut impl Outgoing,
-    peer: &Peer,
+    ethernet: &ethernet::Header,
     delimiters: (Sof, Eof),
     header: &Header,
     len: usize,
     fill: impl FnOnce(&mut [u8]),
 ) -> bool {
-    let ethernet = peer.ethernet();
-    let Some(slot) = out.slot(fcoe::frame_len(&ethernet, len)) else {
+    let Some(slot) = out.slot(fcoe::frame_len(ethernet, len)) else {
         return false;
     };
-    let len = fcoe::encode(slot, &ethernet, delimiters, header, len, fill);
+    let len = fcoe::encode(slot, ethernet, delimiters, header, len, fill);
     out.commit(len);
     true
 }
@@ -29,10 +43,10 @@ pub(crate) const SINGLE: (Sof, Eof) = (Sof::I3, Eof::T);
 /// Puts a sequence of one frame into `out`.
 pub(crate) fn put_single(
     out: &mut impl Outgoing,
-    peer: &Peer,
+    ethernet: &ethernet::Header,
     header: &Header,
     payload: &[u8],
 ) -> bool {
     let copy = |octets: &mut [u8]| octets.copy_from_slice(payload);
-    put(out, peer, SINGLE, header, payload.len(), copy)
+    put(out, ethernet, SINGLE, header, payload.len(), copy)
 }

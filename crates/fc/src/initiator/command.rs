@@ -162,7 +162,7 @@ impl<L: Lease> Initiator<L> {
 
     /// A login is over: everything of it ends.
     pub(super) fn end_nexus(&mut self, remote: RemoteId) {
-        self.controls.retain(|control| control.remote != remote);
+        self.controls.retain(|(to, _)| *to != remote);
         let queries: Vec<_> = self.queries(remote).collect();
         self.drop_services(|service| service.remote == remote);
         let of_it = self.tasks.iter().filter(|(_, task)| task.remote == remote);

@@ -6,27 +6,23 @@ use scsi::task::Attribute;
 
 use super::tasks::{Slot, Stage, Task};
 use super::{Data, Initiator};
-use crate::exchange::frames;
+use crate::exchange::frames::{self, Single};
 use crate::outgoing::Outgoing;
 use crate::remote::{Peer, RemoteId};
 use crate::wire::fcp::{self, Cmnd, Management};
 use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
 
-/// A sequence of one frame that is whole.
-#[derive(Debug)]
-pub(super) struct Control {
-    pub(super) remote: RemoteId,
-    header: Header,
-    payload: Vec<u8>,
-}
-
 impl<L: Lease> Initiator<L> {
     pub(super) fn queue_control(&mut self, remote: RemoteId, header: Header, payload: Vec<u8>) {
-        self.controls.push_back(Control {
-            remote,
+        let Some(peer) = self.peer(remote) else {
+            return;
+        };
+        let single = Single {
+            ethernet: peer.ethernet(),
             header,
             payload,
-        });
+        };
+        self.controls.push_back((remote, single));
     }
 
     /// FCP_CONF: nothing of the command was lost.
@@ -44,11 +40,8 @@ impl<L: Lease> Initiator<L> {
 
     pub(super) fn send(&mut self, out: &mut impl Outgoing) -> bool {
         let mut any = false;
-        while let Some(control) = self.controls.front() {
-            let sent = self.peer(control.remote).is_none_or(|peer| {
-                frames::put_single(out, peer, &control.header, &control.payload)
-            });
-            if !sent {
+        while let Some((_, control)) = self.controls.front() {
+            if !control.put(out) {
                 return any;
             }
             any = true;
@@ -104,7 +97,14 @@ impl<L: Lease> Initiator<L> {
             read_len: None,
         };
         let fill = |octets: &mut [u8]| cmnd.put(octets);
-        if !frames::put(out, &nexus.peer, frames::SINGLE, &header, cmnd.len(), fill) {
+        if !frames::put(
+            out,
+            &nexus.peer.ethernet(),
+            frames::SINGLE,
+            &header,
+            cmnd.len(),
+            fill,
+        ) {
             return false;
         }
         (task.stage, task.touched) = (Stage::Open, now);

@@ -1,19 +1,11 @@
 //! The way out: FIP first, then link services, then FCP.
 
 use super::{Fc4, Port, Statistics};
+use crate::exchange::frames::Single;
 use crate::outgoing::Outgoing;
 use crate::remote::{RemoteId, Sending};
 use crate::wire::ethernet;
-use crate::wire::fcoe::{self, Eof, Sof};
 use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
-
-/// A link service that waits to be transmitted: one frame.
-#[derive(Clone, Debug)]
-pub(super) struct Control {
-    ethernet: ethernet::Header,
-    header: Header,
-    payload: Vec<u8>,
-}
 
 /// Counts what passes through.
 struct Counted<'a, O> {
@@ -30,20 +22,6 @@ impl<O: Outgoing> Outgoing for Counted<'_, O> {
         self.statistics.sent_frames += 1;
         self.statistics.sent_octets += len as u64;
         self.out.commit(len);
-    }
-}
-
-impl Control {
-    fn put(&self, out: &mut impl Outgoing) -> bool {
-        let len = self.payload.len();
-        let Some(slot) = out.slot(fcoe::frame_len(&self.ethernet, len)) else {
-            return false;
-        };
-        let copy = |octets: &mut [u8]| octets.copy_from_slice(&self.payload);
-        let delimiters = (Sof::I3, Eof::T);
-        let len = fcoe::encode(slot, &self.ethernet, delimiters, &self.header, len, copy);
-        out.commit(len);
-        true
     }
 }
 
@@ -115,7 +93,7 @@ impl<F: Fc4> Port<F> {
             rx_id,
             parameter: 0,
         };
-        self.controls.push_back(Control {
+        self.controls.push_back(Single {
             ethernet,
             header,
             payload,

@@ -7,7 +7,7 @@ use scsi::medium::Lease;
 use super::Target;
 use super::tasks::{Slot, Tasks};
 use crate::exchange::data::DataSequence;
-use crate::exchange::frames;
+use crate::exchange::frames::{self, Single};
 use crate::outgoing::Outgoing;
 use crate::remote::{Peer, RemoteId};
 use crate::wire::fcp::{Rsp, XferRdy};
@@ -26,15 +26,7 @@ pub(super) enum Out<L> {
     /// A request for data.
     XferRdy(Slot),
     /// Anything else.
-    Control(Box<Control>),
-}
-
-/// A sequence of one frame that is whole.
-#[derive(Debug)]
-pub(super) struct Control {
-    remote: RemoteId,
-    header: Header,
-    payload: Vec<u8>,
+    Control(Box<(RemoteId, Single)>),
 }
 
 /// What waits to be sent, in order.
@@ -102,7 +94,7 @@ impl<L: Lease> Queue<L> {
             Out::Data { slot, .. } | Out::Status(slot) | Out::XferRdy(slot) => {
                 tasks[*slot].remote != gone
             }
-            Out::Control(control) => control.remote != gone,
+            Out::Control(control) => control.0 != gone,
         });
         self.held.retain(|slot| tasks[*slot].remote != gone);
         let is_control = |out: &&Out<L>| matches!(out, Out::Control(_));
@@ -113,15 +105,18 @@ impl<L: Lease> Queue<L> {
 impl<L: Lease> Target<L> {
     /// Queues a sequence of one frame that is none of a command's own.
     pub(super) fn queue_control(&mut self, remote: RemoteId, header: Header, payload: &[u8]) {
-        if self.queue.controls == MAX_CONTROLS {
+        let Some(peer) = self.peer(remote) else {
             return;
-        }
-        self.queue.controls += 1;
-        self.queue.push(Out::Control(Box::new(Control {
-            remote,
+        };
+        let single = Single {
+            ethernet: peer.ethernet(),
             header,
             payload: payload.to_vec(),
-        })));
+        };
+        if self.queue.controls < MAX_CONTROLS {
+            self.queue.controls += 1;
+            self.queue.push(Out::Control(Box::new((remote, single))));
+        }
     }
 
     /// Octets of Data-In were taken out of the queue, and put into it.
@@ -138,7 +133,11 @@ impl<L: Lease> Target<L> {
                 Out::Data { slot, sequence } => self.send_data(out, *slot, sequence),
                 Out::Status(slot) => self.send_status(out, *slot),
                 Out::XferRdy(slot) => self.send_xfer_rdy(out, *slot),
-                Out::Control(control) => self.send_control(out, control),
+                Out::Control(control) => {
+                    let has_left = control.1.put(out);
+                    self.queue.controls -= usize::from(has_left);
+                    has_left
+                }
             };
             any |= has_left;
             if !has_left {
@@ -222,7 +221,14 @@ impl<L: Lease> Target<L> {
             sense: ending.sense.as_slice(),
         };
         let fill = |octets: &mut [u8]| rsp.put(octets);
-        if !frames::put(out, peer, frames::SINGLE, &header, rsp.len(), fill) {
+        if !frames::put(
+            out,
+            &peer.ethernet(),
+            frames::SINGLE,
+            &header,
+            rsp.len(),
+            fill,
+        ) {
             return false;
         }
         if wants_confirmation {
@@ -256,7 +262,7 @@ impl<L: Lease> Target<L> {
             offset: burst.start,
             burst: burst.end - burst.start,
         };
-        if !frames::put_single(out, peer, &header, &payload.encode()) {
+        if !frames::put_single(out, &peer.ethernet(), &header, &payload.encode()) {
             return false;
         }
         let (before, now) = (u64::from(task.asked), u64::from(payload.burst));
@@ -268,15 +274,6 @@ impl<L: Lease> Target<L> {
         (task.asked, task.touched) = (payload.burst, self.now);
         self.owe(slot);
         true
-    }
-
-    fn send_control(&mut self, out: &mut impl Outgoing, control: &Control) -> bool {
-        let Some(peer) = self.peer(control.remote) else {
-            return true;
-        };
-        let has_left = frames::put_single(out, peer, &control.header, &control.payload);
-        self.queue.controls -= usize::from(has_left);
-        has_left
     }
 }
 
