@@ -55,8 +55,8 @@ use crate::wire::frame::{RCtl, Type};
 pub struct Limits {
     /// Commands at once, of all initiators. Those beyond end with TASK SET FULL.
     pub commands: u16,
-    /// Octets of Data-In that are kept so that they can be sent again, until their command has ended
-    /// and, of longer ones, their initiator has confirmed them.
+    /// Octets of Data-In that are kept so that they can be sent again, until their command has
+    /// ended and, of longer ones, their initiator has confirmed them.
     pub unconfirmed: usize,
     /// Octets of Data-Out that initiators are asked for at once; more by less than one request. It
     /// is to fit where frames are received, as nothing between would hold a sender back. One that

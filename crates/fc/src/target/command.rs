@@ -59,8 +59,8 @@ impl<L: Lease> Target<L> {
     }
 
     /// Whether a command is one that came before; if it is another one with the same OX_ID, that
-    /// is forgotten. So may be one that a reset has ended: Linux uses the OX_IDs of all such commands
-    /// again as soon as the reset is answered.
+    /// is forgotten. So may be one that a reset has ended: Linux uses the OX_IDs of all such
+    /// commands again as soon as the reset is answered.
     fn is_repeated(&mut self, remote: RemoteId, header: &Header, retry_id: u32) -> bool {
         let Some(slot) = self.tasks.by_ox_id(remote, header.ox_id) else {
             return false;

@@ -89,9 +89,9 @@ impl<L: Lease> Target<L> {
     }
 
     /// The exchange that a REC or SRR is about. An initiator that knows no RX_ID has heard nothing
-    /// of it: what is found by its OX_ID may be an earlier one, whose end is not that of the command
-    /// it asks about. The task retry identifier tells them apart (FCP-4); where there is none, an
-    /// exchange that is over is not found, and the command is sent again.
+    /// of it: what is found by its OX_ID may be an earlier one, whose end is not that of the
+    /// command it asks about. The task retry identifier tells them apart (FCP-4); where there is
+    /// none, an exchange that is over is not found, and the command is sent again.
     fn about(&self, remote: RemoteId, request: &Header, (ox_id, rx_id): Names) -> Option<Slot> {
         let slot = self.tasks.find(remote, ox_id, rx_id)?;
         let task = &self.tasks[slot];
