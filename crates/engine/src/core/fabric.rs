@@ -4,6 +4,7 @@
 //! the turn is done, as connections do. Write data comes only where memory was asked for before, so
 //! nothing has to stop half way through a batch.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ::io::ring::Ring;
@@ -11,8 +12,9 @@ use block::lease::Lease;
 use fc::port::Event;
 use fc::remote::RemoteId;
 use fc::target::{self, Limits, Target};
+use fc::wire::names::Wwn;
 use scsi::medium::Now;
-use scsi::nexus::{Identity, Nexus, NexusId, TargetDevice};
+use scsi::nexus::{Heard, Identity, Nexus, NexusId, TargetDevice};
 use scsi::task::{Completed, FunctionResult, Tag};
 use scsi::wire::transport_id;
 
@@ -23,12 +25,18 @@ use super::token::Purpose;
 use crate::fabric::{NPort, Site};
 use crate::mail::Post;
 
+/// Ports without a nexus of which it is known what they had heard. One that is forgotten is told
+/// that power was off, which says all that it could.
+const MOST_HEARD: usize = 4096;
+
 /// An N_Port that serves.
 pub struct Fabric {
     n_port: NPort<Target<Lease>>,
     device: Arc<TargetDevice>,
     /// By [`RemoteId`]: the slot of its nexus.
     slots: Vec<Option<u32>>,
+    /// What ports had heard that had a nexus, by their names.
+    heard: BTreeMap<Wwn, Heard>,
     /// Nexuses to which data was given that may not have left.
     sending: Vec<(u32, RemoteId)>,
     /// It may have something to send.
@@ -44,6 +52,7 @@ impl Fabric {
             n_port: NPort::begin(site, Target::new(Limits::default()), now),
             device,
             slots: Vec::new(),
+            heard: BTreeMap::new(),
             sending: Vec::new(),
             dirty: true,
             timer: None,
@@ -199,10 +208,8 @@ impl<R: Ring, P: Post> Core<R, P> {
             match event {
                 Event::Up(remote) => self.remote_up(fabric, remote),
                 Event::Down(remote, end) => {
-                    if let Some(slot) = one.slot(remote) {
-                        tracing::debug!("{}: nexus {slot} ends: {end:?}", one.n_port.place());
-                        self.device.nexus_lost(NexusId(slot));
-                    }
+                    tracing::debug!("{}: {remote:?} is down: {end:?}", one.n_port.place());
+                    self.remote_down(fabric, remote);
                 }
                 Event::Fc4(event) => self.target_event(now, fabric, event),
                 Event::Remark {
@@ -264,9 +271,30 @@ impl<R: Ring, P: Post> Core<R, P> {
             target: Arc::clone(&one.device),
         };
         tracing::debug!("{}: {} has logged in", one.n_port.place(), remote.wwpn());
+        let heard = one.heard.remove(&remote.wwpn());
         let slot = self.connections.insert_remote(Remote { fabric, id });
         one.set_slot(id, Some(slot));
-        self.device.nexus_up(NexusId(slot), nexus);
+        match heard {
+            Some(heard) => self.device.nexus_back(NexusId(slot), nexus, &heard),
+            None => self.device.nexus_up(NexusId(slot), nexus),
+        }
+    }
+
+    /// The login of an initiator is over. When it comes back it is told of no more than that, as
+    /// long as it missed nothing else (SAM-5 §6.3.4).
+    fn remote_down(&mut self, fabric: u32, id: RemoteId) {
+        let one = &mut self.fabrics[fabric as usize];
+        let Some(slot) = one.slot(id) else {
+            return;
+        };
+        if let Some(remote) = one.n_port.port().remote(id) {
+            if one.heard.len() == MOST_HEARD {
+                one.heard.pop_first();
+            }
+            let heard = self.device.heard(NexusId(slot));
+            one.heard.insert(remote.wwpn(), heard);
+        }
+        self.device.nexus_lost(NexusId(slot));
     }
 
     /// The last task of a nexus has ended: its port may have another.
