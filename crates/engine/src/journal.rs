@@ -1,5 +1,5 @@
 //! The log of what peers can bring about again and again: at most one line a rule and peer a
-//! minute, with a count.
+//! minute, with a count, and at most [`LINES`] a rule, as addresses cost nothing to forge.
 
 #[cfg(test)]
 mod tests;
@@ -17,9 +17,9 @@ use scsi::medium::Now;
 /// How long a rule and a peer are quiet after a line.
 pub const QUIET: Duration = Duration::from_secs(60);
 
-/// How many pairs of rule and peer are remembered. Beyond, the oldest are forgotten, which costs
-/// a line more; the memory that scanners can take is bounded.
-const PAIRS: usize = 4096;
+/// Peers of which one rule has lines of their own in a minute. Those beyond are counted together,
+/// so that neither the log nor memory is for scanners to fill.
+const LINES: u32 = 16;
 
 /// The log of broken rules, for all cores. It locks, but only when a rule is broken.
 #[derive(Debug, Default)]
@@ -27,7 +27,22 @@ pub struct Journal {
     entries: Mutex<Entries>,
 }
 
-type Entries = HashMap<(Violation, Peer), Entry>;
+#[derive(Debug, Default)]
+struct Entries {
+    pairs: HashMap<(Violation, Peer), Entry>,
+    rules: HashMap<Violation, Crowd>,
+}
+
+/// All who break one rule.
+#[derive(Debug, Default)]
+struct Crowd {
+    /// When its first line was written.
+    since: Now,
+    /// Peers that have lines of their own since.
+    told: u32,
+    /// How often all others broke the rule.
+    untold: u32,
+}
 
 /// Who broke a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -96,7 +111,7 @@ impl Journal {
     ) -> Option<String> {
         let (peer, violation) = (peer.into(), violation.into());
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = entries.get_mut(&(violation, peer)) {
+        if let Some(entry) = entries.pairs.get_mut(&(violation, peer)) {
             if now.saturating_sub(entry.since) < QUIET {
                 entry.untold += 1;
                 return None;
@@ -108,23 +123,27 @@ impl Journal {
             };
             return Some(line);
         }
-        make_room(&mut entries, now);
-        entries.insert(
-            (violation, peer),
-            Entry {
-                since: now,
-                untold: 0,
-            },
-        );
+        let crowd = entries.rules.entry(violation).or_insert(Crowd {
+            since: now,
+            ..Crowd::default()
+        });
+        if crowd.told == LINES {
+            crowd.untold = crowd.untold.saturating_add(1);
+            return None;
+        }
+        crowd.told += 1;
+        let first = Entry {
+            since: now,
+            untold: 0,
+        };
+        entries.pairs.insert((violation, peer), first);
         Some(line(peer, violation, 0))
     }
 
     /// Whether nothing is remembered.
     pub fn is_empty(&self) -> bool {
-        self.entries
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_empty()
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.pairs.is_empty() && entries.rules.is_empty()
     }
 
     /// The lines for counts of which a minute has passed; to be called now and then, as a rule that
@@ -132,7 +151,14 @@ impl Journal {
     pub fn sweep(&self, now: Now) -> Vec<String> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lines = Vec::new();
-        entries.retain(|(violation, peer), entry| {
+        entries.rules.retain(|violation, crowd| {
+            let is_over = now.saturating_sub(crowd.since) >= QUIET;
+            if is_over && crowd.untold > 0 {
+                lines.push(line("others", *violation, crowd.untold - 1));
+            }
+            !is_over
+        });
+        entries.pairs.retain(|(violation, peer), entry| {
             if now.saturating_sub(entry.since) < QUIET {
                 return true;
             }
@@ -180,21 +206,7 @@ impl Unsaved {
     }
 }
 
-fn make_room(entries: &mut Entries, now: Now) {
-    if entries.len() < PAIRS {
-        return;
-    }
-    entries.retain(|_, entry| now.saturating_sub(entry.since) < QUIET);
-    while entries.len() >= PAIRS {
-        let oldest = entries
-            .iter()
-            .min_by_key(|(_, entry)| entry.since)
-            .map(|(key, _)| *key);
-        oldest.and_then(|key| entries.remove(&key));
-    }
-}
-
-fn line(peer: Peer, Violation { rule, clause }: Violation, more: u32) -> String {
+fn line(peer: impl fmt::Display, Violation { rule, clause }: Violation, more: u32) -> String {
     format!("{peer}: {rule} ({clause}){}", times_more(more))
 }
 

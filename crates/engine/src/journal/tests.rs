@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iscsi::violation::Violation;
 
-use super::{Journal, PAIRS, Unsaved};
+use super::{Journal, LINES, Unsaved};
 
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const JUNK: Violation = Violation {
@@ -74,12 +74,21 @@ fn a_count_is_told_though_the_rule_is_not_broken_again() {
 }
 
 #[test]
-fn a_scanner_with_many_addresses_does_not_fill_the_memory() {
+fn a_scanner_with_many_addresses_fills_neither_the_log_nor_memory() {
     let journal = Journal::default();
-    for number in 0..3 * PAIRS as u32 {
-        journal.tell(SECOND, IpAddr::from(number.to_be_bytes()), JUNK);
-    }
-    assert!(journal.entries.lock().unwrap().len() <= PAIRS);
+    let told = |number: u32| journal.tell(SECOND, IpAddr::from(number.to_be_bytes()), JUNK);
+    let lines: Vec<_> = (0..10_000).filter_map(told).collect();
+    assert_eq!(lines.len(), LINES as usize);
+    assert_eq!(journal.entries.lock().unwrap().pairs.len(), LINES as usize);
+    let other = Violation {
+        rule: "other",
+        ..JUNK
+    };
+    assert!(journal.tell(SECOND, PEER, other).is_some(), "another rule");
+    let lines = journal.sweep(SECOND * 61);
+    assert_eq!(lines, ["others: junk (RFC 7143 §6.3), 9983 times more"]);
+    assert!(journal.is_empty());
+    assert!(journal.tell(SECOND * 61, PEER, JUNK).is_some());
 }
 
 #[test]
