@@ -130,9 +130,10 @@ impl Fip {
         match entry.link.state {
             LinkState::Asked { tries, .. } if tries < TRIES => self.ask(fc_id, tries + 1),
             LinkState::Asked { .. } => {
-                // The next Beacon begins anew.
+                // The next Beacon begins anew, with a claim of ours: it goes to all, so that
+                // switches learn again where we are.
                 entry.link.end();
-                entry.heard = false;
+                (entry.heard, entry.claimed) = (false, false);
             }
             LinkState::Crossed { .. } => self.linked(fc_id),
             LinkState::None | LinkState::Up | LinkState::Left => {}

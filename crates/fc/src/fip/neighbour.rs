@@ -1,6 +1,6 @@
 //! The other ports of the Ethernet: those that claimed, or that a Beacon was heard of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use scsi::medium::Now;
@@ -74,6 +74,10 @@ pub(super) struct Entry {
 #[derive(Debug, Default)]
 pub(super) struct Neighbours {
     pub(super) entries: BTreeMap<FcId, Entry>,
+    /// Under which N_Port_IDs those that are known were met last, by WWPN and WWNN.
+    by_name: BTreeMap<(Wwn, Wwn), FcId>,
+    /// In the order in which they were met; some of them are forgotten.
+    met: VecDeque<FcId>,
     /// Not later than when the first of them has something to do.
     wake: Option<Now>,
 }
@@ -115,10 +119,45 @@ impl Neighbours {
             Some(entry) if same(&entry.who) && entry.who.enode == from.enode => None,
             Some(entry) => Some(entry.who.fc_id),
             None => {
-                let mut all = self.entries.values();
-                all.find(|entry| same(&entry.who)).map(|old| old.who.fc_id)
+                let known = self.by_name.get(&(from.wwpn, from.wwnn)).copied();
+                known.filter(|fc_id| self.knows(*fc_id))
             }
         }
+    }
+
+    fn insert(&mut self, from: &Announcement) {
+        self.entries.insert(from.fc_id, Entry::new(from));
+        self.by_name.insert((from.wwpn, from.wwnn), from.fc_id);
+        self.met.push_back(from.fc_id);
+        if self.met.len() > 2 * LIMIT {
+            let entries = &self.entries;
+            self.met.retain(|fc_id| entries.contains_key(fc_id));
+        }
+    }
+
+    fn remove(&mut self, fc_id: FcId) -> Option<Entry> {
+        let entry = self.entries.remove(&fc_id)?;
+        let name = (entry.who.wwpn, entry.who.wwnn);
+        if self.by_name.get(&name) == Some(&fc_id) {
+            self.by_name.remove(&name);
+        }
+        Some(entry)
+    }
+
+    /// Of those that have come to nothing, the one that was met first.
+    fn oldest_stranger(&mut self) -> Option<FcId> {
+        let mut looked_at = self.met.len();
+        while looked_at > 0 {
+            let fc_id = self.met.pop_front()?;
+            let entry = self.entries.get(&fc_id);
+            match entry.is_some_and(|entry| entry.link.is_up()) {
+                true => self.met.push_back(fc_id),
+                false if entry.is_some() => return Some(fc_id),
+                false => {}
+            }
+            looked_at -= 1;
+        }
+        None
     }
 }
 
@@ -174,8 +213,10 @@ impl Fip {
         while let Some(stale) = self.neighbours.stale(from) {
             self.forget(stale, Why::Moved);
         }
-        if !self.neighbours.knows(from.fc_id) && self.neighbours.entries.len() >= LIMIT {
-            return Err(TOO_MANY);
+        let is_new = !self.neighbours.knows(from.fc_id);
+        if is_new && self.neighbours.entries.len() >= LIMIT {
+            let stranger = self.neighbours.oldest_stranger().ok_or(TOO_MANY)?;
+            self.forget(stranger, Why::Crowded);
         }
         let mut others = self
             .neighbours
@@ -187,8 +228,11 @@ impl Fip {
             self.part();
         }
         self.neighbours.wake_at(self.now.saturating_add(SILENCE));
-        let new = Entry::new(from);
-        let entry = self.neighbours.entries.entry(from.fc_id).or_insert(new);
+        if is_new {
+            self.neighbours.insert(from);
+        }
+        let entry = self.neighbours.entries.get_mut(&from.fc_id);
+        let entry = entry.ok_or(TOO_MANY)?;
         entry.seen = self.now;
         if crowded { Err(CROWDED) } else { Ok(entry) }
     }
@@ -201,7 +245,7 @@ impl Fip {
     }
 
     pub(super) fn forget(&mut self, fc_id: FcId, why: Why) {
-        let known = self.neighbours.entries.remove(&fc_id);
+        let known = self.neighbours.remove(fc_id);
         if known.is_some_and(|mut entry| entry.link.end()) {
             self.events.push_back(Event::Lost(fc_id, why));
         }

@@ -1,4 +1,4 @@
-use super::rig::{Lan, alone, config, frames, line, ms, multicast, port};
+use super::rig::{Lan, alone, config, frames, line, message, ms, multicast, port};
 use super::rig::{receive, sent, told};
 use crate::fip::Fip;
 use crate::wire::fip::Operation;
@@ -75,6 +75,16 @@ fn other() -> Fip {
     fip
 }
 
+/// `ready`, with a link to the other.
+pub(super) fn linked() -> Fip {
+    let (mut fip, mut peer) = (ready(), other());
+    let ours = only(&frames(&mut fip), "FLOGI");
+    receive(&mut peer, ms(1010), &ours).unwrap();
+    let answer = only(&frames(&mut peer), "LS_ACC");
+    receive(&mut fip, ms(1020), &answer).unwrap();
+    fip
+}
+
 fn only(frames: &[Vec<u8>], text: &str) -> Vec<u8> {
     let found = frames.iter().find(|frame| line(frame).contains(text));
     found.unwrap().clone()
@@ -139,6 +149,11 @@ fn one_that_is_not_answered_is_sent_four_times_a_beacon() {
     assert_eq!(first + flogis(alone(&mut fip, ms(12_000))), 4);
     let beacon = multicast(&config(1), Operation::Beacon, 1);
     receive(&mut fip, ms(12_000), &beacon).unwrap();
+    let asked = sent(&mut fip);
+    let (answer, claim) = (Operation::ClaimResponse, Operation::ClaimNotification);
+    assert!(asked[0].contains(&format!("{claim:?}")), "{asked:?}");
+    let answer = message(&config(1), answer, 1, config(2).mac);
+    receive(&mut fip, ms(12_000), &answer).unwrap();
     assert_eq!(flogis(sent(&mut fip)), 1);
 }
 

@@ -108,10 +108,24 @@ fn no_more_ports_are_known_than_there_is_room_for() {
         receive(&mut fip, ms(1000), &beacon).unwrap();
     }
     let beacon = multicast(&config(0x9000), Operation::Beacon, 0x9000);
-    let refused = receive(&mut fip, ms(1000), &beacon);
-    assert_eq!(rule(refused), "more than 4,096 VN_Ports on one Ethernet");
-    let known = multicast(&config(0x20), Operation::Beacon, 0x20);
-    receive(&mut fip, ms(1000), &known).unwrap();
+    receive(&mut fip, ms(1000), &beacon).unwrap();
+    assert!(fip.neighbours.knows(FcId(0x9000)));
+    assert!(
+        !fip.neighbours.knows(FcId(0x10)),
+        "who was met first and came to nothing"
+    );
+    assert_eq!(fip.neighbours.entries.len(), 4096);
+}
+
+#[test]
+fn who_there_is_a_link_to_does_not_make_room() {
+    let mut fip = super::logins::linked();
+    for number in 0x10..0x10 + 9000 {
+        let claim = multicast(&config(number), Operation::ClaimNotification, number);
+        receive(&mut fip, ms(1000), &claim).unwrap();
+    }
+    assert_eq!(fip.neighbours.entries.len(), 4096);
+    assert_eq!(fip.neighbours().count(), 1);
 }
 
 #[test]
