@@ -67,6 +67,10 @@ fn what_is_wrong_with_a_port_is_told_with_the_way_out() {
             ["wwpn=1", "16 hexadecimal digits"],
         ),
         (
+            &["--fcoe", "eth0,e_d_tov=5m", "--open"],
+            ["e_d_tov=5m", "1ms to 1m"],
+        ),
+        (
             &["--fcoe", "eth0", "--open", "--target-per-volume"],
             ["--target-per-volume", "leave one"],
         ),

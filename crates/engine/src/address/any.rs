@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
 use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
@@ -104,9 +105,10 @@ fn any_fcoe() -> impl Strategy<Value = FcoeAddress> {
         "[^\\pC/ ]{1,3}".prop_map(Place::Xdp),
         path().prop_map(Place::Cable),
     ];
-    let time = || prop::option::of((1..u64::MAX).prop_map(|us| Time(Duration::from_micros(us))));
+    let time = |us: Range<u64>| prop::option::of(us.prop_map(|us| Time(Duration::from_micros(us))));
+    let times = (time(1_000..60_000_000), time(1..u64::MAX));
     let wishes = (prop::option::of(1..=u64::MAX), any::<Option<bool>>());
-    (place, any::<u64>(), 0..=LUN_MAX, (time(), time()), wishes).prop_map(
+    (place, any::<u64>(), 0..=LUN_MAX, times, wishes).prop_map(
         |(place, port_name, lun, (e_d_tov, replacement), (key, write_cache))| FcoeAddress {
             place,
             port_name: Wwn(port_name),

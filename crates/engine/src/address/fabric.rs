@@ -4,6 +4,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 
 use ::io::ether::Place;
+use fc::port::config::E_D_TOVS;
 use fc::wire::names::Wwn;
 
 use super::error::Problem;
@@ -11,7 +12,7 @@ use super::host::interface;
 use super::leaf::{self, Options, end_of, nothing};
 use super::piece::{Parsed, Piece};
 use super::write::{Escaped, Separated};
-use super::{Address, FcoeAddress, FcoeOptions};
+use super::{Address, FcoeAddress, FcoeOptions, Time};
 
 /// `IFACE/WWPN[/LUN]`
 pub(super) fn fcoe(body: Piece<'_>, options: &Options<'_>) -> Parsed<Address> {
@@ -25,12 +26,25 @@ pub(super) fn fcoe(body: Piece<'_>, options: &Options<'_>) -> Parsed<Address> {
         port_name: wwpn(port_name)?,
         lun: lun.map_or(Ok(0), leaf::lun)?,
         options: FcoeOptions {
-            e_d_tov: leaf::time(options, "e_d_tov", "e_d_tov=100ms")?,
+            e_d_tov: e_d_tov(options)?,
             replacement: leaf::time(options, "replacement", "replacement=2m")?,
             key: leaf::key(options)?,
             write_cache: leaf::write_cache(options)?,
         },
     }))
+}
+
+fn e_d_tov(options: &Options<'_>) -> Parsed<Option<Time>> {
+    let Some(value) = options.value("e_d_tov", "e_d_tov=100ms")? else {
+        return Ok(None);
+    };
+    match Time::parse(value)? {
+        Time(time) if E_D_TOVS.contains(&time) => Ok(Some(Time(time))),
+        _ => Err(value.fault(Problem::Number {
+            expected: "a time from 1ms to 1m",
+            hint: "write for example e_d_tov=100ms",
+        })),
+    }
 }
 
 type Parts<'a> = (Piece<'a>, Piece<'a>, Option<Piece<'a>>);

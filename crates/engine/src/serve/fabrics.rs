@@ -12,6 +12,7 @@ use scsi::wire::lun::Lun;
 
 use super::options::{Error, FcoePort, Options};
 use super::plan::Unit;
+use crate::address::Time;
 use crate::fabric::Site;
 
 /// What a port is called.
@@ -31,6 +32,7 @@ pub(super) fn open(options: &Options, units: &[Unit]) -> Result<(Vec<Called>, Ve
         let config = &mut site.config;
         config.wwpn = port.wwpn.unwrap_or(config.wwpn);
         config.wwnn = port.wwnn.unwrap_or(config.wwnn);
+        config.e_d_tov = port.e_d_tov.map_or(config.e_d_tov, |Time(time)| time);
         config.partners = options.partners(port);
         config.limits.remotes = options.limits.sessions;
         let device = device(config.wwpn, config.wwnn, number, units);

@@ -1,5 +1,6 @@
 //! What an N_Port is told before it begins.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::fip::{self, Mode};
@@ -55,6 +56,11 @@ impl Default for Limits {
 
 /// The default of E_D_TOV (FC-FS-3).
 pub const E_D_TOV: Duration = Duration::from_secs(2);
+
+/// What E_D_TOV may be: PLOGI tells it in milliseconds, and with much more than the default nothing
+/// would ever be found lost, and what a peer leaves undone would be kept for as long. Of a longer
+/// one of the other end's so much is believed.
+pub const E_D_TOVS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(10);
 
 impl Config {
     /// With the names that Linux gives a port on this Ethernet address, and all else by default: it

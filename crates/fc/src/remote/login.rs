@@ -6,6 +6,7 @@ use scsi::medium::Now;
 
 use super::refusal;
 use super::{Asked, Cx, End, Local, Login, Remote, Role, Seen, State};
+use crate::port::config::E_D_TOVS;
 use crate::wire::els::{ClassParameters, Els, Features, Reject, Reply, ServiceParameters};
 use crate::wire::els::{explanation, reason};
 
@@ -183,7 +184,7 @@ impl Remote {
             return None;
         }
         let [common, class_3] = sizes;
-        let e_d_tov = Duration::from_millis(theirs.e_d_tov_ms().into()).min(LONGEST);
+        let e_d_tov = Duration::from_millis(theirs.e_d_tov_ms().into()).min(*E_D_TOVS.end());
         Some(Login {
             payload_max: common.min(class_3).min(self.neighbour.payload_max) & !3,
             e_d_tov: e_d_tov.max(cx.local.e_d_tov),
@@ -233,10 +234,6 @@ const SOON: Duration = Duration::from_millis(50);
 
 /// How long a port is left alone that could not be logged in with.
 pub(super) const PAUSE: Duration = Duration::from_secs(10);
-
-/// An E_D_TOV above this is not believed: nothing would ever be found lost, and what a peer leaves
-/// undone would be kept for as long.
-const LONGEST: Duration = Duration::from_secs(10);
 
 /// The least that an N_Port has to receive in a frame, in octets (FC-LS-2).
 const MIN_PAYLOAD: u16 = 256;

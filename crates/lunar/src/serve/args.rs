@@ -77,8 +77,9 @@ struct NetworkArgs {
     /// IFACE is an Ethernet interface, or cable:PATH, a cable of two sockets to another lunar or a
     /// virtual machine on this one. The port has the WWPN 20:00:MAC where wwpn=WWPN does not say
     /// another, the WWNN 10:00:MAC (wwnn=WWNN), and finds others by VN2VN (mode=vn2vn), without a
-    /// switch. It is there beside --listen, or in place of it where that is not given. An interface
-    /// needs --allow or --open.
+    /// switch. With e_d_tov=100ms lost frames are asked for again sooner than after 2 s, by
+    /// initiators that say so too. The port is there beside --listen, or in place of it where that
+    /// is not given. An interface needs --allow or --open.
     #[arg(long, value_name = "IFACE[,wwpn=WWPN]")]
     fcoe: Vec<FcoePort>,
 

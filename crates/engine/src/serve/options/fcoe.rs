@@ -1,11 +1,14 @@
-//! Fibre Channel ports that serve: `IFACE[,mode=vn2vn][,wwpn=WWPN][,wwnn=WWNN]`.
+//! Fibre Channel ports that serve: `IFACE[,mode=vn2vn][,wwpn=WWPN][,wwnn=WWNN]
+//! [,e_d_tov=TIME]`.
 
 use std::str::FromStr;
 
 use ::io::ether::Place;
+use fc::port::config::E_D_TOVS;
 use fc::wire::names::Wwn;
 
 use super::{Misuse, Options};
+use crate::address::Time;
 
 /// A Fibre Channel port over Ethernet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +19,8 @@ pub struct FcoePort {
     pub wwpn: Option<Wwn>,
     /// Its node name; `None`: 10:00 and the address of the interface.
     pub wwnn: Option<Wwn>,
+    /// E_D_TOV that it tells initiators; `None`: that of the standard.
+    pub e_d_tov: Option<Time>,
 }
 
 /// A port that is not written as it should be.
@@ -28,7 +33,10 @@ pub enum NotAPort {
     #[error("{0:?} is no name of an interface: see ip link")]
     NoName(String),
     /// Not a key, or one without a value.
-    #[error("there is no {0:?} here: mode=vn2vn, wwpn=WWPN and wwnn=WWNN may follow the interface")]
+    #[error(
+        "there is no {0:?} here: mode=vn2vn, wwpn=WWPN, wwnn=WWNN and e_d_tov=TIME may \
+         follow the interface"
+    )]
     Unknown(String),
     /// A key twice.
     #[error("{0} is given twice")]
@@ -39,6 +47,9 @@ pub enum NotAPort {
     /// Not a worldwide name.
     #[error("{0}={1}: a worldwide name has 16 hexadecimal digits, as in 20:00:52:54:00:78:41:00")]
     Name(&'static str, String),
+    /// Not a time, or one by which nothing works.
+    #[error("e_d_tov={0}: a time from 1ms to 1m is expected here, as in e_d_tov=100ms")]
+    ErrorDetect(String),
 }
 
 impl FromStr for FcoePort {
@@ -47,17 +58,23 @@ impl FromStr for FcoePort {
     fn from_str(text: &str) -> Result<Self, NotAPort> {
         let mut parts = text.split(',');
         let (place, mut mode) = (place(parts.next().unwrap_or_default())?, None);
-        let (mut wwpn, mut wwnn) = (None, None);
+        let (mut wwpn, mut wwnn, mut e_d_tov) = (None, None, None);
         for part in parts {
             match part.split_once('=') {
                 Some(("mode", "vn2vn")) => once("mode", &mut mode, ())?,
                 Some(("mode", other)) => return Err(NotAPort::Mode(other.to_owned())),
                 Some(("wwpn", name)) => once("wwpn", &mut wwpn, worldwide("wwpn", name)?)?,
                 Some(("wwnn", name)) => once("wwnn", &mut wwnn, worldwide("wwnn", name)?)?,
+                Some(("e_d_tov", time)) => once("e_d_tov", &mut e_d_tov, self::e_d_tov(time)?)?,
                 _ => return Err(NotAPort::Unknown(part.to_owned())),
             }
         }
-        Ok(Self { place, wwpn, wwnn })
+        Ok(Self {
+            place,
+            wwpn,
+            wwnn,
+            e_d_tov,
+        })
     }
 }
 
@@ -90,6 +107,12 @@ fn worldwide(key: &'static str, name: &str) -> Result<Wwn, NotAPort> {
         Wwn(0) => Err(wrong()),
         wwn => Ok(wwn),
     }
+}
+
+fn e_d_tov(text: &str) -> Result<Time, NotAPort> {
+    let time = text.parse().ok();
+    let time = time.filter(|Time(time)| E_D_TOVS.contains(time));
+    time.ok_or_else(|| NotAPort::ErrorDetect(text.to_owned()))
 }
 
 impl Options {

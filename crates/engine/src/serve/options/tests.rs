@@ -2,6 +2,7 @@
 
 use super::misuse::validate_chap;
 use super::*;
+use crate::address::Time;
 use ::io::ether::Place;
 use fc::wire::names::Wwn;
 use std::time::Duration;
@@ -58,6 +59,8 @@ fn a_port_is_read_with_what_follows_it() {
     assert_eq!(whole.place.to_string(), "eth0.100");
     assert_eq!(whole.wwpn, Some(Wwn(0x2000_5254_0078_4100)));
     assert_eq!(whole.wwnn, Some(Wwn(0x1000_5254_0078_4100)));
+    let quick = port("eth0,e_d_tov=100ms").e_d_tov;
+    assert_eq!(quick, Some(Time(Duration::from_millis(100))));
     assert_eq!(
         port("cable:/run/x.sock").place,
         Place::Cable("/run/x.sock".into())
@@ -69,6 +72,10 @@ fn a_port_is_read_with_what_follows_it() {
         ("eth0,vn2vn", NotAPort::Unknown("vn2vn".into())),
         ("eth0,mode=fabric", NotAPort::Mode("fabric".into())),
         ("eth0,mode=vn2vn,mode=vn2vn", NotAPort::Twice("mode")),
+        ("eth0,e_d_tov=0s", NotAPort::ErrorDetect("0s".into())),
+        ("eth0,e_d_tov=2m", NotAPort::ErrorDetect("2m".into())),
+        ("eth0,e_d_tov=100", NotAPort::ErrorDetect("100".into())),
+        ("eth0,e_d_tov=1s,e_d_tov=1s", NotAPort::Twice("e_d_tov")),
         ("eth0,wwpn=20:00", NotAPort::Name("wwpn", "20:00".into())),
         (
             "eth0,wwnn=0000000000000000",
