@@ -155,10 +155,17 @@ impl<F: Fc4> NPort<F> {
 
     /// Sends as much as the Ethernet port takes; it becomes ready when it takes more.
     pub(crate) fn transmit(&mut self) {
+        let mut is_empty = false;
         loop {
-            let more = self.port.transmit(&mut Frames(&mut self.ether));
+            let mut frames = Frames {
+                ether: &mut self.ether,
+                is_full: false,
+            };
+            let more = self.port.transmit(&mut frames);
+            // What found no slot has one when all of them have left, and nobody tells of that later.
+            let again = more || frames.is_full && !is_empty;
             match self.ether.flush() {
-                Ok(all) if all && more => {}
+                Ok(all) if all && again => is_empty = true,
                 Ok(_) => return,
                 Err(cause) => return tracing::error!("{}: cannot send: {cause}", self.place),
             }
@@ -205,14 +212,20 @@ impl<F: Fc4> NPort<F> {
 const VID: u16 = 0xfff;
 
 /// A transmit ring, as ports fill it.
-struct Frames<'a>(&'a mut EtherPort);
+struct Frames<'a> {
+    ether: &'a mut EtherPort,
+    /// There was no slot.
+    is_full: bool,
+}
 
 impl Outgoing for Frames<'_> {
     fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
-        self.0.slot(len)
+        let slot = self.ether.slot(len);
+        self.is_full = slot.is_none();
+        slot
     }
 
     fn commit(&mut self, len: usize) {
-        self.0.commit(len);
+        self.ether.commit(len);
     }
 }
