@@ -89,3 +89,6 @@ impl Store for Nowhere {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

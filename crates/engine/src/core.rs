@@ -62,6 +62,8 @@ pub struct Core<R: Ring, P: Post> {
     fabrics: Vec<Fabric>,
     /// Slots of connections that may have something to send.
     dirty: VecDeque<u32>,
+    /// Answers to those whom this turn has heard.
+    answers: usize,
     /// Batches that no connection is using.
     #[expect(clippy::vec_box, reason = "the kernel may hold pointers into a batch")]
     batches: Vec<Box<SendBatch>>,
@@ -124,6 +126,11 @@ const SPARE_BATCHES: usize = 64;
 /// answered first would else be back before the last are, and be heard twice as often.
 const HEARD_MAX: usize = 16;
 
+/// How many answers may wait for each other. Who comes just too late for a turn waits for all of
+/// it, while others come by each turn: of 8 sessions with 32 commands each, heard in one turn, some
+/// got a quarter less done than the mean; with 4 in a turn none gets 1 % less. 64 cost more CPU.
+const ANSWERS_MAX: usize = 128;
+
 impl<R: Ring, P: Post> Core<R, P> {
     /// A core of these parts.
     #[must_use]
@@ -139,6 +146,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             connections: Connections::default(),
             fabrics: parts.fabrics,
             dirty: VecDeque::new(),
+            answers: 0,
             batches: Vec::new(),
             timers: Timers::default(),
             journal: parts.journal,
@@ -174,7 +182,9 @@ impl<R: Ring, P: Post> Core<R, P> {
     pub fn turn(&mut self, now: Now) -> bool {
         let mut busy = false;
         let mut heard = 0;
+        self.answers = 0;
         while heard < HEARD_MAX
+            && self.answers < ANSWERS_MAX
             && let Some(event) = self.ring.next_event()
         {
             busy |= !matches!(event, Event::Sent { .. });

@@ -77,6 +77,8 @@ impl<R: Ring, P: Post> Core<R, P> {
             }
             _ => return self.hang_up(key),
         }
+        let heard = self.connections.get(key);
+        self.answers += heard.map_or(0, |connection| connection.queued());
         self.listen_to(key);
         self.arm(now, key);
     }
