@@ -24,8 +24,7 @@ pub struct Losses {
 pub(crate) struct Counts(BTreeMap<String, u64>);
 
 /// Counters of TCP that stand for losses: the file, its group, the counter, and what it means.
-const TCP: [(&str, &str, &str, &str); 5] = [
-    ("snmp", "Tcp:", "RetransSegs", "segments sent again"),
+const TCP: [(&str, &str, &str, &str); 4] = [
     ("snmp", "Tcp:", "InErrs", "segments that came in wrong"),
     (
         "netstat",
@@ -80,6 +79,12 @@ impl Losses {
         for (side, folder) in &self.sides {
             let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
             counts.interfaces(side, &read("dev"));
+            if let Some(count) = sent_again(&read("snmp"), &read("netstat")) {
+                counts.add(
+                    format!("TCP of the {side}: segments that had to be sent again"),
+                    count,
+                );
+            }
             for (file, group, name, meaning) in TCP {
                 if let Some(count) = counter(&read(file), group, name) {
                     counts.add(format!("TCP of the {side}: {meaning}"), count);
@@ -128,6 +133,13 @@ impl Counts {
             }
         }
     }
+}
+
+/// Segments that TCP sent again, without those of which it was told that they came twice
+/// (RFC 2883): they had been late, or overtaken, and were not lost.
+fn sent_again(snmp: &str, netstat: &str) -> Option<u64> {
+    let twice = counter(netstat, "TcpExt:", "TCPDSACKRecvSegs").unwrap_or(0);
+    Some(counter(snmp, "Tcp:", "RetransSegs")?.saturating_sub(twice))
 }
 
 /// Of a file with a line of names and a line of values for each group, one value.
