@@ -7,7 +7,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 /// The environment variable that says how much is logged: `error`, `warn`, `info`, `debug`, or
 /// directives such as `info,iscsi=debug`.
-const VARIABLE: &str = "LUNAR_LOG";
+pub(crate) const VARIABLE: &str = "LUNAR_LOG";
 
 /// Starts logging. A malformed filter is told and replaced by the default: a server must not stay
 /// down for a typo in its environment.

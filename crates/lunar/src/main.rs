@@ -68,6 +68,14 @@ impl Failure {
         }
     }
 
+    /// A process of ours has failed, and has said why.
+    fn told(code: i32) -> Self {
+        Self {
+            line: String::new(),
+            code: code.try_into().unwrap_or(1),
+        }
+    }
+
     /// Signals cannot be caught.
     #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
     fn signals(cause: std::io::Error) -> Self {
@@ -75,7 +83,9 @@ impl Failure {
     }
 
     fn print(self) -> ExitCode {
-        log::say(&self.line);
+        if !self.line.is_empty() {
+            log::say(&self.line);
+        }
         ExitCode::from(self.code)
     }
 }

@@ -315,19 +315,27 @@ pub(crate) fn watched(
     line: &mut Line,
     measure: impl FnOnce(&mut Watch<'_>) -> Result<(), RunError>,
 ) -> Result<Ended, Failure> {
-    let stop: Arc<AtomicBool> = Arc::default();
+    let stop = Arc::default();
     heed_signals(Arc::clone(&stop));
+    Ok(watched_until(&stop, line, measure))
+}
+
+/// Measures with a live line, until it is over or somebody wants an end.
+pub(crate) fn watched_until(
+    stop: &AtomicBool,
+    line: &mut Line,
+    measure: impl FnOnce(&mut Watch<'_>) -> Result<(), RunError>,
+) -> Ended {
     let failure = measure(&mut Watch {
-        stop: &stop,
+        stop,
         live: &mut |live| line.show(live),
     })
     .err();
     line.clear();
-    let interrupted = stop.load(Relaxed);
-    Ok(Ended {
+    Ended {
         failure,
-        interrupted,
-    })
+        interrupted: stop.load(Relaxed),
+    }
 }
 
 /// Prints what was measured, and writes the report.

@@ -2,9 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Eight rounds.
@@ -17,8 +21,10 @@ const SHORT: [&str; 6] = [
     "200ms",
 ];
 
+const LUNAR: &str = env!("CARGO_BIN_EXE_lunar");
+
 fn lunar(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lunar"));
+    let mut command = Command::new(LUNAR);
     command.arg("race").args(args).output().unwrap()
 }
 
@@ -46,6 +52,30 @@ fn what_cannot_be_raced_is_one_line_with_the_way_out() {
         (2, &["ram:1M", "ram:1M", "--turn", "x"], "--turn"),
         (2, &["ram:1M", "ram:1M", "--runtime", "0"], "--runtime"),
         (2, &["ram:1M", "ram:1M", "--verify"], "--verify"),
+        (2, &["--volume", "ram:1M"], "--over"),
+        (2, &["--over", "iscsi,fcoe"], "--volume"),
+        (2, &["ram:1M", "ram:1M", "--mtu", "2500"], "--volume"),
+        (
+            2,
+            &["ram:1M", "--volume", "ram:1M", "--over", "iscsi,fcoe"],
+            "ADDR",
+        ),
+        (
+            2,
+            &["--volume", "ram:1M", "--over", "iscsi"],
+            "give another",
+        ),
+        (2, &["--volume", "ram:1M", "--over", "iscsi,tcp"], "tcp"),
+        (
+            2,
+            &["--volume", "ram:1M", "--over", "iscsi,fcoe", "--mtu", "100"],
+            "--mtu",
+        ),
+        (
+            1,
+            &["--volume", "file:/no/such/file", "--over", "iscsi,fcoe"],
+            "/no/such/file",
+        ),
         (1, &["ram:1M", "file:/no/such/file"], "/no/such/file"),
         (1, &["ram:1M", "ram:1M", "--bs", "700"], "no multiple"),
         (
@@ -108,4 +138,210 @@ fn a_script_and_a_page_get_the_same() {
     let verdict = against["verdict"].as_str().unwrap();
     let html = fs::read_to_string(page).unwrap();
     assert!(html.contains(&format!("read 4k: {verdict}")), "{verdict}");
+}
+
+/// A volume that is served here, with what is before `lunar` on the command line.
+fn served(command: &mut Command, over: &str) -> Value {
+    let args = [
+        "race", "--volume", "ram:1M", "--over", over, "--json", "--fill",
+    ];
+    let ran = command.args(args).args(SHORT).output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+    let outcome: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let race = &outcome["races"][0];
+    assert_eq!(race["against_first"][0]["target_cpu"]["rounds"], 8);
+    for lane in race["lanes"].as_array().unwrap() {
+        assert!(lane["losses"].is_array(), "{lane}");
+    }
+    outcome
+}
+
+fn addresses(outcome: &Value) -> Vec<&str> {
+    let rows = outcome["rows"].as_array().unwrap().iter();
+    rows.map(|row| row["address"].as_str().unwrap()).collect()
+}
+
+/// Needs root, or namespaces of users.
+#[test]
+fn a_volume_is_served_in_a_network_of_its_own() {
+    let mut unshare = Command::new("unshare");
+    let ran = unshare
+        .args(["--user", "--map-root-user", "--net", "ip", "link"])
+        .output();
+    assert!(
+        ran.is_ok_and(|ran| ran.status.success()),
+        "no namespace can be had"
+    );
+    let outcome = served(&mut Command::new(LUNAR), "iscsi,fcoe");
+    let [iscsi, fcoe] = addresses(&outcome)[..] else {
+        panic!("not two rows");
+    };
+    assert!(iscsi.starts_with("iscsi://198.18.0.1:3260/"), "{iscsi}");
+    assert!(fcoe.starts_with("fcoe://san0/20:00:"), "{fcoe}");
+}
+
+/// Without the programs that make namespaces.
+#[test]
+fn a_volume_is_served_over_loopback_and_a_cable_where_no_network_is_to_be_had() {
+    let scratch = scratch("no-network");
+    let path = std::env::var("PATH").unwrap();
+    let setpriv = path.split(':').map(|dir| Path::new(dir).join("setpriv"));
+    let setpriv = setpriv.into_iter().find(|file| file.exists());
+    symlink(setpriv.unwrap(), scratch.join("setpriv")).unwrap();
+    let mut command = Command::new(LUNAR);
+    let outcome = served(command.env("PATH", &scratch), "iscsi,fcoe");
+    let [iscsi, fcoe] = addresses(&outcome)[..] else {
+        panic!("not two rows");
+    };
+    assert!(iscsi.starts_with("iscsi://127.0.0.1:"), "{iscsi}");
+    assert!(fcoe.starts_with("fcoe://cable:/"), "{fcoe}");
+}
+
+/// An empty folder.
+fn scratch(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// A race that would take an hour.
+fn long(scratch: &Path) -> Child {
+    let args = [
+        "race",
+        "--volume",
+        "ram:1M",
+        "--over",
+        "iscsi,fcoe",
+        "--runtime",
+        "3600",
+    ];
+    let mut command = Command::new(LUNAR);
+    let command = command.args(args).env("TMPDIR", scratch);
+    let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// What serves for a race, as soon as it is there.
+fn target_of(race: &Child) -> Pid {
+    let (own, serve) = (race.id(), format!("{LUNAR}\0serve\0"));
+    loop {
+        let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap();
+        let serves = |child: &&str| {
+            let words = fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            words.starts_with(serve.as_bytes())
+        };
+        if let Some(child) = children.split_whitespace().find(serves) {
+            return Pid::from_raw(child.parse().unwrap()).unwrap();
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whoever is signalled, nothing of the race is left.
+#[track_caller]
+fn ends(race: Child, target: Pid, scratch: &Path) -> (Option<i32>, String) {
+    let ran = race.wait_with_output().unwrap();
+    assert!(
+        rustix::process::test_kill_process(target).is_err(),
+        "the target lives on"
+    );
+    assert_eq!(fs::read_dir(scratch).unwrap().count(), 0);
+    (ran.status.code(), text(&ran.stderr))
+}
+
+#[test]
+fn an_interrupted_race_leaves_nothing() {
+    let scratch = scratch("interrupted");
+    let race = long(&scratch);
+    let target = target_of(&race);
+    let own = Pid::from_raw(race.id().cast_signed()).unwrap();
+    kill_process(own, Signal::INT).unwrap();
+    let (code, err) = ends(race, target, &scratch);
+    assert_eq!(code, Some(130), "{err}");
+}
+
+#[test]
+fn a_target_that_dies_ends_the_race() {
+    let scratch = scratch("target-dies");
+    let race = long(&scratch);
+    let target = target_of(&race);
+    kill_process(target, Signal::KILL).unwrap();
+    let (code, err) = ends(race, target, &scratch);
+    assert_eq!(code, Some(1), "{err}");
+    let line = err.lines().last().unwrap();
+    assert_eq!(
+        line,
+        "lunar: the target has ended before the race: signal: 9 (SIGKILL)"
+    );
+}
+
+/// While the target's interface takes no longer frames than this, writes get lost there.
+#[test]
+fn the_place_where_frames_were_lost_is_named() {
+    let args = [
+        "--user",
+        "--map-root-user",
+        LUNAR,
+        "race",
+        "--volume",
+        "ram:1M",
+    ];
+    let load = [
+        "--over",
+        "fcoe,fcoe",
+        "--rw",
+        "write",
+        "--bs",
+        "64k",
+        "--json",
+    ];
+    let mut command = Command::new("unshare");
+    let command = command.args(args).args(load).args(SHORT);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let race = command.spawn().unwrap();
+    let target = target_of(&race).as_raw_nonzero().to_string();
+    let mtu = |octets| {
+        let mut command = Command::new("nsenter");
+        command.args(["-t", &target, "-U", "-n", "--preserve-credentials"]);
+        command.args(["ip", "link", "set", "san0", "mtu", octets]);
+        command.output().unwrap().status.success()
+    };
+    // The ports are as the interfaces were when they were opened: until the load has begun.
+    let dev = format!("/proc/{target}/net/dev");
+    let came = || {
+        let dev = fs::read_to_string(&dev).unwrap();
+        let san0 = dev
+            .split_once("san0:")
+            .map_or("0", |(_, counters)| counters);
+        san0.split_whitespace()
+            .next()
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+    };
+    while came() < 1 << 20 {
+        thread::sleep(Duration::from_millis(10));
+    }
+    // Until the race is over.
+    while mtu("1400") {
+        thread::sleep(Duration::from_millis(20));
+        mtu("2500");
+        thread::sleep(Duration::from_millis(100));
+    }
+    let ran = race.wait_with_output().unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+    let outcome: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let lanes = outcome["races"][0]["lanes"].as_array().unwrap();
+    let losses = lanes
+        .iter()
+        .flat_map(|lane| lane["losses"].as_array().unwrap());
+    let places: Vec<_> = losses.map(|loss| loss["place"].as_str().unwrap()).collect();
+    for place in [
+        "client: going out, the other end's",
+        "target: coming in, nobody took them",
+    ] {
+        let named = places.iter().any(|named| named.contains(place));
+        assert!(named, "{place}: {places:?}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::measuring::{LoadArgs, MeansArgs};
 use crate::units::parse_time;
@@ -19,8 +19,30 @@ use crate::units::parse_time;
 #[derive(Debug, Args)]
 pub(crate) struct RaceArgs {
     /// Addresses of the volumes, such as iscsi://192.0.2.1/iqn.2026-11.org.example:disk0/0
-    #[arg(value_name = "ADDR", required = true)]
+    #[arg(value_name = "ADDR", required_unless_present = "volume")]
     pub(super) volumes: Vec<String>,
+
+    /// Serve this volume here, and race the ways of --over to it
+    ///
+    /// The target gets a network namespace of its own, and this process another one, with a pair of
+    /// virtual Ethernet interfaces between them. Where frames were lost is told.
+    #[arg(long, value_name = "ADDR", requires = "over",
+          conflicts_with_all = ["volumes", "target_pid"])]
+    pub(super) volume: Option<String>,
+
+    /// The ways to reach --volume; the first is what the others are compared with
+    #[arg(
+        long,
+        value_name = "WAY,...",
+        requires = "volume",
+        value_delimiter = ','
+    )]
+    pub(super) over: Vec<Transport>,
+
+    /// Octets that a frame between both ends of --volume may carry [default: 2500]
+    #[arg(long, value_name = "OCTETS", requires = "volume",
+          value_parser = clap::value_parser!(u32).range(1280..=65535))]
+    pub(super) mtu: Option<u32>,
 
     #[command(flatten)]
     pub(super) load: LoadArgs,
@@ -31,4 +53,13 @@ pub(crate) struct RaceArgs {
 
     #[command(flatten)]
     pub(super) means: MeansArgs,
+}
+
+/// A way to reach a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Transport {
+    /// SCSI over TCP
+    Iscsi,
+    /// SCSI over Fibre Channel over Ethernet
+    Fcoe,
 }

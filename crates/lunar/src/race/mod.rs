@@ -1,44 +1,85 @@
 //! `lunar race`: from the command line to turns, and what came of them.
 
 pub(crate) mod args;
+mod network;
+mod served;
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use args::RaceArgs;
-use bench::load::Subject;
+use bench::load::{Machinery, Subject};
+use bench::plan::Words;
 use bench::race::Plan;
 use bench::run::{self, begun};
+use served::Served;
 
 use crate::Failure;
-use crate::client::addresses;
-use crate::measuring::{self, Line, typed};
+use crate::client::{address, addresses};
+use crate::measuring::{self, Ended, Line, typed};
+use crate::watch::heed_signals;
 
 pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Failure> {
-    let RaceArgs { load, means, .. } = args;
-    let words = means.words(load)?;
-    let addresses = addresses(&args.volumes)?;
+    let words = args.means.words(&args.load)?;
     args.check()?;
+    let stop = Arc::default();
+    let Some(volume) = &args.volume else {
+        let race = plan(args, words, &args.volumes, None)?;
+        heed_signals(Arc::clone(&stop));
+        return race_until(&stop, args, &race)?.exit();
+    };
+    address(volume)?;
+    args.means.check()?;
+    let private = network::enter()?;
+    // From here on there is something to be put away.
+    heed_signals(Arc::clone(&stop));
+    let mut served = Served::start(args, volume, private, &stop)?;
+    let race = plan(args, words, &served.addresses, Some(&served));
+    let ended = race.and_then(|race| race_until(&stop, args, &race));
+    // If it does not, that is why nothing else went well.
+    served.check()?;
+    ended?.exit()
+}
+
+/// Opens everything before anything is measured.
+fn plan(
+    args: &RaceArgs,
+    words: Words,
+    volumes: &[String],
+    served: Option<&Served>,
+) -> Result<Plan, Failure> {
+    let means = &args.means;
+    let addresses = addresses(volumes)?;
     means.check()?;
     let mut subjects = means.open(&addresses, &words)?;
     tell_apart(&mut subjects);
-    let mut line = Line::new(words.runtime);
-    let race = Plan {
+    let machinery = means.machinery();
+    let targets = served.map_or(machinery.targets, |served| vec![served.pid()]);
+    Ok(Plan {
         plan: run::Plan {
             words,
             subjects,
-            machinery: means.machinery(),
+            machinery: Machinery {
+                targets,
+                ..machinery
+            },
             fill: means.fill,
             floor: None,
         },
         turn: args.turn,
-        losses: None,
-    };
+        losses: served.map(Served::losses),
+    })
+}
+
+fn race_until(stop: &AtomicBool, args: &RaceArgs, race: &Plan) -> Result<Ended, Failure> {
+    let mut line = Line::new(race.plan.words.runtime);
     measuring::warn_of_holes(&race.plan);
     let mut outcome = begun(typed());
-    let ended = measuring::watched(&mut line, |watch| race.run(&mut outcome, watch))?;
+    let ended = measuring::watched_until(stop, &mut line, |watch| race.run(&mut outcome, watch));
     race.plan.tell_gathered();
-    measuring::tell(&outcome, means.json, means.html.as_deref())?;
-    ended.exit()
+    measuring::tell(&outcome, args.means.json, args.means.html.as_deref())?;
+    Ok(ended)
 }
 
 impl RaceArgs {
@@ -48,9 +89,12 @@ impl RaceArgs {
                 "--turn is 0: give the time of each turn, such as 500ms",
             ));
         }
-        match self.volumes.len() {
-            1 => Err(Failure::usage(
+        match (self.volumes.len(), self.over.len()) {
+            (1, _) => Err(Failure::usage(
                 "a race takes two addresses or more: give another, or lunar bench for one alone",
+            )),
+            (_, 1) => Err(Failure::usage(
+                "--over has one way, and a race takes two or more: give another, as in iscsi,fcoe",
             )),
             _ => Ok(()),
         }

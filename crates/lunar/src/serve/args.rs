@@ -248,6 +248,17 @@ pub(crate) enum RingArg {
     Epoll,
 }
 
+impl RingArg {
+    /// How it is typed.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Uring => "uring",
+            Self::Epoll => "epoll",
+        }
+    }
+}
+
 /// `--poll`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum PollArg {

@@ -1,0 +1,217 @@
+//! The volume that is served for a race alone, by a process of its own.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{self, Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::{env, fs, thread};
+
+use bench::race::losses::Losses;
+use clap::ValueEnum;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Deserialize;
+
+use super::args::{RaceArgs, Transport};
+use super::network;
+use crate::{Failure, log};
+
+/// A target that serves until this is dropped.
+pub(super) struct Served {
+    child: Child,
+    /// How the volume is reached, in the order of `--over`.
+    pub(super) addresses: Vec<String>,
+    /// Whether there is a network namespace at each end.
+    private: bool,
+    _folder: Folder,
+}
+
+impl Served {
+    /// Serves a volume, and waits until it can be reached. `stop` becomes true when that ends.
+    pub(super) fn start(
+        args: &RaceArgs,
+        volume: &str,
+        private: bool,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, Failure> {
+        let folder = Folder::new().map_err(|cause| {
+            Failure::failed(format!("cannot make a folder for the target: {cause}"))
+        })?;
+        let mut command = command(args, volume, private, &folder)?;
+        let child = command.spawn().map_err(|cause| {
+            Failure::failed(format!("cannot run setpriv (util-linux): {cause}"))
+        })?;
+        let mut served = Self {
+            child,
+            addresses: Vec::new(),
+            private,
+            _folder: folder,
+        };
+        let failed = |cause| Failure::failed(format!("the target does not start: {cause}"));
+        let out = served.child.stdout.take();
+        let mut out = BufReader::new(
+            out.ok_or(io::ErrorKind::BrokenPipe.into())
+                .map_err(failed)?,
+        );
+        if private && out.read_line(&mut String::new()).map_err(failed)? > 0 {
+            network::lay(served.pid(), args.mtu.unwrap_or(MTU))?;
+            let told = served
+                .child
+                .stdin
+                .take()
+                .map(|mut input| input.write_all(b"\n"));
+            told.transpose().map_err(failed)?;
+        }
+        match ready(&mut out, &args.over).map_err(failed)? {
+            Some(addresses) => served.addresses = addresses,
+            None => return Err(ended(served.child.wait().map_err(failed)?)),
+        }
+        tell_of_end(out, Arc::clone(stop));
+        Ok(served)
+    }
+
+    /// Whose CPU time is the target's.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Where frames may be lost.
+    pub(super) fn losses(&self) -> Losses {
+        match self.private {
+            true => Losses::between(self.pid()),
+            false => Losses::here(),
+        }
+    }
+
+    /// Whether it still serves.
+    pub(super) fn check(&mut self) -> Result<(), Failure> {
+        let status = self.child.try_wait().ok().flatten();
+        status.map_or(Ok(()), |status| Err(ended(status)))
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(pid) = i32::try_from(self.pid()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// Who fails by itself has said why.
+fn ended(status: ExitStatus) -> Failure {
+    match status.code() {
+        Some(code) if code > 0 => Failure::told(code),
+        _ => Failure::failed(format!("the target has ended before the race: {status}")),
+    }
+}
+
+/// Full frames of FCoE need 2158.
+const MTU: u32 = 2500;
+
+/// The target, which never outlives us, and is not asked to end by the ^C that is for us: it is
+/// needed until we have logged out.
+fn command(
+    args: &RaceArgs,
+    volume: &str,
+    private: bool,
+    folder: &Folder,
+) -> Result<Command, Failure> {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "TERM", "--"]);
+    if private {
+        let beyond = network::beyond();
+        command.arg(beyond.get_program()).args(beyond.get_args());
+    }
+    command
+        .arg(network::own()?)
+        .args(["serve", volume, "--json"]);
+    command.args(["--open", "--ring", args.means.ring.word(), "--state-dir"]);
+    command.arg(&folder.0);
+    for way in Transport::value_variants() {
+        if args.over.contains(way) {
+            command.args(way.options(private, folder));
+        }
+    }
+    if env::var_os(log::VARIABLE).is_none() {
+        command.env(log::VARIABLE, "warn");
+    }
+    command
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    Ok(command)
+}
+
+impl Transport {
+    /// What `lunar serve` is told for it.
+    fn options(self, private: bool, folder: &Folder) -> [String; 2] {
+        let (option, place) = match (self, private) {
+            (Self::Iscsi, true) => ("--listen", format!("{}:3260", network::TARGET)),
+            (Self::Iscsi, false) => ("--listen", "127.0.0.1:0".to_owned()),
+            (Self::Fcoe, true) => ("--fcoe", network::INTERFACE.to_owned()),
+            (Self::Fcoe, false) => {
+                let cable = folder.0.join("cable");
+                ("--fcoe", format!("cable:{}", cable.display()))
+            }
+        };
+        [option.to_owned(), place]
+    }
+
+    fn scheme(self) -> &'static str {
+        match self {
+            Self::Iscsi => "iscsi://",
+            Self::Fcoe => "fcoe://",
+        }
+    }
+}
+
+/// What is needed of a ready line.
+#[derive(Deserialize)]
+struct Ready {
+    address: String,
+}
+
+/// The addresses by these ways, in their order; `None` if the target ends before it has told all.
+fn ready(out: &mut impl BufRead, over: &[Transport]) -> io::Result<Option<Vec<String>>> {
+    let mut told: Vec<String> = Vec::new();
+    loop {
+        let by = |way: &Transport| told.iter().find(|told| told.starts_with(way.scheme()));
+        if let Some(addresses) = over.iter().map(|way| by(way).cloned()).collect() {
+            return Ok(Some(addresses));
+        }
+        let mut line = String::new();
+        if out.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        let Ready { address } = serde_json::from_str(&line)?;
+        told.push(address);
+    }
+}
+
+/// What the target has open to say more on, it closes by ending.
+fn tell_of_end(mut out: BufReader<ChildStdout>, stop: Arc<AtomicBool>) {
+    thread::spawn(move || {
+        let _ = io::copy(&mut out, &mut io::sink());
+        stop.store(true, Relaxed);
+    });
+}
+
+/// Where the target keeps what it has to, until the race is over.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> io::Result<Self> {
+        let path = env::temp_dir().join(format!("lunar-race-{}", process::id()));
+        fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
