@@ -149,12 +149,13 @@ impl CablePort {
     }
 
     fn send(&mut self) {
+        let mut is_anew = false;
         while let Err(cause) = self.slots.send(&self.outgoing) {
             match cause.raw_os_error() {
                 Some(libc::EINTR) => {}
                 Some(libc::EAGAIN | libc::ENOBUFS) => return,
                 // Nobody was there, or he has gone and somebody else may have come.
-                _ if self.outgoing.connect(&self.other).is_ok() => {}
+                _ if !is_anew && self.outgoing.connect(&self.other).is_ok() => is_anew = true,
                 _ => self.drops.unsent += self.slots.clear(),
             }
         }

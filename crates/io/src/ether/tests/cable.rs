@@ -1,5 +1,6 @@
 //! Cables: who has which end, and what a full one does.
 
+use std::net::Shutdown;
 use std::os::unix::net::UnixDatagram;
 
 use super::super::OpenError;
@@ -141,6 +142,19 @@ fn who_goes_while_his_socket_is_full_holds_nobody_up() {
     assert!(ready(&pair.a, LONG));
     assert!(pair.a.flush().unwrap());
     assert_eq!(pair.a.drops().unwrap().unsent, 1);
+}
+
+#[test]
+fn who_is_there_but_reads_no_more_holds_nobody_up() {
+    let folder = Folder::new();
+    let guest = UnixDatagram::bind(folder.0.join("x.sock.peer")).unwrap();
+    let mut port = open(&folder.cable()).unwrap();
+    guest.shutdown(Shutdown::Read).unwrap();
+    for _ in 0..3 {
+        put(&mut port, &frame([2; 6], FCOE, 100));
+    }
+    assert!(port.flush().unwrap());
+    assert_eq!(port.drops().unwrap().unsent, 3);
 }
 
 #[test]
