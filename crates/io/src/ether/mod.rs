@@ -14,6 +14,7 @@ mod filter;
 mod link;
 mod packet;
 mod raw;
+mod retry;
 mod shared;
 mod slots;
 mod station;

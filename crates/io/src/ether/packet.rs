@@ -19,7 +19,7 @@ use rustix::net::sockopt;
 
 use self::ring::FrameRing;
 use super::slots::Slots;
-use super::station::{News, Station};
+use super::station::Station;
 use super::waited::Waited;
 use super::{BATCH, Drops, HEADER_MAX, Link, Mac, OpenError, Options, PRIORITY, filter, raw};
 
@@ -62,7 +62,9 @@ impl PacketPort {
         let frame_max = options.payload_max + HEADER_MAX;
         let ring = FrameRing::new(&socket, frame_max, options.ring)?;
         let waited = Waited::new()?;
-        waited.input(station.watch())?;
+        for news in station.waited() {
+            waited.input(news)?;
+        }
         waited.input(&socket)?;
         let port = Self {
             station,
@@ -73,24 +75,24 @@ impl PacketPort {
             idle: true,
             drops: Drops::default(),
         };
-        port.attach()?;
+        Self::attach(&port.station, &port.socket)?;
         Ok(port)
     }
 
     /// Binds the socket to the interface, or to another one that has its name now.
-    fn attach(&self) -> io::Result<()> {
-        raw::filter(&self.socket, &filter::program(self.station.addresses()))?;
-        self.station.join_all(&self.socket)?;
+    fn attach(station: &Station, socket: &OwnedFd) -> io::Result<()> {
+        raw::filter(socket, &filter::program(station.addresses()))?;
+        station.join_all(socket)?;
         let address = libc::sockaddr_ll {
             sll_family: libc::AF_PACKET as u16,
             sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
-            sll_ifindex: self.station.index(),
+            sll_ifindex: station.index(),
             sll_hatype: 0,
             sll_pkttype: 0,
             sll_halen: 0,
             sll_addr: [0; 8],
         };
-        raw::bind(&self.socket, &address)
+        raw::bind(socket, &address)
     }
 
     pub(super) fn mac(&self) -> Mac {
@@ -102,19 +104,17 @@ impl PacketPort {
     }
 
     pub(super) fn news(&mut self) -> io::Result<Option<Link>> {
-        if !self.idle {
+        if !self.idle || !self.station.may_have_changed()? {
             return Ok(None);
         }
-        let news = self.station.news()?;
-        if news != News::None {
-            // The socket stays ready until somebody has asked why it fails, which the link tells.
-            let _ = sockopt::socket_error(&self.socket);
-        }
-        match news {
-            News::None => Ok(None),
-            News::Changed(link) => Ok(link),
-            News::Anew(link) => self.attach().map(|()| link),
-        }
+        let socket = &self.socket;
+        let news = self.station.look(|station, is_anew| match is_anew {
+            true => Self::attach(station, socket),
+            false => Ok(()),
+        });
+        // The socket stays ready until somebody has asked why it fails, which the link tells.
+        let _ = sockopt::socket_error(socket);
+        news
     }
 
     pub(super) fn join(&mut self, mac: Mac) -> io::Result<()> {

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use super::link::{self, Counters, Interface};
+use super::retry::Retry;
 use super::{ADDRESSES_MAX, Drops, Link, Mac, OpenError, raw};
 
 /// An interface, looked at from time to time.
@@ -15,19 +16,10 @@ pub(super) struct Station {
     /// Its counters when we came.
     before: Counters,
     watch: OwnedFd,
+    /// What it told could not be acted on.
+    retry: Retry,
     /// That come in: our own, then those that were joined.
     addresses: Vec<Mac>,
-}
-
-/// What has become of an interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
-    /// Nothing.
-    None,
-    /// It may be the same again, but was away for a while.
-    Changed(Option<Link>),
-    /// Another one has its name.
-    Anew(Option<Link>),
 }
 
 impl Station {
@@ -35,6 +27,7 @@ impl Station {
         let failed = |cause| OpenError::of(&name, cause);
         // Before it is looked at, so that no change goes unseen.
         let watch = link::watch().map_err(failed)?;
+        let retry = Retry::new().map_err(failed)?;
         let interface = match link::look(name) {
             Err(cause) if cause.raw_os_error() == Some(libc::ENODEV) => {
                 return Err(OpenError::Missing(name.to_owned()));
@@ -49,6 +42,7 @@ impl Station {
             interface,
             before: interface.counters,
             watch,
+            retry,
             addresses: vec![interface.mac],
         })
     }
@@ -66,18 +60,37 @@ impl Station {
     }
 
     /// What becomes readable when there may be news.
-    pub(super) fn watch(&self) -> &OwnedFd {
-        &self.watch
+    pub(super) fn waited(&self) -> [&OwnedFd; 2] {
+        [&self.watch, self.retry.timer()]
     }
 
     pub(super) fn addresses(&self) -> &[Mac] {
         &self.addresses
     }
 
-    pub(super) fn news(&mut self) -> io::Result<News> {
-        if !link::has_changed(&self.watch)? {
-            return Ok(News::None);
+    /// Whether it is time to [`Self::look`].
+    pub(super) fn may_have_changed(&mut self) -> io::Result<bool> {
+        Ok(link::has_changed(&self.watch)? | self.retry.is_due())
+    }
+
+    /// How the link is, if it has changed, after `act` has done what that takes; it is told whether
+    /// another interface has the name now. When either fails nothing has changed yet, and it is
+    /// time to look again in a while.
+    pub(super) fn look(
+        &mut self,
+        act: impl FnOnce(&Self, bool) -> io::Result<()>,
+    ) -> io::Result<Option<Link>> {
+        let before = self.interface;
+        if let Err(cause) = self.look_and(act) {
+            self.interface = before;
+            self.retry.set()?;
+            return Err(cause);
         }
+        let link = self.link();
+        Ok((link != before.link).then_some(link))
+    }
+
+    fn look_and(&mut self, act: impl FnOnce(&Self, bool) -> io::Result<()>) -> io::Result<()> {
         let before = self.interface;
         match link::look(&self.name) {
             Ok(interface) => self.interface = interface,
@@ -86,13 +99,12 @@ impl Station {
             }
             Err(cause) => return Err(cause),
         }
-        let link = self.link();
-        let link = (link != before.link).then_some(link);
-        if self.interface.index == before.index {
-            return Ok(News::Changed(link));
+        let is_anew = self.interface.index != before.index;
+        act(self, is_anew)?;
+        if is_anew {
+            self.before = self.interface.counters;
         }
-        self.before = self.interface.counters;
-        Ok(News::Anew(link))
+        Ok(())
     }
 
     /// Adds an address, with the membership of a packet socket. Returns whether it is new.

@@ -7,11 +7,13 @@ mod packet;
 mod xdp;
 
 use std::env;
+use std::fs::File;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{EtherPort, Link, Mac, Options, Place};
 
@@ -82,6 +84,16 @@ fn news(port: &mut EtherPort) -> Link {
             return link;
         }
     }
+}
+
+/// Leaves this process no descriptor, until the result is dropped.
+fn no_more_descriptors() -> Vec<File> {
+    let before = getrlimit(Resource::Nofile);
+    let current = Some(64);
+    setrlimit(Resource::Nofile, Rlimit { current, ..before }).unwrap();
+    std::iter::repeat_with(|| File::open("/dev/null"))
+        .map_while(Result::ok)
+        .collect()
 }
 
 /// Two ports that are connected with each other.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use self::program::Program;
 use self::queue::Queue;
-use super::station::{News, Station};
+use super::station::Station;
 use super::waited::Waited;
 use super::{BATCH, Drops, HEADER_MAX, Link, Mac, OpenError, Options, filter, raw};
 
@@ -53,7 +53,9 @@ impl XdpPort {
     fn start(station: Station, options: &Options) -> io::Result<Self> {
         let members = raw::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         let waited = Waited::new()?;
-        waited.input(station.watch())?;
+        for news in station.waited() {
+            waited.input(news)?;
+        }
         let (program, queues) = attach(&station, &members, options, &waited)?;
         Ok(Self {
             station,
@@ -76,25 +78,18 @@ impl XdpPort {
     }
 
     pub(super) fn news(&mut self) -> io::Result<Option<Link>> {
-        if !self.idle {
+        if !self.idle || !self.station.may_have_changed()? {
             return Ok(None);
         }
-        match self.station.news()? {
-            News::None => Ok(None),
-            News::Changed(link) => Ok(link),
-            News::Anew(link) => {
-                self.count_queues()?;
-                let Self {
-                    station,
-                    members,
-                    options,
-                    waited,
-                    ..
-                } = self;
-                (self.program, self.queues) = attach(station, members, options, waited)?;
-                Ok(link)
+        self.count_queues()?;
+        let (program, queues) = (&mut self.program, &mut self.queues);
+        let (members, options, waited) = (&self.members, &self.options, &self.waited);
+        self.station.look(|station, is_anew| {
+            if is_anew {
+                (*program, *queues) = attach(station, members, options, waited)?;
             }
-        }
+            Ok(())
+        })
     }
 
     pub(super) fn join(&mut self, mac: Mac) -> io::Result<()> {

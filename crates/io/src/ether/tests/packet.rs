@@ -11,6 +11,7 @@ mod mtu_2500 {
         frames_go_again_once_the_link_is_back
         an_interface_that_is_made_anew_is_taken_up
         a_change_of_the_mtu_is_news
+        news_that_could_not_be_read_is_not_forgotten
         frames_longer_than_the_mtu_have_no_slot
         what_is_no_ethernet_interface_is_refused
         a_port_has_so_many_addresses
@@ -134,6 +135,18 @@ fn a_change_of_the_mtu_is_news() {
     ip("link set vb mtu 3000");
     assert_eq!(news(&mut pair.b), link(true, 3000));
     assert_eq!(pair.a.news().unwrap(), None);
+}
+
+fn news_that_could_not_be_read_is_not_forgotten() {
+    let mut pair = pair();
+    ip("link set vb down");
+    // Another socket is what it takes to look.
+    let others = no_more_descriptors();
+    assert!(ready(&pair.a, LONG));
+    let refused = pair.a.news().unwrap_err();
+    assert_eq!(refused.raw_os_error(), Some(libc::EMFILE));
+    drop(others);
+    assert_eq!(news(&mut pair.a), link(false, 2500));
 }
 
 fn frames_longer_than_the_mtu_have_no_slot() {

@@ -10,6 +10,7 @@ mod mtu_2500 {
         what_the_memory_does_not_take_is_counted
         frames_go_again_once_the_link_is_back
         an_interface_that_is_made_anew_is_taken_up
+        what_could_not_be_taken_up_is_tried_again
         an_interface_has_one_such_port
         what_it_does_not_take_goes_its_usual_way
     }
@@ -96,6 +97,27 @@ fn an_interface_that_is_made_anew_is_taken_up() {
     pair.a = EtherPort::open(&Place::Xdp("va".into()), &Options::default()).unwrap();
     send(&mut pair.a, &frame(b, FCOE, 100));
     assert_eq!(receive(&mut pair.b, 1), [(frame(b, FCOE, 100), None)]);
+}
+
+fn what_could_not_be_taken_up_is_tried_again() {
+    let mut pair = Pair::xdp();
+    ip("link del va");
+    assert!(!news(&mut pair.b).up);
+    ip("link add va mtu 2500 type veth peer name vb mtu 2500");
+    ip("link set va up");
+    ip("link set vb up");
+    // Enough to look at it, but not for a program and sockets.
+    let mut others = no_more_descriptors();
+    others.truncate(others.len() - 2);
+    let refused = pair.b.news().unwrap_err();
+    assert_eq!(refused.raw_os_error(), Some(libc::EMFILE));
+    assert!(!pair.b.link().up);
+    drop(others);
+    assert!(news(&mut pair.b).up);
+    pair.a = EtherPort::open(&Place::Xdp("va".into()), &Options::default()).unwrap();
+    let sent = frame(pair.a.mac(), FCOE, 100);
+    send(&mut pair.b, &sent);
+    assert_eq!(receive(&mut pair.a, 1), [(sent, None)]);
 }
 
 fn an_interface_has_one_such_port() {

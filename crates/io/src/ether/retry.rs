@@ -1,0 +1,53 @@
+//! When to try again what has failed.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+
+/// A timer, which becomes readable when it is time.
+#[derive(Debug)]
+pub(super) struct Retry {
+    timer: OwnedFd,
+    is_set: bool,
+}
+
+impl Retry {
+    pub(super) fn new() -> io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        Ok(Self {
+            timer: timerfd_create(TimerfdClockId::Monotonic, flags)?,
+            is_set: false,
+        })
+    }
+
+    pub(super) fn timer(&self) -> &OwnedFd {
+        &self.timer
+    }
+
+    pub(super) fn set(&mut self) -> io::Result<()> {
+        let when = Itimerspec {
+            it_interval: Timespec::default(),
+            it_value: PAUSE,
+        };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &when)?;
+        self.is_set = true;
+        Ok(())
+    }
+
+    /// Whether it is time, which is told once.
+    pub(super) fn is_due(&mut self) -> bool {
+        let is_due = self.is_set && rustix::io::read(&self.timer, &mut [0; 8]).is_ok();
+        self.is_set &= !is_due;
+        is_due
+    }
+}
+
+/// So that what fails for good makes few lines in a log, and what does not holds nobody up.
+const PAUSE: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
