@@ -175,7 +175,10 @@ impl PacketPort {
                     self.slots.skip();
                     self.drops.unsent += 1;
                 }
-                _ => return Err(cause),
+                _ => {
+                    self.drops.unsent += self.slots.clear();
+                    return Err(cause);
+                }
             }
         }
         Ok(())

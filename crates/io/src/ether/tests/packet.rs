@@ -12,6 +12,7 @@ mod mtu_2500 {
         an_interface_that_is_made_anew_is_taken_up
         a_change_of_the_mtu_is_news
         news_that_could_not_be_read_is_not_forgotten
+        what_the_kernel_refuses_does_not_stop_the_rest
         frames_longer_than_the_mtu_have_no_slot
         what_is_no_ethernet_interface_is_refused
         a_port_has_so_many_addresses
@@ -147,6 +148,19 @@ fn news_that_could_not_be_read_is_not_forgotten() {
     assert_eq!(refused.raw_os_error(), Some(libc::EMFILE));
     drop(others);
     assert_eq!(news(&mut pair.a), link(false, 2500));
+}
+
+fn what_the_kernel_refuses_does_not_stop_the_rest() {
+    let mut pair = pair();
+    let sent = frame(pair.b.mac(), FCOE, 100);
+    // It has no whole Ethernet header.
+    put(&mut pair.a, &sent[..10]);
+    put(&mut pair.a, &sent);
+    let refused = pair.a.flush().unwrap_err();
+    assert_eq!(refused.raw_os_error(), Some(libc::EINVAL));
+    assert_eq!(pair.a.drops().unwrap().unsent, 2);
+    send(&mut pair.a, &sent);
+    assert_eq!(receive(&mut pair.b, 1), [(sent, None)]);
 }
 
 fn frames_longer_than_the_mtu_have_no_slot() {
