@@ -20,6 +20,7 @@ use std::sync::Arc;
 use rustix::fs::{FlockOperation, flock};
 use rustix::net::{RecvFlags, recv, sockopt};
 
+use super::lost::Lost;
 use super::slots::Slots;
 use super::waited::Waited;
 use super::{ADDRESSES_MAX, BATCH, Drops, HEADER_MAX, Link, Mac, OpenError, Options, filter};
@@ -37,6 +38,7 @@ pub struct CablePort {
     /// Where a frame is received.
     buffer: Vec<u8>,
     slots: Slots,
+    lost: Lost,
     addresses: Vec<Mac>,
     drops: Drops,
 }
@@ -88,6 +90,7 @@ impl CablePort {
             waited,
             buffer: vec![0; frame_max],
             slots: Slots::new(frame_max),
+            lost: Lost::new(options.payload_max),
             addresses: vec![mac],
             drops: Drops::default(),
         })
@@ -131,6 +134,9 @@ impl CablePort {
     }
 
     pub(super) fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        if self.lost.takes(len, self.link.mtu) {
+            return Some(self.lost.slot(len));
+        }
         if self.slots.is_full() {
             self.send();
         }
@@ -138,7 +144,10 @@ impl CablePort {
     }
 
     pub(super) fn commit(&mut self, len: usize) {
-        self.slots.commit(len);
+        match self.lost.commit(len) {
+            true => self.drops.oversize += 1,
+            false => self.slots.commit(len),
+        }
     }
 
     pub(super) fn flush(&mut self) -> io::Result<bool> {

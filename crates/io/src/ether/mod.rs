@@ -12,6 +12,7 @@
 mod cable;
 mod filter;
 mod link;
+mod lost;
 mod packet;
 mod raw;
 mod retry;
@@ -52,7 +53,7 @@ pub enum Place {
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The most octets of a frame that follow its Ethernet header (and 802.1Q tag). Longer frames
-    /// that come in are dropped, and counted.
+    /// are dropped both ways, and counted.
     pub payload_max: usize,
     /// Octets for frames that have come in and were not looked at.
     pub ring: usize,
@@ -121,6 +122,8 @@ pub struct Drops {
     pub too_long: u64,
     /// That were to be sent while the link was down, or nobody was at the cable's other end.
     pub unsent: u64,
+    /// That were to be sent, and are longer than the MTU or [`Options::payload_max`] allows.
+    pub oversize: u64,
     /// That the interface had no memory for (its `rx_missed` and `rx_fifo`).
     pub missed: u64,
     /// That the interface, or what lies between it and us, has dropped otherwise (`rx_dropped`),
@@ -211,8 +214,8 @@ impl EtherPort {
         each!(self, port => port.receive(taken))
     }
 
-    /// Memory for one frame of `len` octets. `None` when no more fits now, and when `len` is more
-    /// than ever does.
+    /// Memory for one frame of `len` octets. `None` when no more fits now. What is too long to
+    /// leave is taken and lost ([`Drops::oversize`]), so that it holds nothing up.
     pub fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
         each!(self, port => port.slot(len))
     }

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use rustix::net::sockopt;
 
 use self::ring::FrameRing;
+use super::lost::Lost;
 use super::slots::Slots;
 use super::station::Station;
 use super::waited::Waited;
@@ -30,6 +31,7 @@ pub struct PacketPort {
     socket: OwnedFd,
     ring: FrameRing,
     slots: Slots,
+    lost: Lost,
     waited: Waited,
     /// Nothing came in last time: there is time to look for news.
     idle: bool,
@@ -71,6 +73,7 @@ impl PacketPort {
             socket,
             ring,
             slots: Slots::new(frame_max),
+            lost: Lost::new(options.payload_max),
             waited,
             idle: true,
             drops: Drops::default(),
@@ -142,16 +145,21 @@ impl PacketPort {
     }
 
     pub(super) fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        if self.lost.takes(len, self.link().mtu) {
+            return Some(self.lost.slot(len));
+        }
         if self.slots.is_full() {
             // What is wrong is told by `flush`.
             let _ = self.send();
         }
-        let fits = len <= self.link().mtu as usize + HEADER_MAX;
-        fits.then(|| self.slots.slot(len)).flatten()
+        self.slots.slot(len)
     }
 
     pub(super) fn commit(&mut self, len: usize) {
-        self.slots.commit(len);
+        match self.lost.commit(len) {
+            true => self.drops.oversize += 1,
+            false => self.slots.commit(len),
+        }
     }
 
     pub(super) fn flush(&mut self) -> io::Result<bool> {
@@ -173,7 +181,7 @@ impl PacketPort {
                 // The MTU has become less, of which we have not heard.
                 Some(libc::EMSGSIZE) => {
                     self.slots.skip();
-                    self.drops.unsent += 1;
+                    self.drops.oversize += 1;
                 }
                 _ => {
                     self.drops.unsent += self.slots.clear();

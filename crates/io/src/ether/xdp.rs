@@ -15,9 +15,10 @@ use std::sync::Arc;
 
 use self::program::Program;
 use self::queue::Queue;
+use super::lost::Lost;
 use super::station::Station;
 use super::waited::Waited;
-use super::{BATCH, Drops, HEADER_MAX, Link, Mac, OpenError, Options, filter, raw};
+use super::{BATCH, Drops, Link, Mac, OpenError, Options, filter, raw};
 
 /// A port at an interface of this machine.
 #[derive(Debug)]
@@ -30,6 +31,7 @@ pub struct XdpPort {
     /// One for each queue of the interface. The first one also sends.
     queues: Vec<Queue>,
     options: Options,
+    lost: Lost,
     waited: Waited,
     /// Nothing came in last time: there is time to look for news.
     idle: bool,
@@ -63,6 +65,7 @@ impl XdpPort {
             program,
             queues,
             options: options.clone(),
+            lost: Lost::new(options.payload_max),
             waited,
             idle: true,
             drops: Drops::default(),
@@ -111,12 +114,17 @@ impl XdpPort {
     }
 
     pub(super) fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
-        let fits = len <= self.link().mtu as usize + HEADER_MAX;
-        fits.then(|| self.queues[0].slot(len)).flatten()
+        if self.lost.takes(len, self.link().mtu) {
+            return Some(self.lost.slot(len));
+        }
+        self.queues[0].slot(len)
     }
 
     pub(super) fn commit(&mut self, len: usize) {
-        self.queues[0].commit(len);
+        match self.lost.commit(len) {
+            true => self.drops.oversize += 1,
+            false => self.queues[0].commit(len),
+        }
     }
 
     pub(super) fn flush(&mut self) -> io::Result<bool> {

@@ -42,7 +42,7 @@ on_every_port! {
     only_what_is_for_us_comes_in
     many_frames_keep_their_order
     a_batch_leaves_at_once
-    a_frame_that_is_too_long_has_no_slot
+    a_frame_that_is_too_long_holds_nothing_up
     a_ring_is_told_that_a_frame_is_there
     the_rest_of_a_batch_is_told_of_again
     a_port_is_of_use_while_it_is_watched
@@ -141,9 +141,20 @@ fn a_batch_leaves_at_once(mut pair: Pair) {
     assert_eq!(receive(&mut pair.b, 8), vec![(sent, None); 8]);
 }
 
-fn a_frame_that_is_too_long_has_no_slot(mut pair: Pair) {
-    assert!(pair.a.slot(2500 + 18).is_some());
-    assert!(pair.a.slot(2500 + 19).is_none());
+fn a_frame_that_is_too_long_holds_nothing_up(mut pair: Pair) {
+    let to = pair.b.mac();
+    let oversize = |port: &mut EtherPort| port.drops().unwrap().oversize;
+    for len in [2500 + 19, 9000, 100] {
+        put(&mut pair.a, &frame(to, FCOE, len));
+    }
+    assert!(pair.a.flush().unwrap());
+    assert_eq!(receive(&mut pair.b, 1), [(frame(to, FCOE, 100), None)]);
+    assert_eq!(oversize(&mut pair.a), 2);
+    // That was not committed.
+    pair.a.slot(2500 + 19).unwrap();
+    send(&mut pair.a, &frame(to, FCOE, 101));
+    assert_eq!(receive(&mut pair.b, 1), [(frame(to, FCOE, 101), None)]);
+    assert_eq!(oversize(&mut pair.a), 2);
 }
 
 fn rings() -> [AnyRing; 2] {

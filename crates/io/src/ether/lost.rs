@@ -1,0 +1,46 @@
+//! Frames that can never leave. They are taken none the less: whoever has one to send would keep it
+//! for ever, and all that is behind it.
+
+use super::HEADER_MAX;
+
+/// Memory for one such frame.
+#[derive(Debug)]
+pub(super) struct Lost {
+    payload_max: usize,
+    octets: Vec<u8>,
+    /// Octets of the slot that was given, if it was given last.
+    given: Option<usize>,
+}
+
+impl Lost {
+    /// Beside slots for frames with so many octets behind their header.
+    pub(super) fn new(payload_max: usize) -> Self {
+        Self {
+            payload_max,
+            octets: Vec::new(),
+            given: None,
+        }
+    }
+
+    /// Whether the next slot is of here, as so many octets are too many.
+    pub(super) fn takes(&mut self, len: usize, mtu: u32) -> bool {
+        self.given = None;
+        len > self.payload_max.min(mtu as usize) + HEADER_MAX
+    }
+
+    pub(super) fn slot(&mut self, len: usize) -> &mut [u8] {
+        self.given = Some(len);
+        self.octets.resize(len.max(self.octets.len()), 0);
+        &mut self.octets[..len]
+    }
+
+    /// Whether the slot that holds a frame now is of here.
+    pub(super) fn commit(&mut self, len: usize) -> bool {
+        let given = self.given.take();
+        assert!(
+            given.is_none_or(|given| len <= given),
+            "{len} octets in a slot of {given:?}"
+        );
+        given.is_some()
+    }
+}
