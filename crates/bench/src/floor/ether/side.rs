@@ -144,21 +144,26 @@ impl Side {
         (now.0.since(before.0), now.1.since(before.1))
     }
 
-    /// Sends what has no data.
-    pub(super) fn send(&mut self, to: Mac, message: Message) -> io::Result<()> {
+    /// Sends what has no data, if there is room for it.
+    pub(super) fn send(&mut self, to: Mac, message: Message) -> io::Result<bool> {
         let from = self.port.mac();
-        if let Some(slot) = self.port.slot(HEAD + TAIL) {
-            slot.fill(0);
-            message.encode((to, from), slot);
-            self.port.commit(HEAD + TAIL);
-        }
-        self.port.flush().map(drop)
+        let Some(slot) = self.port.slot(HEAD + TAIL) else {
+            self.port.flush()?;
+            return Ok(false);
+        };
+        slot.fill(0);
+        message.encode((to, from), slot);
+        self.port.commit(HEAD + TAIL);
+        self.port.flush()?;
+        Ok(true)
     }
 
     /// Tells the other end that it is over.
     pub(super) fn end(&mut self) -> io::Result<()> {
         match self.session.take() {
-            Some(Session { peer, run, .. }) => self.send(peer, Message::of(Kind::Bye, run)),
+            Some(Session { peer, run, .. }) => {
+                self.send(peer, Message::of(Kind::Bye, run)).map(drop)
+            }
             None => Ok(()),
         }
     }
@@ -233,10 +238,10 @@ impl Side {
         {
             self.session = Some(Session::answering(from, run));
         }
-        self.send(from, here)
+        self.send(from, here).map(drop)
     }
 
-    /// Tells how far frames came.
+    /// Tells how far frames came; again in the next turn, if our own leave no room for that.
     fn tell(&mut self) -> io::Result<()> {
         let Some(session) = &mut self.session else {
             return Ok(());
@@ -250,14 +255,18 @@ impl Side {
         if *expected - *told < TELL {
             return Ok(());
         }
-        *told = *expected;
         let credit = Message {
             number: *expected,
             count: progress.frames,
             ..Message::of(Kind::Credit, session.run)
         };
         let peer = session.peer;
-        self.send(peer, credit)
+        if self.send(peer, credit)?
+            && let Some(session) = &mut self.session
+        {
+            session.incoming.told = credit.number;
+        }
+        Ok(())
     }
 
     /// Sends as much as may be on its way.
