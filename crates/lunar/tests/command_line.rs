@@ -68,7 +68,7 @@ fn what_is_wrong_with_a_port_is_told_with_the_way_out() {
         ),
         (
             &["--fcoe", "eth0,e_d_tov=5m", "--open"],
-            ["e_d_tov=5m", "1ms to 1m"],
+            ["e_d_tov=5m", "1ms to 10s"],
         ),
         (
             &["--fcoe", "eth0", "--open", "--target-per-volume"],

@@ -106,7 +106,7 @@ fn any_fcoe() -> impl Strategy<Value = FcoeAddress> {
         path().prop_map(Place::Cable),
     ];
     let time = |us: Range<u64>| prop::option::of(us.prop_map(|us| Time(Duration::from_micros(us))));
-    let times = (time(1_000..60_000_000), time(1..u64::MAX));
+    let times = (time(1_000..10_000_000), time(1..u64::MAX));
     let wishes = (prop::option::of(1..=u64::MAX), any::<Option<bool>>());
     (place, any::<u64>(), 0..=LUN_MAX, times, wishes).prop_map(
         |(place, port_name, lun, (e_d_tov, replacement), (key, write_cache))| FcoeAddress {

@@ -41,7 +41,7 @@ fn e_d_tov(options: &Options<'_>) -> Parsed<Option<Time>> {
     match Time::parse(value)? {
         Time(time) if E_D_TOVS.contains(&time) => Ok(Some(Time(time))),
         _ => Err(value.fault(Problem::Number {
-            expected: "a time from 1ms to 1m",
+            expected: "a time from 1ms to 10s",
             hint: "write for example e_d_tov=100ms",
         })),
     }

@@ -236,7 +236,7 @@ fn error_remote() {
         "fcoe://cable:/run/x.sock/20:00:ac:de:48:23:45:67/disk",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=fabric",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?e_d_tov=0s",
-        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?e_d_tov=61s",
+        "fcoe://eth0/20:00:ac:de:48:23:45:67/0?e_d_tov=11s",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?e_d_tov=fast",
         "fcoe://eth0/20:00:ac:de:48:23:45:67/0?user=me",
     ]));

@@ -48,7 +48,7 @@ pub enum NotAPort {
     #[error("{0}={1}: a worldwide name has 16 hexadecimal digits, as in 20:00:52:54:00:78:41:00")]
     Name(&'static str, String),
     /// Not a time, or one by which nothing works.
-    #[error("e_d_tov={0}: a time from 1ms to 1m is expected here, as in e_d_tov=100ms")]
+    #[error("e_d_tov={0}: a time from 1ms to 10s is expected here, as in e_d_tov=100ms")]
     ErrorDetect(String),
 }
 
