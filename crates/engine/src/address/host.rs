@@ -94,9 +94,8 @@ fn portal(piece: Piece<'_>) -> Parsed<Portal> {
     let place = rest.split_at("://".len()).1;
     // The path of a cable has slashes.
     let cable = scheme.text == "fcoe" && place.text.starts_with("cable:");
-    if let Some((_, behind)) = place.split_once('/')
-        && !cable
-    {
+    let behind = ['/', '?'].into_iter().find_map(|end| place.split_once(end));
+    if let Some((_, behind)) = behind.filter(|_| !cable) {
         let shape = "SCHEME://HOST, without a target";
         return Err(behind.fault(Problem::Trailing { shape }));
     }

@@ -107,6 +107,13 @@ fn portals_come_with_and_without_a_scheme() {
         assert_eq!(portal.to_string(), written);
         assert_eq!(written.parse::<Portal>().unwrap(), portal);
     }
+    for unit in [
+        "fcoe://eth0/20:00",
+        "fcoe://eth0?mode=vn2vn",
+        "iscsi://host/iqn.a",
+    ] {
+        assert!(unit.parse::<Portal>().is_err(), "{unit}");
+    }
 }
 
 #[test]

@@ -47,6 +47,9 @@ pub enum NotAPort {
     /// Not a worldwide name.
     #[error("{0}={1}: a worldwide name has 16 hexadecimal digits, as in 20:00:52:54:00:78:41:00")]
     Name(&'static str, String),
+    /// A worldwide name that is nobody's.
+    #[error("{0}={1}: no port has that name; without {0}= it gets one of its Ethernet address")]
+    Nobody(&'static str, Wwn),
     /// Not a time, or one by which nothing works.
     #[error("e_d_tov={0}: a time from 1ms to 10s is expected here, as in e_d_tov=100ms")]
     ErrorDetect(String),
@@ -101,10 +104,9 @@ fn once<T>(key: &'static str, place: &mut Option<T>, value: T) -> Result<(), Not
 }
 
 fn worldwide(key: &'static str, name: &str) -> Result<Wwn, NotAPort> {
-    let wrong = || NotAPort::Name(key, name.to_owned());
-    let wwn = name.parse().map_err(|_| wrong())?;
-    match wwn {
-        Wwn(0) => Err(wrong()),
+    let wrong = |_| NotAPort::Name(key, name.to_owned());
+    match name.parse().map_err(wrong)? {
+        wwn @ Wwn(0 | u64::MAX) => Err(NotAPort::Nobody(key, wwn)),
         wwn => Ok(wwn),
     }
 }

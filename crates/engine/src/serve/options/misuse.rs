@@ -35,6 +35,12 @@ pub enum Misuse {
          WWPN, or let everybody in with --open"
     )]
     ExposedInterface(Place),
+    /// A name that no initiator has.
+    #[error(
+        "--allow {0}: that is neither an iSCSI name, which begins with iqn., eui. or naa., nor a \
+         WWPN such as 20:00:52:54:00:78:41:00"
+    )]
+    NoInitiator(String),
     /// An interface twice.
     #[error("--fcoe {0}: that is served on already, leave one of them out")]
     SameInterface(Place),
@@ -160,6 +166,10 @@ impl Options {
         let guarded = self.chap.is_some() || !self.allow.is_empty();
         if self.open && guarded {
             return Err(Misuse::OpenAndGuarded);
+        }
+        let mut names = self.allowed_names().into_iter();
+        if let Some(name) = names.find(|name| !is_initiator_name(name)) {
+            return Err(Misuse::NoInitiator(name.to_owned()));
         }
         validate_portals(&self.listen)?;
         let exposed = self.listen.iter().find(|portal| !portal.ip().is_loopback());
@@ -334,3 +344,11 @@ const MOST_SESSIONS: usize = 65_535;
 
 /// The longest `--serial`.
 const SERIAL_CHARS: usize = 36;
+
+/// Whether an iSCSI name begins as it has to (RFC 7143 §4.2.7.1), in either case.
+fn is_initiator_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["iqn.", "eui.", "naa."]
+        .iter()
+        .any(|kind| name.starts_with(kind))
+}

@@ -79,10 +79,32 @@ fn a_port_is_read_with_what_follows_it() {
         ("eth0,wwpn=20:00", NotAPort::Name("wwpn", "20:00".into())),
         (
             "eth0,wwnn=0000000000000000",
-            NotAPort::Name("wwnn", "0".repeat(16)),
+            NotAPort::Nobody("wwnn", Wwn(0)),
+        ),
+        (
+            "eth0,wwpn=ff:ff:ff:ff:ff:ff:ff:ff",
+            NotAPort::Nobody("wwpn", Wwn(u64::MAX)),
         ),
     ] {
         assert_eq!(text.parse::<FcoePort>(), Err(wrong), "{text}");
+    }
+}
+
+#[test]
+fn a_name_that_no_initiator_has_is_named() {
+    let allowing = |name: &str| Options {
+        allow: vec![name.into()],
+        ..options()
+    };
+    let wrong = Err(Misuse::NoInitiator("20:00".into()));
+    assert_eq!(allowing("20:00").validate(), wrong);
+    for name in [
+        "IQN.2026-11.org.example:a",
+        "eui.0",
+        "naa.5",
+        "20:00:52:54:00:78:41:00",
+    ] {
+        assert_eq!(allowing(name).validate(), Ok(()), "{name}");
     }
 }
 
