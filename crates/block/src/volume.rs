@@ -214,6 +214,15 @@ impl Context<'_> {
         self.ring.watch(fd, token(node, slot))
     }
 
+    /// As [`Self::watch`], after a pause: see [`SocketRing::watch_later`].
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be waited for.
+    pub fn watch_later(&mut self, node: Node, slot: u32, fd: &Arc<OwnedFd>) -> io::Result<()> {
+        self.ring.watch_later(fd, token(node, slot))
+    }
+
     /// Has [`Handle::expire`] called at `at`, or earlier. With `now` it is called once everything
     /// has been handed in that came together with what the handle was just given, so that it can
     /// go on with all of that at once.

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::io::ether::{EtherPort, OpenError, Options, Place};
+use ::io::ether::{BATCH, EtherPort, OpenError, Options, Place};
 use fc::fip::Fip;
 use fc::outgoing::Outgoing;
 use fc::port::{Config, Event, Fc4, Port};
@@ -33,6 +33,8 @@ pub(crate) struct NPort<F: Fc4> {
     ether: EtherPort,
     port: Port<F>,
     leave: Leave,
+    /// Frames came in, and many more are to come.
+    streams: bool,
     _names: Arc<Names>,
 }
 
@@ -100,6 +102,7 @@ impl<F: Fc4> NPort<F> {
             ether: site.ether,
             port,
             leave: Leave::NotYet,
+            streams: false,
             _names: site.names,
         }
     }
@@ -121,11 +124,18 @@ impl<F: Fc4> NPort<F> {
         self.ether.waited()
     }
 
+    /// Whether so much is coming in that it is better to look for it after a while.
+    pub(crate) const fn streams(&self) -> bool {
+        self.streams
+    }
+
     /// Takes what has come, as much as a batch has.
     pub(crate) fn receive(&mut self, now: Now) {
         let port = &mut self.port;
-        self.ether
+        let count = self
+            .ether
             .receive(|frame, tci| port.receive(now, frame, tci.map(|tci| tci & VID)));
+        self.streams = (1..BATCH).contains(&count) && port.expected() >= STREAM;
         match self.ether.news() {
             Ok(Some(link)) => {
                 let state = if link.up { "up" } else { "down" };
@@ -207,6 +217,11 @@ impl<F: Fc4> NPort<F> {
         self.leave == Leave::Left
     }
 }
+
+/// Octets of data that are on their way, or soon will be, while a port rests between batches: what
+/// takes longer to come than [`PAUSE`](::io::ring::PAUSE), so that no command ends later for it.
+/// Being woken for each few frames costs either end more than all else that is done with them.
+const STREAM: u64 = 64 << 10;
 
 /// The VLAN identifier in tag control information (IEEE 802.1Q).
 const VID: u16 = 0xfff;

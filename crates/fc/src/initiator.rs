@@ -92,6 +92,8 @@ pub struct Initiator<L> {
     tasks: Tasks<L>,
     /// Octets of Data-In that targets were asked for by commands that have not ended.
     awaited: u64,
+    /// Of these, those that have not come.
+    expected: u64,
     /// Commands that have not left.
     ready: VecDeque<Slot>,
     /// Data-Out that was asked for.
@@ -126,6 +128,7 @@ impl<L: Lease> Initiator<L> {
             nexuses: Vec::new(),
             tasks: Tasks::new(),
             awaited: 0,
+            expected: 0,
             ready: VecDeque::new(),
             sequences: VecDeque::new(),
             controls: VecDeque::new(),
@@ -199,6 +202,12 @@ impl<L: Lease> Initiator<L> {
     #[must_use]
     pub fn has_output(&self) -> bool {
         !(self.controls.is_empty() && self.ready.is_empty() && self.sequences.is_empty())
+    }
+
+    /// Octets of Data-In that targets were asked for and that have not come.
+    #[must_use]
+    pub const fn expected(&self) -> u64 {
+        self.expected
     }
 
     /// When [`Self::expire`] wants to be called.

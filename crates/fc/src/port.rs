@@ -206,6 +206,12 @@ impl<F: Fc4> Port<F> {
         self.send(out)
     }
 
+    /// Octets of data that others were asked for, and that have not come.
+    #[must_use]
+    pub fn expected(&self) -> u64 {
+        self.fc4.expected()
+    }
+
     /// When [`Self::expire`] wants to be called.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Now> {

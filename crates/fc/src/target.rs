@@ -242,6 +242,12 @@ impl<L: Lease> Target<L> {
         self.send_queue(out)
     }
 
+    /// Octets of Data-Out that initiators were asked for and that have not come.
+    #[must_use]
+    pub const fn expected(&self) -> u64 {
+        self.asked
+    }
+
     /// When [`Self::expire`] wants to be called.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Now> {

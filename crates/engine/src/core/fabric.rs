@@ -143,7 +143,12 @@ impl<R: Ring, P: Post> Core<R, P> {
             return;
         };
         let token = Purpose::Fabric(fabric).token();
-        if let Err(cause) = self.ring.watch(one.n_port.waited(), token) {
+        let (waited, ring) = (one.n_port.waited(), &mut self.ring);
+        let watched = match one.n_port.streams() {
+            true => ring.watch_later(waited, token),
+            false => ring.watch(waited, token),
+        };
+        if let Err(cause) = watched {
             tracing::error!("{}: cannot be listened to: {cause}", one.n_port.place());
         }
     }

@@ -421,7 +421,11 @@ impl Link for FabricLink {
         };
         open.n_port.transmit();
         if !open.watched {
-            let watched = cx.watch(node, generation, open.n_port.waited());
+            let waited = open.n_port.waited();
+            let watched = match open.n_port.streams() {
+                true => cx.watch_later(node, generation, waited),
+                false => cx.watch(node, generation, waited),
+            };
             open.watched = watched.is_ok();
             if let Err(cause) = watched {
                 tracing::error!("{}: cannot be listened to: {cause}", open.n_port.place());

@@ -167,7 +167,11 @@ fn drive(mut core: Core<AnyRing, Counter>, common: &Common) -> io::Result<()> {
     core.begin(common.start.elapsed());
     while !core.has_left() {
         let now = common.start.elapsed();
-        let timeout = polling.timeout(now, core.patience(now));
+        let patience = core.patience(now);
+        let timeout = match core.ring().pauses() {
+            true => patience,
+            false => polling.timeout(now, patience),
+        };
         core.ring().wait(timeout)?;
         let now = common.start.elapsed();
         if core.turn(now) {

@@ -148,6 +148,7 @@ impl<L: Lease> Initiator<L> {
             self.ready.retain(|waiting| *waiting != slot);
         } else {
             self.awaited -= task.awaits();
+            self.expected -= task.awaits().saturating_sub(task.cover.next().into());
         }
         if task.asked.is_some() {
             self.sequences.retain(|(waiting, _)| *waiting != slot);

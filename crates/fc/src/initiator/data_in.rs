@@ -25,7 +25,9 @@ impl<L: Lease> Initiator<L> {
         task.touched = self.now;
         let was_next = task.cover.next();
         let _noted = task.cover.add(start, end);
-        if task.cover.next() > was_next {
+        let came = task.cover.next() - was_next;
+        self.expected -= u64::from(came);
+        if came > 0 {
             task.recoveries = 0;
         }
         if task.ending.is_some() {

@@ -109,6 +109,7 @@ impl<L: Lease> Initiator<L> {
         }
         (task.stage, task.touched) = (Stage::Open, now);
         self.awaited += task.awaits();
+        self.expected += task.awaits();
         let silence = nexus.peer.rec_tov();
         self.look_by(now.saturating_add(silence));
         true

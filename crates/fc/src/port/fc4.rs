@@ -31,6 +31,9 @@ pub trait Fc4 {
     /// Puts what is to be sent into `out`; returns whether there was anything.
     fn transmit(&mut self, out: &mut impl Outgoing) -> bool;
 
+    /// Octets of data that others were asked for, and that have not come.
+    fn expected(&self) -> u64;
+
     /// When [`Self::expire`] wants to be called.
     fn next_deadline(&self) -> Option<Now>;
 
@@ -65,6 +68,10 @@ macro_rules! fc4 {
 
             fn transmit(&mut self, out: &mut impl Outgoing) -> bool {
                 self.transmit(out)
+            }
+
+            fn expected(&self) -> u64 {
+                self.expected()
             }
 
             fn next_deadline(&self) -> Option<Now> {

@@ -42,8 +42,10 @@ impl<L: Lease> Target<L> {
         task.fill(start, frame.payload);
         let before = task.cover.next();
         let _noted = task.cover.add(start, end);
-        if task.cover.next() > before {
+        let came = task.cover.next() - before;
+        if came > 0 {
             task.touched = self.now;
+            self.came(slot, came);
             self.hand_up(slot);
         }
         let task = &mut self.tasks[slot];
@@ -105,14 +107,22 @@ impl<L: Lease> Target<L> {
 
     /// Nothing of an exchange is on its way any more: others may ask.
     pub(super) fn asks_no_more(&mut self, slot: Slot) {
+        let asked = self.tasks[slot].asked;
+        self.came(slot, asked);
+    }
+
+    /// So much of what was asked for is not on its way any more.
+    fn came(&mut self, slot: Slot, octets: u32) {
         let task = &mut self.tasks[slot];
-        let asked = u64::from(std::mem::take(&mut task.asked));
-        if asked == 0 {
+        let came = octets.min(task.asked);
+        if came == 0 {
             return;
         }
-        self.asked -= asked;
+        task.asked -= came;
+        let came = u64::from(came);
+        self.asked -= came;
         if let Some(Some(nexus)) = self.nexuses.get_mut(task.remote.index()) {
-            nexus.asked -= asked;
+            nexus.asked -= came;
         }
         self.queue.freed();
     }

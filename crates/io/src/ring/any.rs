@@ -91,6 +91,10 @@ impl Ring for AnyRing {
         either!(self, ring => ring.next_event())
     }
 
+    fn pauses(&self) -> bool {
+        either!(self, ring => ring.pauses())
+    }
+
     fn waker(&self) -> Waker {
         either!(self, ring => ring.waker())
     }
@@ -120,6 +124,10 @@ impl SocketRing for AnyRing {
 
     fn watch(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
         either!(self, ring => ring.watch(fd, token))
+    }
+
+    fn watch_later(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
+        either!(self, ring => ring.watch_later(fd, token))
     }
 
     fn close(&mut self, socket: SocketId) {

@@ -10,6 +10,7 @@
 //! stays until then, and a ring that is dropped waits.
 
 mod buffers;
+mod files;
 mod listen;
 mod op;
 mod queue;
@@ -22,21 +23,25 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use io_uring::types::{Fd, FsyncFlags};
-use io_uring::{cqueue, opcode, squeue};
+use io_uring::types::{Fd, FsyncFlags, Timespec};
+use io_uring::{cqueue, opcode};
 use slab::Slab;
 
 use self::buffers::Buffers;
+use self::files::{FileTask, Work, transfer_entry};
 use self::listen::Listeners;
 use self::op::Op;
 use self::queue::Queue;
 use self::socket::{Next, Socket, result_of};
 use super::bell::{Bell, DONE, WOKEN};
 use super::blocking::{Blocking, Job};
-use super::file::{Direction, PendingFile, Transfer};
+use super::file::PendingFile;
 use super::lend::Received;
-use super::{Event, File, FileOp, FileRing, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
+use super::{Event, FileOp, FileRing, PAUSE, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
 use crate::memory::drain_stores;
+
+/// Where the kernel reads how long a pause is.
+static PAUSED: Timespec = Timespec::new().nsec(PAUSE.subsec_nanos());
 
 /// As many completions as are soon worked on.
 const MANY: usize = 3;
@@ -49,6 +54,7 @@ pub struct UringRing {
     sockets: Slab<Socket>,
     listeners: Listeners,
     watched: Slab<(Arc<OwnedFd>, Token)>,
+    paused: Slab<Token>,
     /// Before `files`, so that its threads have ended when the buffers go.
     blocking: Blocking,
     files: Slab<FileTask>,
@@ -69,17 +75,6 @@ pub struct UringRing {
     late: bool,
 }
 
-struct FileTask {
-    pending: PendingFile,
-    work: Work,
-}
-
-enum Work {
-    Transfer(Transfer),
-    DataSync(#[expect(dead_code, reason = "held until it is over")] Arc<File>),
-    Elsewhere,
-}
-
 impl UringRing {
     /// Opens a ring, for this thread alone.
     ///
@@ -98,6 +93,7 @@ impl UringRing {
             sockets: Slab::new(),
             listeners: Listeners::default(),
             watched: Slab::new(),
+            paused: Slab::new(),
             files: Slab::new(),
             jobs: Vec::new(),
             at_once: Vec::new(),
@@ -171,6 +167,10 @@ impl UringRing {
             Op::File(key) => self.transferred(key, completion),
             Op::Watch(key) => {
                 let (_, token) = self.watched.remove(key as usize);
+                Some(Event::Ready { token })
+            }
+            Op::Pause(key) => {
+                let token = self.paused.remove(key as usize);
                 Some(Event::Ready { token })
             }
         }
@@ -336,6 +336,10 @@ impl Ring for UringRing {
         None
     }
 
+    fn pauses(&self) -> bool {
+        !self.paused.is_empty()
+    }
+
     fn waker(&self) -> Waker {
         Waker::new(&self.bell)
     }
@@ -386,6 +390,14 @@ impl SocketRing for UringRing {
         let poll = opcode::PollAdd::new(Fd(fd.as_raw_fd()), libc::POLLIN as u32);
         // SAFETY: it points to nothing, and we hold the descriptor until it is over.
         unsafe { self.queue.push(poll.build(), Op::Watch(key)) };
+        Ok(())
+    }
+
+    fn watch_later(&mut self, _: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
+        let key = self.paused.insert(token) as u32;
+        let pause = opcode::Timeout::new(&PAUSED);
+        // SAFETY: it points to what lives for ever.
+        unsafe { self.queue.push(pause.build(), Op::Pause(key)) };
         Ok(())
     }
 
@@ -458,21 +470,5 @@ impl std::fmt::Debug for UringRing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let sockets = self.sockets.len();
         write!(f, "UringRing({sockets} sockets)")
-    }
-}
-
-fn transfer_entry(transfer: &Transfer) -> squeue::Entry {
-    let fd = Fd(transfer.file.as_raw_fd());
-    let len = u32::try_from(transfer.remaining()).unwrap_or(u32::MAX);
-    let offset = transfer.position();
-    match transfer.direction {
-        Direction::Read => {
-            let read = opcode::Read::new(fd, transfer.address(), len);
-            read.offset(offset).build()
-        }
-        Direction::Write { flags } => {
-            let write = opcode::Write::new(fd, transfer.address(), len);
-            write.offset(offset).rw_flags(flags).build()
-        }
     }
 }

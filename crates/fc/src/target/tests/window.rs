@@ -2,7 +2,7 @@
 
 use scsi::medium::{HeapLease, Lease};
 
-use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, decode, peer};
+use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, decode, peer, plain};
 use crate::initiator::{Config, Initiator};
 use crate::outgoing::Frames;
 use crate::remote::RemoteId;
@@ -108,4 +108,49 @@ fn an_initiator_that_sends_no_data_keeps_nobody_else_waiting() {
     pair.target.transmit(&mut asked);
     assert_eq!(asked.frames.len(), 2);
     assert_eq!(decode(&asked.frames[1]).header.d_id, FcId(5));
+}
+
+#[test]
+fn what_has_come_is_expected_no_longer() {
+    let frame = u64::from(peer(1, 2, plain()).payload_max);
+    let left = LEN as u64 - 2 * frame;
+    // The command of a write and two frames of its data come; of a read two frames of data.
+    let lost = |at: usize, to_target: bool| match at < 2 + usize::from(to_target) {
+        true => Fate::Arrives,
+        false => Fate::IsLost,
+    };
+    let mut pair = Pair::new(plain(), lost);
+    pair.write(1, 0, vec![7; LEN]);
+    pair.settle();
+    assert_eq!(
+        (pair.initiator.expected(), pair.target.expected()),
+        (0, left)
+    );
+    pair.target.peer_down(REMOTE);
+    assert_eq!(pair.target.expected(), 0);
+
+    let mut pair = Pair::new(plain(), lost);
+    pair.read(1, 100, 16);
+    pair.settle();
+    assert_eq!(
+        (pair.initiator.expected(), pair.target.expected()),
+        (left, 0)
+    );
+    pair.initiator.peer_down(REMOTE);
+    assert_eq!(pair.initiator.expected(), 0);
+}
+
+#[test]
+fn nothing_is_expected_when_all_is_done() {
+    // Every fifth frame is lost, and comes with what is asked for again.
+    let mut pair = Pair::new(all(), |at, _| match at % 5 {
+        4 => Fate::IsLost,
+        _ => Fate::Arrives,
+    });
+    for id in 0..4 {
+        pair.write(id, 16 * id as u32, vec![id as u8; LEN]);
+        pair.read(4 + id, 100, 16);
+    }
+    pair.until_told(8);
+    assert_eq!((pair.initiator.expected(), pair.target.expected()), (0, 0));
 }

@@ -15,6 +15,7 @@ super::on_every_ring! {
     a_descriptor_is_watched_once
     what_is_wrong_with_a_descriptor_makes_it_ready
     many_descriptors_are_watched
+    a_pause_ends_once
 }
 
 fn a_timeout_ends_the_wait_and_nothing_else_does(ring: &mut AnyRing) {
@@ -108,6 +109,19 @@ fn many_descriptors_are_watched(ring: &mut AnyRing) {
     for token in [5, 2, 7] {
         far[token].write_all(b"!").unwrap();
         assert!(matches!(next(ring), Seen::Ready(Token(at)) if at == token as u64));
+    }
+    quiet(ring);
+}
+
+fn a_pause_ends_once(ring: &mut AnyRing) {
+    let (ours, mut theirs) = tcp_pair();
+    let ours = Arc::new(OwnedFd::from(ours));
+    theirs.write_all(b"!").unwrap();
+    for token in 0..3 {
+        ring.watch_later(&ours, Token(token)).unwrap();
+        assert_eq!(ring.pauses(), ring.kind() == Kind::Uring);
+        assert!(matches!(next(ring), Seen::Ready(Token(at)) if at == token));
+        assert!(!ring.pauses());
     }
     quiet(ring);
 }

@@ -10,6 +10,7 @@ pub(super) enum Op {
     Send(u32),
     File(u32),
     Watch(u32),
+    Pause(u32),
 }
 
 impl Op {
@@ -22,6 +23,7 @@ impl Op {
             Self::Send(key) => (4, key),
             Self::File(key) => (5, key),
             Self::Watch(key) => (6, key),
+            Self::Pause(key) => (7, key),
         };
         kind << 32 | u64::from(key)
     }
@@ -35,6 +37,7 @@ impl Op {
             4 => Self::Send(key),
             5 => Self::File(key),
             6 => Self::Watch(key),
+            7 => Self::Pause(key),
             _ => Self::Cancel,
         }
     }
