@@ -197,15 +197,40 @@ impl Post<'_> {
     }
 }
 
-/// A post where nobody leads: everything is measured.
+/// A post where the test leads, beginning with what is measured.
 #[cfg(test)]
-pub(crate) fn alone<T>(act: impl FnOnce(&Post<'_>) -> T) -> T {
-    let (events, _events) = channel();
-    act(&Post {
-        at: &AtomicU32::new(Phase::Measure as u32),
+pub(crate) fn led<T>(act: impl FnOnce(&Post<'_>, &TestLead<'_>) -> T) -> T {
+    let (sender, events) = channel();
+    let at = &AtomicU32::new(0);
+    let lead = TestLead { at, events };
+    lead.set(0, Phase::Measure);
+    let post = Post {
+        at,
         counters: &Counters::default(),
-        events,
-    })
+        events: sender,
+    };
+    act(&post, &lead)
+}
+
+#[cfg(test)]
+pub(crate) struct TestLead<'a> {
+    at: &'a AtomicU32,
+    events: Receiver<Event>,
+}
+
+#[cfg(test)]
+impl TestLead<'_> {
+    pub(crate) fn set(&self, turn: u32, phase: Phase) {
+        self.at.store(turn << PHASE_BITS | phase as u32, Relaxed);
+    }
+
+    /// What was handed in, if anything was.
+    pub(crate) fn rested(&self) -> Option<Report> {
+        match self.events.try_recv() {
+            Ok(Event::Rested(report)) => Some(*report),
+            _ => None,
+        }
+    }
 }
 
 /// Runs the members, each on a thread of its own. `targets` tells whose CPU time is counted, once

@@ -3,6 +3,9 @@
 //! What they have opened stays open while others have their turn, so that a turn costs no login and
 //! may be short. Those whose turn is over end what is under way first: no two ever work at a time.
 
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::thread;
 

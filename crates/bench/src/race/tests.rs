@@ -107,20 +107,6 @@ fn a_race_of_two_has_both_in_each_round() {
     }
 }
 
-/// What is under way when a turn ends is waited for, and counted in no other one.
-#[test]
-fn a_turn_counts_its_own() {
-    let (outcome, result) = race(
-        &plan(&["delay:10ms(ram:1M)", "ram:1M"], &words("read")),
-        |_, _| {},
-    );
-    assert!(result.is_ok(), "{result:?}");
-    for turn in &outcome.races[0].lanes[0].turns {
-        // Each of eight slots is done once in 10 ms.
-        assert!(turn.ios <= 8 * (turn.runtime_us / 10_000 + 1), "{turn:?}");
-    }
-}
-
 #[test]
 fn the_first_failure_ends_it_and_is_told() {
     let plan = plan(&["ram:1M", "fault:read=0.01(ram:1M)"], &words("randread"));

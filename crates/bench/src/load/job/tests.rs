@@ -4,7 +4,7 @@ use ::io::counting::{Counting, allocations};
 use ::io::ring::Kind;
 
 use super::{Job, Task};
-use crate::crew;
+use crate::crew::{self, Phase};
 use crate::load::tests::{subject, words};
 
 #[global_allocator]
@@ -21,7 +21,7 @@ fn cost(rw: &str, verify: bool) -> (usize, u64) {
         number: 0,
         run: 1,
     };
-    crew::alone(|post| {
+    crew::led(|post, _| {
         let mut job = Job::new(&task, Kind::Auto, post).unwrap();
         let mut turns = || (0..1000).map(|_| job.turn()).sum::<usize>();
         turns();
@@ -46,4 +46,43 @@ fn ios_do_not_use_the_heap() {
             assert_eq!(used, 0, "{rw}, verify: {verify}");
         }
     }
+}
+
+/// Of eight I/Os that a volume in memory does at once, those are counted that are over when the job
+/// looks at what is over, while it is measured.
+#[test]
+fn a_turn_counts_its_own_and_what_is_under_way_at_its_end_is_nobodys() {
+    let words = words("randread");
+    let task = Task {
+        subject: &subject("ram:1M", &words),
+        words: &words,
+        load: words.load(words.rws[0], 4096),
+        number: 0,
+        run: 1,
+    };
+    crew::led(|post, lead| {
+        let mut job = Job::new(&task, Kind::Auto, post).unwrap();
+        for (turn, looks, counted) in [(1, 1, 0), (2, 3, 16), (3, 2, 8)] {
+            lead.set(turn, Phase::Ramp);
+            assert_eq!(job.turn(), 0, "nothing was left under way");
+            assert_eq!(job.turn(), 8);
+            lead.set(turn, Phase::Rest);
+            assert_eq!(job.turn(), 8);
+            assert_eq!(
+                lead.rested().unwrap().reads.ios,
+                0,
+                "only the ramp was there"
+            );
+
+            lead.set(turn + 10, Phase::Measure);
+            let counts = (0..looks).map(|_| job.turn()).sum::<usize>();
+            assert_eq!(counts as u64, counted);
+            assert!(lead.rested().is_none());
+            lead.set(turn + 10, Phase::Rest);
+            assert_eq!(job.turn(), 8, "which are not counted");
+            assert_eq!(lead.rested().unwrap().reads.ios, counted);
+            job.turn();
+            assert!(lead.rested().is_none(), "once a turn");
+        }
+    });
 }
