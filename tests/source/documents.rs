@@ -157,10 +157,11 @@ fn help_manual_and_readme_have_the_addresses_that_can_be_opened() {
     assert_eq!(named.collect::<BTreeSet<_>>(), built, "README.md");
 }
 
-const DOCUMENTS: [&str; 14] = [
+const DOCUMENTS: [&str; 15] = [
     "README.md",
     "CONTRIBUTING.md",
     "docs/design.md",
+    "docs/fcoe.md",
     "docs/fuzzing.md",
     "docs/peers.md",
     "docs/manual/copy.md",

@@ -88,7 +88,7 @@ impl Lane {
             .map(|Loss { place, count }| format!("{count} {place}"))
             .collect();
         Some(match losses.is_empty() {
-            true => format!("{own}: no frame was lost in any place that the kernel counts"),
+            true => format!("{own}: no frame was lost in any place that was looked at"),
             false => format!("{own}: lost: {}", losses.join("; ")),
         })
     }
