@@ -73,6 +73,11 @@ impl Station {
         Ok(link::has_changed(&self.watch)? | self.retry.is_due())
     }
 
+    /// It is time in a while, whatever is told.
+    pub(super) fn look_later(&mut self) -> io::Result<()> {
+        self.retry.set()
+    }
+
     /// How the link is, if it has changed, after `act` has done what that takes; it is told whether
     /// another interface has the name now. When either fails nothing has changed yet, and it is
     /// time to look again in a while.

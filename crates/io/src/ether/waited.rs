@@ -24,6 +24,11 @@ impl Waited {
         &self.epoll
     }
 
+    /// Where room was waited for is gone.
+    pub(super) fn forget_room(&mut self) {
+        self.room = false;
+    }
+
     /// Waits for something to come in there. It leaves by being closed.
     pub(super) fn input(&self, fd: impl AsFd) -> io::Result<()> {
         Ok(epoll::add(

@@ -27,9 +27,12 @@ pub struct XdpPort {
     /// Holds the memberships of our addresses; nothing comes in there.
     members: OwnedFd,
     /// Goes before the sockets that it hands frames to.
-    program: Program,
-    /// One for each queue of the interface. The first one also sends.
+    program: Option<Program>,
+    /// One for each queue of the interface. The first one also sends. None while the interface is
+    /// down or gone, and frames that are to be sent are lost.
     queues: Vec<Queue>,
+    /// The interface was ours: the kernel may not be done yet with what we had there.
+    was_ours: bool,
     options: Options,
     lost: Lost,
     waited: Waited,
@@ -62,8 +65,9 @@ impl XdpPort {
         Ok(Self {
             station,
             members,
-            program,
+            program: Some(program),
             queues,
+            was_ours: true,
             options: options.clone(),
             lost: Lost::new(options.payload_max),
             waited,
@@ -85,14 +89,31 @@ impl XdpPort {
             return Ok(None);
         }
         self.count_queues()?;
-        let (program, queues) = (&mut self.program, &mut self.queues);
-        let (members, options, waited) = (&self.members, &self.options, &self.waited);
-        self.station.look(|station, is_anew| {
+        let Self {
+            program,
+            queues,
+            waited,
+            ..
+        } = self;
+        let (members, options) = (&self.members, &self.options);
+        let news = self.station.look(|station, is_anew| {
             if is_anew {
-                (*program, *queues) = attach(station, members, options, waited)?;
+                detach(program, queues, waited);
+            }
+            if queues.is_empty() && station.link().up {
+                let (anew, sockets) = attach(station, members, options, waited)?;
+                (*program, *queues) = (Some(anew), sockets);
             }
             Ok(())
-        })
+        });
+        match news {
+            Err(cause) if cause.raw_os_error() == Some(libc::EBUSY) && self.was_ours => {
+                self.was_ours = false;
+                return Ok(None);
+            }
+            _ => self.was_ours |= !self.queues.is_empty(),
+        }
+        news
     }
 
     pub(super) fn join(&mut self, mac: Mac) -> io::Result<()> {
@@ -114,25 +135,40 @@ impl XdpPort {
     }
 
     pub(super) fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
-        if self.lost.takes(len, self.link().mtu) {
-            return Some(self.lost.slot(len));
+        let is_oversize = self.lost.takes(len, self.link().mtu);
+        match self.queues.first_mut() {
+            Some(queue) if !is_oversize => queue.slot(len),
+            _ => Some(self.lost.slot(len)),
         }
-        self.queues[0].slot(len)
     }
 
     pub(super) fn commit(&mut self, len: usize) {
-        match self.lost.commit(len) {
-            true => self.drops.oversize += 1,
-            false => self.queues[0].commit(len),
+        let is_lost = self.lost.commit(len);
+        match self.queues.first_mut() {
+            None => self.drops.unsent += 1,
+            Some(_) if is_lost => self.drops.oversize += 1,
+            Some(queue) => queue.commit(len),
         }
     }
 
     pub(super) fn flush(&mut self) -> io::Result<bool> {
-        let queue = &mut self.queues[0];
-        let (left, lost) = queue.flush()?;
-        self.drops.unsent += lost;
-        self.waited.room(queue.socket(), !left)?;
-        Ok(left)
+        let Some(queue) = self.queues.first_mut() else {
+            return Ok(true);
+        };
+        let cause = match queue.flush(&mut self.drops.unsent) {
+            Ok(left) => {
+                self.waited.room(queue.socket(), !left)?;
+                return Ok(left);
+            }
+            Err(cause) => cause,
+        };
+        self.count_queues()?;
+        detach(&mut self.program, &mut self.queues, &mut self.waited);
+        self.station.look_later()?;
+        match cause.raw_os_error() {
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => Ok(true),
+            _ => Err(cause),
+        }
     }
 
     pub(super) fn waited(&self) -> &Arc<OwnedFd> {
@@ -151,6 +187,13 @@ impl XdpPort {
         }
         Ok(())
     }
+}
+
+/// Lets go of the interface, and of what has not left.
+fn detach(program: &mut Option<Program>, queues: &mut Vec<Queue>, waited: &mut Waited) {
+    *program = None;
+    queues.clear();
+    waited.forget_room();
 }
 
 /// Has a program at the interface, and sockets behind it.

@@ -1,5 +1,7 @@
 //! AF_XDP: what is peculiar to it.
 
+use std::thread;
+
 use super::super::{Drops, OpenError, XdpPort};
 use super::*;
 
@@ -9,6 +11,7 @@ mod mtu_2500 {
         a_tag_stays_in_the_frame
         what_the_memory_does_not_take_is_counted
         frames_go_again_once_the_link_is_back
+        a_frame_that_was_given_up_never_leaves
         an_interface_that_is_made_anew_is_taken_up
         what_could_not_be_taken_up_is_tried_again
         an_interface_has_one_such_port
@@ -83,6 +86,42 @@ fn frames_go_again_once_the_link_is_back() {
     }
 }
 
+fn a_frame_that_was_given_up_never_leaves() {
+    // So many frames that the link goes down while the kernel is at them.
+    let options = Options {
+        payload_max: 1500,
+        ring: 32 << 20,
+    };
+    let mut pair = Pair::at(["xdp:va", "vb"], &options);
+    let to = pair.b.mac();
+    let numbered = |number: u32| [&frame(to, FCOE, 196)[..], &number.to_be_bytes()].concat();
+    let mut numbers = 1..;
+    let mut last = 0;
+    for _ in 0..5 {
+        let down = thread::spawn(|| ip("link set va down"));
+        while !down.is_finished() {
+            for number in numbers.by_ref().take(15_000) {
+                put(&mut pair.a, &numbered(number));
+            }
+            pair.a.flush().unwrap();
+        }
+        down.join().unwrap();
+        assert!(!news(&mut pair.a).up);
+        ip("link set va up");
+        assert!(news(&mut pair.a).up);
+        let end = numbers.next().unwrap();
+        send(&mut pair.a, &numbered(end));
+        while last < end {
+            for (taken, _) in receive(&mut pair.b, 1) {
+                let number = u32::from_be_bytes(*taken.last_chunk().unwrap());
+                assert!(last < number, "{number} after {last}");
+                last = number;
+            }
+        }
+        quiet(&mut pair.b);
+    }
+}
+
 fn an_interface_that_is_made_anew_is_taken_up() {
     let mut pair = Pair::xdp();
     let (a, b) = (pair.a.mac(), pair.b.mac());
@@ -106,13 +145,18 @@ fn what_could_not_be_taken_up_is_tried_again() {
     ip("link add va mtu 2500 type veth peer name vb mtu 2500");
     ip("link set va up");
     ip("link set vb up");
-    // Enough to look at it, but not for a program and sockets.
-    let mut others = no_more_descriptors();
-    others.truncate(others.len() - 2);
-    let refused = pair.b.news().unwrap_err();
-    assert_eq!(refused.raw_os_error(), Some(libc::EMFILE));
+    // Somebody was faster.
+    let other = XdpPort::open("vb", &Options::default()).unwrap();
+    let refused = loop {
+        assert!(ready(&pair.b, LONG));
+        match pair.b.news() {
+            Ok(news) => assert_eq!(news, None),
+            Err(cause) => break cause,
+        }
+    };
+    assert_eq!(refused.raw_os_error(), Some(libc::EBUSY));
     assert!(!pair.b.link().up);
-    drop(others);
+    drop(other);
     assert!(news(&mut pair.b).up);
     pair.a = EtherPort::open(&Place::Xdp("va".into()), &Options::default()).unwrap();
     let sent = frame(pair.a.mac(), FCOE, 100);

@@ -156,10 +156,11 @@ impl Queue {
         }
     }
 
-    /// Has the kernel send. Returns whether all has left, and how many frames were lost.
-    pub(super) fn flush(&mut self) -> io::Result<(bool, u64)> {
+    /// Has the kernel send. Returns whether all has left; frames that were lost are counted. After
+    /// an error nothing that waits counts as sent, but the kernel sends it when it can again: it may
+    /// know more of the ring than it has told, so nothing can be taken back. Only closing helps.
+    pub(super) fn flush(&mut self, lost: &mut u64) -> io::Result<bool> {
         self.outgoing.publish();
-        let mut lost = 0;
         while self.outgoing.waiting() > 0 {
             let before = self.outgoing.waiting();
             let kicked = match self.outgoing.needs_wakeup() {
@@ -174,17 +175,18 @@ impl Queue {
                     }
                 }
                 // The one that it came to is lost.
-                Err(Errno::BUSY) => lost += 1,
-                Err(Errno::NETDOWN | Errno::NXIO | Errno::NODEV) => lost += self.give_up(),
-                Err(error) => return Err(error.into()),
+                Err(Errno::BUSY) => *lost += 1,
+                Err(error) => {
+                    *lost += u64::from(self.outgoing.waiting());
+                    return Err(error.into());
+                }
             }
         }
         self.full = self.full && {
             self.take_back();
             self.free.is_empty()
         };
-        let left = self.outgoing.waiting() == 0 && !self.full;
-        Ok((left, lost))
+        Ok(self.outgoing.waiting() == 0 && !self.full)
     }
 
     /// Takes chunks back that have been sent.
@@ -194,16 +196,6 @@ impl Queue {
             self.free.push(self.completion.pop_address());
         }
         self.completion.release();
-    }
-
-    /// Takes back what the kernel has not taken, while the interface sends nothing.
-    fn give_up(&mut self) -> u64 {
-        let count = self.outgoing.waiting();
-        for _ in 0..count {
-            self.free.push(self.outgoing.unpush_descriptor());
-        }
-        self.outgoing.publish();
-        count.into()
     }
 
     /// Frames that were lost for want of room, since this was asked before.
@@ -301,12 +293,6 @@ impl Ring {
         self.memory.word(entry + ADDRESS).store(len, Relaxed);
         self.memory.word(entry + ADDRESS + 4).store(0, Relaxed);
         self.push_address(address);
-    }
-
-    /// Takes back the last one that was pushed.
-    fn unpush_descriptor(&mut self) -> u64 {
-        self.ours = self.ours.wrapping_sub(1);
-        self.memory.double(self.entry()).load(Relaxed)
     }
 }
 
