@@ -116,6 +116,12 @@ impl CablePort {
         Ok(())
     }
 
+    pub(super) fn leave(&mut self, mac: Mac) -> io::Result<()> {
+        let own = self.mac();
+        self.addresses.retain(|at| *at == own || *at != mac);
+        Ok(())
+    }
+
     pub(super) fn receive(&mut self, mut taken: impl FnMut(&[u8], Option<u16>)) -> usize {
         for count in 0..BATCH {
             let frame = match recv(&self.incoming, &mut *self.buffer, RecvFlags::TRUNC) {

@@ -206,6 +206,15 @@ impl EtherPort {
         each!(self, port => port.join(mac))
     }
 
+    /// Has frames to an address that was joined come in no more.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses, in which case they may still come.
+    pub fn leave(&mut self, mac: Mac) -> io::Result<()> {
+        each!(self, port => port.leave(mac))
+    }
+
     /// Gives each frame that is there to `taken`, up to [`BATCH`], and returns how many it gave.
     /// Frames have no FCS and no more padding than their sender gave them; the tag control
     /// information of an 802.1Q tag that the kernel has taken out comes besides, an other tag

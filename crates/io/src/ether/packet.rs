@@ -127,6 +127,13 @@ impl PacketPort {
         }
     }
 
+    pub(super) fn leave(&mut self, mac: Mac) -> io::Result<()> {
+        match self.station.leave(&self.socket, mac)? {
+            true => raw::filter(&self.socket, &filter::program(self.station.addresses())),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn receive(&mut self, mut taken: impl FnMut(&[u8], Option<u16>)) -> usize {
         let mut count = 0;
         while count < BATCH {

@@ -120,18 +120,27 @@ impl Station {
         if self.addresses.len() == ADDRESSES_MAX {
             return Err(io::Error::from_raw_os_error(libc::ENOBUFS));
         }
-        self.add_membership(socket, mac)?;
+        self.membership(socket, libc::PACKET_ADD_MEMBERSHIP, mac)?;
         self.addresses.push(mac);
+        Ok(true)
+    }
+
+    /// Takes an address that was joined away, with its membership. Returns whether there was one.
+    pub(super) fn leave(&mut self, socket: &OwnedFd, mac: Mac) -> io::Result<bool> {
+        let joined = self.addresses.iter().skip(1).position(|at| *at == mac);
+        let Some(at) = joined else { return Ok(false) };
+        self.addresses.remove(1 + at);
+        self.membership(socket, libc::PACKET_DROP_MEMBERSHIP, mac)?;
         Ok(true)
     }
 
     /// Adds the memberships of all addresses, to an interface that has none of them.
     pub(super) fn join_all(&self, socket: &OwnedFd) -> io::Result<()> {
         let mut addresses = self.addresses.iter();
-        addresses.try_for_each(|mac| self.add_membership(socket, *mac))
+        addresses.try_for_each(|mac| self.membership(socket, libc::PACKET_ADD_MEMBERSHIP, *mac))
     }
 
-    fn add_membership(&self, socket: &OwnedFd, mac: Mac) -> io::Result<()> {
+    fn membership(&self, socket: &OwnedFd, option: i32, mac: Mac) -> io::Result<()> {
         let [a, b, c, d, e, f] = mac;
         let kind = match a & GROUP {
             0 => libc::PACKET_MR_UNICAST,
@@ -143,12 +152,7 @@ impl Station {
             mr_alen: 6,
             mr_address: [a, b, c, d, e, f, 0, 0],
         };
-        raw::set(
-            socket,
-            raw::SOL_PACKET,
-            libc::PACKET_ADD_MEMBERSHIP,
-            &membership,
-        )
+        raw::set(socket, raw::SOL_PACKET, option, &membership)
     }
 
     /// Fills in what the interface has lost.

@@ -120,6 +120,10 @@ impl XdpPort {
         self.station.join(&self.members, mac).map(drop)
     }
 
+    pub(super) fn leave(&mut self, mac: Mac) -> io::Result<()> {
+        self.station.leave(&self.members, mac).map(drop)
+    }
+
     pub(super) fn receive(&mut self, mut taken: impl FnMut(&[u8], Option<u16>)) -> usize {
         let addresses = self.station.addresses();
         let mut count = 0;

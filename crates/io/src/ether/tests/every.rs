@@ -40,6 +40,7 @@ on_every_port! {
     nothing_comes_back
     only_fcoe_and_fip_come_in
     only_what_is_for_us_comes_in
+    what_was_left_comes_in_no_more
     many_frames_keep_their_order
     a_batch_leaves_at_once
     a_frame_that_is_too_long_holds_nothing_up
@@ -102,6 +103,26 @@ fn only_what_is_for_us_comes_in(mut pair: Pair) {
         send(&mut pair.a, &frame(near, FCOE, 100));
     }
     quiet(&mut pair.b);
+}
+
+fn what_was_left_comes_in_no_more(mut pair: Pair) {
+    let own = pair.b.mac();
+    let address = |number: u8| [0x0e, 0xfd, 0, 0, 1, number];
+    // As often as a port may come to another address, and more.
+    for number in 0..200 {
+        pair.b.join(address(number)).unwrap();
+        let sent = frame(address(number), FCOE, 100);
+        send(&mut pair.a, &sent);
+        assert_eq!(receive(&mut pair.b, 1), [(sent.clone(), None)]);
+        pair.b.leave(address(number)).unwrap();
+        send(&mut pair.a, &sent);
+    }
+    // Neither is what was never joined, nor our own.
+    pair.b.leave(address(0)).unwrap();
+    pair.b.leave(own).unwrap();
+    let last = frame(own, FCOE, 100);
+    send(&mut pair.a, &last);
+    assert_eq!(receive(&mut pair.b, 1), [(last, None)]);
 }
 
 fn many_frames_keep_their_order(mut pair: Pair) {
