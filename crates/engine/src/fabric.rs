@@ -11,6 +11,7 @@ use ::io::ether::{BATCH, EtherPort, OpenError, Options, Place};
 use fc::fip::Fip;
 use fc::outgoing::Outgoing;
 use fc::port::{Config, Event, Fc4, Port};
+use fc::wire::ethernet::Mac;
 use scsi::medium::Now;
 
 pub(crate) use self::names::Names;
@@ -31,6 +32,8 @@ pub(crate) struct Site {
 pub(crate) struct NPort<F: Fc4> {
     place: Place,
     ether: EtherPort,
+    /// Our address, frames to which come in.
+    joined: Option<Mac>,
     port: Port<F>,
     leave: Leave,
     /// Frames came in, and many more are to come.
@@ -100,6 +103,7 @@ impl<F: Fc4> NPort<F> {
         Self {
             place: site.place,
             ether: site.ether,
+            joined: None,
             port,
             leave: Leave::NotYet,
             streams: false,
@@ -147,20 +151,32 @@ impl<F: Fc4> NPort<F> {
         }
     }
 
-    /// What happened. Frames to the port's own address are received as soon as there is one.
+    /// What happened. Frames to the port's own address are received for as long as it has one.
     pub(crate) fn poll(&mut self) -> Option<Event<F::Event>> {
         let event = self.port.poll()?;
-        if let Event::Online(address) = event {
-            tracing::debug!("{}: our address is {}", self.place, address.fc_id);
-            if let Err(cause) = self.ether.join(address.mac.0) {
-                tracing::error!(
-                    "{}: frames to {} do not come in: {cause}",
-                    self.place,
-                    address.mac
-                );
+        match event {
+            Event::Online(address) => {
+                tracing::debug!("{}: our address is {}", self.place, address.fc_id);
+                self.receive_at(Some(address.mac));
             }
+            Event::Offline => self.receive_at(None),
+            _ => {}
         }
         Some(event)
+    }
+
+    /// An Ethernet port has few addresses: the one before goes.
+    fn receive_at(&mut self, mac: Option<Mac>) {
+        if let Some(before) = std::mem::replace(&mut self.joined, mac)
+            && let Err(cause) = self.ether.leave(before.0)
+        {
+            tracing::warn!("{}: frames to {before} still come in: {cause}", self.place);
+        }
+        if let Some(mac) = mac
+            && let Err(cause) = self.ether.join(mac.0)
+        {
+            tracing::error!("{}: frames to {mac} do not come in: {cause}", self.place);
+        }
     }
 
     /// Sends as much as the Ethernet port takes; it becomes ready when it takes more.
