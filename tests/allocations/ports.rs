@@ -202,6 +202,9 @@ impl Fc4 for Silent {
         None
     }
     fn expire(&mut self, _: Now) {}
+    fn expected(&self) -> u64 {
+        0
+    }
     fn stuck((): &()) -> Option<RemoteId> {
         None
     }
