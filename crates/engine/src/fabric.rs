@@ -188,7 +188,7 @@ impl<F: Fc4> NPort<F> {
                 is_full: false,
             };
             let more = self.port.transmit(&mut frames);
-            // What found no slot has one when all of them have left, and nobody tells of that later.
+            // What found no slot has one when all of them have left; nobody tells of that later.
             let again = more || frames.is_full && !is_empty;
             match self.ether.flush() {
                 Ok(all) if all && again => is_empty = true,

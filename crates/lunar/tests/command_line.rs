@@ -55,41 +55,6 @@ fn an_exposed_portal_says_the_ways_out() {
 }
 
 #[test]
-fn what_is_wrong_with_a_port_is_told_with_the_way_out() {
-    for (args, ways) in [
-        (&["--fcoe", "eth0"] as &[_], ["--allow WWPN", "--open"]),
-        (
-            &["--fcoe", "eth0,mode=fabric", "--open"],
-            ["--fcoe", "vn2vn"],
-        ),
-        (
-            &["--fcoe", "eth0,wwpn=1", "--open"],
-            ["wwpn=1", "16 hexadecimal digits"],
-        ),
-        (
-            &["--fcoe", "eth0,e_d_tov=5m", "--open"],
-            ["e_d_tov=5m", "1ms to 10s"],
-        ),
-        (
-            &["--fcoe", "eth0", "--open", "--target-per-volume"],
-            ["--target-per-volume", "leave one"],
-        ),
-    ] {
-        let line = refused(&[&["ram:1M"], args].concat());
-        for way in ways {
-            assert!(line.contains(way), "{line}");
-        }
-    }
-    let none = lunar(&["serve", "ram:1M", "--fcoe", "lunar-none", "--open"]);
-    assert_eq!(none.code, Some(1));
-    assert!(
-        none.err.contains("--fcoe: there is no interface"),
-        "{}",
-        none.err
-    );
-}
-
-#[test]
 fn open_contradicts_a_guard() {
     let file = secret_file("open", "twelve octets\n", 0o600);
     let file = file.to_str().unwrap();

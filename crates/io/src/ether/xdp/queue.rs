@@ -157,8 +157,9 @@ impl Queue {
     }
 
     /// Has the kernel send. Returns whether all has left; frames that were lost are counted. After
-    /// an error nothing that waits counts as sent, but the kernel sends it when it can again: it may
-    /// know more of the ring than it has told, so nothing can be taken back. Only closing helps.
+    /// an error nothing that waits counts as sent, but the kernel sends it when it can again: it
+    /// may know more of the ring than it has told, so nothing can be taken back. Only closing
+    /// helps.
     pub(super) fn flush(&mut self, lost: &mut u64) -> io::Result<bool> {
         self.outgoing.publish();
         while self.outgoing.waiting() > 0 {
