@@ -50,7 +50,7 @@ impl CablePort {
     ///
     /// See [`OpenError`].
     pub fn open(path: &Path, options: &Options) -> Result<Self, OpenError> {
-        let failed = |cause| OpenError::of(&format_args!("cable:{}", path.display()), cause);
+        let failed = |cause| failure(path, cause);
         let mut far = path.as_os_str().to_owned();
         far.push(".peer");
         let ends = [path.to_owned(), far.into()];
@@ -198,6 +198,15 @@ impl Drop for CablePort {
     }
 }
 
+fn failure(path: &Path, cause: io::Error) -> OpenError {
+    let path = path.display().to_string();
+    match cause.kind() {
+        ErrorKind::PermissionDenied => OpenError::Closed(path),
+        ErrorKind::NotFound => OpenError::NoFolder(path),
+        _ => OpenError::Io(format!("cable:{path}"), cause),
+    }
+}
+
 /// Keeps others from looking for an end in the same folder.
 fn lock(path: &Path) -> io::Result<File> {
     let folder = match path.parent() {
@@ -213,12 +222,14 @@ fn lock(path: &Path) -> io::Result<File> {
 fn take_end(own: &Path) -> io::Result<Option<UnixDatagram>> {
     match UnixDatagram::unbound()?.connect(own) {
         Ok(()) => return Ok(None),
+        // Of somebody who takes frames from the other end alone.
+        Err(cause) if cause.raw_os_error() == Some(libc::EPERM) => return Ok(None),
         // Of somebody who has ended without a word, or no socket at all.
         Err(cause) if cause.kind() == ErrorKind::ConnectionRefused => {
             if !fs::symlink_metadata(own)?.file_type().is_socket() {
                 return Err(io::Error::new(
                     cause.kind(),
-                    "a file is there that is no socket",
+                    "a file is there that is no socket: name another path, or remove it",
                 ));
             }
             fs::remove_file(own)?;

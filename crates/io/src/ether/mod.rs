@@ -88,6 +88,12 @@ pub enum OpenError {
     /// Both ends of a cable are in use.
     #[error("cable:{0}: both of its ends are in use")]
     Taken(String),
+    /// No right to make sockets where a cable is to be.
+    #[error("cable:{0}: its folder is not for this user to write to: name another one")]
+    Closed(String),
+    /// No place for a cable.
+    #[error("cable:{0}: its folder is not there: make it, or name another one")]
+    NoFolder(String),
     /// Anything else.
     #[error("{0}: {1}")]
     Io(String, #[source] io::Error),

@@ -46,13 +46,27 @@ fn what_cannot_be_a_cable_is_refused() {
     let nowhere = Place::Cable(folder.0.join("nowhere/x.sock"));
     let error = open(&nowhere).unwrap_err().to_string();
     assert!(
-        error.starts_with("cable:/") && error.contains("No such file"),
+        error.starts_with("cable:/") && error.contains("its folder is not there"),
         "{error}"
     );
     let file = folder.0.join("file");
     std::fs::write(&file, "kept").unwrap();
     open(&Place::Cable(file.clone())).unwrap_err();
     assert_eq!(std::fs::read(&file).unwrap(), b"kept");
+}
+
+/// As QEMU is with `-netdev dgram`: then nobody else may send to it.
+#[test]
+fn an_end_that_is_connected_to_the_other_is_taken() {
+    let folder = Folder::new();
+    let (near, far) = (folder.0.join("x.sock"), folder.0.join("x.sock.peer"));
+    let other = UnixDatagram::bind(&far).unwrap();
+    let guest = UnixDatagram::bind(&near).unwrap();
+    guest.connect(&far).unwrap();
+    drop(other);
+    std::fs::remove_file(&far).unwrap();
+    let _port = open(&folder.cable()).unwrap();
+    assert!(far.exists());
 }
 
 #[test]
