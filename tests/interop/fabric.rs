@@ -76,6 +76,47 @@ fn a_unit_is_used_over_a_cable() {
     assert!(server.stop().unwrap().success());
 }
 
+/// Both are behind one end of a cable, which one port of ours has at a time, from when the first of
+/// them is opened.
+#[test]
+fn several_units_are_used_over_one_cable() {
+    let dir = scene("fabric-several");
+    let binary = server::binary().unwrap().to_string_lossy().into_owned();
+    let command = ["env".into(), "LUNAR_LOG=debug".into(), binary];
+    let options = ["--fcoe", &cable(&dir)];
+    let server = Server::start_as(&command, &dir, &["ram:8M", "ram:8M"], &options).unwrap();
+    let (a, b) = (server.address(0).to_owned(), server.address(1).to_owned());
+    there_and_back(&dir, &format!("concat({a},{b})"), &[]);
+    tool::must(&mut lunar(&[], &["copy", &a, &b])).unwrap();
+    tool::must(&mut lunar(&[], &["verify", &a, &b])).unwrap();
+    // Once for each command, though each of them asks two units what they are, then uses them.
+    let log = server.log();
+    assert_eq!(log.matches("has logged in").count(), 4, "{log}");
+    assert!(server.stop().unwrap().success());
+}
+
+/// What waits in one of two is not lost when their port logs in anew.
+#[test]
+fn all_users_of_a_port_go_on_when_their_target_is_back() {
+    let dir = scene("fabric-several-killed");
+    let disks = ["a", "b"].map(|name| format!("file:{}?size=8M&sync", dir.join(name).display()));
+    let disks = disks.each_ref().map(String::as_str);
+    let start = || Server::start_in(&dir, &disks, &["--fcoe", &cable(&dir)]).unwrap();
+    let mut server = start();
+    let both = format!("concat({},{})", server.address(0), server.address(1));
+    let image = format!("file:{}", dir.join("image").display());
+    let slowly = format!("limit:rate=8M({image})");
+    let mut copy = lunar(&[], &["copy", &slowly, &both]);
+    let mut copy = copy.stderr(Stdio::null()).spawn().unwrap();
+    thread::sleep(Duration::from_millis(1800));
+    assert!(copy.try_wait().unwrap().is_none(), "it is over already");
+    server.kill().unwrap();
+    server = start();
+    assert!(copy.wait().unwrap().success());
+    tool::must(&mut lunar(&[], &["verify", &image, &both])).unwrap();
+    assert!(server.stop().unwrap().success());
+}
+
 #[test]
 fn who_is_not_named_is_not_let_in() {
     let dir = scene("fabric-closed");

@@ -1,10 +1,12 @@
 //! What every volume is.
 
-use std::cell::Cell;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use ::io::memory::{Buffer, Pool, Recall};
@@ -72,8 +74,30 @@ pub trait Volume: Send + Sync + fmt::Debug {
 pub struct CoreContext {
     /// Its buffers.
     pub pool: Pool,
+    /// Who of its handles is to be called.
+    pub calls: Calls,
     /// Numbers given out.
     nodes: Cell<u32>,
+    /// One of a type at the most.
+    common: RefCell<Vec<Rc<dyn Any>>>,
+}
+
+/// Handles of one core that are to be called, as another one of them has something for them. A
+/// handle that is named here gets [`Handle::expire`] as soon as all has been handed in.
+#[derive(Clone, Debug, Default)]
+pub struct Calls(Rc<RefCell<Vec<Node>>>);
+
+impl Calls {
+    /// Has the handle called that has this node, or has it inside.
+    pub fn call(&self, node: Node) {
+        self.0.borrow_mut().push(node);
+    }
+
+    /// The next one that is to be called.
+    #[must_use]
+    pub fn next(&self) -> Option<Node> {
+        self.0.borrow_mut().pop()
+    }
 }
 
 /// A handle's number on its core, by which what it started finds back to it. A volume made of
@@ -85,8 +109,24 @@ impl CoreContext {
     /// A core with buffers of `pool`, and without volumes.
     #[must_use]
     pub fn new(pool: Pool) -> Self {
-        let nodes = Cell::new(0);
-        Self { pool, nodes }
+        Self {
+            pool,
+            calls: Calls::default(),
+            nodes: Cell::new(0),
+            common: RefCell::default(),
+        }
+    }
+
+    /// What all handles of the core have in common that ask for this type.
+    #[must_use]
+    pub fn common<T: Any + Default>(&self) -> Rc<T> {
+        let mut all = self.common.borrow_mut();
+        let known = all.iter().find_map(|one| Rc::clone(one).downcast().ok());
+        known.unwrap_or_else(|| {
+            let new = Rc::<T>::default();
+            all.push(Rc::clone(&new) as Rc<dyn Any>);
+            new
+        })
     }
 
     /// A number for one more handle that starts operations.

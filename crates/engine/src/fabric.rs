@@ -1,7 +1,9 @@
 //! N_Ports on the Ethernet ports of this machine.
 
+mod idle;
 mod names;
 
+use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use fc::port::{Config, Event, Fc4, Port};
 use fc::wire::ethernet::Mac;
 use scsi::medium::Now;
 
+pub use self::idle::IdlePorts;
 pub(crate) use self::names::Names;
 
 /// An Ethernet port that is to have an N_Port.
@@ -38,7 +41,34 @@ pub(crate) struct NPort<F: Fc4> {
     leave: Leave,
     /// Frames came in, and many more are to come.
     streams: bool,
-    _names: Arc<Names>,
+    names: Arc<Names>,
+    clock: Clock,
+}
+
+/// How the time of a port goes with that of its thread: a port may go on to another thread, which
+/// counts from another instant.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clock {
+    ahead: Duration,
+    behind: Duration,
+}
+
+impl Clock {
+    /// It is `port` for the port while it is `thread` for its thread.
+    const fn of(port: Now, thread: Now) -> Self {
+        Self {
+            ahead: port.saturating_sub(thread),
+            behind: thread.saturating_sub(port),
+        }
+    }
+
+    fn of_port(self, thread: Now) -> Now {
+        (thread + self.ahead).saturating_sub(self.behind)
+    }
+
+    fn of_thread(self, port: Now) -> Now {
+        (port + self.behind).saturating_sub(self.ahead)
+    }
 }
 
 /// How far a port is with its end.
@@ -95,6 +125,12 @@ impl Site {
     }
 }
 
+impl<F: Fc4> fmt::Debug for NPort<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NPort({} at {})", self.port.wwpn(), self.place)
+    }
+}
+
 impl<F: Fc4> NPort<F> {
     /// Begins to look for other ports.
     pub(crate) fn begin(site: Site, fc4: F, now: Now) -> Self {
@@ -107,8 +143,33 @@ impl<F: Fc4> NPort<F> {
             port,
             leave: Leave::NotYet,
             streams: false,
-            _names: site.names,
+            names: site.names,
+            clock: Clock::default(),
         }
+    }
+
+    /// The same port below another machine.
+    fn below<G: Fc4>(self, change: impl FnOnce(F) -> G) -> NPort<G> {
+        NPort {
+            place: self.place,
+            ether: self.ether,
+            joined: self.joined,
+            port: self.port.below(change),
+            leave: self.leave,
+            streams: self.streams,
+            names: self.names,
+            clock: self.clock,
+        }
+    }
+
+    /// What it is called, for as long as this lives.
+    pub(crate) const fn names(&self) -> &Arc<Names> {
+        &self.names
+    }
+
+    /// What time it is for the port, and what is above it.
+    pub(crate) fn time(&self, now: Now) -> Now {
+        self.clock.of_port(now)
     }
 
     pub(crate) const fn place(&self) -> &Place {
@@ -135,6 +196,7 @@ impl<F: Fc4> NPort<F> {
 
     /// Takes what has come, as much as a batch has.
     pub(crate) fn receive(&mut self, now: Now) {
+        let now = self.time(now);
         let port = &mut self.port;
         let count = self
             .ether
@@ -204,11 +266,13 @@ impl<F: Fc4> NPort<F> {
             Leave::Until(at) => Some(at),
             Leave::NotYet | Leave::Left => None,
         };
-        self.port.next_deadline().into_iter().chain(leave).min()
+        let deadline = self.port.next_deadline().into_iter().chain(leave).min();
+        deadline.map(|at| self.clock.of_thread(at))
     }
 
     /// Does what is due.
     pub(crate) fn expire(&mut self, now: Now) {
+        let now = self.time(now);
         if self.port.next_deadline().is_some_and(|at| at <= now) {
             self.port.expire(now);
         }
@@ -220,6 +284,7 @@ impl<F: Fc4> NPort<F> {
 
     /// Logs out everywhere; soon after it has left.
     pub(crate) fn leave(&mut self, now: Now) {
+        let now = self.time(now);
         let linger = match self.port.remotes().next() {
             Some(_) => LINGER,
             None => Duration::ZERO,

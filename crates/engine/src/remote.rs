@@ -44,6 +44,7 @@ use std::sync::atomic::{AtomicU16, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+pub use crate::fabric::IdlePorts;
 use crate::fabric::NoPort;
 use block::particulars::{Group, Particulars};
 use block::volume::{CoreContext, Handle, Volume};

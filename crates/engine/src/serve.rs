@@ -24,6 +24,7 @@ use scsi::unit::{CoreId, UnitId, UnitState};
 
 use crate::address::{Address, FcoeAddress, FcoeOptions, OpenOptions, secret};
 use crate::core::{Front, FrontParts};
+use crate::fabric::IdlePorts;
 use crate::flushes::Flushes;
 use crate::journal::Journal;
 use crate::mail::{Message, PostOffice};
@@ -124,6 +125,7 @@ fn open_options(options: &Options) -> Result<OpenOptions, Error> {
         initiator: format!("{}:initiator", options.iqn),
         secret: secret("LUNAR_SECRET"),
         mutual_secret: secret("LUNAR_MUTUAL_SECRET"),
+        ports: IdlePorts::default(),
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ::io::memory::Recall;
 use ::io::ring::SocketRing;
 use block::lease::Lease;
-use block::volume::{Context, CoreContext, Handle, Node, Volume};
+use block::volume::{Calls, Context, CoreContext, Handle, Node, Volume};
 use scsi::medium::{MediumResult, Now};
 
 /// Logs what volumes have gathered of what went through them.
@@ -24,6 +24,8 @@ pub struct Volumes {
     of_node: Vec<u32>,
     /// Those that go on when all has been handed in.
     soon: Vec<u32>,
+    /// Those that others have something for.
+    calls: Calls,
 }
 
 struct Attached {
@@ -61,6 +63,7 @@ impl Volumes {
     /// One more, the last that was attached to this core.
     pub fn add(&mut self, handle: Box<dyn Handle>, core: &CoreContext) {
         let volume = self.volumes.len() as u32;
+        self.calls = core.calls.clone();
         self.of_node.resize(core.next_node().0 as usize, volume);
         self.volumes.push(Attached {
             handle,
@@ -104,18 +107,29 @@ impl Volumes {
             call: &mut call,
         };
         act(&mut *attached.handle, &mut cx);
+        while let Some(node) = self.calls.next() {
+            if let Some(called) = self.of_node(node) {
+                self.go_on_soon(called);
+            }
+        }
         let at = call?;
         if at <= around.now {
-            if !std::mem::replace(&mut attached.soon, true) {
-                self.soon.push(volume);
-            }
+            self.go_on_soon(volume);
             return None;
         }
+        let attached = self.volumes.get_mut(volume as usize)?;
         if attached.timer.is_some_and(|set| set <= at) {
             return None;
         }
         attached.timer = Some(at);
         Some(at)
+    }
+
+    fn go_on_soon(&mut self, volume: u32) {
+        let attached = &mut self.volumes[volume as usize];
+        if !std::mem::replace(&mut attached.soon, true) {
+            self.soon.push(volume);
+        }
     }
 
     /// The next volume that wanted to be called when all has been handed in.

@@ -31,6 +31,7 @@ mod event;
 mod late;
 mod manage;
 mod recovery;
+mod rest;
 mod tasks;
 mod transmit;
 
@@ -46,6 +47,7 @@ use self::abort::Held;
 pub use self::event::{Command, Data, Done, Event, Failed, Fate, Function, Refusal, Refused, Why};
 use self::manage::Pending;
 use self::recovery::Service;
+pub use self::rest::AtRest;
 use self::tasks::{Slot, Tasks};
 use crate::exchange::{self, data::DataSequence, frames::Single};
 use crate::outgoing::Outgoing;
@@ -249,6 +251,17 @@ impl<L: Lease> Initiator<L> {
             .tasks
             .min(MAX_TASKS)
             .saturating_sub(self.tasks.len())
+    }
+
+    /// Ends those commands of a target whose names `which` picks, as if they were late: each is told
+    /// by [`Event::Failed`], at once if it was not sent, else when nothing of it happens any more.
+    pub fn abandon(&mut self, now: Now, which: impl Fn(u64) -> bool) {
+        self.now = now;
+        let picked = self.tasks.iter().filter(|(_, task)| which(task.id));
+        let slots: Vec<Slot> = picked.map(|(slot, _)| slot).collect();
+        for slot in slots {
+            self.abort(slot, Why::Late);
+        }
     }
 
     fn nexus(&mut self, remote: RemoteId) -> Option<&mut Nexus> {

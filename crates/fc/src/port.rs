@@ -41,7 +41,7 @@ pub use self::statistics::Statistics;
 use crate::exchange::frames::Single;
 use crate::fip::{self, Fip, Neighbour};
 use crate::outgoing::Outgoing;
-use crate::remote::{Address, Cx, End, Local, Output, OxIds, Remote, RemoteId};
+use crate::remote::{Address, Cx, End, Local, Output, OxIds, Partners, Remote, RemoteId};
 use crate::violation::Violation;
 use crate::wire::ethernet::Mac;
 use crate::wire::names::{FcId, Wwn};
@@ -82,6 +82,26 @@ impl<F: Fc4> Port<F> {
             controls: VecDeque::new(),
             events: VecDeque::new(),
             statistics: Statistics::default(),
+        }
+    }
+
+    /// The same port below another machine, which goes on where this one was. What this one had to
+    /// tell is forgotten.
+    #[must_use]
+    pub fn below<G: Fc4>(self, change: impl FnOnce(F) -> G) -> Port<G> {
+        Port {
+            local: self.local,
+            limits: self.limits,
+            now: self.now,
+            fip: self.fip,
+            fc4: change(self.fc4),
+            is_online: self.is_online,
+            remotes: self.remotes,
+            ox_ids: self.ox_ids,
+            outputs: self.outputs,
+            controls: self.controls,
+            events: VecDeque::new(),
+            statistics: self.statistics,
         }
     }
 
@@ -162,6 +182,18 @@ impl<F: Fc4> Port<F> {
         self.tick(now);
         self.fip.link(self.now, up);
         self.hear_fip();
+    }
+
+    /// From now on there may be a login with this port too; one that is there already is logged in
+    /// to at once, as it may have given up.
+    pub fn admit(&mut self, now: Now, wwpn: Wwn) {
+        self.tick(now);
+        if let Partners::Only(names) = &mut self.local.partners
+            && names.insert(wwpn)
+            && let Some(id) = self.find(wwpn).map(Remote::id)
+        {
+            self.with_id(id, Remote::log_in);
+        }
     }
 
     /// Logs out of all remote ports. To be followed, once what is to be sent has been transmitted,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ::io::memory::MemoryLimit;
 use ::io::ring::Kind;
 use engine::address::{Address, OpenOptions};
+use engine::remote::IdlePorts;
 
 use super::{Machinery, Measured, Subject, fill, is_hole, measure};
 use crate::crew::{Live, Watch};
@@ -21,6 +22,7 @@ pub(crate) fn subject(address: &str, words: &Words) -> Subject {
         initiator: "iqn.2026-11.org.lunar.test:bench".into(),
         secret: None,
         mutual_secret: None,
+        ports: IdlePorts::default(),
     };
     let parsed: Address = address.parse().unwrap();
     let volume = parsed.open(&options).unwrap();

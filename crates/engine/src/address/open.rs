@@ -27,6 +27,7 @@ use super::{
     Address, BlockAddress, Count, FcoeAddress, FileAddress, Host, Rate, SessionOptions, Size, Time,
     UnitAddress, parse,
 };
+use crate::fabric::IdlePorts;
 use crate::remote::{Outside, Portal, Remote, RemoteError, Settings, Target, Way};
 use crate::secret::{self, SecretError};
 
@@ -45,6 +46,8 @@ pub struct OpenOptions {
     pub secret: Option<Zeroizing<Vec<u8>>>,
     /// What the target of an `iscsi://…?mutual` address has to prove.
     pub mutual_secret: Option<Zeroizing<Vec<u8>>>,
+    /// N_Ports that have asked what a unit is, for those who use it.
+    pub ports: IdlePorts,
 }
 
 impl OpenOptions {
@@ -62,6 +65,7 @@ impl OpenOptions {
             initiator,
             secret: secret("LUNAR_SECRET"),
             mutual_secret: secret("LUNAR_MUTUAL_SECRET"),
+            ports: IdlePorts::default(),
         })
     }
 }
@@ -206,7 +210,7 @@ impl Address {
             Self::File(file) => Arc::new(File::open(&file_options(file, options))?),
             Self::Block(device) => Arc::new(Device::open(&device_options(device, options))?),
             Self::Iscsi(unit) => Arc::new(Remote::open(remote_settings(unit, options)?)?),
-            Self::Fcoe(unit) => Arc::new(Remote::open(fcoe_settings(unit))?),
+            Self::Fcoe(unit) => Arc::new(Remote::open(fcoe_settings(unit, &options.ports))?),
             other => return Err(Cause::NotBuilt(other.name())),
         })
     }
@@ -251,7 +255,7 @@ pub(crate) fn remote_settings(
 }
 
 /// The same over Ethernet.
-pub(crate) fn fcoe_settings(unit: &FcoeAddress) -> Settings {
+pub(crate) fn fcoe_settings(unit: &FcoeAddress, ports: &IdlePorts) -> Settings {
     let options = &unit.options;
     let time = |time: Option<Time>| time.map(|Time(time)| time);
     Settings {
@@ -259,6 +263,7 @@ pub(crate) fn fcoe_settings(unit: &FcoeAddress) -> Settings {
             place: unit.place.clone(),
             port_name: unit.port_name,
             e_d_tov: time(options.e_d_tov),
+            ports: ports.clone(),
         }),
         lun: Lun::from_index(unit.lun),
         replacement: time(options.replacement).unwrap_or(REPLACEMENT),

@@ -10,12 +10,14 @@ use io::memory::MemoryLimit;
 use iscsi::initiator::config::Auth;
 
 use super::{Address, Cause, OpenOptions, portal_of};
+use crate::remote::IdlePorts;
 
 fn options() -> OpenOptions {
     OpenOptions {
         initiator: "iqn.2026-11.org.lunar.test:initiator".into(),
         secret: None,
         mutual_secret: None,
+        ports: IdlePorts::default(),
         block_size: None,
         read_only: false,
         memory: Arc::new(MemoryLimit::new(1 << 30)),

@@ -20,7 +20,7 @@ use scsi::wire::lun::Lun;
 use super::asks::{self, Asks, Ended, LIMIT};
 use super::{Target, Unit};
 use crate::address::{Address, Cause, FcoeAddress, FcoeOptions, fcoe_settings};
-use crate::fabric::{NPort, Site};
+use crate::fabric::{IdlePorts, NPort, Site};
 use crate::remote::{FabricEnd, Remote, RemoteError};
 
 /// What was found behind an Ethernet port.
@@ -231,7 +231,8 @@ impl Eye {
             ..target.clone()
         };
         let facts = asks::facts(self, lun);
-        let known = facts.map(|facts| Remote::known(fcoe_settings(&address), facts));
+        let known =
+            facts.map(|facts| Remote::known(fcoe_settings(&address, &IdlePorts::default()), facts));
         let particulars = known.map(|known| known.particulars());
         Some(Unit {
             lun: number,

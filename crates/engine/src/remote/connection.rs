@@ -239,7 +239,7 @@ impl Link for Connection {
         !matches!(asked, None | Some(Err(Refusal::NotYet)))
     }
 
-    fn give_up(&mut self) {
+    fn give_up(&mut self, _: Now) {
         let _ = self.session_mut().map(Initiator::give_up);
     }
 

@@ -1,11 +1,17 @@
-//! FCoE: an N_Port of our own, and the login of a target's with it.
+//! FCoE: an N_Port of ours, shared by all that a core uses behind one Ethernet port, and the login of
+//! a target's with it.
 //!
 //! The N_Port stays when the login is lost, as it takes over a second to get an address: the target
 //! is waited for, and logs in again as soon as it is back. A new login ends at the target what was
-//! of the one before (FC-LS-2, PLOGI), so what was under way may be done again.
+//! of the one before (FC-LS-2, PLOGI), so what was under way may be done again. Who gives up while
+//! others use the same target has its own commands aborted, and goes on when they are.
 
+mod shared;
+
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
+use std::rc::{Rc, Weak};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,20 +19,19 @@ use ::io::ether::Place;
 use ::io::ring::FileOp;
 use block::lease::Lease;
 use block::particulars::Group;
-use block::volume::{Context, Node};
-use fc::initiator::{self, Command, Data, Done, Failed, Fate, Initiator, Why};
-use fc::port::Event;
-use fc::remote::{self, Partners, RemoteId};
+use block::volume::{Calls, Context, CoreContext, Node};
+use fc::initiator::{Data, Done, Failed, Fate, Initiator, Why};
+use fc::remote::{self, Partners};
 use fc::wire::fcp::Residual;
 use fc::wire::names::Wwn;
-use scsi::client::{self, Request};
+use scsi::client::Request;
 use scsi::medium::Now;
-use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 
+use self::shared::{Key, News, Seat, SharedPort, SharedPorts};
 use super::link::{self, Answered, Heard, Link};
 use super::{RemoteError, Way, particulars};
-use crate::fabric::{NPort, Names, NoPort, Site};
+use crate::fabric::{IdlePorts, NPort, Names, NoPort, Site};
 
 /// Where a target port of Fibre Channel is.
 #[derive(Clone, Debug)]
@@ -37,6 +42,8 @@ pub struct Target {
     pub port_name: Wwn,
     /// E_D_TOV that is proposed to it; `None`: that of the standard.
     pub e_d_tov: Option<Duration>,
+    /// N_Ports that may be used, and where ours is left.
+    pub ports: IdlePorts,
 }
 
 /// Why there is no login with a target port any more, or there was none.
@@ -56,6 +63,9 @@ pub enum End {
         /// Who we are.
         ours: Wwn,
     },
+    /// We have no port, as whoever opened it for us was told too.
+    #[error("{0}")]
+    NoPort(String),
     /// It was there.
     #[error("{}", ended(*.0))]
     Lost(remote::End),
@@ -77,39 +87,33 @@ fn ended(end: remote::End) -> &'static str {
     }
 }
 
-/// Our N_Port and the target's, or what is to become of them.
+/// A use of an N_Port, or what is to become of it.
 pub(super) struct FabricLink {
     node: Node,
     target: Target,
     name: String,
+    /// The N_Ports of this core.
+    ports: Rc<SharedPorts>,
+    calls: Calls,
+    seat: Option<Seat>,
+    /// A thread opens the Ethernet port, for all that wait.
+    opening: Option<(Rc<RefCell<SharedPort>>, Made)>,
+    /// The ring will tell us that frames have come there, by the generation of that use.
+    watched: Vec<(u32, Weak<RefCell<SharedPort>>)>,
     /// Ours, for as long as this lives.
     names: Option<Arc<Names>>,
-    state: State,
-    /// Tells the events of this port from those of earlier ones.
+    stage: Stage,
+    /// Nobody wants to know what becomes of commands that are still under way.
+    is_given_up: bool,
+    /// Tells the events of this use from those of earlier ones.
     generation: u32,
     heard: VecDeque<Heard>,
     /// The login has ended, which is told after all that came of it.
     ended: Option<End>,
 }
 
-enum State {
-    Down,
-    /// A thread opens the Ethernet port.
-    Opening(Made),
-    Open(Box<Open>),
-}
-
 /// Where a thread leaves what it has opened.
 type Made = Arc<Mutex<Option<Result<Site, NoPort>>>>;
-
-struct Open {
-    n_port: NPort<Initiator<Lease>>,
-    /// The target, while it is logged in.
-    there: Option<RemoteId>,
-    stage: Stage,
-    /// The ring tells when frames have come.
-    watched: bool,
-}
 
 /// What is made of the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,96 +133,118 @@ enum Stage {
 const SEEK: Duration = Duration::from_secs(5);
 
 impl FabricLink {
-    pub(super) fn new(node: Node, target: &Target) -> Self {
+    pub(super) fn new(node: Node, target: &Target, core: &CoreContext) -> Self {
         Self {
             node,
             target: target.clone(),
             name: target.port_name.to_string(),
+            ports: core.common(),
+            calls: core.calls.clone(),
+            seat: None,
+            opening: None,
+            watched: Vec::new(),
             names: None,
-            state: State::Down,
+            stage: Stage::Idle,
+            is_given_up: false,
             generation: 0,
             heard: VecDeque::new(),
             ended: None,
         }
     }
 
-    fn open(&self) -> Option<&Open> {
-        match &self.state {
-            State::Open(open) => Some(open),
-            _ => None,
+    fn key(&self) -> Key {
+        Key {
+            place: self.target.place.clone(),
+            e_d_tov: self.target.e_d_tov,
         }
     }
 
-    fn open_mut(&mut self) -> Option<&mut Open> {
-        match &mut self.state {
-            State::Open(open) => Some(open),
-            _ => None,
-        }
+    /// Does something with the port, as the user that we are.
+    fn with<T>(&self, act: impl FnOnce(&mut SharedPort, usize) -> T) -> Option<T> {
+        let seat = self.seat.as_ref()?;
+        Some(act(&mut seat.port.borrow_mut(), seat.number))
     }
 
-    fn stage(&self) -> Stage {
-        self.open().map_or(Stage::Idle, |open| open.stage)
+    /// Uses the port that the core has, or one that waits for somebody, or has one opened.
+    fn sit(&mut self, cx: &mut Context<'_>) {
+        self.generation = self.generation.wrapping_add(1);
+        let key = self.key();
+        let port = self.ports.find(&key).unwrap_or_else(|| {
+            let port = self.ports.make(key.clone(), self.calls.clone());
+            match self.target.ports.take(&key.place, key.e_d_tov, cx.now) {
+                Some(n_port) => port.borrow_mut().opened(cx.now, n_port),
+                None => self.open(cx, &port),
+            }
+            port
+        });
+        let seat = Seat::take(port, self.node, self.target.port_name, cx.now);
+        self.seat = Some(seat);
+    }
+
+    fn open(&mut self, cx: &mut Context<'_>, port: &Rc<RefCell<SharedPort>>) {
+        let made = Made::default();
+        let (left, place, names) = (made.clone(), self.target.place.clone(), self.names.clone());
+        let open = move || {
+            let site = Site::open(&place, names);
+            *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(site);
+            Ok(0)
+        };
+        self.opening = Some((Rc::clone(port), made));
+        let op = FileOp::Blocking(Box::new(open));
+        cx.file(self.node, self.generation, op);
     }
 
     /// The port that a thread has opened.
-    fn begin(&mut self, now: Now, made: &Made) -> Result<(), RemoteError> {
+    fn begin(&self, now: Now, made: &Made) -> Result<NPort<Initiator<Lease>>, RemoteError> {
         let made = made.lock().unwrap_or_else(PoisonError::into_inner).take();
         let nothing = || io::Error::from(io::ErrorKind::NotConnected);
         let mut site = made.ok_or_else(nothing).map_err(RemoteError::Connect)??;
-        self.names = Some(Arc::clone(&site.names));
-        site.config.partners = Partners::Only([self.target.port_name].into());
+        // Each user adds its own.
+        site.config.partners = Partners::Only([].into());
         site.config.e_d_tov = self.target.e_d_tov.unwrap_or(site.config.e_d_tov);
-        let machine = Initiator::new(initiator::Config::default());
-        self.state = State::Open(Box::new(Open {
-            n_port: NPort::begin(site, machine, now),
-            there: None,
-            stage: Stage::Seeking(now + SEEK),
-            watched: false,
-        }));
-        Ok(())
+        let machine = Initiator::new(SharedPort::settings());
+        Ok(NPort::begin(site, machine, now))
     }
 
-    fn event(&mut self, event: Event<initiator::Event<Lease>>) {
-        let State::Open(open) = &mut self.state else {
-            return;
-        };
-        match event {
-            Event::Up(id) => {
-                open.there = Some(id);
-                if let Stage::Seeking(_) = open.stage {
-                    open.log_in(&mut self.heard);
-                }
+    fn close_seat(&mut self) {
+        (self.seat, self.stage) = (None, Stage::Idle);
+    }
+
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Down(end) if self.stage == Stage::Up => {
+                self.stage = Stage::Idle;
+                self.ended.get_or_insert(match end {
+                    remote::End::Stuck => End::Stuck,
+                    end => End::Lost(end),
+                });
             }
-            Event::Down(id, end) if open.there == Some(id) => {
-                open.there = None;
-                if open.stage == Stage::Up {
-                    open.stage = Stage::Idle;
-                    self.ended.get_or_insert(End::Lost(end));
-                }
+            News::Up | News::Down(_) => {}
+            News::NoPort(why) => {
+                (self.seat, self.stage) = (None, Stage::Idle);
+                self.ended = Some(End::NoPort(why));
             }
-            Event::Fc4(initiator::Event::Done(done)) => {
-                self.heard.push_back(Heard::Answered(answered(&done)));
-            }
-            Event::Fc4(initiator::Event::Failed(failed)) => self.heard.push_back(failure(&failed)),
-            Event::Fc4(initiator::Event::Stuck(_)) => self.end(End::Stuck),
-            Event::Remark {
-                from, violation, ..
-            } => tracing::warn!("{from}: {violation}"),
-            Event::Fc4(_) | Event::Down(..) | Event::Online(_) | Event::Offline => {}
+            News::Done(_) | News::Failed(_) if self.is_given_up => {}
+            News::Done(done) => self.heard.push_back(Heard::Answered(answered(&done))),
+            News::Failed(failed) => self.heard.push_back(failure(&failed)),
         }
+        self.log_in();
     }
 
-    /// Without a word: the next login ends at the target what is of this one.
-    fn end(&mut self, end: End) {
-        self.state = State::Down;
-        self.ended = Some(end);
-    }
-}
-
-impl Open {
-    fn log_in(&mut self, heard: &mut VecDeque<Heard>) {
-        self.stage = Stage::Up;
-        heard.push_back(Heard::LoggedIn { same: true });
+    /// Goes on with a target that is there, once nothing of before is.
+    fn log_in(&mut self) {
+        let is_there = |port: &mut SharedPort, number| {
+            port.there(number).is_some() && !port.has_under_way(number)
+        };
+        if matches!(self.stage, Stage::Seeking(_)) && self.with(is_there) == Some(true) {
+            (self.stage, self.is_given_up) = (Stage::Up, false);
+            if let Some(seat) = &self.seat {
+                let port = seat.port.borrow();
+                self.names = port.n_port().map(|n_port| Arc::clone(n_port.names()));
+            }
+            let same = self.with(|port, number| port.is_same(number)) == Some(true);
+            self.heard.push_back(Heard::LoggedIn { same });
+        }
     }
 }
 
@@ -256,11 +282,11 @@ impl Link for FabricLink {
 
     /// With an N_Port that nothing is made of, too.
     fn is_down(&self) -> bool {
-        self.stage() == Stage::Idle && !matches!(self.state, State::Opening(_))
+        self.stage == Stage::Idle && self.opening.is_none()
     }
 
     fn is_up(&self) -> bool {
-        self.stage() == Stage::Up
+        self.stage == Stage::Up
     }
 
     fn is_logged_in(&self) -> bool {
@@ -272,124 +298,115 @@ impl Link for FabricLink {
     }
 
     fn has_room(&self) -> bool {
-        let open = self.open().filter(|open| open.stage == Stage::Up);
-        open.is_some_and(|open| open.n_port.port().fc4().room() > 0)
+        self.is_up() && self.with(|port, number| port.has_room(number)) == Some(true)
     }
 
     fn execute(&mut self, now: Now, lun: Lun, request: Request<Lease>) -> bool {
-        let Some(open) = self.open_mut() else {
-            return false;
-        };
-        let Some(target) = open.there else {
-            return false;
-        };
-        let command = Command {
-            id: u64::from(request.id),
-            lun,
-            cdb: request.cdb,
-            attribute: Attribute::Simple,
-            data: match request.data {
-                client::Data::None => Data::None,
-                client::Data::In(into) => Data::In { into },
-                client::Data::Out(from) => Data::Out { from },
-            },
-            deadline: None,
-        };
-        let machine = open.n_port.port_mut().fc4_mut();
-        machine.execute(now, target, command).is_ok()
+        let execute = |port: &mut SharedPort, number| port.execute(now, number, lun, request);
+        self.is_up() && self.with(execute) == Some(true)
     }
 
     fn log_out(&mut self, now: Now) -> bool {
         if !self.is_up() {
             return false;
         }
-        if let Some(open) = self.open_mut() {
-            open.n_port.leave(now);
-            open.stage = Stage::Leaving;
+        if self.with(|port, _| port.leave(now)) == Some(true) {
+            self.stage = Stage::Leaving;
+        } else {
+            self.stage = Stage::Idle;
+            self.ended = Some(End::Lost(remote::End::ByUs));
         }
         true
     }
 
-    fn give_up(&mut self) {
-        if self.open().is_some() {
-            self.end(End::GivenUp);
+    fn hand_over(&mut self, now: Now) -> bool {
+        let n_port = self.with(|port, _| port.give_back()).flatten();
+        let Some(n_port) = n_port else {
+            return false;
+        };
+        self.close_seat();
+        self.target.ports.put(n_port, self.target.e_d_tov, now);
+        true
+    }
+
+    fn give_up(&mut self, now: Now) {
+        if self.seat.is_some() {
+            self.with(|port, number| port.abandon(now, number));
+            (self.stage, self.is_given_up) = (Stage::Idle, true);
+            self.ended = Some(End::GivenUp);
         }
     }
 
     fn next_deadline(&self) -> Option<Now> {
-        let open = self.open()?;
-        let seeking = match open.stage {
+        let seeking = match self.stage {
             Stage::Seeking(until) => Some(until),
             _ => None,
         };
-        let port = open.n_port.next_deadline();
-        port.into_iter().chain(seeking).min()
+        let port = self.with(|port, _| port.n_port()?.next_deadline());
+        port.flatten().into_iter().chain(seeking).min()
     }
 
     fn expire(&mut self, now: Now) {
-        let State::Open(open) = &mut self.state else {
+        self.with(|port, _| port.expire(now));
+        let n_port = |port: &mut SharedPort, _| {
+            let n_port = port.n_port()?;
+            Some((n_port.has_left(), n_port.port().wwpn()))
+        };
+        let Some((has_left, ours)) = self.with(n_port).flatten() else {
             return;
         };
-        open.n_port.expire(now);
-        if open.stage == Stage::Leaving && open.n_port.has_left() {
-            open.stage = Stage::Idle;
+        if self.stage == Stage::Leaving && has_left {
+            self.stage = Stage::Idle;
             self.ended = Some(End::Lost(remote::End::ByUs));
         }
-        if matches!(open.stage, Stage::Seeking(until) if until <= now) {
-            open.stage = Stage::Idle;
+        if matches!(self.stage, Stage::Seeking(until) if until <= now) {
+            self.stage = Stage::Idle;
             self.ended = Some(End::NotFound {
                 wwpn: self.target.port_name,
                 place: self.target.place.to_string(),
-                ours: open.n_port.port().wwpn(),
+                ours,
             });
         }
     }
 
     fn connect(&mut self, cx: &mut Context<'_>) {
-        if let State::Open(open) = &mut self.state {
-            match open.there {
-                Some(_) => open.log_in(&mut self.heard),
-                None => open.stage = Stage::Seeking(cx.now + SEEK),
-            }
-            return;
+        if self.seat.is_none() {
+            self.sit(cx);
         }
-        self.generation = self.generation.wrapping_add(1);
-        let made = Made::default();
-        let (left, place, names) = (made.clone(), self.target.place.clone(), self.names.clone());
-        let open = move || {
-            let site = Site::open(&place, names);
-            *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(site);
-            Ok(0)
-        };
-        self.state = State::Opening(made);
-        let op = FileOp::Blocking(Box::new(open));
-        cx.file(self.node, self.generation, op);
+        self.stage = Stage::Seeking(cx.now + SEEK);
+        self.log_in();
+        // It is heard then, if the target is there already.
+        cx.call_at(cx.now);
     }
 
     fn connected(
         &mut self,
         cx: &mut Context<'_>,
-        generation: u32,
+        _: u32,
         result: io::Result<u64>,
     ) -> Result<(), RemoteError> {
-        let State::Opening(made) = &self.state else {
+        let Some((port, made)) = self.opening.take() else {
             return Ok(());
         };
-        if generation != self.generation {
-            return Ok(());
+        let result = result.map_err(RemoteError::Connect);
+        match result.and_then(|_| self.begin(cx.now, &made)) {
+            Ok(n_port) => port.borrow_mut().opened(cx.now, n_port),
+            Err(cause) => {
+                self.close_seat();
+                port.borrow_mut().failed(&cause.to_string());
+                return Err(cause);
+            }
         }
-        let made = Arc::clone(made);
-        self.state = State::Down;
-        result.map_err(RemoteError::Connect)?;
-        self.begin(cx.now, &made)
+        Ok(())
     }
 
     fn ready(&mut self, cx: &mut Context<'_>, generation: u32) {
-        if generation == self.generation
-            && let Some(open) = self.open_mut()
-        {
-            open.watched = false;
-            open.n_port.receive(cx.now);
+        let at = self.watched.iter().position(|one| one.0 == generation);
+        let port = at.and_then(|at| self.watched.swap_remove(at).1.upgrade());
+        if let Some(port) = port {
+            let is_ours = |seat: &Seat| Rc::ptr_eq(&seat.port, &port);
+            let is_user = self.seat.as_ref().is_some_and(is_ours);
+            port.borrow_mut().ready(cx.now, is_user);
         }
     }
 
@@ -398,38 +415,28 @@ impl Link for FabricLink {
             if let Some(heard) = self.heard.pop_front() {
                 return Some(heard);
             }
-            match self.open_mut().and_then(|open| open.n_port.poll()) {
-                Some(event) => self.event(event),
+            match self.with(SharedPort::news).flatten() {
+                Some(news) => self.hear(news),
                 None => break,
             }
         }
         let end = self.ended.take()?;
         if end == End::Lost(remote::End::ByUs) {
-            self.state = State::Down;
+            self.close_seat();
         }
         Some(Heard::Ended(link::End::Fabric(end)))
     }
 
     fn close(&mut self, _: &mut Context<'_>) {
-        self.state = State::Down;
+        self.close_seat();
     }
 
     fn push(&mut self, cx: &mut Context<'_>) {
-        let (node, generation) = (self.node, self.generation);
-        let Some(open) = self.open_mut() else {
-            return;
-        };
-        open.n_port.transmit();
-        if !open.watched {
-            let waited = open.n_port.waited();
-            let watched = match open.n_port.streams() {
-                true => cx.watch_later(node, generation, waited),
-                false => cx.watch(node, generation, waited),
-            };
-            open.watched = watched.is_ok();
-            if let Err(cause) = watched {
-                tracing::error!("{}: cannot be listened to: {cause}", open.n_port.place());
-            }
+        let generation = self.generation;
+        if self.with(|port, number| port.push(cx, number, generation)) == Some(true)
+            && let Some(seat) = &self.seat
+        {
+            self.watched.push((generation, Rc::downgrade(&seat.port)));
         }
     }
 
@@ -438,11 +445,12 @@ impl Link for FabricLink {
     }
 
     fn particulars(&self) -> Vec<Group> {
-        let Some(open) = self.open() else {
-            return Vec::new();
-        };
-        let port = open.n_port.port();
-        let target = open.there.and_then(|id| port.remote(id));
-        particulars::ports(&self.target.place, port, target)
+        let groups = self.with(|port, number| {
+            let target = port.there(number);
+            let port = port.n_port()?.port();
+            let target = target.and_then(|id| port.remote(id));
+            Some(particulars::ports(&self.target.place, port, target))
+        });
+        groups.flatten().unwrap_or_default()
     }
 }

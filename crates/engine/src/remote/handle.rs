@@ -195,7 +195,7 @@ impl RemoteHandle {
             self.attempts = Attempts::default();
             (self.away, self.wanted) = (true, false);
             // It may be there, but not have come far enough to be of use.
-            self.machine.link.give_up();
+            self.machine.link.give_up(now);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ::io::ring::SendBatch;
 use block::lease::Lease;
 use block::particulars::Group;
-use block::volume::{Context, Node};
+use block::volume::{Context, CoreContext};
 use fc::remote;
 use iscsi::initiator::error;
 use scsi::client::Request;
@@ -45,8 +45,14 @@ pub(super) trait Link {
     /// Ends in good order. Returns whether there is something of which that is the end.
     fn log_out(&mut self, now: Now) -> bool;
 
+    /// Leaves what there is to the next link, if it can. Nothing may be under way.
+    fn hand_over(&mut self, now: Now) -> bool {
+        let _ = now;
+        false
+    }
+
     /// Ends what is there, without waiting for the other end.
-    fn give_up(&mut self);
+    fn give_up(&mut self, now: Now);
 
     /// The next instant at which something is to be done.
     fn next_deadline(&self) -> Option<Now>;
@@ -201,10 +207,11 @@ impl End {
     }
 }
 
-/// The link number `number` to where the settings say.
-pub(super) fn link(node: Node, settings: &Settings, number: u16) -> Box<dyn Link> {
+/// The link number `number` to where the settings say, for a handle of this core.
+pub(super) fn link(core: &CoreContext, settings: &Settings, number: u16) -> Box<dyn Link> {
+    let node = core.node();
     match &settings.way {
         Way::Iscsi(portal) => Box::new(Connection::new(node, settings, portal, number)),
-        Way::Fcoe(target) => Box::new(FabricLink::new(node, target)),
+        Way::Fcoe(target) => Box::new(FabricLink::new(node, target, core)),
     }
 }

@@ -50,7 +50,7 @@ impl Machine {
         Self {
             lun: settings.lun,
             client: client.wishing(settings.wishes),
-            link: link(core.node(), settings, number),
+            link: link(core, settings, number),
             pool: core.pool.clone(),
             waiting: VecDeque::new(),
             unaccounted: false,
@@ -94,7 +94,7 @@ impl Machine {
                     Output::Fenced => return Some(Told::Fenced),
                     Output::Departed => return Some(Told::Departed),
                     Output::Refused(refusal) => return Some(Told::Refused(refusal)),
-                    Output::NotNow(refusal) => self.not_now(refusal),
+                    Output::NotNow(refusal) => self.not_now(cx.now, refusal),
                 }
             } else {
                 return None;
@@ -170,8 +170,8 @@ impl Machine {
     }
 
     /// The unit cannot be used, but may be when it is asked again.
-    fn not_now(&mut self, refusal: Refusal) {
+    fn not_now(&mut self, now: Now, refusal: Refusal) {
         tracing::warn!("{}: {refusal}", self.link.name());
-        self.link.give_up();
+        self.link.give_up(now);
     }
 }

@@ -93,7 +93,7 @@ impl Probe {
     /// In good order, if the target plays its part.
     fn log_out(&mut self) {
         let now = self.now();
-        if !self.machine.link.log_out(now) {
+        if self.machine.link.hand_over(now) || !self.machine.link.log_out(now) {
             return;
         }
         while self.start.elapsed() < LIMIT {

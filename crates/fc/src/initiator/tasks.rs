@@ -98,6 +98,23 @@ pub(super) struct Tasks<L> {
 /// What an OX_ID names that is not a command's; above all slots.
 pub(super) const OTHER: u16 = 0xf000;
 
+impl<L> Tasks<L> {
+    /// None, with the numbers that others have left.
+    pub(super) fn after<M>(others: Tasks<M>) -> Self {
+        Self {
+            ids: others.ids,
+            slots: Vec::new(),
+            free: Vec::new(),
+            number: others.number,
+        }
+    }
+
+    /// How many there are.
+    pub(super) const fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}
+
 impl<L: Lease> Tasks<L> {
     pub(super) fn new() -> Self {
         Self {
@@ -106,11 +123,6 @@ impl<L: Lease> Tasks<L> {
             free: Vec::new(),
             number: 0,
         }
-    }
-
-    /// How many there are.
-    pub(super) const fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
     }
 
     /// The number of the next command, or of a task management function among them.

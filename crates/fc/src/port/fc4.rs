@@ -1,8 +1,10 @@
 //! What stands above an N_Port.
 
+use std::convert::Infallible;
+
 use scsi::medium::{Lease, Now};
 
-use crate::initiator::{self, Initiator};
+use crate::initiator::{self, AtRest, Initiator};
 use crate::outgoing::Outgoing;
 use crate::remote::{Peer, RemoteId, Role};
 use crate::target::{self, Target};
@@ -42,6 +44,38 @@ pub trait Fc4 {
 
     /// Whose exchanges can be ended only by ending the login, if an event says that.
     fn stuck(event: &Self::Event) -> Option<RemoteId>;
+}
+
+/// Between two uses, nothing but the end of logins is of interest.
+impl Fc4 for AtRest {
+    type Event = Infallible;
+    const ROLE: Role = Role::Initiator;
+
+    fn peer_up(&mut self, _: RemoteId, _: Peer) {}
+
+    fn peer_down(&mut self, remote: RemoteId) {
+        self.peer_down(remote);
+    }
+
+    fn receive(&mut self, _: Now, _: RemoteId, _: &Frame<'_>) {}
+
+    fn poll(&mut self) -> Option<Infallible> {
+        None
+    }
+
+    fn transmit(&mut self, _: &mut impl Outgoing) -> bool {
+        false
+    }
+
+    fn next_deadline(&self) -> Option<Now> {
+        None
+    }
+
+    fn expire(&mut self, _: Now) {}
+
+    fn stuck(_: &Infallible) -> Option<RemoteId> {
+        None
+    }
 }
 
 macro_rules! fc4 {

@@ -3,6 +3,7 @@
 mod bring_up;
 mod commands;
 mod endings;
+mod rest;
 mod rig;
 mod services;
 mod strangers;

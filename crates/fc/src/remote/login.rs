@@ -27,7 +27,7 @@ impl Remote {
     }
 
     /// Logs in, whoever of the two should ask: as the other one did not, or knows of no reason to.
-    pub(super) fn log_in(&mut self, cx: &mut Cx<'_>) {
+    pub(crate) fn log_in(&mut self, cx: &mut Cx<'_>) {
         if cx.local.partners.admit(self.wwpn()) {
             self.enter(cx, State::Plogi);
         } else {
@@ -146,11 +146,16 @@ impl Remote {
                 self.remark(cx, "a PLOGI of a port that is not allowed", "--allow");
             }
             Err(refusal::NOT_ALLOWED)
-        } else if self.state == State::Plogi && cx.local.wwpn > self.wwpn() {
+        } else if self.is_asking() && cx.local.wwpn > self.wwpn() {
             Err(refusal::IN_PROGRESS)
         } else {
             self.agreed(cx, theirs).ok_or(refusal::SIZES)
         }
+    }
+
+    /// Whether a PLOGI of ours is on its way; one that was refused may wait to be sent once more.
+    fn is_asking(&self) -> bool {
+        self.state == State::Plogi && self.asked.is_some()
     }
 
     pub(super) fn plogi_answered(&mut self, cx: &mut Cx<'_>, theirs: &ServiceParameters) {

@@ -13,7 +13,7 @@ use scsi::wire::status::Status;
 use super::Talk;
 use crate::address::{OpenOptions, SessionOptions, UnitAddress, portal_of};
 use crate::discovery::asks::facts;
-use crate::remote::{self, Portal, RemoteError};
+use crate::remote::{self, IdlePorts, Portal, RemoteError};
 
 fn place(portal: SocketAddr) -> Portal {
     let unit = UnitAddress {
@@ -30,6 +30,7 @@ fn place(portal: SocketAddr) -> Portal {
         initiator: "iqn.2026-01.test:initiator".into(),
         secret: None,
         mutual_secret: None,
+        ports: IdlePorts::default(),
     };
     portal_of(&unit, &options).unwrap()
 }

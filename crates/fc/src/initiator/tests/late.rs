@@ -22,6 +22,24 @@ fn a_command_is_aborted_at_its_deadline() {
 }
 
 #[test]
+fn commands_that_are_given_up_are_aborted_and_others_go_on() {
+    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
+    pair.is_stopped = true;
+    pair.test(1);
+    pair.test(2);
+    pair.settle();
+    pair.initiator.abandon(Duration::ZERO, |id| id == 1);
+    pair.settle();
+    pair.finish_aborts();
+    pair.settle();
+    let [Event::Failed(failed)] = &pair.told[..] else {
+        panic!("{:?}", pair.told);
+    };
+    assert_eq!((failed.id, failed.fate), (1, End::Aborted));
+    assert!(!pair.initiator.is_at_rest(), "the other one is under way");
+}
+
+#[test]
 fn a_query_is_told_to_be_unanswered_when_the_login_ends() {
     let mut pair = Pair::new(all(), |_, _| Fate::IsLost);
     pair.test(1);

@@ -262,6 +262,16 @@ impl Rig {
         self.run(until);
     }
 
+    /// The same after the initiator has been at rest.
+    pub(super) fn rested(self) -> Self {
+        let at_rest = self.initiator.port.below(Initiator::rest);
+        let initiator = End {
+            port: at_rest.below(Initiator::resume),
+            ..self.initiator
+        };
+        Self { initiator, ..self }
+    }
+
     /// What was on the cable since this was asked last.
     pub(super) fn traced(&mut self) -> String {
         std::mem::take(&mut self.trace).join("\n")

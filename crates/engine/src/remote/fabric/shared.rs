@@ -1,0 +1,443 @@
+//! An N_Port that several links of one core use.
+//!
+//! Each is a user with a number, which stands in the upper half of its commands' names; what the
+//! port tells is kept for whom it concerns, and who has news is called. Whoever of them acts next
+//! has the port receive and send, for all.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+use ::io::ether::Place;
+use block::lease::Lease;
+use block::volume::{Calls, Context, Node};
+use fc::initiator::{self, Command, Data, Done, Event, Failed, Initiator};
+use fc::port::{Event as PortEvent, Port};
+use fc::remote::{self, Remote, RemoteId};
+use fc::wire::names::Wwn;
+use scsi::client::{self, Request};
+use scsi::medium::Now;
+use scsi::task::Attribute;
+use scsi::wire::lun::Lun;
+
+use crate::fabric::NPort;
+
+/// The N_Ports of a core. Those that nobody uses are gone.
+#[derive(Debug, Default)]
+pub(super) struct SharedPorts(RefCell<Vec<Weak<RefCell<SharedPort>>>>);
+
+/// What links must have in common to use one port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) place: Place,
+    /// It is part of every login.
+    pub(super) e_d_tov: Option<Duration>,
+}
+
+/// An N_Port, and who uses it.
+#[derive(Debug)]
+pub(super) struct SharedPort {
+    key: Key,
+    calls: Calls,
+    /// Until it is opened, nothing.
+    n_port: Option<Box<NPort<Initiator<Lease>>>>,
+    is_leaving: bool,
+    /// By number; a number is not used again.
+    users: Vec<Option<User>>,
+    /// The ring tells one of the handles when frames have come.
+    is_watched: bool,
+    /// Somebody has found no room.
+    is_short: Cell<bool>,
+}
+
+#[derive(Debug)]
+struct User {
+    node: Node,
+    wwpn: Wwn,
+    /// Its target, while that is logged in.
+    there: Option<RemoteId>,
+    /// The node that the target was a port of last.
+    node_name: Option<Wwn>,
+    /// It is the same node as at the login before.
+    is_same: bool,
+    under_way: usize,
+    news: VecDeque<News>,
+}
+
+/// What a user is told.
+#[derive(Debug)]
+pub(super) enum News {
+    /// Its target has logged in, or the port is open.
+    Up,
+    /// The login with its target is over.
+    Down(remote::End),
+    /// A command of its.
+    Done(Done<Lease>),
+    /// A command of its.
+    Failed(Failed<Lease>),
+    /// There is no port, and will be none.
+    NoPort(String),
+}
+
+/// The place of a user at a port, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub(super) port: Rc<RefCell<SharedPort>>,
+    pub(super) number: usize,
+}
+
+/// Commands of one user at once: as many as a session of iSCSI has.
+const TASKS: usize = 1024;
+
+/// Users that can have so many at once; with more of them they share.
+const BUSY_USERS: usize = 16;
+
+impl SharedPorts {
+    /// The port that there is already, or is being opened.
+    pub(super) fn find(&self, key: &Key) -> Option<Rc<RefCell<SharedPort>>> {
+        let mut ports = self.0.borrow_mut();
+        ports.retain(|port| port.strong_count() > 0);
+        let mut ports = ports.iter().filter_map(Weak::upgrade);
+        ports.find(|port| {
+            let port = port.borrow();
+            port.key == *key && !port.is_leaving
+        })
+    }
+
+    /// A port that is to be opened.
+    pub(super) fn make(&self, key: Key, calls: Calls) -> Rc<RefCell<SharedPort>> {
+        let port = Rc::new(RefCell::new(SharedPort {
+            key,
+            calls,
+            n_port: None,
+            is_leaving: false,
+            users: Vec::new(),
+            is_watched: false,
+            is_short: Cell::new(false),
+        }));
+        self.0.borrow_mut().push(Rc::downgrade(&port));
+        port
+    }
+}
+
+impl Seat {
+    /// A place at a port for a handle that wants to use a target.
+    pub(super) fn take(port: Rc<RefCell<SharedPort>>, node: Node, wwpn: Wwn, now: Now) -> Self {
+        let mut shared = port.borrow_mut();
+        let number = shared.users.len();
+        shared.users.push(Some(User {
+            node,
+            wwpn,
+            there: None,
+            node_name: None,
+            is_same: true,
+            under_way: 0,
+            news: VecDeque::new(),
+        }));
+        shared.look_for(now, number);
+        drop(shared);
+        Self { port, number }
+    }
+}
+
+impl Drop for Seat {
+    /// Others may have counted upon the one who goes.
+    fn drop(&mut self) {
+        let mut port = self.port.borrow_mut();
+        port.users[self.number] = None;
+        port.call_all();
+    }
+}
+
+impl SharedPort {
+    pub(super) fn settings() -> initiator::Config {
+        initiator::Config {
+            tasks: TASKS * BUSY_USERS,
+            ..initiator::Config::default()
+        }
+    }
+
+    /// It is there.
+    pub(super) fn opened(&mut self, now: Now, n_port: NPort<Initiator<Lease>>) {
+        self.n_port = Some(Box::new(n_port));
+        for number in 0..self.users.len() {
+            self.look_for(now, number);
+        }
+        self.call_all();
+    }
+
+    /// It cannot be had.
+    pub(super) fn failed(&mut self, why: &str) {
+        self.is_leaving = true;
+        for number in 0..self.users.len() {
+            self.tell(number, News::NoPort(why.to_owned()));
+        }
+    }
+
+    pub(super) fn n_port(&self) -> Option<&NPort<Initiator<Lease>>> {
+        self.n_port.as_deref()
+    }
+
+    /// The port, with nobody to use it any more.
+    pub(super) fn give_back(&mut self) -> Option<NPort<Initiator<Lease>>> {
+        let is_last = self.users.iter().flatten().count() == 1;
+        let is_free =
+            |n_port: &mut Box<NPort<Initiator<Lease>>>| is_last && n_port.port().fc4().is_at_rest();
+        let n_port = self.n_port.take_if(is_free)?;
+        self.is_leaving = true;
+        Some(*n_port)
+    }
+
+    /// Lets the target of a user log in.
+    fn look_for(&mut self, now: Now, number: usize) {
+        let (Some(n_port), Some(Some(user))) = (&mut self.n_port, self.users.get_mut(number))
+        else {
+            return;
+        };
+        let now = n_port.time(now);
+        n_port.port_mut().admit(now, user.wwpn);
+        user.look_around(n_port.port());
+        user.news.push_back(News::Up);
+    }
+
+    fn user(&self, number: usize) -> Option<&User> {
+        self.users.get(number)?.as_ref()
+    }
+
+    /// Whether the target of a user is of the same node as at its login before. Else what that had
+    /// under way may still be carried out, by another one of its name.
+    pub(super) fn is_same(&self, number: usize) -> bool {
+        self.user(number).is_none_or(|user| user.is_same)
+    }
+
+    /// The target of a user, while it is logged in.
+    pub(super) fn there(&self, number: usize) -> Option<RemoteId> {
+        self.user(number)?.there
+    }
+
+    /// Whether commands of a user have not ended.
+    pub(super) fn has_under_way(&self, number: usize) -> bool {
+        self.user(number).is_some_and(|user| user.under_way > 0)
+    }
+
+    /// Whether a user may give a command.
+    pub(super) fn has_room(&self, number: usize) -> bool {
+        let (Some(n_port), Some(user)) = (&self.n_port, self.user(number)) else {
+            return false;
+        };
+        let has_room = n_port.port().fc4().room() > 0;
+        self.is_short.set(self.is_short.get() || !has_room);
+        has_room && user.under_way < TASKS
+    }
+
+    /// Gives a command to the target of a user; returns whether it was taken.
+    pub(super) fn execute(
+        &mut self,
+        now: Now,
+        number: usize,
+        lun: Lun,
+        request: Request<Lease>,
+    ) -> bool {
+        let (Some(n_port), Some(Some(user))) = (&mut self.n_port, self.users.get_mut(number))
+        else {
+            return false;
+        };
+        let Some(target) = user.there else {
+            return false;
+        };
+        let command = Command {
+            id: (number as u64) << 32 | u64::from(request.id),
+            lun,
+            cdb: request.cdb,
+            attribute: Attribute::Simple,
+            data: match request.data {
+                client::Data::None => Data::None,
+                client::Data::In(into) => Data::In { into },
+                client::Data::Out(from) => Data::Out { from },
+            },
+            deadline: None,
+        };
+        let now = n_port.time(now);
+        let machine = n_port.port_mut().fc4_mut();
+        let is_taken = machine.execute(now, target, command).is_ok();
+        user.under_way += usize::from(is_taken);
+        is_taken
+    }
+
+    /// Ends the commands of a user.
+    pub(super) fn abandon(&mut self, now: Now, number: usize) {
+        if let Some(n_port) = &mut self.n_port {
+            let now = n_port.time(now);
+            let machine = n_port.port_mut().fc4_mut();
+            machine.abandon(now, |id| owner(id) == number);
+        }
+    }
+
+    /// The ring has told a handle, which may not be a user any more, that frames have come, or that
+    /// there is room to send.
+    pub(super) fn ready(&mut self, now: Now, is_user: bool) {
+        self.is_watched = false;
+        if let Some(n_port) = &mut self.n_port {
+            n_port.receive(now);
+        }
+        if !is_user {
+            self.call_all();
+        }
+    }
+
+    pub(super) fn expire(&mut self, now: Now) {
+        if let Some(n_port) = &mut self.n_port
+            && n_port.next_deadline().is_some_and(|at| at <= now)
+        {
+            n_port.expire(now);
+        }
+    }
+
+    /// What a user is told next.
+    pub(super) fn news(&mut self, number: usize) -> Option<News> {
+        self.hear(number);
+        self.users.get_mut(number)?.as_mut()?.news.pop_front()
+    }
+
+    /// Keeps what the port tells for whom it concerns, and calls those who do not ask now.
+    fn hear(&mut self, asking: usize) {
+        let mut has_room_again = false;
+        while let Some(event) = self.n_port.as_mut().and_then(|n_port| n_port.poll()) {
+            match event {
+                PortEvent::Up(id) => self.up(id),
+                PortEvent::Down(id, end) => self.down(id, end),
+                PortEvent::Fc4(Event::Done(done)) => {
+                    has_room_again = true;
+                    self.over(asking, owner(done.id), News::Done(done));
+                }
+                PortEvent::Fc4(Event::Failed(failed)) => {
+                    has_room_again = true;
+                    self.over(asking, owner(failed.id), News::Failed(failed));
+                }
+                PortEvent::Remark {
+                    from, violation, ..
+                } => tracing::warn!("{from}: {violation}"),
+                PortEvent::Fc4(_) | PortEvent::Online(_) | PortEvent::Offline => {}
+            }
+        }
+        if has_room_again && self.is_short.take() {
+            self.call_all();
+        }
+    }
+
+    fn up(&mut self, id: RemoteId) {
+        let Some(n_port) = &self.n_port else { return };
+        let Some(wwpn) = n_port.port().remote(id).map(Remote::wwpn) else {
+            return;
+        };
+        let mut users = self.users.iter_mut().flatten();
+        if users.any(|user| user.wwpn == wwpn && user.there.is_some()) {
+            tracing::warn!("{}: two ports are called {wwpn}", n_port.place());
+        }
+        for number in 0..self.users.len() {
+            self.find_again(number);
+        }
+    }
+
+    /// A user without a target may have one now.
+    fn find_again(&mut self, number: usize) {
+        if let (Some(n_port), Some(Some(user))) = (&self.n_port, self.users.get_mut(number))
+            && user.there.is_none()
+        {
+            user.look_around(n_port.port());
+            if user.there.is_some() {
+                self.tell(number, News::Up);
+            }
+        }
+    }
+
+    fn down(&mut self, id: RemoteId, end: remote::End) {
+        for number in 0..self.users.len() {
+            if let Some(Some(user)) = self.users.get_mut(number)
+                && user.there.take_if(|there| *there == id).is_some()
+            {
+                self.tell(number, News::Down(end));
+                self.find_again(number);
+            }
+        }
+    }
+
+    /// A command has ended.
+    fn over(&mut self, asking: usize, number: usize, news: News) {
+        let Some(Some(user)) = self.users.get_mut(number) else {
+            return;
+        };
+        user.under_way -= 1;
+        if number == asking {
+            user.news.push_back(news);
+        } else {
+            self.tell(number, news);
+        }
+    }
+
+    fn tell(&mut self, number: usize, news: News) {
+        if let Some(Some(user)) = self.users.get_mut(number) {
+            if user.news.is_empty() {
+                self.calls.call(user.node);
+            }
+            user.news.push_back(news);
+        }
+    }
+
+    fn call_all(&self) {
+        let users = self.users.iter().flatten();
+        users.for_each(|user| self.calls.call(user.node));
+    }
+
+    /// Sends, and has the ring tell a user's handle, as `slot`, when frames come. Returns whether it
+    /// will.
+    pub(super) fn push(&mut self, cx: &mut Context<'_>, number: usize, slot: u32) -> bool {
+        let (Some(n_port), Some(Some(user))) = (&mut self.n_port, self.users.get(number)) else {
+            return false;
+        };
+        n_port.transmit();
+        if self.is_watched {
+            return false;
+        }
+        let waited = n_port.waited();
+        let watched = match n_port.streams() {
+            true => cx.watch_later(user.node, slot, waited),
+            false => cx.watch(user.node, slot, waited),
+        };
+        self.is_watched = watched.is_ok();
+        if let Err(cause) = watched {
+            tracing::error!("{}: cannot be listened to: {cause}", n_port.place());
+        }
+        self.is_watched
+    }
+
+    /// A user needs the port no more; returns whether it logs out, as the last one does.
+    pub(super) fn leave(&mut self, now: Now) -> bool {
+        let is_last = self.users.iter().flatten().count() == 1;
+        if let Some(n_port) = self.n_port.as_mut().filter(|_| is_last) {
+            self.is_leaving = true;
+            n_port.leave(now);
+        }
+        is_last
+    }
+}
+
+impl User {
+    /// Finds its target among those that are logged in. It stays with the one that it has, even if
+    /// another port claims to be called the same.
+    fn look_around(&mut self, port: &Port<Initiator<Lease>>) {
+        let mut found = port.remotes().filter(|one| one.is_up());
+        let Some(found) = found.find(|one| one.wwpn() == self.wwpn) else {
+            return;
+        };
+        self.there = Some(found.id());
+        let before = self.node_name.replace(found.wwnn());
+        self.is_same = before.is_none_or(|before| before == found.wwnn());
+    }
+}
+
+/// The number of the user whose command has this name.
+const fn owner(id: u64) -> usize {
+    (id >> 32) as usize
+}
