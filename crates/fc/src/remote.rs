@@ -179,6 +179,12 @@ impl Remote {
         self.neighbour.wwpn
     }
 
+    /// Its node name.
+    #[must_use]
+    pub const fn wwnn(&self) -> Wwn {
+        self.neighbour.wwnn
+    }
+
     /// Where its login stands.
     #[must_use]
     pub const fn state(&self) -> State {

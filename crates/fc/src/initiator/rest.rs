@@ -39,6 +39,7 @@ impl<L> Initiator<L> {
             nexuses: self.nexuses,
             tasks: Tasks::after(self.tasks),
             awaited: 0,
+            expected: 0,
             ready: VecDeque::new(),
             sequences: VecDeque::new(),
             controls: self.controls,

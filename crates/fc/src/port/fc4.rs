@@ -73,6 +73,10 @@ impl Fc4 for AtRest {
 
     fn expire(&mut self, _: Now) {}
 
+    fn expected(&self) -> u64 {
+        0
+    }
+
     fn stuck(_: &Infallible) -> Option<RemoteId> {
         None
     }

@@ -332,7 +332,7 @@ impl SharedPort {
             return;
         };
         let mut users = self.users.iter_mut().flatten();
-        if users.any(|user| user.wwpn == wwpn && user.there.is_some()) {
+        if users.any(|user| user.wwpn == wwpn && user.there.is_some_and(|there| there != id)) {
             tracing::warn!("{}: two ports are called {wwpn}", n_port.place());
         }
         for number in 0..self.users.len() {
