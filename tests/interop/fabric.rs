@@ -206,3 +206,39 @@ fn a_unit_is_used_over_ethernet_with_full_frames() {
 fn a_unit_is_used_over_ethernet_with_short_frames() {
     on_ethernet("fabric-1500", 1500);
 }
+
+/// Three interfaces of one Ethernet.
+const BRIDGE: &str = "ip link add bridge up type bridge && for name in front back other; do \
+     ip link add $name mtu 2500 up type veth peer name port-$name mtu 2500 && \
+     ip link set port-$name master bridge up || exit 1; done && exec \"$0\" \"$@\"";
+
+#[test]
+fn a_second_port_of_its_target_s_name_gets_nothing_of_a_copy() {
+    let dir = scene("fabric-twice");
+    let binary = server::binary().unwrap().to_string_lossy().into_owned();
+    let command = ["unshare", "-rn", "sh", "-c", BRIDGE, &binary].map(str::to_owned);
+    let options = ["--fcoe", "back", "--open"];
+    let first = Server::start_as(&command, &dir, &["ram:16M"], &options).unwrap();
+    let pid = first.pid().to_string();
+    let before = ["nsenter", "-t", &pid, "-U", "-n", "--preserve-credentials"];
+    let unit = first.address(0).replace("fcoe://back/", "fcoe://front/");
+    let image = format!("file:{}", dir.join("image").display());
+    let slowly = format!("limit:rate=4M({image})");
+    let mut copy = lunar(&before, &["copy", &slowly, &unit]);
+    let mut copy = copy.stderr(Stdio::null()).spawn().unwrap();
+    thread::sleep(Duration::from_millis(1500));
+    let other = format!("file:{}?size=16M", dir.join("other").display());
+    let port = format!("other,wwpn={}", first.luns[0].target);
+    let command = [&before[..], &[&binary]].concat();
+    let command: Vec<String> = command.into_iter().map(str::to_owned).collect();
+    let options = ["--fcoe", &port, "--open"];
+    let second = tests::scratch("fabric-twice-second").unwrap();
+    let second = Server::start_as(&command, &second, &[&other], &options).unwrap();
+    assert!(copy.try_wait().unwrap().is_none(), "it is over already");
+    assert!(copy.wait().unwrap().success());
+    assert!(second.stop().unwrap().success());
+    tool::must(&mut lunar(&before, &["verify", &image, &unit])).unwrap();
+    let untouched = fs::read(dir.join("other")).unwrap();
+    assert!(untouched.iter().all(|octet| *octet == 0));
+    assert!(first.stop().unwrap().success());
+}
