@@ -105,7 +105,7 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
             text += &table(&targets);
         }
         for (place, found) in &ethernets {
-            text += &fabric::tables(place, found);
+            text += &fabric::tables(place.interface(), found);
         }
         documents::print(text.as_bytes())?;
     }

@@ -286,6 +286,17 @@ const HEADER_MAX: usize = 18;
 /// The priority of FCoE and FIP, which DCB keeps free of loss by custom.
 const PRIORITY: libc::c_int = 3;
 
+impl Place {
+    /// The name of the network interface, unless it is a cable.
+    #[must_use]
+    pub fn interface(&self) -> Option<&str> {
+        match self {
+            Self::Interface(name) | Self::Xdp(name) => Some(name),
+            Self::Cable(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

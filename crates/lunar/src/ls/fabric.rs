@@ -8,9 +8,10 @@ use engine::discovery::fabric::{Found, Seen};
 
 use crate::units::human_size;
 
-/// The ports behind an Ethernet port of ours, then the units of those that are targets.
-pub(super) fn tables(place: &impl ToString, found: &Found) -> String {
-    let speed = speed(&place.to_string());
+/// The ports behind an Ethernet port of ours, which may be an interface, then the units of those
+/// that are targets.
+pub(super) fn tables(interface: Option<&str>, found: &Found) -> String {
+    let speed = interface.map_or("-".to_owned(), speed);
     let mut ports = table([
         "PORT NAME",
         "NODE NAME",
@@ -84,7 +85,7 @@ fn dashes() -> [String; 3] {
     ["-", "-", "-"].map(str::to_owned)
 }
 
-/// As the interface tells it, in Mbit/s; a cable has none.
+/// As the interface tells it, in Mbit/s.
 fn speed(interface: &str) -> String {
     let told = fs::read_to_string(format!("/sys/class/net/{interface}/speed"));
     let megabits = told.ok().and_then(|told| told.trim().parse::<u32>().ok());
