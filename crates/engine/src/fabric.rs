@@ -202,10 +202,16 @@ impl<F: Fc4> NPort<F> {
             .ether
             .receive(|frame, tci| port.receive(now, frame, tci.map(|tci| tci & VID)));
         self.streams = (1..BATCH).contains(&count) && port.expected() >= STREAM;
+        let before = self.ether.link();
         match self.ether.news() {
             Ok(Some(link)) => {
-                let state = if link.up { "up" } else { "down" };
-                tracing::warn!("{}: the link is {state}", self.place);
+                if link.mtu != before.mtu {
+                    tracing::warn!("{}: the MTU is {} now", self.place, link.mtu);
+                }
+                if link.up != before.up {
+                    let state = if link.up { "up" } else { "down" };
+                    tracing::warn!("{}: the link is {state}", self.place);
+                }
                 port.link(now, link.up);
             }
             Ok(None) => {}
