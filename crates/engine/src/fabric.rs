@@ -207,6 +207,7 @@ impl<F: Fc4> NPort<F> {
             Ok(Some(link)) => {
                 if link.mtu != before.mtu {
                     tracing::warn!("{}: the MTU is {} now", self.place, link.mtu);
+                    port.resize(now, link.mtu as usize);
                 }
                 if link.up != before.up {
                     let state = if link.up { "up" } else { "down" };

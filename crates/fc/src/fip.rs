@@ -211,6 +211,11 @@ impl Fip {
         self.neighbours.linked()
     }
 
+    /// So long may FCoE frames be, as soon as the link, which is down, is up again.
+    pub(crate) const fn resize(&mut self, max_fcoe: u16) {
+        self.config.max_fcoe = max_fcoe;
+    }
+
     /// The link came up or went down. A port goes on with the N_Port_ID that it had.
     pub fn link(&mut self, now: Now, up: bool) {
         self.tick(now);

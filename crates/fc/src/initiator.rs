@@ -253,8 +253,8 @@ impl<L: Lease> Initiator<L> {
             .saturating_sub(self.tasks.len())
     }
 
-    /// Ends those commands of a target whose names `which` picks, as if they were late: each is told
-    /// by [`Event::Failed`], at once if it was not sent, else when nothing of it happens any more.
+    /// Ends those commands whose names `which` picks, as if they were late: each is told by
+    /// [`Event::Failed`], at once if it was not sent, else when nothing of it happens any more.
     pub fn abandon(&mut self, now: Now, which: impl Fn(u64) -> bool) {
         self.now = now;
         let picked = self.tasks.iter().filter(|(_, task)| which(task.id));

@@ -184,6 +184,15 @@ impl<F: Fc4> Port<F> {
         self.hear_fip();
     }
 
+    /// Frames on the Ethernet may have another length from now on. What was agreed upon with others
+    /// holds no more: the link is down, until [`Self::link`] says that it is up.
+    pub fn resize(&mut self, now: Now, mtu: usize) {
+        self.link(now, false);
+        let max_fcoe = fip::max_fcoe(mtu);
+        self.fip.resize(max_fcoe);
+        self.local.payload_max = max_fcoe - config::overhead();
+    }
+
     /// From now on there may be a login with this port too; one that is there already is logged in
     /// to at once, as it may have given up.
     pub fn admit(&mut self, now: Now, wwpn: Wwn) {

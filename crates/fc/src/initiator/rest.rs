@@ -8,8 +8,8 @@ use super::tasks::Tasks;
 use crate::remote::RemoteId;
 
 /// What an initiator has with its targets while no command is under way. It holds nobody's memory,
-/// so it can go to another thread; and it knows the exchanges that were, so that no number of theirs
-/// comes again too soon.
+/// so it can go to another thread; and it knows the exchanges that were, so that no number of
+/// theirs comes again too soon.
 #[derive(Debug)]
 pub struct AtRest(Initiator<Infallible>);
 

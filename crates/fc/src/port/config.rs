@@ -116,7 +116,7 @@ impl Config {
 }
 
 /// Octets of an FCoE frame behind the Ethernet header that are not payload.
-const fn overhead() -> u16 {
+pub(super) const fn overhead() -> u16 {
     let header = ethernet::Header {
         dst: Mac::BROADCAST,
         src: Mac::BROADCAST,
