@@ -75,7 +75,7 @@ pub fn look(place: &Place) -> Result<Found, Cause> {
     let targets = eye.up.clone();
     let targets = targets.into_iter().filter_map(|id| eye.target(place, id));
     let targets = targets.collect();
-    eye.n_port.leave(eye.begun.elapsed());
+    eye.leave()?;
     Ok(Found { ports, targets })
 }
 
@@ -88,7 +88,9 @@ struct Eye {
     up: BTreeSet<RemoteId>,
     /// Who is asked.
     asked: RemoteId,
-    /// What its last command came to, if it has ended.
+    /// The name of the last command.
+    command: u64,
+    /// What that came to, if it has ended.
     ended: Option<Result<Done<HeapLease>, RemoteError>>,
 }
 
@@ -104,6 +106,7 @@ impl Eye {
             watched: false,
             up: BTreeSet::new(),
             asked: RemoteId(0),
+            command: 0,
             ended: None,
         })
     }
@@ -112,13 +115,18 @@ impl Eye {
     fn turn(&mut self) -> Result<(), RemoteError> {
         self.n_port.transmit();
         self.wait().map_err(RemoteError::Ring)?;
-        let now = self.begun.elapsed();
-        let port = self.n_port.port_mut();
-        if port.next_deadline().is_some_and(|at| at <= now) {
-            port.expire(now);
-        }
+        self.n_port.expire(self.begun.elapsed());
         while let Some(event) = self.n_port.poll() {
             self.event(event);
+        }
+        Ok(())
+    }
+
+    /// Logs out: a target that is not told keeps us, until it misses us much later.
+    fn leave(&mut self) -> Result<(), RemoteError> {
+        self.n_port.leave(self.begun.elapsed());
+        while !self.n_port.has_left() {
+            self.turn()?;
         }
         Ok(())
     }
@@ -129,7 +137,7 @@ impl Eye {
             self.watched = true;
         }
         let now = self.begun.elapsed();
-        let deadline = self.n_port.port().next_deadline();
+        let deadline = self.n_port.next_deadline();
         let patience = deadline.map_or(TURN, |at| at.saturating_sub(now).min(TURN));
         self.ring.wait(Some(patience))?;
         while let Some(event) = self.ring.next_event() {
@@ -152,8 +160,14 @@ impl Eye {
                     self.ended = Some(Err(lost(FabricEnd::Lost(end))));
                 }
             }
-            Event::Fc4(initiator::Event::Done(done)) => self.ended = Some(Ok(done)),
-            Event::Fc4(initiator::Event::Failed(_) | initiator::Event::Stuck(_)) => {
+            // One that was given up may end while the next one is waited for.
+            Event::Fc4(initiator::Event::Done(done)) if done.id == self.command => {
+                self.ended = Some(Ok(done));
+            }
+            Event::Fc4(initiator::Event::Failed(failed)) if failed.id == self.command => {
+                self.ended.get_or_insert(Err(lost(FabricEnd::Stuck)));
+            }
+            Event::Fc4(initiator::Event::Stuck(id)) if id == self.asked => {
                 self.ended.get_or_insert(Err(lost(FabricEnd::Stuck)));
             }
             _ => {}
@@ -257,8 +271,9 @@ impl Asks for Eye {
     fn begin(&mut self) {}
 
     fn command(&mut self, lun: Lun, request: Request<HeapLease>) -> Result<Ended, RemoteError> {
+        self.command += 1;
         let command = Command {
-            id: 0,
+            id: self.command,
             lun,
             cdb: request.cdb,
             attribute: Attribute::Simple,
