@@ -123,10 +123,11 @@ impl Journal {
             };
             return Some(line);
         }
-        let crowd = entries.rules.entry(violation).or_insert(Crowd {
+        let new = Crowd {
             since: now,
             ..Crowd::default()
-        });
+        };
+        let crowd = entries.rules.entry(violation).or_insert(new);
         if crowd.told == LINES {
             crowd.untold = crowd.untold.saturating_add(1);
             return None;

@@ -30,8 +30,8 @@ struct Idle {
     since: Instant,
 }
 
-/// Nobody speaks for an idle port. After a while its neighbours may have given it up, which it
-/// would learn late: others miss it after 20 s, and it would be missed by its target a while before.
+/// Nobody speaks for an idle port. After a while its neighbours give it up, which it would learn
+/// late: they miss it after 20 s.
 const FRESH: Duration = Duration::from_secs(5);
 
 impl IdlePorts {

@@ -1,5 +1,5 @@
-//! FCoE: an N_Port of ours, shared by all that a core uses behind one Ethernet port, and the login of
-//! a target's with it.
+//! FCoE: an N_Port of ours, shared by all that a core uses behind one Ethernet port, and the login
+//! of a target's with it.
 //!
 //! The N_Port stays when the login is lost, as it takes over a second to get an address: the target
 //! is waited for, and logs in again as soon as it is back. A new login ends at the target what was
@@ -410,12 +410,13 @@ impl Link for FabricLink {
         }
     }
 
-    fn poll(&mut self, _: &mut Context<'_>) -> Option<Heard> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Option<Heard> {
         loop {
             if let Some(heard) = self.heard.pop_front() {
                 return Some(heard);
             }
-            match self.with(SharedPort::news).flatten() {
+            let news = |port: &mut SharedPort, number| port.news(cx.now, number);
+            match self.with(news).flatten() {
                 Some(news) => self.hear(news),
                 None => break,
             }

@@ -15,6 +15,8 @@ use block::volume::{Calls, Context, Node};
 use fc::initiator::{self, Command, Data, Done, Event, Failed, Initiator};
 use fc::port::{Event as PortEvent, Port};
 use fc::remote::{self, Remote, RemoteId};
+use fc::violation::Violation;
+use fc::wire::ethernet::Mac;
 use fc::wire::names::Wwn;
 use scsi::client::{self, Request};
 use scsi::medium::Now;
@@ -22,6 +24,7 @@ use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 
 use crate::fabric::NPort;
+use crate::journal::{Journal, QUIET};
 
 /// The N_Ports of a core. Those that nobody uses are gone.
 #[derive(Debug, Default)]
@@ -49,6 +52,10 @@ pub(super) struct SharedPort {
     is_watched: bool,
     /// Somebody has found no room.
     is_short: Cell<bool>,
+    /// Of rules that others broke.
+    journal: Journal,
+    /// When its counts were told last.
+    swept: Now,
 }
 
 #[derive(Debug)]
@@ -115,6 +122,8 @@ impl SharedPorts {
             users: Vec::new(),
             is_watched: false,
             is_short: Cell::new(false),
+            journal: Journal::default(),
+            swept: Now::ZERO,
         }));
         self.0.borrow_mut().push(Rc::downgrade(&port));
         port
@@ -295,13 +304,13 @@ impl SharedPort {
     }
 
     /// What a user is told next.
-    pub(super) fn news(&mut self, number: usize) -> Option<News> {
-        self.hear(number);
+    pub(super) fn news(&mut self, now: Now, number: usize) -> Option<News> {
+        self.hear(now, number);
         self.users.get_mut(number)?.as_mut()?.news.pop_front()
     }
 
     /// Keeps what the port tells for whom it concerns, and calls those who do not ask now.
-    fn hear(&mut self, asking: usize) {
+    fn hear(&mut self, now: Now, asking: usize) {
         let mut has_room_again = false;
         while let Some(event) = self.n_port.as_mut().and_then(|n_port| n_port.poll()) {
             match event {
@@ -317,12 +326,24 @@ impl SharedPort {
                 }
                 PortEvent::Remark {
                     from, violation, ..
-                } => tracing::warn!("{from}: {violation}"),
+                } => self.tell_of(now, from, violation),
                 PortEvent::Fc4(_) | PortEvent::Online(_) | PortEvent::Offline => {}
             }
         }
         if has_room_again && self.is_short.take() {
             self.call_all();
+        }
+    }
+
+    /// Somebody on the Ethernet has broken a rule.
+    fn tell_of(&mut self, now: Now, from: Mac, violation: Violation) {
+        if now.saturating_sub(self.swept) >= QUIET {
+            self.swept = now;
+            let lines = self.journal.sweep(now);
+            lines.iter().for_each(|line| tracing::warn!("{line}"));
+        }
+        if let Some(line) = self.journal.tell(now, from, violation) {
+            tracing::warn!("{line}");
         }
     }
 
@@ -390,8 +411,8 @@ impl SharedPort {
         users.for_each(|user| self.calls.call(user.node));
     }
 
-    /// Sends, and has the ring tell a user's handle, as `slot`, when frames come. Returns whether it
-    /// will.
+    /// Sends, and has the ring tell a user's handle, as `slot`, when frames come. Returns whether
+    /// it will.
     pub(super) fn push(&mut self, cx: &mut Context<'_>, number: usize, slot: u32) -> bool {
         let (Some(n_port), Some(Some(user))) = (&mut self.n_port, self.users.get(number)) else {
             return false;
