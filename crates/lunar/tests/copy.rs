@@ -112,6 +112,27 @@ fn a_copy_that_cannot_be_read_back_is_no_success() {
 }
 
 #[test]
+fn volumes_out_of_volumes_have_room_to_put_their_parts_together() {
+    let folder = folder("copy-nested");
+    let data: Vec<u8> = (0..4_u32 << 20).map(|at| (at >> 9) as u8 | 1).collect();
+    fs::write(folder.join("a"), data).unwrap();
+    // With the delay all pieces are under way at once.
+    let inner = "stripe:64k(delay:20ms(file:p?size=1M),file:q?size=1M)";
+    let outer = format!("stripe:16k({inner},file:r?size=2M)");
+    for args in [
+        ["copy", "file:a", &outer],
+        ["verify", "file:a", &outer],
+        ["verify", &outer, "file:a"],
+        ["copy", &outer, "file:back"],
+    ] {
+        let ran = lunar(&folder, &[&args[..], &["--depth", "8"]].concat());
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{args:?}");
+    }
+    let [a, back] = ["a", "back"].map(|name| fs::read(folder.join(name)).unwrap());
+    assert!(a == back);
+}
+
+#[test]
 fn what_was_counted_is_told_at_the_end() {
     let folder = folder("copy-stats");
     image(&folder.join("a"));

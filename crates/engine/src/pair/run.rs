@@ -11,6 +11,7 @@ use super::open::{Options, Pair};
 use super::record::{Record, UNKNOWN};
 use super::verify::{Differences, Verify};
 use super::{CHUNK, Error, Failure, Machine, Order, Progress, Side};
+use crate::address::Address;
 use crate::volumes::tell_gathered;
 use crate::worker::Worker;
 
@@ -97,7 +98,7 @@ pub fn copy(
     let [a, b] = pair.shapes;
     let unit = a.block_size.max(b.block_size);
     let from = durable.min(a.octets) / unit * unit;
-    let mut worker = worker(&pair, options.depth)?;
+    let mut worker = worker(&pair, options)?;
     remember(&mut record, from);
     let mut machine = Copy::new(a, b, from, options.depth);
     let start = Instant::now();
@@ -139,7 +140,7 @@ pub fn verify(
     watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Verified, Error> {
     let pair = Pair::open(options, true)?;
-    let mut worker = worker(&pair, options.depth)?;
+    let mut worker = worker(&pair, options)?;
     let verified = compare(&mut worker, &pair, options.depth, watch)?;
     leave(worker);
     tell_gathered(&pair.volumes);
@@ -178,9 +179,15 @@ fn remember(record: &mut Option<Record>, copied: u64) {
 }
 
 /// A thread's use of both. A piece takes two buffers: one more than its own where its memory is not
-/// aligned as the other volume wants it.
-fn worker(pair: &Pair, depth: usize) -> Result<Worker, Error> {
-    let memory = (2 * depth + 4) * CHUNK as usize;
+/// aligned as the other volume wants it. Each volume around others may take as much again, to put
+/// their parts together; what they do not use takes no memory.
+fn worker(pair: &Pair, options: &Options) -> Result<Worker, Error> {
+    let is_nested = |address: &Address| !address.inner().is_empty();
+    let around = match is_nested(&options.a) || is_nested(&options.b) {
+        true => 16,
+        false => 1,
+    };
+    let memory = (2 * options.depth + 4) * CHUNK as usize * around;
     Worker::new(&pair.volumes, Kind::Auto, memory).map_err(ring)
 }
 
