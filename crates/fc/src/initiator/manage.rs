@@ -6,7 +6,7 @@ use scsi::wire::lun::Lun;
 use super::recovery::What;
 use super::tasks::{OTHER, Stage};
 use super::transmit::function_header;
-use super::{Event, Fate, Function, Initiator, Refusal, Why};
+use super::{Event, Function, Initiator, Refusal, Why};
 use crate::remote::RemoteId;
 use crate::wire::els::{ExchangeStatus, Reply};
 use crate::wire::fcp::{self, Cmnd, Management, Rsp, response};
@@ -188,7 +188,8 @@ impl<L: Lease> Initiator<L> {
         self.told(remote, known.id, Some(code));
     }
 
-    /// Ends the commands that a function covered: the target sends nothing more for them.
+    /// Ends the commands that a function covered, each by ABTS: one may have come to the target
+    /// after the function that was sent after it, and be under way there still.
     fn covered(&mut self, known: &Pending) {
         let of_all = known.function == Function::TargetReset;
         let covered = self.tasks.iter().filter(|(_, task)| {
@@ -199,7 +200,7 @@ impl<L: Lease> Initiator<L> {
         });
         let covered: Vec<_> = covered.map(|(slot, _)| slot).collect();
         for slot in covered {
-            self.fail(slot, Fate::Aborted, Why::Function);
+            self.abort(slot, Why::Function);
         }
     }
 
