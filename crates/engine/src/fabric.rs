@@ -2,6 +2,8 @@
 
 mod idle;
 mod names;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::io;
@@ -9,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::io::ether::{BATCH, EtherPort, OpenError, Options, Place};
+use ::io::ether::{BATCH, Drops, EtherPort, OpenError, Options, Place};
 use fc::fip::Fip;
 use fc::outgoing::Outgoing;
 use fc::port::{Config, Event, Fc4, Port};
@@ -18,6 +20,7 @@ use scsi::medium::Now;
 
 pub use self::idle::IdlePorts;
 pub(crate) use self::names::Names;
+use crate::journal::QUIET;
 
 /// An Ethernet port that is to have an N_Port.
 #[derive(Debug)]
@@ -43,6 +46,15 @@ pub(crate) struct NPort<F: Fc4> {
     streams: bool,
     names: Arc<Names>,
     clock: Clock,
+    drops: Told,
+}
+
+/// Frames that were lost at an Ethernet port, as far as the log has told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    drops: Drops,
+    /// When they were looked at last.
+    since: Now,
 }
 
 /// How the time of a port goes with that of its thread: a port may go on to another thread, which
@@ -145,6 +157,7 @@ impl<F: Fc4> NPort<F> {
             streams: false,
             names: site.names,
             clock: Clock::default(),
+            drops: Told::default(),
         }
     }
 
@@ -159,6 +172,7 @@ impl<F: Fc4> NPort<F> {
             streams: self.streams,
             names: self.names,
             clock: self.clock,
+            drops: self.drops,
         }
     }
 
@@ -280,6 +294,7 @@ impl<F: Fc4> NPort<F> {
     /// Does what is due.
     pub(crate) fn expire(&mut self, now: Now) {
         let now = self.time(now);
+        self.look_for_drops(now);
         if self.port.next_deadline().is_some_and(|at| at <= now) {
             self.port.expire(now);
         }
@@ -287,6 +302,27 @@ impl<F: Fc4> NPort<F> {
             self.leave = Leave::Left;
             self.port.link(now, false);
         }
+    }
+
+    /// Tells of frames that were lost here, at most once a minute. There is always a Beacon or
+    /// another thing due by which this is called.
+    fn look_for_drops(&mut self, now: Now) {
+        if now.saturating_sub(self.drops.since) < QUIET {
+            return;
+        }
+        self.drops.since = now;
+        let Ok(drops) = self.ether.drops() else {
+            return;
+        };
+        let before = std::mem::replace(&mut self.drops.drops, drops);
+        if let Some(lost) = lost(drops, before) {
+            tracing::warn!("{}: frames were lost: {lost}", self.place);
+        }
+    }
+
+    /// Frames that were lost since the port was opened, by place.
+    pub(crate) fn drops(&mut self) -> Option<String> {
+        lost(self.ether.drops().ok()?, Drops::default())
     }
 
     /// Logs out everywhere; soon after it has left.
@@ -313,6 +349,40 @@ const STREAM: u64 = 64 << 10;
 
 /// The VLAN identifier in tag control information (IEEE 802.1Q).
 const VID: u16 = 0xfff;
+
+/// What has been lost since, if anything has. What the interface itself drops on receipt is left
+/// out: those are frames of protocols that nobody here speaks, too.
+fn lost(now: Drops, before: Drops) -> Option<String> {
+    let places = [
+        (
+            now.ring_full,
+            before.ring_full,
+            "came while our ring was full",
+        ),
+        (
+            now.missed,
+            before.missed,
+            "came while the interface had no memory",
+        ),
+        (now.too_long, before.too_long, "came in too long"),
+        (now.oversize, before.oversize, "were too long to be sent"),
+        (
+            now.unsent,
+            before.unsent,
+            "were to be sent while the link was down",
+        ),
+        (
+            now.transmitted,
+            before.transmitted,
+            "were not sent by the interface",
+        ),
+    ];
+    let grown = places.into_iter().filter(|(now, before, _)| now > before);
+    let words: Vec<_> = grown
+        .map(|(now, before, place)| format!("{} {place}", now - before))
+        .collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
 
 /// A transmit ring, as ports fill it.
 struct Frames<'a> {

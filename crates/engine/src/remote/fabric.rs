@@ -447,10 +447,10 @@ impl Link for FabricLink {
 
     fn particulars(&self) -> Vec<Group> {
         let groups = self.with(|port, number| {
-            let target = port.there(number);
+            let (target, lost) = (port.there(number), port.drops());
             let port = port.n_port()?.port();
             let target = target.and_then(|id| port.remote(id));
-            Some(particulars::ports(&self.target.place, port, target))
+            Some(particulars::ports(&self.target.place, port, target, lost))
         });
         groups.flatten().unwrap_or_default()
     }

@@ -94,7 +94,12 @@ fn negotiated(session: &Outcome) -> Values {
 }
 
 /// Our N_Port and the target's, and what their logins agreed upon.
-pub(super) fn ports<F: Fc4>(place: &Place, ours: &Port<F>, target: Option<&Remote>) -> Vec<Group> {
+pub(super) fn ports<F: Fc4>(
+    place: &Place,
+    ours: &Port<F>,
+    target: Option<&Remote>,
+    lost: Option<String>,
+) -> Vec<Group> {
     let address = ours.address().unwrap_or_default();
     let own = vec![
         ("interface", place.to_string()),
@@ -103,6 +108,7 @@ pub(super) fn ports<F: Fc4>(place: &Place, ours: &Port<F>, target: Option<&Remot
         ("FC-ID", address.fc_id.to_string()),
         ("MAC", address.mac.to_string()),
         ("payload of a frame", ours.payload_max().to_string()),
+        ("frames lost", lost.unwrap_or_else(|| "none".to_owned())),
     ];
     let mut groups = vec![group("port", own)];
     if let Some(target) = target {

@@ -188,6 +188,11 @@ impl SharedPort {
         self.n_port.as_deref()
     }
 
+    /// Frames that were lost at the port, by place.
+    pub(super) fn drops(&mut self) -> Option<String> {
+        self.n_port.as_mut()?.drops()
+    }
+
     /// The port, with nobody to use it any more.
     pub(super) fn give_back(&mut self) -> Option<NPort<Initiator<Lease>>> {
         let is_last = self.users.iter().flatten().count() == 1;
