@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use block::lease::Lease;
 use block::volume::{Context, CoreContext, Handle};
+
 use engine::address::{Address, OpenOptions};
+use engine::remote::IdlePorts;
 use io::counting::allocations;
 use io::memory::{MemoryLimit, Pool};
 use io::ring::{AnyRing, Kind};
@@ -27,6 +29,7 @@ impl Rig {
             initiator: String::new(),
             secret: None,
             mutual_secret: None,
+            ports: IdlePorts::default(),
         };
         let volume = address.open(&options).unwrap();
         let core = CoreContext::new(Pool::new(16 << 20).unwrap());
