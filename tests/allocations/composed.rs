@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use block::lease::Lease;
 use block::volume::{Context, CoreContext, Handle};
-
 use engine::address::{Address, OpenOptions};
 use engine::remote::IdlePorts;
 use io::counting::allocations;
