@@ -14,8 +14,9 @@ use iscsi::wire::login_request::LoginRequest;
 use iscsi::wire::login_response::LoginResponse;
 use iscsi::wire::r2t::R2t;
 use iscsi::wire::scsi_command::ScsiCommand;
-use iscsi::wire::scsi_response::{Residual, ScsiResponse};
+use iscsi::wire::scsi_response::ScsiResponse;
 use iscsi::wire::serial::{CmdSn, DataSn, StatSn};
+use scsi::residual::Residual;
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 

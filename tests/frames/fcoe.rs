@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use fc::wire::els::{Code, Els, FcpParameters, Page, Reply};
 use fc::wire::ethernet::{self, Mac};
 use fc::wire::fcoe::{self, Eof, FcoeError, Frame, Sof};
-use fc::wire::fcp::{Cmnd, Residual, Rsp, XferRdy};
+use fc::wire::fcp::{Cmnd, Rsp, XferRdy};
 use fc::wire::frame::{OxId, RCtl, RxId, Type};
 use fc::wire::names::{FcId, Wwn};
+use scsi::residual::Residual;
 
 use crate::frames;
 

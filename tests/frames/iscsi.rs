@@ -10,9 +10,10 @@ use iscsi::wire::logout_request::LogoutRequest;
 use iscsi::wire::logout_response::LogoutResponse;
 use iscsi::wire::r2t::R2t;
 use iscsi::wire::scsi_command::ScsiCommand;
-use iscsi::wire::scsi_response::{Residual, ScsiResponse};
+use iscsi::wire::scsi_response::ScsiResponse;
 use iscsi::wire::text_request::TextRequest;
 use iscsi::wire::text_response::TextResponse;
+use scsi::residual::Residual;
 
 use crate::frames;
 

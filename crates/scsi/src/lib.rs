@@ -18,6 +18,7 @@ pub mod order;
 pub mod owner;
 pub mod query;
 pub mod reserve;
+pub mod residual;
 pub mod setting;
 pub mod statistics;
 pub mod task;

@@ -12,9 +12,9 @@ use block::volume::{Context, Node};
 use iscsi::initiator::config::Config;
 use iscsi::initiator::error::End;
 use iscsi::initiator::{Command, Data, Done, Event, Failed, Fate, Initiator, Notice, Refusal, Why};
-use iscsi::wire::scsi_response::Residual;
 use scsi::client::{self, Request};
 use scsi::medium::Now;
+use scsi::residual::Residual;
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 

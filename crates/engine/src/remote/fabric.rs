@@ -22,10 +22,10 @@ use block::particulars::Group;
 use block::volume::{Calls, Context, CoreContext, Node};
 use fc::initiator::{Data, Done, Failed, Fate, Initiator, Why};
 use fc::remote::{self, Partners};
-use fc::wire::fcp::Residual;
 use fc::wire::names::Wwn;
 use scsi::client::Request;
 use scsi::medium::Now;
+use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 
 use self::shared::{Key, News, Seat, SharedPort, SharedPorts};
@@ -251,7 +251,7 @@ impl FabricLink {
 fn answered(done: &Done<Lease>) -> Answered {
     // What the target says it did not use is not done, though it was sent.
     let unused = match (&done.data, done.residual) {
-        (Data::Out { .. }, Residual::Under(left)) => left,
+        (Data::Out { .. }, Residual::Underflow(left)) => left,
         _ => 0,
     };
     Answered {

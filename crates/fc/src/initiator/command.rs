@@ -9,7 +9,7 @@ use super::tasks::{Ending, Slot, Stage, Task};
 use super::{Command, Data, Done, Event, Failed, Fate, Initiator, Refusal, Refused, Why};
 use crate::remote::RemoteId;
 use crate::wire::fcoe::Frame;
-use crate::wire::fcp::{Residual, Rsp, response};
+use crate::wire::fcp::{Rsp, response};
 use crate::wire::frame::RCtl;
 
 /// Whether what has come of a command fits its response.
@@ -205,11 +205,7 @@ impl<L: Lease> Task<L> {
         if ending.status != Status::Good as u8 && ending.status != Status::ConditionMet as u8 {
             return Fit::Whole;
         }
-        let expected = match ending.residual {
-            Residual::Under(left) => self.len.checked_sub(left),
-            Residual::Exact | Residual::Over(_) => Some(self.len),
-        };
-        match (&self.data, expected) {
+        match (&self.data, ending.residual.moved(self.len)) {
             (_, None) => Fit::Wrong,
             (Data::In { .. }, Some(expected)) if self.cover.next() < expected => Fit::Missing,
             (Data::Out { .. }, Some(expected)) if self.sent < expected => Fit::Wrong,

@@ -1,11 +1,11 @@
 //! What is asked of an initiator, and what it tells.
 
 use scsi::medium::{Lease, Now};
+use scsi::residual::Residual;
 use scsi::task::{Attribute, SenseBytes};
 use scsi::wire::lun::Lun;
 
 use crate::remote::RemoteId;
-use crate::wire::fcp::Residual;
 
 /// A SCSI command. CDBs of more than 16 octets are not sent.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! The exchanges of an initiator, by their OX_IDs.
 
 use scsi::medium::{Lease, Now};
+use scsi::residual::Residual;
 use scsi::task::{Attribute, SenseBytes};
 use scsi::wire::lun::Lun;
 
@@ -9,7 +10,7 @@ use crate::exchange::FCP_OX_IDS;
 use crate::exchange::cover::Cover;
 use crate::exchange::ids::Ids;
 use crate::remote::RemoteId;
-use crate::wire::fcp::{Residual, XferRdy};
+use crate::wire::fcp::XferRdy;
 use crate::wire::frame::{Header, OxId, RxId};
 
 /// A place in the table.

@@ -2,6 +2,7 @@
 
 use scsi::medium::Lease;
 use scsi::nexus::NexusId;
+use scsi::residual::Residual;
 use scsi::task::{Attribute, Command, Completed, SenseBytes};
 use scsi::wire::asc;
 use scsi::wire::sense::{Format, Key, Sense};
@@ -12,7 +13,7 @@ use super::transmit::Out;
 use super::{Event, Target};
 use crate::remote::RemoteId;
 use crate::wire::fcoe::Frame;
-use crate::wire::fcp::{self, Cmnd, Management, Residual, response};
+use crate::wire::fcp::{self, Cmnd, Management, response};
 use crate::wire::frame::Header;
 
 impl<L: Lease> Target<L> {

@@ -5,13 +5,13 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::{Index, IndexMut};
 
 use scsi::medium::{Lease, Now};
+use scsi::residual::Residual;
 use scsi::task::{SenseBytes, Tag};
 use scsi::wire::lun::Lun;
 
 use crate::exchange::cover::Cover;
 use crate::exchange::ids::{Ids, MAX_PLACES};
 use crate::remote::RemoteId;
-use crate::wire::fcp::Residual;
 use crate::wire::frame::{OxId, RxId};
 
 /// A place in the table.

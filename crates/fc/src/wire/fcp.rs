@@ -1,5 +1,6 @@
 //! FCP-4 clause 9: information units. FCP_DATA is nothing but data, and FCP_CONF is nothing at all.
 
+use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 
 use super::reader::{Reader, Truncated};
@@ -148,34 +149,6 @@ impl XferRdy {
     }
 }
 
-/// The difference between FCP_DL and the octets that the command asked to move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Residual {
-    /// None.
-    #[default]
-    Exact,
-    /// FCP_RESID_OVER: so many octets were not transferred as FCP_DL was less.
-    Over(u32),
-    /// FCP_RESID_UNDER: so many octets fewer than FCP_DL were transferred.
-    Under(u32),
-}
-
-impl Residual {
-    /// What is left when `expected` octets were announced and the command asks to move `presented`.
-    /// What the field cannot hold is told as its greatest value.
-    #[must_use]
-    pub fn of(expected: u32, presented: u64) -> Self {
-        match u32::try_from(presented) {
-            Ok(presented) if presented == expected => Self::Exact,
-            Ok(presented) if presented < expected => Self::Under(expected - presented),
-            _ => {
-                let over = presented - u64::from(expected);
-                Self::Over(u32::try_from(over).unwrap_or(u32::MAX))
-            }
-        }
-    }
-}
-
 /// FCP_RSP: the end of a command or task management function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rsp<'a> {
@@ -217,12 +190,7 @@ impl<'a> Rsp<'a> {
             return Ok(rsp);
         }
         let (count, sense_len, response_len) = (reader.u32()?, reader.u32()?, reader.u32()?);
-        // Both bits are an error of the target's and read as an overrun, which is told to the user.
-        rsp.residual = match (flags & OVER != 0, flags & UNDER != 0) {
-            (true, _) => Residual::Over(count),
-            (false, true) => Residual::Under(count),
-            (false, false) => Residual::Exact,
-        };
+        rsp.residual = Residual::from_flags(flags & OVER != 0, flags & UNDER != 0, count);
         if flags & RESPONSE != 0 {
             rsp.response = match reader.take(response_len as usize)? {
                 [] => None,
@@ -251,11 +219,7 @@ impl<'a> Rsp<'a> {
     /// Writes the payload, which has [`Self::len`] octets.
     pub fn put(&self, payload: &mut [u8]) {
         payload.fill(0);
-        let (flag, count) = match self.residual {
-            Residual::Exact => (0, 0),
-            Residual::Over(count) => (OVER, count),
-            Residual::Under(count) => (UNDER, count),
-        };
+        let (flag, count) = (self.residual.flag(OVER, UNDER), self.residual.count());
         let (sensed, informed) = (!self.sense.is_empty(), self.response.is_some());
         payload[8..10].copy_from_slice(&self.qualifier.to_be_bytes());
         payload[10] =

@@ -1,6 +1,7 @@
 //! SCSI commands: how they are taken in, and how they end (RFC 7143 §11.3, §11.4).
 
 use scsi::medium::{Lease, Now};
+use scsi::residual::Residual;
 use scsi::task::SenseBytes;
 use scsi::wire::status::Status;
 
@@ -8,7 +9,7 @@ use super::tasks::{Slot, Task};
 use super::{Command, Data, Done, Event, Failed, Fate, Initiator, Refusal, Refused, Why};
 use crate::violation::Violation;
 use crate::wire::bhs::Bhs;
-use crate::wire::scsi_response::{COMPLETED, Residual, ScsiResponse};
+use crate::wire::scsi_response::{COMPLETED, ScsiResponse};
 
 impl<L: Lease> Initiator<L> {
     /// Takes a command in. Those that the target's window has no place for wait here, in order,
@@ -138,10 +139,7 @@ impl<L: Lease> Task<L> {
     /// Whether a good end is true: as much was moved as the residual says. What the target says it
     /// sent (ExpDataSN) is not compared; several targets leave it 0, and the octets tell more.
     fn check(&self, ending: &Ending) -> Result<(), Violation> {
-        let moved = match ending.residual {
-            Residual::Underflow(left) => self.len.checked_sub(left).ok_or(RESIDUAL)?,
-            Residual::Exact | Residual::Overflow(_) => self.len,
-        };
+        let moved = ending.residual.moved(self.len).ok_or(RESIDUAL)?;
         if !ending.is_good() {
             return Ok(());
         }

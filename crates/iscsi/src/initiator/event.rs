@@ -1,13 +1,13 @@
 //! What is asked of a session, and what it tells.
 
 use scsi::medium::{Lease, Now};
+use scsi::residual::Residual;
 use scsi::task::{Attribute, SenseBytes};
 use scsi::wire::lun::Lun;
 
 use super::error::End;
 use super::portal::Portal;
 use crate::wire::bhs::Opcode;
-use crate::wire::scsi_response::Residual;
 
 /// A SCSI command. CDBs of more than 16 octets are not sent.
 #[derive(Clone, Debug)]

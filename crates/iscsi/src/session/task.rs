@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
+use scsi::residual::Residual;
 use scsi::task::{Completed, SenseBytes, Tag};
 use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
 use super::sense::Condition;
 use crate::wire::bhs::{Itt, Ttt};
-use crate::wire::scsi_response::Residual;
 use crate::wire::serial::CmdSn;
 
 /// Numbers a task among those of its session; also its [`Tag`].

@@ -1,9 +1,9 @@
 //! RFC 7143 §11.7: SCSI Data-In.
 
+use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 
 use super::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
-use super::scsi_response::Residual;
 use super::serial::DataSn;
 
 /// A SCSI Data-In.
@@ -44,7 +44,7 @@ impl DataIn {
     pub fn decode(bhs: &Bhs) -> Self {
         let ending = Ending {
             status: bhs.0[3],
-            residual: Residual::decode(bhs.bit(1, 0x04), bhs.bit(1, 0x02), bhs.word(44)),
+            residual: Residual::from_flags(bhs.bit(1, 0x04), bhs.bit(1, 0x02), bhs.word(44)),
         };
         Self {
             last: bhs.is_final(),
@@ -66,7 +66,7 @@ impl DataIn {
         bhs.put_bit(1, 0x80, self.last);
         bhs.put_bit(1, 0x40, self.acknowledge);
         if let Some(ending) = self.status {
-            bhs.0[1] |= 0x01 | ending.residual.bits(0x04, 0x02);
+            bhs.0[1] |= 0x01 | ending.residual.flag(0x04, 0x02);
             bhs.0[3] = ending.status;
             bhs.put_word(44, ending.residual.count());
         }

@@ -10,10 +10,11 @@ use iscsi::wire::logout_response::LogoutResponse;
 use iscsi::wire::nop_in::NopIn;
 use iscsi::wire::r2t::R2t;
 use iscsi::wire::reject::Reject;
-use iscsi::wire::scsi_response::{Residual, ScsiResponse};
+use iscsi::wire::scsi_response::ScsiResponse;
 use iscsi::wire::serial::{DataSn, StatSn};
 use iscsi::wire::task_response::TaskResponse;
 use iscsi::wire::text_response::TextResponse;
+use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 
 use super::super::script::Script;

@@ -1,9 +1,11 @@
 //! Frames in words, so that stories can be told by them.
 
+use scsi::residual::Residual;
+
 use crate::wire::bls::BaRjt;
 use crate::wire::els::{Code, Els, Reply};
 use crate::wire::fcoe::Frame;
-use crate::wire::fcp::{Cmnd, Residual, Rsp, XferRdy};
+use crate::wire::fcp::{Cmnd, Rsp, XferRdy};
 use crate::wire::frame::{RCtl, Type};
 
 /// `> CMND 28`: to the target, a READ(10).
@@ -56,8 +58,8 @@ fn words(frame: &Frame<'_>) -> String {
 fn response(rsp: &Rsp<'_>) -> String {
     let residual = match rsp.residual {
         Residual::Exact => String::new(),
-        Residual::Over(by) => format!(" over {by}"),
-        Residual::Under(by) => format!(" under {by}"),
+        Residual::Overflow(by) => format!(" over {by}"),
+        Residual::Underflow(by) => format!(" under {by}"),
     };
     let code = rsp.response.map(|code| format!(" code {code:02x}"));
     let sense = match rsp.sense.len() {

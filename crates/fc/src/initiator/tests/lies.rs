@@ -1,11 +1,13 @@
 //! Targets that say what cannot be true.
 
+use scsi::residual::Residual;
+
 use crate::exchange::tests::pair::{Fate, LUN, Pair, REMOTE, all, peer, plain};
 use crate::initiator::{Data, Event, Function, Why};
 use crate::outgoing::Frames;
 use crate::wire::bls::BaRjt;
 use crate::wire::els::{ExchangeStatus, RecAccept, Reply};
-use crate::wire::fcp::{Residual, Rsp, XferRdy};
+use crate::wire::fcp::{Rsp, XferRdy};
 use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
 use crate::wire::names::FcId;
 
@@ -56,7 +58,7 @@ fn a_write_cannot_be_done_before_its_data_was_sent() {
 #[test]
 fn no_more_can_be_left_than_was_announced() {
     let mut pair = sent(|pair| pair.read(1, 0, 1));
-    good(&mut pair, Residual::Under(513));
+    good(&mut pair, Residual::Underflow(513));
     assert_eq!(why(&pair), Some(Why::Contradiction));
 }
 
@@ -80,7 +82,7 @@ fn data_beyond_what_was_asked_for_goes_nowhere() {
         };
         pair.reach_initiator(header, &[9; 512]);
     }
-    good(&mut pair, Residual::Under(512));
+    good(&mut pair, Residual::Underflow(512));
     let [Event::Done(done)] = &pair.told[..] else {
         panic!("{:?}", pair.told);
     };

@@ -1,8 +1,9 @@
 //! Reads, as packet traces.
 
+use scsi::residual::Residual;
+
 use super::rig::{Rig, config, octets_of, pattern};
 use crate::initiator::Data;
-use crate::wire::scsi_response::Residual;
 
 fn filled(data: &Data<scsi::medium::HeapLease>) -> Vec<u8> {
     match data {

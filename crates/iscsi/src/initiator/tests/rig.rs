@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scsi::medium::{HeapLease, Lease};
+use scsi::residual::Residual;
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 
@@ -26,7 +27,7 @@ use crate::wire::digest::{crc32c, crc32c_padded};
 use crate::wire::framer::{Framer, Piece};
 use crate::wire::login_response::LoginResponse;
 use crate::wire::r2t::R2t;
-use crate::wire::scsi_response::{Residual, ScsiResponse};
+use crate::wire::scsi_response::ScsiResponse;
 use crate::wire::serial::{CmdSn, DataSn, StatSn};
 
 pub(super) const INITIATOR: &str = "iqn.2026-11.org.lunar:initiator";

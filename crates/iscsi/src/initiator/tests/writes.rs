@@ -1,8 +1,9 @@
 //! Writes, as packet traces.
 
+use scsi::residual::Residual;
+
 use super::rig::{Rig, config, octets_of, pattern};
 use crate::initiator::Data;
-use crate::wire::scsi_response::Residual;
 
 /// The data that a trace carries, in order of its place.
 fn carried(pdus: &[(crate::wire::bhs::Bhs, Vec<u8>)]) -> Vec<u8> {

@@ -7,10 +7,10 @@ use crate::initiator::{Event, Fate, Why};
 use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
 use crate::wire::logout_response::LogoutResponse;
 use crate::wire::nop_in::NopIn;
-use crate::wire::scsi_response::Residual;
 use crate::wire::serial::{CmdSn, StatSn};
 use crate::wire::task_response::TaskResponse;
 use crate::wire::text_response::TextResponse;
+use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 
 type Story = (&'static str, fn(&mut Rig));

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 
 use crate::wire::ahs::{self, Ahs};
@@ -16,7 +17,7 @@ use crate::wire::nop_out::NopOut;
 use crate::wire::r2t::R2t;
 use crate::wire::reject::Reject;
 use crate::wire::scsi_command::ScsiCommand;
-use crate::wire::scsi_response::{Residual, ScsiResponse};
+use crate::wire::scsi_response::ScsiResponse;
 use crate::wire::serial::{CmdSn, DataSn, StatSn};
 use crate::wire::snack::Snack;
 use crate::wire::task_request::TaskRequest;
@@ -264,12 +265,4 @@ fn additional_header_segments_longer_than_what_is_there_are_malformed() {
     ] {
         assert_eq!(ahs::segments(octets).last(), Some(Err(ahs::Malformed)));
     }
-}
-
-#[test]
-fn residuals_compare_what_was_expected_with_what_was_presented() {
-    assert_eq!(Residual::of(512, 512), Residual::Exact);
-    assert_eq!(Residual::of(512, 0), Residual::Underflow(512));
-    assert_eq!(Residual::of(0, 4096), Residual::Overflow(4096));
-    assert_eq!(Residual::of(0, 1 << 40), Residual::Overflow(u32::MAX));
 }

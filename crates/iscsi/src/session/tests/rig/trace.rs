@@ -1,5 +1,7 @@
 //! What a session sends, in one line a PDU.
 
+use scsi::residual::Residual;
+
 use crate::wire::async_message::AsyncMessage;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
 use crate::wire::data_in::DataIn;
@@ -7,7 +9,7 @@ use crate::wire::logout_response::LogoutResponse;
 use crate::wire::nop_in::NopIn;
 use crate::wire::r2t::R2t;
 use crate::wire::reject::Reject;
-use crate::wire::scsi_response::{Residual, ScsiResponse};
+use crate::wire::scsi_response::ScsiResponse;
 use crate::wire::serial::{CmdSn, StatSn};
 use crate::wire::task_response::TaskResponse;
 use crate::wire::text_response::TextResponse;
