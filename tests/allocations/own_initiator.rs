@@ -144,8 +144,8 @@ impl Rig {
         for id in 0..8 {
             let lease = Nowhere(LENGTH as usize);
             let data = match write {
-                true => Data::Out { from: lease },
-                false => Data::In { into: lease },
+                true => Data::Out(lease),
+                false => Data::In(lease),
             };
             let command = Command {
                 id,

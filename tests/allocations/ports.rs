@@ -135,12 +135,8 @@ impl Pair {
     fn round(&mut self) {
         for id in 0..16 {
             let data = match id % 2 {
-                0 => Data::In {
-                    into: Nowhere(16 << 10),
-                },
-                _ => Data::Out {
-                    from: Nowhere(16 << 10),
-                },
+                0 => Data::In(Nowhere(16 << 10)),
+                _ => Data::Out(Nowhere(16 << 10)),
             };
             let command = Command {
                 id,

@@ -234,7 +234,7 @@ fn inquire(port: &mut Port<Initiator<HeapLease>>, now: Now, remote: RemoteId) {
         lun: Lun([0; 8]),
         cdb,
         attribute: Attribute::Simple,
-        data: Data::In { into },
+        data: Data::In(into),
         deadline: None,
     };
     assert!(port.fc4_mut().execute(now, remote, command).is_ok());

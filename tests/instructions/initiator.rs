@@ -84,11 +84,8 @@ impl Rig {
 fn command(kind: Kind, id: u64) -> Command<Lease> {
     let octets = |octets: u32| Lease::from_bytes(vec![7; octets as usize]);
     let (cdb, data) = match kind {
-        Kind::Read(len) => (cdb::read(id, len / BLOCK), Data::In { into: octets(len) }),
-        Kind::Write(len) => (
-            cdb::write(id, len / BLOCK, false),
-            Data::Out { from: octets(len) },
-        ),
+        Kind::Read(len) => (cdb::read(id, len / BLOCK), Data::In(octets(len))),
+        Kind::Write(len) => (cdb::write(id, len / BLOCK, false), Data::Out(octets(len))),
         _ => ([0; 16], Data::None),
     };
     Command {

@@ -200,12 +200,12 @@ fn talk(tag: Option<Tag>) -> Vec<(Duration, Vec<u8>)> {
     let mut cable = Cable::new(tag);
     cable.run(Duration::from_secs(3));
     let memory = || HeapLease::from_bytes(vec![0xa5; LEN]);
-    cable.execute(1, 0x28, Data::In { into: memory() });
-    cable.execute(2, 0x2a, Data::Out { from: memory() });
+    cable.execute(1, 0x28, Data::In(memory()));
+    cable.execute(2, 0x2a, Data::Out(memory()));
     cable.execute(3, 0xc1, Data::None);
     assert_eq!(cable.ended, 3);
     cable.lose = true;
-    cable.execute(4, 0x28, Data::In { into: memory() });
+    cable.execute(4, 0x28, Data::In(memory()));
     cable.run(Duration::from_secs(10));
     assert_eq!(cable.ended, 4);
     cable.execute(5, 0x2f, Data::None);

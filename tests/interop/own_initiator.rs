@@ -44,12 +44,12 @@ fn use_it(mut link: Link, lun: Lun, seed: usize) {
     let octets = pattern(seed);
     for (number, len) in [LEN, 512, 4096, 65_536].into_iter().enumerate() {
         let from = HeapLease::from_bytes(octets[..len].to_vec());
-        let write = link.execute(lun, cdb(0x2a, len), &Data::Out { from });
+        let write = link.execute(lun, cdb(0x2a, len), &Data::Out(from));
         assert_eq!(write.status, 0, "write {number}: {:?}", write.sense);
     }
     let into = HeapLease::from_bytes(vec![0; LEN]);
-    let read = link.execute(lun, cdb(0x28, LEN), &Data::In { into });
-    let Data::In { into } = read.data else {
+    let read = link.execute(lun, cdb(0x28, LEN), &Data::In(into));
+    let Data::In(into) = read.data else {
         panic!("another lease");
     };
     let mut back = vec![0; LEN];
@@ -59,7 +59,7 @@ fn use_it(mut link: Link, lun: Lun, seed: usize) {
     let into = HeapLease::from_bytes(vec![0; 4096]);
     let mut inquiry = [0; 16];
     (inquiry[0], inquiry[3]) = (0x12, 0x10);
-    let inquiry = link.execute(lun, inquiry, &Data::In { into });
+    let inquiry = link.execute(lun, inquiry, &Data::In(into));
     assert_eq!(inquiry.status, 0);
     let refused = link.execute(lun, [0xff; 16], &Data::None);
     assert_eq!(refused.status, 2);

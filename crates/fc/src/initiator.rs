@@ -41,10 +41,11 @@ mod tests;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+pub use scsi::client::{Command, Data, Done, Fate};
 use scsi::medium::{Lease, Now};
 
 use self::abort::Held;
-pub use self::event::{Command, Data, Done, Event, Failed, Fate, Function, Refusal, Refused, Why};
+pub use self::event::{Cause, Event, Failed, Function, Refusal, Refused, Why};
 use self::manage::Pending;
 use self::recovery::Service;
 pub use self::rest::AtRest;

@@ -45,14 +45,13 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+pub use scsi::client::{Command, Data, Done, Fate};
 use scsi::medium::{Lease, Now};
 
 use self::config::{Config, Misconfigured};
 use self::data_out::Sequence;
 use self::error::{End, LoginError};
-pub use self::event::{
-    Command, Data, Done, Event, Failed, Fate, Found, Function, Notice, Refusal, Refused, Why,
-};
+pub use self::event::{Cause, Event, Failed, Found, Function, Notice, Refusal, Refused, Why};
 use self::late::Ladder;
 use self::login::Login;
 pub use self::login::Outcome;

@@ -16,6 +16,7 @@
 mod answer;
 mod attention;
 mod cache;
+mod call;
 mod cdb;
 mod command;
 mod facts;
@@ -38,6 +39,7 @@ use self::operation::Operation;
 use crate::medium::{Lease, MediumError, MediumOp, MediumResult, Now, Outcome, SEGMENT_BYTES};
 pub use answer::Answer;
 pub use cache::Cache;
+pub use call::{Command, Done, Failed, Fate, Refused, Why};
 pub use facts::{Facts, Identity};
 pub use identify::Refusal;
 pub use wishes::Wishes;
@@ -88,6 +90,16 @@ pub enum Data<L> {
     In(L),
     /// To be sent whole.
     Out(L),
+}
+
+impl<L: Lease> Data<L> {
+    /// How many octets they are.
+    pub fn octets(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::In(lease) | Self::Out(lease) => lease.len(),
+        }
+    }
 }
 
 /// A logical unit, seen from the other end.

@@ -135,13 +135,13 @@ impl Host {
             Use::Read(extent) => {
                 let into = HeapLease::from_bytes(vec![0x55; extent.blocks as usize * BLOCK]);
                 let what = What::Read(oracle.now(), extent);
-                self.command(now, (path, remote), what, 0x28, extent, Data::In { into });
+                self.command(now, (path, remote), what, 0x28, extent, Data::In(into));
             }
             Use::Write(extent) => {
                 let stamp = oracle.begin(path, extent, Pattern::Each);
                 let from = HeapLease::from_bytes(oracle.data(stamp));
                 let what = What::Write(stamp);
-                self.command(now, (path, remote), what, 0x2a, extent, Data::Out { from });
+                self.command(now, (path, remote), what, 0x2a, extent, Data::Out(from));
             }
             Use::Abort => {
                 if let Some((&id, _)) = self.tasks.iter().rfind(|(_, task)| task.path == path) {
@@ -241,7 +241,7 @@ impl Host {
             What::Write(stamp) => oracle.over(stamp),
             What::Read(begun, extent) if done.status == 0 => {
                 assert_eq!(done.residual, Residual::Exact, "of {extent:?}");
-                let Data::In { into } = &done.data else {
+                let Data::In(into) = &done.data else {
                     panic!("the lease of a read")
                 };
                 let mut octets = vec![0; into.len()];

@@ -113,12 +113,10 @@ impl Play {
         let len = script.pick(&[0, 512, 1, 513, 3000, 4096, 20_000]);
         let data = match script.octet() & 3 {
             0 => Data::None,
-            1 => Data::Out {
-                from: HeapLease::from_bytes((0..len).map(watch::pattern).collect()),
-            },
-            _ => Data::In {
-                into: HeapLease::from_bytes(vec![0; len]),
-            },
+            1 => Data::Out(HeapLease::from_bytes(
+                (0..len).map(watch::pattern).collect(),
+            )),
+            _ => Data::In(HeapLease::from_bytes(vec![0; len])),
         };
         let len = if matches!(data, Data::None) { 0 } else { len };
         let id = self.next_id;
@@ -239,7 +237,7 @@ impl Play {
         let len = len.unwrap_or_else(|| panic!("command {id} ended twice"));
         let came_back = match data {
             Data::None => 0,
-            Data::In { into: lease } | Data::Out { from: lease } => lease.len(),
+            Data::In(lease) | Data::Out(lease) => lease.len(),
         };
         assert_eq!(came_back, len, "another lease");
         let unsent = fate == Some(Fate::NeverSent);

@@ -190,8 +190,8 @@ impl Cable {
         let len = usize::from(script.half() & 0x3fff);
         let data = match script.below(3) {
             0 => Data::None,
-            1 => Data::In { into: lease(len) },
-            _ => Data::Out { from: lease(len) },
+            1 => Data::In(lease(len)),
+            _ => Data::Out(lease(len)),
         };
         let command = Command {
             id: self.next_user,

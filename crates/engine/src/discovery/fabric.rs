@@ -8,13 +8,12 @@ use ::io::ether::Place;
 use ::io::ring::{AnyRing, Event as RingEvent, Kind, Ring, SocketRing, Token};
 use block::particulars::Particulars;
 use block::volume::Volume as _;
-use fc::initiator::{self, Command, Config, Data, Done, Initiator};
+use fc::initiator::{self, Command, Config, Done, Initiator};
 use fc::port::Event;
 use fc::remote::{Remote as Port, RemoteId};
 use fc::wire::names::{FcId, Wwn};
-use scsi::client::{self, Request};
+use scsi::client::Request;
 use scsi::medium::HeapLease;
-use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 
 use super::asks::{self, Asks, Ended, LIMIT};
@@ -274,15 +273,7 @@ impl Asks for Eye {
         self.command += 1;
         let command = Command {
             id: self.command,
-            lun,
-            cdb: request.cdb,
-            attribute: Attribute::Simple,
-            data: match request.data {
-                client::Data::None => Data::None,
-                client::Data::In(into) => Data::In { into },
-                client::Data::Out(from) => Data::Out { from },
-            },
-            deadline: None,
+            ..Command::of(request, lun)
         };
         self.ended = None;
         let (now, asked) = (self.begun.elapsed(), self.asked);

@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use iscsi::datamover::Outgoing;
 use iscsi::initiator::error::End;
-use iscsi::initiator::{Command, Data, Event, Initiator};
-use scsi::client::{self, Request};
+use iscsi::initiator::{Command, Event, Initiator};
+use scsi::client::Request;
 use scsi::medium::{HeapLease, Lease};
-use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 
 use super::asks::{Asks, Ended, LIMIT};
@@ -121,18 +120,7 @@ impl Asks for Talk {
     }
 
     fn command(&mut self, lun: Lun, request: Request<HeapLease>) -> Result<Ended, RemoteError> {
-        let command = Command {
-            id: 0,
-            lun,
-            cdb: request.cdb,
-            attribute: Attribute::Simple,
-            data: match request.data {
-                client::Data::None => Data::None,
-                client::Data::In(into) => Data::In { into },
-                client::Data::Out(from) => Data::Out { from },
-            },
-            deadline: None,
-        };
+        let command = Command::of(request, lun);
         if self
             .initiator
             .execute(self.begun.elapsed(), command)

@@ -12,10 +12,9 @@ use block::volume::{Context, Node};
 use iscsi::initiator::config::Config;
 use iscsi::initiator::error::End;
 use iscsi::initiator::{Command, Data, Done, Event, Failed, Fate, Initiator, Notice, Refusal, Why};
-use scsi::client::{self, Request};
+use scsi::client::Request;
 use scsi::medium::Now;
 use scsi::residual::Residual;
-use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 
 use super::link::{self, Answered, Heard, Link};
@@ -168,7 +167,7 @@ impl Connection {
 fn answered(done: &Done<Lease>) -> Answered {
     // What the target says it did not use is not done, though it was sent.
     let unused = match (&done.data, done.residual) {
-        (Data::Out { .. }, Residual::Underflow(left)) => left,
+        (Data::Out(_), Residual::Underflow(left)) => left,
         _ => 0,
     };
     Answered {
@@ -183,7 +182,7 @@ fn answered(done: &Done<Lease>) -> Answered {
 fn failure(failed: &Failed<Lease>) -> Heard {
     match failed.why {
         Why::Ended => {
-            let reads = matches!(failed.data, Data::In { .. });
+            let reads = matches!(failed.data, Data::In(_));
             let open = failed.fate == Fate::Unknown && !reads;
             Heard::Unanswered { open }
         }
@@ -218,19 +217,7 @@ impl Link for Connection {
     }
 
     fn execute(&mut self, now: Now, lun: Lun, request: Request<Lease>) -> bool {
-        let command = Command {
-            id: u64::from(request.id),
-            lun,
-            cdb: request.cdb,
-            attribute: Attribute::Simple,
-            data: match request.data {
-                client::Data::None => Data::None,
-                client::Data::In(into) => Data::In { into },
-                client::Data::Out(from) => Data::Out { from },
-            },
-            deadline: None,
-        };
-        let session = self.session_mut();
+        let (command, session) = (Command::of(request, lun), self.session_mut());
         session.is_some_and(|session| session.execute(now, command).is_ok())
     }
 

@@ -251,7 +251,7 @@ impl FabricLink {
 fn answered(done: &Done<Lease>) -> Answered {
     // What the target says it did not use is not done, though it was sent.
     let unused = match (&done.data, done.residual) {
-        (Data::Out { .. }, Residual::Underflow(left)) => left,
+        (Data::Out(_), Residual::Underflow(left)) => left,
         _ => 0,
     };
     Answered {
@@ -266,7 +266,7 @@ fn answered(done: &Done<Lease>) -> Answered {
 fn failure(failed: &Failed<Lease>) -> Heard {
     match failed.why {
         Why::Ended => {
-            let reads = matches!(failed.data, Data::In { .. });
+            let reads = matches!(failed.data, Data::In(_));
             let open = failed.fate == Fate::Unknown && !reads;
             Heard::Unanswered { open }
         }

@@ -6,7 +6,7 @@ use scsi::wire::status::Status;
 
 use super::recovery::What;
 use super::tasks::{Ending, Slot, Stage, Task};
-use super::{Command, Data, Done, Event, Failed, Fate, Initiator, Refusal, Refused, Why};
+use super::{Cause, Command, Data, Done, Event, Failed, Fate, Initiator, Refusal, Refused, Why};
 use crate::remote::RemoteId;
 use crate::wire::fcoe::Frame;
 use crate::wire::fcp::{Rsp, response};
@@ -37,7 +37,7 @@ impl<L: Lease> Initiator<L> {
             let why = Refusal::NotLoggedIn;
             return Err(Refused { why, command });
         }
-        let Some(len) = command.data.len() else {
+        let Ok(len) = u32::try_from(command.data.octets()) else {
             let why = Refusal::TooLong;
             return Err(Refused { why, command });
         };
@@ -70,7 +70,7 @@ impl<L: Lease> Initiator<L> {
         task.touched = self.now;
         let code = rsp.response.unwrap_or(response::COMPLETE);
         if code != response::COMPLETE {
-            return self.fail(slot, Fate::Aborted, Why::Rejected(code));
+            return self.fail(slot, Fate::Aborted, Why::Own(Cause::Rejected(code)));
         }
         let ending = Ending {
             status: rsp.status,
@@ -81,7 +81,7 @@ impl<L: Lease> Initiator<L> {
         };
         match task.fit(&ending) {
             Fit::Whole => self.finish(slot, ending),
-            Fit::Wrong => self.fail(slot, Fate::Aborted, Why::Contradiction),
+            Fit::Wrong => self.fail(slot, Fate::Aborted, Why::Own(Cause::Contradiction)),
             Fit::Missing => {
                 task.ending = Some(ending);
                 self.ask_for_missing(slot);
@@ -112,7 +112,6 @@ impl<L: Lease> Initiator<L> {
         }
         let moved = task.moved();
         self.events.push_back(Event::Done(Done {
-            remote: task.remote,
             id: task.id,
             status: ending.status,
             sense: ending.sense,
@@ -133,7 +132,6 @@ impl<L: Lease> Initiator<L> {
             Fate::Unknown | Fate::Aborted => self.hold(&task),
         }
         self.events.push_back(Event::Failed(Failed {
-            remote: task.remote,
             id: task.id,
             fate,
             why,
@@ -187,7 +185,7 @@ impl<L: Lease> Task<L> {
     /// Octets that it asks its target for.
     pub(super) const fn awaits(&self) -> u64 {
         match self.data {
-            Data::In { .. } => self.len as u64,
+            Data::In(_) => self.len as u64,
             _ => 0,
         }
     }
@@ -195,7 +193,7 @@ impl<L: Lease> Task<L> {
     /// Octets that came or went.
     fn moved(&self) -> u32 {
         match self.data {
-            Data::In { .. } => self.cover.next(),
+            Data::In(_) => self.cover.next(),
             _ => self.sent,
         }
     }
@@ -207,8 +205,8 @@ impl<L: Lease> Task<L> {
         }
         match (&self.data, ending.residual.moved(self.len)) {
             (_, None) => Fit::Wrong,
-            (Data::In { .. }, Some(expected)) if self.cover.next() < expected => Fit::Missing,
-            (Data::Out { .. }, Some(expected)) if self.sent < expected => Fit::Wrong,
+            (Data::In(_), Some(expected)) if self.cover.next() < expected => Fit::Missing,
+            (Data::Out(_), Some(expected)) if self.sent < expected => Fit::Wrong,
             _ => Fit::Whole,
         }
     }
@@ -216,7 +214,7 @@ impl<L: Lease> Task<L> {
     /// Which information unit is the next one that has not come, and from where.
     pub(super) fn missing(&self) -> (RCtl, u32) {
         match (&self.data, &self.ending) {
-            (Data::In { .. }, _) if self.cover.next() < self.len => {
+            (Data::In(_), _) if self.cover.next() < self.len => {
                 (RCtl::SOLICITED_DATA, self.cover.next())
             }
             _ => (RCtl::COMMAND_STATUS, 0),

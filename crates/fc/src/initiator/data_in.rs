@@ -12,7 +12,7 @@ impl<L: Lease> Initiator<L> {
         let Some((slot, task)) = self.tasks.open(remote, header) else {
             return;
         };
-        let Data::In { into } = &mut task.data else {
+        let Data::In(into) = &mut task.data else {
             return;
         };
         let start = header.parameter;

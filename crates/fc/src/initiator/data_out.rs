@@ -17,7 +17,7 @@ impl<L: Lease> Initiator<L> {
         let Some((slot, task)) = self.tasks.open(remote, header) else {
             return;
         };
-        let Data::Out { from } = &task.data else {
+        let Data::Out(from) = &task.data else {
             return;
         };
         let end = asked.offset.checked_add(asked.burst);

@@ -1,64 +1,11 @@
 //! What is asked of an initiator, and what it tells.
 
-use scsi::medium::{Lease, Now};
-use scsi::residual::Residual;
-use scsi::task::{Attribute, SenseBytes};
-use scsi::wire::lun::Lun;
+use scsi::client::{self, Done};
 
 use crate::remote::RemoteId;
 
-/// A SCSI command. CDBs of more than 16 octets are not sent.
-#[derive(Clone, Debug)]
-pub struct Command<L> {
-    /// The caller's name for it, told when it ends; unique among those that have not.
-    pub id: u64,
-    /// To which logical unit.
-    pub lun: Lun,
-    /// The CDB, padded with zeros.
-    pub cdb: [u8; 16],
-    /// Task attribute.
-    pub attribute: Attribute,
-    /// Where its data goes or comes from.
-    pub data: Data<L>,
-    /// When it has to have ended; `None`: after the configured time.
-    pub deadline: Option<Now>,
-}
-
-/// The data of a command; the whole lease is FCP_DL.
-#[derive(Clone, Debug)]
-pub enum Data<L> {
-    /// None.
-    None,
-    /// From the target.
-    In {
-        /// Where to.
-        into: L,
-    },
-    /// To the target.
-    Out {
-        /// Where from.
-        from: L,
-    },
-}
-
-impl<L: Lease> Data<L> {
-    /// Octets; `None` if they do not fit into 32 bits.
-    pub(super) fn len(&self) -> Option<u32> {
-        match self {
-            Self::None => Some(0),
-            Self::In { into: lease } | Self::Out { from: lease } => lease.len().try_into().ok(),
-        }
-    }
-}
-
-/// What is not taken up, and comes back.
-#[derive(Clone, Debug)]
-pub struct Refused<L> {
-    /// Why.
-    pub why: Refusal,
-    /// What.
-    pub command: Command<L>,
-}
+/// A command that is not taken up.
+pub type Refused<L> = client::Refused<L, Refusal>;
 
 /// Why something is not taken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -118,62 +65,15 @@ pub enum Event<L> {
     Stuck(RemoteId),
 }
 
-/// A command that the target ended.
-#[derive(Clone, Debug)]
-pub struct Done<L> {
-    /// The target.
-    pub remote: RemoteId,
-    /// Which.
-    pub id: u64,
-    /// SCSI status.
-    pub status: u8,
-    /// Sense data, of CHECK CONDITION.
-    pub sense: SenseBytes,
-    /// What is left of its data.
-    pub residual: Residual,
-    /// Octets of its data that really came or went, whatever the residual says.
-    pub moved: u32,
-    /// STATUS QUALIFIER or retry delay timer; 0 is none.
-    pub qualifier: u16,
-    /// Its lease, of which all but the residual was filled where the status is GOOD.
-    pub data: Data<L>,
-}
-
 /// A command that ended without a status.
-#[derive(Clone, Debug)]
-pub struct Failed<L> {
-    /// The target.
-    pub remote: RemoteId,
-    /// Which.
-    pub id: u64,
-    /// What is known of it.
-    pub fate: Fate,
-    /// Why.
-    pub why: Why,
-    /// Its lease.
-    pub data: Data<L>,
-}
+pub type Failed<L> = client::Failed<L, Cause>;
 
-/// What is known of a command that ended without a status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It was not sent.
-    NeverSent,
-    /// It was sent, and may have been carried out, or be so later, until the target has a new login
-    /// of ours.
-    Unknown,
-    /// It was sent, and may have been carried out, in part too; but the target has ended it, and
-    /// nothing of it happens from now on.
-    Aborted,
-}
+/// Why.
+pub type Why = client::Why<Cause>;
 
-/// Why a command ended without a status.
+/// Why a command ended without a status, beside the ends of its login and of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// The login ended.
-    Ended,
-    /// Its deadline passed.
-    Late,
+pub enum Cause {
     /// Frames of it were lost.
     Lost,
     /// A task management function ended it.

@@ -6,7 +6,7 @@ use scsi::wire::lun::Lun;
 use super::recovery::What;
 use super::tasks::{OTHER, Stage};
 use super::transmit::function_header;
-use super::{Event, Function, Initiator, Refusal, Why};
+use super::{Cause, Event, Function, Initiator, Refusal, Why};
 use crate::remote::RemoteId;
 use crate::wire::els::{ExchangeStatus, Reply};
 use crate::wire::fcp::{self, Cmnd, Management, Rsp, response};
@@ -65,7 +65,7 @@ impl<L: Lease> Initiator<L> {
         let (slot, task) = found.ok_or(Refusal::NoCommand)?;
         let (ox_id, is_ready) = (task.ox_id, task.stage == Stage::Ready);
         self.pend(remote, id, Function::AbortTask(named), Lun([0; 8]), ox_id);
-        self.abort(slot, Why::Function);
+        self.abort(slot, Why::Own(Cause::Function));
         if is_ready {
             self.abort_done(ox_id);
         }
@@ -200,7 +200,7 @@ impl<L: Lease> Initiator<L> {
         });
         let covered: Vec<_> = covered.map(|(slot, _)| slot).collect();
         for slot in covered {
-            self.abort(slot, Why::Function);
+            self.abort(slot, Why::Own(Cause::Function));
         }
     }
 

@@ -4,7 +4,7 @@
 use scsi::medium::{Lease, Now};
 
 use super::tasks::{OTHER, Slot, Stage, Task};
-use super::{Data, Initiator, Why};
+use super::{Cause, Data, Initiator, Why};
 use crate::remote::{Peer, RemoteId};
 use crate::wire::els::{
     Code, Els, ExchangeName, ExchangeStatus, RecAccept, Reject, Reply, Srr, reason,
@@ -105,7 +105,7 @@ impl<L: Lease> Initiator<L> {
         });
         let can = can && self.peer(remote).is_some_and(|peer| peer.fcp.retry);
         if !can || !self.serve(remote, about, What::Srr, &srr, number) {
-            return self.abort(slot, Why::Lost);
+            return self.abort(slot, Why::Own(Cause::Lost));
         }
         self.is_asking(slot);
     }
@@ -116,7 +116,7 @@ impl<L: Lease> Initiator<L> {
             return;
         };
         if task.recoveries == MAX_RECOVERIES {
-            return self.abort(slot, Why::Lost);
+            return self.abort(slot, Why::Own(Cause::Lost));
         }
         let (remote, about, rx_id, number) = (task.remote, task.ox_id, task.rx_id, task.number);
         if self.ask_rec(remote, (about, rx_id), What::Rec, number) {
@@ -239,7 +239,7 @@ impl<L: Lease> Initiator<L> {
         match (service.what, reply) {
             (What::Rec, Reply::Rec(status)) => self.inquired(slot, &status),
             (What::Rec, Reply::Reject(reject)) => self.rec_rejected(remote, slot, reject),
-            (What::Srr, Reply::Reject(_)) => self.abort(slot, Why::Lost),
+            (What::Srr, Reply::Reject(_)) => self.abort(slot, Why::Own(Cause::Lost)),
             _ => {}
         }
     }
@@ -263,10 +263,10 @@ impl<L: Lease> Initiator<L> {
         }
         let come = task.cover.next();
         let (unit, offset) = match task.data {
-            Data::Out { .. } if !is_complete && at.transferred < task.len => {
+            Data::Out(_) if !is_complete && at.transferred < task.len => {
                 (RCtl::DATA_DESCRIPTOR, at.transferred)
             }
-            Data::In { .. } if come < at.transferred => (RCtl::SOLICITED_DATA, come),
+            Data::In(_) if come < at.transferred => (RCtl::SOLICITED_DATA, come),
             _ => (RCtl::COMMAND_STATUS, 0),
         };
         self.retransmit(slot, unit, offset);
@@ -282,7 +282,7 @@ impl<L: Lease> Initiator<L> {
         match self.nexus(remote) {
             Some(nexus) if unknown => nexus.knows_no_rec = true,
             Some(nexus) if may_be_busy && !nexus.peer.fcp.rec => self.goes_on(slot),
-            _ => self.abort(slot, Why::Lost),
+            _ => self.abort(slot, Why::Own(Cause::Lost)),
         }
     }
 

@@ -6,7 +6,7 @@ use scsi::task::SenseBytes;
 use scsi::wire::status::Status;
 
 use super::tasks::{Slot, Task};
-use super::{Command, Data, Done, Event, Failed, Fate, Initiator, Refusal, Refused, Why};
+use super::{Cause, Command, Data, Done, Event, Failed, Fate, Initiator, Refusal, Refused, Why};
 use crate::violation::Violation;
 use crate::wire::bhs::Bhs;
 use crate::wire::scsi_response::{COMPLETED, ScsiResponse};
@@ -19,20 +19,21 @@ impl<L: Lease> Initiator<L> {
     /// Gives it back, with the reason.
     pub fn execute(&mut self, now: Now, command: Command<L>) -> Result<(), Refused<L>> {
         self.now = now;
-        let why = match self.refusal() {
-            Some(why) => Some(why),
-            None if self.config.is_discovery() => Some(Refusal::Discovery),
-            None if !command.data.fits() => Some(Refusal::TooLong),
-            None if self.room() == 0 => Some(Refusal::Full),
-            None => None,
+        let len = match (self.refusal(), u32::try_from(command.data.octets())) {
+            (Some(why), _) => Err(why),
+            (None, _) if self.config.is_discovery() => Err(Refusal::Discovery),
+            (None, Err(_)) => Err(Refusal::TooLong),
+            (None, _) if self.room() == 0 => Err(Refusal::Full),
+            (None, Ok(len)) => Ok(len),
         };
-        if let Some(why) = why {
-            return Err(Refused { why, command });
-        }
+        let len = match len {
+            Ok(len) => len,
+            Err(why) => return Err(Refused { why, command }),
+        };
         let deadline = command
             .deadline
             .unwrap_or_else(|| now.saturating_add(self.config.times.command));
-        let slot = self.tasks.insert(command, deadline);
+        let slot = self.tasks.insert(command, len, deadline);
         self.ready.push_back(slot);
         self.look_by(deadline);
         Ok(())
@@ -44,7 +45,8 @@ impl<L: Lease> Initiator<L> {
         self.numbers.status(pdu.stamps)?;
         let (slot, _) = self.tasks.sent(pdu.itt).ok_or(NO_TASK)?;
         if pdu.response != COMPLETED {
-            self.fail(slot, Fate::Unknown, Why::TargetFailure(pdu.response));
+            let why = Why::Own(Cause::TargetFailure(pdu.response));
+            self.fail(slot, Fate::Unknown, why);
             return Ok(());
         }
         let ending = Ending {
@@ -144,8 +146,8 @@ impl<L: Lease> Task<L> {
             return Ok(());
         }
         match self.data {
-            Data::In { .. } if self.moved != moved => Err(INCOMPLETE),
-            Data::Out { .. } if self.moved < moved => Err(UNASKED),
+            Data::In(_) if self.moved != moved => Err(INCOMPLETE),
+            Data::Out(_) if self.moved < moved => Err(UNASKED),
             _ => Ok(()),
         }
     }

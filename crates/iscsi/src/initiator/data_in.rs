@@ -55,7 +55,7 @@ impl<L: Lease> Initiator<L> {
     /// Octets of a data segment.
     pub(super) fn fill(&mut self, fill: Fill, octets: &[u8], end: bool) {
         if let Some(task) = self.tasks.at(fill.slot)
-            && let Data::In { into } = &mut task.data
+            && let Data::In(into) = &mut task.data
             && !octets.is_empty()
         {
             into.copy_in(fill.offset as usize, octets);
@@ -80,7 +80,7 @@ impl<L: Lease> Initiator<L> {
 impl<L: Lease> Task<L> {
     /// Whether this Data-In may come next.
     fn expects(&mut self, pdu: &DataIn, len: u32, keys: &Operational) -> Result<(), Violation> {
-        if !matches!(self.data, Data::In { .. }) {
+        if !matches!(self.data, Data::In(_)) {
             return Err(NOT_A_READ);
         }
         if pdu.data_sn.0 != self.next_sn {

@@ -35,7 +35,7 @@ impl<L: Lease> Task<L> {
     /// As much as is allowed: an R2T costs a round trip.
     pub(super) fn first_burst(&self, keys: &Operational) -> First {
         let first = match self.data {
-            Data::Out { .. } => self.len.min(keys.first_burst),
+            Data::Out(_) => self.len.min(keys.first_burst),
             _ => 0,
         };
         let immediate = match keys.immediate_data {
@@ -63,7 +63,7 @@ impl<L: Lease> Task<L> {
 
     /// Whether this R2T may come next.
     fn grants(&mut self, pdu: &R2t, keys: &Operational) -> Result<(), Violation> {
-        if !matches!(self.data, Data::Out { .. }) {
+        if !matches!(self.data, Data::Out(_)) {
             return Err(NOT_A_WRITE);
         }
         if pdu.ttt == Ttt::NONE {

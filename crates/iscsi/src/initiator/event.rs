@@ -1,77 +1,15 @@
 //! What is asked of a session, and what it tells.
 
-use scsi::medium::{Lease, Now};
-use scsi::residual::Residual;
-use scsi::task::{Attribute, SenseBytes};
+use scsi::client::{self, Done};
+use scsi::task::SenseBytes;
 use scsi::wire::lun::Lun;
 
 use super::error::End;
 use super::portal::Portal;
 use crate::wire::bhs::Opcode;
 
-/// A SCSI command. CDBs of more than 16 octets are not sent.
-#[derive(Clone, Debug)]
-pub struct Command<L> {
-    /// The caller's name for it, told when it ends; unique among those that have not.
-    pub id: u64,
-    /// To which logical unit.
-    pub lun: Lun,
-    /// The CDB, padded with zeros.
-    pub cdb: [u8; 16],
-    /// Task attribute.
-    pub attribute: Attribute,
-    /// Where its data goes or comes from.
-    pub data: Data<L>,
-    /// When it has to have ended; `None`: after the configured time.
-    pub deadline: Option<Now>,
-}
-
-/// The data of a command; the whole lease is the Expected Data Transfer Length.
-#[derive(Clone, Debug)]
-pub enum Data<L> {
-    /// None.
-    None,
-    /// From the target.
-    In {
-        /// Where to.
-        into: L,
-    },
-    /// To the target.
-    Out {
-        /// Where from.
-        from: L,
-    },
-}
-
-impl<L: Lease> Data<L> {
-    /// Octets; what does not fit into 32 bits was refused before.
-    pub(super) fn len(&self) -> u32 {
-        match self {
-            Self::None => 0,
-            Self::In { into: lease } | Self::Out { from: lease } => {
-                u32::try_from(lease.len()).unwrap_or(u32::MAX)
-            }
-        }
-    }
-
-    pub(super) fn fits(&self) -> bool {
-        match self {
-            Self::None => true,
-            Self::In { into: lease } | Self::Out { from: lease } => {
-                u32::try_from(lease.len()).is_ok()
-            }
-        }
-    }
-}
-
-/// What is not taken up, and comes back.
-#[derive(Clone, Debug)]
-pub struct Refused<L> {
-    /// Why.
-    pub why: Refusal,
-    /// What.
-    pub command: Command<L>,
-}
+/// A command that is not taken up.
+pub type Refused<L> = client::Refused<L, Refusal>;
 
 /// Why something is not taken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -159,58 +97,15 @@ pub enum Event<L> {
     Ended(End),
 }
 
-/// A command that the target ended.
-#[derive(Clone, Debug)]
-pub struct Done<L> {
-    /// Which.
-    pub id: u64,
-    /// SCSI status.
-    pub status: u8,
-    /// Sense data, of CHECK CONDITION.
-    pub sense: SenseBytes,
-    /// What is left of its data (RFC 7143 §11.4.5).
-    pub residual: Residual,
-    /// Octets of its data that really came or went, whatever the residual says.
-    pub moved: u32,
-    /// STATUS QUALIFIER (RFC 7144 §5.2.1); 0 is none.
-    pub qualifier: u16,
-    /// Its lease, of which all but the residual was filled where the status is GOOD.
-    pub data: Data<L>,
-}
-
 /// A command that ended without a status.
-#[derive(Clone, Debug)]
-pub struct Failed<L> {
-    /// Which.
-    pub id: u64,
-    /// What is known of it.
-    pub fate: Fate,
-    /// Why.
-    pub why: Why,
-    /// Its lease.
-    pub data: Data<L>,
-}
+pub type Failed<L> = client::Failed<L, Cause>;
 
-/// What is known of a command that ended without a status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It was not sent. It may be sent by any session.
-    NeverSent,
-    /// It was sent, and may have been carried out, or be so later, as long as the target has the
-    /// nexus.
-    Unknown,
-    /// It was sent, and may have been carried out, in part too; but the target has ended it, and
-    /// nothing of it happens from now on.
-    Aborted,
-}
+/// Why.
+pub type Why = client::Why<Cause>;
 
-/// Why a command ended without a status.
+/// Why a command ended without a status, beside the ends of its session and of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// The session ended.
-    Ended,
-    /// Its deadline passed.
-    Late,
+pub enum Cause {
     /// A task management function ended it, with this code
     /// ([`crate::wire::task_request::function`]).
     Function(u8),

@@ -6,7 +6,7 @@ use scsi::wire::lun::Lun;
 use super::error::End;
 use super::tasks::{Slot, kind};
 use super::transmit::Control;
-use super::{Event, Fate, Function, Initiator, Refusal, Why};
+use super::{Cause, Event, Fate, Function, Initiator, Refusal, Why};
 use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Itt};
 use crate::wire::serial::{CmdSn, DataSn, StatSn};
@@ -93,7 +93,7 @@ impl<L: Lease> Initiator<L> {
             return Ok(());
         }
         if code == function::ABORT_TASK {
-            self.fail(slot, Fate::NeverSent, Why::Function(code));
+            self.fail(slot, Fate::NeverSent, Why::Own(Cause::Function(code)));
         }
         self.events.push_back(Event::Managed {
             id,
@@ -203,7 +203,7 @@ impl<L: Lease> Initiator<L> {
             };
             let why = match of_ladder && task.deadline <= now {
                 true => Why::Late,
-                false => Why::Function(function.code),
+                false => Why::Own(Cause::Function(function.code)),
             };
             (before && covered).then_some((Fate::Aborted, why))
         });

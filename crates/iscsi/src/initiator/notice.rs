@@ -6,7 +6,7 @@ use scsi::medium::Lease;
 use super::command::sense;
 use super::error::End;
 use super::tasks::Slot;
-use super::{Event, Fate, Initiator, Notice, Why};
+use super::{Cause, Event, Fate, Initiator, Notice, Why};
 use crate::violation::Violation;
 use crate::wire::async_message::{AsyncMessage, event};
 use crate::wire::bhs::{BHS_LEN, Bhs, Opcode, Ttt};
@@ -52,7 +52,7 @@ impl<L: Lease> Initiator<L> {
         let had = pdu.stamps.exp_cmd_sn;
         self.fail_all(|task| {
             let covered = task.sent.is_some_and(|sent| sent.is_before(had));
-            (covered && task.lun == pdu.lun).then_some((Fate::Aborted, Why::Terminated))
+            (covered && task.lun == pdu.lun).then_some((Fate::Aborted, Why::Own(Cause::Terminated)))
         });
         self.acknowledge(pdu.lun, Ttt::NONE);
     }
@@ -66,7 +66,8 @@ impl<L: Lease> Initiator<L> {
         let known = match header.opcode() {
             Opcode::ScsiCommand => {
                 let found = self.tasks.sent(itt).map(|(slot, _)| slot);
-                found.map(|slot: Slot| self.fail(slot, Fate::Aborted, Why::Rejected(reason)))
+                let why = Why::Own(Cause::Rejected(reason));
+                found.map(|slot: Slot| self.fail(slot, Fate::Aborted, why))
             }
             Opcode::TaskRequest => {
                 let answered = self.function_answered(itt, response::REJECTED, [0; 3]);

@@ -73,7 +73,7 @@ impl<L: Lease> Tasks<L> {
     }
 
     /// Takes a command in; the caller has checked that there is room.
-    pub(super) fn insert(&mut self, command: Command<L>, deadline: Now) -> Slot {
+    pub(super) fn insert(&mut self, command: Command<L>, len: u32, deadline: Now) -> Slot {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             Slot((self.slots.len() - 1) as u16)
@@ -85,8 +85,8 @@ impl<L: Lease> Tasks<L> {
             lun: command.lun,
             cdb: command.cdb,
             attribute: command.attribute,
-            len: command.data.len(),
             data: command.data,
+            len,
             deadline,
             sent: None,
             moved: 0,

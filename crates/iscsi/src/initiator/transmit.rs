@@ -101,8 +101,8 @@ impl<L: Lease> Initiator<L> {
         let pdu = ScsiCommand {
             immediate: false,
             last: first.unsolicited == 0,
-            read: matches!(task.data, Data::In { .. }) && task.len > 0,
-            write: matches!(task.data, Data::Out { .. }) && task.len > 0,
+            read: matches!(task.data, Data::In(_)) && task.len > 0,
+            write: matches!(task.data, Data::Out(_)) && task.len > 0,
             attribute: code(task.attribute),
             priority: 0,
             lun: task.lun,
@@ -113,7 +113,7 @@ impl<L: Lease> Initiator<L> {
             cdb: task.cdb,
         };
         match &task.data {
-            Data::Out { from } if first.immediate > 0 => {
+            Data::Out(from) if first.immediate > 0 => {
                 let data = from.slice(0, first.immediate as usize);
                 digests.put_lease(out, pdu.encode(), data);
             }
@@ -141,7 +141,7 @@ impl<L: Lease> Initiator<L> {
         let Some(task) = self.tasks.at(sequence.slot) else {
             return;
         };
-        let Data::Out { from } = &task.data else {
+        let Data::Out(from) = &task.data else {
             return;
         };
         let solicited = sequence.ttt != Ttt::NONE;

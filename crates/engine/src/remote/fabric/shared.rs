@@ -12,15 +12,14 @@ use std::time::Duration;
 use ::io::ether::Place;
 use block::lease::Lease;
 use block::volume::{Calls, Context, Node};
-use fc::initiator::{self, Command, Data, Done, Event, Failed, Initiator};
+use fc::initiator::{self, Command, Done, Event, Failed, Initiator};
 use fc::port::{Event as PortEvent, Port};
 use fc::remote::{self, Remote, RemoteId};
 use fc::violation::Violation;
 use fc::wire::ethernet::Mac;
 use fc::wire::names::Wwn;
-use scsi::client::{self, Request};
+use scsi::client::Request;
 use scsi::medium::Now;
-use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 
 use crate::fabric::NPort;
@@ -262,15 +261,7 @@ impl SharedPort {
         };
         let command = Command {
             id: (number as u64) << 32 | u64::from(request.id),
-            lun,
-            cdb: request.cdb,
-            attribute: Attribute::Simple,
-            data: match request.data {
-                client::Data::None => Data::None,
-                client::Data::In(into) => Data::In { into },
-                client::Data::Out(from) => Data::Out { from },
-            },
-            deadline: None,
+            ..Command::of(request, lun)
         };
         let now = n_port.time(now);
         let machine = n_port.port_mut().fc4_mut();

@@ -172,13 +172,13 @@ impl Pair {
 
     pub(crate) fn read(&mut self, id: u64, block: u32, blocks: u16) {
         let into = HeapLease::from_bytes(vec![0xee; usize::from(blocks) * 512]);
-        self.execute(id, 0x28, block, blocks, Data::In { into });
+        self.execute(id, 0x28, block, blocks, Data::In(into));
     }
 
     pub(crate) fn write(&mut self, id: u64, block: u32, data: Vec<u8>) {
         let blocks = (data.len() / 512) as u16;
         let from = HeapLease::from_bytes(data);
-        self.execute(id, 0x2a, block, blocks, Data::Out { from });
+        self.execute(id, 0x2a, block, blocks, Data::Out(from));
     }
 
     pub(crate) fn execute(

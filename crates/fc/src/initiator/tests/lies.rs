@@ -3,7 +3,7 @@
 use scsi::residual::Residual;
 
 use crate::exchange::tests::pair::{Fate, LUN, Pair, REMOTE, all, peer, plain};
-use crate::initiator::{Data, Event, Function, Why};
+use crate::initiator::{Cause, Data, Event, Function, Why};
 use crate::outgoing::Frames;
 use crate::wire::bls::BaRjt;
 use crate::wire::els::{ExchangeStatus, RecAccept, Reply};
@@ -52,14 +52,14 @@ fn why(pair: &Pair) -> Option<Why> {
 fn a_write_cannot_be_done_before_its_data_was_sent() {
     let mut pair = sent(|pair| pair.write(1, 0, vec![1; 512]));
     good(&mut pair, Residual::Exact);
-    assert_eq!(why(&pair), Some(Why::Contradiction));
+    assert_eq!(why(&pair), Some(Why::Own(Cause::Contradiction)));
 }
 
 #[test]
 fn no_more_can_be_left_than_was_announced() {
     let mut pair = sent(|pair| pair.read(1, 0, 1));
     good(&mut pair, Residual::Underflow(513));
-    assert_eq!(why(&pair), Some(Why::Contradiction));
+    assert_eq!(why(&pair), Some(Why::Own(Cause::Contradiction)));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn data_beyond_what_was_asked_for_goes_nowhere() {
     let [Event::Done(done)] = &pair.told[..] else {
         panic!("{:?}", pair.told);
     };
-    let Data::In { into } = &done.data else {
+    let Data::In(into) = &done.data else {
         panic!("it is a read");
     };
     assert_eq!(crate::exchange::tests::pair::octets(into), [0xee; 512]);

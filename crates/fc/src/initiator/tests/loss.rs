@@ -32,7 +32,7 @@ fn read_with(fcp: Fcp, plan: impl FnMut(usize, bool) -> Fate + 'static) -> Pair 
     let Some(Event::Done(done)) = pair.told.last() else {
         panic!("it is done");
     };
-    let Data::In { into } = &done.data else {
+    let Data::In(into) = &done.data else {
         panic!("it is a read");
     };
     assert_eq!(done.moved as usize, LEN);

@@ -56,7 +56,7 @@ fn run(mut pair: Pair) {
                         assert_eq!(done.status, 0);
                         let place = done.id % 8;
                         match &done.data {
-                            Data::In { into } => {
+                            Data::In(into) => {
                                 let wanted = pattern(written[place as usize]);
                                 assert!(octets(into) == wanted, "wrong data");
                             }

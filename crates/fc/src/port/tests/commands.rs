@@ -28,7 +28,7 @@ fn octets(len: usize) -> Vec<u8> {
 fn inquiry() {
     let mut rig = up();
     let into = HeapLease::from_bytes(vec![0; 36]);
-    rig.execute(&[0x12, 0, 0, 0, 36, 0], Data::In { into });
+    rig.execute(&[0x12, 0, 0, 0, 36, 0], Data::In(into));
     assert_snapshot!(rig.traced());
     done(&mut rig);
 }
@@ -38,9 +38,9 @@ fn a_read_of_several_frames() {
     let mut rig = up();
     rig.disk[..5120].copy_from_slice(&octets(5120));
     let into = HeapLease::from_bytes(vec![0; 5120]);
-    rig.execute(&[0x28, 0, 0, 0, 0, 0, 0, 0, 10, 0], Data::In { into });
+    rig.execute(&[0x28, 0, 0, 0, 0, 0, 0, 0, 10, 0], Data::In(into));
     assert_snapshot!(rig.traced());
-    let Data::In { into } = done(&mut rig) else {
+    let Data::In(into) = done(&mut rig) else {
         panic!("not what was sent")
     };
     let mut read = vec![0; 5120];
@@ -52,7 +52,7 @@ fn a_read_of_several_frames() {
 fn a_write_of_several_frames() {
     let mut rig = up();
     let from = HeapLease::from_bytes(octets(5120));
-    rig.execute(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 10, 0], Data::Out { from });
+    rig.execute(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 10, 0], Data::Out(from));
     assert_snapshot!(rig.traced());
     done(&mut rig);
     assert!(rig.disk[..5120] == octets(5120));

@@ -12,7 +12,7 @@ fn a_link_that_goes_down_fails_what_is_under_way() {
     let mut rig = up();
     rig.lose.push("i: FCP_CMND");
     let into = HeapLease::from_bytes(vec![0; 36]);
-    rig.execute(&[0x12, 0, 0, 0, 36, 0], Data::In { into });
+    rig.execute(&[0x12, 0, 0, 0, 36, 0], Data::In(into));
     rig.initiator.port.link(rig.now, false);
     rig.run(ms(2000));
     let failed = rig

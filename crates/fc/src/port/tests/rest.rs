@@ -11,7 +11,7 @@ use crate::wire::names::Wwn;
 fn inquire(rig: &mut Rig) -> String {
     rig.traced();
     let into = HeapLease::from_bytes(vec![0; 36]);
-    rig.execute(&[0x12, 0, 0, 0, 36, 0], Data::In { into });
+    rig.execute(&[0x12, 0, 0, 0, 36, 0], Data::In(into));
     let done = rig.done.pop();
     assert!(matches!(done, Some(Event::Done(_))), "{done:?}");
     rig.traced()

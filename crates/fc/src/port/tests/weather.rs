@@ -30,7 +30,7 @@ fn inquire(rig: &mut Rig) -> bool {
     }
     rig.done.clear();
     let into = HeapLease::from_bytes(vec![0; 36]);
-    rig.execute(&[0x12, 0, 0, 0, 36, 0], Data::In { into });
+    rig.execute(&[0x12, 0, 0, 0, 36, 0], Data::In(into));
     let later = rig.now + ms(100);
     rig.run(later);
     match &rig.done[..] {

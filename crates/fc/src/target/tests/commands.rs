@@ -31,7 +31,7 @@ fn a_read_is_data_and_a_response() {
         "< RSP 00",
     ];
     assert_eq!(pair.traced(), trace);
-    let Data::In { into } = &done(&pair).data else {
+    let Data::In(into) = &done(&pair).data else {
         panic!("it is a read");
     };
     assert!(octets(into) == pair.disk[1024..1024 + 5120]);
@@ -104,7 +104,7 @@ fn a_read_that_fails_tells_what_has_not_moved() {
 fn a_read_that_asks_for_more_is_cut_off_and_an_overrun() {
     let mut pair = Pair::new(plain(), spared);
     let into = HeapLease::from_bytes(vec![0; 512]);
-    pair.execute(1, 0x28, 0, 3, Data::In { into });
+    pair.execute(1, 0x28, 0, 3, Data::In(into));
     pair.settle();
     let trace = ["> CMND 28", "< DATA 0+512 end", "< RSP 00 over 1024"];
     assert_eq!(pair.traced(), trace);

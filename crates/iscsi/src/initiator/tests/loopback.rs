@@ -83,12 +83,12 @@ fn step(initiator: &mut Initiator<HeapLease>, number: usize) {
         0..=3 if discovery => initiator.send_targets(now, "All").unwrap(),
         0 => {
             let from = HeapLease::from_bytes(pattern(LEN));
-            let write = command(0x2a, Data::Out { from });
+            let write = command(0x2a, Data::Out(from));
             initiator.execute(now, write).unwrap();
         }
         1 => {
             let into = HeapLease::from_bytes(vec![0; LEN + 100]);
-            let read = command(0x28, Data::In { into });
+            let read = command(0x28, Data::In(into));
             initiator.execute(now, read).unwrap();
         }
         2 => {
@@ -144,7 +144,7 @@ fn show(event: &Event<HeapLease>) -> String {
     match event {
         Event::Done(done) => {
             let data = match &done.data {
-                Data::In { into } => octets_of(into),
+                Data::In(into) => octets_of(into),
                 _ => Vec::new(),
             };
             format!("{} {} {:?} {data:?}", done.id, done.status, done.residual)

@@ -2,7 +2,7 @@
 
 use super::rig::{AGREED, LUN, Rig, config};
 use crate::initiator::error::End;
-use crate::initiator::{Event, Fate, Function, Refusal, Why};
+use crate::initiator::{Cause, Event, Fate, Function, Refusal, Why};
 use crate::wire::bhs::{Itt, Stamps};
 use crate::wire::serial::CmdSn;
 use crate::wire::task_response::TaskResponse;
@@ -93,7 +93,7 @@ fn every_function() {
             if ends && response == 0 {
                 let failed = rig.failed();
                 assert_eq!((failed.id, failed.fate), (1, Fate::Aborted));
-                assert!(matches!(failed.why, Why::Function(_)));
+                assert!(matches!(failed.why, Why::Own(Cause::Function(_))));
             }
             rig.managed(9, Some(response));
             rig.quiet();
@@ -248,7 +248,10 @@ fn a_late_command_whose_abort_fails_costs_a_reset() {
         rig.answer(0x4fff4, 0);
         assert_eq!(rig.failed().why, Why::Late);
         let failed = rig.failed();
-        assert_eq!((failed.fate, failed.why), (Fate::Aborted, Why::Function(5)));
+        assert_eq!(
+            (failed.fate, failed.why),
+            (Fate::Aborted, Why::Own(Cause::Function(5)))
+        );
         if answer.is_none() {
             rig.answer(0x3fff4, 1);
         }

@@ -2,7 +2,7 @@
 
 use super::rig::{LUN, Rig};
 use crate::initiator::error::End;
-use crate::initiator::{Event, Fate, Notice, Why};
+use crate::initiator::{Cause, Event, Fate, Notice, Why};
 use crate::wire::async_message::AsyncMessage;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
 use crate::wire::nop_in::NopIn;
@@ -176,7 +176,7 @@ fn a_target_that_ends_all_commands_of_a_unit() {
     let failed = rig.failed();
     assert_eq!(
         (failed.id, failed.fate, failed.why),
-        (1, Fate::Aborted, Why::Terminated)
+        (1, Fate::Aborted, Why::Own(Cause::Terminated))
     );
     rig.quiet();
     assert_eq!(rig.sent(), ["NOP-Out -"]);
@@ -192,7 +192,10 @@ fn rejects() {
     assert_eq!(rig.notice(), Notice::Rejected { reason: 2, opcode });
     rig.reject(9, &pdus[0].0);
     let failed = rig.failed();
-    assert_eq!((failed.fate, failed.why), (Fate::Aborted, Why::Rejected(9)));
+    assert_eq!(
+        (failed.fate, failed.why),
+        (Fate::Aborted, Why::Own(Cause::Rejected(9)))
+    );
     rig.reject(9, &pdus[0].0);
     let opcode = Opcode::ScsiCommand;
     assert_eq!(rig.notice(), Notice::Rejected { reason: 9, opcode });

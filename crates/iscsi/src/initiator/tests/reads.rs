@@ -7,7 +7,7 @@ use crate::initiator::Data;
 
 fn filled(data: &Data<scsi::medium::HeapLease>) -> Vec<u8> {
     match data {
-        Data::In { into } => octets_of(into),
+        Data::In(into) => octets_of(into),
         other => panic!("{other:?} where a read was expected"),
     }
 }

@@ -342,7 +342,7 @@ impl Rig {
     }
 
     pub(super) fn command(&self, id: u64, data: Data<HeapLease>) -> Command<HeapLease> {
-        let opcode = if matches!(data, Data::Out { .. }) {
+        let opcode = if matches!(data, Data::Out(_)) {
             0x2a
         } else {
             0x28
@@ -366,12 +366,12 @@ impl Rig {
 
     pub(super) fn read(&mut self, id: u64, len: usize) {
         let into = HeapLease::from_bytes(vec![0xee; len]);
-        self.execute(id, Data::In { into });
+        self.execute(id, Data::In(into));
     }
 
     pub(super) fn write(&mut self, id: u64, len: usize) {
         let from = HeapLease::from_bytes(pattern(len));
-        self.execute(id, Data::Out { from });
+        self.execute(id, Data::Out(from));
     }
 
     pub(super) fn test_unit(&mut self, id: u64) {

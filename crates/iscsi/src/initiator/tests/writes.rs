@@ -20,7 +20,7 @@ fn all_of_it_immediate() {
     let done = rig.done();
     assert_eq!(done.status, 0);
     match done.data {
-        Data::Out { from } => assert_eq!(octets_of(&from), pattern(512)),
+        Data::Out(from) => assert_eq!(octets_of(&from), pattern(512)),
         other => panic!("{other:?}"),
     }
 }

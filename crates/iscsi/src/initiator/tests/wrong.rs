@@ -3,7 +3,7 @@
 
 use super::rig::{Rig, config};
 use crate::initiator::error::End;
-use crate::initiator::{Event, Fate, Why};
+use crate::initiator::{Cause, Event, Fate, Why};
 use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
 use crate::wire::logout_response::LogoutResponse;
 use crate::wire::nop_in::NopIn;
@@ -321,7 +321,7 @@ fn a_target_that_failed() {
     let failed = rig.failed();
     assert_eq!(
         (failed.fate, failed.why),
-        (Fate::Unknown, Why::TargetFailure(1))
+        (Fate::Unknown, Why::Own(Cause::TargetFailure(1)))
     );
     rig.quiet();
     assert!(!matches!(rig.event(), Some(Event::Ended(_))));

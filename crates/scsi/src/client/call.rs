@@ -1,0 +1,122 @@
+//! *Execute Command*, as an application client asks a transport for it, and as it ends
+//! (SAM-5 §5.4.2).
+
+use super::{Answer, Data, Request};
+use crate::medium::Now;
+use crate::residual::Residual;
+use crate::task::{Attribute, SenseBytes};
+use crate::wire::lun::Lun;
+
+/// A command. CDBs of more than 16 octets are not sent.
+#[derive(Clone, Debug)]
+pub struct Command<L> {
+    /// The caller's name for it, told when it ends; unique among those that have not.
+    pub id: u64,
+    /// To which logical unit.
+    pub lun: Lun,
+    /// The CDB, padded with zeros.
+    pub cdb: [u8; 16],
+    /// Task attribute.
+    pub attribute: Attribute,
+    /// Its data; the whole lease is what is announced.
+    pub data: Data<L>,
+    /// When it has to have ended; `None`: after the time that the transport was told.
+    pub deadline: Option<Now>,
+}
+
+impl<L> Command<L> {
+    /// What a [`super::Client`] wants of a unit, under the name that it has there.
+    #[must_use]
+    pub fn of(request: Request<L>, lun: Lun) -> Self {
+        Self {
+            id: request.id.into(),
+            lun,
+            cdb: request.cdb,
+            attribute: Attribute::Simple,
+            data: request.data,
+            deadline: None,
+        }
+    }
+}
+
+/// A command that is not taken up, and comes back. `R` are the transport's reasons.
+#[derive(Clone, Debug)]
+pub struct Refused<L, R> {
+    /// Why.
+    pub why: R,
+    /// What.
+    pub command: Command<L>,
+}
+
+/// A command that the target ended.
+#[derive(Clone, Debug)]
+pub struct Done<L> {
+    /// Which.
+    pub id: u64,
+    /// SCSI status.
+    pub status: u8,
+    /// Sense data, of CHECK CONDITION.
+    pub sense: SenseBytes,
+    /// What is left of its data.
+    pub residual: Residual,
+    /// Octets of its data that really came or went, whatever the residual says.
+    pub moved: u32,
+    /// STATUS QUALIFIER or retry delay timer; 0 is none.
+    pub qualifier: u16,
+    /// Its lease, of which all but the residual was filled where the status is GOOD.
+    pub data: Data<L>,
+}
+
+impl<L> Done<L> {
+    /// What [`super::Client::answered`] wants to know.
+    #[must_use]
+    pub fn answer(&self) -> Answer<'_> {
+        // What the target says it did not use is not done, though it was sent.
+        let unused = match (&self.data, self.residual) {
+            (Data::Out(_), Residual::Underflow(left)) => left,
+            _ => 0,
+        };
+        Answer {
+            status: self.status,
+            sense: self.sense.as_slice(),
+            moved: self.moved.saturating_sub(unused) as usize,
+        }
+    }
+}
+
+/// A command that ended without a status. `W` are the transport's own reasons.
+#[derive(Clone, Debug)]
+pub struct Failed<L, W> {
+    /// Which.
+    pub id: u64,
+    /// What is known of it.
+    pub fate: Fate,
+    /// Why.
+    pub why: Why<W>,
+    /// Its lease.
+    pub data: Data<L>,
+}
+
+/// What is known of a command that ended without a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was not sent. It may be sent on any nexus.
+    NeverSent,
+    /// It was sent, and may have been carried out, or be so later, as long as the target has the
+    /// nexus.
+    Unknown,
+    /// It was sent, and may have been carried out, in part too; but the target has ended it, and
+    /// nothing of it happens from now on.
+    Aborted,
+}
+
+/// Why a command ended without a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why<W> {
+    /// The nexus ended.
+    Ended,
+    /// Its deadline passed.
+    Late,
+    /// Something of the transport's own.
+    Own(W),
+}
