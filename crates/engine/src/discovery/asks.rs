@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use scsi::client::{self, Answer, Client, Facts, Output, Request};
+use scsi::client::{Client, Data, Done, Facts, Output, Request};
 use scsi::medium::{HeapLease, Lease as _};
-use scsi::task::SenseBytes;
 use scsi::wire::cdb::be32;
 use scsi::wire::lun::Lun;
 
@@ -25,13 +24,8 @@ pub(super) trait Asks {
     fn wait_a_turn(&mut self) -> Result<(), RemoteError>;
 }
 
-/// How a command ended.
-pub(super) struct Ended {
-    pub(super) status: u8,
-    pub(super) sense: SenseBytes,
-    /// Octets of its data that came.
-    pub(super) moved: u32,
-}
+/// A command that the target ended.
+pub(super) type Ended = Done<HeapLease>;
 
 /// How long each question may take.
 pub(super) const LIMIT: Duration = Duration::from_secs(30);
@@ -50,9 +44,9 @@ pub(super) fn report_luns(target: &mut impl Asks) -> Result<Vec<Lun>, RemoteErro
     target.begin();
     for _ in 0..TRIES {
         let into = HeapLease::from_bytes(vec![0; LIST]);
-        let data = client::Data::In(into.clone());
-        let ended = target.command(Lun::from_index(0), Request { id: 0, cdb, data })?;
-        if ended.status == 0 {
+        let data = Data::In(into.clone());
+        let done = target.command(Lun::from_index(0), Request { id: 0, cdb, data })?;
+        if done.status == 0 {
             return Ok(luns(&into));
         }
     }
@@ -69,13 +63,8 @@ pub(super) fn facts(target: &mut impl Asks, lun: Lun) -> Result<Facts, RemoteErr
         match client.poll() {
             Some(Output::Execute(request)) => {
                 let id = request.id;
-                let ended = target.command(lun, request)?;
-                let answer = Answer {
-                    status: ended.status,
-                    sense: ended.sense.as_slice(),
-                    moved: ended.moved as usize,
-                };
-                client.answered(target.begun().elapsed(), id, &answer);
+                let done = target.command(lun, request)?;
+                client.answered(target.begun().elapsed(), id, &done.answer());
             }
             Some(Output::Refused(refusal)) => {
                 let lun = lun.to_string();

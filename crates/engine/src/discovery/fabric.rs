@@ -8,7 +8,7 @@ use ::io::ether::Place;
 use ::io::ring::{AnyRing, Event as RingEvent, Kind, Ring, SocketRing, Token};
 use block::particulars::Particulars;
 use block::volume::Volume as _;
-use fc::initiator::{self, Command, Config, Done, Initiator};
+use fc::initiator::{self, Command, Config, Initiator};
 use fc::port::Event;
 use fc::remote::{Remote as Port, RemoteId};
 use fc::wire::names::{FcId, Wwn};
@@ -90,7 +90,7 @@ struct Eye {
     /// The name of the last command.
     command: u64,
     /// What that came to, if it has ended.
-    ended: Option<Result<Done<HeapLease>, RemoteError>>,
+    ended: Option<Result<Ended, RemoteError>>,
 }
 
 impl Eye {
@@ -285,11 +285,7 @@ impl Asks for Eye {
         while Instant::now() < until {
             self.turn()?;
             if let Some(ended) = self.ended.take() {
-                return ended.map(|done| Ended {
-                    status: done.status,
-                    sense: done.sense,
-                    moved: done.moved,
-                });
+                return ended;
             }
         }
         Err(RemoteError::Late(LIMIT.as_secs()))

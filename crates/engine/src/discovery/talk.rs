@@ -130,11 +130,7 @@ impl Asks for Talk {
         }
         loop {
             if let Event::Done(done) = self.event()? {
-                return Ok(Ended {
-                    status: done.status,
-                    sense: done.sense,
-                    moved: done.moved,
-                });
+                return Ok(done);
             }
         }
     }

@@ -11,13 +11,12 @@ use block::particulars::Group as Particular;
 use block::volume::{Context, Node};
 use iscsi::initiator::config::Config;
 use iscsi::initiator::error::End;
-use iscsi::initiator::{Command, Data, Done, Event, Failed, Fate, Initiator, Notice, Refusal, Why};
+use iscsi::initiator::{Command, Event, Initiator, Notice, Refusal};
 use scsi::client::Request;
 use scsi::medium::Now;
-use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 
-use super::link::{self, Answered, Heard, Link};
+use super::link::{self, Heard, Link};
 use super::{Outside, RemoteError, Settings, Way, particulars};
 use crate::core::Wire;
 
@@ -145,8 +144,8 @@ impl Connection {
             Event::LoggedIn => Heard::LoggedIn {
                 same: self.logged_in(),
             },
-            Event::Done(done) => Heard::Answered(answered(&done)),
-            Event::Failed(failed) => failure(&failed),
+            Event::Done(done) => Heard::Answered(done),
+            Event::Failed(failed) => Heard::failed(&failed),
             Event::Ended(end) => {
                 self.close(cx);
                 Heard::Ended(link::End::Session(end))
@@ -161,33 +160,6 @@ impl Connection {
             | Event::TargetsRefused(_)
             | Event::Notice(_) => return None,
         })
-    }
-}
-
-fn answered(done: &Done<Lease>) -> Answered {
-    // What the target says it did not use is not done, though it was sent.
-    let unused = match (&done.data, done.residual) {
-        (Data::Out(_), Residual::Underflow(left)) => left,
-        _ => 0,
-    };
-    Answered {
-        id: done.id as u32,
-        status: done.status,
-        sense: done.sense.clone(),
-        moved: done.moved.saturating_sub(unused) as usize,
-    }
-}
-
-/// With the session goes everything; else only this command is over, at the target too.
-fn failure(failed: &Failed<Lease>) -> Heard {
-    match failed.why {
-        Why::Ended => {
-            let reads = matches!(failed.data, Data::In(_));
-            let open = failed.fate == Fate::Unknown && !reads;
-            Heard::Unanswered { open }
-        }
-        Why::Late => Heard::Late(failed.id as u32),
-        _ => Heard::Undone(failed.id as u32),
     }
 }
 

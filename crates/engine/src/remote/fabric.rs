@@ -20,16 +20,15 @@ use ::io::ring::FileOp;
 use block::lease::Lease;
 use block::particulars::Group;
 use block::volume::{Calls, Context, CoreContext, Node};
-use fc::initiator::{Data, Done, Failed, Fate, Initiator, Why};
+use fc::initiator::Initiator;
 use fc::remote::{self, Partners};
 use fc::wire::names::Wwn;
 use scsi::client::Request;
 use scsi::medium::Now;
-use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 
 use self::shared::{Key, News, Seat, SharedPort, SharedPorts};
-use super::link::{self, Answered, Heard, Link};
+use super::link::{self, Heard, Link};
 use super::{RemoteError, Way, particulars};
 use crate::fabric::{IdlePorts, NPort, Names, NoPort, Site};
 
@@ -225,8 +224,8 @@ impl FabricLink {
                 self.ended = Some(End::NoPort(why));
             }
             News::Done(_) | News::Failed(_) if self.is_given_up => {}
-            News::Done(done) => self.heard.push_back(Heard::Answered(answered(&done))),
-            News::Failed(failed) => self.heard.push_back(failure(&failed)),
+            News::Done(done) => self.heard.push_back(Heard::Answered(done)),
+            News::Failed(failed) => self.heard.push_back(Heard::failed(&failed)),
         }
         self.log_in();
     }
@@ -245,33 +244,6 @@ impl FabricLink {
             let same = self.with(|port, number| port.is_same(number)) == Some(true);
             self.heard.push_back(Heard::LoggedIn { same });
         }
-    }
-}
-
-fn answered(done: &Done<Lease>) -> Answered {
-    // What the target says it did not use is not done, though it was sent.
-    let unused = match (&done.data, done.residual) {
-        (Data::Out(_), Residual::Underflow(left)) => left,
-        _ => 0,
-    };
-    Answered {
-        id: done.id as u32,
-        status: done.status,
-        sense: done.sense.clone(),
-        moved: done.moved.saturating_sub(unused) as usize,
-    }
-}
-
-/// With the login goes everything; else only this command is over, at the target too.
-fn failure(failed: &Failed<Lease>) -> Heard {
-    match failed.why {
-        Why::Ended => {
-            let reads = matches!(failed.data, Data::In(_));
-            let open = failed.fate == Fate::Unknown && !reads;
-            Heard::Unanswered { open }
-        }
-        Why::Late => Heard::Late(failed.id as u32),
-        _ => Heard::Undone(failed.id as u32),
     }
 }
 

@@ -9,9 +9,8 @@ use block::particulars::Group;
 use block::volume::{Context, CoreContext};
 use fc::remote;
 use iscsi::initiator::error;
-use scsi::client::Request;
+use scsi::client::{Data, Done, Failed, Fate, Request, Why};
 use scsi::medium::Now;
-use scsi::task::SenseBytes;
 use scsi::wire::lun::Lun;
 
 use super::connection::Connection;
@@ -153,7 +152,7 @@ pub(super) enum Heard {
         same: bool,
     },
     /// A command has a status.
-    Answered(Answered),
+    Answered(Done<Lease>),
     /// A command has none, but it is over at the other end.
     Undone(u32),
     /// A command was ended, as it took too long.
@@ -167,14 +166,19 @@ pub(super) enum Heard {
     Ended(End),
 }
 
-/// The status of a command.
-#[derive(Debug)]
-pub(super) struct Answered {
-    pub(super) id: u32,
-    pub(super) status: u8,
-    pub(super) sense: SenseBytes,
-    /// Octets of its data that came, or were used.
-    pub(super) moved: usize,
+impl Heard {
+    /// With the nexus goes everything; else only this command is over, at the target too.
+    pub(super) fn failed<W>(failed: &Failed<Lease, W>) -> Self {
+        match failed.why {
+            Why::Ended => {
+                let reads = matches!(failed.data, Data::In(_));
+                let open = failed.fate == Fate::Unknown && !reads;
+                Self::Unanswered { open }
+            }
+            Why::Late => Self::Late(failed.id as u32),
+            Why::Own(_) => Self::Undone(failed.id as u32),
+        }
+    }
 }
 
 /// Why there is no session with a unit any more.

@@ -120,14 +120,7 @@ impl Machine {
     fn heard(&mut self, now: Now, heard: Heard) -> Option<Told> {
         match heard {
             Heard::LoggedIn { same } => return self.logged_in(same),
-            Heard::Answered(answered) => {
-                let answer = Answer {
-                    status: answered.status,
-                    sense: answered.sense.as_slice(),
-                    moved: answered.moved,
-                };
-                self.client.answered(now, answered.id, &answer);
-            }
+            Heard::Answered(done) => self.client.answered(now, done.id as u32, &done.answer()),
             Heard::Undone(id) => {
                 let answer = Answer {
                     status: Status::TaskAborted as u8,
