@@ -3,13 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use fc::initiator::{self, Command, Data, Initiator};
+use fc::initiator::{self, AtRest, Command, Data, Initiator};
 use fc::outgoing::Outgoing;
 use fc::port::{Config, Event, Fc4, Port};
-use fc::remote::{Peer, RemoteId, Role};
+use fc::remote::RemoteId;
 use fc::target::{self, Target};
 use fc::wire::ethernet::Mac;
-use fc::wire::fcoe::Frame;
 use io::counting::{allocations, held};
 use scsi::medium::{Lease, Now};
 use scsi::task::{Attribute, Completed, SenseBytes};
@@ -60,6 +59,12 @@ fn port<F: Fc4>(low: u16, fc4: F) -> Port<F> {
     let mut port = Port::new(&config(low), fc4, Duration::ZERO, [7; 8]);
     port.link(Duration::ZERO, true);
     port
+}
+
+/// An initiator that has nothing to say.
+fn silent(low: u16) -> Port<AtRest> {
+    let initiator = Initiator::<Nowhere>::new(initiator::Config::default());
+    port(low, initiator.rest())
 }
 
 /// Two ports, and a device that is always ready.
@@ -178,38 +183,10 @@ fn commands_between_two_ports_do_not_use_the_heap() {
     assert_eq!(allocations() - before, 0);
 }
 
-/// An initiator that has nothing to say.
-struct Silent;
-
-impl Fc4 for Silent {
-    type Event = ();
-    const ROLE: Role = Role::Initiator;
-
-    fn peer_up(&mut self, _: RemoteId, _: Peer) {}
-    fn peer_down(&mut self, _: RemoteId) {}
-    fn receive(&mut self, _: Now, _: RemoteId, _: &Frame<'_>) {}
-    fn poll(&mut self) -> Option<()> {
-        None
-    }
-    fn transmit(&mut self, _: &mut impl Outgoing) -> bool {
-        false
-    }
-    fn next_deadline(&self) -> Option<Now> {
-        None
-    }
-    fn expire(&mut self, _: Now) {}
-    fn expected(&self) -> u64 {
-        0
-    }
-    fn stuck((): &()) -> Option<RemoteId> {
-        None
-    }
-}
-
 /// A target with many initiators, each of which hears nobody but it.
 struct Crowd {
     target: Port<Target<Nowhere>>,
-    initiators: Vec<Port<Silent>>,
+    initiators: Vec<Port<AtRest>>,
     /// Memory that the target holds, in octets.
     held: isize,
 }
@@ -222,7 +199,7 @@ impl Crowd {
         let held = held() - before;
         Self {
             target,
-            initiators: (1..=number).map(|low| port(low, Silent)).collect(),
+            initiators: (1..=number).map(silent).collect(),
             held,
         }
     }
