@@ -1,109 +1,64 @@
 //! A whole core: a real ring, sockets on loopback, the session, the device server, a RAM disk. It
 //! and the initiator take turns on one thread, and what the core's turns allocate is counted.
 
-use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
-
-use ::io::counting::allocations;
-use ::io::ring::{AnyRing, Kind, Ring};
-use engine::core::{Core, accept_token};
-use engine::mail::Counter;
+use ::io::ring::Kind;
+use iscsi::wire::bhs::Itt;
 use iscsi::wire::task_request::function::ABORT_TASK;
 use iscsi::wire::task_response::response::COMPLETE;
 use scsi::wire::lun::Lun;
 use tests::cdb;
-use tests::initiator::{Data, Initiator, Reply, Settings};
-use tests::one_core::{BLOCK, TARGET, serving};
+use tests::initiator::{Data, Initiator, Reply};
+use tests::one_core::BLOCK;
+use tests::one_core::rig::{Host, Rig};
 
 const DISK: u64 = 64 << 20;
 const DEPTH: u64 = 32;
+const LUN: Lun = Lun([0; 8]);
 
-/// A core and its initiator.
-struct Rig {
-    core: Core<AnyRing, Counter>,
-    initiator: Initiator,
-    socket: TcpStream,
-    /// Output of the initiator that the socket has not taken.
-    unsent: Vec<u8>,
-    input: Vec<u8>,
-    /// What the core's turns have allocated.
-    allocated: usize,
+/// A core and its only host.
+struct Alone {
+    rig: Rig,
     sent: u64,
 }
 
-impl Rig {
+impl Alone {
     /// Logged in, or `None` where the kernel does not have the ring.
     fn new(kind: Kind) -> Option<Self> {
-        let (mut ring, _) = AnyRing::open(kind)
-            .inspect_err(|cause| eprintln!("SKIPPED: {kind:?}: {cause}"))
-            .ok()?;
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        ring.listen(listener.into(), accept_token(0)).unwrap();
-        let socket = TcpStream::connect(address).unwrap();
-        socket.set_nonblocking(true).unwrap();
-        socket.set_nodelay(true).unwrap();
-        let mut core = serving(ring, DISK, super::LIMITS).unwrap();
-        core.begin(Duration::ZERO);
-        let mut rig = Self {
-            core,
-            initiator: Initiator::new(Settings::new(1, TARGET)),
-            socket,
-            unsent: Vec::new(),
-            input: vec![0; 1 << 20],
-            allocated: 0,
-            sent: 0,
-        };
-        assert_eq!(rig.reply(), Reply::LoggedIn);
+        let rig = Rig::new(kind, 1, DISK, super::LIMITS)?;
+        let mut alone = Self { rig, sent: 0 };
         for _ in 0..4 {
             // There are unit attentions of a new nexus.
-            rig.initiator
-                .command(0, Lun::from_index(0), &[0; 6], Data::None);
-            rig.reply();
+            alone.command(0, &[0; 6], Data::None);
+            alone.reply();
         }
-        Some(rig)
+        Some(alone)
+    }
+
+    fn host(&mut self) -> &mut Host {
+        &mut self.rig.hosts[0]
+    }
+
+    fn initiator(&mut self) -> &mut Initiator {
+        &mut self.host().initiator
+    }
+
+    fn command(&mut self, user: u64, cdb: &[u8], data: Data) -> Itt {
+        self.initiator().command(user, LUN, cdb, data)
     }
 
     /// The next reply, after as many turns of each side as that takes.
     fn reply(&mut self) -> Reply {
-        for _ in 0..10_000 {
-            if let Some(reply) = self.initiator.poll() {
-                return reply;
-            }
-            self.put();
-            self.turn();
-            self.take();
-        }
-        panic!("no reply");
+        let mut reply = None;
+        self.rig.until(|host| {
+            reply = host.initiator.poll();
+            reply.is_some()
+        });
+        reply.unwrap()
     }
 
-    /// What the initiator has to say goes as far as the socket takes it.
-    fn put(&mut self) {
-        self.unsent.append(self.initiator.output());
-        match self.socket.write(&self.unsent) {
-            Ok(len) => drop(self.unsent.drain(..len)),
-            Err(cause) => assert_eq!(cause.kind(), io::ErrorKind::WouldBlock, "{cause}"),
-        }
-    }
-
-    /// The core waits, not for long, and does what there is to do.
     fn turn(&mut self) {
-        let before = allocations();
-        self.core
-            .ring()
-            .wait(Some(Duration::from_millis(1)))
-            .unwrap();
-        self.core.turn(Duration::ZERO);
-        self.allocated += allocations() - before;
-    }
-
-    fn take(&mut self) {
-        match self.socket.read(&mut self.input) {
-            Ok(0) => panic!("the core has closed the connection"),
-            Ok(len) => self.initiator.receive(&self.input[..len]).unwrap(),
-            Err(cause) => assert_eq!(cause.kind(), io::ErrorKind::WouldBlock, "{cause}"),
-        }
+        self.rig.wait();
+        self.rig.turn();
     }
 
     /// So many commands, as many as may be under way at once.
@@ -111,10 +66,9 @@ impl Rig {
         let end = self.sent + commands;
         let mut answered = self.sent;
         while answered < end {
-            while self.sent < end && self.sent - answered < DEPTH && self.initiator.is_ready() {
+            while self.sent < end && self.sent - answered < DEPTH && self.initiator().is_ready() {
                 let (cdb, data) = command(self.sent);
-                self.initiator
-                    .command(self.sent, Lun::from_index(0), &cdb, data);
+                self.command(self.sent, &cdb, data);
                 self.sent += 1;
             }
             match self.reply() {
@@ -128,10 +82,8 @@ impl Rig {
     /// that comes in two parts, and as many writes at once as will ever be under way.
     fn warm_up(&mut self) {
         self.run(2000, |n| (cdb::read(lba(n, 8), 8), Data::In(8 * BLOCK)));
-        self.initiator.ping(&[]);
-        self.unsent.append(self.initiator.output());
-        self.socket.write_all(&self.unsent[..7]).unwrap();
-        self.unsent.drain(..7);
+        self.initiator().ping(&[]);
+        self.host().say_at_most(7);
         (0..10).for_each(|_| self.turn());
         assert!(matches!(self.reply(), Reply::Nop(..)));
         self.withhold();
@@ -139,34 +91,33 @@ impl Rig {
 
     /// Has as many writes as will ever be under way wait for their data.
     fn withhold(&mut self) {
-        self.initiator.withholds = true;
-        let lun = Lun::from_index(0);
+        self.initiator().withholds = true;
         let mut asked = Vec::new();
         for n in 0..DEPTH {
-            assert!(self.initiator.is_ready(), "the window has not grown");
+            assert!(self.initiator().is_ready(), "the window has not grown");
             let (cdb, data) = (cdb::write(lba(n, 512), 512, false), vec![7; 512 << 9]);
-            asked.push(self.initiator.command(0, lun, &cdb, Data::Out(data.into())));
+            asked.push(self.command(0, &cdb, Data::Out(data.into())));
         }
-        while !self.unsent.is_empty() || !self.initiator.output().is_empty() {
-            self.put();
+        while self.host().has_more() {
+            self.host().say();
             self.turn();
-            self.take();
+            self.host().hear();
         }
         // ABORT TASK SET would wait for the data.
         for itt in asked {
-            let function = self.initiator.manage(ABORT_TASK, lun, itt);
+            let function = self.initiator().manage(ABORT_TASK, LUN, itt);
             assert_eq!(self.reply(), Reply::Managed(function, COMPLETE));
-            self.initiator.abandon(itt);
+            self.initiator().abandon(itt);
         }
-        self.initiator.withholds = false;
+        self.initiator().withholds = false;
     }
 
     /// What so many commands allocate once everything is warm.
     fn cost(&mut self, commands: u64, command: impl Fn(u64) -> ([u8; 16], Data)) -> usize {
         self.run(2000, &command);
-        let before = self.allocated;
+        let before = self.rig.allocated;
         self.run(commands, &command);
-        self.allocated - before
+        self.rig.allocated - before
     }
 }
 
@@ -179,10 +130,10 @@ fn lba(number: u64, blocks: u32) -> u64 {
 #[test]
 fn a_whole_core_does_not_use_the_heap() {
     for kind in [Kind::Epoll, Kind::Uring] {
-        let Some(mut rig) = Rig::new(kind) else {
+        let Some(mut alone) = Alone::new(kind) else {
             continue;
         };
-        rig.warm_up();
+        alone.warm_up();
         // Of each ring 100,000.
         for (commands, blocks) in [(30_000, 8), (16_000, 1), (4000, 128)] {
             let octets = blocks * BLOCK;
@@ -194,9 +145,9 @@ fn a_whole_core_does_not_use_the_heap() {
                 )
             };
             let read = |n| (cdb::read(lba(n, blocks), blocks), Data::In(octets));
-            let written = rig.cost(commands, write);
+            let written = alone.cost(commands, write);
             assert_eq!(written, 0, "{kind:?}: writes of {octets} octets");
-            let read = rig.cost(commands, read);
+            let read = alone.cost(commands, read);
             assert_eq!(read, 0, "{kind:?}: reads of {octets} octets");
         }
     }
@@ -207,23 +158,22 @@ fn a_whole_core_does_not_use_the_heap() {
 #[test]
 fn half_way_through_what_came_the_answers_leave() {
     for kind in [Kind::Epoll, Kind::Uring] {
-        let Some(mut rig) = Rig::new(kind) else {
+        let Some(mut alone) = Alone::new(kind) else {
             continue;
         };
         // The command window grows with use.
-        rig.run(2000, |n| (cdb::read(lba(n, 1), 1), Data::In(BLOCK)));
+        alone.run(2000, |n| (cdb::read(lba(n, 1), 1), Data::In(BLOCK)));
         for n in 0..64 {
-            assert!(rig.initiator.is_ready(), "the window has not grown");
+            assert!(alone.initiator().is_ready(), "the window has not grown");
             let cdb = cdb::read(lba(n, 1), 1);
-            rig.initiator
-                .command(n, Lun::from_index(0), &cdb, Data::In(BLOCK));
+            alone.command(n, &cdb, Data::In(BLOCK));
         }
-        rig.put();
-        assert!(rig.unsent.is_empty());
-        rig.turn();
-        rig.take();
-        let replies = std::iter::from_fn(|| rig.initiator.poll()).count();
+        alone.host().say();
+        assert!(!alone.host().has_more());
+        alone.turn();
+        alone.host().hear();
+        let replies = std::iter::from_fn(|| alone.initiator().poll()).count();
         assert!((32..64).contains(&replies), "{kind:?}: {replies}");
-        (replies..64).for_each(|_| drop(rig.reply()));
+        (replies..64).for_each(|_| drop(alone.reply()));
     }
 }

@@ -1,5 +1,7 @@
 //! A core that serves one RAM disk on its own, for whom wants to look at what its turns cost.
 
+pub mod rig;
+
 use std::io;
 use std::sync::Arc;
 
