@@ -4,25 +4,30 @@ use ::io::counting::{Counting, allocations};
 use ::io::ring::Kind;
 
 use super::{Job, Task};
-use crate::crew::{self, Phase};
+use crate::crew::{self, Phase, TestLead};
 use crate::load::tests::{subject, words};
+use crate::plan::Words;
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
+
+/// A job on a volume in memory, and who leads it.
+fn led<T>(words: &Words, act: impl FnOnce(Job<'_>, &TestLead<'_>) -> T) -> T {
+    let task = Task {
+        subject: &subject("ram:1M", words),
+        words,
+        load: words.load(words.rws[0], 4096),
+        number: 0,
+        run: 1,
+    };
+    crew::led(|post, lead| act(Job::new(&task, Kind::Auto, post).unwrap(), lead))
+}
 
 /// How often a warm job uses the heap while some thousands of I/Os come and go.
 fn cost(rw: &str, verify: bool) -> (usize, u64) {
     let mut words = words(rw);
     words.verify = verify;
-    let task = Task {
-        subject: &subject("ram:1M", &words),
-        words: &words,
-        load: words.load(words.rws[0], 4096),
-        number: 0,
-        run: 1,
-    };
-    crew::led(|post, _| {
-        let mut job = Job::new(&task, Kind::Auto, post).unwrap();
+    led(&words, |mut job, _| {
         let mut turns = || (0..1000).map(|_| job.turn()).sum::<usize>();
         turns();
         let before = allocations();
@@ -52,16 +57,7 @@ fn ios_do_not_use_the_heap() {
 /// looks at what is over, while it is measured.
 #[test]
 fn a_turn_counts_its_own_and_what_is_under_way_at_its_end_is_nobodys() {
-    let words = words("randread");
-    let task = Task {
-        subject: &subject("ram:1M", &words),
-        words: &words,
-        load: words.load(words.rws[0], 4096),
-        number: 0,
-        run: 1,
-    };
-    crew::led(|post, lead| {
-        let mut job = Job::new(&task, Kind::Auto, post).unwrap();
+    led(&words("randread"), |mut job, lead| {
         for (turn, looks, counted) in [(1, 1, 0), (2, 3, 16), (3, 2, 8)] {
             lead.set(turn, Phase::Ramp);
             assert_eq!(job.turn(), 0, "nothing was left under way");
