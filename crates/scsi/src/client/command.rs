@@ -16,7 +16,10 @@ pub(super) enum Work<L> {
     Write {
         rest: Rest,
         data: L,
-        kind: Kind,
+        /// Stable when it ends.
+        fua: bool,
+        /// As one, whole or absent.
+        atomic: bool,
         cached: Cached,
     },
     /// One block again and again; as ordinary writes of `instead` where WRITE SAME is unknown.
@@ -36,16 +39,6 @@ pub(super) enum Work<L> {
         into: L,
         answer: Option<(u64, Provisioning)>,
     },
-}
-
-/// What is wanted of a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Volatile,
-    /// Stable when it ends.
-    Durable,
-    /// As one, whole or absent.
-    Atomic,
 }
 
 /// Whether a part of it went out without FUA, and was not flushed since.
@@ -86,6 +79,9 @@ impl<L: Lease> Work<L> {
             MediumOp::Prefetch { .. } => Err(Ok(Outcome::Done)),
             MediumOp::Flush { .. } => Ok(Self::Flush { done: false }),
             _ if facts.traits.read_only => Err(Err(MediumError::ReadOnly)),
+            MediumOp::Write { atomic: true, .. } if facts.traits.atomic.is_none() => {
+                Err(Err(MediumError::Unsupported))
+            }
             MediumOp::Write {
                 extent,
                 data,
@@ -94,7 +90,8 @@ impl<L: Lease> Work<L> {
             } => Ok(Self::Write {
                 rest: Rest::new(extent),
                 data,
-                kind: kind(facts, fua, atomic)?,
+                fua,
+                atomic,
                 cached: Cached::default(),
             }),
             MediumOp::WriteSame { extent, pattern } => {
@@ -138,15 +135,21 @@ impl<L: Lease> Work<L> {
             Self::Write {
                 rest,
                 data,
-                kind,
+                fua,
+                atomic,
                 cached,
             } => {
-                let keep = keep || *kind == Kind::Durable;
+                let keep = keep || *fua;
                 let Some(piece) = rest.take(most) else {
                     return cached.flush(facts, keep);
                 };
                 let data = Data::Out(part(data, rest, piece, block_size));
-                Some((kind.write(piece, cached.fua(facts, keep)), data))
+                let flags = if cached.fua(facts, keep) { FUA } else { 0 };
+                let cdb = match atomic {
+                    true => cdb::write_atomic(flags, piece),
+                    false => cdb::transfer(WRITE, flags, piece),
+                };
+                Some((cdb, data))
             }
             Self::Same {
                 rest,
@@ -274,16 +277,6 @@ impl<L: Lease> Work<L> {
     }
 }
 
-impl Kind {
-    fn write(self, piece: Extent, fua: bool) -> [u8; 16] {
-        let flags = if fua { FUA } else { 0 };
-        match self {
-            Self::Volatile | Self::Durable => cdb::transfer(WRITE, flags, piece),
-            Self::Atomic => cdb::write_atomic(flags, piece),
-        }
-    }
-}
-
 impl Cached {
     /// Whether the next part has FUA, as it must be kept.
     fn fua(&mut self, facts: &Facts, keep: bool) -> bool {
@@ -322,16 +315,6 @@ impl Rest {
 
     fn advance(&mut self) {
         self.done += std::mem::take(&mut self.now);
-    }
-}
-
-fn kind<L>(facts: &Facts, fua: bool, atomic: bool) -> Result<Kind, MediumResult<L>> {
-    match (fua, atomic) {
-        (_, true) if facts.traits.atomic.is_none() => Err(Err(MediumError::Unsupported)),
-        // Nobody asks for both.
-        (_, true) => Ok(Kind::Atomic),
-        (true, _) => Ok(Kind::Durable),
-        (false, _) => Ok(Kind::Volatile),
     }
 }
 

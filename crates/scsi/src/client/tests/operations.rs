@@ -139,6 +139,33 @@ fn durable_writes_have_fua_or_are_flushed() {
 }
 
 #[test]
+fn atomic_writes_are_as_durable_as_others() {
+    let unit = |dpofua, write_cache| Unit {
+        dpofua,
+        write_cache,
+        max_atomic: 8,
+        ..Unit::default()
+    };
+    let asked = |unit, fua| {
+        let mut rig = Rig::ready(unit);
+        rig.go(MediumOp::Write {
+            extent: Extent::new(1, 2),
+            data: Lease::from_bytes(blocks(2, 7)),
+            fua,
+            atomic: true,
+        })
+        .unwrap();
+        assert_eq!(rig.unit.octets[512..1536], blocks(2, 7));
+        rig.take_asked()
+    };
+    let [plain, fua] = [0x00, 0x08].map(|flags| format!("9c{flags:02x}{:020x}0002", 1 << 16));
+    assert_eq!(asked(unit(true, true), true), [fua.as_str()]);
+    assert_eq!(asked(unit(false, true), true), [plain.as_str(), "35"]);
+    assert_eq!(asked(unit(true, false), true), [plain.as_str()]);
+    assert_eq!(asked(unit(true, true), false), [plain.as_str()]);
+}
+
+#[test]
 fn without_a_cache_there_is_nothing_to_flush() {
     let flush = || MediumOp::Flush {
         extent: Extent::new(0, 0),

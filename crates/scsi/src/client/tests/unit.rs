@@ -26,6 +26,8 @@ pub(super) struct Unit {
     pub(super) dpofua: bool,
     pub(super) write_protected: bool,
     pub(super) max_transfer: u32,
+    /// Blocks of an atomic write; 0: it knows none.
+    pub(super) max_atomic: u32,
     pub(super) unmaps: bool,
     /// WRITE SAME unmaps too, ...
     pub(super) write_same_unmaps: bool,
@@ -57,6 +59,7 @@ impl Default for Unit {
             dpofua: true,
             write_protected: false,
             max_transfer: 0,
+            max_atomic: 0,
             unmaps: true,
             write_same_unmaps: true,
             ndob: true,
@@ -313,6 +316,7 @@ impl Unit {
                 octets[16..20].copy_from_slice(&64_u32.to_be_bytes());
                 octets[24..28].copy_from_slice(&8_u32.to_be_bytes());
                 octets[32..40].copy_from_slice(&256_u64.to_be_bytes());
+                octets[40..44].copy_from_slice(&self.max_atomic.to_be_bytes());
                 paged(&octets)
             }
             (_, 0xb1) => paged(&[0, 1, 0, 0]),
@@ -364,6 +368,7 @@ impl Unit {
         };
         let (lba, blocks) = match cdb[0] {
             0x28 | 0x2a => (number(2..6), number(7..9)),
+            0x9c => (number(2..10), number(12..14)),
             _ => (number(2..10), number(10..14)),
         };
         let size = BLOCK as usize;
