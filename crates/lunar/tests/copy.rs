@@ -144,6 +144,25 @@ fn what_was_counted_is_told_at_the_end() {
     }
 }
 
+/// 192 MiB of addresses are less than what a copy of this depth reserves.
+#[test]
+fn where_nothing_was_begun_no_file_is_left() {
+    let folder = folder("copy-none");
+    image(&folder.join("a"));
+    let lunar = env!("CARGO_BIN_EXE_lunar");
+    let copy = format!("ulimit -v 196608; exec {lunar} copy --depth 128 file:a file:b");
+    let output = Command::new("sh")
+        .args(["-c", &copy])
+        .current_dir(&folder)
+        .env("STATE_DIRECTORY", folder.join("state"))
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(!folder.join("b").exists(), "{told}");
+}
+
 #[test]
 fn what_was_there_is_replaced_and_what_is_behind_it_stays() {
     let folder = folder("copy-onto");

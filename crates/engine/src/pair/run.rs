@@ -98,7 +98,7 @@ pub fn copy(
     let [a, b] = pair.shapes;
     let unit = a.block_size.max(b.block_size);
     let from = durable.min(a.octets) / unit * unit;
-    let mut worker = worker(&pair, options)?;
+    let mut worker = worker(&pair, options).map_err(|error| pair.undo(error))?;
     remember(&mut record, from);
     let mut machine = Copy::new(a, b, from, options.depth);
     let start = Instant::now();
