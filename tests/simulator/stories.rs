@@ -6,6 +6,7 @@ mod fences;
 mod idle;
 mod logins;
 mod logouts;
+mod outcomes;
 mod ports;
 mod random_io;
 mod reinstatement;

@@ -78,15 +78,24 @@ impl Failure {
             Side::A => (a, self.error),
             Side::B => (b, self.error),
         };
-        let way_out = match error {
-            MediumError::NoSpace => " (make room there first)",
-            MediumError::Gone => " (see to the volume first)",
-            _ => "",
-        };
+        let way_out = way_out(error);
         match self.at {
             Some(at) => format!("{volume}: {error} at octet {at}{way_out}"),
             None => format!("{volume}: {error} when it was flushed{way_out}"),
         }
+    }
+}
+
+/// What can be done about an error of a volume, in parentheses; empty where that says it.
+#[must_use]
+pub const fn way_out(error: MediumError) -> &'static str {
+    match error {
+        MediumError::NoSpace => " (make room there first)",
+        MediumError::Gone => " (see to the volume first)",
+        MediumError::Unknown => {
+            " (it may have been written, or may still be: see to the volume, then write there again)"
+        }
+        _ => "",
     }
 }
 

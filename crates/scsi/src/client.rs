@@ -226,8 +226,11 @@ impl<L: Lease> Client<L> {
         let Some(operation) = self.operations.get_mut(key) else {
             return;
         };
-        operation.active = false;
-        match answer.verdict() {
+        (operation.active, operation.sent) = (false, false);
+        let verdict = answer.verdict();
+        // What is aborted may have been done in part.
+        operation.begun |= matches!(verdict, Verdict::Good | Verdict::Again);
+        match verdict {
             Verdict::Good => {
                 operation.tries = operation.restarts;
                 self.good(key, answer);
@@ -255,6 +258,12 @@ impl<L: Lease> Client<L> {
             }
             Verdict::Unable => self.fail(key),
         }
+    }
+
+    /// The transport has taken a command, which may be carried out from now on.
+    pub fn sent(&mut self, id: u32) {
+        let operation = self.operations.get_mut(id as usize);
+        operation.into_iter().for_each(|one| one.sent = true);
     }
 
     /// What is to be done next.

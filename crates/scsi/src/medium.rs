@@ -201,9 +201,13 @@ pub enum MediumError {
     /// The volume may not be written.
     #[error("write protected")]
     ReadOnly,
-    /// The volume went away.
+    /// The volume went away, and has not done it.
     #[error("not ready")]
     Gone,
+    /// The volume went away after it was told to write or unmap: that may have been done, in part
+    /// too, or may still be.
+    #[error("outcome unknown")]
+    Unknown,
     /// No buffer is to be had now; the command ends with TASK SET FULL.
     #[error("out of buffers")]
     Busy,

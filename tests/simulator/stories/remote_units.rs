@@ -141,7 +141,7 @@ impl Use {
         (What::Write, self.write_op(extent, fua))
     }
 
-    fn write_op(&mut self, extent: Extent, fua: bool) -> MediumOp<block::lease::Lease> {
+    pub(super) fn write_op(&mut self, extent: Extent, fua: bool) -> MediumOp<block::lease::Lease> {
         let len = BLOCK * extent.blocks as usize;
         let mut data = self.lab.world.buffer(self.user, len).expect("memory");
         for (n, lba) in (extent.lba..extent.end()).enumerate() {
@@ -182,7 +182,7 @@ impl Use {
         }
     }
 
-    fn pass(&mut self) {
+    pub(super) fn pass(&mut self) {
         if !self.lab.world.step() {
             let patience = self.lab.world.patience().unwrap_or(Duration::ZERO);
             self.lab.world.pass(patience.max(Duration::from_millis(1)));
@@ -301,7 +301,7 @@ impl Use {
 }
 
 /// A block of a version: all of it is the same number.
-fn stamp(version: u32) -> Vec<u8> {
+pub(super) fn stamp(version: u32) -> Vec<u8> {
     version.to_be_bytes().repeat(BLOCK / 4)
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ::io::ring::Kind;
 use block::lease::Lease;
+use engine::pair::way_out;
 use engine::worker::{Done, Worker};
 use scsi::medium::{Extent, MediumError, MediumOp, Outcome, Provisioning, SEGMENT_BYTES};
 
@@ -27,7 +28,7 @@ pub enum FillError {
     #[error("it cannot be written, and --fill writes: leave that out")]
     ReadOnly,
     /// The volume.
-    #[error("cannot fill it: {0}")]
+    #[error("cannot fill it: {}{}", .0, way_out(*.0))]
     Volume(#[from] MediumError),
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use ::io::ring::Kind;
 use block::lease::Lease;
+use engine::pair::way_out;
 use engine::worker::{Done, Worker};
 use scsi::medium::{MediumError, MediumOp, MediumResult, Outcome};
 
@@ -324,7 +325,8 @@ impl<'a> Job<'a> {
             let Load { block_bytes, .. } = self.task.load;
             let what = if write { "write" } else { "read" };
             let offset = extent.lba * u64::from(self.task.subject.span.block_size);
-            format!("{what} of {block_bytes} octets at offset {offset}: {error}")
+            let way_out = way_out(*error);
+            format!("{what} of {block_bytes} octets at offset {offset}: {error}{way_out}")
         });
         if let Some(book) = &mut self.book {
             if write {

@@ -253,6 +253,8 @@ impl PartsHandle {
         whole.ended += 1;
         match result {
             Ok(outcome) => whole.kind.take(&self.rules, part, outcome),
+            // That a part may have been written says more than that others were not.
+            Err(MediumError::Unknown) => whole.error = Some(MediumError::Unknown),
             Err(error) => whole.error = whole.error.or(Some(error)),
         }
         if whole.ended == whole.started {

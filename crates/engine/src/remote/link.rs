@@ -159,6 +159,8 @@ pub(super) enum Heard {
     Late(u32),
     /// A command ends with the link.
     Unanswered {
+        id: u32,
+        fate: Fate,
         /// Whether it may still change something.
         open: bool,
     },
@@ -172,8 +174,9 @@ impl Heard {
         match failed.why {
             Why::Ended => {
                 let reads = matches!(failed.data, Data::In(_));
-                let open = failed.fate == Fate::Unknown && !reads;
-                Self::Unanswered { open }
+                let (id, fate) = (failed.id as u32, failed.fate);
+                let open = fate == Fate::Unknown && !reads;
+                Self::Unanswered { id, fate, open }
             }
             Why::Late => Self::Late(failed.id as u32),
             Why::Own(_) => Self::Undone(failed.id as u32),

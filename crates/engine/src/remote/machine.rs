@@ -110,10 +110,12 @@ impl Machine {
         while self.link.has_room()
             && let Some(request) = self.waiting.pop_front()
         {
+            let id = request.id;
             // What is refused now is over with the session, and asked for again on the next.
             if !self.link.execute(now, self.lun, request) {
                 return;
             }
+            self.client.sent(id);
         }
     }
 
@@ -130,7 +132,10 @@ impl Machine {
                 self.client.answered(now, id, &answer);
             }
             Heard::Late(id) => self.client.late(now, id),
-            Heard::Unanswered { open } => self.unaccounted |= open,
+            Heard::Unanswered { id, fate, open } => {
+                self.client.unanswered(id, fate);
+                self.unaccounted |= open;
+            }
             Heard::Ended(end) => {
                 self.waiting.clear();
                 match end.is_stuck() {

@@ -268,6 +268,11 @@ impl<L: Lease> Work<L> {
         }
     }
 
+    /// Whether blocks are other ones after it.
+    pub(super) fn changes(&self) -> bool {
+        matches!(self, Self::Write { .. } | Self::Same { .. })
+    }
+
     /// Whether it leaves something in a volatile cache.
     pub(super) fn is_volatile(&self) -> bool {
         match self {

@@ -1,8 +1,8 @@
 //! Nexuses that come and go under a client, and commands that are late.
 
 use super::identify::Identify;
-use super::{Answer, Client, IDENTIFY, Output, Stage, TRIES};
-use crate::medium::{Lease, MediumError, Now};
+use super::{Answer, Client, Fate, IDENTIFY, Output, Stage, TRIES};
+use crate::medium::{Lease, Now};
 use crate::wire::status::Status;
 
 impl<L: Lease> Client<L> {
@@ -19,6 +19,15 @@ impl<L: Lease> Client<L> {
         let first = identify.first();
         self.stage = Stage::Identifying(identify);
         self.ask(first);
+    }
+
+    /// A command has ended with its nexus, and so much is known of it. [`Self::lost`] follows, for
+    /// which one that is not told of may have been carried out.
+    pub fn unanswered(&mut self, id: u32, fate: Fate) {
+        if let Some(operation) = self.operations.get_mut(id as usize) {
+            operation.sent = false;
+            operation.begun |= fate != Fate::NeverSent;
+        }
     }
 
     /// The nexus is gone, and all commands with it. One that was under way on so many in turn that
@@ -56,11 +65,11 @@ impl<L: Lease> Client<L> {
     }
 
     /// The nexus is gone, and none has come in its place for too long: every operation ends. Those
-    /// to come wait again.
+    /// to come wait again. What may have been carried out ends with [`Unknown`](crate::medium::MediumError::Unknown).
     pub fn abandon(&mut self) {
         self.lost();
         let operations = self.operations.drain();
-        let gone = operations.map(|operation| Output::Done(operation.id, Err(MediumError::Gone)));
+        let gone = operations.map(|operation| Output::Done(operation.id, Err(operation.gone())));
         self.outputs.extend(gone);
     }
 
@@ -77,6 +86,7 @@ impl<L: Lease> Client<L> {
         for (key, operation) in &mut self.operations {
             operation.tries += if operation.active { counts } else { 0 };
             operation.active = false;
+            operation.begun |= std::mem::take(&mut operation.sent);
             if operation.work.restart() {
                 operation.restarts = operation.tries;
             }

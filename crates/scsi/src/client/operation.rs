@@ -12,8 +12,12 @@ pub(super) struct Operation<L> {
     pub(super) tries: u8,
     /// Tries that a good answer does not take back, as what came before it was done again.
     pub(super) restarts: u8,
-    /// A command is under way.
+    /// A command is under way, ...
     pub(super) active: bool,
+    /// ... and the transport has it.
+    pub(super) sent: bool,
+    /// A command before it may have been carried out, in part too, or may still be.
+    pub(super) begun: bool,
     /// Resets of the unit, when it was begun.
     resets: u64,
     /// Octets that its last command gives to the unit.
@@ -30,6 +34,8 @@ impl<L: Lease> Client<L> {
             tries: 0,
             restarts: 0,
             active: false,
+            sent: false,
+            begun: false,
             resets: self.book.resets(),
             given: 0,
             covers: 0,
@@ -119,6 +125,10 @@ impl<L: Lease> Client<L> {
             return;
         };
         let result = self.account(&operation, result);
+        let result = result.map_err(|error| match error {
+            MediumError::Gone => operation.gone(),
+            error => error,
+        });
         self.done(operation.id, result);
     }
 
@@ -141,6 +151,14 @@ impl<L: Lease> Client<L> {
 }
 
 impl<L: Lease> Operation<L> {
+    /// What it ends with as the unit is gone.
+    pub(super) fn gone(&self) -> MediumError {
+        match self.begun && self.work.changes() {
+            true => MediumError::Unknown,
+            false => MediumError::Gone,
+        }
+    }
+
     /// Begins again if there was a reset that may have undone what was done. Returns whether that
     /// was so too often.
     fn is_undone(&mut self, resets: u64) -> bool {

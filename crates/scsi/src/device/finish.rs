@@ -306,6 +306,10 @@ pub(super) const fn failure(error: MediumError) -> Failure {
         MediumError::NoSpace => (Key::DataProtect, asc::SPACE_ALLOCATION_FAILED),
         MediumError::ReadOnly => (Key::DataProtect, asc::WRITE_PROTECTED),
         MediumError::Gone => (Key::NotReady, asc::NOT_READY_CAUSE_NOT_REPORTABLE),
+        // NOT READY would say that nothing was done, 08h/01h that it was only a matter of time, and
+        // 2Eh/02h that a limit of the command's own had passed: this tells what failed, and leaves
+        // open what came of the command, as ABORTED COMMAND does.
+        MediumError::Unknown => (Key::AbortedCommand, asc::LOGICAL_UNIT_COMMUNICATION_FAILURE),
         MediumError::Busy => return Failure::Status(Status::TaskSetFull),
         // Only what was aborted is given up, and its status is never told.
         MediumError::Cancelled => return Failure::Status(Status::TaskAborted),

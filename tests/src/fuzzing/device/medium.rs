@@ -109,7 +109,7 @@ pub(super) fn answer(
     fails: u8,
     memory: &Memory,
 ) -> MediumResult<HeapLease> {
-    const ERRORS: [MediumError; 7] = [
+    const ERRORS: [MediumError; 8] = [
         MediumError::Read,
         MediumError::Write,
         MediumError::NoSpace,
@@ -117,6 +117,7 @@ pub(super) fn answer(
         MediumError::Gone,
         MediumError::Busy,
         MediumError::Unsupported,
+        MediumError::Unknown,
     ];
     if let Some(error) = ERRORS.get(usize::from(fails).wrapping_sub(1)) {
         return Err(*error);

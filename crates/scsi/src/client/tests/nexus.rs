@@ -1,8 +1,10 @@
 //! Nexuses that come and go, and what changes meanwhile.
 
+use super::super::{Answer, Fate};
 use super::unit::{BLOCK, Rig, Unit};
 use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp};
 use crate::wire::sense::Key;
+use crate::wire::status::Status;
 
 fn write(lba: u64) -> MediumOp<HeapLease> {
     MediumOp::Write {
@@ -40,7 +42,7 @@ fn what_was_under_way_is_done_once_more_on_the_next_nexus() {
 fn an_answer_of_the_old_nexus_ends_nothing_twice() {
     let mut rig = Rig::ready(Unit::default());
     rig.go(write(1)).unwrap();
-    let answer = super::super::Answer {
+    let answer = Answer {
         status: 0,
         sense: &[],
         moved: 0,
@@ -184,6 +186,75 @@ fn a_question_what_the_unit_is_is_late_four_times_at_most() {
     assert_eq!(rig.take_told().len(), 1, "it is refused");
 }
 
+/// What an operation ends with of which a command was taken by a transport, and ended so.
+fn given_up_after(op: MediumOp<HeapLease>, ends: impl Fn(&mut Rig, u32)) -> MediumError {
+    let mut rig = Rig::ready(Unit::default());
+    rig.unit.silent.extend([0x28, 0x2a, 0x35, 0x93]);
+    rig.submit(op);
+    rig.run();
+    let id = rig.unanswered.pop().unwrap();
+    rig.client.sent(id);
+    ends(&mut rig, id);
+    rig.client.lost();
+    rig.client.abandon();
+    rig.run();
+    rig.results.pop().unwrap().1.unwrap_err()
+}
+
+#[test]
+fn only_of_a_write_that_was_on_its_way_the_outcome_is_unknown() {
+    let same = MediumOp::WriteSame {
+        extent: Extent::new(0, 2),
+        pattern: None,
+    };
+    let untold = |_: &mut Rig, _| {};
+    for op in [write(1), same] {
+        assert_eq!(given_up_after(op, untold), MediumError::Unknown);
+    }
+    let (extent, copied) = (Extent::new(0, 1), false);
+    for op in [MediumOp::Read { extent, copied }, flush()] {
+        assert_eq!(given_up_after(op, untold), MediumError::Gone);
+    }
+    let fates = [
+        (Fate::NeverSent, MediumError::Gone),
+        (Fate::Unknown, MediumError::Unknown),
+        (Fate::Aborted, MediumError::Unknown),
+    ];
+    for (fate, error) in fates {
+        let told = |rig: &mut Rig, id| rig.client.unanswered(id, fate);
+        assert_eq!(given_up_after(write(1), told), error, "{fate:?}");
+    }
+}
+
+#[test]
+fn what_a_status_says_was_not_done_was_not() {
+    let ended = |status: Status| {
+        given_up_after(write(1), move |rig, id| {
+            let (status, sense, moved) = (status as u8, &[][..], 0);
+            let answer = Answer {
+                status,
+                sense,
+                moved,
+            };
+            rig.client.answered(rig.now, id, &answer);
+        })
+    };
+    assert_eq!(ended(Status::Busy), MediumError::Gone);
+    assert_eq!(ended(Status::TaskAborted), MediumError::Unknown);
+}
+
+#[test]
+fn of_a_write_that_is_half_done_the_outcome_is_unknown() {
+    let mut rig = Rig::ready(Unit {
+        max_transfer: 1,
+        ..Unit::default()
+    });
+    rig.endings.push_back((Status::Good, None));
+    rig.ends(Key::NotReady, 0x3a00);
+    let ended = rig.write(0, &[7; 2 * BLOCK as usize], false);
+    assert_eq!(ended.unwrap_err(), MediumError::Unknown);
+}
+
 #[test]
 fn a_unit_that_is_away_for_now_may_come_back() {
     let mut rig = Rig::ready(Unit::default());
@@ -206,7 +277,8 @@ fn what_is_given_up_ends() {
     let id = rig.submit(write(1));
     rig.client.give_up();
     rig.run();
-    assert!(matches!(rig.results.pop(), Some((done, Err(MediumError::Gone))) if done == id));
+    let ended = rig.results.pop();
+    assert!(matches!(ended, Some((done, Err(MediumError::Gone))) if done == id));
     rig.client.begin();
     rig.run();
     assert!(rig.take_asked().is_empty());

@@ -149,6 +149,7 @@ fn what_the_medium_says_is_told() {
         (MediumError::NoSpace, (0x7, 0x2707)),
         (MediumError::ReadOnly, (0x7, 0x2700)),
         (MediumError::Gone, (0x2, 0x0400)),
+        (MediumError::Unknown, (0xb, 0x0800)),
         (MediumError::Unsupported, (0x4, 0x4400)),
     ];
     let mut rig = Rig::new();
