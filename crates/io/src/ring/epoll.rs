@@ -14,10 +14,10 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 use slab::Slab;
 
 use self::listen::Listeners;
@@ -26,7 +26,7 @@ use super::bell::{Bell, DONE, WOKEN};
 use super::blocking::{Blocking, Job};
 use super::file::PendingFile;
 use super::lend::{Lender, Received};
-use super::{Event, FileOp, FileRing, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
+use super::{Event, FileOp, FileRing, PAUSE, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
 use crate::memory::drain_stores;
 
 /// Events taken from the kernel at a time.
@@ -44,6 +44,8 @@ pub struct EpollRing {
     sockets: Slab<Socket>,
     listeners: Listeners,
     watched: Slab<(Arc<OwnedFd>, Token)>,
+    /// When pauses end. All are equally long, so the first is over first.
+    paused: VecDeque<(Instant, Token)>,
     /// Before `files`, so that its threads have ended when the buffers go.
     blocking: Blocking,
     files: Slab<PendingFile>,
@@ -79,6 +81,7 @@ impl EpollRing {
             sockets: Slab::new(),
             listeners: Listeners::default(),
             watched: Slab::new(),
+            paused: VecDeque::new(),
             files: Slab::new(),
             blocking: Blocking::new(&bell),
             bell,
@@ -96,10 +99,9 @@ impl EpollRing {
     /// Waits for readiness and takes note of it.
     fn poll(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         let now = Some(Duration::ZERO);
-        let timeout = match self.listeners.pause_left() {
-            Some(left) => Some(timeout.map_or(left, |timeout| timeout.min(left))),
-            None => timeout,
-        };
+        let pauses = [self.listeners.pause_left(), self.rest_left()];
+        let pauses = pauses.into_iter().flatten();
+        let timeout = timeout.into_iter().chain(pauses).min();
         let timeout = if timeout == now || self.bell.sleep() {
             timeout
         } else {
@@ -109,12 +111,32 @@ impl EpollRing {
             tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
         });
+        let timeout = match self.paused.is_empty() {
+            true => timeout,
+            false => self.rest(timeout)?,
+        };
         self.polled.clear();
         let polled = spare_capacity(&mut self.polled);
         match epoll::wait(&self.epoll, polled, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Waits as epoll would, which counts in milliseconds where Linux is older than 5.11. What came
+    /// is then there at once.
+    fn rest(&self, timeout: Option<Timespec>) -> io::Result<Option<Timespec>> {
+        let mut fds = [PollFd::new(&self.epoll, PollFlags::IN)];
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(Some(Timespec::default())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// How long the first pause goes on.
+    fn rest_left(&self) -> Option<Duration> {
+        let (end, _) = self.paused.front()?;
+        Some(end.saturating_duration_since(Instant::now()))
     }
 
     fn note_polled(&mut self) {
@@ -146,6 +168,16 @@ impl EpollRing {
         if let Some((fd, token)) = self.watched.try_remove(key as usize) {
             // It was registered, so it cannot fail.
             let _ = epoll::delete(&self.epoll, &fd);
+            self.events.push_back(Event::Ready { token });
+        }
+    }
+
+    fn note_rested(&mut self) {
+        if self.paused.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        while let Some((_, token)) = self.paused.pop_front_if(|(end, _)| *end <= now) {
             self.events.push_back(Event::Ready { token });
         }
     }
@@ -245,6 +277,7 @@ impl Ring for EpollRing {
         self.listeners.resume(&self.epoll)?;
         self.poll(if idle { timeout } else { Some(Duration::ZERO) })?;
         self.note_polled();
+        self.note_rested();
         self.send_all();
         self.answer_bell();
         Ok(())
@@ -256,6 +289,10 @@ impl Ring for EpollRing {
         }
         self.receive_next()
             .or_else(|| self.listeners.accept(&self.epoll))
+    }
+
+    fn pauses(&self) -> bool {
+        !self.paused.is_empty()
     }
 
     fn waker(&self) -> Waker {
@@ -317,6 +354,11 @@ impl SocketRing for EpollRing {
         let data = Source::Watched(key(entry.key())).data();
         epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN)?;
         entry.insert((Arc::clone(fd), token));
+        Ok(())
+    }
+
+    fn watch_later(&mut self, _: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
+        self.paused.push_back((Instant::now() + PAUSE, token));
         Ok(())
     }
 

@@ -104,8 +104,8 @@ pub trait SocketRing: FileRing {
     }
 
     /// [`Event::Ready`] once [`PAUSE`] has passed, whether something can be read there by then or
-    /// not: for what comes in so fast that it is cheaper to be told less often. A ring that cannot
-    /// pause watches.
+    /// not: for what comes in so fast that it is cheaper to be told less often. A simulated ring
+    /// watches.
     fn watch_later(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
         self.watch(fd, token)
     }

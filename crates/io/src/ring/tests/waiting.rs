@@ -119,7 +119,7 @@ fn a_pause_ends_once(ring: &mut AnyRing) {
     theirs.write_all(b"!").unwrap();
     for token in 0..3 {
         ring.watch_later(&ours, Token(token)).unwrap();
-        assert_eq!(ring.pauses(), ring.kind() == Kind::Uring);
+        assert!(ring.pauses());
         assert!(matches!(next(ring), Seen::Ready(Token(at)) if at == token));
         assert!(!ring.pauses());
     }
