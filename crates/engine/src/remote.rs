@@ -16,7 +16,8 @@
 //!
 //! A target may send us to another portal each time. Should that be in another portal group, the
 //! old nexus may live on, and nothing that can be asked for stops a write that is on its way to it:
-//! then what had no answer is not sent again, but fails.
+//! then what had no answer is not sent again, but fails, and its blocks are left alone, by all cores,
+//! until the old nexus is dead.
 //!
 //! An operation that was under way when sessions ended, sixteen times in turn, may be why: it
 //! fails. One whose command is late counts four times.
@@ -30,11 +31,13 @@
 
 mod attempts;
 mod connection;
+mod doubts;
 mod fabric;
 mod handle;
 mod link;
 mod machine;
 mod particulars;
+mod places;
 mod probe;
 mod spread;
 
@@ -53,6 +56,7 @@ use scsi::medium::Traits;
 use scsi::wire::lun::Lun;
 
 pub use self::connection::Portal;
+use self::doubts::AllDoubts;
 pub use self::fabric::{End as FabricEnd, Target};
 use self::handle::RemoteHandle;
 pub use self::link::End;
@@ -179,6 +183,8 @@ struct Shared {
     now: Mutex<Traits>,
     /// What it may hold unflushed, whichever core wrote it, by the place of the session that did.
     caches: Vec<Arc<Cache>>,
+    /// What may still change after it was told as failed.
+    doubts: Arc<AllDoubts>,
 }
 
 impl Shared {
@@ -217,6 +223,7 @@ impl Remote {
                 settings,
                 found,
                 now: Mutex::new(traits.clone()),
+                doubts: Arc::default(),
             }),
             session: Vec::new(),
             told: Mutex::new(traits.clone()),

@@ -36,7 +36,9 @@ use self::cache::Book;
 use self::command::Work;
 use self::identify::Identify;
 use self::operation::Operation;
-use crate::medium::{Lease, MediumError, MediumOp, MediumResult, Now, Outcome, SEGMENT_BYTES};
+use crate::medium::{
+    Extent, Lease, MediumError, MediumOp, MediumResult, Now, Outcome, SEGMENT_BYTES,
+};
 pub use answer::Answer;
 pub use cache::Cache;
 pub use call::{Command, Done, Failed, Fate, Refused, Why};
@@ -120,6 +122,7 @@ pub struct Client<L> {
     departures: u8,
     /// A conflict was told.
     conflicts: bool,
+    doubts: Vec<Extent>,
 }
 
 #[derive(Debug)]
@@ -159,6 +162,7 @@ impl<L: Lease> Default for Client<L> {
             registered: None,
             departures: 0,
             conflicts: false,
+            doubts: Vec::new(),
         }
     }
 }

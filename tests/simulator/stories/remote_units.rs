@@ -156,6 +156,11 @@ impl Use {
         }
     }
 
+    /// All else is asked for by another core of the same process.
+    pub(super) fn go_to_another_core(&mut self) {
+        self.user = self.lab.world.add_core(self.user).expect("memory");
+    }
+
     /// Whether everything that was asked for has ended.
     pub(super) fn is_idle(&self) -> bool {
         self.under_way.is_empty()

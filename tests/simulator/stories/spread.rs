@@ -65,10 +65,10 @@ fn sessions_that_stay_away_fail_and_lose_nothing() {
     });
 }
 
-/// A write by the first of two sessions, which is then away with that on its way; `None` if it
+/// A write by the first of the sessions, which is then away with that on its way; `None` if it
 /// never was as a whole.
-fn write_on_its_way(seed: u64, replacement: Duration) -> Option<Use> {
-    let mut story = Use::of(seed, 2, replacement);
+fn write_on_its_way(seed: u64, sessions: u16, replacement: Duration) -> Option<Use> {
+    let mut story = Use::of(seed, sessions, replacement);
     story.may_fail = true;
     story.ask_write(PLACE);
     until(&mut story, Use::is_idle);
@@ -91,7 +91,7 @@ fn wires(story: &Use) -> usize {
 #[test]
 fn a_write_that_was_given_up_never_lands_after_the_next_one() {
     with_seeds("a write that was given up", 60, |seed| {
-        let Some(mut story) = write_on_its_way(seed, SHORT) else {
+        let Some(mut story) = write_on_its_way(seed, 2, SHORT) else {
             return;
         };
         until(&mut story, Use::is_idle);
@@ -106,11 +106,46 @@ fn a_write_that_was_given_up_never_lands_after_the_next_one() {
     });
 }
 
+/// Nor by another core, which has sessions of its own.
+#[test]
+fn what_one_core_gave_up_never_lands_after_what_another_one_was_told() {
+    with_seeds("a write that was given up by a core", 60, |seed| {
+        let sessions = 1 + (seed % 2) as u16;
+        let Some(mut story) = write_on_its_way(seed, sessions, SHORT) else {
+            return;
+        };
+        until(&mut story, Use::is_idle);
+        story.go_to_another_core();
+        story.ask_write(PLACE);
+        until(&mut story, |story| {
+            story.lab.world.wires_of(0)[1..]
+                .iter()
+                .for_each(|wire| wire.stall(true));
+            story.is_idle()
+        });
+        assert!(
+            !story.is_acknowledged(PLACE),
+            "the first one can still land"
+        );
+        story
+            .lab
+            .world
+            .wires_of(0)
+            .iter()
+            .for_each(|wire| wire.stall(false));
+        (0..2000).for_each(|_| story.step());
+        story.ask_write(PLACE);
+        until(&mut story, Use::is_idle);
+        assert!(story.is_acknowledged(PLACE), "the first core is back");
+        story.finish();
+    });
+}
+
 /// To come back takes none of the memory of the core.
 #[test]
 fn a_session_comes_back_with_all_buffers_in_use() {
     with_seeds("sessions without buffers", 20, |seed| {
-        let Some(mut story) = write_on_its_way(seed, SHORT) else {
+        let Some(mut story) = write_on_its_way(seed, 2, SHORT) else {
             return;
         };
         until(&mut story, |story| wires(story) > 1);
@@ -132,7 +167,8 @@ fn a_session_comes_back_with_all_buffers_in_use() {
 /// The session whose write is on its way comes back to another portal group, where that does not
 /// end it: what is asked for there fails, until the session is in the first one again.
 fn move_with_a_write(seed: u64, replacement: Duration) {
-    let Some(mut story) = write_on_its_way(seed, replacement) else {
+    let sessions = 1 + (seed % 2) as u16;
+    let Some(mut story) = write_on_its_way(seed, sessions, replacement) else {
         return;
     };
     until(&mut story, |story| wires(story) > 1);

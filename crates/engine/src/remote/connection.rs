@@ -17,6 +17,7 @@ use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
 use super::link::{self, Heard, Link};
+use super::places::Places;
 use super::{Outside, RemoteError, Settings, Way, particulars};
 use crate::core::Wire;
 
@@ -45,9 +46,7 @@ pub(super) struct Connection {
     /// Where to, when nobody is there.
     home: (String, u16),
     /// Where there were sessions: the portal group, if that was told, else the portal.
-    groups: Vec<Group>,
-    /// Which of these the last one was in.
-    group: usize,
+    groups: Places<Group>,
     /// DefaultTime2Wait of the session that is there, or has just ended.
     wait: Duration,
     state: State,
@@ -97,8 +96,7 @@ impl Connection {
             host: portal.host.clone(),
             port: portal.port,
             home: (portal.host.clone(), portal.port),
-            groups: Vec::new(),
-            group: 0,
+            groups: Places::default(),
             wait: Duration::ZERO,
             state: State::Down,
             generation: 0,
@@ -130,12 +128,7 @@ impl Connection {
             None => Group::Portal(self.host.clone(), self.port),
         };
         self.wait = Duration::from_secs(wait.into());
-        let known = self.groups.iter().position(|known| *known == group);
-        let at = known.unwrap_or(self.groups.len());
-        if known.is_none() {
-            self.groups.push(group);
-        }
-        std::mem::replace(&mut self.group, at) == at
+        self.groups.come_to(group)
     }
 
     /// What an event of the session comes to, for whoever uses it.
@@ -177,7 +170,7 @@ impl Link for Connection {
     }
 
     fn group(&self) -> usize {
-        self.group
+        self.groups.last()
     }
 
     fn is_up(&self) -> bool {

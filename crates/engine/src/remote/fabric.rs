@@ -29,6 +29,7 @@ use scsi::wire::lun::Lun;
 
 use self::shared::{Key, News, Seat, SharedPort, SharedPorts};
 use super::link::{self, Heard, Link};
+use super::places::Places;
 use super::{RemoteError, Way, particulars};
 use crate::fabric::{IdlePorts, NPort, Names, NoPort, Site};
 
@@ -102,6 +103,8 @@ pub(super) struct FabricLink {
     /// Ours, for as long as this lives.
     names: Option<Arc<Names>>,
     stage: Stage,
+    /// The nodes that the target was a port of.
+    nodes: Places<Wwn>,
     /// Nobody wants to know what becomes of commands that are still under way.
     is_given_up: bool,
     /// Tells the events of this use from those of earlier ones.
@@ -144,6 +147,7 @@ impl FabricLink {
             watched: Vec::new(),
             names: None,
             stage: Stage::Idle,
+            nodes: Places::default(),
             is_given_up: false,
             generation: 0,
             heard: VecDeque::new(),
@@ -241,7 +245,8 @@ impl FabricLink {
                 let port = seat.port.borrow();
                 self.names = port.n_port().map(|n_port| Arc::clone(n_port.names()));
             }
-            let same = self.with(|port, number| port.is_same(number)) == Some(true);
+            let node = self.with(|port, number| port.node_name(number)).flatten();
+            let same = node.is_some_and(|node| self.nodes.come_to(node));
             self.heard.push_back(Heard::LoggedIn { same });
         }
     }
@@ -266,7 +271,7 @@ impl Link for FabricLink {
     }
 
     fn group(&self) -> usize {
-        0
+        self.nodes.last()
     }
 
     fn has_room(&self) -> bool {

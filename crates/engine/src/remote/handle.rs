@@ -9,7 +9,7 @@ use ::io::ring::SendBatch;
 use block::lease::Lease;
 use block::volume::{Context, CoreContext, Handle, Node};
 use scsi::client::{Client, Facts};
-use scsi::medium::{MediumOp, Now};
+use scsi::medium::{Extent, MediumError, MediumOp, Now};
 
 use super::Shared;
 use super::attempts::{Attempts, REDIRECTIONS};
@@ -19,6 +19,8 @@ use super::machine::{Machine, Told};
 /// A remote unit, its client, and the connection between them.
 pub(super) struct RemoteHandle {
     shared: Arc<Shared>,
+    /// Of the session, among all with the unit.
+    number: u16,
     pub(super) machine: Machine,
     attempts: Attempts,
     /// Its last session, or attempt at one, has failed.
@@ -46,6 +48,7 @@ impl RemoteHandle {
         machine.link.go_to(&shared.found);
         Self {
             shared,
+            number,
             machine,
             attempts: Attempts::default(),
             away: false,
@@ -70,14 +73,23 @@ impl RemoteHandle {
         self.wanted
     }
 
-    /// Whether it is logged in, so that every nexus of before in [`Self::group`] is dead.
-    pub(super) fn has_nexus(&self) -> bool {
-        self.machine.link.is_logged_in()
+    /// Whether blocks are in doubt by it.
+    pub(super) fn has_doubts(&self) -> bool {
+        !self.machine.doubts.is_empty()
     }
 
-    /// The number of the portal group where it is, or was last.
-    pub(super) fn group(&self) -> usize {
-        self.machine.link.group()
+    /// Tells all cores which blocks are in doubt.
+    fn tell_doubts(&self) {
+        self.shared.doubts.set(self.number, &self.machine.doubts);
+    }
+
+    /// Whether an operation would go where another one may still land. What is in doubt by this
+    /// session alone waits for it to come back.
+    fn is_in_doubt(&self, op: &MediumOp<Lease>) -> bool {
+        let there = self.machine.link.is_logged_in();
+        let matters = |session| there || session != self.number;
+        let doubts = &self.shared.doubts;
+        blocks(op).is_some_and(|extent| doubts.touch(extent, matters))
     }
 
     /// Whether a flush would make its writes stable, or has to tell that some were lost.
@@ -111,6 +123,7 @@ impl RemoteHandle {
     fn told(&mut self, now: Now, told: Told) {
         let place = self.machine.link.name();
         match told {
+            Told::LoggedIn => self.tell_doubts(),
             Told::Ready => {
                 self.attempts = Attempts::default();
                 (self.away, self.wanted) = (false, false);
@@ -141,16 +154,22 @@ impl RemoteHandle {
                 self.wanted = false;
                 tracing::error!("{place}: the volume is gone: {refusal}");
             }
-            Told::Moved => tracing::error!(
-                "{place}: the target is in another portal group now, and commands to the one \
-                 before had no answer: what waits fails, and its outcome is unknown"
-            ),
+            Told::Moved => {
+                self.tell_doubts();
+                tracing::error!(
+                    "{place}: the target is in another portal group now, and commands to the one \
+                     before had no answer: what waits fails, and its outcome is unknown; what \
+                     touches the same blocks fails until the target is in that group again, or \
+                     the volume is opened anew"
+                );
+            }
             Told::Ended(_) if self.leaving => {}
             Told::Ended(end) => self.ended(now, &end),
         }
     }
 
     fn ended(&mut self, now: Now, end: &End) {
+        self.tell_doubts();
         self.away = true;
         let wait = self.machine.link.wait_after(end);
         tracing::warn!("{}: {end}; connecting again", self.machine.link.name());
@@ -173,7 +192,7 @@ impl RemoteHandle {
         if !self.machine.link.is_down() {
             return;
         }
-        let needed = self.wanted || !self.machine.client.is_idle();
+        let needed = self.wanted || !self.machine.client.is_idle() || self.has_doubts();
         if !needed || self.leaving {
             self.attempts = Attempts::default();
             return;
@@ -190,8 +209,11 @@ impl RemoteHandle {
         let limit = self.attempts.limit(self.shared.settings.replacement);
         if limit.is_some_and(|at| at <= now) {
             let place = self.machine.link.name();
-            tracing::error!("{place}: no session in time; what waits for it fails");
+            if !self.machine.client.is_idle() {
+                tracing::error!("{place}: no session in time; what waits for it fails");
+            }
             self.machine.abandon();
+            self.tell_doubts();
             self.attempts = Attempts::default();
             (self.away, self.wanted) = (true, false);
             // It may be there, but not have come far enough to be of use.
@@ -202,6 +224,9 @@ impl RemoteHandle {
 
 impl Handle for RemoteHandle {
     fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+        if self.is_in_doubt(&op) {
+            return cx.done(id, Err(MediumError::Gone));
+        }
         let pool = &self.machine.pool;
         let mut memory = |len| pool.buffer(len).map(Lease::from);
         self.machine.client.submit(id, op, &mut memory);
@@ -269,5 +294,21 @@ impl Handle for RemoteHandle {
 
     fn has_left(&self) -> bool {
         self.machine.link.is_down()
+    }
+}
+
+/// The blocks whose content matters to an operation.
+pub(super) fn blocks(op: &MediumOp<Lease>) -> Option<Extent> {
+    match op {
+        MediumOp::Read { extent, .. }
+        | MediumOp::Status { extent }
+        | MediumOp::Write { extent, .. }
+        | MediumOp::WriteSame { extent, .. }
+        | MediumOp::Unmap { extent, .. }
+        | MediumOp::Sanitize { extent, .. } => Some(*extent),
+        MediumOp::Flush { .. }
+        | MediumOp::Lend { .. }
+        | MediumOp::Buffer { .. }
+        | MediumOp::Prefetch { .. } => None,
     }
 }

@@ -11,6 +11,7 @@ use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
 use super::Settings;
+use super::doubts::Doubts;
 use super::link::{End, Heard, Link, link};
 
 /// Client and link, without what decides when to connect.
@@ -23,11 +24,16 @@ pub(super) struct Machine {
     waiting: VecDeque<Request<Lease>>,
     /// Commands of the session before may still have an effect, if it was not ended by this one.
     unaccounted: bool,
+    /// Where the last nexus was.
+    group: usize,
+    /// What was written there or in another place by commands that were given up.
+    pub(super) doubts: Doubts,
 }
 
 /// What a machine tells whoever decides.
 #[derive(Debug)]
 pub(super) enum Told {
+    LoggedIn,
     Ready,
     Changed,
     CacheLost,
@@ -54,6 +60,8 @@ impl Machine {
             pool: core.pool.clone(),
             waiting: VecDeque::new(),
             unaccounted: false,
+            group: 0,
+            doubts: Doubts::default(),
         }
     }
 
@@ -142,6 +150,7 @@ impl Machine {
                     true => self.client.stuck(),
                     false => self.client.lost(),
                 }
+                self.doubt();
                 return Some(Told::Ended(end));
             }
         }
@@ -151,20 +160,33 @@ impl Machine {
     /// Commands of the old nexus may be given out again once it is dead. It is if this login was to
     /// the same portal group, as that reinstates the session (RFC 7143 §6.3.5). If it was to
     /// another one, nothing that we could ask for ends what is on its way to the first: what it was
-    /// is told as failed, and not done again here.
+    /// is told as failed, and not done again here. Nor is what waits for the same blocks.
     fn logged_in(&mut self, same: bool) -> Option<Told> {
-        let moved = std::mem::take(&mut self.unaccounted) && !same;
+        let moved = self.unaccounted && !same;
         if moved {
             self.abandon();
         }
+        self.unaccounted = false;
+        self.group = self.link.group();
+        self.doubts.trust(self.group);
+        self.client.bar(|extent| self.doubts.touch(extent));
         self.client.begin();
-        moved.then_some(Told::Moved)
+        Some(if moved { Told::Moved } else { Told::LoggedIn })
     }
 
     /// Ends all operations; there is nothing then that would be done again.
     pub(super) fn abandon(&mut self) {
         self.client.abandon();
+        self.doubt();
         self.unaccounted = false;
+    }
+
+    /// Takes note of writes that were given up, and may be on their way.
+    fn doubt(&mut self) {
+        let given_up = self.client.take_doubts();
+        if self.unaccounted {
+            self.doubts.add(self.group, given_up);
+        }
     }
 
     /// The unit cannot be used, but may be when it is asked again.

@@ -45,6 +45,8 @@ pub(super) struct SpreadHandle {
     sessions: Vec<Session>,
     /// The node of the first; those of the others follow.
     first: Node,
+    /// The number of its session.
+    number: u16,
     book: Book,
     asked: Slab<Asked>,
     ended: Vec<Ended>,
@@ -62,8 +64,8 @@ struct Ended {
     session: usize,
     key: usize,
     result: MediumResult<Lease>,
-    /// The portal group where it may still be on its way.
-    stray: Option<usize>,
+    /// Blocks are in doubt since.
+    stray: bool,
 }
 
 /// An operation that has not ended.
@@ -123,7 +125,8 @@ impl SpreadHandle {
         Self {
             sessions: (0..count).map(session).collect(),
             first,
-            book: Book::new(count),
+            number,
+            book: Book::new(count, Arc::clone(&shared.doubts)),
             asked: Slab::new(),
             ended: Vec::new(),
         }
@@ -144,14 +147,9 @@ impl SpreadHandle {
             now: cx.now,
             call: &mut one.call,
         };
-        let before = one.handle.group();
         act(&mut one.handle, &mut inside);
         self.book.set_away(session, one.handle.is_away());
-        let (there, group) = (one.handle.has_nexus(), one.handle.group());
-        if there {
-            self.book.trust(session, group);
-        }
-        let stray = (!there || group != before).then_some(before);
+        let stray = one.handle.has_doubts();
         let ended = one.done.drain(..).map(|(key, result)| Ended {
             session,
             key: key as usize,
@@ -226,7 +224,7 @@ impl SpreadHandle {
             result,
             stray,
         } = ended;
-        let claim = self.book.leave(key);
+        self.book.leave(key);
         let asked = &mut self.asked[key];
         asked.pieces -= 1;
         asked.error = asked.error.or(result.as_ref().err().copied());
@@ -234,22 +232,21 @@ impl SpreadHandle {
             let asked = self.asked.remove(key);
             let error = asked.error.map(Err);
             cx.done(asked.id, error.unwrap_or(result));
-            // What failed while its session was away may be on its way still.
-            if let (Some(Claim::Write(extent)), Some(_), Some(group)) = (claim, asked.error, stray)
-            {
-                self.book.doubt(session, group, extent);
+            if stray && asked.error.is_some() {
                 self.act(cx, session, RemoteHandle::want);
             }
         }
     }
 
-    /// Takes out an operation that waits for a session to come back which does not.
+    /// Takes out an operation that waits for a session to come back which does not, or is of
+    /// another core.
     fn hopeless(&mut self) -> Option<usize> {
-        let mut sessions = self.sessions.iter().enumerate();
-        sessions.find_map(|(session, one)| {
-            let lost = !one.handle.is_wanted();
-            lost.then(|| self.book.give_up(session)).flatten()
-        })
+        let (sessions, first) = (&self.sessions, self.number);
+        let stays_away = |number: u16| {
+            let session = sessions.get(usize::from(number.wrapping_sub(first)));
+            session.is_none_or(|session| !session.handle.is_wanted())
+        };
+        self.book.give_up(stays_away)
     }
 }
 

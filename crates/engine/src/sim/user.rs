@@ -22,6 +22,7 @@ use crate::volumes::{Surroundings, Volumes};
 /// A user of LUN 0.
 pub(super) struct User {
     kernel: Kernel,
+    volume: Arc<dyn Volume>,
     volumes: Volumes,
     pool: Pool,
     /// What has ended, and nobody has taken.
@@ -49,6 +50,19 @@ impl World {
         let settings = settings(config, sessions, replacement);
         self.users
             .push(User::new(kernel.clone(), settings, disk.traits())?);
+        self.kernels.push(kernel);
+        Ok(self.users.len() - 1)
+    }
+
+    /// Another core of a user's process, by sessions of its own; returns its number.
+    ///
+    /// # Errors
+    ///
+    /// No memory.
+    pub fn add_core(&mut self, user: usize) -> io::Result<usize> {
+        let kernel = Kernel::default();
+        let volume = Arc::clone(&self.users[user].volume);
+        self.users.push(User::of(kernel.clone(), volume)?);
         self.kernels.push(kernel);
         Ok(self.users.len() - 1)
     }
@@ -103,11 +117,16 @@ impl World {
 
 impl User {
     fn new(kernel: Kernel, settings: Settings, traits: Traits) -> io::Result<Self> {
+        Self::of(kernel, Arc::new(Remote::known(settings, facts(traits))))
+    }
+
+    fn of(kernel: Kernel, volume: Arc<dyn Volume>) -> io::Result<Self> {
         let pool = Pool::new(POOL_BYTES)?;
-        let volume: Arc<dyn Volume> = Arc::new(Remote::known(settings, facts(traits)));
-        let volumes = Volumes::attach(&[volume], &CoreContext::new(pool.clone()))?;
+        let core = CoreContext::new(pool.clone());
+        let volumes = Volumes::attach(&[Arc::clone(&volume)], &core)?;
         Ok(Self {
             kernel,
+            volume,
             volumes,
             pool,
             done: Vec::new(),

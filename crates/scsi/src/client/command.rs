@@ -241,6 +241,17 @@ impl<L: Lease> Work<L> {
         }
     }
 
+    /// Its blocks; a flush names none.
+    pub(super) fn extent(&self) -> Option<Extent> {
+        match self {
+            Self::Read { rest, .. } | Self::Write { rest, .. } | Self::Same { rest, .. } => {
+                Some(rest.extent)
+            }
+            Self::Status { extent, .. } => Some(*extent),
+            Self::Flush { .. } => None,
+        }
+    }
+
     /// What an operation ends with that went well.
     pub(super) fn result(&mut self) -> MediumResult<L> {
         Ok(match self {

@@ -1,8 +1,9 @@
 //! Nexuses that come and go under a client, and commands that are late.
 
 use super::identify::Identify;
+use super::operation::Operation;
 use super::{Answer, Client, Fate, IDENTIFY, Output, Stage, TRIES};
-use crate::medium::{Lease, Now};
+use crate::medium::{Extent, Lease, Now};
 use crate::wire::status::Status;
 
 impl<L: Lease> Client<L> {
@@ -68,9 +69,30 @@ impl<L: Lease> Client<L> {
     /// to come wait again. What may have been carried out ends with [`Unknown`](crate::medium::MediumError::Unknown).
     pub fn abandon(&mut self) {
         self.lost();
-        let operations = self.operations.drain();
-        let gone = operations.map(|operation| Output::Done(operation.id, Err(operation.gone())));
-        self.outputs.extend(gone);
+        for operation in self.operations.drain() {
+            self.doubts.extend(operation.doubt());
+            let gone = Err(operation.gone());
+            self.outputs.push_back(Output::Done(operation.id, gone));
+        }
+    }
+
+    /// Operations on blocks that are barred end; those to come are for the caller to refuse.
+    pub fn bar(&mut self, is_barred: impl Fn(Extent) -> bool) {
+        let barred = |(key, operation): (usize, &Operation<L>)| {
+            let extent = operation.work.extent()?;
+            is_barred(extent).then_some(key)
+        };
+        let keys: Vec<usize> = self.operations.iter().filter_map(barred).collect();
+        for key in keys {
+            let gone = self.operations[key].gone();
+            self.end(key, Err(gone));
+        }
+    }
+
+    /// Blocks of writes that have ended as failed since the last call, while a nexus that was lost
+    /// may still carry them out.
+    pub fn take_doubts(&mut self) -> Vec<Extent> {
+        std::mem::take(&mut self.doubts)
     }
 
     fn take_back(&mut self, counts: u8) {
@@ -95,6 +117,7 @@ impl<L: Lease> Client<L> {
             }
         }
         for key in hopeless {
+            self.doubts.extend(self.operations[key].doubt());
             self.fail(key);
         }
     }

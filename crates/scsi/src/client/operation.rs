@@ -3,7 +3,7 @@
 use super::answer::Answer;
 use super::command::Work;
 use super::{Client, Data, Output, Request, Stage, TRIES, pause};
-use crate::medium::{Lease, MediumError, MediumResult, Now};
+use crate::medium::{Extent, Lease, MediumError, MediumResult, Now};
 
 #[derive(Debug)]
 pub(super) struct Operation<L> {
@@ -151,11 +151,17 @@ impl<L: Lease> Client<L> {
 }
 
 impl<L: Lease> Operation<L> {
+    /// What it may have written, or may still write once the nexus is lost.
+    pub(super) fn doubt(&self) -> Option<Extent> {
+        let extent = self.work.extent()?;
+        (self.begun && self.work.changes()).then_some(extent)
+    }
+
     /// What it ends with as the unit is gone.
     pub(super) fn gone(&self) -> MediumError {
-        match self.begun && self.work.changes() {
-            true => MediumError::Unknown,
-            false => MediumError::Gone,
+        match self.doubt() {
+            Some(_) => MediumError::Unknown,
+            None => MediumError::Gone,
         }
     }
 

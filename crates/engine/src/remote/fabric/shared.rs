@@ -65,8 +65,6 @@ struct User {
     there: Option<RemoteId>,
     /// The node that the target was a port of last.
     node_name: Option<Wwn>,
-    /// It is the same node as at the login before.
-    is_same: bool,
     under_way: usize,
     news: VecDeque<News>,
 }
@@ -139,7 +137,6 @@ impl Seat {
             wwpn,
             there: None,
             node_name: None,
-            is_same: true,
             under_way: 0,
             news: VecDeque::new(),
         }));
@@ -218,10 +215,10 @@ impl SharedPort {
         self.users.get(number)?.as_ref()
     }
 
-    /// Whether the target of a user is of the same node as at its login before. Else what that had
-    /// under way may still be carried out, by another one of its name.
-    pub(super) fn is_same(&self, number: usize) -> bool {
-        self.user(number).is_none_or(|user| user.is_same)
+    /// The node that the target of a user was a port of last. What was under way at another one of
+    /// its name may still be carried out.
+    pub(super) fn node_name(&self, number: usize) -> Option<Wwn> {
+        self.user(number)?.node_name
     }
 
     /// The target of a user, while it is logged in.
@@ -449,8 +446,7 @@ impl User {
             return;
         };
         self.there = Some(found.id());
-        let before = self.node_name.replace(found.wwnn());
-        self.is_same = before.is_none_or(|before| before == found.wwnn());
+        self.node_name = Some(found.wwnn());
     }
 }
 

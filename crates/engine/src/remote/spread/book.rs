@@ -5,16 +5,18 @@
 //! that touches what is under way on several waits until it is only one. None overtakes another one
 //! that waits for the same blocks. A flush waits for every write before it.
 //!
-//! A write that failed while its session was away may still be on its way. Its blocks are in doubt,
-//! and nothing goes there, until the session has come back to the same portal group, by which the
-//! old one is dead.
+//! A write that failed while its session was away may still be on its way: nothing goes to blocks that
+//! are in doubt ([`crate::remote::doubts`]).
 //!
 //! What is under way is looked through for each operation: for a hundred at once that is less than
 //! a tenth of a microsecond, and what a tree would cost even for one.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use scsi::medium::Extent;
+
+use crate::remote::doubts::AllDoubts;
 
 /// What an operation does to which blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,7 @@ pub(super) struct Book {
     under_way: Vec<UnderWay>,
     waiting: VecDeque<Waiting>,
     entered: u64,
+    doubts: Arc<AllDoubts>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -49,15 +52,6 @@ struct Session {
     load: u32,
     /// It was lost, and has not come back.
     away: bool,
-    /// Blocks that what it had under way may still change.
-    doubts: Vec<Doubt>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Doubt {
-    extent: Extent,
-    /// The portal group by which it was on its way.
-    group: usize,
 }
 
 #[derive(Debug)]
@@ -74,16 +68,14 @@ struct Waiting {
     number: u64,
 }
 
-/// With more of them in doubt the blocks between them are as well.
-const DOUBTS: usize = 1024;
-
 impl Book {
-    pub(super) fn new(sessions: usize) -> Self {
+    pub(super) fn new(sessions: usize, doubts: Arc<AllDoubts>) -> Self {
         Self {
             sessions: vec![Session::default(); sessions],
             under_way: Vec::new(),
             waiting: VecDeque::new(),
             entered: 0,
+            doubts,
         }
     }
 
@@ -121,31 +113,14 @@ impl Book {
         self.sessions[session].away = away;
     }
 
-    /// A write failed on a session that is away, or in another portal group by now.
-    pub(super) fn doubt(&mut self, session: usize, group: usize, extent: Extent) {
-        let doubts = &mut self.sessions[session].doubts;
-        doubts.push(Doubt { extent, group });
-        if doubts.len() > DOUBTS {
-            let same = || doubts.iter().filter(|doubt| doubt.group == group);
-            let first = same().map(|doubt| doubt.extent.lba).min();
-            let end = same().map(|doubt| doubt.extent.end()).max();
-            let hull = first.zip(end).map(|(lba, end)| Extent::new(lba, end - lba));
-            doubts.retain(|doubt| doubt.group != group);
-            doubts.extend(hull.map(|extent| Doubt { extent, group }));
-        }
-    }
-
-    /// A session has come back: nothing of before can happen any more in that portal group.
-    pub(super) fn trust(&mut self, session: usize, group: usize) {
-        let doubts = &mut self.sessions[session].doubts;
-        doubts.retain(|doubt| doubt.group != group);
-    }
-
-    /// Takes out an operation that waits for a session to come back, if there is one.
-    pub(super) fn give_up(&mut self, session: usize) -> Option<usize> {
-        let doubts = &self.sessions[session].doubts;
-        let hopes = |one: &Waiting| doubts.iter().any(|doubt| one.claim.touches(doubt.extent));
-        let at = self.waiting.iter().position(hopes)?;
+    /// Takes out an operation that waits for blocks which are in doubt by a session of which it is
+    /// said that it stays away, if there is one.
+    pub(super) fn give_up(&mut self, stays_away: impl Fn(u16) -> bool) -> Option<usize> {
+        let is_hopeless = |one: &Waiting| {
+            let blocks = one.claim.blocks();
+            blocks.is_some_and(|extent| self.doubts.touch(extent, &stays_away))
+        };
+        let at = self.waiting.iter().position(is_hopeless)?;
         self.waiting.remove(at).map(|one| one.key)
     }
 
@@ -169,8 +144,7 @@ impl Book {
             let waits = under_way.any(|other| earlier(other) && writes(other));
             return (!waits).then_some(Way::All);
         };
-        let mut doubts = self.sessions.iter().flat_map(|session| &session.doubts);
-        if doubts.any(|doubt| doubt.extent.overlaps(extent)) {
+        if self.doubts.touch(extent, |_| true) {
             return None;
         }
         let mut same = under_way.filter(|other| one.claim.conflicts(other.waited.claim));
@@ -193,9 +167,14 @@ impl Claim {
     }
 
     fn touches(self, extent: Extent) -> bool {
+        self.blocks().is_some_and(|own| own.overlaps(extent))
+    }
+
+    /// None of its own are those of a flush.
+    fn blocks(self) -> Option<Extent> {
         match self {
-            Self::Read(own) | Self::Write(own) => own.overlaps(extent),
-            Self::Flush => false,
+            Self::Read(own) | Self::Write(own) => Some(own),
+            Self::Flush => None,
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::{Book, Claim, DOUBTS, Way};
+use std::sync::Arc;
+
+use super::{Book, Claim, Way};
+use crate::remote::doubts::{AllDoubts, Doubts};
 use scsi::medium::Extent;
 
 #[derive(Clone, Debug)]
@@ -30,6 +33,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// What a book was told and has said.
 struct Story {
+    all: Arc<AllDoubts>,
     book: Book,
     next: usize,
     waiting: Vec<(usize, Claim)>,
@@ -39,8 +43,10 @@ struct Story {
 
 impl Story {
     fn new(sessions: usize) -> Self {
+        let all = Arc::<AllDoubts>::default();
         Self {
-            book: Book::new(sessions),
+            book: Book::new(sessions, Arc::clone(&all)),
+            all,
             next: 0,
             waiting: Vec::new(),
             under_way: Vec::new(),
@@ -61,14 +67,15 @@ impl Story {
                 assert_eq!(self.book.leave(key), Some(claim));
                 if let (Claim::Write(extent), false) = (claim, good) {
                     self.book.set_away(session, true);
-                    self.book.doubt(session, 0, extent);
                     self.doubts.push((extent, session));
+                    self.tell(session);
                 }
             }
             Step::End(..) => {}
             Step::Back(session) => self.back(session % sessions),
             Step::GiveUp(session) => {
-                if let Some(key) = self.book.give_up(session % sessions) {
+                let away = (session % sessions) as u16;
+                if let Some(key) = self.book.give_up(|other| other == away) {
                     self.waiting.retain(|(other, _)| *other != key);
                 }
             }
@@ -100,8 +107,14 @@ impl Story {
 
     fn back(&mut self, session: usize) {
         self.book.set_away(session, false);
-        self.book.trust(session, 0);
         self.doubts.retain(|(_, other)| *other != session);
+        self.tell(session);
+    }
+
+    fn tell(&self, session: usize) {
+        let own = self.doubts.iter().filter(|(_, other)| *other == session);
+        let own: Vec<_> = own.map(|(extent, _)| *extent).collect();
+        tell(&self.all, session as u16, &own);
     }
 
     fn goes(&mut self, key: usize, way: Way) {
@@ -148,43 +161,24 @@ fn matter(later: Claim, earlier: Claim) -> bool {
     }
 }
 
+fn tell(all: &AllDoubts, session: u16, extents: &[Extent]) {
+    let mut doubts = Doubts::default();
+    doubts.add(0, extents.to_vec());
+    all.set(session, &doubts);
+}
+
 #[test]
 fn only_the_blocks_of_failed_writes_wait() {
-    let mut book = Book::new(2);
+    let all = Arc::<AllDoubts>::default();
+    let mut book = Book::new(2, Arc::clone(&all));
     book.set_away(0, true);
-    book.doubt(0, 0, Extent::new(0, 8));
-    book.doubt(0, 0, Extent::new(1000, 8));
+    tell(&all, 0, &[Extent::new(0, 8), Extent::new(1000, 8)]);
     book.enter(0, Claim::Write(Extent::new(1007, 1)));
     book.enter(1, Claim::Write(Extent::new(500, 8)));
     assert_eq!(book.next(), Some((1, Way::One(1))));
     assert_eq!(book.next(), None);
-    book.trust(0, 0);
+    tell(&all, 0, &[]);
     assert_eq!(book.next(), Some((0, Way::One(1))));
-}
-
-#[test]
-fn very_many_doubts_are_one() {
-    let mut book = Book::new(1);
-    for lba in 0..=DOUBTS as u64 {
-        book.doubt(0, 0, Extent::new(2 * lba, 1));
-    }
-    book.enter(0, Claim::Read(Extent::new(1, 1)));
-    book.enter(1, Claim::Read(Extent::new(2 * DOUBTS as u64 + 1, 1)));
-    assert_eq!(book.next(), Some((1, Way::One(0))));
-    assert_eq!(book.next(), None);
-    assert_eq!(book.give_up(0), Some(0));
-}
-
-#[test]
-fn to_be_back_in_another_portal_group_ends_no_doubt() {
-    let mut book = Book::new(1);
-    let extent = Extent::new(3, 1);
-    book.doubt(0, 0, extent);
-    book.trust(0, 1);
-    book.enter(0, Claim::Read(extent));
-    assert_eq!(book.next(), None);
-    book.trust(0, 0);
-    assert_eq!(book.next(), Some((0, Way::One(0))));
 }
 
 proptest! {
@@ -210,7 +204,7 @@ proptest! {
 
 #[test]
 fn operations_go_to_the_session_with_the_least_to_do_that_is_there() {
-    let mut book = Book::new(3);
+    let mut book = Book::new(3, Arc::default());
     let go = |book: &mut Book, key: usize| {
         let extent = Extent::new(key as u64, 1);
         book.enter(key, Claim::Write(extent));
