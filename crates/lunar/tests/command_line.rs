@@ -458,6 +458,22 @@ fn a_host_that_nobody_knows_is_a_failure_with_a_way_out() {
 }
 
 #[test]
+fn a_floor_of_ethernet_is_an_interface_and_nothing_behind_it() {
+    let unit = "fcoe://eth0/20:00:ac:de:48:23:45:67/0";
+    for place in [unit, "fcoe://", "fcoe://a-name-beyond-15"] {
+        for args in [&["floor", place] as &[_], &["floor", "--listen", place]] {
+            let ran = lunar(args);
+            let told = (ran.code, ran.err.lines().count());
+            assert_eq!(told, (Some(2), 1), "{args:?}: {}", ran.err);
+            assert!(ran.err.contains(place), "{}", ran.err);
+        }
+        let way_out = lunar(&["floor", place]).err;
+        let ways = ["fcoe://IFACE", "fcoe://eth0"];
+        assert!(ways.iter().any(|way| way_out.contains(way)), "{way_out}");
+    }
+}
+
+#[test]
 fn a_portal_that_stays_in_use_is_told() {
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let portal = holder.local_addr().unwrap().to_string();

@@ -96,7 +96,10 @@ fn portal(piece: Piece<'_>) -> Parsed<Portal> {
     let cable = scheme.text == "fcoe" && place.text.starts_with("cable:");
     let behind = ['/', '?'].into_iter().find_map(|end| place.split_once(end));
     if let Some((_, behind)) = behind.filter(|_| !cable) {
-        let shape = "SCHEME://HOST, without a target";
+        let shape = match scheme.text {
+            "fcoe" => "fcoe://IFACE, without a port name",
+            _ => "SCHEME://HOST, without a target",
+        };
         return Err(behind.fault(Problem::Trailing { shape }));
     }
     match scheme.text {

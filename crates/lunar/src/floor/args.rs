@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use bench::floor::ether;
 use clap::Args;
+use engine::address::{ParseError, Portal};
 
 use crate::measuring::LoadArgs;
 use crate::serve::portal::Place;
@@ -63,7 +64,7 @@ impl FromStr for Listen {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match interface(text) {
+        match interface(text)? {
             Some(place) => Ok(Self::Ether(place)),
             None => text.parse().map(Self::Tcp),
         }
@@ -80,10 +81,15 @@ impl fmt::Display for Listen {
 }
 
 /// The Ethernet port that is meant, if one is.
-pub(super) fn interface(text: &str) -> Option<ether::Place> {
-    let place = text.strip_prefix(FCOE)?;
-    // It parses whatever it is.
-    place.parse().ok()
+pub(super) fn interface(text: &str) -> Result<Option<ether::Place>, String> {
+    if !text.starts_with(FCOE) {
+        return Ok(None);
+    }
+    match text.parse() {
+        Ok(Portal::Fcoe(place)) => Ok(Some(place)),
+        Ok(_) => Ok(None),
+        Err(error) => Err(ParseError::one_line(&error)),
+    }
 }
 
 pub(super) const FCOE: &str = "fcoe://";

@@ -20,7 +20,12 @@ const SIZE: u64 = 512 << 20;
 
 pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
     let place = args.place.as_deref().unwrap_or(LOCAL);
-    if let Some(interface) = args::interface(place) {
+    let interface = args::interface(place).map_err(|cause| {
+        Failure::usage(format!(
+            "{place:?} is no Ethernet port for a floor: {cause}"
+        ))
+    })?;
+    if let Some(interface) = interface {
         return frames::run(args, &interface);
     }
     let words = args.load.words()?;
