@@ -95,7 +95,15 @@ impl PacketPort {
             sll_halen: 0,
             sll_addr: [0; 8],
         };
-        raw::bind(socket, &address)
+        raw::bind(socket, &address)?;
+        Self::rest(socket);
+        Ok(())
+    }
+
+    /// Where the interface is down, the socket stays ready until somebody has asked why it fails,
+    /// which the link tells.
+    fn rest(socket: &OwnedFd) {
+        let _ = sockopt::socket_error(socket);
     }
 
     pub(super) fn mac(&self) -> Mac {
@@ -115,8 +123,7 @@ impl PacketPort {
             true => Self::attach(station, socket),
             false => Ok(()),
         });
-        // The socket stays ready until somebody has asked why it fails, which the link tells.
-        let _ = sockopt::socket_error(socket);
+        Self::rest(socket);
         news
     }
 

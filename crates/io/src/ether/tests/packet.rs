@@ -9,6 +9,7 @@ mod mtu_2500 {
         what_a_full_ring_does_not_take_is_counted
         frames_longer_than_asked_for_are_counted
         frames_go_again_once_the_link_is_back
+        a_port_at_an_interface_that_is_down_waits_for_it
         an_interface_that_is_made_anew_is_taken_up
         a_change_of_the_mtu_is_news
         news_that_could_not_be_read_is_not_forgotten
@@ -102,6 +103,14 @@ fn frames_go_again_once_the_link_is_back() {
         assert_eq!(taken[0].0, frame(to, FCOE, 100));
         assert_eq!(taken[9].0, frame(to, FCOE, 109));
     }
+}
+
+fn a_port_at_an_interface_that_is_down_waits_for_it() {
+    ip("link set va down");
+    let mut port = EtherPort::open(&Place::Interface("va".into()), &Options::default()).unwrap();
+    assert!(!ready(&port, SHORT), "it would be asked again and again");
+    ip("link set va up");
+    assert_eq!(news(&mut port), link(true, 2500));
 }
 
 fn an_interface_that_is_made_anew_is_taken_up() {
