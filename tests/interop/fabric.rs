@@ -207,6 +207,62 @@ fn a_unit_is_used_over_ethernet_with_short_frames() {
     on_ethernet("fabric-1500", 1500);
 }
 
+/// An interface of an Ethernet without anybody, which is told of until frames pass there.
+#[test]
+fn what_is_in_the_way_of_frames_is_told_with_what_mends_it() {
+    let dir = scene("fabric-obstacles");
+    let script = "ip link add front type veth peer name back && \
+                  ip link add low mtu 301 type veth && exec \"$0\" \"$@\"";
+    let binary = server::binary().unwrap().to_string_lossy().into_owned();
+    let command = ["unshare", "-rn", "sh", "-c", script, &binary].map(str::to_owned);
+    let options = ["--fcoe", "back", "--open"];
+    let server = Server::start_as(&command, &dir, &["ram:1M"], &options).unwrap();
+    let pid = server.pid().to_string();
+    let before = ["nsenter", "-t", &pid, "-U", "-n", "--preserve-credentials"];
+    let told = |words: &str| {
+        let has = |log: &str| log.contains(words);
+        while !has(&server.log()) {
+            thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let ip = |args: &str| {
+        let words = ["ip", "link", "set"].into_iter().chain(args.split(' '));
+        let words: Vec<_> = before.into_iter().chain(words).collect();
+        tool::must(Command::new(words[0]).args(&words[1..])).unwrap();
+    };
+    told("back: the link is down: ip link set back up");
+    let unit = server.address(0).replace("fcoe://back/", "fcoe://front/");
+    for (args, words) in [
+        (
+            &["info", &unit] as &[_],
+            "front: the link is down: ip link set front up",
+        ),
+        (
+            &["ls", "fcoe://front"],
+            "front: the link is down: ip link set front up",
+        ),
+        (&["ls", "fcoe://low"], "low: an MTU of 301 has no room"),
+        (
+            &["serve", "ram:1M", "--fcoe", "low", "--open"],
+            "ip link set low mtu 2500",
+        ),
+    ] {
+        let ran = tool::run(&mut lunar(&before, args), LIMIT).unwrap();
+        let code = ran.status.and_then(|status| status.code());
+        assert_eq!(code, Some(1), "{args:?}: {}", ran.output);
+        assert!(ran.output.contains(words), "{args:?}: {}", ran.output);
+    }
+    ip("back up");
+    ip("front up");
+    told("back: an MTU of 1500 has room for 1452 of 2112 octets");
+    ip("front mtu 2500");
+    ip("back mtu 2500");
+    told("back: the link is up, the MTU 2500");
+    ip("back mtu 300");
+    told("back: an MTU of 300 has no room");
+    assert!(server.stop().unwrap().success());
+}
+
 /// Three interfaces of one Ethernet.
 const BRIDGE: &str = "ip link add bridge up type bridge && for name in front back other; do \
      ip link add $name mtu 2500 up type veth peer name port-$name mtu 2500 && \

@@ -1,7 +1,9 @@
 //! N_Ports on the Ethernet ports of this machine.
 
 mod idle;
+mod lost;
 mod names;
+mod obstacle;
 #[cfg(test)]
 mod tests;
 
@@ -11,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::io::ether::{BATCH, Drops, EtherPort, OpenError, Options, Place};
+use ::io::ether::{BATCH, EtherPort, Link, OpenError, Options, Place};
 use fc::fip::Fip;
 use fc::outgoing::Outgoing;
 use fc::port::{Config, Event, Fc4, Port};
@@ -19,7 +21,9 @@ use fc::wire::ethernet::Mac;
 use scsi::medium::Now;
 
 pub use self::idle::IdlePorts;
+pub(crate) use self::lost::Lost;
 pub(crate) use self::names::Names;
+pub(crate) use self::obstacle::Obstacle;
 use crate::journal::QUIET;
 
 /// An Ethernet port that is to have an N_Port.
@@ -46,13 +50,13 @@ pub(crate) struct NPort<F: Fc4> {
     streams: bool,
     names: Arc<Names>,
     clock: Clock,
-    drops: Told,
+    told: Told,
 }
 
 /// Frames that were lost at an Ethernet port, as far as the log has told.
 #[derive(Clone, Copy, Debug, Default)]
 struct Told {
-    drops: Drops,
+    lost: Lost,
     /// When they were looked at last.
     since: Now,
 }
@@ -102,6 +106,9 @@ pub enum NoPort {
     /// The Ethernet port cannot be had.
     #[error(transparent)]
     Ether(#[from] OpenError),
+    /// No frame of Fibre Channel can pass there.
+    #[error(transparent)]
+    Narrow(Obstacle),
     /// It cannot be used as is needed.
     #[error("{0}: {1}")]
     Io(Place, #[source] io::Error),
@@ -116,6 +123,9 @@ impl Site {
     pub(crate) fn open(place: &Place, names: Option<Arc<Names>>) -> Result<Self, NoPort> {
         let failed = |cause| NoPort::Io(place.clone(), cause);
         let mut ether = EtherPort::open(place, &Options::default())?;
+        if let Some(narrow @ Obstacle::Narrow(..)) = Obstacle::at(place, ether.link()) {
+            return Err(NoPort::Narrow(narrow));
+        }
         let names = match names {
             Some(names) => names,
             None => Arc::new(Names::claim(place, ether.mac()).map_err(failed)?),
@@ -134,6 +144,11 @@ impl Site {
             names,
             random,
         })
+    }
+
+    /// What is in the way of frames, or of full ones.
+    pub(crate) fn obstacle(&self) -> Option<Obstacle> {
+        Obstacle::at(&self.place, self.ether.link())
     }
 }
 
@@ -157,7 +172,7 @@ impl<F: Fc4> NPort<F> {
             streams: false,
             names: site.names,
             clock: Clock::default(),
-            drops: Told::default(),
+            told: Told::default(),
         }
     }
 
@@ -172,7 +187,7 @@ impl<F: Fc4> NPort<F> {
             streams: self.streams,
             names: self.names,
             clock: self.clock,
-            drops: self.drops,
+            told: self.told,
         }
     }
 
@@ -218,20 +233,32 @@ impl<F: Fc4> NPort<F> {
         self.streams = (1..BATCH).contains(&count) && port.expected() >= STREAM;
         let before = self.ether.link();
         match self.ether.news() {
-            Ok(Some(link)) => {
-                if link.mtu != before.mtu {
-                    tracing::warn!("{}: the MTU is {} now", self.place, link.mtu);
-                    port.resize(now, link.mtu as usize);
-                }
-                if link.up != before.up {
-                    let state = if link.up { "up" } else { "down" };
-                    tracing::warn!("{}: the link is {state}", self.place);
-                }
-                port.link(now, link.up);
-            }
+            Ok(Some(link)) => self.relink(now, before, link),
             Ok(None) => {}
             Err(cause) => tracing::error!("{}: its link cannot be read: {cause}", self.place),
         }
+    }
+
+    fn relink(&mut self, now: Now, before: Link, link: Link) {
+        if link.mtu != before.mtu {
+            self.port.resize(now, link.mtu as usize);
+        }
+        let barrier = match Obstacle::at(&self.place, link) {
+            Some(obstacle) => {
+                tracing::warn!("{obstacle}");
+                obstacle.is_barrier()
+            }
+            None => {
+                tracing::warn!("{}: the link is up, the MTU {}", self.place, link.mtu);
+                false
+            }
+        };
+        self.port.link(now, !barrier);
+    }
+
+    /// What is in the way, if no frame passes.
+    pub(crate) fn barrier(&self) -> Option<Obstacle> {
+        Obstacle::at(&self.place, self.ether.link()).filter(Obstacle::is_barrier)
     }
 
     /// What happened. Frames to the port's own address are received for as long as it has one.
@@ -307,22 +334,20 @@ impl<F: Fc4> NPort<F> {
     /// Tells of frames that were lost here, at most once a minute. There is always a Beacon or
     /// another thing due by which this is called.
     fn look_for_drops(&mut self, now: Now) {
-        if now.saturating_sub(self.drops.since) < QUIET {
+        if now.saturating_sub(self.told.since) < QUIET {
             return;
         }
-        self.drops.since = now;
-        let Ok(drops) = self.ether.drops() else {
-            return;
-        };
-        let before = std::mem::replace(&mut self.drops.drops, drops);
-        if let Some(lost) = lost(drops, before) {
+        self.told.since = now;
+        let Some(lost) = self.lost() else { return };
+        let before = std::mem::replace(&mut self.told.lost, lost);
+        if let Some(lost) = lost.told_since(&before) {
             tracing::warn!("{}: frames were lost: {lost}", self.place);
         }
     }
 
-    /// Frames that were lost since the port was opened, by place.
-    pub(crate) fn drops(&mut self) -> Option<String> {
-        lost(self.ether.drops().ok()?, Drops::default())
+    /// Frames that were lost since the port was opened, if the kernel tells.
+    pub(crate) fn lost(&mut self) -> Option<Lost> {
+        self.ether.drops().ok().map(Lost)
     }
 
     /// Logs out everywhere; soon after it has left.
@@ -349,40 +374,6 @@ const STREAM: u64 = 64 << 10;
 
 /// The VLAN identifier in tag control information (IEEE 802.1Q).
 const VID: u16 = 0xfff;
-
-/// What has been lost since, if anything has. What the interface itself drops on receipt is left
-/// out: those are frames of protocols that nobody here speaks, too.
-fn lost(now: Drops, before: Drops) -> Option<String> {
-    let places = [
-        (
-            now.ring_full,
-            before.ring_full,
-            "came while our ring was full",
-        ),
-        (
-            now.missed,
-            before.missed,
-            "came while the interface had no memory",
-        ),
-        (now.too_long, before.too_long, "came in too long"),
-        (now.oversize, before.oversize, "were too long to be sent"),
-        (
-            now.unsent,
-            before.unsent,
-            "were to be sent while the link was down",
-        ),
-        (
-            now.transmitted,
-            before.transmitted,
-            "were not sent by the interface",
-        ),
-    ];
-    let grown = places.into_iter().filter(|(now, before, _)| now > before);
-    let words: Vec<_> = grown
-        .map(|(now, before, place)| format!("{} {place}", now - before))
-        .collect();
-    (!words.is_empty()).then(|| words.join(", "))
-}
 
 /// A transmit ring, as ports fill it.
 struct Frames<'a> {

@@ -188,9 +188,8 @@ impl<F: Fc4> Port<F> {
     /// holds no more: the link is down, until [`Self::link`] says that it is up.
     pub fn resize(&mut self, now: Now, mtu: usize) {
         self.link(now, false);
-        let max_fcoe = fip::max_fcoe(mtu);
-        self.fip.resize(max_fcoe);
-        self.local.payload_max = max_fcoe - config::overhead();
+        self.fip.resize(fip::max_fcoe(mtu));
+        self.local.payload_max = config::payload_max(mtu);
     }
 
     /// From now on there may be a login with this port too; one that is there already is logged in

@@ -66,6 +66,9 @@ pub fn look(place: &Place) -> Result<Found, Cause> {
     while eye.n_port.port().address().is_none() && Instant::now() < until {
         eye.turn()?;
     }
+    if let Some(obstacle) = eye.n_port.barrier() {
+        return Err(Cause::from(lost(FabricEnd::Barred(obstacle))));
+    }
     let until = Instant::now() + LOOK;
     while Instant::now() < until {
         eye.turn()?;

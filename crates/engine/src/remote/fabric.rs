@@ -31,7 +31,7 @@ use self::shared::{Key, News, Seat, SharedPort, SharedPorts};
 use super::link::{self, Heard, Link};
 use super::places::Places;
 use super::{RemoteError, Way, particulars};
-use crate::fabric::{IdlePorts, NPort, Names, NoPort, Site};
+use crate::fabric::{IdlePorts, NPort, Names, NoPort, Obstacle, Site};
 
 /// Where a target port of Fibre Channel is.
 #[derive(Clone, Debug)]
@@ -63,6 +63,9 @@ pub enum End {
         /// Who we are.
         ours: Wwn,
     },
+    /// No frame passes at our Ethernet port.
+    #[error(transparent)]
+    Barred(Obstacle),
     /// We have no port, as whoever opened it for us was told too.
     #[error("{0}")]
     NoPort(String),
@@ -327,9 +330,10 @@ impl Link for FabricLink {
         self.with(|port, _| port.expire(now));
         let n_port = |port: &mut SharedPort, _| {
             let n_port = port.n_port()?;
-            Some((n_port.has_left(), n_port.port().wwpn()))
+            let ours = n_port.port().wwpn();
+            Some((n_port.has_left(), ours, n_port.barrier()))
         };
-        let Some((has_left, ours)) = self.with(n_port).flatten() else {
+        let Some((has_left, ours, barrier)) = self.with(n_port).flatten() else {
             return;
         };
         if self.stage == Stage::Leaving && has_left {
@@ -338,10 +342,13 @@ impl Link for FabricLink {
         }
         if matches!(self.stage, Stage::Seeking(until) if until <= now) {
             self.stage = Stage::Idle;
-            self.ended = Some(End::NotFound {
-                wwpn: self.target.port_name,
-                place: self.target.place.to_string(),
-                ours,
+            self.ended = Some(match barrier {
+                Some(obstacle) => End::Barred(obstacle),
+                None => End::NotFound {
+                    wwpn: self.target.port_name,
+                    place: self.target.place.to_string(),
+                    ours,
+                },
             });
         }
     }
@@ -424,7 +431,7 @@ impl Link for FabricLink {
 
     fn particulars(&self) -> Vec<Group> {
         let groups = self.with(|port, number| {
-            let (target, lost) = (port.there(number), port.drops());
+            let (target, lost) = (port.there(number), port.lost());
             let port = port.n_port()?.port();
             let target = target.and_then(|id| port.remote(id));
             Some(particulars::ports(&self.target.place, port, target, lost))

@@ -29,6 +29,9 @@ pub(super) fn open(options: &Options, units: &[Unit]) -> Result<(Vec<Called>, Ve
     let mut opened = (Vec::new(), Vec::new());
     for (port, number) in options.fcoe.iter().zip(FIRST_PORT..) {
         let mut site = Site::open(&port.place, None)?;
+        if let Some(obstacle) = site.obstacle() {
+            tracing::warn!("{obstacle}");
+        }
         let config = &mut site.config;
         config.wwpn = port.wwpn.unwrap_or(config.wwpn);
         config.wwnn = port.wwnn.unwrap_or(config.wwnn);

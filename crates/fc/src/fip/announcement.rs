@@ -4,6 +4,7 @@ use super::{Config, FCOE_OVERHEAD, Fip, Mode, address, vn_mac};
 use crate::violation::Violation;
 use crate::wire::ethernet::{self, Mac};
 use crate::wire::fip::{Descriptor, Fc4, FipError, Flags, Message, Operation};
+use crate::wire::frame::MIN_PAYLOAD;
 use crate::wire::names::{FcId, Wwn};
 
 /// A port as it presents itself.
@@ -161,8 +162,8 @@ impl From<FipError> for Violation {
     }
 }
 
-/// A frame with 256 octets of payload, which every port has to take (FC-LS-2).
-const MIN_FCOE: u16 = FCOE_OVERHEAD as u16 + 256;
+/// The shortest frame that may be the longest.
+const MIN_FCOE: u16 = FCOE_OVERHEAD as u16 + MIN_PAYLOAD;
 
 const DESCRIPTORS: Violation = Violation {
     rule: "a VN2VN message with a descriptor missing, twice, or out of place",

@@ -106,7 +106,7 @@ impl Config {
             wwpn: self.wwpn,
             wwnn: self.wwnn,
             tag: self.tag,
-            payload_max: self.max_fcoe() - overhead(),
+            payload_max: payload_max(self.mtu),
             e_d_tov: self.e_d_tov,
             r_a_tov: self.e_d_tov * 2,
             offer: self.offer,
@@ -115,8 +115,18 @@ impl Config {
     }
 }
 
+/// The most octets of payload in a frame on an Ethernet of this MTU: whole words, up to
+/// [`MAX_PAYLOAD`]. No port logs in with less than [`MIN_PAYLOAD`].
+///
+/// [`MAX_PAYLOAD`]: crate::wire::frame::MAX_PAYLOAD
+/// [`MIN_PAYLOAD`]: crate::wire::frame::MIN_PAYLOAD
+#[must_use]
+pub const fn payload_max(mtu: usize) -> u16 {
+    fip::max_fcoe(mtu) - overhead()
+}
+
 /// Octets of an FCoE frame behind the Ethernet header that are not payload.
-pub(super) const fn overhead() -> u16 {
+const fn overhead() -> u16 {
     let header = ethernet::Header {
         dst: Mac::BROADCAST,
         src: Mac::BROADCAST,

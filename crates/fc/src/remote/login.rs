@@ -9,6 +9,7 @@ use super::{Asked, Cx, End, Local, Login, Remote, Role, Seen, State};
 use crate::port::config::E_D_TOVS;
 use crate::wire::els::{ClassParameters, Els, Features, Reject, Reply, ServiceParameters};
 use crate::wire::els::{explanation, reason};
+use crate::wire::frame::MIN_PAYLOAD;
 
 impl Remote {
     /// It is found: begins to log in, if there is to be a login.
@@ -239,9 +240,6 @@ const SOON: Duration = Duration::from_millis(50);
 
 /// How long a port is left alone that could not be logged in with.
 pub(super) const PAUSE: Duration = Duration::from_secs(10);
-
-/// The least that an N_Port has to receive in a frame, in octets (FC-LS-2).
-const MIN_PAYLOAD: u16 = 256;
 
 /// Sequences of a peer that may be open at once.
 const SEQUENCES: u16 = 255;

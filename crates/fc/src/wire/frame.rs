@@ -11,6 +11,9 @@ pub const HEADER_LEN: usize = 24;
 /// The most octets between header and CRC of a frame.
 pub const MAX_PAYLOAD: usize = 2112;
 
+/// The least that every port has to take as payload, in octets (FC-LS-2).
+pub const MIN_PAYLOAD: u16 = 256;
+
 /// Routing control: what kind of frame it is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RCtl(pub u8);

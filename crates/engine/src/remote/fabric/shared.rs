@@ -185,8 +185,8 @@ impl SharedPort {
     }
 
     /// Frames that were lost at the port, by place.
-    pub(super) fn drops(&mut self) -> Option<String> {
-        self.n_port.as_mut()?.drops()
+    pub(super) fn lost(&mut self) -> Option<String> {
+        self.n_port.as_mut()?.lost()?.told()
     }
 
     /// The port, with nobody to use it any more.

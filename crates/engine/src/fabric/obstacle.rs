@@ -1,0 +1,51 @@
+//! What keeps frames of Fibre Channel from passing at an interface, and the command that mends it.
+
+use ::io::ether::{Link, Place};
+use fc::port::config::payload_max;
+use fc::wire::frame::{MAX_PAYLOAD, MIN_PAYLOAD};
+
+/// What is in the way at an interface.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Obstacle {
+    /// Its frames are too short for anybody to log in.
+    #[error(
+        "{0}: an MTU of {1} has no room for {MIN_PAYLOAD} octets of payload, without which no port \
+         of Fibre Channel logs in: ip link set {0} mtu {MTU}"
+    )]
+    Narrow(String, u32),
+    /// It is down, or there is nothing at its other end.
+    #[error("{0}: the link is down: ip link set {0} up, or see to its cable")]
+    Down(String),
+    /// Its frames are shorter than they could be.
+    #[error(
+        "{0}: an MTU of {1} has room for {payload} of {MAX_PAYLOAD} octets of payload in a frame, \
+         which costs speed: ip link set {0} mtu {MTU}",
+        payload = payload_max(*.1 as usize)
+    )]
+    Short(String, u32),
+}
+
+/// What is proposed: room for full frames, by custom.
+const MTU: u32 = 2500;
+
+impl Obstacle {
+    /// The worst at a place, whose link is so. A cable has none.
+    pub(super) fn at(place: &Place, link: Link) -> Option<Self> {
+        let interface = place.interface()?.to_owned();
+        let payload = payload_max(link.mtu as usize);
+        if payload < MIN_PAYLOAD {
+            Some(Self::Narrow(interface, link.mtu))
+        } else if !link.up {
+            Some(Self::Down(interface))
+        } else if usize::from(payload) < MAX_PAYLOAD {
+            Some(Self::Short(interface, link.mtu))
+        } else {
+            None
+        }
+    }
+
+    /// Whether no frame passes.
+    pub(super) const fn is_barrier(&self) -> bool {
+        !matches!(self, Self::Short(..))
+    }
+}
