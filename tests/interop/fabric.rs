@@ -58,6 +58,11 @@ fn a_unit_is_used_over_a_cable() {
     for words in ["(ours)", server.address(0), server.address(1)] {
         assert!(told.contains(words), "{words}: {told}");
     }
+    let json = tool::must(&mut lunar(&[], &["ls", "--json", &portal])).unwrap();
+    assert!(
+        json.contains("frames_lost") && json.contains("link_down"),
+        "{json}"
+    );
     there_and_back(&dir, server.address(0), &[]);
     let load = [
         "--rw",

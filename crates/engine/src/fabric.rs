@@ -21,7 +21,7 @@ use fc::wire::ethernet::Mac;
 use scsi::medium::Now;
 
 pub use self::idle::IdlePorts;
-pub(crate) use self::lost::Lost;
+pub use self::lost::{Loss, Lost};
 pub(crate) use self::names::Names;
 pub(crate) use self::obstacle::Obstacle;
 use crate::journal::QUIET;

@@ -2,6 +2,7 @@
 
 mod fabric;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,7 +10,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use comfy_table::{Table, TableStyle};
 use engine::address::{ParseError, Portal, SessionOptions};
-use engine::discovery::fabric::look;
+use engine::discovery::fabric::{Lost, look};
 use engine::discovery::{Target, Unit, discover};
 use serde::Serialize;
 
@@ -54,6 +55,8 @@ struct Report<'a> {
     /// Why it does not tell its units.
     error: Option<String>,
     units: Vec<UnitReport>,
+    /// Frames that were lost at our Ethernet port, by place.
+    frames_lost: Option<BTreeMap<&'static str, u64>>,
 }
 
 #[derive(Serialize)]
@@ -92,9 +95,9 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
         }
     }
     if args.json {
-        print_json(&targets)?;
+        print_json(&targets, None)?;
         for (_, found) in &ethernets {
-            print_json(&found.targets)?;
+            print_json(&found.targets, Some(&found.lost))?;
         }
     } else if failed.len() < portals.len() {
         let mut text = String::new();
@@ -133,7 +136,7 @@ fn portal(text: &str) -> Result<Portal, Failure> {
     }
 }
 
-fn print_json(targets: &[Target]) -> Result<ExitCode, Failure> {
+fn print_json(targets: &[Target], lost: Option<&Lost>) -> Result<ExitCode, Failure> {
     for target in targets {
         let units = target.units.as_ref();
         documents::print_json(&Report {
@@ -141,6 +144,7 @@ fn print_json(targets: &[Target]) -> Result<ExitCode, Failure> {
             portals: &target.portals,
             error: units.err().map(ToString::to_string),
             units: units.map_or_else(|_| Vec::new(), |units| units.iter().map(report).collect()),
+            frames_lost: lost.map(fabric::lost),
         })?;
     }
     Ok(ExitCode::SUCCESS)

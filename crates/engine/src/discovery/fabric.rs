@@ -20,6 +20,7 @@ use super::asks::{self, Asks, Ended, LIMIT};
 use super::{Target, Unit};
 use crate::address::{Address, Cause, FcoeAddress, FcoeOptions, fcoe_settings};
 use crate::fabric::{IdlePorts, NPort, Site};
+pub use crate::fabric::{Loss, Lost};
 use crate::remote::{FabricEnd, Remote, RemoteError};
 
 /// What was found behind an Ethernet port.
@@ -29,6 +30,8 @@ pub struct Found {
     pub ports: Vec<Seen>,
     /// Those of them that are targets and let us in.
     pub targets: Vec<Target>,
+    /// Frames that were lost at our Ethernet port meanwhile.
+    pub lost: Lost,
 }
 
 /// An N_Port.
@@ -78,7 +81,11 @@ pub fn look(place: &Place) -> Result<Found, Cause> {
     let targets = targets.into_iter().filter_map(|id| eye.target(place, id));
     let targets = targets.collect();
     eye.leave()?;
-    Ok(Found { ports, targets })
+    Ok(Found {
+        ports,
+        targets,
+        lost: eye.n_port.lost().unwrap_or_default(),
+    })
 }
 
 /// An N_Port that looks around.

@@ -5,24 +5,51 @@ use ::io::ether::Drops;
 /// Frames that were lost at an Ethernet port. What the interface itself drops on receipt is left
 /// out: those are frames of protocols that nobody here speaks, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lost(pub(super) Drops);
+pub struct Lost(pub(super) Drops);
+
+/// A place where frames are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Its name.
+    pub place: &'static str,
+    /// How many frames.
+    pub frames: u64,
+    /// What befell them.
+    pub fate: &'static str,
+}
 
 impl Lost {
-    /// How many in each place, and what befell them.
-    const fn places(&self) -> [(u64, &'static str); 6] {
+    /// Each place, whether or not frames were lost there.
+    #[must_use]
+    pub fn places(&self) -> [Loss; 6] {
         let Self(drops) = self;
+        let unsent = "were to be sent while the link was down";
         [
-            (drops.ring_full, "came while our ring was full"),
-            (drops.missed, "came while the interface had no memory"),
-            (drops.too_long, "came in too long"),
-            (drops.oversize, "were too long to be sent"),
-            (drops.unsent, "were to be sent while the link was down"),
-            (drops.transmitted, "were not sent by the interface"),
+            ("ring", drops.ring_full, "came while our ring was full"),
+            (
+                "nic",
+                drops.missed,
+                "came while the interface had no memory",
+            ),
+            ("too_long", drops.too_long, "came in too long"),
+            ("oversize", drops.oversize, "were too long to be sent"),
+            ("link_down", drops.unsent, unsent),
+            (
+                "sending",
+                drops.transmitted,
+                "were not sent by the interface",
+            ),
         ]
+        .map(|(place, frames, fate)| Loss {
+            place,
+            frames,
+            fate,
+        })
     }
 
     /// In words, if there are any.
-    pub(crate) fn told(&self) -> Option<String> {
+    #[must_use]
+    pub fn told(&self) -> Option<String> {
         self.told_since(&Self::default())
     }
 
@@ -30,8 +57,8 @@ impl Lost {
     pub(super) fn told_since(&self, before: &Self) -> Option<String> {
         let places = self.places().into_iter().zip(before.places());
         let words: Vec<_> = places
-            .filter(|((now, _), (before, _))| now > before)
-            .map(|((now, what), (before, _))| format!("{} {what}", now - before))
+            .filter(|(now, before)| now.frames > before.frames)
+            .map(|(now, before)| format!("{} {}", now.frames - before.frames, now.fate))
             .collect();
         (!words.is_empty()).then(|| words.join(", "))
     }

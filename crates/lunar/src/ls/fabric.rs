@@ -1,15 +1,16 @@
 //! Ports of Fibre Channel and their units, by what `fcoeadm -i`, `-t` and `-l` tell.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use comfy_table::{Table, TableStyle};
 use engine::address::Particulars;
-use engine::discovery::fabric::{Found, Seen};
+use engine::discovery::fabric::{Found, Lost, Seen};
 
 use crate::units::human_size;
 
 /// The ports behind an Ethernet port of ours, which may be an interface, then the units of those
-/// that are targets.
+/// that are targets, then frames that were lost meanwhile, if any were.
 pub(super) fn tables(interface: Option<&str>, found: &Found) -> String {
     let speed = interface.map_or("-".to_owned(), speed);
     let mut ports = table([
@@ -44,7 +45,15 @@ pub(super) fn tables(interface: Option<&str>, found: &Found) -> String {
             }
         }
     }
-    format!("{}\n{}", lines(&ports), lines(&units))
+    let lost = found.lost.told();
+    let lost = lost.map_or_else(String::new, |lost| format!("\nframes were lost: {lost}\n"));
+    format!("{}\n{}{lost}", lines(&ports), lines(&units))
+}
+
+/// How many frames were lost in each place, for `--json`.
+pub(super) fn lost(lost: &Lost) -> BTreeMap<&'static str, u64> {
+    let places = lost.places().into_iter();
+    places.map(|loss| (loss.place, loss.frames)).collect()
 }
 
 fn port_row(port: &Seen, speed: &str) -> [String; 7] {
