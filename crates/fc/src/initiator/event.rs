@@ -42,6 +42,10 @@ pub enum Function {
     TargetReset,
     /// QUERY TASK, of the command with this id.
     QueryTask(u64),
+    /// QUERY TASK SET.
+    QueryTaskSet,
+    /// QUERY ASYNCHRONOUS EVENT.
+    QueryAsynchronousEvent,
 }
 
 /// What an initiator tells.
@@ -59,6 +63,8 @@ pub enum Event<L> {
         id: u64,
         /// RSP_CODE ([`crate::wire::fcp::response`] lists them); `None`: none came.
         response: Option<u8>,
+        /// What QUERY ASYNCHRONOUS EVENT found (SAM-5); of all others zeros.
+        information: [u8; 3],
     },
     /// The target leaves even aborts unanswered. Only the end of the login helps:
     /// [`super::Initiator::peer_down`] is to follow.

@@ -102,10 +102,15 @@ impl<L: Lease> Initiator<L> {
     }
 
     fn told(&mut self, remote: RemoteId, id: u64, response: Option<u8>) {
+        self.informed(remote, id, response, [0; 3]);
+    }
+
+    fn informed(&mut self, remote: RemoteId, id: u64, response: Option<u8>, information: [u8; 3]) {
         self.events.push_back(Event::Managed {
             remote,
             id,
             response,
+            information,
         });
     }
 
@@ -182,10 +187,10 @@ impl<L: Lease> Initiator<L> {
         let known = self.functions.swap_remove(at);
         self.tasks.ids.release(ox_id.0);
         let code = rsp.response.unwrap_or(response::FAILED);
-        if code == response::COMPLETE && known.function != Function::ClearAca {
+        if code == response::COMPLETE && known.function.ends_commands() {
             self.covered(&known);
         }
-        self.told(remote, known.id, Some(code));
+        self.informed(remote, known.id, Some(code), rsp.information);
     }
 
     /// Ends the commands that a function covered, each by ABTS: one may have come to the target
@@ -235,6 +240,16 @@ impl<L: Lease> Initiator<L> {
     }
 }
 
+impl Function {
+    /// Whether commands end by it.
+    const fn ends_commands(self) -> bool {
+        !matches!(
+            self,
+            Self::ClearAca | Self::QueryTask(_) | Self::QueryTaskSet | Self::QueryAsynchronousEvent
+        )
+    }
+}
+
 const fn flags(function: Function) -> Management {
     match function {
         Function::AbortTaskSet => Management::ABORT_TASK_SET,
@@ -242,6 +257,8 @@ const fn flags(function: Function) -> Management {
         Function::LogicalUnitReset => Management::LOGICAL_UNIT_RESET,
         Function::TargetReset => Management::TARGET_RESET,
         Function::ClearAca => Management::CLEAR_ACA,
+        Function::QueryTaskSet => Management::QUERY_TASK_SET,
+        Function::QueryAsynchronousEvent => Management::QUERY_ASYNCHRONOUS_EVENT,
         Function::AbortTask(_) | Function::QueryTask(_) => Management::NONE,
     }
 }

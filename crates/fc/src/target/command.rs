@@ -161,6 +161,7 @@ impl<L: Lease> Task<L> {
             residual,
             sense: completed.sense.clone(),
             code: None,
+            information: [0; 3],
         }
     }
 
@@ -173,6 +174,7 @@ impl<L: Lease> Task<L> {
             residual: Residual::of(self.expected_in.max(self.expected_out), 0),
             sense: sense.encode(Format::Fixed),
             code: None,
+            information: [0; 3],
         }
     }
 }
@@ -185,6 +187,7 @@ fn task_set_full(len: u32) -> Ending {
         residual: Residual::of(len, 0),
         sense: SenseBytes::EMPTY,
         code: None,
+        information: [0; 3],
     }
 }
 

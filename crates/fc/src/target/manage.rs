@@ -20,6 +20,8 @@ impl<L: Lease> Target<L> {
             Management::LOGICAL_UNIT_RESET => Function::LogicalUnitReset,
             Management::TARGET_RESET => Function::TargetReset,
             Management::CLEAR_ACA => Function::ClearAca,
+            Management::QUERY_TASK_SET => Function::QueryTaskSet,
+            Management::QUERY_ASYNCHRONOUS_EVENT => Function::QueryAsynchronousEvent,
             // Two at once.
             _ => return self.end(slot, Ending::coded(response::FIELDS_INVALID)),
         };
@@ -44,7 +46,9 @@ impl<L: Lease> Target<L> {
         }
         let code = match result {
             FunctionResult::Complete | FunctionResult::NoTask => response::COMPLETE,
-            FunctionResult::Succeeded(_) => response::SUCCEEDED,
+            FunctionResult::Succeeded(information) => {
+                return self.end(slot, Ending::informed(response::SUCCEEDED, information));
+            }
             FunctionResult::Rejected => response::REJECTED,
             FunctionResult::IncorrectLun => response::INCORRECT_LUN,
         };

@@ -93,17 +93,25 @@ pub(super) struct Ending {
     pub(super) sense: SenseBytes,
     /// RSP_CODE, of a task management function or of what is no command.
     pub(super) code: Option<u8>,
+    /// What a function found that succeeded.
+    pub(super) information: [u8; 3],
 }
 
 impl Ending {
     /// That of a function, or of what is no command.
     pub(super) const fn coded(code: u8) -> Self {
+        Self::informed(code, [0; 3])
+    }
+
+    /// The same with what a function found.
+    pub(super) const fn informed(code: u8, information: [u8; 3]) -> Self {
         Self {
             status: 0,
             qualifier: 0,
             residual: Residual::Exact,
             sense: SenseBytes::EMPTY,
             code: Some(code),
+            information,
         }
     }
 }

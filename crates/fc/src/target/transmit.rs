@@ -218,6 +218,7 @@ impl<L: Lease> Target<L> {
             residual: ending.residual,
             status: ending.status,
             response: ending.code,
+            information: ending.information,
             sense: ending.sense.as_slice(),
         };
         let fill = |octets: &mut [u8]| rsp.put(octets);

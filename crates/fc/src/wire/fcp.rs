@@ -106,6 +106,10 @@ impl Management {
     pub const NONE: Self = Self(0);
     /// ABORT TASK SET.
     pub const ABORT_TASK_SET: Self = Self(0x02);
+    /// QUERY TASK SET.
+    pub const QUERY_TASK_SET: Self = Self(0x01);
+    /// QUERY ASYNCHRONOUS EVENT.
+    pub const QUERY_ASYNCHRONOUS_EVENT: Self = Self(0x08);
     /// CLEAR TASK SET.
     pub const CLEAR_TASK_SET: Self = Self(0x04);
     /// LOGICAL UNIT RESET.
@@ -163,6 +167,9 @@ pub struct Rsp<'a> {
     /// RSP_CODE, if there is response information: what became of task management, or what was
     /// wrong with the command as an information unit. See [`response`].
     pub response: Option<u8>,
+    /// ADDITIONAL RESPONSE INFORMATION of a function that succeeded, which goes with RSP_CODE; of
+    /// all but QUERY ASYNCHRONOUS EVENT zeros.
+    pub information: [u8; 3],
     /// Sense data.
     pub sense: &'a [u8],
 }
@@ -184,6 +191,7 @@ impl<'a> Rsp<'a> {
             status,
             residual: Residual::Exact,
             response: None,
+            information: [0; 3],
             sense: &[],
         };
         if reader.0.is_empty() && flags & (OVER | UNDER | SENSE | RESPONSE) == 0 {
@@ -192,11 +200,13 @@ impl<'a> Rsp<'a> {
         let (count, sense_len, response_len) = (reader.u32()?, reader.u32()?, reader.u32()?);
         rsp.residual = Residual::from_flags(flags & OVER != 0, flags & UNDER != 0, count);
         if flags & RESPONSE != 0 {
-            rsp.response = match reader.take(response_len as usize)? {
-                [] => None,
-                [_, _, _, code] | [_, _, _, code, _, _, _, _] => Some(*code),
+            match reader.take(response_len as usize)? {
+                [] => {}
+                [a, b, c, code] | [a, b, c, code, _, _, _, _] => {
+                    (rsp.response, rsp.information) = (Some(*code), [*a, *b, *c]);
+                }
                 _ => return Err(Truncated),
-            };
+            }
         }
         if flags & SENSE != 0 {
             rsp.sense = reader.take(sense_len as usize)?;
@@ -230,6 +240,7 @@ impl<'a> Rsp<'a> {
         let mut rest = &mut payload[20..];
         if let Some(code) = self.response {
             rest[3] = RESPONSE_LEN as u8;
+            rest[4..7].copy_from_slice(&self.information);
             rest[7] = code;
             rest = &mut rest[RESPONSE_LEN..];
         }

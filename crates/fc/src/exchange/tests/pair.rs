@@ -96,6 +96,8 @@ pub(crate) struct Pair {
     pub(crate) managed: Vec<Function>,
     /// Those that have not ended, by their names.
     functions: Vec<u32>,
+    /// How they end.
+    pub(crate) functions_end: FunctionResult,
     writing: HashMap<Tag, Writing>,
     to_target: Direction,
     to_initiator: Direction,
@@ -158,6 +160,7 @@ impl Pair {
             trace: Vec::new(),
             stopped: Vec::new(),
             is_aborting: Vec::new(),
+            functions_end: FunctionResult::Complete,
             managed: Vec::new(),
             functions: Vec::new(),
             writing: HashMap::new(),
@@ -373,7 +376,7 @@ impl Pair {
     /// The disk has carried out what it was asked for.
     pub(crate) fn finish_functions(&mut self) {
         for id in self.functions.drain(..) {
-            self.target.managed(REMOTE, id, FunctionResult::Complete);
+            self.target.managed(REMOTE, id, self.functions_end);
         }
     }
 

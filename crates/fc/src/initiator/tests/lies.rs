@@ -33,6 +33,7 @@ fn good(pair: &mut Pair, residual: Residual) {
         status: 0,
         residual,
         response: None,
+        information: [0; 3],
         sense: &[],
     };
     let mut payload = vec![0; rsp.len()];

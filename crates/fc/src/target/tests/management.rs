@@ -1,6 +1,6 @@
 //! Task management functions and the codes that answer them.
 
-use scsi::task;
+use scsi::task::{self, FunctionResult};
 
 use crate::exchange::tests::pair::{Fate, LUN, Pair, REMOTE, all, decode, peer, plain};
 use crate::initiator::{Event, Function};
@@ -39,6 +39,12 @@ fn each_function_comes_to_the_device_server() {
         ),
         (Function::TargetReset, task::Function::TargetReset, "20"),
         (Function::ClearAca, task::Function::ClearAca, "40"),
+        (Function::QueryTaskSet, task::Function::QueryTaskSet, "01"),
+        (
+            Function::QueryAsynchronousEvent,
+            task::Function::QueryAsynchronousEvent,
+            "08",
+        ),
     ];
     for (asked, came, flags) in table {
         let (managed, trace) = carried_out(asked);
@@ -71,6 +77,42 @@ fn commands_that_a_reset_covers_fail_and_later_ones_do_not() {
         pair.traced()[2..],
         ["> CMND 00", "< RSP 00 code 00", "> ABTS", "< BA_ACC"]
     );
+}
+
+/// A command is under way while the device server says so of its task set.
+#[test]
+fn what_a_query_finds_comes_to_who_asked_and_ends_nothing() {
+    let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
+    pair.is_stopped = true;
+    pair.test(1);
+    let found = [0x16, 0x29, 0];
+    for (function, result, answer) in [
+        (
+            Function::QueryAsynchronousEvent,
+            FunctionResult::Succeeded(found),
+            (Some(8), found),
+        ),
+        (
+            Function::QueryTaskSet,
+            FunctionResult::Complete,
+            (Some(0), [0; 3]),
+        ),
+    ] {
+        pair.functions_end = result;
+        let asked = pair.initiator.manage(pair.now, REMOTE, 5, LUN, function);
+        assert_eq!(asked, Ok(()));
+        pair.settle();
+        pair.finish_functions();
+        pair.settle();
+        let told = std::mem::take(&mut pair.told);
+        assert!(
+            matches!(
+                told[..],
+                [Event::Managed { response, information, .. }] if (response, information) == answer
+            ),
+            "{told:?}"
+        );
+    }
 }
 
 #[test]

@@ -26,6 +26,7 @@ const GOOD: Rsp<'_> = Rsp {
     status: 0,
     residual: Residual::Exact,
     response: None,
+    information: [0; 3],
     sense: &[],
 };
 
@@ -51,9 +52,12 @@ proptest! {
     #[test]
     fn a_response_is_read_as_it_was_written(
         qualifier: u16, confirm: bool, status: u8, residual in residual(),
-        response in proptest::option::of(any::<u8>()), sense in vec(any::<u8>(), 0..72),
+        answer in proptest::option::of(any::<(u8, [u8; 3])>()), sense in vec(any::<u8>(), 0..72),
     ) {
-        let rsp = Rsp { qualifier, confirm, status, residual, response, sense: &sense };
+        let (response, information) = answer.unzip();
+        let information = information.unwrap_or_default();
+        let sense = sense.as_slice();
+        let rsp = Rsp { qualifier, confirm, status, residual, response, information, sense };
         let octets = encoded(&rsp);
         prop_assert_eq!(Rsp::parse(&octets), Ok(rsp));
         for len in (0..octets.len()).filter(|len| *len != 12) {
@@ -81,7 +85,8 @@ fn a_response_without_lengths_is_a_good_one() {
 #[test]
 fn response_information_has_four_or_eight_octets() {
     let rsp = Rsp {
-        response: Some(response::REJECTED),
+        response: Some(response::SUCCEEDED),
+        information: [6, 0x29, 2],
         sense: b"sense",
         ..GOOD
     };
