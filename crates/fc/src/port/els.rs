@@ -1,10 +1,11 @@
 //! Extended link services: the remote port's own, or those about an exchange of FCP (FC-LS-2).
 
 use super::{Fc4, Port};
-use crate::remote::{Asked, OxIds, RemoteId, Role, refusal};
+use crate::remote::{Asked, OxIds, Remote, RemoteId, Role, refusal};
 use crate::violation::Violation;
-use crate::wire::els::{Code, Els, LinkErrors, Reply};
+use crate::wire::els::{Code, Els, LinkErrors, Page, Reply};
 use crate::wire::fcoe::{Eof, Frame, Sof};
+use crate::wire::names::FcId;
 
 impl<F: Fc4> Port<F> {
     pub(super) fn els_request(&mut self, id: RemoteId, is_up: bool, frame: &Frame<'_>) {
@@ -24,6 +25,7 @@ impl<F: Fc4> Port<F> {
                 let errors = Reply::Rls(self.link_errors());
                 self.queue(id, asked.answered(&errors));
             }
+            Ok(Els::Tprlo(pages)) => self.third_party_logout(id, asked, &pages),
             Ok(els) => self.with_id(id, |remote, cx| remote.request_came(cx, asked, els)),
             Err(_) => {
                 self.remark_on(id, UNREADABLE);
@@ -42,6 +44,40 @@ impl<F: Fc4> Port<F> {
             let payload = frame.payload;
             self.with_id(id, |remote, cx| remote.answer_came(cx, ox_id, payload));
         }
+    }
+
+    /// TPRLO ends image pairs that other ports have with us. They learn of it by the LOGO that
+    /// answers their next command.
+    fn third_party_logout(&mut self, id: RemoteId, asked: Asked, pages: &[Page]) {
+        if !self.remotes.get(id).is_some_and(Remote::is_logged_in) {
+            return self.queue(id, asked.answered(&Reply::Reject(refusal::NO_LOGIN)));
+        }
+        let answers = pages.iter().map(|page| match page.concerns_fcp() {
+            true => page.logged_out(Page::EXECUTED),
+            false => page.logged_out(Page::INVALID),
+        });
+        self.queue(id, asked.answered(&Reply::Process(answers.collect())));
+        let mut meant = self.meant(id, pages);
+        meant.retain(|id| self.remotes.get(*id).is_some_and(Remote::is_up));
+        if meant.iter().any(|other| *other != id) {
+            self.remark_on(id, THIRD_PARTY);
+        }
+        for id in meant {
+            self.with_id(id, Remote::unpaired);
+        }
+    }
+
+    /// Whose image pairs a TPRLO is to end; where it names nobody, its sender's.
+    fn meant(&self, sender: RemoteId, pages: &[Page]) -> Vec<RemoteId> {
+        let pages = || pages.iter().filter(|page| page.concerns_fcp());
+        if pages().any(|page| page.flags & Page::GLOBAL != 0) {
+            return self.remotes().map(Remote::id).collect();
+        }
+        let named = pages().filter_map(|page| match page.flags & Page::THIRD_PARTY {
+            0 => Some(sender),
+            _ => self.remotes.at(FcId(page.parameters & 0xff_ffff)),
+        });
+        named.collect()
     }
 
     /// The link error status block (FC-LS-2, RLS; FC-BB-6 says what it means on Ethernet).
@@ -63,6 +99,11 @@ fn is_whole(frame: &Frame<'_>) -> bool {
 
 const NOT_WHOLE: Violation = Violation {
     rule: "an extended link service in more than one frame",
+    clause: "FC-LS-2",
+};
+
+const THIRD_PARTY: Violation = Violation {
+    rule: "a TPRLO, by which other ports were logged out",
     clause: "FC-LS-2",
 };
 

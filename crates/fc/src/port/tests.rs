@@ -7,5 +7,6 @@ mod rest;
 mod rig;
 mod services;
 mod strangers;
+mod third_party;
 mod trace;
 mod weather;

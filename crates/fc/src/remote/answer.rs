@@ -13,7 +13,8 @@ impl Remote {
             Els::Logo(logo) => self.logo_asked(cx, asked, &logo),
             Els::Prli(pages) => self.prli_asked(cx, asked, pages),
             Els::Prlo(pages) => self.prlo_asked(cx, asked, &pages),
-            Els::Flogi(_) | Els::Fdisc(_) | Els::Scr(_) | Els::Tprlo(_) | Els::Other(_) => {
+            // SCR is for fabric controllers; libfc refuses it likewise.
+            Els::Flogi(_) | Els::Fdisc(_) | Els::Scr(_) | Els::Other(_) => {
                 self.refuse(cx, asked, refusal::NOT_SUPPORTED);
             }
             Els::Echo(data) => self.answer(cx, asked, &Reply::Echo(data)),

@@ -81,12 +81,16 @@ impl Remote {
         if !self.is_logged_in() {
             return self.refuse(cx, asked, refusal::NO_LOGIN);
         }
-        let done = |page: &Page| Page {
-            flags: Page::EXECUTED,
-            ..*page
-        };
-        self.answer(cx, asked, &Reply::Process(pages.iter().map(done).collect()));
-        if pages.iter().any(|page| page.kind == Type::FCP) && self.state == State::Open {
+        let pages_done = pages.iter().map(|page| page.logged_out(Page::EXECUTED));
+        self.answer(cx, asked, &Reply::Process(pages_done.collect()));
+        if pages.iter().any(|page| page.kind == Type::FCP) {
+            self.unpaired(cx);
+        }
+    }
+
+    /// The image pair is over, by the word of the other end or of a third port.
+    pub(crate) fn unpaired(&mut self, cx: &mut Cx<'_>) {
+        if self.state == State::Open {
             self.end(cx, End::LoggedOut);
             if cx.local.role == Role::Initiator {
                 self.wake_after(cx, cx.local.e_d_tov);

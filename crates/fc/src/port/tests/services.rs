@@ -69,7 +69,7 @@ fn ask(rig: &mut Rig, els: &Els) -> Vec<String> {
     answers.iter().map(|frame| trace::line(frame)).collect()
 }
 
-fn reply(rig: &mut Rig, els: &Els) -> Reply {
+pub(super) fn reply(rig: &mut Rig, els: &Els) -> Reply {
     let frame = frame(rig, RCtl::ELS_REQUEST, Type::ELS, &els.encode());
     let answers = answers(rig, &frame);
     let (_, payload) = ethernet::Header::parse(&answers[0]).unwrap();

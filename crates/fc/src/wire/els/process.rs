@@ -62,10 +62,25 @@ impl Page {
         Self { flags, ..self }
     }
 
+    /// The answer to a page of PRLO or TPRLO: nothing but a response code in its flags.
+    #[must_use]
+    pub const fn logged_out(self, response: u8) -> Self {
+        Self {
+            flags: response,
+            ..self
+        }
+    }
+
     /// Whether an image pair is to be, or is, established.
     #[must_use]
     pub const fn image_pair(&self) -> bool {
         self.flags & Self::IMAGE_PAIR != 0
+    }
+
+    /// Whether it is about FCP; type 0 is about every FC-4 type.
+    #[must_use]
+    pub fn concerns_fcp(&self) -> bool {
+        matches!(self.kind, Type::FCP | Type::BLS)
     }
 
     /// The response code of an answer.
