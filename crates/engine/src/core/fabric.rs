@@ -13,6 +13,7 @@ use fc::port::Event;
 use fc::remote::RemoteId;
 use fc::target::{self, Limits, Target};
 use fc::wire::names::Wwn;
+use scsi::device::DeviceServer;
 use scsi::medium::Now;
 use scsi::nexus::{Heard, Identity, Nexus, NexusId, TargetDevice};
 use scsi::task::{Completed, FunctionResult, Tag};
@@ -33,16 +34,26 @@ const MOST_HEARD: usize = 4096;
 pub struct Fabric {
     n_port: NPort<Target<Lease>>,
     device: Arc<TargetDevice>,
-    /// By [`RemoteId`]: the slot of its nexus.
-    slots: Vec<Option<u32>>,
+    /// By [`RemoteId`].
+    seats: Vec<Seat>,
     /// What ports had heard that had a nexus, by their names.
     heard: BTreeMap<Wwn, Heard>,
-    /// Nexuses to which data was given that may not have left.
-    sending: Vec<(u32, RemoteId)>,
+    /// Those to which data was given that may not have left.
+    sending: Vec<RemoteId>,
     /// It may have something to send.
     dirty: bool,
     /// The instant for which it is in the heap of timers.
     timer: Option<Now>,
+}
+
+/// A remote port as the core knows it.
+#[derive(Clone, Copy, Default)]
+struct Seat {
+    /// The slot of its nexus.
+    slot: Option<u32>,
+    /// It is in [`Fabric::sending`], which there are too many ports to look through for each
+    /// command.
+    is_sending: bool,
 }
 
 impl Fabric {
@@ -51,7 +62,7 @@ impl Fabric {
         Self {
             n_port: NPort::begin(site, Target::new(Limits::default()), now),
             device,
-            slots: Vec::new(),
+            seats: Vec::new(),
             heard: BTreeMap::new(),
             sending: Vec::new(),
             dirty: true,
@@ -64,31 +75,45 @@ impl Fabric {
     }
 
     /// The transport of a nexus.
-    pub(super) fn nexus(&mut self, slot: u32, remote: RemoteId) -> ToRemote<'_> {
+    pub(super) fn nexus(&mut self, remote: RemoteId) -> ToRemote<'_> {
         self.dirty = true;
         ToRemote {
             fabric: self,
-            slot,
             remote,
         }
     }
 
     fn slot(&self, remote: RemoteId) -> Option<u32> {
-        self.slots.get(remote.index()).copied().flatten()
+        self.seats.get(remote.index())?.slot
     }
 
-    fn set_slot(&mut self, remote: RemoteId, slot: Option<u32>) {
-        if self.slots.len() <= remote.index() {
-            self.slots.resize(remote.index() + 1, None);
+    fn seat(&mut self, remote: RemoteId) -> &mut Seat {
+        let at = remote.index();
+        if self.seats.len() <= at {
+            self.seats.resize(at + 1, Seat::default());
         }
-        self.slots[remote.index()] = slot;
+        &mut self.seats[at]
+    }
+
+    /// Sends what there is to be sent, and tells the device server what has not left.
+    fn flush(&mut self, device: &mut DeviceServer<Lease>) {
+        self.n_port.transmit();
+        let (fcp, seats) = (self.n_port.port().fc4(), &mut self.seats);
+        self.sending.retain(|remote| {
+            let queued = fcp.data_in_queued(*remote);
+            let seat = &mut seats[remote.index()];
+            if let Some(slot) = seat.slot {
+                device.data_in_queued(NexusId(slot), queued);
+            }
+            seat.is_sending = queued > 0;
+            seat.is_sending
+        });
     }
 }
 
 /// A remote port as the device server knows it.
 pub(super) struct ToRemote<'a> {
     fabric: &'a mut Fabric,
-    slot: u32,
     remote: RemoteId,
 }
 
@@ -100,9 +125,9 @@ impl ToRemote<'_> {
 
 impl ToRemote<'_> {
     pub(super) fn send_data_in(&mut self, tag: Tag, offset: u32, data: Lease) {
-        let (remote, one) = (self.remote, (self.slot, self.remote));
-        if !self.fabric.sending.contains(&one) {
-            self.fabric.sending.push(one);
+        let remote = self.remote;
+        if !std::mem::replace(&mut self.fabric.seat(remote).is_sending, true) {
+            self.fabric.sending.push(remote);
         }
         self.machine().send_data_in(remote, tag, offset, data);
     }
@@ -192,13 +217,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             if !std::mem::take(&mut one.dirty) {
                 continue;
             }
-            one.n_port.transmit();
-            let (port, device) = (one.n_port.port(), &mut self.device);
-            one.sending.retain(|&(slot, remote)| {
-                let queued = port.fc4().data_in_queued(remote);
-                device.data_in_queued(NexusId(slot), queued);
-                queued > 0
-            });
+            one.flush(&mut self.device);
             self.arm_fabric(now, fabric);
         }
     }
@@ -278,7 +297,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         tracing::debug!("{}: {} has logged in", one.n_port.place(), remote.wwpn());
         let heard = one.heard.remove(&remote.wwpn());
         let slot = self.connections.insert_remote(Remote { fabric, id });
-        one.set_slot(id, Some(slot));
+        one.seat(id).slot = Some(slot);
         match heard {
             Some(heard) => self.device.nexus_back(NexusId(slot), nexus, &heard),
             None => self.device.nexus_up(NexusId(slot), nexus),
@@ -306,7 +325,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     pub(super) fn remote_gone(&mut self, now: Now, slot: u32, remote: Remote) {
         self.connections.vacate(slot);
         if let Some(one) = self.fabrics.get_mut(remote.fabric as usize) {
-            one.set_slot(remote.id, None);
+            one.seat(remote.id).slot = None;
             one.n_port.port_mut().ended(now, remote.id);
             self.fabric_events(now, remote.fabric);
         }

@@ -69,7 +69,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         match self.connections.place(nexus.0) {
             Some(&mut Place::Remote(remote)) => {
                 if let Some(fabric) = self.fabrics.get_mut(remote.fabric as usize) {
-                    act(&mut Transport::Remote(fabric.nexus(nexus.0, remote.id)));
+                    act(&mut Transport::Remote(fabric.nexus(remote.id)));
                     self.fabric_events(now, remote.fabric);
                 }
             }
