@@ -8,7 +8,8 @@ use super::*;
 mod mtu_2500 {
     super::on_veth_as_root! { 2500:
         both_kinds_of_ports_understand_each_other
-        a_tag_stays_in_the_frame
+        a_tag_of_no_vlan_stays_in_the_frame
+        frames_of_a_vlan_are_left_to_its_interface
         what_the_memory_does_not_take_is_counted
         frames_go_again_once_the_link_is_back
         a_frame_that_was_given_up_never_leaves
@@ -38,12 +39,27 @@ fn both_kinds_of_ports_understand_each_other() {
     }
 }
 
-fn a_tag_stays_in_the_frame() {
+fn tagged(plain: &[u8], tci: u16) -> Vec<u8> {
+    [&plain[..12], &[0x81, 0], &tci.to_be_bytes(), &plain[12..]].concat()
+}
+
+fn a_tag_of_no_vlan_stays_in_the_frame() {
     let mut pair = Pair::xdp();
-    let plain = frame(pair.b.mac(), FCOE, 2172);
-    let tagged = [&plain[..12], &[0x81, 0, 0x60, 5], &plain[12..]].concat();
+    let tagged = tagged(&frame(pair.b.mac(), FCOE, 2172), 0x6000);
     send(&mut pair.a, &tagged);
     assert_eq!(receive(&mut pair.b, 1), [(tagged, None)]);
+}
+
+/// What comes by `vb.5` is seen at `vb` by packet sockets too, before it goes on.
+fn frames_of_a_vlan_are_left_to_its_interface() {
+    let mut pair = Pair::xdp();
+    let mut beside = EtherPort::open(&Place::Interface("vb".into()), &Options::default()).unwrap();
+    for ethertype in [FCOE, FIP] {
+        let plain = frame(pair.b.mac(), ethertype, 2172);
+        send(&mut pair.a, &tagged(&plain, 0x6005));
+        assert_eq!(receive(&mut beside, 1), [(plain, Some(0x6005))]);
+    }
+    quiet(&mut pair.b);
 }
 
 fn what_the_memory_does_not_take_is_counted() {

@@ -50,19 +50,23 @@ impl Program {
     }
 }
 
-/// For a frame of FCoE or FIP, tagged or not: `redirect_map(sockets, queue)`, which passes it on
-/// where there is no socket. For any other: pass.
-fn instructions(sockets: i32) -> [u64; 18] {
-    let half = |ethertype: u16| i32::from(ethertype.to_be());
+/// For a frame of FCoE or FIP, without a tag or with one of no VLAN: `redirect_map(sockets, queue)`,
+/// which passes it on where there is no socket. For any other: pass, as a VLAN has an interface of
+/// its own.
+fn instructions(sockets: i32) -> [u64; 21] {
+    let half = |value: u16| i32::from(value.to_be());
     [
         // r2 and r3: where the frame begins and ends; r5: its EtherType.
         instruction(LOAD_WORD, (2, 1), 0, 0),
         instruction(LOAD_WORD, (3, 1), 4, 0),
         instruction(MOVE, (4, 2), 0, 0),
         instruction(ADD_VALUE, (4, 0), 0, 18),
-        instruction(SKIP_IF_GREATER, (4, 3), 5, 0),
+        instruction(SKIP_IF_GREATER, (4, 3), 8, 0),
         instruction(LOAD_HALF, (5, 2), 12, 0),
-        instruction(SKIP_IF_OTHER, (5, 0), 1, half(0x8100)),
+        instruction(SKIP_IF_OTHER, (5, 0), 4, half(0x8100)),
+        instruction(LOAD_HALF, (5, 2), 14, 0),
+        instruction(AND_VALUE, (5, 0), 0, half(0x0fff)),
+        instruction(SKIP_IF_OTHER, (5, 0), 3, 0),
         instruction(LOAD_HALF, (5, 2), 16, 0),
         instruction(SKIP_IF_EQUAL, (5, 0), 3, half(0x8906)),
         instruction(SKIP_IF_EQUAL, (5, 0), 2, half(0x8914)),
@@ -96,6 +100,7 @@ const LOAD_VALUE: u8 = 0x18;
 const MOVE: u8 = 0xbf;
 const MOVE_VALUE: u8 = 0xb7;
 const ADD_VALUE: u8 = 0x07;
+const AND_VALUE: u8 = 0x57;
 const SKIP_IF_GREATER: u8 = 0x2d;
 const SKIP_IF_EQUAL: u8 = 0x15;
 const SKIP_IF_OTHER: u8 = 0x55;
