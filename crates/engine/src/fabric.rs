@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::io::ether::{BATCH, EtherPort, Link, OpenError, Options, Place};
+use ::io::ether::{BATCH, EtherPort, Link, OpenError, Options, PRIORITY, Place};
 use fc::fip::Fip;
 use fc::outgoing::Outgoing;
 use fc::port::{Config, Event, Fc4, Port};
@@ -126,6 +126,9 @@ impl Site {
         if let Some(narrow @ Obstacle::Narrow(..)) = Obstacle::at(place, ether.link()) {
             return Err(NoPort::Narrow(narrow));
         }
+        if let Some(line) = no_priority(place, ether.tag_priority()) {
+            tracing::warn!("{line}");
+        }
         let names = match names {
             Some(names) => names,
             None => Arc::new(Names::claim(place, ether.mac()).map_err(failed)?),
@@ -150,6 +153,16 @@ impl Site {
     pub(crate) fn obstacle(&self) -> Option<Obstacle> {
         Obstacle::at(&self.place, self.ether.link())
     }
+}
+
+/// What is to be said of a VLAN whose tags do not carry the priority that frames leave with.
+fn no_priority(place: &Place, in_tags: Option<u32>) -> Option<String> {
+    let in_tags = in_tags.filter(|priority| *priority != PRIORITY)?;
+    let name = place.interface()?;
+    Some(format!(
+        "{place}: frames have priority {in_tags} in their tags, by which switches may drop them: \
+         ip link set {name} type vlan egress-qos-map {PRIORITY}:{PRIORITY}"
+    ))
 }
 
 impl<F: Fc4> fmt::Debug for NPort<F> {

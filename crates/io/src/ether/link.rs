@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::{Link, Mac, raw};
+use super::{Link, Mac, PRIORITY, raw};
 
 /// An interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(super) struct Interface {
     pub(super) mac: Mac,
     pub(super) link: Link,
     pub(super) counters: Counters,
+    /// What stands in the tags of our frames, where it is the interface of a VLAN.
+    pub(super) tag_priority: Option<u32>,
 }
 
 /// Of what it has lost.
@@ -89,7 +91,7 @@ fn request(name: &str) -> io::Result<Vec<u8>> {
 }
 
 /// The interface that an answer tells of, or the error.
-fn parse(answer: &[u8]) -> Option<io::Result<Interface>> {
+pub(super) fn parse(answer: &[u8]) -> Option<io::Result<Interface>> {
     let kind = u16::from_ne_bytes(part(answer, 4)?);
     if kind == libc::NLMSG_ERROR as u16 {
         let code = i32::from_ne_bytes(part(answer, HEADER)?);
@@ -104,15 +106,37 @@ fn parse(answer: &[u8]) -> Option<io::Result<Interface>> {
     let flags = u32::from_ne_bytes(part(info, 8)?);
     let up = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
     interface.link.up = flags & up == up;
-    let mut rest = info.get(INFO..)?;
-    while let Some(len) = part(rest, 0).map(u16::from_ne_bytes) {
-        let kind = u16::from_ne_bytes(part(rest, 2)?);
-        interface.learn(kind, rest.get(ATTRIBUTE..len.into())?)?;
-        rest = rest
-            .get(usize::from(len).next_multiple_of(4)..)
-            .unwrap_or(&[]);
+    for (kind, value) in attributes(info.get(INFO..)?) {
+        interface.learn(kind, value)?;
     }
     Some(Ok(interface))
+}
+
+/// Kinds and values.
+fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let len = usize::from(u16::from_ne_bytes(part(rest, 0)?));
+        let kind = u16::from_ne_bytes(part(rest, 2)?);
+        let value = rest.get(ATTRIBUTE..len)?;
+        rest = rest.get(len.next_multiple_of(4)..).unwrap_or(&[]);
+        Some((kind, value))
+    })
+}
+
+/// What a VLAN's interface makes of our [`PRIORITY`] in a tag, by its egress map; 0 where that does
+/// not tell. None for other interfaces.
+fn tag_priority(link_info: &[u8]) -> Option<u32> {
+    let find =
+        |nest, wanted| attributes(nest).find_map(|(kind, it)| (kind == wanted).then_some(it));
+    if find(link_info, IFLA_INFO_KIND)? != b"vlan\0" {
+        return None;
+    }
+    let map = find(link_info, IFLA_INFO_DATA).and_then(|data| find(data, IFLA_VLAN_EGRESS_QOS));
+    let mapped = attributes(map.unwrap_or_default()).find_map(|(_, mapping)| {
+        let word = |at| part(mapping, at).map(u32::from_ne_bytes);
+        (word(0)? == PRIORITY).then(|| word(4))?
+    });
+    Some(mapped.unwrap_or(0))
 }
 
 impl Interface {
@@ -122,6 +146,7 @@ impl Interface {
             // Those that are not Ethernet have longer and shorter ones.
             libc::IFLA_ADDRESS => self.mac = part(value, 0).unwrap_or_default(),
             libc::IFLA_MTU => self.link.mtu = u32::from_ne_bytes(part(value, 0)?),
+            IFLA_LINKINFO => self.tag_priority = tag_priority(value),
             IFLA_STATS64 => {
                 let counter = |number: usize| part(value, 8 * number).map(u64::from_ne_bytes);
                 self.counters = Counters {
@@ -151,3 +176,9 @@ const MESSAGE_MAX: usize = 32 << 10;
 /// `struct rtnl_link_stats64`: rx_dropped is its number 6, tx_dropped 7, rx_fifo_errors 14,
 /// rx_missed_errors 15 (linux/if_link.h).
 const IFLA_STATS64: u16 = 23;
+
+/// What kind of interface it is (linux/if_link.h).
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const IFLA_VLAN_EGRESS_QOS: u16 = 3;

@@ -189,6 +189,17 @@ impl EtherPort {
         each!(self, port => port.link())
     }
 
+    /// The priority in the tags that the interface of a VLAN gave our frames when it was looked at
+    /// last; [`PRIORITY`] where its egress map has been told. `None` for other interfaces.
+    #[must_use]
+    pub fn tag_priority(&self) -> Option<u32> {
+        match self {
+            Self::Packet(port) => port.tag_priority(),
+            Self::Xdp(port) => port.tag_priority(),
+            Self::Cable(_) => None,
+        }
+    }
+
     /// How the link is, if it has changed. Costs no system call while frames come in.
     ///
     /// # Errors
@@ -284,7 +295,7 @@ pub const ADDRESSES_MAX: usize = 64;
 const HEADER_MAX: usize = 18;
 
 /// The priority of FCoE and FIP, which DCB keeps free of loss by custom.
-const PRIORITY: libc::c_int = 3;
+pub const PRIORITY: u32 = 3;
 
 impl Place {
     /// The name of the network interface, unless it is a cable.

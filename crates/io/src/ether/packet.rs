@@ -114,6 +114,10 @@ impl PacketPort {
         self.station.link()
     }
 
+    pub(super) fn tag_priority(&self) -> Option<u32> {
+        self.station.tag_priority()
+    }
+
     pub(super) fn news(&mut self) -> io::Result<Option<Link>> {
         if !self.idle || !self.station.may_have_changed()? {
             return Ok(None);

@@ -59,6 +59,10 @@ impl Station {
         self.interface.link
     }
 
+    pub(super) fn tag_priority(&self) -> Option<u32> {
+        self.interface.tag_priority
+    }
+
     /// What becomes readable when there may be news.
     pub(super) fn waited(&self) -> [&OwnedFd; 2] {
         [&self.watch, self.retry.timer()]

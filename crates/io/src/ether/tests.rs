@@ -3,6 +3,7 @@
 mod cable;
 mod every;
 mod filter;
+mod link;
 mod packet;
 mod xdp;
 
