@@ -1,6 +1,6 @@
 //! What the verbs that measure have in common: the words of a load, and the live line.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -340,10 +340,15 @@ pub(crate) fn watched_until(
 
 /// Prints what was measured, and writes the report.
 pub(crate) fn tell(outcome: &Outcome, json: bool, page: Option<&Path>) -> Result<(), Failure> {
+    print(outcome, json)?;
     if let Some(page) = page {
         let written = report::write(outcome, page);
         written.map_err(|cause| Failure::failed(cause.to_string()))?;
     }
+    Ok(())
+}
+
+fn print(outcome: &Outcome, json: bool) -> Result<(), Failure> {
     if json {
         documents::print_json(outcome)?;
     } else if !outcome.rows.is_empty() {
@@ -358,8 +363,10 @@ pub(crate) fn tell(outcome: &Outcome, json: bool, page: Option<&Path>) -> Result
     Ok(())
 }
 
-/// Whether a page can be written, which is better known before an hour's measurement.
+/// Whether a page can be written, which is better known before an hour's measurement. An empty one
+/// is not left behind.
 fn can_write(page: &Path) -> Result<(), Failure> {
+    let was_there = page.exists();
     let opened = File::options().append(true).create(true).open(page);
     let failed = |cause| {
         let page = page.display();
@@ -367,7 +374,11 @@ fn can_write(page: &Path) -> Result<(), Failure> {
             "--html {page}: {cause}: give a file that can be written"
         ))
     };
-    opened.map(drop).map_err(failed)
+    opened.map_err(failed)?;
+    if !was_there {
+        let _ = fs::remove_file(page);
+    }
+    Ok(())
 }
 
 /// What was typed, behind the name of the program.

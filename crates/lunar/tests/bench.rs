@@ -310,3 +310,15 @@ fn a_sweep_is_a_table_and_a_page_with_plots() {
         assert!(plot.exists(), "{}", plot.display());
     }
 }
+
+#[test]
+fn a_page_that_cannot_be_written_loses_no_table() {
+    let page = file("bench-lost.html");
+    fs::create_dir_all(page.with_file_name("bench-lost-iops.svg")).unwrap();
+    let args = ["bench", "null:1G", "--html", page.to_str().unwrap()];
+    let ran = lunar(&args).output().unwrap();
+    assert_eq!(ran.status.code(), Some(1));
+    assert!(text(&ran.stderr).contains("bench-lost-iops.svg"));
+    assert!(text(&ran.stdout).contains("IOPS"));
+    assert!(!page.exists(), "it was made and is empty");
+}
