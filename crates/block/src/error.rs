@@ -11,6 +11,9 @@ pub enum OpenError {
     /// There is no such file, and no size to create it with.
     #[error("no such file; check its name, or give ?size=10G to create it")]
     NoFile,
+    /// A symbolic link to nothing, through which no file is made.
+    #[error("it is a symbolic link to what is not there; name the file itself")]
+    Dangling,
     /// There is no such directory.
     #[error("no such directory to create the file in")]
     NoDirectory,

@@ -18,15 +18,23 @@ mod verify;
 mod watch;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use cli::{Cli, Verb};
 
 fn main() -> ExitCode {
+    outlive_file_limit();
     let cli = match cli::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(answer) => return answer.print(),
     };
     run(cli).unwrap_or_else(Failure::print)
+}
+
+/// Where `ulimit -f` is set, a write beyond it would end the process, and with it all that a server
+/// serves; caught, it is an error of that write alone.
+fn outlive_file_limit() {
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
 fn run(Cli { verb }: Cli) -> Result<ExitCode, Failure> {

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -192,6 +192,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
     image(&folder.join("a"));
     fs::write(folder.join("odd"), [1; 1000]).unwrap();
     fs::write(folder.join("small"), [7; 512]).unwrap();
+    symlink("new", folder.join("dangling")).unwrap();
     let cases = [
         (
             ["file:a", "file:small"],
@@ -210,6 +211,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
         ),
         (["file:none", "file:new"], "file:none: no such file"),
         (["file:a", "file:none/new"], "no such directory"),
+        (["file:a", "file:dangling?size=4M"], "a symbolic link to"),
         (
             ["ram:512", "stripe:64k(ram:1M,rbd:pool/image)"],
             "not built yet",
@@ -360,4 +362,21 @@ fn what_cannot_be_read_is_not_called_the_same() {
          difference was found\n"
     );
     assert_eq!(ran.err, line);
+}
+
+#[test]
+fn a_limit_to_the_size_of_files_is_an_error_like_others() {
+    let folder = folder("copy-limit");
+    image(&folder.join("a"));
+    let ran = Command::new("sh")
+        .args(["-c", "ulimit -f 1024; exec \"$0\" copy file:a file:b"])
+        .arg(env!("CARGO_BIN_EXE_lunar"))
+        .current_dir(&folder)
+        .env("STATE_DIRECTORY", folder.join("state"))
+        .output()
+        .unwrap();
+    let err = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{err}");
+    assert!(err.contains("does not hold a file of 4194304"), "{err}");
+    assert!(!folder.join("b").exists());
 }

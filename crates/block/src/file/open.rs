@@ -84,6 +84,7 @@ fn refused(error: Errno, options: &FileOptions) -> OpenError {
         (Errno::ISDIR | Errno::NXIO, _) => OpenError::Neither,
         (Errno::ACCESS | Errno::PERM, _) => OpenError::Denied,
         (Errno::ROFS, _) => OpenError::Unwritable,
+        (Errno::EXIST, Err(_)) => OpenError::Dangling,
         (Errno::INVAL, _) if options.direct => OpenError::NoDirect,
         (error, _) => OpenError::kernel("open it")(error),
     }
