@@ -32,6 +32,8 @@ pub struct XdpPort {
     /// One for each queue of the interface. The first one also sends. None while the interface is
     /// down or gone, and frames that are to be sent are lost.
     queues: Vec<Queue>,
+    /// The queue that is received from first, the next time.
+    first: usize,
     /// The interface was ours: the kernel may not be done yet with what we had there.
     was_ours: bool,
     options: Options,
@@ -68,6 +70,7 @@ impl XdpPort {
             members,
             program: Some(program),
             queues,
+            first: 0,
             was_ours: true,
             options: options.clone(),
             lost: Lost::new(options.payload_max),
@@ -131,14 +134,13 @@ impl XdpPort {
 
     pub(super) fn receive(&mut self, mut taken: impl FnMut(&[u8], Option<u16>)) -> usize {
         let addresses = self.station.addresses();
-        let mut count = 0;
-        for queue in &mut self.queues {
-            count += queue.receive(BATCH - count, |frame| {
+        let count = take_turns(&mut self.queues, &mut self.first, |queue, max| {
+            queue.receive(max, |frame| {
                 if filter::takes(addresses, frame) {
                     taken(frame, None);
                 }
-            });
-        }
+            })
+        });
         self.idle = count == 0;
         count
     }
@@ -196,6 +198,20 @@ impl XdpPort {
         }
         Ok(())
     }
+}
+
+/// Receives a batch from all queues together. The next time it begins with the next one, so that
+/// those behind one that always has a batch are not left until they overflow.
+pub(super) fn take_turns<Q>(
+    queues: &mut [Q],
+    first: &mut usize,
+    mut receive: impl FnMut(&mut Q, usize) -> usize,
+) -> usize {
+    let len = queues.len();
+    let begin = std::mem::replace(first, (*first + 1) % len.max(1));
+    (begin..begin + len).fold(0, |count, at| {
+        count + receive(&mut queues[at % len], BATCH - count)
+    })
 }
 
 /// Lets go of the interface, and of what has not left.

@@ -2,7 +2,8 @@
 
 use std::thread;
 
-use super::super::{Drops, OpenError, XdpPort};
+use super::super::xdp::take_turns;
+use super::super::{BATCH, Drops, OpenError, XdpPort};
 use super::*;
 
 mod mtu_2500 {
@@ -205,4 +206,24 @@ fn a_full_frame_of_its_mtu_comes_whole() {
     assert_eq!(receive(&mut pair.b, 1), [(full, None)]);
     send(&mut pair.a, &frame(pair.b.mac(), FCOE, 2172));
     assert_eq!(pair.a.drops().unwrap().oversize, 1);
+}
+
+/// Of three queues one has more than can be taken, as it may be any.
+#[test]
+fn a_busy_queue_starves_no_other() {
+    for busy in 0..3 {
+        let mut queues = [1; 3];
+        queues[busy] = 100 * BATCH;
+        let mut first = 0;
+        for _ in 0..3 {
+            let count = take_turns(&mut queues, &mut first, |queue, max| {
+                let count = max.min(*queue);
+                *queue -= count;
+                count
+            });
+            assert_eq!(count, BATCH);
+        }
+        queues[busy] = 0;
+        assert_eq!(queues, [0; 3], "behind {busy}");
+    }
 }
