@@ -3,8 +3,16 @@
 //! To open a unit, it is asked what it is; a moment later it is used, by another thread. To get an
 //! address takes VN2VN a second each time, and names that are given back may be another's then, so
 //! the port that has asked stays, logged in, for whoever comes next.
+//!
+//! Whoever comes next is a reactor, which may not wait for a logout. So a port that nobody takes up
+//! is ended by a thread that was started with its rest.
 
-use std::sync::{Arc, Mutex, PoisonError};
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ::io::ether::Place;
@@ -14,14 +22,32 @@ use scsi::medium::Now;
 
 use super::{Clock, NPort};
 
-/// N_Ports that nobody uses now. Those that are not taken up again log out at the end.
+/// N_Ports that nobody uses now. Those that are not taken up again log out, after a while or at the
+/// end.
 #[derive(Clone, Debug, Default)]
-pub struct IdlePorts(Arc<Mutex<Vec<Idle>>>);
+pub struct IdlePorts(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    ports: Mutex<Ports>,
+    /// Some have logged out.
+    ended: Condvar,
+    /// How long a port is of use.
+    fresh: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Ports {
+    idle: Vec<Idle>,
+    /// Where some are logging out.
+    ending: Vec<Place>,
+}
 
 #[derive(Debug)]
 struct Idle {
     /// Until it is taken up again.
     n_port: Option<Box<NPort<AtRest>>>,
+    place: Place,
     /// How soon a frame is lost, as its logins say.
     e_d_tov: Option<Duration>,
     /// When its time began.
@@ -34,6 +60,9 @@ struct Idle {
 /// late: they miss it after 20 s.
 const FRESH: Duration = Duration::from_secs(5);
 
+/// How long is waited for the logout of another port: ten times what it takes.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 impl IdlePorts {
     /// Leaves a port here, with no command under way.
     pub(crate) fn put<L>(&self, n_port: NPort<Initiator<L>>, e_d_tov: Option<Duration>, now: Now)
@@ -45,12 +74,26 @@ impl IdlePorts {
             epoch: since
                 .checked_sub(n_port.clock.of_port(now))
                 .unwrap_or(since),
+            place: n_port.place().clone(),
             n_port: Some(Box::new(n_port.below(Initiator::rest))),
             e_d_tov,
             since,
         };
-        let mut idles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        idles.push(idle);
+        // Without a thread to end it, it ends now.
+        if let Err(cause) = self.end_later() {
+            return tracing::warn!("{}: its port cannot rest: {cause}", idle.place);
+        }
+        self.0.lock().idle.push(idle);
+    }
+
+    fn end_later(&self) -> io::Result<()> {
+        let (shared, fresh) = (Arc::downgrade(&self.0), self.0.fresh);
+        let thread = thread::Builder::new().name("idle port".to_owned());
+        thread.spawn(move || {
+            thread::sleep(fresh);
+            end_stale(&shared);
+        })?;
+        Ok(())
     }
 
     /// Takes one up, if there is one at this place whose logins say the same.
@@ -63,36 +106,96 @@ impl IdlePorts {
     where
         Initiator<L>: fc::port::Fc4,
     {
-        let mut idles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |idle: &Idle| {
-            let its = idle.n_port.as_ref().map(|n_port| n_port.place());
-            its == Some(place) && idle.e_d_tov == e_d_tov
+        let mut idle = {
+            let idle = &mut self.0.lock().idle;
+            let fits = |one: &Idle| {
+                one.place == *place && one.e_d_tov == e_d_tov && !one.is_stale(self.0.fresh)
+            };
+            idle.swap_remove(idle.iter().position(fits)?)
         };
-        let at = idles.iter().position(fits)?;
-        let mut idle = idles.swap_remove(at);
-        if idle.since.elapsed() > FRESH {
-            return None;
-        }
         let mut n_port = idle.n_port.take()?.below(Initiator::resume);
         n_port.clock = Clock::of(idle.epoch.elapsed(), now);
         n_port.receive(now);
         Some(n_port)
     }
+
+    /// Waits for ports at this place that are ending, as whoever opens another gets their names.
+    pub(crate) fn wait_for_ending(&self, place: &Place) {
+        let fresh = self.0.fresh;
+        let is_ending = |ports: &mut Ports| {
+            let mut idle = ports.idle.iter();
+            ports.ending.contains(place)
+                || idle.any(|one| one.place == *place && one.is_stale(fresh))
+        };
+        let ports = self.0.lock();
+        drop(self.0.ended.wait_timeout_while(ports, PATIENCE, is_ending));
+    }
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self {
+            ports: Mutex::default(),
+            ended: Condvar::new(),
+            fresh: FRESH,
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Ports> {
+        self.ports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes those out that were here for too long.
+    fn stale(&self) -> Vec<Idle> {
+        let mut ports = self.lock();
+        let stale = ports.idle.extract_if(.., |idle| idle.is_stale(self.fresh));
+        let stale: Vec<_> = stale.collect();
+        ports
+            .ending
+            .extend(stale.iter().map(|idle| idle.place.clone()));
+        stale
+    }
+
+    fn has_ended(&self, place: &Place) {
+        let ending = &mut self.lock().ending;
+        if let Some(at) = ending.iter().position(|one| one == place) {
+            ending.swap_remove(at);
+        }
+        self.ended.notify_all();
+    }
+}
+
+/// Logs out those that were here for too long. Nobody is locked out meanwhile, and what else is
+/// there ends with whoever has it, not with this.
+fn end_stale(shared: &Weak<Shared>) {
+    let stale = shared.upgrade().map(|shared| shared.stale());
+    for idle in stale.into_iter().flatten() {
+        let place = idle.place.clone();
+        drop(idle);
+        shared.upgrade().inspect(|shared| shared.has_ended(&place));
+    }
+}
+
+impl Idle {
+    fn is_stale(&self, fresh: Duration) -> bool {
+        self.since.elapsed() >= fresh
+    }
 }
 
 impl Drop for Idle {
     fn drop(&mut self) {
-        if let Some(n_port) = self.n_port.take() {
-            let place = n_port.place().clone();
-            if let Err(cause) = log_out(*n_port, self.epoch) {
-                tracing::debug!("{place}: the logout: {cause}");
-            }
+        if let Some(n_port) = self.n_port.take()
+            && let Err(cause) = log_out(*n_port, self.epoch)
+        {
+            tracing::debug!("{}: the logout: {cause}", self.place);
         }
     }
 }
 
 /// Takes as long as a logout does.
-fn log_out(mut n_port: NPort<AtRest>, epoch: Instant) -> std::io::Result<()> {
+fn log_out(mut n_port: NPort<AtRest>, epoch: Instant) -> io::Result<()> {
     let (mut ring, _) = AnyRing::open(Kind::Epoll)?;
     n_port.clock = Clock::default();
     n_port.leave(epoch.elapsed());

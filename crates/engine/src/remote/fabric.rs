@@ -190,7 +190,9 @@ impl FabricLink {
     fn open(&mut self, cx: &mut Context<'_>, port: &Rc<RefCell<SharedPort>>) {
         let made = Made::default();
         let (left, place, names) = (made.clone(), self.target.place.clone(), self.names.clone());
+        let ports = self.target.ports.clone();
         let open = move || {
+            ports.wait_for_ending(&place);
             let site = Site::open(&place, names);
             *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(site);
             Ok(0)

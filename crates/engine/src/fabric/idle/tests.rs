@@ -1,0 +1,56 @@
+//! A port at a cable, both ends of which are in use.
+
+use std::env;
+use std::fs;
+
+use fc::initiator::Config;
+use scsi::medium::HeapLease;
+
+use super::*;
+use crate::fabric::Site;
+
+impl IdlePorts {
+    fn fresh_for(fresh: Duration) -> Self {
+        Self(Arc::new(Shared {
+            fresh,
+            ..Shared::default()
+        }))
+    }
+
+    fn take_up(&self, place: &Place) -> Option<NPort<Initiator<HeapLease>>> {
+        self.take(place, None, Now::ZERO)
+    }
+}
+
+fn cable(name: &str) -> Place {
+    let path = env::temp_dir().join(format!("lunar-idle-{}-{name}", std::process::id()));
+    let _ = fs::remove_file(&path);
+    Place::Cable(path)
+}
+
+fn port(place: &Place) -> NPort<Initiator<HeapLease>> {
+    let site = Site::open(place, None).unwrap();
+    NPort::begin(site, Initiator::new(Config::default()), Now::ZERO)
+}
+
+#[test]
+fn a_port_is_taken_up_by_one_whose_logins_say_the_same() {
+    let (place, ports) = (cable("taken"), IdlePorts::default());
+    ports.put(port(&place), None, Now::ZERO);
+    let short = Some(Duration::from_millis(100));
+    assert!(ports.take::<HeapLease>(&place, short, Now::ZERO).is_none());
+    assert!(ports.take_up(&cable("another")).is_none());
+    let taken = ports.take_up(&place);
+    assert_eq!(taken.map(|port| port.place().clone()), Some(place.clone()));
+    assert!(ports.take_up(&place).is_none());
+}
+
+#[test]
+fn a_port_that_nobody_takes_up_ends_by_itself() {
+    let (place, ports) = (cable("left"), IdlePorts::fresh_for(Duration::ZERO));
+    let _other = port(&place);
+    ports.put(port(&place), None, Now::ZERO);
+    assert!(ports.take_up(&place).is_none());
+    ports.wait_for_ending(&place);
+    Site::open(&place, None).unwrap();
+}
