@@ -45,7 +45,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU16, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use crate::fabric::IdlePorts;
 use crate::fabric::NoPort;
@@ -205,9 +205,10 @@ impl Remote {
     ///
     /// When there is no such unit, or it cannot be used.
     pub fn open(settings: Settings) -> Result<Self, RemoteError> {
+        let asked = Instant::now();
         let (facts, session, found) = probe::probe(&settings)?;
         if let (Way::Iscsi(portal), wanted @ 2..) = (&found, settings.sessions) {
-            spread::look_for_room(portal, wanted)?;
+            spread::look_for_room(portal, wanted, asked)?;
         }
         Ok(Self {
             session,

@@ -34,8 +34,17 @@ const TURN: Duration = Duration::from_millis(50);
 
 impl Talk {
     pub(crate) fn log_in(portal: &Portal) -> Result<Self, RemoteError> {
+        Self::log_in_since(portal, Instant::now())
+    }
+
+    /// Logs in for a question that was asked then.
+    pub(crate) fn log_in_since(portal: &Portal, asked: Instant) -> Result<Self, RemoteError> {
         let begun = Instant::now();
-        let stream = ::io::tcp::connect(&portal.host, portal.port, CONNECT);
+        let left = LIMIT.saturating_sub(asked.elapsed());
+        if left.is_zero() {
+            return Err(RemoteError::Late(LIMIT.as_secs()));
+        }
+        let stream = ::io::tcp::connect(&portal.host, portal.port, CONNECT.min(left));
         let stream = TcpStream::from(stream.map_err(RemoteError::Connect)?);
         let timeout = stream.set_read_timeout(Some(TURN));
         timeout
@@ -51,7 +60,7 @@ impl Talk {
             initiator,
             stream,
             begun,
-            asked: begun,
+            asked,
             held: Vec::new(),
         };
         while !matches!(talk.event()?, Event::LoggedIn) {}
@@ -103,8 +112,16 @@ impl Talk {
         }
     }
 
-    pub(crate) fn leave(mut self) {
+    pub(crate) fn leave(self) {
+        self.leave_since(Instant::now());
+    }
+
+    /// Logs out, which has what time is left of a question that was asked then; the target is told
+    /// in any case.
+    pub(crate) fn leave_since(mut self, asked: Instant) {
+        self.asked = asked;
         if self.initiator.logout(self.begun.elapsed()).is_ok() {
+            self.turn();
             while self.event().is_ok() {}
         }
     }

@@ -25,6 +25,7 @@ mod book;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use ::io::memory::Buffer;
 use ::io::ring::SendBatch;
@@ -78,17 +79,22 @@ struct Asked {
     error: Option<MediumError>,
 }
 
-/// Whether the target lets in as many sessions at once as one core is to have.
+/// Whether the target lets in as many sessions at once as one core is to have. All logins and
+/// logouts together have the time that one has, since `asked`.
 ///
 /// # Errors
 ///
 /// When it does not.
-pub(super) fn look_for_room(portal: &Portal, wanted: u16) -> Result<(), RemoteError> {
+pub(super) fn look_for_room(
+    portal: &Portal,
+    wanted: u16,
+    asked: Instant,
+) -> Result<(), RemoteError> {
     let (mut there, mut portal) = (Vec::new(), portal.clone());
     let mut refused = None;
     for number in 1..=wanted {
         portal.config.isid[4..].copy_from_slice(&number.to_be_bytes());
-        match Talk::log_in(&portal) {
+        match Talk::log_in_since(&portal, asked) {
             Ok(session) => there.push(session),
             Err(cause) => {
                 refused = Some(Box::new(cause));
@@ -97,7 +103,7 @@ pub(super) fn look_for_room(portal: &Portal, wanted: u16) -> Result<(), RemoteEr
         }
     }
     let number = (there.len() as u16).max(1);
-    there.into_iter().for_each(Talk::leave);
+    there.into_iter().for_each(|talk| talk.leave_since(asked));
     refused.map_or(Ok(()), |cause| {
         Err(RemoteError::Sessions {
             there: number,

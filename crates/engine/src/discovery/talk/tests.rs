@@ -4,13 +4,14 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 use ::io::memory::MemoryLimit;
 use iscsi::initiator::error::End;
 use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
-use super::Talk;
+use super::{LIMIT, Talk};
 use crate::address::{OpenOptions, SessionOptions, UnitAddress, portal_of};
 use crate::discovery::asks::facts;
 use crate::remote::{self, IdlePorts, Portal, RemoteError};
@@ -35,15 +36,17 @@ fn place(portal: SocketAddr) -> Portal {
     portal_of(&unit, &options).unwrap()
 }
 
-/// Lets everybody in, answers the first command with BUSY, and closes.
-fn be_busy_and_close(mut stream: TcpStream) -> io::Result<()> {
+/// Lets everybody in, answers the first request after that with BUSY, and closes. Returns what was
+/// asked.
+fn be_busy_and_close(mut stream: TcpStream) -> io::Result<u8> {
     for stat_sn in 1_u32.. {
         let mut request = [0; 48];
         stream.read_exact(&mut request)?;
         let length = u32::from_be_bytes([0, request[5], request[6], request[7]]);
         let mut data = vec![0; length.next_multiple_of(4) as usize];
         stream.read_exact(&mut data)?;
-        let is_login = request[0] & 0x3f == LOGIN;
+        let opcode = request[0] & 0x3f;
+        let is_login = opcode == LOGIN;
         let mut response = [0; 48];
         response[16..20].copy_from_slice(&request[16..20]);
         response[24..28].copy_from_slice(&stat_sn.to_be_bytes());
@@ -61,13 +64,19 @@ fn be_busy_and_close(mut stream: TcpStream) -> io::Result<()> {
         }
         stream.write_all(&response)?;
         if !is_login {
-            break;
+            return Ok(opcode);
         }
     }
-    Ok(())
+    Ok(LOGIN)
 }
 
 const LOGIN: u8 = 0x03;
+const LOGOUT: u8 = 0x06;
+
+/// Before any question that has time left.
+fn long_ago() -> Instant {
+    Instant::now().checked_sub(2 * LIMIT).unwrap()
+}
 
 #[test]
 fn a_connection_that_is_lost_while_a_unit_is_busy_is_told_as_such() {
@@ -84,4 +93,30 @@ fn a_connection_that_is_lost_while_a_unit_is_busy_is_told_as_such() {
         "{told:?}"
     );
     target.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_target_is_told_of_the_logout_after_any_time() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let portal = listener.local_addr().unwrap();
+    let leaves: [fn(Talk); 2] = [Talk::leave, |talk| talk.leave_since(long_ago())];
+    for leave in leaves {
+        let listener = listener.try_clone().unwrap();
+        let target = thread::spawn(move || be_busy_and_close(listener.accept()?.0));
+        let mut talk = Talk::log_in(&place(portal)).unwrap();
+        talk.asked = long_ago();
+        leave(talk);
+        assert_eq!(target.join().unwrap().unwrap(), LOGOUT);
+    }
+}
+
+#[test]
+fn who_has_no_time_left_logs_in_no_more() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let portal = listener.local_addr().unwrap();
+    let late = Talk::log_in_since(&place(portal), long_ago());
+    assert!(matches!(late, Err(RemoteError::Late(_))));
+    listener.set_nonblocking(true).unwrap();
+    let came = listener.accept().map_err(|cause| cause.kind());
+    assert!(matches!(came, Err(io::ErrorKind::WouldBlock)), "{came:?}");
 }
