@@ -33,7 +33,7 @@ use crate::outcome::{Load, Outcome};
 use crate::plan::Words;
 use crate::run::RunError;
 
-pub use far::{Listener, Lives};
+pub use far::{CONNECTIONS_MAX, Listener, Lives, room};
 
 /// As long as a basic header segment.
 const HEADER: usize = 48;

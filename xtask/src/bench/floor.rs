@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Error, Result, bail};
 use bench::Watch;
-use bench::floor::{self, Listener, Lives, Local, Place};
+use bench::floor::{self, CONNECTIONS_MAX, Listener, Lives, Local, Place};
 use bench::outcome::Row;
 use bench::plan::Words;
 use io::cpu;
@@ -31,7 +31,7 @@ pub(crate) enum Manner {
 }
 
 /// Connections may be there still whose other end has gone: memory for several.
-const MEMORY: u64 = 4 * VOLUME;
+const MEMORY: u64 = floor::room(4 * VOLUME, CONNECTIONS_MAX);
 
 /// The other end: answers until its standard input ends.
 pub(crate) fn serve() -> Result<()> {

@@ -1,5 +1,7 @@
 //! The end that answers.
 
+#[cfg(test)]
+mod tests;
 mod together;
 
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -11,6 +13,13 @@ use std::time::{Duration, Instant};
 
 use super::{BUFFER, HEADER, Header, Kind};
 use together::Together;
+
+/// Octets of memory that [`Listener::new`] needs for data of `size` octets over so many
+/// connections: each has 1 MiB for what comes, too.
+#[must_use]
+pub const fn room(size: u64, connections: u32) -> u64 {
+    size.saturating_add(connections as u64 * OVERHEAD)
+}
 
 /// How long it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +45,17 @@ struct Shared {
     connections: AtomicUsize,
 }
 
-/// Each takes a thread.
-const CONNECTIONS_MAX: usize = 256;
+/// Connections at once: each takes a thread.
+pub const CONNECTIONS_MAX: u32 = 256;
+
+/// Octets that a connection takes beside its data, for what comes.
+const OVERHEAD: u64 = BUFFER as u64;
 
 /// How long a connection may be silent.
 const SILENCE: Duration = Duration::from_secs(30);
 
 impl Listener {
-    /// Listens. All connections together have `memory` octets at the most.
+    /// Listens. All connections together have `memory` octets at the most; see [`room`].
     ///
     /// # Errors
     ///
@@ -86,7 +98,7 @@ impl Listener {
                 Err(cause) if cause.kind() == ErrorKind::ConnectionAborted => continue,
                 Err(cause) => return Err(cause),
             };
-            if self.shared.connections.fetch_add(1, Relaxed) >= CONNECTIONS_MAX {
+            if self.shared.connections.fetch_add(1, Relaxed) >= CONNECTIONS_MAX as usize {
                 self.shared.connections.fetch_sub(1, Relaxed);
                 continue;
             }
@@ -111,21 +123,30 @@ fn end_with_input() {
 /// What a connection has: a place among them, and memory.
 #[derive(Debug)]
 struct Memory {
+    /// For data.
     octets: Vec<u8>,
+    /// Octets that count.
+    taken: u64,
     shared: Arc<Shared>,
 }
 
 impl Memory {
     /// None yet.
     fn new(shared: Arc<Shared>) -> Self {
-        let octets = Vec::new();
-        Self { octets, shared }
+        Self {
+            octets: Vec::new(),
+            taken: 0,
+            shared,
+        }
     }
 
+    /// For so much data, and what comes.
     fn take(&mut self, size: u64) -> io::Result<()> {
-        let less = |memory: u64| memory.checked_sub(size);
+        let whole = size.checked_add(OVERHEAD);
+        let less = |memory: u64| memory.checked_sub(whole?);
         let taken = self.shared.memory.fetch_update(Relaxed, Relaxed, less);
         taken.map_err(|_| ErrorKind::OutOfMemory)?;
+        self.taken = size + OVERHEAD;
         // Written, so that every page is there.
         self.octets = vec![0x5a; size as usize];
         Ok(())
@@ -143,8 +164,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        let size = self.octets.len() as u64;
-        self.shared.memory.fetch_add(size, Relaxed);
+        self.shared.memory.fetch_add(self.taken, Relaxed);
         self.shared.connections.fetch_sub(1, Relaxed);
     }
 }
@@ -172,6 +192,7 @@ fn serve(socket: TcpStream, shared: Arc<Shared>, together: &Together) -> io::Res
         buffer: vec![0; BUFFER],
         filled: 0,
         answers: Vec::new(),
+        heard: Instant::now(),
     };
     if header.together {
         return together.add(connection);
@@ -191,6 +212,8 @@ struct Connection {
     /// What of the buffer has been received and not been looked at.
     filled: usize,
     answers: Vec<Header>,
+    /// When it was heard last, as far as whoever answers it looks.
+    heard: Instant,
 }
 
 impl Connection {
@@ -220,6 +243,10 @@ impl Connection {
         answer(&mut self.socket, &self.answers, &self.memory.octets)?;
         self.answers.clear();
         Ok(true)
+    }
+
+    fn is_silent(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.heard) >= SILENCE
     }
 }
 

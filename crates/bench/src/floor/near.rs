@@ -88,8 +88,8 @@ fn connect(place: Place, size: u64) -> io::Result<TcpStream> {
     let mut answer = [0; HEADER];
     let refused = |cause: io::Error| match cause.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => io::Error::other(format!(
-            "no lunar floor --listen is there, or it does not give {size} octets of memory: see \
-             its --size"
+            "no lunar floor --listen is there, or it does not give each connection {size} octets \
+             of memory and 1 MiB: see its --size"
         )),
         _ => cause,
     };

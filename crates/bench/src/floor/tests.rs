@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use super::{HEADER, Header, Kind, Listener, Lives, Place, measure};
+use super::{BUFFER, HEADER, Header, Kind, Listener, Lives, Place, measure, room};
 use crate::crew::Watch;
 use crate::load::Measured;
 use crate::plan::Words;
@@ -14,7 +14,7 @@ use crate::plan::Words;
 const MEMORY: u64 = 4 << 20;
 
 fn listen() -> SocketAddr {
-    let listener = Listener::new(&[([127, 0, 0, 1], 0).into()], MEMORY).unwrap();
+    let listener = Listener::new(&[([127, 0, 0, 1], 0).into()], room(MEMORY, 2)).unwrap();
     let address = listener.address().unwrap();
     thread::spawn(move || listener.run(Lives::On));
     address
@@ -66,9 +66,9 @@ fn every_direction_is_counted() {
 
 #[test]
 fn more_memory_than_there_is_names_the_option() {
-    let failure = run("read", 1, (false, false), MEMORY + 4096)
-        .failure
-        .unwrap();
+    let all = MEMORY + BUFFER as u64;
+    assert_eq!(run("read", 1, (false, false), all).failure, None);
+    let failure = run("read", 1, (false, false), all + 4096).failure.unwrap();
     assert!(failure.contains("see its --size"), "{failure}");
 }
 
@@ -85,17 +85,35 @@ fn headers_are_read_as_they_were_written() {
     assert!(Header::decode(&[9; HEADER]).is_err());
 }
 
-/// Whoever sends what is wrong is closed, and others go on.
-#[test]
-fn wrong_requests_end_their_connection() {
-    let address = listen();
-    let begin = |offset| Header {
+fn begin(offset: u64) -> Header {
+    Header {
         kind: Kind::Begin,
         spin: false,
         together: false,
         len: 0,
         offset,
+    }
+}
+
+/// Six have a MiB for what comes, and nobody has data.
+#[test]
+fn what_comes_takes_of_the_memory_too() {
+    let address = listen();
+    let connect = || {
+        let mut socket = TcpStream::connect(address).unwrap();
+        socket.write_all(&begin(0).encode()).unwrap();
+        let answered = socket.read_exact(&mut [0; HEADER]).is_ok();
+        (socket, answered)
     };
+    let connected: Vec<_> = (0..7).map(|_| connect()).collect();
+    let answered: Vec<_> = connected.iter().map(|(_, answered)| *answered).collect();
+    assert_eq!(answered, [true, true, true, true, true, true, false]);
+}
+
+/// Whoever sends what is wrong is closed, and others go on.
+#[test]
+fn wrong_requests_end_their_connection() {
+    let address = listen();
     let beyond = Header {
         kind: Kind::Read,
         spin: false,

@@ -20,7 +20,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     let subjects = args.means.open(&addresses, &words)?;
     let size = subjects.iter().map(|subject| subject.span.octets()).max();
     let floor = args.floor.as_deref();
-    let floor = floor.map(|place| End::reach(place, size.unwrap_or(0), false));
+    let needed = (size.unwrap_or(0), words.jobs);
+    let floor = floor.map(|place| End::reach(place, needed, false));
     let floor = floor.transpose()?;
     let mut line = Line::new(words.runtime);
     let plan = Plan {

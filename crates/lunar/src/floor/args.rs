@@ -32,7 +32,8 @@ pub(crate) struct FloorArgs {
 
     /// Be the other end, until ended; prints where it listens
     ///
-    /// Whoever reaches it can have it move data of no meaning, in up to --size octets of memory.
+    /// Whoever reaches it can have it move data of no meaning, in up to --size octets of memory, of
+    /// which each connection takes 1 MiB beside its data.
     #[arg(long, value_name = "HOST:PORT|fcoe://IFACE", conflicts_with = "place")]
     pub(super) listen: Option<Listen>,
 

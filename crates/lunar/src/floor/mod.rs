@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use std::slice;
 
 use args::{FloorArgs, Listen};
-use bench::floor::{self, Listener, Lives, Local, NoRoom};
+use bench::floor::{self, CONNECTIONS_MAX, Listener, Lives, Local, NoRoom};
 use bench::run::begun;
 
 use crate::measuring::{self, Line, typed};
@@ -31,7 +31,10 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
     let words = args.load.words()?;
     let size = words.size.unwrap_or(SIZE);
     match &args.listen {
-        Some(Listen::Tcp(listen)) => return answer(listen, size, args.with_input),
+        Some(Listen::Tcp(listen)) => {
+            let room = words.size.unwrap_or(floor::room(SIZE, CONNECTIONS_MAX));
+            return answer(listen, room, args.with_input);
+        }
         Some(Listen::Ether(listen)) => return frames::answer(listen, size),
         None if args.crc => {
             let only = "--crc is for frames: give fcoe://IFACE, or leave it away";
@@ -39,7 +42,7 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
         }
         None => {}
     }
-    let end = End::reach(place, size, args.spin)?;
+    let end = End::reach(place, (size, words.jobs), args.spin)?;
     let mut line = Line::new(words.runtime);
     let mut outcome = begun(typed());
     let ended = measuring::watched(&mut line, |watch| {
@@ -81,11 +84,16 @@ pub(crate) enum End {
 const LOCAL: &str = "local";
 
 impl End {
-    /// Starts it if it is to be here, else says where it is.
-    pub(crate) fn reach(place: &str, size: u64, spin: bool) -> Result<Self, Failure> {
+    /// Starts it, for data of so many octets and so many connections, if it is to be here, else
+    /// says where it is.
+    pub(crate) fn reach(
+        place: &str,
+        (size, connections): (u64, u32),
+        spin: bool,
+    ) -> Result<Self, Failure> {
         if place == LOCAL {
             floor::has_room(size).map_err(no_room)?;
-            let started = Local::start(&mut own(size)?, spin);
+            let started = Local::start(&mut own(floor::room(size, connections))?, spin);
             let failed = |cause| {
                 Failure::failed(format!("cannot start the other end of the floor: {cause}"))
             };

@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -17,6 +18,14 @@ use super::Connection;
 
 /// As many as are told at once.
 const EVENTS: usize = 64;
+
+/// How often silence is looked for.
+const LOOK: Duration = Duration::from_secs(1);
+
+const SLEEP: Timespec = Timespec {
+    tv_sec: LOOK.as_secs() as i64,
+    tv_nsec: 0,
+};
 
 /// Those of one thread, which ends with the process.
 #[derive(Debug)]
@@ -56,32 +65,42 @@ impl Together {
     fn run(&self) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS);
         let mut spins = false;
+        let mut looked = Instant::now();
         loop {
             events.clear();
-            let at_once = spins.then(Timespec::default);
+            let patience = if spins { Timespec::default() } else { SLEEP };
             match epoll::wait(
                 &self.epoll,
                 rustix::buffer::spare_capacity(&mut events),
-                at_once.as_ref(),
+                Some(&patience),
             ) {
                 Err(Errno::INTR) => continue,
                 done => done?,
             };
-            if !events.is_empty() {
-                let mut connections = self.connections();
-                for event in &events {
-                    answer(&mut connections, event.data.u64());
-                }
-                spins = connections.values().any(|connection| connection.spins);
+            let now = Instant::now();
+            let looks = now.duration_since(looked) >= LOOK;
+            if events.is_empty() && !looks {
+                continue;
             }
+            let mut connections = self.connections();
+            for event in &events {
+                answer(&mut connections, event.data.u64(), now);
+            }
+            if looks {
+                connections.retain(|_, connection| !connection.is_silent(now));
+                looked = now;
+            }
+            spins = connections.values().any(|connection| connection.spins);
         }
     }
 }
 
 /// What is wrong with a connection is seen at its other end.
-fn answer(connections: &mut BTreeMap<u64, Connection>, number: u64) {
-    let connection = connections.get_mut(&number);
-    let goes_on = connection.map(Connection::step);
+fn answer(connections: &mut BTreeMap<u64, Connection>, number: u64, now: Instant) {
+    let goes_on = connections.get_mut(&number).map(|connection| {
+        connection.heard = now;
+        connection.step()
+    });
     if !matches!(goes_on, Some(Ok(true))) {
         connections.remove(&number);
     }
