@@ -246,6 +246,10 @@ fn a_portal_tells_what_can_be_copied() {
         (&unit["size_bytes"], &unit["block_size"]),
         (&SIZE.into(), &4096.into())
     );
+    assert_eq!(
+        (&unit["vendor"], &unit["product"]),
+        (&"LUNAR".into(), &"VOLUME".into())
+    );
     let address = unit["address"].as_str().unwrap();
     assert_eq!(address, stage.unit());
     assert!(

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tests::server::{self, Server};
 use tests::tool;
 
@@ -139,6 +140,64 @@ fn who_is_not_named_is_not_let_in() {
         "{}",
         ran.output
     );
+}
+
+/// What `ls` prints for a script: its targets, and its ports.
+fn listed(dir: &Path) -> [Vec<Value>; 2] {
+    let portal = format!("fcoe://{}", cable(dir));
+    let told = tool::must(&mut lunar(&[], &["ls", "--json", &portal])).unwrap();
+    let objects = told.lines().map(|line| serde_json::from_str(line).unwrap());
+    let (targets, ports) = objects.partition(|object: &Value| object.get("target").is_some());
+    [targets, ports]
+}
+
+#[test]
+fn a_script_is_told_of_ports_and_units() {
+    let dir = scene("fabric-listed");
+    let server = Server::start_in(&dir, &["ram:1M"], &["--fcoe", &cable(&dir)]).unwrap();
+    let [targets, ports] = listed(&dir);
+    let [target] = &targets[..] else {
+        panic!("{targets:?}")
+    };
+    let unit = &target["units"][0];
+    assert_eq!(unit["address"], server.address(0));
+    let said = ["vendor", "product", "revision"].map(|key| unit[key].as_str().unwrap());
+    assert_eq!(said, ["LUNAR", "VOLUME", "0.1"]);
+    let [own, its] = &ports[..] else {
+        panic!("{ports:?}")
+    };
+    let flags = [own, its].map(|port| port["ours"].as_bool().unwrap());
+    assert_eq!(flags, [true, false]);
+    assert_eq!(its["port_name"], target["target"]);
+    for (port, role) in [(own, "FCP Initiator"), (its, "FCP Target")] {
+        assert_eq!(
+            (&port["role"], &port["state"]),
+            (&json!(role), &json!("Online"))
+        );
+        assert_eq!(port["interface"], cable(&dir));
+        assert!(port["fc_id"].as_str().unwrap().starts_with("0x"), "{port}");
+        assert!(port["frame_bytes"].as_u64().unwrap() > 1000, "{port}");
+        assert!(
+            port["node_name"].as_str().unwrap().starts_with("10:00:"),
+            "{port}"
+        );
+        assert_eq!(port["speed_mbit"], Value::Null);
+    }
+    assert!(server.stop().unwrap().success());
+}
+
+#[test]
+fn a_script_is_told_who_does_not_let_us_in() {
+    let dir = scene("fabric-listed-closed");
+    let options = ["--fcoe", &cable(&dir), "--allow", "20:00:02:00:00:00:00:01"];
+    let server = Server::start_in(&dir, &["ram:1M"], &options).unwrap();
+    let [targets, ports] = listed(&dir);
+    assert_eq!(targets, [Value::Null; 0]);
+    let [_, its] = &ports[..] else {
+        panic!("{ports:?}")
+    };
+    assert_eq!(its["port_name"], server.luns[0].target);
+    assert_eq!(its["state"], "not logged in");
 }
 
 const LIMIT: Duration = Duration::from_secs(60);

@@ -2,15 +2,14 @@
 
 mod fabric;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use comfy_table::{Table, TableStyle};
-use engine::address::{ParseError, Portal, SessionOptions};
-use engine::discovery::fabric::{Lost, look};
+use engine::address::{ParseError, Particulars, Portal, SessionOptions};
+use engine::discovery::fabric::look;
 use engine::discovery::{Target, Unit, discover};
 use serde::Serialize;
 
@@ -42,7 +41,7 @@ pub(crate) struct LsArgs {
     #[arg(long, value_name = "FILE", requires = "user")]
     secret_file: Option<PathBuf>,
 
-    /// Print it as JSON, one object a target
+    /// Print it as JSON, one object a target, and one a port of Fibre Channel
     #[arg(long)]
     json: bool,
 }
@@ -55,8 +54,6 @@ struct Report<'a> {
     /// Why it does not tell its units.
     error: Option<String>,
     units: Vec<UnitReport>,
-    /// Frames that were lost at our Ethernet port, by place.
-    frames_lost: Option<BTreeMap<&'static str, u64>>,
 }
 
 #[derive(Serialize)]
@@ -66,6 +63,9 @@ struct UnitReport {
     size_bytes: Option<u64>,
     block_size: Option<u32>,
     read_only: Option<bool>,
+    vendor: Option<String>,
+    product: Option<String>,
+    revision: Option<String>,
     identity: Option<String>,
     /// Why it does not tell.
     error: Option<String>,
@@ -95,9 +95,10 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
         }
     }
     if args.json {
-        print_json(&targets, None)?;
-        for (_, found) in &ethernets {
-            print_json(&found.targets, Some(&found.lost))?;
+        print_json(&targets)?;
+        for (place, found) in &ethernets {
+            print_json(&found.targets)?;
+            fabric::print_ports((&place.to_string(), place.interface()), found)?;
         }
     } else if failed.len() < portals.len() {
         let mut text = String::new();
@@ -136,7 +137,7 @@ fn portal(text: &str) -> Result<Portal, Failure> {
     }
 }
 
-fn print_json(targets: &[Target], lost: Option<&Lost>) -> Result<ExitCode, Failure> {
+fn print_json(targets: &[Target]) -> Result<ExitCode, Failure> {
     for target in targets {
         let units = target.units.as_ref();
         documents::print_json(&Report {
@@ -144,7 +145,6 @@ fn print_json(targets: &[Target], lost: Option<&Lost>) -> Result<ExitCode, Failu
             portals: &target.portals,
             error: units.err().map(ToString::to_string),
             units: units.map_or_else(|_| Vec::new(), |units| units.iter().map(report).collect()),
-            frames_lost: lost.map(fabric::lost),
         })?;
     }
     Ok(ExitCode::SUCCESS)
@@ -153,15 +153,26 @@ fn print_json(targets: &[Target], lost: Option<&Lost>) -> Result<ExitCode, Failu
 fn report(unit: &Unit) -> UnitReport {
     let particulars = unit.particulars.as_ref();
     let traits = particulars.ok().map(|particulars| &particulars.traits);
+    let said = |key| Some(said(particulars.ok()?, key)?.to_owned());
     UnitReport {
         lun: unit.lun,
         address: unit.address.to_string(),
         size_bytes: traits.map(|traits| traits.blocks * u64::from(traits.block_size)),
         block_size: traits.map(|traits| traits.block_size),
         read_only: traits.map(|traits| traits.read_only),
+        vendor: said("vendor"),
+        product: said("product"),
+        revision: said("revision"),
         identity: particulars.ok().and_then(|told| told.identity.clone()),
         error: particulars.err().map(ToString::to_string),
     }
+}
+
+/// What a unit says of itself under this name.
+fn said<'a>(told: &'a Particulars, key: &str) -> Option<&'a str> {
+    let unit = told.groups.iter().find(|group| group.heading == "unit")?;
+    let (_, value) = unit.values.iter().find(|(name, _)| *name == key)?;
+    Some(value.trim())
 }
 
 /// A row a unit, and one for each target without any that can be seen.

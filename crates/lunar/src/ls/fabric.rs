@@ -6,8 +6,11 @@ use std::fs;
 use comfy_table::{Table, TableStyle};
 use engine::address::Particulars;
 use engine::discovery::fabric::{Found, Lost, Seen};
+use serde::Serialize;
 
+use super::said;
 use crate::units::human_size;
+use crate::{Failure, documents};
 
 /// The ports behind an Ethernet port of ours, which may be an interface, then the units of those
 /// that are targets, then frames that were lost meanwhile, if any were.
@@ -51,9 +54,49 @@ pub(super) fn tables(interface: Option<&str>, found: &Found) -> String {
 }
 
 /// How many frames were lost in each place, for `--json`.
-pub(super) fn lost(lost: &Lost) -> BTreeMap<&'static str, u64> {
+fn lost(lost: &Lost) -> BTreeMap<&'static str, u64> {
     let places = lost.places().into_iter();
     places.map(|loss| (loss.place, loss.frames)).collect()
+}
+
+/// A port, as `--json` prints it.
+#[derive(Serialize)]
+struct PortReport<'a> {
+    port_name: String,
+    node_name: String,
+    interface: &'a str,
+    ours: bool,
+    fc_id: Option<String>,
+    frame_bytes: u16,
+    /// Of ours, where its interface tells.
+    speed_mbit: Option<u32>,
+    role: Option<&'static str>,
+    state: &'static str,
+    /// At ours, since it was opened.
+    frames_lost: Option<BTreeMap<&'static str, u64>>,
+}
+
+/// The ports at a place, which may be an interface.
+pub(super) fn print_ports(
+    (place, interface): (&str, Option<&str>),
+    found: &Found,
+) -> Result<(), Failure> {
+    let speed = interface.and_then(megabits);
+    for port in &found.ports {
+        documents::print_json(&PortReport {
+            port_name: port.port_name.to_string(),
+            node_name: port.node_name.to_string(),
+            interface: place,
+            ours: port.ours,
+            fc_id: port.fc_id.map(|id| id.to_string()),
+            frame_bytes: port.max_frame,
+            speed_mbit: speed.filter(|_| port.ours),
+            role: Some(port.role).filter(|role| *role != "-"),
+            state: port.state,
+            frames_lost: port.ours.then(|| lost(&found.lost)),
+        })?;
+    }
+    Ok(())
 }
 
 fn port_row(port: &Seen, speed: &str) -> [String; 7] {
@@ -72,12 +115,7 @@ fn port_row(port: &Seen, speed: &str) -> [String; 7] {
 
 fn described(told: &Particulars) -> [String; 3] {
     let traits = &told.traits;
-    let unit = told.groups.iter().find(|group| group.heading == "unit");
-    let value = |key: &str| {
-        let mut values = unit.into_iter().flat_map(|group| &group.values);
-        let value = values.find(|(name, _)| *name == key);
-        value.map_or("", |(_, value)| value.trim())
-    };
+    let value = |key| said(told, key).unwrap_or_default();
     [
         human_size(traits.blocks * u64::from(traits.block_size)),
         traits.block_size.to_string(),
@@ -94,15 +132,18 @@ fn dashes() -> [String; 3] {
     ["-", "-", "-"].map(str::to_owned)
 }
 
-/// As the interface tells it, in Mbit/s.
 fn speed(interface: &str) -> String {
-    let told = fs::read_to_string(format!("/sys/class/net/{interface}/speed"));
-    let megabits = told.ok().and_then(|told| told.trim().parse::<u32>().ok());
-    match megabits {
+    match megabits(interface) {
         Some(megabits) if megabits % 1000 == 0 => format!("{} Gbit", megabits / 1000),
         Some(megabits) => format!("{megabits} Mbit"),
         None => "-".to_owned(),
     }
+}
+
+/// As the interface tells it, in Mbit/s.
+fn megabits(interface: &str) -> Option<u32> {
+    let told = fs::read_to_string(format!("/sys/class/net/{interface}/speed"));
+    told.ok()?.trim().parse().ok()
 }
 
 fn table<const N: usize>(header: [&str; N]) -> Table {
