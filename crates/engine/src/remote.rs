@@ -53,6 +53,7 @@ use block::particulars::{Group, Particulars};
 use block::volume::{CoreContext, Handle, Volume};
 use scsi::client::{Cache, Facts, Refusal, Wishes};
 use scsi::medium::Traits;
+use scsi::task::SenseBytes;
 use scsi::wire::lun::Lun;
 
 pub use self::connection::Portal;
@@ -125,6 +126,17 @@ pub enum RemoteError {
         lun: String,
         /// Why.
         refusal: Refusal,
+    },
+    /// REPORT LUNS did not go well.
+    #[error(
+        "the target does not tell its LUNs (status {status:#04x}, sense {sense:?}): see what it \
+         says of it, and whether it lets this initiator in"
+    )]
+    Luns {
+        /// SAM-5 §5.3.1.
+        status: u8,
+        /// Empty where there is none.
+        sense: SenseBytes,
     },
     /// The target moved us on again and again.
     #[error("the target redirects {0} times; let it name the portal where it is")]

@@ -6,6 +6,7 @@ use scsi::client::{Client, Data, Done, Facts, Output, Request};
 use scsi::medium::{HeapLease, Lease as _};
 use scsi::wire::cdb::be32;
 use scsi::wire::lun::Lun;
+use scsi::wire::status::Status;
 
 use crate::remote::RemoteError;
 
@@ -42,12 +43,19 @@ pub(super) fn report_luns(target: &mut impl Asks) -> Result<Vec<Lun>, RemoteErro
     cdb[0] = REPORT_LUNS;
     cdb[6..10].copy_from_slice(&(LIST as u32).to_be_bytes());
     target.begin();
-    for _ in 0..TRIES {
+    for last in (0..TRIES).rev() {
         let into = HeapLease::from_bytes(vec![0; LIST]);
         let data = Data::In(into.clone());
         let done = target.command(Lun::from_index(0), Request { id: 0, cdb, data })?;
-        if done.status == 0 {
+        if done.status == Status::Good as u8 {
             return Ok(luns(&into));
+        }
+        if last == 0 || !done.answer().wants_again() {
+            let (status, sense) = (done.status, done.sense);
+            return Err(RemoteError::Luns { status, sense });
+        }
+        if done.answer().is_busy() {
+            target.wait_a_turn()?;
         }
     }
     Err(RemoteError::Late(LIMIT.as_secs()))

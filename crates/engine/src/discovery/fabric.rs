@@ -12,7 +12,7 @@ use fc::initiator::{self, Command, Config, Initiator};
 use fc::port::Event;
 use fc::remote::{Remote as Port, RemoteId};
 use fc::wire::names::{FcId, Wwn};
-use scsi::client::Request;
+use scsi::client::{Request, Why};
 use scsi::medium::HeapLease;
 use scsi::wire::lun::Lun;
 
@@ -174,7 +174,11 @@ impl Eye {
                 self.ended = Some(Ok(done));
             }
             Event::Fc4(initiator::Event::Failed(failed)) if failed.id == self.command => {
-                self.ended.get_or_insert(Err(lost(FabricEnd::Stuck)));
+                let ended = match failed.why {
+                    Why::Ended => Err(lost(FabricEnd::Stuck)),
+                    _ => Ok(failed.as_aborted()),
+                };
+                self.ended.get_or_insert(ended);
             }
             Event::Fc4(initiator::Event::Stuck(id)) if id == self.asked => {
                 self.ended.get_or_insert(Err(lost(FabricEnd::Stuck)));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use iscsi::datamover::Outgoing;
 use iscsi::initiator::error::End;
 use iscsi::initiator::{Command, Event, Initiator};
-use scsi::client::Request;
+use scsi::client::{Request, Why};
 use scsi::medium::{HeapLease, Lease};
 use scsi::wire::lun::Lun;
 
@@ -78,7 +78,7 @@ impl Talk {
             match self.initiator.poll() {
                 Some(Event::Ended(end)) => return Err(RemoteError::Session(end.into())),
                 // The end that follows says why.
-                Some(Event::Failed(_)) => {}
+                Some(Event::Failed(failed)) if failed.why == Why::Ended => {}
                 Some(event) => return Ok(event),
                 None if self.asked.elapsed() > LIMIT => {
                     return Err(RemoteError::Late(LIMIT.as_secs()));
@@ -146,8 +146,10 @@ impl Asks for Talk {
             return Err(RemoteError::Session(End::Stuck.into()));
         }
         loop {
-            if let Event::Done(done) = self.event()? {
-                return Ok(done);
+            match self.event()? {
+                Event::Done(done) => return Ok(done),
+                Event::Failed(failed) => return Ok(failed.as_aborted()),
+                _ => {}
             }
         }
     }

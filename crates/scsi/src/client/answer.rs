@@ -52,6 +52,29 @@ pub(super) enum Change {
 }
 
 impl Answer<'_> {
+    /// A status, and nothing with it.
+    #[must_use]
+    pub const fn bare(status: Status) -> Self {
+        Self {
+            status: status as u8,
+            sense: &[],
+            moved: 0,
+        }
+    }
+
+    /// Whether the command may go well when it is repeated, be it after a while.
+    #[must_use]
+    pub fn wants_again(&self) -> bool {
+        let verdict = self.verdict();
+        self.is_busy() || matches!(verdict, Verdict::Again | Verdict::Attention(_))
+    }
+
+    /// Whether it is to be repeated after a while.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        matches!(self.verdict(), Verdict::Later(_))
+    }
+
     pub(super) fn verdict(&self) -> Verdict {
         match self.status {
             good if good == Status::Good as u8 || good == Status::ConditionMet as u8 => {

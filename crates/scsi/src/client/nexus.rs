@@ -51,12 +51,7 @@ impl<L: Lease> Client<L> {
         } else if let Some(operation) = self.operations.get_mut(id as usize) {
             operation.tries += LATE - 1;
         }
-        let answer = Answer {
-            status: Status::TaskAborted as u8,
-            sense: &[],
-            moved: 0,
-        };
-        self.answered(now, id, &answer);
+        self.answered(now, id, &Answer::bare(Status::TaskAborted));
     }
 
     /// Nothing more will come of the unit: every operation ends.

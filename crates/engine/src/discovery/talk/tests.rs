@@ -13,7 +13,7 @@ use scsi::wire::status::Status;
 
 use super::{LIMIT, Talk};
 use crate::address::{OpenOptions, SessionOptions, UnitAddress, portal_of};
-use crate::discovery::asks::facts;
+use crate::discovery::asks::{facts, report_luns};
 use crate::remote::{self, IdlePorts, Portal, RemoteError};
 
 fn place(portal: SocketAddr) -> Portal {
@@ -36,9 +36,15 @@ fn place(portal: SocketAddr) -> Portal {
     portal_of(&unit, &options).unwrap()
 }
 
-/// Lets everybody in, answers the first request after that with BUSY, and closes. Returns what was
-/// asked.
-fn be_busy_and_close(mut stream: TcpStream) -> io::Result<u8> {
+/// The response and the status of a SCSI Response PDU (RFC 7143 §11.4).
+type Said = (u8, Status);
+
+const BUSY: Said = (0, Status::Busy);
+
+/// Lets everybody in, answers the requests after that in turn, and closes. Returns what was asked
+/// last.
+fn answer(mut stream: TcpStream, said: &[Said]) -> io::Result<u8> {
+    let mut said = said.iter();
     for stat_sn in 1_u32.. {
         let mut request = [0; 48];
         stream.read_exact(&mut request)?;
@@ -60,10 +66,11 @@ fn be_busy_and_close(mut stream: TcpStream) -> io::Result<u8> {
             response[15] = 1;
         } else {
             (response[0], response[1]) = (0x21, 0x80);
-            response[3] = Status::Busy as u8;
+            let (code, status) = said.next().expect("something to say");
+            (response[2], response[3]) = (*code, *status as u8);
         }
         stream.write_all(&response)?;
-        if !is_login {
+        if !is_login && said.len() == 0 {
             return Ok(opcode);
         }
     }
@@ -82,7 +89,7 @@ fn long_ago() -> Instant {
 fn a_connection_that_is_lost_while_a_unit_is_busy_is_told_as_such() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let portal = listener.local_addr().unwrap();
-    let target = thread::spawn(move || be_busy_and_close(listener.accept()?.0));
+    let target = thread::spawn(move || answer(listener.accept()?.0, &[BUSY]));
     let mut talk = Talk::log_in(&place(portal)).unwrap();
     let told = facts(&mut talk, Lun::from_index(0));
     assert!(
@@ -102,7 +109,7 @@ fn a_target_is_told_of_the_logout_after_any_time() {
     let leaves: [fn(Talk); 2] = [Talk::leave, |talk| talk.leave_since(long_ago())];
     for leave in leaves {
         let listener = listener.try_clone().unwrap();
-        let target = thread::spawn(move || be_busy_and_close(listener.accept()?.0));
+        let target = thread::spawn(move || answer(listener.accept()?.0, &[BUSY]));
         let mut talk = Talk::log_in(&place(portal)).unwrap();
         talk.asked = long_ago();
         leave(talk);
@@ -119,4 +126,38 @@ fn who_has_no_time_left_logs_in_no_more() {
     listener.set_nonblocking(true).unwrap();
     let came = listener.accept().map_err(|cause| cause.kind());
     assert!(matches!(came, Err(io::ErrorKind::WouldBlock)), "{came:?}");
+}
+
+/// What a target is told to have said that answers REPORT LUNS so.
+fn luns(said: &'static [Said]) -> RemoteError {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let portal = listener.local_addr().unwrap();
+    let target = thread::spawn(move || answer(listener.accept()?.0, said));
+    let mut talk = Talk::log_in(&place(portal)).unwrap();
+    let told = report_luns(&mut talk).unwrap_err();
+    target.join().unwrap().unwrap();
+    told
+}
+
+#[test]
+fn what_a_target_says_in_place_of_its_luns_is_told_at_once() {
+    let busy = luns(&[BUSY; 8]);
+    assert!(
+        matches!(busy, RemoteError::Luns { status: 8, .. }),
+        "{busy:?}"
+    );
+    let kept_out = luns(&[BUSY, (0, Status::ReservationConflict)]);
+    assert!(
+        matches!(kept_out, RemoteError::Luns { status: 0x18, .. }),
+        "{kept_out:?}"
+    );
+}
+
+#[test]
+fn a_command_that_failed_at_the_target_is_over() {
+    let failed = luns(&[(1, Status::Good), (0, Status::CheckCondition)]);
+    assert!(
+        matches!(failed, RemoteError::Luns { status: 2, .. }),
+        "{failed:?}"
+    );
 }
