@@ -11,6 +11,8 @@ pub(crate) struct Liar {
     rng: Rng,
     /// It may end commands in the target's place, which no initiator can tell from the truth.
     pub(crate) bold: bool,
+    /// It says of the next command that it failed in the target, whatever became of it.
+    pub(crate) fails: bool,
     /// PDUs to let pass before the first lie, and lies that are left then.
     honest: usize,
     lies: usize,
@@ -32,6 +34,10 @@ pub(crate) enum Ask {
 const HEADER: usize = 48;
 
 const LOGIN_RESPONSE: u8 = 0x23;
+const SCSI_RESPONSE: u8 = 0x21;
+
+/// A response by which a command may have been carried out, or be so later.
+const TARGET_FAILURE: u8 = 0x01;
 
 /// PDUs that nobody asked for: by opcode, octet 1, octets 2 and 3, and octet 36.
 const FORGED: [(u8, [u8; 3], u8); 17] = [
@@ -82,9 +88,18 @@ impl Liar {
             honest: rng.below(80),
             lies: 1 + rng.below(12),
             bold: false,
+            fails: false,
             rng,
             partial: Vec::new(),
             asks: VecDeque::new(),
+        }
+    }
+
+    /// Tells none by itself.
+    pub(crate) fn honest(seed: u64) -> Self {
+        Self {
+            lies: 0,
+            ..Self::new(seed)
         }
     }
 
@@ -99,7 +114,10 @@ impl Liar {
         let mut out = Vec::new();
         while let Some(len) = whole(&self.partial) {
             let rest = self.partial.split_off(len);
-            let pdu = std::mem::replace(&mut self.partial, rest);
+            let mut pdu = std::mem::replace(&mut self.partial, rest);
+            if pdu[0] & 0x3f == SCSI_RESPONSE && std::mem::take(&mut self.fails) {
+                pdu[2] = TARGET_FAILURE;
+            }
             if self.honest > 0 || self.lies == 0 {
                 self.honest = self.honest.saturating_sub(1);
                 out.extend(pdu);

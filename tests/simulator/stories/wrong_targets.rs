@@ -198,3 +198,22 @@ fn no_lie_about_one_of_several_commands_makes_any_hang() {
         story.leave();
     });
 }
+
+/// What the target may still do for it ends with the session.
+#[test]
+fn a_write_that_failed_in_the_target_is_sent_again_on_another_session() {
+    with_seeds("targets that fail", 20, |seed| {
+        let mut story = Between::new(seed);
+        *story.liar.borrow_mut() = Liar::honest(seed);
+        story.write_and_read();
+        let before = story.wires;
+        story.liar.borrow_mut().fails = true;
+        let extent = story.any_extent();
+        let written = vec![0xa5; BLOCK * extent.blocks as usize];
+        let write = story.write(extent, &written);
+        assert_eq!(story.ends(write).map(|_| ()), Ok(()));
+        assert_eq!(story.medium(extent), written);
+        assert_eq!(story.wires, before + 1);
+        story.leave();
+    });
+}

@@ -164,22 +164,24 @@ pub(super) enum Heard {
         /// Whether it may still change something.
         open: bool,
     },
+    /// The same, while the link goes on: only its end ends the command.
+    Stray { id: u32, open: bool },
     /// The link is no more.
     Ended(End),
 }
 
 impl Heard {
-    /// With the nexus goes everything; else only this command is over, at the target too.
+    /// With the nexus goes everything; else only this command is over, at the target too, unless
+    /// nobody knows what that does with it.
     pub(super) fn failed<W>(failed: &Failed<Lease, W>) -> Self {
+        let reads = matches!(failed.data, Data::In(_));
+        let (id, fate) = (failed.id as u32, failed.fate);
+        let open = fate == Fate::Unknown && !reads;
         match failed.why {
-            Why::Ended => {
-                let reads = matches!(failed.data, Data::In(_));
-                let (id, fate) = (failed.id as u32, failed.fate);
-                let open = fate == Fate::Unknown && !reads;
-                Self::Unanswered { id, fate, open }
-            }
-            Why::Late => Self::Late(failed.id as u32),
-            Why::Own(_) => Self::Undone(failed.id as u32),
+            Why::Ended => Self::Unanswered { id, fate, open },
+            Why::Late => Self::Late(id),
+            Why::Own(_) if fate == Fate::Unknown => Self::Stray { id, open },
+            Why::Own(_) => Self::Undone(id),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use ::io::memory::Pool;
 use block::lease::Lease;
 use block::volume::{Context, CoreContext};
-use scsi::client::{Answer, Client, Output, Refusal, Request};
+use scsi::client::{Answer, Client, Fate, Output, Refusal, Request};
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
@@ -119,9 +119,10 @@ impl Machine {
             && let Some(request) = self.waiting.pop_front()
         {
             let id = request.id;
-            // What is refused now is over with the session, and asked for again on the next.
             if !self.link.execute(now, self.lun, request) {
-                return;
+                // Unless the session is over, there will be room.
+                let busy = Answer::bare(Status::Busy);
+                return self.client.answered(now, id, &busy);
             }
             self.client.sent(id);
         }
@@ -132,17 +133,18 @@ impl Machine {
             Heard::LoggedIn { same } => return self.logged_in(same),
             Heard::Answered(done) => self.client.answered(now, done.id as u32, &done.answer()),
             Heard::Undone(id) => {
-                let answer = Answer {
-                    status: Status::TaskAborted as u8,
-                    sense: &[],
-                    moved: 0,
-                };
-                self.client.answered(now, id, &answer);
+                let aborted = Answer::bare(Status::TaskAborted);
+                self.client.answered(now, id, &aborted);
             }
             Heard::Late(id) => self.client.late(now, id),
             Heard::Unanswered { id, fate, open } => {
                 self.client.unanswered(id, fate);
                 self.unaccounted |= open;
+            }
+            Heard::Stray { id, open } => {
+                self.client.unanswered(id, Fate::Unknown);
+                self.unaccounted |= open;
+                self.link.give_up(now);
             }
             Heard::Ended(end) => {
                 self.waiting.clear();
