@@ -219,6 +219,8 @@ impl Cable {
             Function::QueryTask(about),
             Function::AbortTaskSet,
             Function::LogicalUnitReset,
+            Function::QueryTaskSet,
+            Function::QueryAsynchronousEvent,
         ]);
         let initiator = self.initiator.port.fc4_mut();
         if initiator
