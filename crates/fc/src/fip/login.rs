@@ -205,8 +205,8 @@ impl Fip {
         Ok(())
     }
 
-    /// While we claim, whoever logs in means what we were before. Our Beacon will tell it so, and an
-    /// answer that it need not wait: without one Linux does for 8 s, with one for 2 s.
+    /// While we claim, whoever logs in means what we were before. Our Beacon will tell it so, and
+    /// an answer that it need not wait: without one Linux does for 8 s, with one for 2 s.
     fn not_yet(&mut self, from: Mac, els: &Encapsulated<'_>) {
         if els.kind == Kind::FLOGI && els.header.d_id == self.fc_id {
             self.reject(from, els, NOT_YET);

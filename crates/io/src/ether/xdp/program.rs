@@ -50,9 +50,9 @@ impl Program {
     }
 }
 
-/// For a frame of FCoE or FIP, without a tag or with one of no VLAN: `redirect_map(sockets, queue)`,
-/// which passes it on where there is no socket. For any other: pass, as a VLAN has an interface of
-/// its own.
+/// For a frame of FCoE or FIP, without a tag or with one of no VLAN: `redirect_map(sockets,
+/// queue)`, which passes it on where there is no socket. For any other: pass, as a VLAN has an
+/// interface of its own.
 fn instructions(sockets: i32) -> [u64; 21] {
     let half = |value: u16| i32::from(value.to_be());
     [
