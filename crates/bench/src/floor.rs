@@ -96,12 +96,14 @@ impl Header {
                 len,
                 offset,
             }),
-            _ => Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "the other end is no lunar floor --listen",
-            )),
+            _ => Err(not_ours()),
         }
     }
+}
+
+fn not_ours() -> io::Error {
+    let cause = "the other end is no lunar floor --listen: start one there";
+    io::Error::new(io::ErrorKind::InvalidData, cause)
 }
 
 /// Data shall lie in more memory than there is.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{BUFFER, HEADER, Header, Kind, Place};
+use super::{BUFFER, HEADER, Header, Kind, Place, not_ours};
 use crate::crew::{Phase, Post, Report};
 use crate::outcome::{Direction, Load};
 use crate::places::Places;
@@ -84,19 +84,33 @@ fn connect(place: Place, size: u64) -> io::Result<TcpStream> {
         len: 0,
         offset: size,
     };
-    socket.write_all(&begin.encode())?;
+    let begin = begin.encode();
+    socket.write_all(&begin)?;
     let mut answer = [0; HEADER];
-    let refused = |cause: io::Error| match cause.kind() {
+    let refused = |cause| refused(cause, size);
+    socket.read_exact(&mut answer).map_err(refused)?;
+    // It gives back what it agrees to.
+    if answer != begin {
+        return Err(not_ours());
+    }
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// Why the other end has not agreed.
+pub(super) fn refused(cause: io::Error, size: u64) -> io::Error {
+    match cause.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => io::Error::other(format!(
             "no lunar floor --listen is there, or it does not give each connection {size} octets \
              of memory and 1 MiB: see its --size"
         )),
+        // What a timeout of the socket is.
+        ErrorKind::WouldBlock => io::Error::new(
+            ErrorKind::TimedOut,
+            "it takes connections but does not answer: start lunar floor --listen there",
+        ),
         _ => cause,
-    };
-    socket.read_exact(&mut answer).map_err(refused)?;
-    Header::decode(&answer)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket)
+    }
 }
 
 /// Keeps so many requests under way.

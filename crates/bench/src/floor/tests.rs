@@ -1,11 +1,12 @@
 //! Both ends of a floor in one process.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
+use super::near::refused;
 use super::{BUFFER, HEADER, Header, Kind, Listener, Lives, Place, measure, room};
 use crate::crew::Watch;
 use crate::load::Measured;
@@ -20,7 +21,17 @@ fn listen() -> SocketAddr {
     address
 }
 
-fn run(rw: &str, jobs: u32, (spin, together): (bool, bool), size: u64) -> Measured {
+fn run(rw: &str, jobs: u32, manner: (bool, bool), size: u64) -> Measured {
+    run_at(listen(), rw, jobs, manner, size)
+}
+
+fn run_at(
+    address: SocketAddr,
+    rw: &str,
+    jobs: u32,
+    (spin, together): (bool, bool),
+    size: u64,
+) -> Measured {
     let words = Words {
         depth: 8,
         jobs,
@@ -30,7 +41,7 @@ fn run(rw: &str, jobs: u32, (spin, together): (bool, bool), size: u64) -> Measur
     };
     let load = words.load(rw.parse().unwrap(), 4096);
     let place = Place {
-        address: listen(),
+        address,
         pid: None,
         spin,
         together,
@@ -70,6 +81,23 @@ fn more_memory_than_there_is_names_the_option() {
     assert_eq!(run("read", 1, (false, false), all).failure, None);
     let failure = run("read", 1, (false, false), all + 4096).failure.unwrap();
     assert!(failure.contains("see its --size"), "{failure}");
+}
+
+/// Zeros would be an answer, but to something else.
+#[test]
+fn who_is_no_floor_is_told_from_one() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let other = thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let _ = socket.write_all(&[0; 1 << 20]);
+    });
+    let failure = run_at(address, "read", 1, (false, false), MEMORY).failure;
+    let failure = failure.unwrap();
+    assert!(failure.contains("start one there"), "{failure}");
+    other.join().unwrap();
+    let silent = refused(ErrorKind::WouldBlock.into(), MEMORY);
+    assert!(silent.to_string().contains("does not answer"), "{silent}");
 }
 
 #[test]

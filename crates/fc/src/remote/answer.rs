@@ -13,7 +13,7 @@ impl Remote {
             Els::Logo(logo) => self.logo_asked(cx, asked, &logo),
             Els::Prli(pages) => self.prli_asked(cx, asked, pages),
             Els::Prlo(pages) => self.prlo_asked(cx, asked, &pages),
-            // SCR is for fabric controllers; libfc refuses it likewise.
+            // SCR is for fabric controllers.
             Els::Flogi(_) | Els::Fdisc(_) | Els::Scr(_) | Els::Other(_) => {
                 self.refuse(cx, asked, refusal::NOT_SUPPORTED);
             }
