@@ -139,6 +139,9 @@ impl Handle for NullHandle {
             cx.done(id, Ok(Outcome::Done));
         }
     }
+
+    /// It watches nothing.
+    fn ready(&mut self, _: &mut Context<'_>, _: Node, _: u32) {}
 }
 
 /// The same bound as that of a RAM disk.

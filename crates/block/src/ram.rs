@@ -194,6 +194,9 @@ impl Handle for RamHandle {
         cx.done(id, result);
     }
 
+    /// It watches nothing.
+    fn ready(&mut self, _: &mut Context<'_>, _: Node, _: u32) {}
+
     fn completed(
         &mut self,
         cx: &mut Context<'_>,

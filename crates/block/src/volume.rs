@@ -188,9 +188,7 @@ pub trait Handle {
     }
 
     /// A descriptor is ready that this handle, or one inside it, watches as `node` and `slot`.
-    fn ready(&mut self, cx: &mut Context<'_>, node: Node, slot: u32) {
-        let _ = (cx, node, slot);
-    }
+    fn ready(&mut self, cx: &mut Context<'_>, node: Node, slot: u32);
 
     /// What of the volume's own memory was lent by `Read` until now and has not come back; `None`
     /// where there is no such memory. What is lent from now on is not waited for.

@@ -395,6 +395,9 @@ impl Handle for BackingHandle {
         tell(cx, id, started);
     }
 
+    /// It watches nothing.
+    fn ready(&mut self, _: &mut Context<'_>, _: Node, _: u32) {}
+
     fn completed(
         &mut self,
         cx: &mut Context<'_>,

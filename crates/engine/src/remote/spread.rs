@@ -309,6 +309,10 @@ impl Handle for SpreadHandle {
         });
     }
 
+    fn ready(&mut self, cx: &mut Context<'_>, node: Node, slot: u32) {
+        self.act_of(cx, node, |handle, cx| handle.ready(cx, node, slot));
+    }
+
     fn expire(&mut self, cx: &mut Context<'_>) {
         for session in 0..self.sessions.len() {
             let call = &mut self.sessions[session].call;

@@ -378,6 +378,9 @@ impl Handle for DiskHandle {
         }
     }
 
+    /// It watches nothing.
+    fn ready(&mut self, _: &mut Context<'_>, _: Node, _: u32) {}
+
     fn completed(
         &mut self,
         cx: &mut Context<'_>,
