@@ -93,7 +93,7 @@ pub const fn way_out(error: MediumError) -> &'static str {
         MediumError::NoSpace => " (make room there first)",
         MediumError::Gone => " (see to the volume first)",
         MediumError::Unknown => {
-            " (it may have been written, or may still be: see to the volume, then write there again)"
+            " (it may have been written, or may still be: see to the volume, then write it again)"
         }
         _ => "",
     }

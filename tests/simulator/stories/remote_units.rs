@@ -161,6 +161,11 @@ impl Use {
         self.user = self.lab.world.add_core(self.user).expect("memory");
     }
 
+    /// The version of a block that was written last.
+    pub(super) fn begun(&self, lba: u64) -> u32 {
+        self.begun[lba as usize]
+    }
+
     /// Whether everything that was asked for has ended.
     pub(super) fn is_idle(&self) -> bool {
         self.under_way.is_empty()

@@ -1,6 +1,7 @@
 //! A remote unit as one core uses it.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -232,6 +233,11 @@ impl Handle for RemoteHandle {
         self.machine.client.submit(id, op, &mut memory);
         // What comes together is sent together.
         cx.call_at(cx.now);
+    }
+
+    fn cancel(&mut self, cx: &mut Context<'_>, ids: &Range<u64>) {
+        self.machine.cancel(ids);
+        self.drive(cx);
     }
 
     fn completed(

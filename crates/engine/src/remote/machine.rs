@@ -1,6 +1,7 @@
 //! What a client wants done goes to its link, and what that tells to the client.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use ::io::memory::Pool;
 use block::lease::Lease;
@@ -189,6 +190,13 @@ impl Machine {
         if self.unaccounted {
             self.doubts.add(self.group, given_up);
         }
+    }
+
+    /// Gives up what the link was not given.
+    pub(super) fn cancel(&mut self, ids: &Range<u64>) {
+        self.client.cancel(ids);
+        let client = &self.client;
+        self.waiting.retain(|request| client.wants(request.id));
     }
 
     /// The unit cannot be used, but may be when it is asked again.

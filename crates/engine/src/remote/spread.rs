@@ -24,6 +24,7 @@
 mod book;
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -272,6 +273,23 @@ impl Handle for SpreadHandle {
         for session in 0..self.sessions.len() {
             if self.sessions[session].handle.is_away() {
                 self.act(cx, session, RemoteHandle::want);
+            }
+        }
+        self.go_on(cx);
+    }
+
+    fn cancel(&mut self, cx: &mut Context<'_>, ids: &Range<u64>) {
+        let asked = self.asked.iter().filter(|(_, one)| ids.contains(&one.id));
+        let keys: Vec<usize> = asked.map(|(key, _)| key).collect();
+        for key in keys {
+            if self.book.withdraw(key) {
+                let id = self.asked.remove(key).id;
+                cx.done(id, Err(MediumError::Cancelled));
+                continue;
+            }
+            let pieces = key as u64..key as u64 + 1;
+            for session in 0..self.sessions.len() {
+                self.act(cx, session, |handle, cx| handle.cancel(cx, &pieces));
             }
         }
         self.go_on(cx);

@@ -1,6 +1,7 @@
 //! A simulated process that uses a unit of the target: the very session that a remote volume has.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ::io::memory::Pool;
@@ -70,6 +71,12 @@ impl World {
     /// A user asks for something.
     pub fn submit(&mut self, user: usize, id: u64, op: MediumOp<Lease>) {
         self.users[user].submit(self.now, id, op);
+    }
+
+    /// A user does not want these operations any more.
+    pub fn cancel(&mut self, user: usize, ids: &Range<u64>) {
+        let now = self.now;
+        self.users[user].act(now, |handle, cx| handle.cancel(cx, ids));
     }
 
     /// Memory for a user's data.

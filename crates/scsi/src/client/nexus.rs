@@ -1,9 +1,13 @@
 //! Nexuses that come and go under a client, and commands that are late.
 
+use std::ops::Range;
+
+use slab::Slab;
+
 use super::identify::Identify;
 use super::operation::Operation;
-use super::{Answer, Client, Fate, IDENTIFY, Output, Stage, TRIES};
-use crate::medium::{Extent, Lease, Now};
+use super::{Answer, Client, DEPARTURE, Fate, IDENTIFY, Output, Stage, TRIES};
+use crate::medium::{Extent, Lease, MediumError, Now};
 use crate::wire::status::Status;
 
 impl<L: Lease> Client<L> {
@@ -61,7 +65,7 @@ impl<L: Lease> Client<L> {
     }
 
     /// The nexus is gone, and none has come in its place for too long: every operation ends. Those
-    /// to come wait again. What may have been carried out ends with [`Unknown`](crate::medium::MediumError::Unknown).
+    /// to come wait again. What may have been carried out ends with [`MediumError::Unknown`].
     pub fn abandon(&mut self) {
         self.lost();
         for operation in self.operations.drain() {
@@ -90,6 +94,32 @@ impl<L: Lease> Client<L> {
         std::mem::take(&mut self.doubts)
     }
 
+    /// Gives up those of these operations that no transport has and nothing was done of: they end
+    /// with [`MediumError::Cancelled`]. What changes nothing may wait to be done again, too.
+    pub fn cancel(&mut self, ids: &Range<u64>) {
+        let waits = |one: &Operation<L>| {
+            ids.contains(&one.id) && !one.sent && !(one.begun && one.work.changes())
+        };
+        let waiting = self.operations.iter().filter(|(_, one)| waits(one));
+        let keys: Vec<usize> = waiting.map(|(key, _)| key).collect();
+        for key in keys {
+            let id = self.operations.remove(key).id;
+            self.done(id, Err(MediumError::Cancelled));
+        }
+        let operations = &self.operations;
+        self.outputs.retain(|output| match output {
+            Output::Execute(request) => is_wanted(operations, request.id),
+            _ => true,
+        });
+        self.later.retain(|(_, id)| is_wanted(operations, *id));
+    }
+
+    /// Whether a command is still to be carried out that [`Self::poll`] gave.
+    #[must_use]
+    pub fn wants(&self, id: u32) -> bool {
+        is_wanted(&self.operations, id)
+    }
+
     fn take_back(&mut self, counts: u8) {
         self.outputs
             .retain(|output| !matches!(output, Output::Execute(_)));
@@ -116,6 +146,11 @@ impl<L: Lease> Client<L> {
             self.fail(key);
         }
     }
+}
+
+/// Whether an operation has this command, or it is no operation's.
+fn is_wanted<L>(operations: &Slab<Operation<L>>, id: u32) -> bool {
+    id >= DEPARTURE || operations.contains(id as usize)
 }
 
 /// What a try counts for that was late: each has cost all the time that a command is given.

@@ -1,6 +1,7 @@
 //! Stories of a unit that is somewhere else.
 
 mod cache;
+mod cancel;
 mod changes;
 mod chaos;
 mod identify;

@@ -124,6 +124,13 @@ impl Book {
         self.waiting.remove(at).map(|one| one.key)
     }
 
+    /// Takes out an operation that waits here. Returns whether it did.
+    pub(super) fn withdraw(&mut self, key: usize) -> bool {
+        let before = self.waiting.len();
+        self.waiting.retain(|one| one.key != key);
+        self.waiting.len() < before
+    }
+
     /// The session with the least to do that is there.
     pub(super) fn idlest(&self) -> usize {
         let sessions = self.sessions.iter().enumerate();
