@@ -47,17 +47,20 @@ fn good_session(lun: &ReadyLun, stop: &AtomicBool) -> usize {
 }
 
 /// Bad peers take their kind in turn. Those that hold on are let go when a few hundred more came.
-fn bad_peers(portal: SocketAddr, target: &str, next: &AtomicUsize) {
+/// Counts in `done` those of each kind that came as far as they wanted.
+fn bad_peers(portal: SocketAddr, target: &str, next: &AtomicUsize, done: &[AtomicUsize]) {
     let mut held = std::collections::VecDeque::new();
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         if number >= PEERS {
             return;
         }
-        let (_, kind) = KINDS[number % KINDS.len()];
+        let at = number % KINDS.len();
+        let (_, kind) = KINDS[at];
         // However it ends: refused, reset or let be.
         if let Ok(socket) = kind(portal, target, number as u32) {
             held.push_back(socket);
+            done[at].fetch_add(1, Ordering::Relaxed);
         }
         if held.len() > 40 {
             held.pop_front();
@@ -72,12 +75,13 @@ fn five_thousand_of_every_kind() {
     let lun = server.luns[0].clone();
     let portal: SocketAddr = lun.portals[0].parse().unwrap();
     let (stop, next) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let done: Vec<_> = KINDS.iter().map(|_| AtomicUsize::new(0)).collect();
     let before = resident(server.pid()).unwrap();
 
     let count = thread::scope(|scope| {
         let good = scope.spawn(|| good_session(&lun, &stop));
         let bad: Vec<_> = (0..AT_ONCE)
-            .map(|_| scope.spawn(|| bad_peers(portal, &lun.target, &next)))
+            .map(|_| scope.spawn(|| bad_peers(portal, &lun.target, &next, &done)))
             .collect();
         let bad: Vec<_> = bad
             .into_iter()
@@ -89,6 +93,9 @@ fn five_thousand_of_every_kind() {
     });
 
     assert!(server.alive().unwrap(), "{}", server.log());
+    let kinds = KINDS.iter().zip(done);
+    let absent = kinds.filter_map(|((name, _), done)| (done.into_inner() == 0).then_some(*name));
+    assert_eq!(absent.collect::<Vec<_>>(), [""; 0], "nobody was like that");
     assert!(count > 100, "the good session did {count} I/Os");
     calm(&server, before);
     Client::log_in(&lun, 1_000_001).unwrap();

@@ -260,6 +260,7 @@ fn a_portal_tells_what_can_be_copied() {
             .unwrap()
             .ends_with(address)
     );
+    assert!(unit["identity"].is_string(), "{unit}");
     let info = stage.good(&["info", address, "--json"]);
     let info: serde_json::Value = serde_json::from_str(&info).unwrap();
     assert_eq!(

@@ -55,13 +55,13 @@ fn a_file_stays_the_same() {
 }
 
 #[test]
-fn readonly_removable_and_block_size_show() {
+fn removable_and_block_size_show() {
     let options = ["--removable", "--block-size", "4096"];
     let server = Server::start("shown", &["ram:16M"], &options).unwrap();
     assert!(must("iscsi-inq", &[server.address(0)]).contains("Removable:1"));
     let text = must("iscsi-readcapacity16", &[server.address(0)]);
     assert!(
-        text.contains("Block Length in Bytes:4096") || text.contains("4096"),
+        text.contains("LOGICAL BLOCK LENGTH IN BYTES:4096\n"),
         "{text}"
     );
     assert_eq!(server.luns[0].block_size, 4096);

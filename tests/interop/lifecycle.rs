@@ -33,10 +33,9 @@ fn the_ready_line_is_for_people_and_scripts() {
     let lines: Vec<_> = out.lines().take(2).map(Result::unwrap).collect();
     child.kill().unwrap();
     child.wait().unwrap();
-    for (line, (lun, size, volume)) in lines
-        .iter()
-        .zip([(0, "1.0 GiB", "ram:1G"), (1, "1.5 GiB", "null:1536M")])
-    {
+    let told = [(0, "1.0 GiB", "ram:1G"), (1, "1.5 GiB", "null:1536M")];
+    assert_eq!(lines.len(), told.len());
+    for (line, (lun, size, volume)) in lines.iter().zip(told) {
         let parts: Vec<_> = line.split("  ").collect();
         assert_eq!(parts[1..], [size, volume]);
         assert!(parts[0].starts_with("iscsi://127.0.0.1:"), "{line}");

@@ -23,6 +23,7 @@ const SECRET: &[u8] = b"a secret of twenty o";
 const THEIRS: &[u8] = b"another secret, yes.";
 /// More than a burst, and not a multiple of any.
 const LEN: usize = 1_500_160;
+const LENGTHS: [usize; 4] = [LEN, 65_536, 4096, 512];
 
 /// A CDB of READ(10) or WRITE(10) from block 3 on.
 fn cdb(opcode: u8, octets: usize) -> [u8; 16] {
@@ -41,8 +42,11 @@ fn pattern(seed: usize) -> Vec<u8> {
 /// Writes, reads back, resets, and leaves.
 #[track_caller]
 fn use_it(mut link: Link, lun: Lun, seed: usize) {
-    let octets = pattern(seed);
-    for (number, len) in [LEN, 512, 4096, 65_536].into_iter().enumerate() {
+    let mut octets = Vec::new();
+    for (number, len) in LENGTHS.into_iter().enumerate() {
+        // Of each write there is something left to be read that no other one wrote.
+        let data = pattern(LENGTHS.len() * seed + number);
+        octets.splice(..len.min(octets.len()), data[..len].iter().copied());
         let from = HeapLease::from_bytes(octets[..len].to_vec());
         let write = link.execute(lun, cdb(0x2a, len), &Data::Out(from));
         assert_eq!(write.status, 0, "write {number}: {:?}", write.sense);

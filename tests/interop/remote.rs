@@ -46,7 +46,7 @@ fn a_target_that_was_killed_is_waited_for_and_nothing_is_lost() {
             let read = client
                 .good(&cdb::read(u64::from(written), 1), Data::In(512))
                 .unwrap();
-            assert!(read.iter().all(|octet| *octet == written), "{written}");
+            assert_eq!(read[..], [written; 512]);
         }
     }
 }
@@ -81,10 +81,10 @@ fn a_target_that_moves_is_followed() {
     let back = start();
     redirector.move_to(&back.luns[0].portals[0]);
     write(&mut client, 2);
-    for number in [1, 2] {
-        let read = cdb::read(number, 1);
+    for number in [1, 2_u8] {
+        let read = cdb::read(number.into(), 1);
         let read = client.good(&read, Data::In(512)).unwrap();
-        assert!(read.iter().all(|octet| u64::from(*octet) == number));
+        assert_eq!(read[..], [number; 512]);
     }
 }
 

@@ -206,14 +206,17 @@ fn thousand_keys(portal: SocketAddr, _: &str, number: u32) -> Result<TcpStream> 
     sends(portal, &login(0x87, &text))
 }
 
-/// C bit set, again and again.
+/// C bit set, again and again, until nobody takes it any more.
 fn never_ends(portal: SocketAddr, _: &str, number: u32) -> Result<TcpStream> {
     let mut socket = connect(portal)?;
     let mut text = name(number);
     text.resize(4000, b'y');
-    for _ in 0..64 {
-        socket.write_all(&login(0x44, &text))?;
+    socket.write_all(&login(0x44, &text))?;
+    for _ in 1..64 {
         let _ = socket.read(&mut [0; 4096]);
+        if socket.write_all(&login(0x44, &text)).is_err() {
+            break;
+        }
     }
     Ok(socket)
 }

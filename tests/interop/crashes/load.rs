@@ -91,7 +91,7 @@ impl Used {
             assert_eq!(before == now, keeps, "{}: {now:02x?}", lun.volume);
         }
         for writer in &mut self.writers {
-            assert!(writer.promised() > 0, "{}: nothing was written", lun.volume);
+            assert!(writer.has_more(), "{}: nothing was written", lun.volume);
             if keeps {
                 writer.check(lun);
             } else {

@@ -51,10 +51,12 @@ impl Reserver {
     /// Takes one key after the other until the connection ends.
     pub(super) fn register_until_the_end(&mut self, lun: &ReadyLun) -> Result<()> {
         let mut client = Client::log_in(lun, self.number)?;
+        let before = self.key;
         while let Ok(ended) = out(&mut client, Reserve::Register, self.key, self.key + 1) {
             assert_eq!(ended.status, 0, "{ended:02x?}");
             self.key += 1;
         }
+        assert!(self.key > before, "{}: no key was taken", lun.volume);
         Ok(())
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Writer {
     pub(super) number: u32,
     places: Vec<Place>,
     sequence: u32,
+    /// How many batches had been promised to last when it was asked last.
+    promised: u32,
 }
 
 /// Sequence numbers of one place; 0 is what was there before.
@@ -40,6 +42,7 @@ impl Writer {
             number,
             places: vec![Place::default(); PLACES as usize],
             sequence: 0,
+            promised: 0,
         }
     }
 
@@ -88,10 +91,11 @@ impl Writer {
         Ok(true)
     }
 
-    /// How many batches were promised to last.
-    pub(super) fn promised(&self) -> u32 {
+    /// Whether more batches were promised to last than when it was asked before.
+    pub(super) fn has_more(&mut self) -> bool {
         let durable = self.places.iter().map(|place| place.durable);
-        durable.min().unwrap_or(0)
+        let promised = durable.min().unwrap_or(0);
+        promised > std::mem::replace(&mut self.promised, promised)
     }
 
     /// Compares what is there with what was promised, and goes on from it.
@@ -118,6 +122,7 @@ impl Writer {
     /// Finds nothing, and forgets what was promised: it was promised of another disk.
     pub(super) fn find_nothing(&mut self, lun: &ReadyLun) {
         self.places.fill(Place::default());
+        self.promised = 0;
         self.check(lun);
     }
 }
