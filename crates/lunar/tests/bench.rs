@@ -259,6 +259,7 @@ fn bare_tcp_is_measured_by_the_same_words() {
     let (code, outcome, line) = measured(&words);
     assert_eq!(code, Some(0), "{line}");
     for row in 0..2 {
+        assert!(outcome["rows"][row]["load"].is_object());
         assert_eq!(outcome["floors"][row]["load"], outcome["rows"][row]["load"]);
     }
 }
@@ -290,6 +291,7 @@ fn frames_are_measured_over_a_cable() {
 #[test]
 fn a_sweep_is_a_table_and_a_page_with_plots() {
     let page = file("bench-report.html");
+    let plots = ["svg", "png"].map(|end| file(&format!("bench-report-iops.{end}")));
     let args = [
         "bench",
         "null:1G",
@@ -305,8 +307,7 @@ fn a_sweep_is_a_table_and_a_page_with_plots() {
     }
     let html = fs::read_to_string(&page).unwrap();
     assert!(html.contains("randread") && html.contains("<svg"));
-    for end in ["svg", "png"] {
-        let plot = page.with_file_name(format!("bench-report-iops.{end}"));
+    for plot in plots {
         assert!(plot.exists(), "{}", plot.display());
     }
 }

@@ -13,7 +13,7 @@ fn the_times_of_processes_add_up_while_all_are_there() {
         cpu_time_of(&[own]).unwrap(),
         cpu_time_of(&[own, own]).unwrap(),
     );
-    assert!(two >= 2 * one);
+    assert!(!one.is_zero() && two >= 2 * one);
     assert_eq!(cpu_time_of(&[own, u32::MAX]), None);
     assert_eq!(cpu_time_of(&[]), None);
 }
@@ -31,6 +31,7 @@ fn a_row_tells_both_ends() {
 #[test]
 fn an_address_of_ipv4_is_the_same_in_a_socket_of_ipv6() {
     let mapped = end("0000000000000000FFFF00000100007F:0CBC");
+    assert_eq!(mapped, "127.0.0.1:3260".parse().ok());
     assert_eq!(mapped, end("0100007F:0CBC"));
     let own = end("00000000000000000000000001000000:0001");
     assert_eq!(own, "[::1]:1".parse().ok());
