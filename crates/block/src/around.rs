@@ -49,6 +49,10 @@ impl<A: Around> Volume for A {
         self.inside().usage()
     }
 
+    fn shortened_to(&self) -> Option<u64> {
+        self.inside().shortened_to()
+    }
+
     /// Its data is that of what is inside.
     fn particulars(&self) -> Particulars {
         let inside = self.inside().particulars();

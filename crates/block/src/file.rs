@@ -77,6 +77,13 @@ impl Volume for File {
         self.backing.usage()
     }
 
+    fn shortened_to(&self) -> Option<u64> {
+        let traits = self.traits();
+        let size = rustix::fs::fstat(self.backing.master()).ok()?.st_size;
+        let size = u64::try_from(size).unwrap_or(0);
+        (size < traits.blocks * u64::from(traits.block_size)).then_some(size)
+    }
+
     fn particulars(&self) -> Particulars {
         Particulars::new(self.traits(), open::identity(self.backing.master()))
     }

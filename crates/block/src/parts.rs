@@ -136,6 +136,13 @@ impl Volume for Parts {
         parts.reduce(add).flatten()
     }
 
+    /// Where the blocks of a part lie in the whole need not be known: none of it can be trusted.
+    fn shortened_to(&self) -> Option<u64> {
+        let mut parts = self.parts.iter();
+        let shortened = parts.any(|part| part.volume.shortened_to().is_some());
+        shortened.then_some(0)
+    }
+
     /// Who it is depends on its parts, on their order, and on where its blocks lie on them.
     fn particulars(&self) -> Particulars {
         let parts = self.parts.iter().map(|part| part.volume.particulars());

@@ -41,6 +41,12 @@ pub trait Volume: Send + Sync + fmt::Debug {
         None
     }
 
+    /// The octet at which it ends now, if others made it shorter since it was opened: from there on
+    /// it reads as zeros.
+    fn shortened_to(&self) -> Option<u64> {
+        None
+    }
+
     /// What it says of itself.
     fn particulars(&self) -> Particulars {
         Particulars::new(self.traits(), None)

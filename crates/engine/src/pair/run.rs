@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ::io::ring::Kind;
 use block::lease::Lease;
+use scsi::medium::MediumError;
 
 use super::copy::Copy;
 use super::open::{Options, Pair};
@@ -109,6 +110,13 @@ pub fn copy(
         }
     };
     let ended = drive(&mut worker, &mut machine, &mut keep, watch)?;
+    let ended = ended.and_then(|()| still_whole(&pair));
+    if let Err(Failure { at: Some(at), .. }) = ended
+        && at < durable
+    {
+        durable = at;
+        remember(&mut record, at);
+    }
     let time = start.elapsed();
     let verified = (verify && ended.is_ok() && durable == a.octets)
         .then(|| compare(&mut worker, &pair, options.depth, watch))
@@ -157,6 +165,7 @@ fn compare(
     let mut machine = Verify::new(a, b, depth);
     let start = Instant::now();
     let ended = drive(worker, &mut machine, &mut |_| {}, watch)?;
+    let ended = ended.and_then(|()| still_whole(pair));
     Ok(Verified {
         progress: machine.progress(),
         differences: machine.differences().clone(),
@@ -164,6 +173,18 @@ fn compare(
         failure: ended.err(),
         time: start.elapsed(),
     })
+}
+
+/// What others took away from a volume was read as zeros, or has to be written anew.
+fn still_whole(pair: &Pair) -> Result<(), Failure> {
+    for (volume, side) in pair.volumes.iter().zip([Side::A, Side::B]) {
+        if let Some(at) = volume.shortened_to() {
+            tracing::error!("{side:?} was made shorter meanwhile: it ends at octet {at}");
+            let (at, error) = (Some(at), MediumError::Gone);
+            return Err(Failure { side, at, error });
+        }
+    }
+    Ok(())
 }
 
 /// A record that cannot be kept makes a copy that cannot be resumed, and no more.

@@ -2,6 +2,7 @@
 
 mod copies;
 mod disk;
+mod shortened;
 mod spans;
 mod verifies;
 
