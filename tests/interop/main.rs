@@ -10,7 +10,7 @@ mod bench;
 mod copies;
 mod crashes;
 mod discovery;
-mod fabric;
+mod fcoe;
 mod fcoe_trace;
 mod growth;
 mod identity;

@@ -44,7 +44,7 @@ pub fn serving<R: Ring>(ring: R, size: u64, limits: Limits) -> anyhow::Result<Co
     let state = UnitState::new(identity, volumes[0].traits());
     let post = PostOffice::new(vec![ring.waker()]).counter(CoreId(0));
     Ok(Core::new(Parts {
-        fabrics: Vec::new(),
+        fc_ports: Vec::new(),
         id: CoreId(0),
         ring,
         post,

@@ -10,8 +10,8 @@
 //! Here are the plain data and how they are written; [`Address::from_str`] reads them.
 
 mod error;
-mod fabric;
 mod faults;
+mod fcoe;
 mod host;
 mod leaf;
 mod number;

@@ -8,7 +8,7 @@
 mod buffers;
 mod census;
 mod connection;
-mod fabric;
+mod fc_port;
 mod front;
 mod login;
 mod ports;
@@ -39,7 +39,7 @@ use crate::mail::{Message, Post};
 use crate::volumes::Volumes;
 pub use census::Census;
 use connection::Connections;
-pub use fabric::Fabric;
+pub use fc_port::FcPort;
 pub use front::{Devices, Front, FrontParts};
 pub(crate) use session::Wire;
 use timers::{Timer, Timers};
@@ -59,7 +59,7 @@ pub struct Core<R: Ring, P: Post> {
     done: Vec<(u64, MediumResult<Lease>)>,
     connections: Connections,
     /// Fibre Channel ports that live here.
-    fabrics: Vec<Fabric>,
+    fc_ports: Vec<FcPort>,
     /// Slots of connections that may have something to send.
     dirty: VecDeque<u32>,
     /// Answers to those whom this turn has heard.
@@ -97,7 +97,7 @@ pub struct Parts<R: Ring, P: Post> {
     /// What these take buffers from.
     pub buffers: Pool,
     /// Fibre Channel ports that live here.
-    pub fabrics: Vec<Fabric>,
+    pub fc_ports: Vec<FcPort>,
     /// Where broken rules are told.
     pub journal: Arc<Journal>,
     /// For core 0.
@@ -144,7 +144,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             volumes: parts.volumes,
             done: Vec::new(),
             connections: Connections::default(),
-            fabrics: parts.fabrics,
+            fc_ports: parts.fc_ports,
             dirty: VecDeque::new(),
             answers: 0,
             batches: Vec::new(),
@@ -167,7 +167,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     /// To be called once, before the loop.
     pub fn begin(&mut self, now: Now) {
         self.watch(now);
-        self.begin_fabrics(now);
+        self.begin_fc_ports(now);
     }
 
     /// How long the ring may wait at `now`.
@@ -199,7 +199,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         while self.go_on(now) || self.has_to_send() || self.look_at_recalls() {
             self.settle(now);
             self.flush();
-            self.flush_fabrics(now);
+            self.flush_fc_ports(now);
             self.settle(now);
         }
         self.trim_later(now);
@@ -207,7 +207,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     fn has_to_send(&self) -> bool {
-        !self.dirty.is_empty() || self.fabrics.iter().any(Fabric::is_dirty)
+        !self.dirty.is_empty() || self.fc_ports.iter().any(FcPort::is_dirty)
     }
 
     /// Calls the volumes that waited until they have all that there is for them.
@@ -264,7 +264,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                 _ => {}
             },
             Event::Ready { token } => match Purpose::of(token) {
-                Some(Purpose::Fabric(fabric)) => self.fabric_ready(now, fabric),
+                Some(Purpose::FcPort(fc_port)) => self.fc_port_ready(now, fc_port),
                 Some(Purpose::Volume(node, slot)) => {
                     self.with_node(now, node, |handle, cx| handle.ready(cx, node, slot));
                 }

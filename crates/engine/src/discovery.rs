@@ -5,7 +5,7 @@
 //! asked what it is, by the client that a volume has: what is told is what every other verb finds.
 
 mod asks;
-pub mod fabric;
+pub mod fcoe;
 pub(crate) mod talk;
 
 use block::volume::Volume as _;

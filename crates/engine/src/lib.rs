@@ -4,11 +4,11 @@
 pub mod address;
 pub mod core;
 pub mod discovery;
-mod fabric;
 pub mod flushes;
 pub mod identity;
 pub mod journal;
 pub mod mail;
+mod n_port;
 pub mod pair;
 pub mod polling;
 pub mod remote;

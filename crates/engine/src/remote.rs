@@ -32,7 +32,7 @@
 mod attempts;
 mod connection;
 mod doubts;
-mod fabric;
+mod fcoe;
 mod handle;
 mod link;
 mod machine;
@@ -47,8 +47,8 @@ use std::sync::atomic::{AtomicU16, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use crate::fabric::IdlePorts;
-use crate::fabric::NoPort;
+pub use crate::n_port::IdlePorts;
+use crate::n_port::NoPort;
 use block::particulars::{Group, Particulars};
 use block::volume::{CoreContext, Handle, Volume};
 use scsi::client::{Cache, Facts, Refusal, Wishes};
@@ -58,7 +58,7 @@ use scsi::wire::lun::Lun;
 
 pub use self::connection::Portal;
 use self::doubts::AllDoubts;
-pub use self::fabric::{End as FabricEnd, Target};
+pub use self::fcoe::{End as FcoeEnd, Target};
 use self::handle::RemoteHandle;
 pub use self::link::End;
 use self::spread::SpreadHandle;

@@ -1,7 +1,7 @@
 //! `lunar serve`: exports volumes over iSCSI until it is told to stop.
 
 mod cores;
-mod fabrics;
+mod fc_ports;
 pub mod options;
 mod orders;
 mod plan;
@@ -24,14 +24,14 @@ use scsi::unit::{CoreId, UnitId, UnitState};
 
 use crate::address::{Address, FcoeAddress, FcoeOptions, OpenOptions, secret};
 use crate::core::{Front, FrontParts};
-use crate::fabric::IdlePorts;
 use crate::flushes::Flushes;
 use crate::journal::Journal;
 use crate::mail::{Message, PostOffice};
+use crate::n_port::IdlePorts;
 use crate::state::StateDir;
 use crate::volumes::tell_gathered;
 use cores::{Common, Entrance};
-use fabrics::Called;
+use fc_ports::Called;
 use options::{Error, Options, ReadyLun};
 use orders::Heard;
 pub use orders::{Orders, Stopper};
@@ -56,7 +56,7 @@ pub fn run(
     let config = Arc::new(plan::config(options, &units)?);
     let volumes = plan::open(&units, &open_options(options)?)?;
     let (listeners, portals) = bind(options)?;
-    let (ports, berths) = fabrics::open(options, &units)?;
+    let (ports, berths) = fc_ports::open(options, &units)?;
     let store = Arc::new(state_dir(options, &units));
     let (states, _locks) = states(options, &units, &volumes, &store)?;
     let luns = ready_luns(&units, &volumes, &portals, &ports);

@@ -126,7 +126,7 @@ impl World {
                 volumes.add(Box::new(disk.handle(&context)), &context);
             }
             Core::new(Parts {
-                fabrics: Vec::new(),
+                fc_ports: Vec::new(),
                 id: CoreId(id),
                 ring: kernel.clone(),
                 post: office.counter(CoreId(id)),

@@ -1,6 +1,6 @@
 //! `lunar ls`: what is behind portals, as a table.
 
-mod fabric;
+mod fcoe;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use comfy_table::{Table, TableStyle};
 use engine::address::{ParseError, Particulars, Portal, SessionOptions};
-use engine::discovery::fabric::look;
+use engine::discovery::fcoe::look;
 use engine::discovery::{Target, Unit, discover};
 use serde::Serialize;
 
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
         print_json(&targets)?;
         for (place, found) in &ethernets {
             print_json(&found.targets)?;
-            fabric::print_ports((&place.to_string(), place.interface()), found)?;
+            fcoe::print_ports((&place.to_string(), place.interface()), found)?;
         }
     } else if failed.len() < portals.len() {
         let mut text = String::new();
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
             text += &table(&targets);
         }
         for (place, found) in &ethernets {
-            text += &fabric::tables(place.interface(), found);
+            text += &fcoe::tables(place.interface(), found);
         }
         documents::print(text.as_bytes())?;
     }

@@ -8,7 +8,7 @@ use ::io::ether::Place;
 
 use super::ISCSI_PORT;
 use super::error::{Fault, ParseError, Problem};
-use super::fabric;
+use super::fcoe;
 use super::piece::{Parsed, Piece};
 
 /// A host, by name or by number.
@@ -105,7 +105,7 @@ fn portal(piece: Piece<'_>) -> Parsed<Portal> {
     match scheme.text {
         "iscsi" => HostPort::parse(place).map(Portal::Iscsi),
         "iser" => HostPort::parse(place).map(Portal::Iser),
-        "fcoe" => fabric::place(place).map(Portal::Fcoe),
+        "fcoe" => fcoe::place(place).map(Portal::Fcoe),
         _ => Err(host_fault(
             scheme,
             "there is no such kind of portal",
@@ -235,7 +235,7 @@ impl fmt::Display for Portal {
         match self {
             Self::Iscsi(place) => write!(f, "iscsi://{place}"),
             Self::Iser(place) => write!(f, "iser://{place}"),
-            Self::Fcoe(place) => write!(f, "fcoe://{}", fabric::Written(place)),
+            Self::Fcoe(place) => write!(f, "fcoe://{}", fcoe::Written(place)),
         }
     }
 }

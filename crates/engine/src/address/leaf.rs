@@ -8,7 +8,7 @@ use super::number::{Size, Time};
 use super::parse::first;
 use super::piece::{Parsed, Piece};
 use super::{
-    Address, BlockAddress, FileAddress, LUN_MAX, RbdAddress, SessionOptions, UnitAddress, fabric,
+    Address, BlockAddress, FileAddress, LUN_MAX, RbdAddress, SessionOptions, UnitAddress, fcoe,
 };
 use crate::remote::SESSIONS;
 
@@ -428,5 +428,5 @@ pub(super) const FCOE: Rule = rule(
     "\"://\", an interface and a WWPN",
     "fcoe://eth0/20:00:ac:de:48:23:45:67/0",
     &["mode", "e_d_tov", "replacement", "key", "write-cache"],
-    fabric::fcoe,
+    fcoe::fcoe,
 );

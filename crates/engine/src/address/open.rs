@@ -27,7 +27,7 @@ use super::{
     Address, BlockAddress, Count, FcoeAddress, FileAddress, Host, Rate, SessionOptions, Size, Time,
     UnitAddress, parse,
 };
-use crate::fabric::IdlePorts;
+use crate::n_port::IdlePorts;
 use crate::remote::{Outside, Portal, Remote, RemoteError, Settings, Target, Way};
 use crate::secret::{self, SecretError};
 

@@ -81,7 +81,7 @@ pub(super) enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Remote {
     /// Behind which port of ours, by its number on this core.
-    pub(super) fabric: u32,
+    pub(super) fc_port: u32,
     pub(super) id: RemoteId,
 }
 

@@ -10,7 +10,7 @@ use scsi::wire::lun::Lun;
 
 use super::Core;
 use super::connection::{Phase, Place};
-use super::fabric::ToRemote;
+use super::fc_port::ToRemote;
 use crate::mail::Post;
 
 /// The transport of one nexus. Where it is known which, as below, nothing is left of the choice.
@@ -68,9 +68,9 @@ impl<R: Ring, P: Post> Core<R, P> {
     pub(super) fn serve(&mut self, now: Now, nexus: NexusId, act: impl FnOnce(&mut Transport<'_>)) {
         match self.connections.place(nexus.0) {
             Some(&mut Place::Remote(remote)) => {
-                if let Some(fabric) = self.fabrics.get_mut(remote.fabric as usize) {
-                    act(&mut Transport::Remote(fabric.nexus(remote.id)));
-                    self.fabric_events(now, remote.fabric);
+                if let Some(fc_port) = self.fc_ports.get_mut(remote.fc_port as usize) {
+                    act(&mut Transport::Remote(fc_port.nexus(remote.id)));
+                    self.fc_port_events(now, remote.fc_port);
                 }
             }
             Some(Place::Connection(connection)) => {

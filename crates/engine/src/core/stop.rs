@@ -70,7 +70,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                 self.hang_up(key);
             }
         }
-        self.leave_fabrics(now);
+        self.leave_fc_ports(now);
         self.timers
             .set(now + Now::from_secs(u64::from(GRACE_SECONDS)), Timer::Stop);
         self.check_stopped();
@@ -94,7 +94,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     pub fn has_left(&self) -> bool {
         match self.stop.leave {
             Leave::NotYet => false,
-            Leave::Begun => self.volumes.have_left() && self.have_fabrics_left(),
+            Leave::Begun => self.volumes.have_left() && self.have_fc_ports_left(),
             Leave::Late => true,
         }
     }

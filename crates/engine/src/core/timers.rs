@@ -28,7 +28,7 @@ pub(super) enum Timer {
     /// A connection may have a deadline.
     Connection(Key),
     /// A Fibre Channel port, by number, may have a deadline.
-    Fabric(u32),
+    FcPort(u32),
     /// A volume, by number, wants to be called.
     Volume(u32),
     /// Initiators have had their time to log out.
@@ -72,7 +72,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         while let Some((at, timer)) = self.timers.pop(now) {
             match timer {
                 Timer::Connection(key) => self.connection_expired(now, at, key),
-                Timer::Fabric(fabric) => self.fabric_expired(now, at, fabric),
+                Timer::FcPort(fc_port) => self.fc_port_expired(now, at, fc_port),
                 Timer::Volume(volume) => self.volume_expired(now, volume),
                 Timer::Stop => self.stop_expired(),
                 Timer::Leave => self.leave_expired(),

@@ -19,7 +19,7 @@ pub(super) enum Purpose {
     /// Persisting the state of a unit.
     Persist(u32),
     /// Watching a Fibre Channel port.
-    Fabric(u32),
+    FcPort(u32),
 }
 
 /// A connection's slot, with a generation so that late events of an earlier one are told apart.
@@ -40,7 +40,7 @@ impl Purpose {
             Self::Receive(key) => (2, key.generation, key.slot),
             Self::Send(key) => (3, key.generation, key.slot),
             Self::Persist(unit) => (4, 0, unit),
-            Self::Fabric(fabric) => (5, 0, fabric),
+            Self::FcPort(fc_port) => (5, 0, fc_port),
         };
         Token(kind << 60 | u64::from(middle) << 32 | u64::from(index))
     }
@@ -58,7 +58,7 @@ impl Purpose {
             2 => Self::Receive(key),
             3 => Self::Send(key),
             4 => Self::Persist(index),
-            5 => Self::Fabric(index),
+            5 => Self::FcPort(index),
             _ => return None,
         })
     }

@@ -14,7 +14,7 @@ use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
 use super::connection::Connection;
-use super::fabric::{self, FabricLink};
+use super::fcoe::{self, FcoeLink};
 use super::{RemoteError, Settings, Way};
 
 /// A link that is there, or is to be. What it does not need of the world it leaves out.
@@ -194,7 +194,7 @@ pub enum End {
     Session(#[from] error::End),
     /// Of a login of Fibre Channel.
     #[error(transparent)]
-    Fabric(#[from] fabric::End),
+    Fcoe(#[from] fcoe::End),
 }
 
 impl End {
@@ -202,8 +202,7 @@ impl End {
     pub(super) fn is_wanted(&self) -> bool {
         matches!(
             self,
-            Self::Session(error::End::LoggedOut)
-                | Self::Fabric(fabric::End::Lost(remote::End::ByUs))
+            Self::Session(error::End::LoggedOut) | Self::Fcoe(fcoe::End::Lost(remote::End::ByUs))
         )
     }
 
@@ -211,7 +210,7 @@ impl End {
     pub(super) fn is_stuck(&self) -> bool {
         matches!(
             self,
-            Self::Session(error::End::Stuck) | Self::Fabric(fabric::End::Stuck)
+            Self::Session(error::End::Stuck) | Self::Fcoe(fcoe::End::Stuck)
         )
     }
 }
@@ -221,6 +220,6 @@ pub(super) fn link(core: &CoreContext, settings: &Settings, number: u16) -> Box<
     let node = core.node();
     match &settings.way {
         Way::Iscsi(portal) => Box::new(Connection::new(node, settings, portal, number)),
-        Way::Fcoe(target) => Box::new(FabricLink::new(node, target, core)),
+        Way::Fcoe(target) => Box::new(FcoeLink::new(node, target, core)),
     }
 }

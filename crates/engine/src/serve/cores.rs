@@ -12,10 +12,10 @@ use ::io::ring::{AnyRing, Kind, Ring, Waker};
 use block::volume::{CoreContext, Volume};
 use scsi::unit::{CoreId, UnitState};
 
-use super::fabrics::Berth;
+use super::fc_ports::Berth;
 use super::options::PollMode;
 use super::orders::Orders;
-use crate::core::{Core, Fabric, Front, Parts, accept_token};
+use crate::core::{Core, FcPort, Front, Parts, accept_token};
 use crate::journal::Journal;
 use crate::mail::{Counter, PostOffice};
 use crate::polling::{OF_A_SERVER, Polling};
@@ -144,8 +144,8 @@ fn run(
     let post = office.counter(id);
     let now = common.start.elapsed();
     let berths = doors.berths.into_iter();
-    let fabrics = berths.map(|(site, device)| Fabric::begin(site, device, now));
-    let fabrics = fabrics.collect();
+    let fc_ports = berths.map(|(site, device)| FcPort::begin(site, device, now));
+    let fc_ports = fc_ports.collect();
     let (units, journal) = (common.units.clone(), Arc::clone(&common.journal));
     let core = Core::new(Parts {
         id,
@@ -153,7 +153,7 @@ fn run(
         post,
         units,
         volumes,
-        fabrics,
+        fc_ports,
         buffers: context.pool.clone(),
         journal,
         front,

@@ -15,7 +15,7 @@ pub use iscsi::auth::Hash as ChapHash;
 pub use iscsi::target::{Chap, Limits};
 
 use crate::address::ParseError;
-use crate::fabric::NoPort;
+use crate::n_port::NoPort;
 pub use crate::polling::PollMode;
 pub use fcoe::{FcoePort, NotAPort};
 pub use misuse::{Amount, Misuse};

@@ -19,9 +19,9 @@ use scsi::wire::lun::Lun;
 use super::asks::{self, Asks, Ended, LIMIT};
 use super::{Target, Unit};
 use crate::address::{Address, Cause, FcoeAddress, FcoeOptions, fcoe_settings};
-use crate::fabric::{IdlePorts, NPort, Site};
-pub use crate::fabric::{Loss, Lost};
-use crate::remote::{FabricEnd, Remote, RemoteError};
+use crate::n_port::{IdlePorts, NPort, Site};
+pub use crate::n_port::{Loss, Lost};
+use crate::remote::{FcoeEnd, Remote, RemoteError};
 
 /// What was found behind an Ethernet port.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub fn look(place: &Place) -> Result<Found, Cause> {
         eye.turn()?;
     }
     if let Some(obstacle) = eye.n_port.barrier() {
-        return Err(Cause::from(lost(FabricEnd::Barred(obstacle))));
+        return Err(Cause::from(lost(FcoeEnd::Barred(obstacle))));
     }
     let until = Instant::now() + LOOK;
     while Instant::now() < until {
@@ -166,7 +166,7 @@ impl Eye {
             Event::Down(id, end) => {
                 self.up.remove(&id);
                 if id == self.asked {
-                    self.ended = Some(Err(lost(FabricEnd::Lost(end))));
+                    self.ended = Some(Err(lost(FcoeEnd::Lost(end))));
                 }
             }
             // One that was given up may end while the next one is waited for.
@@ -175,13 +175,13 @@ impl Eye {
             }
             Event::Fc4(initiator::Event::Failed(failed)) if failed.id == self.command => {
                 let ended = match failed.why {
-                    Why::Ended => Err(lost(FabricEnd::Stuck)),
+                    Why::Ended => Err(lost(FcoeEnd::Stuck)),
                     _ => Ok(failed.as_aborted()),
                 };
                 self.ended.get_or_insert(ended);
             }
             Event::Fc4(initiator::Event::Stuck(id)) if id == self.asked => {
-                self.ended.get_or_insert(Err(lost(FabricEnd::Stuck)));
+                self.ended.get_or_insert(Err(lost(FcoeEnd::Stuck)));
             }
             _ => {}
         }
@@ -272,8 +272,8 @@ impl Eye {
 /// How long is waited for frames before deadlines are looked at.
 const TURN: Duration = Duration::from_millis(50);
 
-const fn lost(end: FabricEnd) -> RemoteError {
-    RemoteError::Session(crate::remote::End::Fabric(end))
+const fn lost(end: FcoeEnd) -> RemoteError {
+    RemoteError::Session(crate::remote::End::Fcoe(end))
 }
 
 impl Asks for Eye {
@@ -293,7 +293,7 @@ impl Asks for Eye {
         let (now, asked) = (self.begun.elapsed(), self.asked);
         let machine = self.n_port.port_mut().fc4_mut();
         if machine.execute(now, asked, command).is_err() {
-            return Err(lost(FabricEnd::Stuck));
+            return Err(lost(FcoeEnd::Stuck));
         }
         let until = Instant::now() + LIMIT;
         while Instant::now() < until {

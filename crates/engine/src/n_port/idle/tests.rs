@@ -7,7 +7,7 @@ use fc::initiator::Config;
 use scsi::medium::HeapLease;
 
 use super::*;
-use crate::fabric::Site;
+use crate::n_port::Site;
 
 impl IdlePorts {
     fn fresh_for(fresh: Duration) -> Self {

@@ -23,15 +23,15 @@ use super::Core;
 use super::connection::Remote;
 use super::timers::{SHORTEST, Timer};
 use super::token::Purpose;
-use crate::fabric::{NPort, Site};
 use crate::mail::Post;
+use crate::n_port::{NPort, Site};
 
 /// Ports without a nexus of which it is known what they had heard. One that is forgotten is told
 /// that power was off, which says all that it could.
 const MOST_HEARD: usize = 4096;
 
 /// An N_Port that serves.
-pub struct Fabric {
+pub struct FcPort {
     n_port: NPort<Target<Lease>>,
     device: Arc<TargetDevice>,
     /// By [`RemoteId`].
@@ -51,12 +51,12 @@ pub struct Fabric {
 struct Seat {
     /// The slot of its nexus.
     slot: Option<u32>,
-    /// It is in [`Fabric::sending`], which there are too many ports to look through for each
+    /// It is in [`FcPort::sending`], which there are too many ports to look through for each
     /// command.
     is_sending: bool,
 }
 
-impl Fabric {
+impl FcPort {
     /// A port there, which shows this device.
     pub(crate) fn begin(site: Site, device: Arc<TargetDevice>, now: Now) -> Self {
         Self {
@@ -78,7 +78,7 @@ impl Fabric {
     pub(super) fn nexus(&mut self, remote: RemoteId) -> ToRemote<'_> {
         self.dirty = true;
         ToRemote {
-            fabric: self,
+            fc_port: self,
             remote,
         }
     }
@@ -113,21 +113,21 @@ impl Fabric {
 
 /// A remote port as the device server knows it.
 pub(super) struct ToRemote<'a> {
-    fabric: &'a mut Fabric,
+    fc_port: &'a mut FcPort,
     remote: RemoteId,
 }
 
 impl ToRemote<'_> {
     const fn machine(&mut self) -> &mut Target<Lease> {
-        self.fabric.n_port.port_mut().fc4_mut()
+        self.fc_port.n_port.port_mut().fc4_mut()
     }
 }
 
 impl ToRemote<'_> {
     pub(super) fn send_data_in(&mut self, tag: Tag, offset: u32, data: Lease) {
         let remote = self.remote;
-        if !std::mem::replace(&mut self.fabric.seat(remote).is_sending, true) {
-            self.fabric.sending.push(remote);
+        if !std::mem::replace(&mut self.fc_port.seat(remote).is_sending, true) {
+            self.fc_port.sending.push(remote);
         }
         self.machine().send_data_in(remote, tag, offset, data);
     }
@@ -155,19 +155,19 @@ impl ToRemote<'_> {
 
 impl<R: Ring, P: Post> Core<R, P> {
     /// Begins to listen to the ports.
-    pub(super) fn begin_fabrics(&mut self, now: Now) {
-        for fabric in 0..self.fabrics.len() as u32 {
-            self.listen_to_fabric(fabric);
-            self.fabric_events(now, fabric);
+    pub(super) fn begin_fc_ports(&mut self, now: Now) {
+        for fc_port in 0..self.fc_ports.len() as u32 {
+            self.listen_to_fc_port(fc_port);
+            self.fc_port_events(now, fc_port);
         }
-        self.flush_fabrics(now);
+        self.flush_fc_ports(now);
     }
 
-    fn listen_to_fabric(&mut self, fabric: u32) {
-        let Some(one) = self.fabrics.get(fabric as usize) else {
+    fn listen_to_fc_port(&mut self, fc_port: u32) {
+        let Some(one) = self.fc_ports.get(fc_port as usize) else {
             return;
         };
-        let token = Purpose::Fabric(fabric).token();
+        let token = Purpose::FcPort(fc_port).token();
         let (waited, ring) = (one.n_port.waited(), &mut self.ring);
         let watched = match one.n_port.streams() {
             true => ring.watch_later(waited, token),
@@ -179,63 +179,63 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// There is something to receive, or room to send.
-    pub(super) fn fabric_ready(&mut self, now: Now, fabric: u32) {
-        if let Some(one) = self.fabrics.get_mut(fabric as usize) {
+    pub(super) fn fc_port_ready(&mut self, now: Now, fc_port: u32) {
+        if let Some(one) = self.fc_ports.get_mut(fc_port as usize) {
             one.n_port.receive(now);
         }
-        self.fabric_events(now, fabric);
-        self.listen_to_fabric(fabric);
+        self.fc_port_events(now, fc_port);
+        self.listen_to_fc_port(fc_port);
     }
 
-    pub(super) fn fabric_expired(&mut self, now: Now, at: Now, fabric: u32) {
-        let Some(one) = self.fabrics.get_mut(fabric as usize) else {
+    pub(super) fn fc_port_expired(&mut self, now: Now, at: Now, fc_port: u32) {
+        let Some(one) = self.fc_ports.get_mut(fc_port as usize) else {
             return;
         };
         if one.timer == Some(at) {
             one.timer = None;
             one.n_port.expire(now);
-            self.fabric_events(now, fabric);
+            self.fc_port_events(now, fc_port);
         }
     }
 
-    fn arm_fabric(&mut self, now: Now, fabric: usize) {
-        let one = &mut self.fabrics[fabric];
+    fn arm_fc_port(&mut self, now: Now, fc_port: usize) {
+        let one = &mut self.fc_ports[fc_port];
         let deadline = one.n_port.next_deadline();
         let Some(at) = deadline.map(|at| at.max(now + SHORTEST)) else {
             return;
         };
         if one.timer.is_none_or(|set| at < set) {
             one.timer = Some(at);
-            self.timers.set(at, Timer::Fabric(fabric as u32));
+            self.timers.set(at, Timer::FcPort(fc_port as u32));
         }
     }
 
     /// Sends what the ports have to say, and tells the device server what has not left.
-    pub(super) fn flush_fabrics(&mut self, now: Now) {
-        for fabric in 0..self.fabrics.len() {
-            let one = &mut self.fabrics[fabric];
+    pub(super) fn flush_fc_ports(&mut self, now: Now) {
+        for fc_port in 0..self.fc_ports.len() {
+            let one = &mut self.fc_ports[fc_port];
             if !std::mem::take(&mut one.dirty) {
                 continue;
             }
             one.flush(&mut self.device);
-            self.arm_fabric(now, fabric);
+            self.arm_fc_port(now, fc_port);
         }
     }
 
     /// Carries out what a port wants.
-    pub(super) fn fabric_events(&mut self, now: Now, fabric: u32) {
-        while let Some(one) = self.fabrics.get_mut(fabric as usize) {
+    pub(super) fn fc_port_events(&mut self, now: Now, fc_port: u32) {
+        while let Some(one) = self.fc_ports.get_mut(fc_port as usize) {
             one.dirty = true;
             let Some(event) = one.n_port.poll() else {
                 return;
             };
             match event {
-                Event::Up(remote) => self.remote_up(fabric, remote),
+                Event::Up(remote) => self.remote_up(fc_port, remote),
                 Event::Down(remote, end) => {
                     tracing::debug!("{}: {remote:?} is down: {end:?}", one.n_port.place());
-                    self.remote_down(fabric, remote);
+                    self.remote_down(fc_port, remote);
                 }
-                Event::Fc4(event) => self.target_event(now, fabric, event),
+                Event::Fc4(event) => self.target_event(now, fc_port, event),
                 Event::Remark {
                     from, violation, ..
                 } => self.tell_of(now, from, violation),
@@ -244,8 +244,8 @@ impl<R: Ring, P: Post> Core<R, P> {
         }
     }
 
-    fn target_event(&mut self, now: Now, fabric: u32, event: target::Event<Lease>) {
-        let slots = &self.fabrics[fabric as usize];
+    fn target_event(&mut self, now: Now, fc_port: u32, event: target::Event<Lease>) {
+        let slots = &self.fc_ports[fc_port as usize];
         let nexus = |remote| slots.slot(remote).map(NexusId);
         match event {
             target::Event::Execute {
@@ -281,8 +281,8 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// An initiator has logged in.
-    fn remote_up(&mut self, fabric: u32, id: RemoteId) {
-        let one = &mut self.fabrics[fabric as usize];
+    fn remote_up(&mut self, fc_port: u32, id: RemoteId) {
+        let one = &mut self.fc_ports[fc_port as usize];
         let Some(remote) = one.n_port.port().remote(id) else {
             return;
         };
@@ -296,7 +296,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         };
         tracing::debug!("{}: {} has logged in", one.n_port.place(), remote.wwpn());
         let heard = one.heard.remove(&remote.wwpn());
-        let slot = self.connections.insert_remote(Remote { fabric, id });
+        let slot = self.connections.insert_remote(Remote { fc_port, id });
         one.seat(id).slot = Some(slot);
         match heard {
             Some(heard) => self.device.nexus_back(NexusId(slot), nexus, &heard),
@@ -306,8 +306,8 @@ impl<R: Ring, P: Post> Core<R, P> {
 
     /// The login of an initiator is over. When it comes back it is told of no more than that, as
     /// long as it missed nothing else (SAM-5 §6.3.4).
-    fn remote_down(&mut self, fabric: u32, id: RemoteId) {
-        let one = &mut self.fabrics[fabric as usize];
+    fn remote_down(&mut self, fc_port: u32, id: RemoteId) {
+        let one = &mut self.fc_ports[fc_port as usize];
         let Some(slot) = one.slot(id) else {
             return;
         };
@@ -324,23 +324,25 @@ impl<R: Ring, P: Post> Core<R, P> {
     /// The last task of a nexus has ended: its port may have another.
     pub(super) fn remote_gone(&mut self, now: Now, slot: u32, remote: Remote) {
         self.connections.vacate(slot);
-        if let Some(one) = self.fabrics.get_mut(remote.fabric as usize) {
+        if let Some(one) = self.fc_ports.get_mut(remote.fc_port as usize) {
             one.seat(remote.id).slot = None;
             one.n_port.port_mut().ended(now, remote.id);
-            self.fabric_events(now, remote.fabric);
+            self.fc_port_events(now, remote.fc_port);
         }
         self.check_stopped();
     }
 
     /// Every port logs out.
-    pub(super) fn leave_fabrics(&mut self, now: Now) {
-        for fabric in 0..self.fabrics.len() as u32 {
-            self.fabrics[fabric as usize].n_port.leave(now);
-            self.fabric_events(now, fabric);
+    pub(super) fn leave_fc_ports(&mut self, now: Now) {
+        for fc_port in 0..self.fc_ports.len() as u32 {
+            self.fc_ports[fc_port as usize].n_port.leave(now);
+            self.fc_port_events(now, fc_port);
         }
     }
 
-    pub(super) fn have_fabrics_left(&self) -> bool {
-        self.fabrics.iter().all(|fabric| fabric.n_port.has_left())
+    pub(super) fn have_fc_ports_left(&self) -> bool {
+        self.fc_ports
+            .iter()
+            .all(|fc_port| fc_port.n_port.has_left())
     }
 }

@@ -13,7 +13,7 @@ use scsi::wire::lun::Lun;
 use super::options::{Error, FcoePort, Options};
 use super::plan::Unit;
 use crate::address::Time;
-use crate::fabric::Site;
+use crate::n_port::Site;
 
 /// What a port is called.
 pub(super) struct Called {

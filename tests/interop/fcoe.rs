@@ -48,7 +48,7 @@ fn cable(dir: &Path) -> String {
 
 #[test]
 fn a_unit_is_used_over_a_cable() {
-    let dir = scene("fabric-cable");
+    let dir = scene("fcoe-cable");
     let server = Server::start_in(&dir, &["ram:16M", "ram:1M"], &["--fcoe", &cable(&dir)]).unwrap();
     let told = tool::must(&mut lunar(&[], &["info", server.address(1)])).unwrap();
     for words in ["1.0 MiB", "target port", &server.luns[1].target] {
@@ -86,7 +86,7 @@ fn a_unit_is_used_over_a_cable() {
 /// them is opened.
 #[test]
 fn several_units_are_used_over_one_cable() {
-    let dir = scene("fabric-several");
+    let dir = scene("fcoe-several");
     let binary = server::binary().unwrap().to_string_lossy().into_owned();
     let command = ["env".into(), "LUNAR_LOG=debug".into(), binary];
     let options = ["--fcoe", &cable(&dir)];
@@ -104,7 +104,7 @@ fn several_units_are_used_over_one_cable() {
 /// What waits in one of two is not lost when their port logs in anew.
 #[test]
 fn all_users_of_a_port_go_on_when_their_target_is_back() {
-    let dir = scene("fabric-several-killed");
+    let dir = scene("fcoe-several-killed");
     let disks = ["a", "b"].map(|name| format!("file:{}?size=8M&sync", dir.join(name).display()));
     let disks = disks.each_ref().map(String::as_str);
     let start = || Server::start_in(&dir, &disks, &["--fcoe", &cable(&dir)]).unwrap();
@@ -125,7 +125,7 @@ fn all_users_of_a_port_go_on_when_their_target_is_back() {
 
 #[test]
 fn who_is_not_named_is_not_let_in() {
-    let dir = scene("fabric-closed");
+    let dir = scene("fcoe-closed");
     let options = ["--fcoe", &cable(&dir), "--allow", "20:00:02:00:00:00:00:01"];
     let server = Server::start_in(&dir, &["ram:1M"], &options).unwrap();
     let ran = tool::run(&mut lunar(&[], &["info", server.address(0)]), LIMIT).unwrap();
@@ -153,7 +153,7 @@ fn listed(dir: &Path) -> [Vec<Value>; 2] {
 
 #[test]
 fn a_script_is_told_of_ports_and_units() {
-    let dir = scene("fabric-listed");
+    let dir = scene("fcoe-listed");
     let server = Server::start_in(&dir, &["ram:1M"], &["--fcoe", &cable(&dir)]).unwrap();
     let [targets, ports] = listed(&dir);
     let [target] = &targets[..] else {
@@ -188,7 +188,7 @@ fn a_script_is_told_of_ports_and_units() {
 
 #[test]
 fn a_script_is_told_who_does_not_let_us_in() {
-    let dir = scene("fabric-listed-closed");
+    let dir = scene("fcoe-listed-closed");
     let options = ["--fcoe", &cable(&dir), "--allow", "20:00:02:00:00:00:00:01"];
     let server = Server::start_in(&dir, &["ram:1M"], &options).unwrap();
     let [targets, ports] = listed(&dir);
@@ -204,7 +204,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_target_that_was_killed_is_waited_for_and_nothing_is_lost() {
-    let dir = scene("fabric-killed");
+    let dir = scene("fcoe-killed");
     let disk = format!("file:{}?size=16M&sync", dir.join("disk").display());
     let start = || Server::start_in(&dir, &[&disk], &["--fcoe", &cable(&dir)]).unwrap();
     let mut server = start();
@@ -263,18 +263,18 @@ fn on_ethernet(name: &str, mtu: u16) {
 
 #[test]
 fn a_unit_is_used_over_ethernet_with_full_frames() {
-    on_ethernet("fabric-2500", 2500);
+    on_ethernet("fcoe-2500", 2500);
 }
 
 #[test]
 fn a_unit_is_used_over_ethernet_with_short_frames() {
-    on_ethernet("fabric-1500", 1500);
+    on_ethernet("fcoe-1500", 1500);
 }
 
 /// An interface of an Ethernet without anybody, which is told of until frames pass there.
 #[test]
 fn what_is_in_the_way_of_frames_is_told_with_what_mends_it() {
-    let dir = scene("fabric-obstacles");
+    let dir = scene("fcoe-obstacles");
     let script = "ip link add front type veth peer name back && \
                   ip link add low mtu 301 type veth && exec \"$0\" \"$@\"";
     let binary = server::binary().unwrap().to_string_lossy().into_owned();
@@ -334,7 +334,7 @@ const BRIDGE: &str = "ip link add bridge up type bridge && for name in front bac
 
 #[test]
 fn a_second_port_of_its_target_s_name_gets_nothing_of_a_copy() {
-    let dir = scene("fabric-twice");
+    let dir = scene("fcoe-twice");
     let binary = server::binary().unwrap().to_string_lossy().into_owned();
     let command = ["unshare", "-rn", "sh", "-c", BRIDGE, &binary].map(str::to_owned);
     let options = ["--fcoe", "back", "--open"];
@@ -352,7 +352,7 @@ fn a_second_port_of_its_target_s_name_gets_nothing_of_a_copy() {
     let command = [&before[..], &[&binary]].concat();
     let command: Vec<String> = command.into_iter().map(str::to_owned).collect();
     let options = ["--fcoe", &port, "--open"];
-    let second = tests::scratch("fabric-twice-second").unwrap();
+    let second = tests::scratch("fcoe-twice-second").unwrap();
     let second = Server::start_as(&command, &second, &[&other], &options).unwrap();
     assert!(copy.try_wait().unwrap().is_none(), "it is over already");
     assert!(copy.wait().unwrap().success());

@@ -5,7 +5,7 @@ use std::fs;
 
 use comfy_table::{Table, TableStyle};
 use engine::address::Particulars;
-use engine::discovery::fabric::{Found, Lost, Seen};
+use engine::discovery::fcoe::{Found, Lost, Seen};
 use serde::Serialize;
 
 use super::said;

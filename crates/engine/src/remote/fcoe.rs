@@ -31,7 +31,7 @@ use self::shared::{Key, News, Seat, SharedPort, SharedPorts};
 use super::link::{self, Heard, Link};
 use super::places::Places;
 use super::{RemoteError, Way, particulars};
-use crate::fabric::{IdlePorts, NPort, Names, NoPort, Obstacle, Site};
+use crate::n_port::{IdlePorts, NPort, Names, NoPort, Obstacle, Site};
 
 /// Where a target port of Fibre Channel is.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ fn ended(end: remote::End) -> &'static str {
 }
 
 /// A use of an N_Port, or what is to become of it.
-pub(super) struct FabricLink {
+pub(super) struct FcoeLink {
     node: Node,
     target: Target,
     name: String,
@@ -137,7 +137,7 @@ enum Stage {
 /// when asked.
 const SEEK: Duration = Duration::from_secs(5);
 
-impl FabricLink {
+impl FcoeLink {
     pub(super) fn new(node: Node, target: &Target, core: &CoreContext) -> Self {
         Self {
             node,
@@ -257,7 +257,7 @@ impl FabricLink {
     }
 }
 
-impl Link for FabricLink {
+impl Link for FcoeLink {
     fn name(&self) -> &str {
         &self.name
     }
@@ -411,7 +411,7 @@ impl Link for FabricLink {
         if end == End::Lost(remote::End::ByUs) {
             self.close_seat();
         }
-        Some(Heard::Ended(link::End::Fabric(end)))
+        Some(Heard::Ended(link::End::Fcoe(end)))
     }
 
     fn close(&mut self, _: &mut Context<'_>) {

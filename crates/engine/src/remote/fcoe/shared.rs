@@ -22,8 +22,8 @@ use scsi::client::Request;
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
-use crate::fabric::NPort;
 use crate::journal::{Journal, QUIET};
+use crate::n_port::NPort;
 
 /// The N_Ports of a core. Those that nobody uses are gone.
 #[derive(Debug, Default)]
