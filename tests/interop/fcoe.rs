@@ -151,6 +151,10 @@ fn listed(dir: &Path) -> [Vec<Value>; 2] {
     [targets, ports]
 }
 
+fn frames(count: &Value) -> u64 {
+    count.as_u64().unwrap()
+}
+
 #[test]
 fn a_script_is_told_of_ports_and_units() {
     let dir = scene("fcoe-listed");
@@ -183,6 +187,13 @@ fn a_script_is_told_of_ports_and_units() {
         );
         assert_eq!(port["speed_mbit"], Value::Null);
     }
+    let lost: u64 = own["frames_lost"]
+        .as_object()
+        .unwrap()
+        .values()
+        .map(frames)
+        .sum();
+    assert_eq!((lost, &its["frames_lost"]), (0, &Value::Null), "{own}");
     assert!(server.stop().unwrap().success());
 }
 
