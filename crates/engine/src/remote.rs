@@ -16,8 +16,8 @@
 //!
 //! A target may send us to another portal each time. Should that be in another portal group, the
 //! old nexus may live on, and nothing that can be asked for stops a write that is on its way to it:
-//! then what had no answer is not sent again, but fails, and its blocks are left alone, by all cores,
-//! until the old nexus is dead.
+//! then what had no answer is not sent again, but fails, and all cores leave its blocks alone until
+//! the old nexus is dead.
 //!
 //! An operation that was under way when sessions ended, sixteen times in turn, may be why: it
 //! fails. One whose command is late counts four times.

@@ -5,8 +5,8 @@
 //! that touches what is under way on several waits until it is only one. None overtakes another one
 //! that waits for the same blocks. A flush waits for every write before it.
 //!
-//! A write that failed while its session was away may still be on its way: nothing goes to blocks that
-//! are in doubt ([`crate::remote::doubts`]).
+//! A write that failed while its session was away may still be on its way: nothing goes to blocks
+//! that are in doubt ([`crate::remote::doubts`]).
 //!
 //! What is under way is looked through for each operation: for a hundred at once that is less than
 //! a tenth of a microsecond, and what a tree would cost even for one.
