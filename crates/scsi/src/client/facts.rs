@@ -166,7 +166,12 @@ impl Told {
     }
 
     fn atomic(&self) -> Option<Atomic> {
-        let max_blocks = be32(&self.limits, 44);
+        let told = be32(&self.limits, 44);
+        // It would be split there, and be no longer whole or absent.
+        let max_blocks = match be32(&self.limits, 8) {
+            0 => told,
+            most => told.min(most),
+        };
         (max_blocks > 0).then(|| Atomic {
             max_blocks,
             alignment: be32(&self.limits, 48).max(1),

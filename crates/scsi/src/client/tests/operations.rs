@@ -166,6 +166,21 @@ fn atomic_writes_are_as_durable_as_others() {
 }
 
 #[test]
+fn no_atomic_write_is_longer_than_one_command() {
+    let most = |max_transfer| {
+        let unit = Unit {
+            max_transfer,
+            max_atomic: 8,
+            ..Unit::default()
+        };
+        let rig = Rig::ready(unit);
+        let facts = rig.client.facts().unwrap();
+        facts.traits.atomic.unwrap().max_blocks
+    };
+    assert_eq!([0, 3, 16].map(most), [8, 3, 8]);
+}
+
+#[test]
 fn without_a_cache_there_is_nothing_to_flush() {
     let flush = || MediumOp::Flush {
         extent: Extent::new(0, 0),
