@@ -3,7 +3,7 @@
 use super::disk::{Disk, GRANULE};
 use super::{End, World};
 use crate::pair::copy::Copy;
-use crate::pair::{CHUNK, Machine, Side};
+use crate::pair::{CHUNK, Failure, Machine, Side};
 use crate::sim::Rng;
 use scsi::medium::MediumError;
 
@@ -151,4 +151,18 @@ fn a_failure_says_where_and_keeps_what_was_before() {
         assert_eq!(world.run(&mut machine, FOREVER), End::Over(Ok(())));
         is_right(&world, &[], seed);
     }
+}
+
+#[test]
+fn a_write_of_unknown_outcome_is_to_be_done_again() {
+    let failure = Failure {
+        side: Side::B,
+        at: Some(4096),
+        error: MediumError::Unknown,
+    };
+    assert_eq!(
+        failure.line("file:a", "iscsi://host/disk/0"),
+        "iscsi://host/disk/0: outcome unknown at octet 4096 (it may have been written, or may \
+         still be: see to the volume, then write it again)"
+    );
 }
