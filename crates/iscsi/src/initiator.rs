@@ -244,10 +244,13 @@ impl<L: Lease> Initiator<L> {
             && !matches!(self.phase, Phase::Login(..))
     }
 
-    /// How many commands may be given before [`Refusal::Full`].
+    /// How many commands may be given now before [`Refusal::Full`].
     #[must_use]
     pub fn room(&self) -> usize {
-        self.config.limits.tasks.saturating_sub(self.tasks.len())
+        match self.refusal() {
+            Some(_) => 0,
+            None => self.config.limits.tasks.saturating_sub(self.tasks.len()),
+        }
     }
 
     const fn is_open(&self) -> bool {

@@ -206,6 +206,11 @@ impl End {
         )
     }
 
+    /// Whether commands may be under way yet, of which nothing more is heard.
+    pub(super) fn leaves_commands(&self) -> bool {
+        matches!(self, Self::Fcoe(fcoe::End::GivenUp))
+    }
+
     /// Whether commands are not answered though all else is.
     pub(super) fn is_stuck(&self) -> bool {
         matches!(

@@ -78,12 +78,15 @@ impl Machine {
 
     /// Carries outputs of each to the other, until there is none or something to tell.
     pub(super) fn drive(&mut self, cx: &mut Context<'_>) -> Option<Told> {
-        if let Some(told) = self.settle(cx) {
-            return Some(told);
+        loop {
+            if let Some(told) = self.settle(cx) {
+                return Some(told);
+            }
+            if self.execute(cx.now) {
+                self.link.push(cx);
+                return None;
+            }
         }
-        self.execute(cx.now);
-        self.link.push(cx);
-        None
     }
 
     pub(super) fn settle(&mut self, cx: &mut Context<'_>) -> Option<Told> {
@@ -111,22 +114,24 @@ impl Machine {
         }
     }
 
-    /// Gives the link commands as long as it takes them.
-    fn execute(&mut self, now: Now) {
+    /// Gives the link commands as long as it has room. Returns whether it took each of them: one that
+    /// it did not is repeated after a while.
+    fn execute(&mut self, now: Now) -> bool {
         if !self.link.is_up() {
-            return self.waiting.clear();
+            self.waiting.clear();
         }
         while self.link.has_room()
             && let Some(request) = self.waiting.pop_front()
         {
             let id = request.id;
             if !self.link.execute(now, self.lun, request) {
-                // Unless the session is over, there will be room.
                 let busy = Answer::bare(Status::Busy);
-                return self.client.answered(now, id, &busy);
+                self.client.answered(now, id, &busy);
+                return false;
             }
             self.client.sent(id);
         }
+        true
     }
 
     fn heard(&mut self, now: Now, heard: Heard) -> Option<Told> {
@@ -149,6 +154,7 @@ impl Machine {
             }
             Heard::Ended(end) => {
                 self.waiting.clear();
+                self.unaccounted |= end.leaves_commands();
                 match end.is_stuck() {
                     true => self.client.stuck(),
                     false => self.client.lost(),

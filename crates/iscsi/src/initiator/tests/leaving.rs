@@ -223,6 +223,7 @@ fn what_is_under_way_ends_before_the_logout() {
     rig.sent();
     rig.initiator.logout(rig.now).unwrap();
     assert_eq!(rig.initiator.logout(rig.now), Err(Refusal::Over));
+    assert_eq!(rig.initiator.room(), 0, "no command goes behind it");
     let command = rig.command(3, Data::None);
     assert!(rig.initiator.execute(rig.now, command).is_err());
     assert!(rig.sent().is_empty());
