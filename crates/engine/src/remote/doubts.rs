@@ -1,9 +1,9 @@
 //! Blocks that a write may still change after it was told as failed, for all cores.
 //!
 //! A write that had no answer when its session was lost may be on its way to the target yet. Only
-//! the next session by the same ISID, in the same portal group, ends it there (RFC 7143 §6.3.5).
-//! Until then nobody reads or writes its blocks, by whichever session: what was written there could
-//! be replaced by what is older.
+//! the next session by the same ISID, in the same portal group, ends it there (RFC 7143 §6.3.5);
+//! for Fibre Channel, the next login with the same node. Until then nobody reads or writes its
+//! blocks, by whichever session: what was written there could be replaced by what is older.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
@@ -69,11 +69,17 @@ impl AllDoubts {
 
     /// Whether these blocks are in doubt by a session for which that matters.
     pub(super) fn touch(&self, extent: Extent, matters: impl Fn(u16) -> bool) -> bool {
-        self.some.load(SeqCst) && {
-            let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut all = all.iter();
-            all.any(|(session, doubt)| doubt.overlaps(extent) && matters(*session))
+        self.over(extent, matters) == Some(true)
+    }
+
+    /// `None` if these blocks are not in doubt, else whether that is so by a session that is `such`.
+    pub(super) fn over(&self, extent: Extent, such: impl Fn(u16) -> bool) -> Option<bool> {
+        if !self.some.load(SeqCst) {
+            return None;
         }
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let here = all.iter().filter(|(_, doubt)| doubt.overlaps(extent));
+        here.map(|(session, _)| such(*session)).max()
     }
 }
 

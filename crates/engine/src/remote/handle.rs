@@ -1,5 +1,6 @@
 //! A remote unit as one core uses it.
 
+use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -169,11 +170,20 @@ impl RemoteHandle {
         }
     }
 
+    /// Where it only comes back for what is in doubt, that was told, and may go on for ever.
+    fn warn(&self, line: &dyn fmt::Display) {
+        let place = self.machine.link.name();
+        match self.has_doubts() && self.machine.client.is_idle() {
+            true => tracing::debug!("{place}: {line}"),
+            false => tracing::warn!("{place}: {line}"),
+        }
+    }
+
     fn ended(&mut self, now: Now, end: &End) {
         self.tell_doubts();
         self.away = true;
         let wait = self.machine.link.wait_after(end);
-        tracing::warn!("{}: {end}; connecting again", self.machine.link.name());
+        self.warn(&format_args!("{end}; connecting again"));
         let since = *self.attempts.since.get_or_insert(now);
         if self.machine.link.follow(end) && self.attempts.redirections < REDIRECTIONS {
             self.attempts = Attempts {
@@ -215,7 +225,13 @@ impl RemoteHandle {
             }
             self.machine.abandon();
             self.tell_doubts();
-            self.attempts = Attempts::default();
+            self.attempts = match self.has_doubts() {
+                true => Attempts {
+                    since: None,
+                    ..std::mem::take(&mut self.attempts)
+                },
+                false => Attempts::default(),
+            };
             (self.away, self.wanted) = (true, false);
             // It may be there, but not have come far enough to be of use.
             self.machine.link.give_up(now);
@@ -249,7 +265,7 @@ impl Handle for RemoteHandle {
         _: Option<Buffer>,
     ) {
         if let Err(cause) = self.machine.link.connected(cx, slot, result) {
-            tracing::warn!("{}: {cause}", self.machine.link.name());
+            self.warn(&cause);
             self.machine.link.go_home();
             self.away = true;
             let outside = self.shared.settings.outside;

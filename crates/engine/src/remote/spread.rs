@@ -38,7 +38,7 @@ use slab::Slab;
 
 use self::book::{Book, Claim, Way};
 use super::connection::Portal;
-use super::handle::RemoteHandle;
+use super::handle::{RemoteHandle, blocks};
 use super::{RemoteError, Shared};
 use crate::discovery::talk::Talk;
 
@@ -183,11 +183,8 @@ impl SpreadHandle {
         loop {
             if let Some(ended) = self.ended.pop() {
                 self.ended(cx, ended);
-            } else if let Some((key, way)) = self.book.next() {
+            } else if let Some((key, way)) = self.next() {
                 self.start(cx, key, way);
-            } else if let Some(key) = self.hopeless() {
-                let asked = self.asked.remove(key);
-                cx.done(asked.id, Err(MediumError::Gone));
             } else {
                 break;
             }
@@ -208,6 +205,10 @@ impl SpreadHandle {
             }
             (Way::All, MediumOp::Flush { extent }) => self.flush(cx, key, extent),
             (Way::All, _) => {}
+            (Way::Nowhere, _) => {
+                let asked = self.asked.remove(key);
+                cx.done(asked.id, Err(MediumError::Gone));
+            }
         }
     }
 
@@ -245,15 +246,14 @@ impl SpreadHandle {
         }
     }
 
-    /// Takes out an operation that waits for a session to come back which does not, or is of
+    /// An operation that may go now, or that waits for a session which does not come back, or is of
     /// another core.
-    fn hopeless(&mut self) -> Option<usize> {
+    fn next(&mut self) -> Option<(usize, Way)> {
         let (sessions, first) = (&self.sessions, self.number);
-        let stays_away = |number: u16| {
+        self.book.next(|number| {
             let session = sessions.get(usize::from(number.wrapping_sub(first)));
             session.is_none_or(|session| !session.handle.is_wanted())
-        };
-        self.book.give_up(stays_away)
+        })
     }
 }
 
@@ -357,12 +357,8 @@ impl Handle for SpreadHandle {
 /// What an operation does to which blocks; `None` where it only wants memory.
 fn claim(op: &MediumOp<Lease>) -> Option<Claim> {
     match op {
-        MediumOp::Read { extent, .. } | MediumOp::Status { extent } => Some(Claim::Read(*extent)),
-        MediumOp::Write { extent, .. }
-        | MediumOp::WriteSame { extent, .. }
-        | MediumOp::Unmap { extent, .. }
-        | MediumOp::Sanitize { extent, .. } => Some(Claim::Write(*extent)),
         MediumOp::Flush { .. } => Some(Claim::Flush),
-        MediumOp::Lend { .. } | MediumOp::Buffer { .. } | MediumOp::Prefetch { .. } => None,
+        MediumOp::Read { .. } | MediumOp::Status { .. } => blocks(op).map(Claim::Read),
+        _ => blocks(op).map(Claim::Write),
     }
 }

@@ -34,6 +34,8 @@ pub(super) enum Way {
     One(usize),
     /// A flush, which is for whoever holds the book to spread.
     All,
+    /// Its blocks are in doubt by a session that stays away.
+    Nowhere,
 }
 
 /// What is under way, and what waits.
@@ -87,10 +89,11 @@ impl Book {
         self.waiting.push_back(waiting);
     }
 
-    /// An operation that may go now. A flush is no longer in the book then.
-    pub(super) fn next(&mut self) -> Option<(usize, Way)> {
+    /// An operation that may go now, or that waits in vain; `stays_away` says of which sessions
+    /// nothing is to be hoped for. Unless it goes to one session, it is no longer in the book then.
+    pub(super) fn next(&mut self, stays_away: impl Fn(u16) -> bool) -> Option<(usize, Way)> {
         let mut waiting = 0..self.waiting.len();
-        let (at, way) = waiting.find_map(|at| Some((at, self.way(at)?)))?;
+        let (at, way) = waiting.find_map(|at| Some((at, self.way(at, &stays_away)?)))?;
         let waited = self.waiting.remove(at)?;
         if let Way::One(session) = way {
             self.sessions[session].load += 1;
@@ -113,17 +116,6 @@ impl Book {
         self.sessions[session].away = away;
     }
 
-    /// Takes out an operation that waits for blocks which are in doubt by a session of which it is
-    /// said that it stays away, if there is one.
-    pub(super) fn give_up(&mut self, stays_away: impl Fn(u16) -> bool) -> Option<usize> {
-        let is_hopeless = |one: &Waiting| {
-            let blocks = one.claim.blocks();
-            blocks.is_some_and(|extent| self.doubts.touch(extent, &stays_away))
-        };
-        let at = self.waiting.iter().position(is_hopeless)?;
-        self.waiting.remove(at).map(|one| one.key)
-    }
-
     /// Takes out an operation that waits here. Returns whether it did.
     pub(super) fn withdraw(&mut self, key: usize) -> bool {
         let before = self.waiting.len();
@@ -138,7 +130,7 @@ impl Book {
         idlest.map_or(0, |(session, _)| session)
     }
 
-    fn way(&self, at: usize) -> Option<Way> {
+    fn way(&self, at: usize, stays_away: impl Fn(u16) -> bool) -> Option<Way> {
         let one = &self.waiting[at];
         let mut before = self.waiting.iter().take(at);
         if before.any(|other| one.claim.conflicts(other.claim)) {
@@ -151,8 +143,8 @@ impl Book {
             let waits = under_way.any(|other| earlier(other) && writes(other));
             return (!waits).then_some(Way::All);
         };
-        if self.doubts.touch(extent, |_| true) {
-            return None;
+        if let Some(for_good) = self.doubts.over(extent, stays_away) {
+            return for_good.then_some(Way::Nowhere);
         }
         let mut same = under_way.filter(|other| one.claim.conflicts(other.waited.claim));
         let Some(UnderWay { session, .. }) = same.next() else {
@@ -174,14 +166,9 @@ impl Claim {
     }
 
     fn touches(self, extent: Extent) -> bool {
-        self.blocks().is_some_and(|own| own.overlaps(extent))
-    }
-
-    /// None of its own are those of a flush.
-    fn blocks(self) -> Option<Extent> {
         match self {
-            Self::Read(own) | Self::Write(own) => Some(own),
-            Self::Flush => None,
+            Self::Read(own) | Self::Write(own) => own.overlaps(extent),
+            Self::Flush => false,
         }
     }
 }
