@@ -142,8 +142,13 @@ impl<L: Lease> Client<L> {
             }
         }
         for key in hopeless {
-            self.doubts.extend(self.operations[key].doubt());
-            self.fail(key);
+            match self.operations[key].doubt() {
+                Some(extent) => {
+                    self.doubts.push(extent);
+                    self.end(key, Err(MediumError::Unknown));
+                }
+                None => self.fail(key),
+            }
         }
     }
 }
