@@ -111,7 +111,7 @@ impl EpollRing {
             tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
         });
-        let timeout = match self.paused.is_empty() {
+        let timeout = match self.paused.is_empty() || timeout == Some(Timespec::default()) {
             true => timeout,
             false => self.rest(timeout)?,
         };
