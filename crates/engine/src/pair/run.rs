@@ -1,6 +1,7 @@
 //! The loop around a machine.
 
 use std::io;
+use std::mem;
 use std::time::{Duration, Instant};
 
 use ::io::ring::Kind;
@@ -95,28 +96,29 @@ pub fn copy(
         (None, true) => Err(Error::Resume(UNKNOWN)),
         (_, false) => Ok(0),
     };
-    let mut durable = before.map_err(|error| pair.undo(error))?;
+    let before = before.map_err(|error| pair.undo(error))?;
     let [a, b] = pair.shapes;
     let unit = a.block_size.max(b.block_size);
-    let from = durable.min(a.octets) / unit * unit;
+    let from = before.min(a.octets) / unit * unit;
     let mut worker = worker(&pair, options).map_err(|error| pair.undo(error))?;
     remember(&mut record, from);
     let mut machine = Copy::new(a, b, from, options.depth);
     let start = Instant::now();
-    let mut keep = |copied| {
-        durable = copied;
-        if copied < a.octets {
-            remember(&mut record, copied);
-        }
+    let mut kept = Kept {
+        pair: &pair,
+        record,
+        durable: from,
+        shortened: None,
     };
-    let ended = drive(&mut worker, &mut machine, &mut keep, watch)?;
-    let ended = ended.and_then(|()| still_whole(&pair));
-    if let Err(Failure { at: Some(at), .. }) = ended
-        && at < durable
-    {
-        durable = at;
-        remember(&mut record, at);
-    }
+    let ended = drive(&mut worker, &mut machine, &mut |at| kept.keep(at), watch)?;
+    kept.keep(kept.durable);
+    let Kept {
+        record,
+        durable,
+        shortened,
+        ..
+    } = kept;
+    let ended = ended.and(still_whole(shortened));
     let time = start.elapsed();
     let verified = (verify && ended.is_ok() && durable == a.octets)
         .then(|| compare(&mut worker, &pair, options.depth, watch))
@@ -165,7 +167,7 @@ fn compare(
     let mut machine = Verify::new(a, b, depth);
     let start = Instant::now();
     let ended = drive(worker, &mut machine, &mut |_| {}, watch)?;
-    let ended = ended.and_then(|()| still_whole(pair));
+    let ended = ended.and(still_whole(shortened(pair)));
     Ok(Verified {
         progress: machine.progress(),
         differences: machine.differences().clone(),
@@ -175,16 +177,48 @@ fn compare(
     })
 }
 
-/// What others took away from a volume was read as zeros, or has to be written anew.
-fn still_whole(pair: &Pair) -> Result<(), Failure> {
-    for (volume, side) in pair.volumes.iter().zip([Side::A, Side::B]) {
-        if let Some(at) = volume.shortened_to() {
-            tracing::error!("{side:?} was made shorter meanwhile: it ends at octet {at}");
-            let (at, error) = (Some(at), MediumError::Gone);
-            return Err(Failure { side, at, error });
+/// How much of a copy is durable, and remembered.
+struct Kept<'a> {
+    pair: &'a Pair,
+    record: Option<Record>,
+    durable: u64,
+    /// Where a volume was found shorter, be it longer again since.
+    shortened: Option<Failure>,
+}
+
+impl Kept<'_> {
+    /// So much of what was read is durable, which is a copy so far as both were whole.
+    fn keep(&mut self, copied: u64) {
+        let found = self.shortened.into_iter().chain(shortened(self.pair));
+        self.shortened = found.min_by_key(|failure| failure.at);
+        let whole = self.shortened.and_then(|failure| failure.at);
+        let durable = whole.map_or(copied, |whole| whole.min(copied));
+        let before = mem::replace(&mut self.durable, durable);
+        if durable != before && durable < self.pair.shapes[0].octets {
+            remember(&mut self.record, durable);
         }
     }
-    Ok(())
+}
+
+/// Where the first octet is that others took away from a volume: it was read as zeros, or has to be
+/// written anew.
+fn shortened(pair: &Pair) -> Option<Failure> {
+    let sides = pair.volumes.iter().zip([Side::A, Side::B]);
+    let failures = sides.filter_map(|(volume, side)| {
+        let (at, error) = (volume.shortened_to(), MediumError::Gone);
+        at.is_some().then_some(Failure { side, at, error })
+    });
+    failures.min_by_key(|failure| failure.at)
+}
+
+fn still_whole(shortened: Option<Failure>) -> Result<(), Failure> {
+    let Some(failure) = shortened else {
+        return Ok(());
+    };
+    let Failure { side, at, .. } = failure;
+    let at = at.unwrap_or_default();
+    tracing::error!("{side:?} was made shorter meanwhile: it ends at octet {at}");
+    Err(failure)
 }
 
 /// A record that cannot be kept makes a copy that cannot be resumed, and no more.

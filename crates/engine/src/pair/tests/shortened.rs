@@ -2,14 +2,14 @@
 //! copy of it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::io::memory::MemoryLimit;
 use scsi::medium::MediumError;
 
 use crate::address::OpenOptions;
-use crate::pair::{self, Failure, Manner, Options, Side};
+use crate::pair::{self, Failure, Manner, Options, Progress, Side};
 use crate::remote::IdlePorts;
 
 const LEN: u64 = 4 << 20;
@@ -23,6 +23,29 @@ impl Drop for Folder {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("lunar-shortened-{}-{name}", std::process::id());
+        let folder = Self(std::env::temp_dir().join(name));
+        fs::create_dir(&folder.0).unwrap();
+        folder
+    }
+}
+
+fn octets() -> Vec<u8> {
+    (0..LEN).map(|at| (at >> 9) as u8 | 1).collect()
+}
+
+fn shorten(source: &Path) {
+    let file = fs::File::options().write(true).open(source);
+    file.unwrap().set_len(LEFT).unwrap();
+}
+
+const RESUME: Manner = Manner {
+    resume: true,
+    verify: false,
+};
 
 fn options(folder: &Folder) -> Options {
     let file = |name| format!("file:{}/{name}", folder.0.display());
@@ -45,19 +68,15 @@ fn options(folder: &Folder) -> Options {
 
 #[test]
 fn a_source_that_others_shorten_is_not_copied() {
-    let name = format!("lunar-shortened-{}", std::process::id());
-    let folder = Folder(std::env::temp_dir().join(name));
-    fs::create_dir(&folder.0).unwrap();
-    let data: Vec<u8> = (0..LEN).map(|at| (at >> 9) as u8 | 1).collect();
-    let source = folder.0.join("a");
+    let folder = Folder::new("read");
+    let (source, data) = (folder.0.join("a"), octets());
     fs::write(&source, &data).unwrap();
     let options = options(&folder);
-    let mut shorten = |_: &_| {
-        let file = fs::File::options().write(true).open(&source);
-        file.unwrap().set_len(LEFT).unwrap();
+    let mut watch = |_: &_| {
+        shorten(&source);
         true
     };
-    let copied = pair::copy(&options, Manner::default(), &mut shorten).unwrap();
+    let copied = pair::copy(&options, Manner::default(), &mut watch).unwrap();
     let (at, error) = (Some(LEFT), MediumError::Gone);
     let side = Side::A;
     assert_eq!(copied.failure, Some(Failure { side, at, error }));
@@ -65,11 +84,33 @@ fn a_source_that_others_shorten_is_not_copied() {
 
     // As it was, it is copied on from there.
     fs::write(&source, &data).unwrap();
-    let resume = Manner {
-        resume: true,
-        ..Manner::default()
+    let copied = pair::copy(&options, RESUME, &mut |_| true).unwrap();
+    assert!(copied.is_complete(), "{copied:?}");
+    assert!(fs::read(folder.0.join("b")).unwrap() == data);
+}
+
+#[test]
+fn what_was_read_as_zeros_is_read_again_though_another_failure_came_first() {
+    let folder = Folder::new("failed");
+    let (source, data) = (folder.0.join("a"), octets());
+    fs::write(&source, &data).unwrap();
+    let whole = options(&folder);
+    let mut failing = options(&folder);
+    failing.a = format!("fault:read=eio@2M({})", whole.a).parse().unwrap();
+    let mut watch = |progress: &Progress| {
+        if progress.done() > 0 {
+            shorten(&source);
+        }
+        true
     };
-    let copied = pair::copy(&options, resume, &mut |_| true).unwrap();
+    let copied = pair::copy(&failing, Manner::default(), &mut watch).unwrap();
+    let (at, error) = (Some(2 * LEFT), MediumError::Read);
+    let side = Side::A;
+    assert_eq!(copied.failure, Some(Failure { side, at, error }));
+    assert_eq!(copied.durable, LEFT);
+
+    fs::write(&source, &data).unwrap();
+    let copied = pair::copy(&whole, RESUME, &mut |_| true).unwrap();
     assert!(copied.is_complete(), "{copied:?}");
     assert!(fs::read(folder.0.join("b")).unwrap() == data);
 }
