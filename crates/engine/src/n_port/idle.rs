@@ -79,11 +79,14 @@ impl IdlePorts {
             e_d_tov,
             since,
         };
+        // The thread may look for it as soon as it runs: it finds it, or waits until it is there.
+        let mut ports = self.0.lock();
+        let Err(cause) = self.end_later() else {
+            return ports.idle.push(idle);
+        };
         // Without a thread to end it, it ends now.
-        if let Err(cause) = self.end_later() {
-            return tracing::warn!("{}: its port cannot rest: {cause}", idle.place);
-        }
-        self.0.lock().idle.push(idle);
+        drop(ports);
+        tracing::warn!("{}: its port cannot rest: {cause}", idle.place);
     }
 
     fn end_later(&self) -> io::Result<()> {
