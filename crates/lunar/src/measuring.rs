@@ -364,7 +364,7 @@ fn print(outcome: &Outcome, json: bool) -> Result<(), Failure> {
 }
 
 /// Whether a page can be written, which is better known before an hour's measurement. An empty one
-/// is not left behind.
+/// is not left behind, nor is one behind a symbolic link.
 fn can_write(page: &Path) -> Result<(), Failure> {
     let was_there = page.exists();
     let opened = File::options().append(true).create(true).open(page);
@@ -376,7 +376,7 @@ fn can_write(page: &Path) -> Result<(), Failure> {
     };
     opened.map_err(failed)?;
     if !was_there {
-        let _ = fs::remove_file(page);
+        let _ = fs::canonicalize(page).and_then(fs::remove_file);
     }
     Ok(())
 }

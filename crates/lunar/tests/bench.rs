@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -322,4 +322,16 @@ fn a_page_that_cannot_be_written_loses_no_table() {
     assert!(text(&ran.stderr).contains("bench-lost-iops.svg"));
     assert!(text(&ran.stdout).contains("IOPS"));
     assert!(!page.exists(), "it was made and is empty");
+}
+
+#[test]
+fn a_link_to_a_page_that_is_not_there_stays() {
+    let [page, behind] = ["bench-link.html", "bench-behind.html"].map(file);
+    fs::create_dir_all(page.with_file_name("bench-link-iops.svg")).unwrap();
+    symlink(&behind, &page).unwrap();
+    let args = ["bench", "null:1G", "--html", page.to_str().unwrap()];
+    let ran = lunar(&args).output().unwrap();
+    assert_eq!(ran.status.code(), Some(1));
+    assert_eq!(fs::read_link(&page).unwrap(), behind);
+    assert!(!behind.exists(), "it was made and is empty");
 }
