@@ -11,6 +11,7 @@ mod socket;
 
 use std::collections::VecDeque;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -71,6 +72,8 @@ impl EpollRing {
     ///
     /// No file descriptors, no memory.
     pub fn open() -> io::Result<Self> {
+        // By as much as timers may be late otherwise, a pause would be twice as long.
+        rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let bell = Bell::new()?;
         let edge = epoll::EventFlags::IN | epoll::EventFlags::ET;
