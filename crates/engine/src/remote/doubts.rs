@@ -72,7 +72,8 @@ impl AllDoubts {
         self.over(extent, matters) == Some(true)
     }
 
-    /// `None` if these blocks are not in doubt, else whether that is so by a session that is `such`.
+    /// `None` if these blocks are not in doubt, else whether that is so by a session that is
+    /// `such`.
     pub(super) fn over(&self, extent: Extent, such: impl Fn(u16) -> bool) -> Option<bool> {
         if !self.some.load(SeqCst) {
             return None;

@@ -114,8 +114,8 @@ impl Machine {
         }
     }
 
-    /// Gives the link commands as long as it has room. Returns whether it took each of them: one that
-    /// it did not is repeated after a while.
+    /// Gives the link commands as long as it has room. Returns whether it took each of them: one
+    /// that it did not is repeated after a while.
     fn execute(&mut self, now: Now) -> bool {
         if !self.link.is_up() {
             self.waiting.clear();
