@@ -222,6 +222,6 @@ mod any;
 #[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
-mod open_tests;
+pub(crate) mod open_tests;
 #[cfg(test)]
 mod tests;

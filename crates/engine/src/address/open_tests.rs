@@ -12,7 +12,8 @@ use iscsi::initiator::config::Auth;
 use super::{Address, Cause, OpenOptions, portal_of};
 use crate::remote::IdlePorts;
 
-fn options() -> OpenOptions {
+/// What tests open volumes with.
+pub(crate) fn options() -> OpenOptions {
     OpenOptions {
         initiator: "iqn.2026-11.org.lunar.test:initiator".into(),
         secret: None,
@@ -25,10 +26,10 @@ fn options() -> OpenOptions {
 }
 
 /// A folder that goes when the test ends.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!(
             "lunar-open-{}-{}",

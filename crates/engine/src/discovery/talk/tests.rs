@@ -2,19 +2,17 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use ::io::memory::MemoryLimit;
 use iscsi::initiator::error::End;
 use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
 use super::{LIMIT, Talk};
-use crate::address::{OpenOptions, SessionOptions, UnitAddress, portal_of};
+use crate::address::{SessionOptions, UnitAddress, open_tests, portal_of};
 use crate::discovery::asks::{facts, report_luns};
-use crate::remote::{self, IdlePorts, Portal, RemoteError};
+use crate::remote::{self, Portal, RemoteError};
 
 fn place(portal: SocketAddr) -> Portal {
     let unit = UnitAddress {
@@ -24,16 +22,7 @@ fn place(portal: SocketAddr) -> Portal {
         lun: 0,
         session: SessionOptions::default(),
     };
-    let options = OpenOptions {
-        block_size: None,
-        read_only: false,
-        memory: Arc::new(MemoryLimit::new(1 << 20)),
-        initiator: "iqn.2026-01.test:initiator".into(),
-        secret: None,
-        mutual_secret: None,
-        ports: IdlePorts::default(),
-    };
-    portal_of(&unit, &options).unwrap()
+    portal_of(&unit, &open_tests::options()).unwrap()
 }
 
 /// The response and the status of a SCSI Response PDU (RFC 7143 §11.4).

@@ -2,36 +2,15 @@
 //! copy of it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
-use ::io::memory::MemoryLimit;
 use scsi::medium::MediumError;
 
-use crate::address::OpenOptions;
+use crate::address::open_tests::{self, Folder};
 use crate::pair::{self, Failure, Manner, Options, Progress, Side};
-use crate::remote::IdlePorts;
 
 const LEN: u64 = 4 << 20;
 const LEFT: u64 = 1 << 20;
-
-/// A folder that goes when the test ends.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let name = format!("lunar-shortened-{}-{name}", std::process::id());
-        let folder = Self(std::env::temp_dir().join(name));
-        fs::create_dir(&folder.0).unwrap();
-        folder
-    }
-}
 
 fn octets() -> Vec<u8> {
     (0..LEN).map(|at| (at >> 9) as u8 | 1).collect()
@@ -53,22 +32,14 @@ fn options(folder: &Folder) -> Options {
         a: file("a").parse().unwrap(),
         b: file("b").parse().unwrap(),
         depth: 1,
-        open: OpenOptions {
-            initiator: "iqn.2026-11.org.lunar.test:initiator".into(),
-            secret: None,
-            mutual_secret: None,
-            ports: IdlePorts::default(),
-            block_size: None,
-            read_only: false,
-            memory: Arc::new(MemoryLimit::new(1 << 30)),
-        },
+        open: open_tests::options(),
         state_dir: Some(folder.0.join("state")),
     }
 }
 
 #[test]
 fn a_source_that_others_shorten_is_not_copied() {
-    let folder = Folder::new("read");
+    let folder = Folder::new();
     let (source, data) = (folder.0.join("a"), octets());
     fs::write(&source, &data).unwrap();
     let options = options(&folder);
@@ -91,7 +62,7 @@ fn a_source_that_others_shorten_is_not_copied() {
 
 #[test]
 fn what_was_read_as_zeros_is_read_again_though_another_failure_came_first() {
-    let folder = Folder::new("failed");
+    let folder = Folder::new();
     let (source, data) = (folder.0.join("a"), octets());
     fs::write(&source, &data).unwrap();
     let whole = options(&folder);

@@ -1,18 +1,9 @@
 //! What nobody wants any more is given up where nothing of it has gone out.
 
 use super::super::{Fate, Output};
-use super::unit::{BLOCK, Rig, Unit};
-use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp};
+use super::unit::{Rig, Unit, write};
+use crate::medium::{Extent, HeapLease, MediumError, MediumOp};
 use crate::wire::sense::Key;
-
-fn write() -> MediumOp<HeapLease> {
-    MediumOp::Write {
-        extent: Extent::new(1, 1),
-        data: HeapLease::from_bytes(vec![5; BLOCK as usize]),
-        fua: false,
-        atomic: false,
-    }
-}
 
 fn read() -> MediumOp<HeapLease> {
     let (extent, copied) = (Extent::new(1, 1), false);

@@ -376,3 +376,13 @@ impl Unit {
         (lba * size).min(end)..end
     }
 }
+
+/// A write of one block.
+pub(super) fn write() -> MediumOp<HeapLease> {
+    MediumOp::Write {
+        extent: Extent::new(1, 1),
+        data: HeapLease::from_bytes(vec![5; BLOCK as usize]),
+        fua: false,
+        atomic: false,
+    }
+}

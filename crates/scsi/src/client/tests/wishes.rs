@@ -1,8 +1,8 @@
 //! What is wanted of a unit on every nexus: a registration, and its cache on or off.
 
 use super::super::Wishes;
-use super::unit::{BLOCK, Rig, Unit};
-use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp};
+use super::unit::{Rig, Unit, write};
+use crate::medium::MediumError;
 use crate::wire::sense::Key;
 
 const KEY: u64 = 0x1f00d;
@@ -37,15 +37,6 @@ fn reserved() -> Unit {
     Unit {
         reserved: true,
         ..Unit::default()
-    }
-}
-
-fn write() -> MediumOp<HeapLease> {
-    MediumOp::Write {
-        extent: Extent::new(1, 1),
-        data: HeapLease::from_bytes(vec![5; BLOCK as usize]),
-        fua: false,
-        atomic: false,
     }
 }
 
