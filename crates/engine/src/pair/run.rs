@@ -101,8 +101,10 @@ pub fn copy(
     let unit = a.block_size.max(b.block_size);
     let from = before.min(a.octets) / unit * unit;
     let mut worker = worker(&pair, options).map_err(|error| pair.undo(error))?;
-    remember(&mut record, from);
     let mut machine = Copy::new(a, b, from, options.depth);
+    // Whoever stops it once there is a record is heard.
+    watch(&machine.progress());
+    remember(&mut record, from);
     let start = Instant::now();
     let mut kept = Kept {
         pair: &pair,
