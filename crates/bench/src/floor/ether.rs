@@ -158,7 +158,10 @@ fn call(side: &mut Side, run: Run, watch: &Watch<'_>) -> io::Result<Option<u32>>
             }
         }
     }
-    let absent = "nobody answers: start lunar floor --listen fcoe://IFACE at its other end";
+    let absent = match side.is_up() {
+        true => "nobody answers: start lunar floor --listen fcoe://IFACE at its other end",
+        false => "the link is down: see ip link, and its cable",
+    };
     Err(io::Error::new(io::ErrorKind::TimedOut, absent))
 }
 

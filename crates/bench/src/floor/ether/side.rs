@@ -116,6 +116,11 @@ impl Side {
         self.payload_len
     }
 
+    /// Whether frames pass at all, as far as the port knows.
+    pub(super) fn is_up(&self) -> bool {
+        self.port.link().up
+    }
+
     pub(super) fn join(&mut self, group: Mac) -> io::Result<()> {
         self.port.join(group)
     }
