@@ -68,6 +68,8 @@ struct Report<'a> {
     data_bytes: u64,
     hole_bytes: u64,
     resumed_at_bytes: u64,
+    /// Others wrote to A meanwhile, as far as that can be known.
+    source_changed: bool,
     seconds: f64,
     /// What --verify found.
     verified: Option<verify::Report<'a>>,
@@ -98,6 +100,9 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
     }
     if let Some(failure) = args.failure(&copied, watch.was_interrupted()) {
         return Err(failure);
+    }
+    if copied.changed {
+        tracing::warn!("A was written to meanwhile: B may be neither what A was nor what it is");
     }
     let (a, b) = (&args.a, &args.b);
     let verified = copied.verified.as_ref();
@@ -133,6 +138,9 @@ impl CopyArgs {
         };
         let (a, b) = (quoted(&self.a), quoted(&self.b));
         let way_out = match (copied.resumable, &self.state_dir) {
+            (false, _) if copied.changed => {
+                format!("A was written to meanwhile, begin anew with: lunar copy {a} {b}")
+            }
             (false, _) => format!("begin anew with: lunar copy {a} {b}"),
             (true, None) => format!("go on with: lunar copy --resume {a} {b}"),
             (true, Some(dir)) => {
@@ -155,6 +163,7 @@ impl CopyArgs {
             data_bytes: progress.data,
             hole_bytes: progress.holes,
             resumed_at_bytes: progress.before,
+            source_changed: copied.changed,
             seconds: copied.time.as_secs_f64(),
             verified: copied
                 .verified

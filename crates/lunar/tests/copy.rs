@@ -320,6 +320,20 @@ fn another_file_in_its_place_is_not_gone_on_with() {
 }
 
 #[test]
+fn a_source_that_was_written_to_is_not_gone_on_with() {
+    let folder = folder("copy-changed");
+    image(&folder.join("a"));
+    let failing = "fault:read=eio@1M(file:a)";
+    refused(&folder, 1, &[failing, "file:b", "--depth", "1"]);
+    let a = File::options().write(true).open(folder.join("a")).unwrap();
+    a.write_all_at(b"new", 7).unwrap();
+    let line = refused(&folder, 1, &["file:a", "file:b", "--resume"]);
+    assert!(line.contains("the source was changed since"), "{line}");
+    let ran = lunar(&folder, &["copy", "file:a", "file:b"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+}
+
+#[test]
 fn what_differs_is_told_by_block() {
     let folder = folder("verify-differs");
     image(&folder.join("a"));

@@ -33,6 +33,10 @@ pub(super) struct Pair {
     pub(super) shapes: [Shape; 2],
     /// What each says of itself.
     pub(super) particulars: [Particulars; 2],
+    /// What A is made of, as far as it are files.
+    files: Vec<PathBuf>,
+    /// When they had been written to last.
+    pub(super) written: String,
     /// The file that was not there.
     created: Option<PathBuf>,
 }
@@ -50,6 +54,7 @@ impl Pair {
         };
         let a = options.a.open(&for_reading)?;
         let octets = Shape::of(&a.traits()).octets;
+        let files = files(&options.a);
         even(&options.a, &a.traits().block_size.into())?;
         let (address, created) = match read_only {
             true => (options.b.clone(), None),
@@ -64,6 +69,8 @@ impl Pair {
         let pair = Self {
             shapes: [Shape::of(&a.traits()), Shape::of(&b.traits())],
             particulars: [a.particulars(), b.particulars()],
+            written: written(&files),
+            files,
             volumes: [a, b],
             created,
         };
@@ -79,6 +86,11 @@ impl Pair {
             let _ = fs::remove_file(path);
         }
         error
+    }
+
+    /// Whether somebody wrote to A since it was opened, as far as that can be known.
+    pub(super) fn is_changed(&self) -> bool {
+        self.written != written(&self.files)
     }
 
     fn fit(&self, options: &Options, read_only: bool) -> Result<(), Error> {
@@ -162,6 +174,22 @@ fn leaves(address: &Address) -> Vec<&Address> {
         [] => vec![address],
         inner => inner.iter().flat_map(leaves).collect(),
     }
+}
+
+fn files(address: &Address) -> Vec<PathBuf> {
+    let leaves = leaves(address).into_iter();
+    let paths = leaves.filter_map(|leaf| match leaf {
+        Address::File(file) => Some(file.path.clone()),
+        _ => None,
+    });
+    paths.collect()
+}
+
+/// When each file was written to last, in seconds since 1970.
+fn written(files: &[PathBuf]) -> String {
+    let facts = files.iter().filter_map(|path| fs::metadata(path).ok());
+    let times = facts.map(|facts| format!(" {}.{:09}", facts.mtime(), facts.mtime_nsec()));
+    times.collect()
 }
 
 /// Whether two addresses name one file or device: it would be found locked by ourselves.

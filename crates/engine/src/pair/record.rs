@@ -28,11 +28,11 @@ impl Record {
     pub(super) fn of(pair: &Pair, dir: &Path) -> Option<Self> {
         let [a, b] = &pair.particulars;
         let [from, to] = [a.identity.as_deref()?, b.identity.as_deref()?];
-        let octets = pair.shapes[0].octets;
+        let (octets, written) = (pair.shapes[0].octets, &pair.written);
         Some(Self {
             dir: dir.to_owned(),
             name: format!("copy-{}", state::digest(&format!("{from}\n{to}"))),
-            head: format!("{FIRST_LINE}\nfrom {from}\nto {to}\nsize {octets}\n"),
+            head: format!("{FIRST_LINE}\nfrom {from}\nto {to}\nsize {octets}\nwritten{written}\n"),
         })
     }
 
@@ -70,8 +70,8 @@ impl Record {
 
 const NONE: &str = "no copy between these two was interrupted, or one of them is another volume \
     than then; leave --resume out to begin anew";
-const OTHER: &str = "the source has another size than when the copy was begun; leave --resume out \
-    to begin anew";
+const OTHER: &str = "the source was changed since the copy was begun; leave --resume out to begin \
+    anew";
 const UNREADABLE: &str = "the record of the copy is damaged; leave --resume out to begin anew";
 
 /// Why a volume cannot be known again.

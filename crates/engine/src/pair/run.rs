@@ -26,6 +26,9 @@ pub struct Copied {
     pub durable: u64,
     /// Another run can go on from there.
     pub resumable: bool,
+    /// Others wrote to A meanwhile, as far as that can be known: B may hold some of what was there
+    /// before and some of what came then.
+    pub changed: bool,
     /// What ended it before it was complete.
     pub failure: Option<Failure>,
     /// How long it took.
@@ -121,7 +124,7 @@ pub fn copy(
         ..
     } = kept;
     let ended = ended.and(still_whole(shortened));
-    let time = start.elapsed();
+    let (time, changed) = (start.elapsed(), pair.is_changed());
     let verified = (verify && ended.is_ok() && durable == a.octets)
         .then(|| compare(&mut worker, &pair, options.depth, watch))
         .transpose()?;
@@ -135,7 +138,8 @@ pub fn copy(
     Ok(Copied {
         progress: machine.progress(),
         durable,
-        resumable: record.is_some(),
+        resumable: record.is_some() && !changed,
+        changed,
         failure: ended.err(),
         time,
         verified,

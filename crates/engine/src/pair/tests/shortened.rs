@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::SystemTime;
 
 use scsi::medium::MediumError;
 
@@ -14,6 +15,17 @@ const LEFT: u64 = 1 << 20;
 
 fn octets() -> Vec<u8> {
     (0..LEN).map(|at| (at >> 9) as u8 | 1).collect()
+}
+
+/// As it was, and as if nobody had written to it since.
+fn restore(source: &Path, written: SystemTime) {
+    fs::write(source, octets()).unwrap();
+    let file = fs::File::options().write(true).open(source);
+    file.unwrap().set_modified(written).unwrap();
+}
+
+fn written(source: &Path) -> SystemTime {
+    fs::metadata(source).unwrap().modified().unwrap()
 }
 
 fn shorten(source: &Path) {
@@ -42,6 +54,7 @@ fn a_source_that_others_shorten_is_not_copied() {
     let folder = Folder::new();
     let (source, data) = (folder.0.join("a"), octets());
     fs::write(&source, &data).unwrap();
+    let before = written(&source);
     let options = options(&folder);
     let mut watch = |_: &_| {
         shorten(&source);
@@ -52,9 +65,12 @@ fn a_source_that_others_shorten_is_not_copied() {
     let side = Side::A;
     assert_eq!(copied.failure, Some(Failure { side, at, error }));
     assert_eq!(copied.durable, LEFT);
+    assert!(copied.changed && !copied.resumable);
+    let refused = pair::copy(&options, RESUME, &mut |_| true).unwrap_err();
+    assert!(refused.to_string().contains("was changed"), "{refused}");
 
     // As it was, it is copied on from there.
-    fs::write(&source, &data).unwrap();
+    restore(&source, before);
     let copied = pair::copy(&options, RESUME, &mut |_| true).unwrap();
     assert!(copied.is_complete(), "{copied:?}");
     assert!(fs::read(folder.0.join("b")).unwrap() == data);
@@ -65,6 +81,7 @@ fn what_was_read_as_zeros_is_read_again_though_another_failure_came_first() {
     let folder = Folder::new();
     let (source, data) = (folder.0.join("a"), octets());
     fs::write(&source, &data).unwrap();
+    let before = written(&source);
     let whole = options(&folder);
     let mut failing = options(&folder);
     failing.a = format!("fault:read=eio@2M({})", whole.a).parse().unwrap();
@@ -80,7 +97,7 @@ fn what_was_read_as_zeros_is_read_again_though_another_failure_came_first() {
     assert_eq!(copied.failure, Some(Failure { side, at, error }));
     assert_eq!(copied.durable, LEFT);
 
-    fs::write(&source, &data).unwrap();
+    restore(&source, before);
     let copied = pair::copy(&whole, RESUME, &mut |_| true).unwrap();
     assert!(copied.is_complete(), "{copied:?}");
     assert!(fs::read(folder.0.join("b")).unwrap() == data);
