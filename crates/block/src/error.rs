@@ -92,8 +92,8 @@ pub enum OpenError {
     },
     /// Parts whose blocks cannot stand for blocks of one volume.
     #[error(
-        "{one} has blocks of {one_octets} octets, but {other} of {other_octets}; where a volume \
-         has none of its own, --block-size {larger} gives it some"
+        "{one} has blocks of {one_octets} octets, but {other} of {other_octets}; lunar serve \
+         --block-size {larger} gives them to volumes that have none of their own"
     )]
     PartBlockSizes {
         /// A part.
