@@ -1,6 +1,8 @@
 //! A target that is killed again and again under load, which does not notice.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use engine::sim::Rng;
 use engine::worker::Worker;
 use io::ring::Kind;
 use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumResult};
-use tests::server::Server;
+use tests::server::{self, Server};
 
 use super::{TARGET, restart};
 
@@ -178,5 +180,33 @@ fn ended(worker: &mut Worker) -> MediumResult<block::lease::Lease> {
             return done.result;
         }
         worker.wait(None).unwrap();
+    }
+}
+
+/// However often it is tried meanwhile.
+#[test]
+fn a_target_that_is_away_for_a_second_is_told_once() {
+    let dir = tests::scratch("remote-away").unwrap();
+    fs::write(dir.join("disk"), vec![1; 16 << 20]).unwrap();
+    let volume = format!("file:{}", dir.join("disk").display());
+    let server = Server::start_in(&dir, &[&volume], &["--iqn", TARGET]).unwrap();
+    let portal = server.luns[0].portals[0].clone();
+    let copy = dir.join("copy");
+    let slow = format!("limit:rate=8M({})", server.address(0));
+    let mut command = Command::new(server::binary().unwrap());
+    command.args(["copy", &slow, &format!("file:{}", copy.display())]);
+    command.args(["--state-dir", &dir.join("copies").to_string_lossy()]);
+    let child = command.stderr(Stdio::piped()).spawn().unwrap();
+    while !copy.exists() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    server.kill().unwrap();
+    thread::sleep(Duration::from_secs(1));
+    let _back = restart(&dir, &volume, &portal);
+    let ran = child.wait_with_output().unwrap();
+    let told = String::from_utf8(ran.stderr).unwrap();
+    assert!(ran.status.success(), "{told}");
+    for words in ["cannot connect", "connected again"] {
+        assert_eq!(told.matches(words).count(), 1, "{told}");
     }
 }

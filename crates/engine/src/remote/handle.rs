@@ -1,6 +1,5 @@
 //! A remote unit as one core uses it.
 
-use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,6 +28,8 @@ pub(super) struct RemoteHandle {
     away: bool,
     /// It is to come back, even with nothing to do.
     wanted: bool,
+    /// What was said last of why it is away.
+    why: Option<String>,
     /// Nobody will ask for anything any more.
     leaving: bool,
 }
@@ -55,6 +56,7 @@ impl RemoteHandle {
             attempts: Attempts::default(),
             away: false,
             wanted: false,
+            why: None,
             leaving: false,
         }
     }
@@ -129,6 +131,9 @@ impl RemoteHandle {
             Told::Ready => {
                 self.attempts = Attempts::default();
                 (self.away, self.wanted) = (false, false);
+                if self.why.take().is_some() {
+                    tracing::info!("{place}: connected again");
+                }
             }
             Told::Changed => {
                 let facts = self.machine.client.facts();
@@ -170,20 +175,23 @@ impl RemoteHandle {
         }
     }
 
-    /// Where it only comes back for what is in doubt, that was told, and may go on for ever.
-    fn warn(&self, line: &dyn fmt::Display) {
+    /// Says it once, however often it is tried until the cause is another one. Where it only comes
+    /// back for what is in doubt, that was told, and may go on for ever.
+    fn warn(&mut self, line: String) {
         let place = self.machine.link.name();
-        match self.has_doubts() && self.machine.client.is_idle() {
+        let was_told = self.why.as_ref() == Some(&line);
+        match was_told || self.has_doubts() && self.machine.client.is_idle() {
             true => tracing::debug!("{place}: {line}"),
             false => tracing::warn!("{place}: {line}"),
         }
+        self.why = Some(line);
     }
 
     fn ended(&mut self, now: Now, end: &End) {
         self.tell_doubts();
         self.away = true;
         let wait = self.machine.link.wait_after(end);
-        self.warn(&format_args!("{end}; connecting again"));
+        self.warn(format!("{end}; connecting again"));
         let since = *self.attempts.since.get_or_insert(now);
         if self.machine.link.follow(end) && self.attempts.redirections < REDIRECTIONS {
             self.attempts = Attempts {
@@ -265,7 +273,7 @@ impl Handle for RemoteHandle {
         _: Option<Buffer>,
     ) {
         if let Err(cause) = self.machine.link.connected(cx, slot, result) {
-            self.warn(&cause);
+            self.warn(cause.to_string());
             self.machine.link.go_home();
             self.away = true;
             let outside = self.shared.settings.outside;
