@@ -93,7 +93,8 @@ pub enum OpenError {
     /// Parts whose blocks cannot stand for blocks of one volume.
     #[error(
         "{one} has blocks of {one_octets} octets, but {other} of {other_octets}; lunar serve \
-         --block-size {larger} gives them to volumes that have none of their own"
+         --block-size {larger} gives blocks of {larger} octets to volumes that have none of their \
+         own"
     )]
     PartBlockSizes {
         /// A part.
