@@ -316,7 +316,10 @@ fn what_is_in_the_way_of_frames_is_told_with_what_mends_it() {
             &["ls", "fcoe://front"],
             "front: the link is down: ip link set front up",
         ),
-        (&["floor", "fcoe://front"], "front: the link is down"),
+        (
+            &["floor", "fcoe://front"],
+            "front: the link is down: ip link set front up",
+        ),
         (&["ls", "fcoe://low"], "low: an MTU of 301 has no room"),
         (
             &["serve", "ram:1M", "--fcoe", "low", "--open"],

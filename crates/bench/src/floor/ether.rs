@@ -102,7 +102,11 @@ pub fn rows(
         if watch.stopped() {
             return Ok(());
         }
-        measure(frames, words, rw.direction, watch)?.take(&mut outcome.rows)?;
+        let measured = measure(frames, words, rw.direction, watch);
+        if let (Err(_), true) = (&measured, watch.stopped()) {
+            return Ok(());
+        }
+        measured?.take(&mut outcome.rows)?;
     }
     Ok(())
 }
@@ -119,7 +123,7 @@ fn measure(
     let port = port.map_err(|cause| RunError::Load(cause.to_string()))?;
     let run = Run::new(direction, frames.crc);
     let mut side = Side::new(port, frames.size, Some(run)).map_err(failed)?;
-    let far = call(&mut side, run, watch).map_err(failed)?;
+    let far = call(&mut side, frames.place, run, watch).map_err(failed)?;
     let load = Load {
         direction,
         order: Order::Sequential,
@@ -145,7 +149,7 @@ fn measure(
 }
 
 /// Calls the other end until it answers. Returns its process, if that is of this machine.
-fn call(side: &mut Side, run: Run, watch: &Watch<'_>) -> io::Result<Option<u32>> {
+fn call(side: &mut Side, place: &Place, run: Run, watch: &Watch<'_>) -> io::Result<Option<u32>> {
     let begin = Instant::now();
     while begin.elapsed() < SILENCE && !watch.stopped() {
         side.send(GROUP, Message::of(Kind::Hello, run))?;
@@ -158,9 +162,11 @@ fn call(side: &mut Side, run: Run, watch: &Watch<'_>) -> io::Result<Option<u32>>
             }
         }
     }
-    let absent = match side.is_up() {
-        true => "nobody answers: start lunar floor --listen fcoe://IFACE at its other end",
-        false => "the link is down: see ip link, and its cable",
+    let absent = match place.interface() {
+        Some(name) if !side.is_up() => {
+            format!("the link is down: ip link set {name} up, or see to its cable")
+        }
+        _ => "nobody answers: start lunar floor --listen fcoe://IFACE at its other end".to_owned(),
     };
     Err(io::Error::new(io::ErrorKind::TimedOut, absent))
 }
