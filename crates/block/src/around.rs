@@ -53,6 +53,10 @@ impl<A: Around> Volume for A {
         self.inside().shortened_to()
     }
 
+    fn written(&self) -> Vec<(i64, u64)> {
+        self.inside().written()
+    }
+
     /// Its data is that of what is inside.
     fn particulars(&self) -> Particulars {
         let inside = self.inside().particulars();

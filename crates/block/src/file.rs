@@ -84,6 +84,12 @@ impl Volume for File {
         (size < traits.blocks * u64::from(traits.block_size)).then_some(size)
     }
 
+    fn written(&self) -> Vec<(i64, u64)> {
+        let stat = rustix::fs::fstat(self.backing.master());
+        let times = stat.map(|stat| (stat.st_mtime, stat.st_mtime_nsec));
+        times.into_iter().collect()
+    }
+
     fn particulars(&self) -> Particulars {
         Particulars::new(self.traits(), open::identity(self.backing.master()))
     }

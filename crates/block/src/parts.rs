@@ -143,6 +143,11 @@ impl Volume for Parts {
         shortened.then_some(0)
     }
 
+    fn written(&self) -> Vec<(i64, u64)> {
+        let parts = self.parts.iter();
+        parts.flat_map(|part| part.volume.written()).collect()
+    }
+
     /// Who it is depends on its parts, on their order, and on where its blocks lie on them.
     fn particulars(&self) -> Particulars {
         let parts = self.parts.iter().map(|part| part.volume.particulars());

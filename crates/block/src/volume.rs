@@ -47,6 +47,12 @@ pub trait Volume: Send + Sync + fmt::Debug {
         None
     }
 
+    /// When each file that it is made of was written to last, in seconds since 1970 and
+    /// nanoseconds. Other media do not say.
+    fn written(&self) -> Vec<(i64, u64)> {
+        Vec::new()
+    }
+
     /// What it says of itself.
     fn particulars(&self) -> Particulars {
         Particulars::new(self.traits(), None)

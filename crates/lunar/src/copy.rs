@@ -101,11 +101,12 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
     if let Some(failure) = args.failure(&copied, watch.was_interrupted()) {
         return Err(failure);
     }
-    if copied.changed {
-        tracing::warn!("A was written to meanwhile: B may be neither what A was nor what it is");
-    }
     let (a, b) = (&args.a, &args.b);
     let verified = copied.verified.as_ref();
+    let is_same = verified.is_some_and(|verified| verify::failure(verified, a, b).is_none());
+    if copied.changed && !is_same {
+        tracing::warn!("A was written to meanwhile: B may be neither what A was nor what it is");
+    }
     if !args.json {
         let found = verified.map(verify::said).unwrap_or_default();
         documents::print((summary(&copied) + &found).as_bytes())?;

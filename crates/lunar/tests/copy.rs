@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 struct Ran {
     code: Option<i32>,
@@ -331,6 +333,42 @@ fn a_source_that_was_written_to_is_not_gone_on_with() {
     assert!(line.contains("the source was changed since"), "{line}");
     let ran = lunar(&folder, &["copy", "file:a", "file:b"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+}
+
+/// Its length is no reason to write to it.
+#[test]
+fn a_source_whose_size_is_given_is_gone_on_with() {
+    let folder = folder("copy-sized");
+    image(&folder.join("a"));
+    let failing = "fault:read=eio@1M(file:a?size=4M)";
+    refused(&folder, 1, &[failing, "file:b", "--depth", "1"]);
+    let ran = lunar(&folder, &["copy", "file:a?size=4M", "file:b", "--resume"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+}
+
+/// Unless what was read back shows that B is what A is now.
+#[test]
+fn a_source_that_is_written_to_meanwhile_is_told_of() {
+    let folder = folder("copy-meanwhile");
+    for (name, options) in [("b", &[] as &[_]), ("c", &["--verify"])] {
+        image(&folder.join("a"));
+        let begun = folder.join(name);
+        let a = File::options().write(true).open(folder.join("a")).unwrap();
+        let writes = thread::spawn(move || {
+            while !begun.exists() {
+                thread::sleep(Duration::from_millis(10));
+            }
+            a.write_all_at(b"new", (4 << 20) - 3).unwrap();
+        });
+        let (slow, to) = ("limit:rate=1M(file:a)", format!("file:{name}"));
+        let ran = lunar(&folder, &[&["copy", "--json", slow, &to], options].concat());
+        writes.join().unwrap();
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!(report["source_changed"], true, "{report}");
+        let warns = ran.err.contains("A was written to meanwhile");
+        assert_eq!(warns, options.is_empty(), "{}", ran.err);
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! From addresses to volumes.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -223,7 +224,7 @@ fn only(parts: Vec<Part>, around: &Address) -> Result<Part, Cause> {
 }
 
 /// A file that is to be created or extended is opened for writing even if nothing else shall be
-/// written to it.
+/// written to it, and only then.
 fn file_options(file: &FileAddress, options: &OpenOptions) -> FileOptions {
     FileOptions {
         path: file.path.clone(),
@@ -231,9 +232,14 @@ fn file_options(file: &FileAddress, options: &OpenOptions) -> FileOptions {
         sparse: file.sparse,
         direct: file.direct,
         sync: file.sync,
-        read_only: file.read_only || (options.read_only && file.size.is_none()),
+        read_only: file.read_only || (options.read_only && !is_to_grow(file)),
         block_size: options.block_size,
     }
+}
+
+fn is_to_grow(file: &FileAddress) -> bool {
+    let found = fs::metadata(&file.path).map_or(0, |facts| facts.len());
+    file.size.is_some_and(|Size(size)| size > found)
 }
 
 /// How a remote unit is reached.

@@ -33,10 +33,8 @@ pub(super) struct Pair {
     pub(super) shapes: [Shape; 2],
     /// What each says of itself.
     pub(super) particulars: [Particulars; 2],
-    /// What A is made of, as far as it are files.
-    files: Vec<PathBuf>,
-    /// When they had been written to last.
-    pub(super) written: String,
+    /// When the files of A had been written to last.
+    pub(super) written: Vec<(i64, u64)>,
     /// The file that was not there.
     created: Option<PathBuf>,
 }
@@ -53,8 +51,8 @@ impl Pair {
             ..options.open.clone()
         };
         let a = options.a.open(&for_reading)?;
+        let written = a.written();
         let octets = Shape::of(&a.traits()).octets;
-        let files = files(&options.a);
         even(&options.a, &a.traits().block_size.into())?;
         let (address, created) = match read_only {
             true => (options.b.clone(), None),
@@ -69,8 +67,7 @@ impl Pair {
         let pair = Self {
             shapes: [Shape::of(&a.traits()), Shape::of(&b.traits())],
             particulars: [a.particulars(), b.particulars()],
-            written: written(&files),
-            files,
+            written,
             volumes: [a, b],
             created,
         };
@@ -90,7 +87,7 @@ impl Pair {
 
     /// Whether somebody wrote to A since it was opened, as far as that can be known.
     pub(super) fn is_changed(&self) -> bool {
-        self.written != written(&self.files)
+        self.written != self.volumes[0].written()
     }
 
     fn fit(&self, options: &Options, read_only: bool) -> Result<(), Error> {
@@ -174,22 +171,6 @@ fn leaves(address: &Address) -> Vec<&Address> {
         [] => vec![address],
         inner => inner.iter().flat_map(leaves).collect(),
     }
-}
-
-fn files(address: &Address) -> Vec<PathBuf> {
-    let leaves = leaves(address).into_iter();
-    let paths = leaves.filter_map(|leaf| match leaf {
-        Address::File(file) => Some(file.path.clone()),
-        _ => None,
-    });
-    paths.collect()
-}
-
-/// When each file was written to last, in seconds since 1970.
-fn written(files: &[PathBuf]) -> String {
-    let facts = files.iter().filter_map(|path| fs::metadata(path).ok());
-    let times = facts.map(|facts| format!(" {}.{:09}", facts.mtime(), facts.mtime_nsec()));
-    times.collect()
 }
 
 /// Whether two addresses name one file or device: it would be found locked by ourselves.

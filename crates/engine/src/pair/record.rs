@@ -21,18 +21,22 @@ pub(super) struct Record {
     head: String,
 }
 
-const FIRST_LINE: &str = "lunar copy 1";
+const FIRST_LINE: &str = "lunar copy 2\n";
 
 impl Record {
     /// The record of copies between these volumes; `None` where one of them cannot be known again.
     pub(super) fn of(pair: &Pair, dir: &Path) -> Option<Self> {
         let [a, b] = &pair.particulars;
         let [from, to] = [a.identity.as_deref()?, b.identity.as_deref()?];
-        let (octets, written) = (pair.shapes[0].octets, &pair.written);
+        let octets = pair.shapes[0].octets;
+        let written = pair.written.iter();
+        let written: String = written
+            .map(|(seconds, nanoseconds)| format!("written {seconds}.{nanoseconds:09}\n"))
+            .collect();
         Some(Self {
             dir: dir.to_owned(),
             name: format!("copy-{}", state::digest(&format!("{from}\n{to}"))),
-            head: format!("{FIRST_LINE}\nfrom {from}\nto {to}\nsize {octets}\nwritten{written}\n"),
+            head: format!("{FIRST_LINE}from {from}\nto {to}\nsize {octets}\n{written}"),
         })
     }
 
@@ -46,6 +50,9 @@ impl Record {
                 return Err(Error::Machine { what, cause });
             }
         };
+        if !text.starts_with(FIRST_LINE) {
+            return Err(Error::Resume(UNREADABLE));
+        }
         let rest = text.strip_prefix(&self.head).ok_or(Error::Resume(OTHER))?;
         let copied = rest.trim_end().strip_prefix("copied ");
         let copied = copied.and_then(|copied| copied.parse().ok());
@@ -72,7 +79,8 @@ const NONE: &str = "no copy between these two was interrupted, or one of them is
     than then; leave --resume out to begin anew";
 const OTHER: &str = "the source was changed since the copy was begun; leave --resume out to begin \
     anew";
-const UNREADABLE: &str = "the record of the copy is damaged; leave --resume out to begin anew";
+const UNREADABLE: &str =
+    "the record of the copy is damaged, or of another version; leave --resume out to begin anew";
 
 /// Why a volume cannot be known again.
 pub(super) const UNKNOWN: &str = "one of the two is empty after a restart, or does not say who it \

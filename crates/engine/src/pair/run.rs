@@ -105,8 +105,10 @@ pub fn copy(
     let from = before.min(a.octets) / unit * unit;
     let mut worker = worker(&pair, options).map_err(|error| pair.undo(error))?;
     let mut machine = Copy::new(a, b, from, options.depth);
-    // Whoever stops it once there is a record is heard.
-    watch(&machine.progress());
+    // From before there is a record: who stops it then is told of that.
+    if !watch(&machine.progress()) {
+        machine.stop();
+    }
     remember(&mut record, from);
     let start = Instant::now();
     let mut kept = Kept {
@@ -124,10 +126,11 @@ pub fn copy(
         ..
     } = kept;
     let ended = ended.and(still_whole(shortened));
-    let (time, changed) = (start.elapsed(), pair.is_changed());
+    let time = start.elapsed();
     let verified = (verify && ended.is_ok() && durable == a.octets)
         .then(|| compare(&mut worker, &pair, options.depth, watch))
         .transpose()?;
+    let changed = pair.is_changed();
     leave(worker);
     tell_gathered(&pair.volumes);
     if durable == a.octets

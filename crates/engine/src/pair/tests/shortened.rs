@@ -17,15 +17,11 @@ fn octets() -> Vec<u8> {
     (0..LEN).map(|at| (at >> 9) as u8 | 1).collect()
 }
 
-/// As it was, and as if nobody had written to it since.
-fn restore(source: &Path, written: SystemTime) {
+/// As if nobody had written to it since 1970.
+fn fill(source: &Path) {
     fs::write(source, octets()).unwrap();
     let file = fs::File::options().write(true).open(source);
-    file.unwrap().set_modified(written).unwrap();
-}
-
-fn written(source: &Path) -> SystemTime {
-    fs::metadata(source).unwrap().modified().unwrap()
+    file.unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
 }
 
 fn shorten(source: &Path) {
@@ -53,8 +49,7 @@ fn options(folder: &Folder) -> Options {
 fn a_source_that_others_shorten_is_not_copied() {
     let folder = Folder::new();
     let (source, data) = (folder.0.join("a"), octets());
-    fs::write(&source, &data).unwrap();
-    let before = written(&source);
+    fill(&source);
     let options = options(&folder);
     let mut watch = |_: &_| {
         shorten(&source);
@@ -70,7 +65,7 @@ fn a_source_that_others_shorten_is_not_copied() {
     assert!(refused.to_string().contains("was changed"), "{refused}");
 
     // As it was, it is copied on from there.
-    restore(&source, before);
+    fill(&source);
     let copied = pair::copy(&options, RESUME, &mut |_| true).unwrap();
     assert!(copied.is_complete(), "{copied:?}");
     assert!(fs::read(folder.0.join("b")).unwrap() == data);
@@ -80,8 +75,7 @@ fn a_source_that_others_shorten_is_not_copied() {
 fn what_was_read_as_zeros_is_read_again_though_another_failure_came_first() {
     let folder = Folder::new();
     let (source, data) = (folder.0.join("a"), octets());
-    fs::write(&source, &data).unwrap();
-    let before = written(&source);
+    fill(&source);
     let whole = options(&folder);
     let mut failing = options(&folder);
     failing.a = format!("fault:read=eio@2M({})", whole.a).parse().unwrap();
@@ -97,8 +91,21 @@ fn what_was_read_as_zeros_is_read_again_though_another_failure_came_first() {
     assert_eq!(copied.failure, Some(Failure { side, at, error }));
     assert_eq!(copied.durable, LEFT);
 
-    restore(&source, before);
+    fill(&source);
     let copied = pair::copy(&whole, RESUME, &mut |_| true).unwrap();
     assert!(copied.is_complete(), "{copied:?}");
     assert!(fs::read(folder.0.join("b")).unwrap() == data);
+}
+
+#[test]
+fn who_stops_it_before_it_begins_is_heard() {
+    let folder = Folder::new();
+    fill(&folder.0.join("a"));
+    let mut looks = 0;
+    let mut watch = |_: &_| {
+        looks += 1;
+        looks > 1
+    };
+    let copied = pair::copy(&options(&folder), Manner::default(), &mut watch).unwrap();
+    assert!(!copied.is_complete() && copied.resumable, "{copied:?}");
 }
