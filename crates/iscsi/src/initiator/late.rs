@@ -20,6 +20,8 @@ pub(super) struct Ladder {
     /// The command that it is climbed for.
     itt: Itt,
     lun: Lun,
+    /// When it was begun to climb.
+    since: Now,
     deadline: Now,
 }
 
@@ -84,6 +86,7 @@ impl<L: Lease> Initiator<L> {
             asked: self.ask(None, function::ABORT_TASK, lun, Some(slot)),
             itt,
             lun,
+            since: self.now,
             deadline: self.now.saturating_add(self.config.times.abort),
         });
     }
@@ -94,6 +97,7 @@ impl<L: Lease> Initiator<L> {
             return;
         };
         match ladder.rung {
+            Rung::Abort if self.is_silent_since(ladder.since) => self.wait_for_life(ladder),
             Rung::Abort if self.tasks.sent(ladder.itt).is_some() => self.reset(ladder),
             // A reset would cost commands that are well, for one that has ended.
             Rung::Abort => {
@@ -105,6 +109,13 @@ impl<L: Lease> Initiator<L> {
             }
             Rung::Ended | Rung::Reset => self.end(End::Stuck),
         }
+    }
+
+    /// A reset would hit all who use the unit, and mend nothing where it is the target that sleeps:
+    /// first it has to show that it lives, or the session ends.
+    fn wait_for_life(&mut self, ladder: Ladder) {
+        let deadline = self.ask_for_life();
+        self.ladder = Some(Ladder { deadline, ..ladder });
     }
 
     fn reset(&mut self, ladder: Ladder) {

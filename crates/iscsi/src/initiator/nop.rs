@@ -61,8 +61,24 @@ impl<L: Lease> Initiator<L> {
         if self.liveness.asked.is_some() {
             return self.end(End::Silent);
         }
-        self.liveness.asked = Some(self.now);
         self.trim();
+        self.ask_for_life();
+    }
+
+    /// Whether nothing was heard since, where pings tell.
+    pub(super) fn is_silent_since(&self, since: Now) -> bool {
+        self.liveness.heard <= since && !self.config.is_discovery()
+    }
+
+    /// Pings, unless that was done since the target was heard last. Returns by when it has to be
+    /// heard.
+    pub(super) fn ask_for_life(&mut self) -> Now {
+        let asked = *self.liveness.asked.get_or_insert(self.now);
+        self.ping();
+        asked.saturating_add(self.config.times.patience)
+    }
+
+    fn ping(&mut self) {
         if self.liveness.ping.is_some() {
             // One that was asked before is still to be answered; another would say no more.
             return;

@@ -7,6 +7,7 @@ use crate::wire::bhs::{Itt, Stamps};
 use crate::wire::serial::CmdSn;
 use crate::wire::task_response::TaskResponse;
 use scsi::wire::lun::Lun;
+use std::time::Duration;
 
 impl Rig {
     fn answer(&mut self, itt: u32, response: u8) {
@@ -160,7 +161,7 @@ fn functions_are_few_and_have_a_time() {
     rig.managed(0, Some(0));
     rig.manage(4, Function::QueryTaskSet).unwrap();
     for _ in 0..3 {
-        rig.now += std::time::Duration::from_secs(4);
+        rig.now += Duration::from_secs(4);
         rig.give(&[]);
         rig.initiator.receive(rig.now, &[0]);
     }
@@ -203,7 +204,7 @@ fn a_deadline_that_passed_is_no_deadline_any_more() {
 /// Time goes by, and the target is alive.
 fn pass(rig: &mut Rig, seconds: u64) {
     for _ in 0..seconds {
-        rig.now += std::time::Duration::from_secs(1);
+        rig.now += Duration::from_secs(1);
         let ping = crate::wire::nop_in::NopIn {
             lun: Lun([0; 8]),
             itt: Itt::NONE,
@@ -258,6 +259,38 @@ fn a_late_command_whose_abort_fails_costs_a_reset() {
         rig.quiet();
         rig.read(3, 512);
         assert_eq!(rig.sent().len(), 1);
+    }
+}
+
+/// A target that stands still would do the reset, of all who use the unit, once it goes on.
+#[test]
+fn a_target_that_is_silent_is_asked_for_life_before_a_reset() {
+    for lives in [false, true] {
+        let mut config = config();
+        config.times.command = Duration::from_secs(2);
+        config.times.abort = Duration::from_secs(2);
+        let mut rig = Rig::logged_in(config, AGREED);
+        rig.read(1, 512);
+        rig.sent();
+        rig.wait(2);
+        assert_eq!(rig.sent(), ["Task #2fff4 1 lun=Some(1) of #10000 100"]);
+        rig.wait(2);
+        assert_eq!(rig.sent(), ["NOP-Out #3fff1"]);
+        if lives {
+            rig.ping(Itt(0x3fff1), u32::MAX);
+        }
+        rig.wait(5);
+        match lives {
+            true => assert!(
+                rig.sent()
+                    .iter()
+                    .any(|sent| sent.ends_with("5 lun=Some(1) of - 0"))
+            ),
+            false => {
+                assert_eq!(rig.failed().fate, Fate::Unknown);
+                assert_eq!(rig.end(), End::Silent);
+            }
+        }
     }
 }
 
@@ -360,7 +393,7 @@ fn late_commands_are_dealt_with_one_after_the_other() {
 fn a_deadline_of_its_own() {
     let mut rig = Rig::open();
     let mut command = rig.command(1, crate::initiator::Data::None);
-    command.deadline = Some(std::time::Duration::from_secs(3));
+    command.deadline = Some(Duration::from_secs(3));
     rig.initiator.execute(rig.now, command).unwrap();
     rig.sent();
     pass(&mut rig, 3);

@@ -10,7 +10,7 @@ use crate::wire::reject::Reject;
 use scsi::wire::lun::Lun;
 
 impl Rig {
-    fn ping(&mut self, itt: Itt, ttt: u32) {
+    pub(super) fn ping(&mut self, itt: Itt, ttt: u32) {
         let stamps = match itt {
             Itt::NONE => self.stamps(),
             _ => self.next_stamps(),
