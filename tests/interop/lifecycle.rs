@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use tests::client::Client;
 use tests::initiator::{Data, Reply};
 use tests::process;
 use tests::server::{self, Server};
+use tests::tool;
 
 #[test]
 fn the_ready_line_is_for_people_and_scripts() {
@@ -144,4 +146,19 @@ fn a_portal_that_becomes_free_is_taken() {
     let server = Server::start("freed", &["ram:1M"], &["--listen", &portal]).unwrap();
     assert_eq!(server.luns[0].portals, [portal]);
     freeing.join().unwrap();
+}
+
+/// Nothing has been begun by then.
+#[test]
+fn a_server_that_waits_for_a_remote_volume_ends_at_once() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let portal = silent.local_addr().unwrap();
+    let volume = format!("iscsi://{portal}/iqn.2026-11.org.lunar.test:silent/0");
+    let mut command = Command::new(server::binary().unwrap());
+    let child = command.args(["serve", &volume]).spawn().unwrap();
+    let _waits = silent.accept().unwrap();
+    let pid = child.id().to_string();
+    tool::must(Command::new("kill").args(["-TERM", &pid])).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.signal(), Some(15));
 }

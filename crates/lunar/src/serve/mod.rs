@@ -8,6 +8,8 @@ mod secret;
 
 use std::io;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,10 +29,14 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
         .map_err(|misuse| Failure::usage(misuse.to_string()))?;
     log::start();
     let orders = Orders::default();
-    heed_signals(&orders)
+    let serves = Arc::new(AtomicBool::new(false));
+    heed_signals(&orders, Arc::clone(&serves))
         .map_err(|cause| Failure::failed(format!("cannot catch signals: {cause}")))?;
-    engine::serve::run(&options, &orders, |luns| ready::print(luns, json))
-        .map_err(|error| failure(&error))?;
+    let ready = |luns: &[_]| {
+        serves.store(true, SeqCst);
+        ready::print(luns, json);
+    };
+    engine::serve::run(&options, &orders, ready).map_err(|error| failure(&error))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -44,8 +50,9 @@ fn failure(error: &Error) -> Failure {
 /// Orders to stop at the first SIGTERM or SIGINT, and again at one that comes later. Those that
 /// come soon after the first are the same order: who stops a whole group of processes, such as
 /// timeout(1), signals us as a process and as one of the group. SIGUSR1 orders to tell what volumes
-/// have gathered.
-fn heed_signals(orders: &Orders) -> io::Result<()> {
+/// have gathered. Until it serves, which may take as long as a remote volume has to answer, the
+/// first one ends the process.
+fn heed_signals(orders: &Orders, serves: Arc<AtomicBool>) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGUSR1])?;
     let stop = orders.stopper();
     thread::Builder::new()
@@ -56,6 +63,9 @@ fn heed_signals(orders: &Orders) -> io::Result<()> {
                 if signal == SIGUSR1 {
                     stop.tell();
                     continue;
+                }
+                if !serves.load(SeqCst) {
+                    let _ = signal_hook::low_level::emulate_default_handler(signal);
                 }
                 let same = first.is_some_and(|first| first.elapsed() < SAME_ORDER);
                 first.get_or_insert_with(Instant::now);
