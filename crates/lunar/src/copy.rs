@@ -123,12 +123,13 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
 impl CopyArgs {
     /// Why it is not complete, and how to go on.
     fn failure(&self, copied: &Copied, interrupted: bool) -> Option<Failure> {
-        let (why, code) = match copied.failure {
-            Some(failure) => (failure.line(&self.a, &self.b), 1),
+        let why = match copied.failure {
+            Some(failure) => failure.line(&self.a, &self.b),
             None if copied.is_complete() => return None,
-            None if interrupted => ("interrupted".to_owned(), INTERRUPTED),
-            None => ("ended early".to_owned(), 1),
+            None if interrupted => "interrupted".to_owned(),
+            None => "ended early".to_owned(),
         };
+        let code = if interrupted { INTERRUPTED } else { 1 };
         let state = match copied.durable {
             0 => "nothing of A is durable at B yet".to_owned(),
             durable => format!(

@@ -21,6 +21,10 @@ pub(crate) struct Watch {
     /// From the first time that progress was told: opening may take a while.
     started: Option<ProgressBar>,
     interrupted: Arc<AtomicBool>,
+    /// When that was seen first.
+    since: Option<Instant>,
+    /// It was told that it takes a while.
+    told: bool,
 }
 
 impl Watch {
@@ -28,6 +32,8 @@ impl Watch {
         Self {
             started: None,
             interrupted: Arc::default(),
+            since: None,
+            told: false,
         }
     }
 
@@ -39,7 +45,22 @@ impl Watch {
             bar(progress)
         });
         bar.set_position(progress.done());
-        !self.interrupted.load(SeqCst)
+        let interrupted = self.was_interrupted();
+        if interrupted {
+            self.tell_patience();
+        }
+        !interrupted
+    }
+
+    /// A remote volume that is away may be waited for longer than who interrupts expects.
+    fn tell_patience(&mut self) {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if !self.told && since.elapsed() >= SAME_ORDER {
+            self.told = true;
+            tracing::warn!(
+                "interrupted, but what is under way is waited for; another ^C ends it at once"
+            );
+        }
     }
 
     /// The bar goes away.
