@@ -13,6 +13,8 @@ mod queue;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use self::program::Program;
 use self::queue::Queue;
@@ -44,6 +46,11 @@ pub struct XdpPort {
     drops: Drops,
 }
 
+/// The kernel gives queues back a while after who had them is gone, such as this program when it is
+/// started again: they are asked for so often, with pauses.
+const ATTEMPTS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(20);
+
 impl XdpPort {
     /// Opens a port at the interface of this name.
     ///
@@ -51,11 +58,13 @@ impl XdpPort {
     ///
     /// See [`OpenError`].
     pub fn open(name: &str, options: &Options) -> Result<Self, OpenError> {
-        let failed = |cause: io::Error| match cause.raw_os_error() {
-            Some(libc::EBUSY) => OpenError::Occupied(name.to_owned()),
-            _ => OpenError::of(&name, cause),
-        };
-        Self::start(Station::open(name)?, options).map_err(failed)
+        for _ in 0..ATTEMPTS {
+            match Self::start(Station::open(name)?, options) {
+                Err(cause) if cause.raw_os_error() == Some(libc::EBUSY) => thread::sleep(PAUSE),
+                result => return result.map_err(|cause| OpenError::of(&name, cause)),
+            }
+        }
+        Err(OpenError::Occupied(name.to_owned()))
     }
 
     fn start(station: Station, options: &Options) -> io::Result<Self> {
