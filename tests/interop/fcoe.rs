@@ -95,9 +95,11 @@ fn several_units_are_used_over_one_cable() {
     there_and_back(&dir, &format!("concat({a},{b})"), &[]);
     tool::must(&mut lunar(&[], &["copy", &a, &b])).unwrap();
     tool::must(&mut lunar(&[], &["verify", &a, &b])).unwrap();
-    // Once for each command, though each of them asks two units what they are, then uses them.
+    // Once for each of four commands, though each asks two units what they are, then uses them. On
+    // a machine that is busy with much else a login may be lost, and begin anew.
     let log = server.log();
-    assert_eq!(log.matches("has logged in").count(), 4, "{log}");
+    let logins = log.matches("has logged in").count();
+    assert!((4..8).contains(&logins), "{logins}: {log}");
     assert!(server.stop().unwrap().success());
 }
 
