@@ -181,9 +181,11 @@ fn an_interrupted_copy_says_how_to_go_on_and_does() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{said}");
-    let line = said.lines().last().unwrap();
+    // On a busy machine it may say before that it waits for what is under way.
+    let lines = said.lines().filter(|line| !line.contains("another ^C"));
+    assert_eq!(lines.count(), 1, "{said}");
     assert!(
-        line.contains("go on with: lunar copy --resume 'limit:rate=4M("),
+        said.contains("go on with: lunar copy --resume 'limit:rate=4M("),
         "{said}"
     );
     stage.good(&["copy", "--resume", &stage.image, stage.unit()]);

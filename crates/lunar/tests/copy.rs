@@ -321,12 +321,18 @@ fn another_file_in_its_place_is_not_gone_on_with() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
 }
 
+/// Of a copy of that address onto `b` that was cut off in its middle.
+fn cut_off(name: &str, a: &str) -> PathBuf {
+    let folder = folder(name);
+    image(&folder.join("a"));
+    let failing = format!("fault:read=eio@1M({a})");
+    refused(&folder, 1, &[&failing, "file:b", "--depth", "1"]);
+    folder
+}
+
 #[test]
 fn a_source_that_was_written_to_is_not_gone_on_with() {
-    let folder = folder("copy-changed");
-    image(&folder.join("a"));
-    let failing = "fault:read=eio@1M(file:a)";
-    refused(&folder, 1, &[failing, "file:b", "--depth", "1"]);
+    let folder = cut_off("copy-changed", "file:a");
     let a = File::options().write(true).open(folder.join("a")).unwrap();
     a.write_all_at(b"new", 7).unwrap();
     let line = refused(&folder, 1, &["file:a", "file:b", "--resume"]);
@@ -338,10 +344,7 @@ fn a_source_that_was_written_to_is_not_gone_on_with() {
 /// Its length is no reason to write to it.
 #[test]
 fn a_source_whose_size_is_given_is_gone_on_with() {
-    let folder = folder("copy-sized");
-    image(&folder.join("a"));
-    let failing = "fault:read=eio@1M(file:a?size=4M)";
-    refused(&folder, 1, &[failing, "file:b", "--depth", "1"]);
+    let folder = cut_off("copy-sized", "file:a?size=4M");
     let ran = lunar(&folder, &["copy", "file:a?size=4M", "file:b", "--resume"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
 }
