@@ -78,7 +78,8 @@ const plots = [...document.querySelectorAll('figure > svg')].map(svg => {
   const frame = svg.getBoundingClientRect();
   const out = [...svg.querySelectorAll('text')].filter(text => {
     const box = text.getBoundingClientRect();
-    return box.left < frame.left || box.right > frame.right || box.bottom > frame.bottom;
+    return box.left < frame.left || box.right > frame.right + 0.5
+      || box.top < frame.top || box.bottom > frame.bottom;
   });
   const name = svg.closest('section').id;
   const words = out.map(text => text.textContent);
@@ -87,14 +88,31 @@ const plots = [...document.querySelectorAll('figure > svg')].map(svg => {
 document.documentElement.textContent = 'PLOTS' + JSON.stringify(plots) + 'END';
 </script>";
 
+/// Fonts of different widths, each in a Debian package that `./check` installs.
+const FAMILIES: [&str; 3] = ["Inconsolata", "Liberation Sans", "DejaVu Sans"];
+
 /// Writes the report, and a copy of it that measures itself.
 fn measured(folder: &Path, outcome: &Outcome, more: &[&str]) -> Vec<Value> {
+    measured_in(None, folder, outcome, more)
+}
+
+/// The same for a reader whose machine shows plots in the given font family.
+fn measured_in(
+    family: Option<&str>,
+    folder: &Path,
+    outcome: &Outcome,
+    more: &[&str],
+) -> Vec<Value> {
     let page = folder.join("run.html");
     report::write(outcome, &page).unwrap();
     let html = fs::read_to_string(&page).unwrap();
     let html = html
         .replace("default-src 'none';", "")
         .replace("</body>", MEASURE);
+    let html = match family {
+        Some(family) => with_family(&html, family),
+        None => html,
+    };
     let copy = folder.join("copy.html");
     fs::write(&copy, html).unwrap();
     let dom = visit(&copy, more).dom;
@@ -105,6 +123,43 @@ fn measured(folder: &Path, outcome: &Outcome, more: &[&str]) -> Vec<Value> {
         .replace("&gt;", ">")
         .replace("&amp;", "&");
     serde_json::from_str(&plots).unwrap()
+}
+
+/// Puts one family in the place of the fonts that the plots ask for.
+fn with_family(html: &str, family: &str) -> String {
+    let attribute = "font-family=\"";
+    let mut parts = html.split(attribute);
+    let mut page = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (_, rest) = part.split_once('"').unwrap();
+        page.push_str(&format!("{attribute}{family}\"{rest}"));
+    }
+    page
+}
+
+/// Words as wide as the font makes them.
+const WIDTHS: &str = "<script>
+const pen = document.createElement('canvas').getContext('2d');
+const widths = FAMILIES.map(family => {
+  pen.font = `100px ${family}`;
+  return pen.measureText('iscsi://192.0.2.1:3260/iqn.2026-11.org.example:disk0/7').width;
+});
+document.documentElement.textContent = 'WIDTHS' + JSON.stringify(widths) + 'END';
+</script>";
+
+/// A family that is not installed would be shown as the browser's default, twice over.
+#[test]
+fn the_fonts_differ_in_width() {
+    let families = serde_json::to_string(&FAMILIES.map(|family| format!("'{family}'"))).unwrap();
+    let page = folder("fonts").join("fonts.html");
+    fs::write(&page, WIDTHS.replace("FAMILIES", &families)).unwrap();
+    let dom = visit(&page, &[]).dom;
+    let (_, widths) = dom.split_once("WIDTHS").unwrap();
+    let (widths, _) = widths.split_once("END").unwrap();
+    let mut widths: Vec<f64> = serde_json::from_str(widths).unwrap();
+    widths.sort_by(f64::total_cmp);
+    let differ = widths.windows(2).all(|pair| pair[1] > pair[0] * 1.01);
+    assert!(differ, "{FAMILIES:?}: {widths:?}");
 }
 
 #[test]
@@ -188,9 +243,11 @@ fn plots_are_seen_whole_on_wide_and_on_narrow_screens() {
 fn long_names_stay_inside() {
     let mut outcome = testing::two_addresses();
     outcome.rows[1].address = format!("file:/{}", "very-long-name/".repeat(12));
-    let plots = measured(&folder("long"), &outcome, &[]);
-    assert!(!plots.is_empty());
-    for plot in plots {
-        assert_eq!(plot["out"], serde_json::json!([]), "{plot}");
+    for family in FAMILIES {
+        let plots = measured_in(Some(family), &folder("long"), &outcome, &[]);
+        assert!(!plots.is_empty());
+        for plot in plots {
+            assert_eq!(plot["out"], serde_json::json!([]), "{family}: {plot}");
+        }
     }
 }

@@ -140,9 +140,8 @@ impl Panels {
         }
         let (mut x, mut y) = (EDGE, top + SMALL);
         for key in &self.legend {
-            // Other fonts than the one measured are a little wider.
             let name = fit(&key.name, SMALL, full / 2.0);
-            let wide = 26.0 + width(&name, SMALL) * 1.1 + 18.0;
+            let wide = 26.0 + width(&name, SMALL) + 18.0;
             if x + wide > full && x > EDGE {
                 (x, y) = (EDGE, y + SMALL * 1.6);
             }

@@ -29,11 +29,9 @@ pub(super) fn width(text: &str, size: f32) -> f32 {
     advances.sum::<f32>() * em(size)
 }
 
-/// Words of at most this width in any usual font. Their middle is left out if need be: addresses
+/// Text of at most this width. Its middle is replaced by an ellipsis if need be, as addresses
 /// differ at their ends.
 pub(super) fn fit(text: &str, size: f32, room: f32) -> String {
-    // Other fonts than the one measured are a little wider.
-    let room = room / 1.1;
     if width(text, size) <= room {
         return text.to_owned();
     }

@@ -9,6 +9,7 @@ mod tests;
 use std::fmt::Write;
 
 use super::escape::escape;
+use super::raster::width;
 
 /// A drawing.
 pub(super) struct Scene {
@@ -115,7 +116,9 @@ impl Ink {
 /// The length of a dash, and of the gap after it.
 pub(super) const DASH: (f32, f32) = (5.0, 4.0);
 
-/// Metrics like Roboto's, in which words were measured, come first.
+/// Fonts with metrics like Roboto's come first. Layout is measured in Roboto, and `textLength` has
+/// every viewer draw each text at its measured width, so a reader's wider or narrower font is
+/// squeezed or stretched and cannot leave the drawing.
 const FONTS: &str = "Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif";
 
 impl Scene {
@@ -189,8 +192,10 @@ impl Item {
                 ink,
             } => format!(
                 "<text class=\"{}\" x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" \
+                 textLength=\"{:.1}\" lengthAdjust=\"spacingAndGlyphs\" \
                  text-anchor=\"{}\" fill=\"#{:06x}\">{}</text>",
                 ink.class(),
+                width(text, *size),
                 anchor.word(),
                 ink.rgb(),
                 escape(text),
