@@ -2,12 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -164,17 +165,26 @@ fn addresses(outcome: &Value) -> Vec<&str> {
     rows.map(|row| row["address"].as_str().unwrap()).collect()
 }
 
-/// Needs root, or namespaces of users.
+/// As root, and as a user where the system lets users have namespaces.
+const NAMESPACES: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
+
+/// Fails with the reason where `race` cannot have a network of its own.
+#[track_caller]
+fn needs_a_private_network() {
+    let refusals = NAMESPACES.map(|way| {
+        let mut unshare = Command::new("unshare");
+        let veth = ["ip", "link", "add", "san0", "type", "veth"];
+        let ran = unshare.args(way).args(veth).output().unwrap();
+        (!ran.status.success()).then(|| text(&ran.stderr))
+    });
+    if let [Some(first), Some(second)] = refusals {
+        panic!("no private network: run this as root, or allow user namespaces: {first}{second}");
+    }
+}
+
 #[test]
 fn a_volume_is_served_in_a_network_of_its_own() {
-    let mut unshare = Command::new("unshare");
-    let ran = unshare
-        .args(["--user", "--map-root-user", "--net", "ip", "link"])
-        .output();
-    assert!(
-        ran.is_ok_and(|ran| ran.status.success()),
-        "no namespace can be had"
-    );
+    needs_a_private_network();
     let outcome = served(&mut Command::new(LUNAR), "iscsi,fcoe");
     let [iscsi, fcoe] = addresses(&outcome)[..] else {
         panic!("not two rows");
@@ -225,10 +235,21 @@ fn long(scratch: &Path) -> Child {
     command.spawn().unwrap()
 }
 
-/// What serves for a race, as soon as it is there.
-fn target_of(race: &Child) -> Pid {
+/// How long a test waits for what a busy machine does within a second.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The process that serves for a race, as soon as it runs.
+#[track_caller]
+fn target_of(race: &mut Child) -> Pid {
     let (own, serve) = (race.id(), format!("{LUNAR}\0serve\0"));
+    let deadline = Instant::now() + PATIENCE;
     loop {
+        if let Some(ended) = race.try_wait().unwrap() {
+            let mut said = String::new();
+            let _ = race.stderr.take().unwrap().read_to_string(&mut said);
+            panic!("the race ended before it had a target: {ended}: {said}");
+        }
+        assert!(Instant::now() < deadline, "the race starts no target");
         let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap();
         let serves = |child: &&str| {
             let words = fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
@@ -256,8 +277,8 @@ fn ends(race: Child, target: Pid, scratch: &Path) -> (Option<i32>, String) {
 #[test]
 fn an_interrupted_race_leaves_nothing() {
     let scratch = scratch("interrupted");
-    let race = long(&scratch);
-    let target = target_of(&race);
+    let mut race = long(&scratch);
+    let target = target_of(&mut race);
     let own = Pid::from_raw(race.id().cast_signed()).unwrap();
     kill_process(own, Signal::INT).unwrap();
     let (code, err) = ends(race, target, &scratch);
@@ -267,8 +288,8 @@ fn an_interrupted_race_leaves_nothing() {
 #[test]
 fn a_target_that_dies_ends_the_race() {
     let scratch = scratch("target-dies");
-    let race = long(&scratch);
-    let target = target_of(&race);
+    let mut race = long(&scratch);
+    let target = target_of(&mut race);
     kill_process(target, Signal::KILL).unwrap();
     let (code, err) = ends(race, target, &scratch);
     assert_eq!(code, Some(1), "{err}");
@@ -279,38 +300,49 @@ fn a_target_that_dies_ends_the_race() {
     );
 }
 
-/// Runs a script in the namespaces of a process.
-fn within(pid: &str, script: &str) -> bool {
+/// Runs a script in the network namespace of a process, and in its user namespace if that is
+/// another one than ours.
+fn within(pid: &str, script: &str) -> Output {
+    let user = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/user")).ok();
     let mut command = Command::new("nsenter");
-    command.args(["-t", pid, "-U", "-n", "--preserve-credentials"]);
-    let ran = command.args(["bash", "-c", script]).output().unwrap();
-    ran.status.success()
+    command.args(["-t", pid, "-n"]);
+    if user(pid) != user("self") {
+        command.args(["-U", "--preserve-credentials"]);
+    }
+    command.args(["bash", "-c", script]).output().unwrap()
+}
+
+/// Runs a script until it succeeds.
+#[track_caller]
+fn soon_within(pid: &str, script: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let ran = within(pid, script);
+        if ran.status.success() {
+            return;
+        }
+        let said = text(&ran.stderr);
+        assert!(Instant::now() < deadline, "{script}: {said}");
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// The target's interface takes no frames as long as those that somebody else sends there.
 #[test]
 fn the_place_where_frames_were_lost_is_named() {
-    let args = [
-        "--user",
-        "--map-root-user",
-        LUNAR,
-        "race",
-        "--volume",
-        "ram:1M",
-    ];
-    let load = ["--over", "fcoe,fcoe", "--json"];
-    let mut command = Command::new("unshare");
-    let command = command.args(args).args(load).args(SHORT);
+    needs_a_private_network();
+    let args = ["race", "--volume", "ram:1M", "--over", "fcoe,fcoe"];
+    let mut command = Command::new(LUNAR);
+    let command = command.args(args).arg("--json").args(SHORT);
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let race = command.spawn().unwrap();
-    let target = target_of(&race).as_raw_nonzero().to_string();
+    let mut race = command.spawn().unwrap();
+    let target = target_of(&mut race).as_raw_nonzero().to_string();
     let client = race.id().to_string();
-    while !within(&target, "ip link set san0 mtu 2200") {
-        thread::sleep(Duration::from_millis(10));
-    }
+    soon_within(&target, "ip link set san0 mtu 2200");
     let route = "ip address add 192.0.2.1/24 dev san0 && \
                  ip neighbour add 192.0.2.2 lladdr 02:00:00:00:00:02 dev san0";
-    assert!(within(&client, route));
+    let ran = within(&client, route);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
     let (end, ended) = mpsc::channel::<()>();
     let sends = thread::spawn(move || {
         while ended.try_recv() == Err(TryRecvError::Empty) {
