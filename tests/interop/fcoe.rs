@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tests::server::{self, Server};
@@ -296,7 +296,9 @@ fn what_is_in_the_way_of_frames_is_told_with_what_mends_it() {
     let before = ["nsenter", "-t", &pid, "-U", "-n", "--preserve-credentials"];
     let told = |words: &str| {
         let has = |log: &str| log.contains(words);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while !has(&server.log()) {
+            assert!(Instant::now() < deadline, "{words}: {}", server.log());
             thread::sleep(Duration::from_millis(10));
         }
     };

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tests::cdb;
 use tests::client::Client;
@@ -101,7 +101,9 @@ fn with_nobody_to_serve_it_sleeps() {
     let server = Server::start("sleeps", &volumes, &[]).unwrap();
     let waits = || process::waits(server.pid()).unwrap();
     let mut before = waits();
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
+        assert!(Instant::now() < deadline, "it goes on waking up");
         thread::sleep(Duration::from_millis(100));
         match waits() {
             now if now == before => break,

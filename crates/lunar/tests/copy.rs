@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 struct Ran {
     code: Option<i32>,
@@ -358,7 +358,9 @@ fn a_source_that_is_written_to_meanwhile_is_told_of() {
         let begun = folder.join(name);
         let a = File::options().write(true).open(folder.join("a")).unwrap();
         let writes = thread::spawn(move || {
+            let deadline = Instant::now() + Duration::from_secs(30);
             while !begun.exists() {
+                assert!(Instant::now() < deadline, "the copy does not begin");
                 thread::sleep(Duration::from_millis(10));
             }
             a.write_all_at(b"new", (4 << 20) - 3).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::address::{Address, OpenOptions};
 use engine::sim::Rng;
@@ -174,12 +174,17 @@ fn a_cache_that_is_lost_is_told_once_for_all_sessions() {
     worker.leave().unwrap();
 }
 
+/// Longer than a remote unit takes to give up what waits for it.
+const PATIENCE: Duration = Duration::from_secs(180);
+
 fn ended(worker: &mut Worker) -> MediumResult<block::lease::Lease> {
+    let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(done) = worker.next_done() {
             return done.result;
         }
-        worker.wait(None).unwrap();
+        assert!(Instant::now() < deadline, "the operation does not end");
+        worker.wait(Some(Duration::from_secs(1))).unwrap();
     }
 }
 
@@ -197,7 +202,9 @@ fn a_target_that_is_away_for_a_second_is_told_once() {
     command.args(["copy", &slow, &format!("file:{}", copy.display())]);
     command.args(["--state-dir", &dir.join("copies").to_string_lossy()]);
     let child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let deadline = Instant::now() + PATIENCE;
     while !copy.exists() {
+        assert!(Instant::now() < deadline, "the copy does not begin");
         thread::sleep(Duration::from_millis(10));
     }
     server.kill().unwrap();
