@@ -38,6 +38,7 @@ use crate::wire::names::{FcId, Wwn};
 
 mod address;
 mod announcement;
+mod budget;
 mod conflict;
 mod els;
 mod login;
@@ -48,6 +49,7 @@ mod transmit;
 
 use address::Random;
 use announcement::Announcement;
+use budget::{Budget, Over};
 use neighbour::Neighbours;
 pub use neighbour::{Neighbour, Why};
 use transmit::Sending;
@@ -103,6 +105,8 @@ pub struct Statistics {
     pub received: u64,
     /// Messages among them that broke a rule.
     pub refused: u64,
+    /// Messages among them that were not looked at, as their sender sent too many.
+    pub dropped: u64,
     /// N_Port_IDs given up as another port had them.
     pub conflicts: u64,
     /// Virtual links that ended by silence (VLinkFailureCount of the Link Error Status Block).
@@ -139,6 +143,7 @@ pub struct Fip {
     /// When a port in point-to-point mode was last asked to change over.
     invited: Option<Now>,
     random: Random,
+    budget: Budget,
     neighbours: Neighbours,
     next_ox_id: u16,
     outgoing: VecDeque<Sending>,
@@ -161,6 +166,7 @@ impl Fip {
             claimed: now,
             invited: None,
             random: Random::new(random),
+            budget: Budget::new(u64::from_le_bytes(random)),
             neighbours: Neighbours::default(),
             next_ox_id: 0,
             outgoing: VecDeque::new(),
@@ -211,6 +217,13 @@ impl Fip {
         self.neighbours.linked()
     }
 
+    /// How many records are kept of other ports, of all kinds: what a message costs depends on
+    /// this, not on how many came before it.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        self.neighbours.records()
+    }
+
     /// So long may FCoE frames be, as soon as the link, which is down, is up again.
     pub(crate) const fn resize(&mut self, max_fcoe: u16) {
         self.config.max_fcoe = max_fcoe;
@@ -248,6 +261,10 @@ impl Fip {
             return Ok(());
         }
         self.statistics.received += 1;
+        if let Err(Over { is_first }) = self.budget.take(self.now, ethernet.src) {
+            self.statistics.dropped += 1;
+            return if is_first { Err(FLOOD) } else { Ok(()) };
+        }
         let taken = self.take(ethernet, payload);
         self.statistics.refused += u64::from(taken.is_err());
         taken
@@ -361,6 +378,11 @@ pub const fn max_fcoe(mtu: usize) -> u16 {
 
 /// FCoE header, frame header, CRC, and EOF with what follows it.
 const FCOE_OVERHEAD: usize = 14 + 24 + 4 + 4;
+
+const FLOOD: Violation = Violation {
+    rule: "more than 128 FIP messages a second, of which the rest is dropped",
+    clause: "a limit of Lunar",
+};
 
 /// The timers of VN2VN have in FC-BB-6 the values that all ports of an Ethernet must share.
 const PROBE_WAIT: Duration = Duration::from_millis(100);

@@ -39,6 +39,7 @@ pub fn vn2vn(data: &[u8]) {
     while !script.is_over() {
         world.step(&mut script);
     }
+    world.flood();
     world.end();
 }
 
@@ -303,6 +304,38 @@ impl World {
         assert!((1..0xffff).contains(&self.said.0));
         let vn = Mac::of_port(Mac::VN2VN_FC_MAP, self.said);
         assert!(header.src == self.config.mac || header.src == vn);
+    }
+
+    /// Other ENodes without end say that one N_Port_ID is theirs: what is kept of them, by which a
+    /// message costs, does not grow.
+    fn flood(&mut self) {
+        let mut records = None;
+        for number in 0..64 {
+            let mut from = port(1, self.config.mode);
+            (from.mac.0[2], from.wwpn.0) = (number, from.wwpn.0 + u64::from(number));
+            let fc_id = FcId(0x4711);
+            let mac = Mac::of_port(Mac::VN2VN_FC_MAP, fc_id);
+            let wwpn = from.wwpn;
+            let descriptors = [
+                Descriptor::Mac(from.mac),
+                Descriptor::Name(from.wwnn),
+                Descriptor::VxPort { mac, fc_id, wwpn },
+            ];
+            let header = ethernet::Header {
+                dst: Mac::ALL_VN2VN_ENODE,
+                src: mac,
+                vlan: None,
+                ethertype: ethernet::FIP,
+            };
+            let octets = encode(Operation::Beacon, Flags::default(), &descriptors);
+            let most = self.hear(&header, &octets);
+            self.look(most);
+            // The first may have changed the mode, and nothing else.
+            let now = self.fip.records();
+            if number > 0 {
+                assert!(now <= *records.get_or_insert(now), "{now} records");
+            }
+        }
     }
 
     /// In silence it gets an N_Port_ID, and loses who does not beacon.

@@ -141,7 +141,7 @@ impl Fip {
     }
 
     fn linked(&mut self, fc_id: FcId) {
-        if let Some(entry) = self.neighbours.entries.get_mut(&fc_id) {
+        if let Some(entry) = self.neighbours.link(fc_id) {
             entry.link.state = LinkState::Up;
             self.events.push_back(Event::Found(entry.who));
         }
@@ -165,12 +165,13 @@ impl Fip {
 
     /// Ends the link to a port that is known, and gives the address of its ENode.
     pub(super) fn unlink(&mut self, fc_id: FcId, why: Why) -> Option<Mac> {
-        let entry = self.neighbours.entries.get_mut(&fc_id)?;
+        let (entry, was_up) = self.neighbours.unlink(fc_id)?;
         entry.heard = false;
-        if entry.link.end() {
+        let enode = entry.who.enode;
+        if was_up {
             self.events.push_back(Event::Lost(fc_id, why));
         }
-        Some(entry.who.enode)
+        Some(enode)
     }
 
     pub(super) fn els_request(

@@ -1,6 +1,6 @@
 //! The other ports of the Ethernet: those that claimed, or that a Beacon was heard of.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scsi::medium::Now;
@@ -67,6 +67,8 @@ pub(super) struct Entry {
     pub(super) probing: bool,
     /// When it was heard last, of whatever.
     seen: Now,
+    /// The order in which ports were met.
+    met: u64,
     pub(super) link: Link,
 }
 
@@ -76,8 +78,10 @@ pub(super) struct Neighbours {
     pub(super) entries: BTreeMap<FcId, Entry>,
     /// Under which N_Port_IDs those that are known were met last, by WWPN and WWNN.
     by_name: BTreeMap<(Wwn, Wwn), FcId>,
-    /// In the order in which they were met; some of them are forgotten.
-    met: VecDeque<FcId>,
+    /// Those without a virtual link, in the order in which they were met.
+    strangers: BTreeMap<u64, FcId>,
+    /// How many were ever met.
+    met: u64,
     /// Not later than when the first of them has something to do.
     wake: Option<Now>,
 }
@@ -99,8 +103,34 @@ impl Neighbours {
 
     /// Ends all virtual links, and tells which there were.
     pub(super) fn unlink_all(&mut self) -> Vec<FcId> {
-        let ended = |entry: &mut Entry| entry.link.end().then_some(entry.who.fc_id);
-        self.entries.values_mut().filter_map(ended).collect()
+        let strangers = &mut self.strangers;
+        let entries = self.entries.values_mut();
+        let ended = |entry: &mut Entry| {
+            strangers.insert(entry.met, entry.who.fc_id);
+            entry.link.end().then_some(entry.who.fc_id)
+        };
+        entries.filter_map(ended).collect()
+    }
+
+    /// Ends the virtual link to a port, if there is one. Returns the entry of the port, and
+    /// whether the link was up.
+    pub(super) fn unlink(&mut self, fc_id: FcId) -> Option<(&mut Entry, bool)> {
+        let entry = self.entries.get_mut(&fc_id)?;
+        self.strangers.insert(entry.met, fc_id);
+        let was_up = entry.link.end();
+        Some((entry, was_up))
+    }
+
+    /// The virtual link to a port is up.
+    pub(super) fn link(&mut self, fc_id: FcId) -> Option<&mut Entry> {
+        let entry = self.entries.get_mut(&fc_id)?;
+        self.strangers.remove(&entry.met);
+        Some(entry)
+    }
+
+    /// Records of all kinds.
+    pub(super) fn records(&self) -> usize {
+        self.entries.len() + self.by_name.len() + self.strangers.len()
     }
 
     pub(super) const fn next_deadline(&self) -> Option<Now> {
@@ -126,17 +156,15 @@ impl Neighbours {
     }
 
     fn insert(&mut self, from: &Announcement) {
-        self.entries.insert(from.fc_id, Entry::new(from));
+        self.met += 1;
+        self.entries.insert(from.fc_id, Entry::new(from, self.met));
+        self.strangers.insert(self.met, from.fc_id);
         self.by_name.insert((from.wwpn, from.wwnn), from.fc_id);
-        self.met.push_back(from.fc_id);
-        if self.met.len() > 2 * LIMIT {
-            let entries = &self.entries;
-            self.met.retain(|fc_id| entries.contains_key(fc_id));
-        }
     }
 
     fn remove(&mut self, fc_id: FcId) -> Option<Entry> {
         let entry = self.entries.remove(&fc_id)?;
+        self.strangers.remove(&entry.met);
         let name = (entry.who.wwpn, entry.who.wwnn);
         if self.by_name.get(&name) == Some(&fc_id) {
             self.by_name.remove(&name);
@@ -144,20 +172,9 @@ impl Neighbours {
         Some(entry)
     }
 
-    /// Of those that have come to nothing, the one that was met first.
-    fn oldest_stranger(&mut self) -> Option<FcId> {
-        let mut looked_at = self.met.len();
-        while looked_at > 0 {
-            let fc_id = self.met.pop_front()?;
-            let entry = self.entries.get(&fc_id);
-            match entry.is_some_and(|entry| entry.link.is_up()) {
-                true => self.met.push_back(fc_id),
-                false if entry.is_some() => return Some(fc_id),
-                false => {}
-            }
-            looked_at -= 1;
-        }
-        None
+    /// Of those without a virtual link, the one that was met first.
+    fn oldest_stranger(&self) -> Option<FcId> {
+        self.strangers.values().next().copied()
     }
 }
 
@@ -269,7 +286,9 @@ impl Fip {
                 self.log_in_again(fc_id);
             }
         }
-        self.neighbours.wake = self.neighbours.entries.values().map(Entry::deadline).min();
+        let next = self.neighbours.entries.values().map(Entry::deadline).min();
+        let earliest = now.saturating_add(ROUND);
+        self.neighbours.wake = next.map(|next| next.max(earliest));
     }
 
     fn silence(&mut self, fc_id: FcId) {
@@ -281,7 +300,7 @@ impl Fip {
 }
 
 impl Entry {
-    const fn new(from: &Announcement) -> Self {
+    const fn new(from: &Announcement, met: u64) -> Self {
         Self {
             who: Neighbour {
                 fc_id: from.fc_id,
@@ -297,6 +316,7 @@ impl Entry {
             heard: false,
             probing: false,
             seen: Now::ZERO,
+            met,
             link: Link::new(),
         }
     }
@@ -310,6 +330,10 @@ impl Entry {
 
 /// Two periods of Beacons and a half.
 const SILENCE: Duration = Duration::from_millis(BEACON_PERIOD.as_millis() as u64 * 5 / 2);
+
+/// All entries are looked at no more often than this: with 4,096 ports, whose deadlines are not the
+/// same, looking whenever one of them has passed took up to a tenth of a core.
+const ROUND: Duration = Duration::from_millis(10);
 
 /// So many ports are known at the most.
 const LIMIT: usize = 4096;

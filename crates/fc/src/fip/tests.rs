@@ -3,6 +3,7 @@
 mod captures;
 mod claims;
 mod conflicts;
+mod floods;
 mod logins;
 mod neighbours;
 mod net;

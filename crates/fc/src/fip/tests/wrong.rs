@@ -132,7 +132,7 @@ fn who_there_is_a_link_to_does_not_make_room() {
 fn the_queue_is_bounded() {
     let mut fip = up();
     let claim = multicast(&config(1), Operation::ClaimNotification, 1);
-    for _ in 0..1000 {
+    for _ in 0..500 {
         receive(&mut fip, ms(1000), &claim).unwrap();
     }
     assert_eq!(frames(&mut fip).len(), 256);
