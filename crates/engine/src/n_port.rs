@@ -48,6 +48,10 @@ pub(crate) struct NPort<F: Fc4> {
     leave: Leave,
     /// Frames came in, and many more are to come.
     streams: bool,
+    /// Frames are not waited for: they are looked for then.
+    rest: Option<Now>,
+    /// The ring could not wait for frames, which the log has told.
+    is_deaf: bool,
     names: Arc<Names>,
     clock: Clock,
     told: Told,
@@ -94,6 +98,17 @@ enum Leave {
     /// It has logged out everywhere, and tells so to who logs in again, until then.
     Until(Now),
     Left,
+}
+
+/// How to wait for what becomes readable when there is something to receive, or room to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listen {
+    /// At once.
+    Now,
+    /// After a pause, as so much is coming in that it is better to look for it after a while.
+    Later,
+    /// Not at all before [`NPort::expire`] is due.
+    NotYet,
 }
 
 /// Linux logs in again 17 ms after it was logged out. It has to be told no: of a login without an
@@ -183,6 +198,8 @@ impl<F: Fc4> NPort<F> {
             port,
             leave: Leave::NotYet,
             streams: false,
+            rest: None,
+            is_deaf: false,
             names: site.names,
             clock: Clock::default(),
             told: Told::default(),
@@ -198,6 +215,8 @@ impl<F: Fc4> NPort<F> {
             port: self.port.below(change),
             leave: self.leave,
             streams: self.streams,
+            rest: self.rest,
+            is_deaf: self.is_deaf,
             names: self.names,
             clock: self.clock,
             told: self.told,
@@ -231,19 +250,44 @@ impl<F: Fc4> NPort<F> {
         self.ether.waited()
     }
 
-    /// Whether so much is coming in that it is better to look for it after a while.
-    pub(crate) const fn streams(&self) -> bool {
-        self.streams
+    /// How to wait for [`Self::waited`].
+    pub(crate) const fn listen(&self) -> Listen {
+        match (self.rest, self.streams) {
+            (Some(_), _) => Listen::NotYet,
+            (None, true) => Listen::Later,
+            (None, false) => Listen::Now,
+        }
+    }
+
+    /// The ring does or does not wait for [`Self::waited`] now. If it does not, the port looks for
+    /// frames by the clock, and then has the ring asked again.
+    pub(crate) fn is_watched(&mut self, now: Now, watched: &io::Result<()>) {
+        let was_deaf = self.is_deaf;
+        self.is_deaf = watched.is_err();
+        if let Err(cause) = watched {
+            self.rest = Some(self.time(now) + DEAF);
+            if !was_deaf {
+                tracing::error!(
+                    "{}: the ring cannot wait for frames, which are polled for instead: {cause}",
+                    self.place
+                );
+            }
+        }
     }
 
     /// Takes what has come, as much as a batch has.
     pub(crate) fn receive(&mut self, now: Now) {
         let now = self.time(now);
         let port = &mut self.port;
+        let dropped = port.fip_statistics().dropped;
         let count = self
             .ether
             .receive(|frame, tci| port.receive(now, frame, tci.map(|tci| tci & VID)));
+        let is_flooded = port.fip_statistics().dropped > dropped;
         self.streams = (1..BATCH).contains(&count) && port.expected() >= STREAM;
+        if is_flooded && count < BATCH {
+            self.rest = Some(now + FLOODED);
+        }
         let before = self.ether.link();
         match self.ether.news() {
             Ok(Some(link)) => self.relink(now, before, link),
@@ -302,22 +346,29 @@ impl<F: Fc4> NPort<F> {
         }
     }
 
-    /// Sends as much as the Ethernet port takes; it becomes ready when it takes more.
+    /// Sends as much as the Ethernet port takes, up to [`TURN`] frames; it becomes ready when it
+    /// takes more.
     pub(crate) fn transmit(&mut self) {
         let mut is_empty = false;
+        let mut left = TURN;
         loop {
             let mut frames = Frames {
                 ether: &mut self.ether,
+                left: &mut left,
                 is_full: false,
             };
             let more = self.port.transmit(&mut frames);
             // What found no slot has one when all of them have left; nobody tells of that later.
             let again = more || frames.is_full && !is_empty;
             match self.ether.flush() {
+                Ok(true) if left == 0 => break,
                 Ok(all) if all && again => is_empty = true,
                 Ok(_) => return,
                 Err(cause) => return tracing::error!("{}: cannot send: {cause}", self.place),
             }
+        }
+        if let Err(cause) = self.ether.more_to_send() {
+            tracing::error!("{}: cannot wait for its turn to send: {cause}", self.place);
         }
     }
 
@@ -327,13 +378,18 @@ impl<F: Fc4> NPort<F> {
             Leave::Until(at) => Some(at),
             Leave::NotYet | Leave::Left => None,
         };
-        let deadline = self.port.next_deadline().into_iter().chain(leave).min();
+        let deadlines = [self.port.next_deadline(), leave, self.rest];
+        let deadline = deadlines.into_iter().flatten().min();
         deadline.map(|at| self.clock.of_thread(at))
     }
 
     /// Does what is due.
     pub(crate) fn expire(&mut self, now: Now) {
+        let thread = now;
         let now = self.time(now);
+        if self.rest.take_if(|at| *at <= now).is_some() {
+            self.receive(thread);
+        }
         self.look_for_drops(now);
         if self.port.next_deadline().is_some_and(|at| at <= now) {
             self.port.expire(now);
@@ -385,24 +441,42 @@ impl<F: Fc4> NPort<F> {
 /// Being woken for each few frames costs either end more than all else that is done with them.
 const STREAM: u64 = 64 << 10;
 
+/// How long a port is not looked at while it is flooded with FIP. It costs the other frames of its
+/// Ethernet this much latency, and takes no more memory than the ring has: 1 ms of the shortest
+/// frames at 10 Gbit/s, 15,000, do not fit, but no peer that means well loses by that.
+const FLOODED: Duration = Duration::from_millis(1);
+
+/// How often frames are polled for that the ring cannot wait for.
+const DEAF: Duration = Duration::from_millis(10);
+
+/// Frames that are sent in one turn. On veth the sender's core carries out what the receiver does
+/// in the kernel, so that a full queue of 16 MiB could hold it for 10 ms.
+const TURN: usize = 1024;
+
 /// The VLAN identifier in tag control information (IEEE 802.1Q).
 const VID: u16 = 0xfff;
 
 /// A transmit ring, as ports fill it.
 struct Frames<'a> {
     ether: &'a mut EtherPort,
+    /// Frames that may be sent yet.
+    left: &'a mut usize,
     /// There was no slot.
     is_full: bool,
 }
 
 impl Outgoing for Frames<'_> {
     fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
-        let slot = self.ether.slot(len);
+        let slot = match self.left {
+            0 => None,
+            _ => self.ether.slot(len),
+        };
         self.is_full = slot.is_none();
         slot
     }
 
     fn commit(&mut self, len: usize) {
         self.ether.commit(len);
+        *self.left -= 1;
     }
 }

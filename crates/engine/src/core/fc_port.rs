@@ -24,7 +24,7 @@ use super::connection::Remote;
 use super::timers::{SHORTEST, Timer};
 use super::token::Purpose;
 use crate::mail::Post;
-use crate::n_port::{NPort, Site};
+use crate::n_port::{Listen, NPort, Site};
 
 /// Ports without a nexus of which it is known what they had heard. One that is forgotten is told
 /// that power was off, which says all that it could.
@@ -42,6 +42,8 @@ pub struct FcPort {
     sending: Vec<RemoteId>,
     /// It may have something to send.
     dirty: bool,
+    /// The ring will tell when frames have come.
+    is_watched: bool,
     /// The instant for which it is in the heap of timers.
     timer: Option<Now>,
 }
@@ -66,6 +68,7 @@ impl FcPort {
             heard: BTreeMap::new(),
             sending: Vec::new(),
             dirty: true,
+            is_watched: false,
             timer: None,
         }
     }
@@ -157,34 +160,37 @@ impl<R: Ring, P: Post> Core<R, P> {
     /// Begins to listen to the ports.
     pub(super) fn begin_fc_ports(&mut self, now: Now) {
         for fc_port in 0..self.fc_ports.len() as u32 {
-            self.listen_to_fc_port(fc_port);
+            self.listen_to_fc_port(now, fc_port);
             self.fc_port_events(now, fc_port);
         }
         self.flush_fc_ports(now);
     }
 
-    fn listen_to_fc_port(&mut self, fc_port: u32) {
-        let Some(one) = self.fc_ports.get(fc_port as usize) else {
+    /// Has the ring tell when frames have come, unless the port rests.
+    fn listen_to_fc_port(&mut self, now: Now, fc_port: u32) {
+        let unwatched = |one: &&mut FcPort| !one.is_watched;
+        let Some(one) = self.fc_ports.get_mut(fc_port as usize).filter(unwatched) else {
             return;
         };
         let token = Purpose::FcPort(fc_port).token();
         let (waited, ring) = (one.n_port.waited(), &mut self.ring);
-        let watched = match one.n_port.streams() {
-            true => ring.watch_later(waited, token),
-            false => ring.watch(waited, token),
+        let watched = match one.n_port.listen() {
+            Listen::NotYet => return,
+            Listen::Later => ring.watch_later(waited, token),
+            Listen::Now => ring.watch(waited, token),
         };
-        if let Err(cause) = watched {
-            tracing::error!("{}: cannot be listened to: {cause}", one.n_port.place());
-        }
+        one.n_port.is_watched(now, &watched);
+        one.is_watched = watched.is_ok();
     }
 
     /// There is something to receive, or room to send.
     pub(super) fn fc_port_ready(&mut self, now: Now, fc_port: u32) {
         if let Some(one) = self.fc_ports.get_mut(fc_port as usize) {
+            one.is_watched = false;
             one.n_port.receive(now);
         }
         self.fc_port_events(now, fc_port);
-        self.listen_to_fc_port(fc_port);
+        self.listen_to_fc_port(now, fc_port);
     }
 
     pub(super) fn fc_port_expired(&mut self, now: Now, at: Now, fc_port: u32) {
@@ -195,6 +201,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             one.timer = None;
             one.n_port.expire(now);
             self.fc_port_events(now, fc_port);
+            self.listen_to_fc_port(now, fc_port);
         }
     }
 

@@ -19,7 +19,7 @@ use scsi::wire::lun::Lun;
 use super::asks::{self, Asks, Ended, LIMIT};
 use super::{Target, Unit};
 use crate::address::{Address, Cause, FcoeAddress, FcoeOptions, fcoe_settings};
-use crate::n_port::{IdlePorts, NPort, Site};
+use crate::n_port::{IdlePorts, Listen, NPort, Site};
 pub use crate::n_port::{Loss, Lost};
 use crate::remote::{FcoeEnd, Remote, RemoteError};
 
@@ -141,7 +141,7 @@ impl Eye {
     }
 
     fn wait(&mut self) -> io::Result<()> {
-        if !self.watched {
+        if !self.watched && self.n_port.listen() != Listen::NotYet {
             self.ring.watch(self.n_port.waited(), Token(0))?;
             self.watched = true;
         }

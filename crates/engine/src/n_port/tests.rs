@@ -1,8 +1,80 @@
 //! What is told of frames that were lost, and of what is in their way.
 
+use std::{env, fs};
+
 use ::io::ether::Drops;
+use fc::initiator::Initiator;
+use fc::wire::ethernet::{self, Header};
+use scsi::medium::HeapLease;
 
 use super::*;
+
+fn cable(name: &str) -> Place {
+    let path = env::temp_dir().join(format!("lunar-n-port-{}-{name}", std::process::id()));
+    let _ = fs::remove_file(&path);
+    Place::Cable(path)
+}
+
+fn port(place: &Place) -> NPort<Initiator<HeapLease>> {
+    let site = Site::open(place, None).unwrap();
+    NPort::begin(
+        site,
+        Initiator::new(fc::initiator::Config::default()),
+        Now::ZERO,
+    )
+}
+
+/// Sends a message of FIP that nobody understands.
+fn send(ether: &mut EtherPort) {
+    let header = Header {
+        dst: Mac::ALL_VN2VN_ENODE,
+        src: Mac(ether.mac()),
+        vlan: None,
+        ethertype: ethernet::FIP,
+    };
+    header
+        .put(ether.slot(ethernet::MIN_LEN).unwrap())
+        .fill(0xff);
+    ether.commit(ethernet::MIN_LEN);
+    assert!(ether.flush().unwrap());
+}
+
+#[test]
+fn frames_are_polled_for_where_the_ring_cannot_wait_for_them() {
+    let place = cable("deaf");
+    let mut port = port(&place);
+    let mut other = EtherPort::open(&place, &Options::default()).unwrap();
+    for round in 1..=2 {
+        let now = port.next_deadline().unwrap_or_default() + Duration::from_secs(round);
+        port.is_watched(now, &Err(io::ErrorKind::OutOfMemory.into()));
+        assert_eq!(port.listen(), Listen::NotYet);
+        send(&mut other);
+        let polled = port.next_deadline().unwrap();
+        assert!(polled <= now + DEAF, "{polled:?} at {now:?}");
+        port.expire(now + DEAF);
+        assert_eq!(port.port().fip_statistics().received, round);
+        assert_eq!(port.listen(), Listen::Now, "the ring is asked again");
+    }
+}
+
+#[test]
+fn a_port_that_is_flooded_rests_between_batches() {
+    let place = cable("flooded");
+    let mut port = port(&place);
+    let mut other = EtherPort::open(&place, &Options::default()).unwrap();
+    let now = Duration::from_secs(1);
+    for _ in 0..512 {
+        send(&mut other);
+        port.receive(now);
+        assert_eq!(port.listen(), Listen::Now);
+    }
+    send(&mut other);
+    port.receive(now);
+    assert_eq!(port.listen(), Listen::NotYet);
+    assert!(port.next_deadline().is_some_and(|at| at <= now + FLOODED));
+    port.expire(now + FLOODED);
+    assert_eq!(port.listen(), Listen::Now);
+}
 
 #[test]
 fn only_what_has_grown_is_told() {

@@ -176,6 +176,10 @@ impl CablePort {
         }
     }
 
+    pub(super) fn more_to_send(&mut self) -> io::Result<()> {
+        self.waited.room(&self.outgoing, true)
+    }
+
     pub(super) fn waited(&self) -> &Arc<OwnedFd> {
         self.waited.fd()
     }

@@ -265,6 +265,16 @@ impl EtherPort {
         each!(self, port => port.flush())
     }
 
+    /// Becomes ready as soon as anything can leave: the user has more to send, and does something
+    /// else first. The next `flush` ends that.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not wait for it.
+    pub fn more_to_send(&mut self) -> io::Result<()> {
+        each!(self, port => port.more_to_send())
+    }
+
     /// What becomes readable when there is something to receive, to be sent, or news.
     #[must_use]
     pub fn waited(&self) -> &Arc<OwnedFd> {

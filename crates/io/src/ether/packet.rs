@@ -210,6 +210,10 @@ impl PacketPort {
         Ok(())
     }
 
+    pub(super) fn more_to_send(&mut self) -> io::Result<()> {
+        self.waited.room(&self.socket, true)
+    }
+
     pub(super) fn waited(&self) -> &Arc<OwnedFd> {
         self.waited.fd()
     }

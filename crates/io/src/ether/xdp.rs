@@ -191,6 +191,13 @@ impl XdpPort {
         }
     }
 
+    pub(super) fn more_to_send(&mut self) -> io::Result<()> {
+        match self.queues.first() {
+            Some(queue) => self.waited.room(queue.socket(), true),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn waited(&self) -> &Arc<OwnedFd> {
         self.waited.fd()
     }

@@ -23,7 +23,7 @@ use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
 use crate::journal::{Journal, QUIET};
-use crate::n_port::NPort;
+use crate::n_port::{Listen, NPort};
 
 /// The N_Ports of a core. Those that nobody uses are gone.
 #[derive(Debug, Default)]
@@ -415,14 +415,13 @@ impl SharedPort {
             return false;
         }
         let waited = n_port.waited();
-        let watched = match n_port.streams() {
-            true => cx.watch_later(user.node, slot, waited),
-            false => cx.watch(user.node, slot, waited),
+        let watched = match n_port.listen() {
+            Listen::NotYet => return false,
+            Listen::Later => cx.watch_later(user.node, slot, waited),
+            Listen::Now => cx.watch(user.node, slot, waited),
         };
+        n_port.is_watched(cx.now, &watched);
         self.is_watched = watched.is_ok();
-        if let Err(cause) = watched {
-            tracing::error!("{}: cannot be listened to: {cause}", n_port.place());
-        }
         self.is_watched
     }
 

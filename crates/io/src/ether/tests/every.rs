@@ -47,6 +47,16 @@ on_every_port! {
     a_ring_is_told_that_a_frame_is_there
     the_rest_of_a_batch_is_told_of_again
     a_port_is_of_use_while_it_is_watched
+    who_has_more_to_send_is_told_when_there_is_room
+}
+
+fn who_has_more_to_send_is_told_when_there_is_room(mut pair: Pair) {
+    assert!(!ready(&pair.a, SHORT));
+    pair.a.more_to_send().unwrap();
+    assert!(ready(&pair.a, LONG));
+    let to = pair.b.mac();
+    send(&mut pair.a, &frame(to, FIP, 60));
+    assert!(!ready(&pair.a, SHORT));
 }
 
 fn frames_of_all_lengths_go_both_ways(mut pair: Pair) {
