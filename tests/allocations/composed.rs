@@ -24,6 +24,7 @@ impl Rig {
         let options = OpenOptions {
             block_size: None,
             read_only: false,
+            keep_identity: false,
             memory: Arc::new(MemoryLimit::new(64 << 20)),
             initiator: String::new(),
             secret: None,

@@ -104,14 +104,18 @@ fn reserve_in(client: &mut Client, action: u8) -> Vec<u8> {
 
 fn reservations_survive(name: &str, aptpl: bool) -> bool {
     let dir = tests::scratch(name).unwrap();
-    let server = Server::start_in(&dir, &["ram:16M"], &[]).unwrap();
+    let volume = format!("file:{}?size=16M", dir.join("disk").display());
+    let server = Server::start_in(&dir, &[&volume], &[]).unwrap();
     let mut client = Client::log_in(&server.luns[0], 1).unwrap();
     reserve_out(&mut client, 0, 0, 0, KEY, aptpl);
     // Write Exclusive, Registrants Only.
     reserve_out(&mut client, 1, 5, KEY, 0, false);
     server.kill().unwrap();
 
-    let server = Server::start_in(&dir, &["ram:16M"], &[]).unwrap();
+    // By another address, as another target: it is the disk that counts.
+    let volume = format!("file:{}/../{name}/disk?direct", dir.display());
+    let options = ["--iqn", "iqn.2026-11.org.lunar:another"];
+    let server = Server::start_in(&dir, &[&volume], &options).unwrap();
     let mut client = Client::log_in(&server.luns[0], 1).unwrap();
     let keys = reserve_in(&mut client, 0).starts_with(&KEY.to_be_bytes());
     let holder = reserve_in(&mut client, 1).starts_with(&KEY.to_be_bytes());
@@ -127,6 +131,16 @@ fn reservations_survive(name: &str, aptpl: bool) -> bool {
         );
     }
     keys
+}
+
+/// A RAM disk that is empty is another disk: it cannot promise to keep reservations.
+#[test]
+fn a_ram_disk_keeps_no_reservations() {
+    let server = Server::start("crash-ram", &["ram:16M"], &[]).unwrap();
+    let mut client = Client::log_in(&server.luns[0], 1).unwrap();
+    let report = [0x5e, 2, 0, 0, 0, 0, 0, 0, 8, 0];
+    let told = client.good(&report, Data::In(8)).unwrap();
+    assert_eq!(told[2] & 1, 0, "PTPL_C: {told:02x?}");
 }
 
 #[test]

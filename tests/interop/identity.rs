@@ -1,9 +1,12 @@
 //! What units say of themselves, as `iscsi-inq` sees it.
 
+use std::process::Command;
+
 use tests::cdb;
 use tests::client::Client;
 use tests::initiator::Data;
 use tests::server::Server;
+use tests::tool;
 
 use crate::must;
 
@@ -52,6 +55,88 @@ fn a_file_stays_the_same() {
     first.kill().unwrap();
     let second = Server::start_in(&dir, &[&volume], &[]).unwrap();
     assert_eq!(before, (serial(&second), page(&second, "131")));
+}
+
+/// Serial number and designator of a LUN.
+fn called(server: &Server, lun: usize) -> [String; 2] {
+    let mut command = Command::new(tests::server::binary().unwrap());
+    let told = tool::must(command.args(["info", "--json", server.address(lun)])).unwrap();
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    ["serial", "designator"].map(|key| told["unit"][key].as_str().unwrap().to_owned())
+}
+
+/// What the file behind `spelling` is called by a server that is started for it, and ended.
+fn called_by(name: &str, spelling: &str, options: &[&str]) -> [String; 2] {
+    let server = Server::start(name, &[spelling], options).unwrap();
+    let called = called(&server, 0);
+    server.kill().unwrap();
+    called
+}
+
+#[test]
+fn one_file_is_one_disk_however_it_is_spelled() {
+    let dir = tests::scratch("file-spelled").unwrap();
+    let at = |path: &str| dir.join(path).display().to_string();
+    std::os::unix::fs::symlink("disk", dir.join("link")).unwrap();
+    let first = called_by("spelled-0", &format!("file:{}?size=16M", at("disk")), &[]);
+    let spellings = [
+        format!("file:{}", at("./disk")),
+        format!("file:{}", at("../file-spelled/disk")),
+        format!("file:{}", at("link")),
+        format!("file:{}?direct", at("disk")),
+        format!("file:{}?readonly", at("disk")),
+        format!("file:{}?sync&size=32M", at("disk")),
+        format!("readonly(limit:iops=1000(file:{}))", at("disk")),
+    ];
+    for (number, spelling) in spellings.iter().enumerate() {
+        // A state directory of its own, another target and another LUN.
+        let name = format!("spelled-{}", number + 1);
+        let iqn = format!("iqn.2026-11.org.lunar:{name}");
+        let spelling = format!("{number}={spelling}");
+        assert_eq!(
+            first,
+            called_by(&name, &spelling, &["--iqn", &iqn]),
+            "{spelling}"
+        );
+    }
+    std::fs::rename(dir.join("disk"), dir.join("renamed")).unwrap();
+    let renamed = called_by("spelled-renamed", &format!("file:{}", at("renamed")), &[]);
+    assert_eq!(first, renamed);
+}
+
+#[test]
+fn two_files_of_one_name_are_two_disks() {
+    let dir = tests::scratch("file-named").unwrap();
+    let folders = ["a", "b"].map(|folder| dir.join(folder));
+    let servers = folders.each_ref().map(|folder| {
+        std::fs::create_dir(folder).unwrap();
+        // As two users would: each in its folder, by the same words.
+        let volume = "file:disk?size=16M";
+        let lunar = tests::server::binary().unwrap().display().to_string();
+        let command = ["env", "--chdir", folder.to_str().unwrap(), &lunar].map(String::from);
+        let options = ["--iqn", "iqn.2026-11.org.lunar:same"];
+        Server::start_as(&command, folder, &[volume], &options).unwrap()
+    });
+    let [one, other] = servers.each_ref().map(|server| called(server, 0));
+    assert!(one[0] != other[0] && one[1] != other[1], "{one:?}");
+}
+
+#[test]
+fn volumes_keep_their_numbers_when_one_is_left_out() {
+    let dir = tests::scratch("numbered").unwrap();
+    let file = |name: &str| format!("file:{}?size=16M", dir.join(name).display());
+    let (two, seven) = (format!("2={}", file("two")), format!("7={}", file("seven")));
+    let serial = ["--serial", "7=S-7"];
+    let server = Server::start_in(&dir, &[&two, &seven, "ram:16M"], &serial).unwrap();
+    let luns: Vec<_> = server.luns.iter().map(|lun| lun.lun).collect();
+    assert_eq!(luns, [2, 7, 8]);
+    let before = called(&server, 1);
+    assert!(before[0].contains("S-7"), "{before:?}");
+    server.kill().unwrap();
+    let server = Server::start_in(&dir, &[&seven], &serial).unwrap();
+    assert_eq!((server.luns[0].lun, called(&server, 0)), (7, before));
+    let list = must("iscsi-ls", &["-s", server.address(0)]);
+    assert!(list.contains("Lun:7 "), "{list}");
 }
 
 #[test]

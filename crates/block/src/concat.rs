@@ -72,6 +72,13 @@ impl Layout for Row {
         self.starts.last()?.checked_add(parts.last()?)
     }
 
+    /// The last part may have any length.
+    fn name(&self, block_size: u32) -> String {
+        let starts = self.starts.iter().skip(1);
+        let starts = starts.map(|start| (start * u64::from(block_size)).to_string());
+        format!("concat at {}", starts.collect::<Vec<_>>().join(", "))
+    }
+
     fn look_at_growth(&self, parts: &[Part]) {
         for (number, part) in parts.iter().enumerate().take(parts.len() - 1) {
             let blocks = part.volume.traits().blocks;

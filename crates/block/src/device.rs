@@ -5,6 +5,7 @@
 //! where the device then reads as zeros; the kernel does not tell what is mapped, so everything is
 //! said to be.
 
+mod identity;
 mod open;
 pub(crate) mod sysfs;
 
@@ -57,7 +58,7 @@ impl Volume for Device {
     }
 
     fn particulars(&self) -> Particulars {
-        Particulars::new(self.traits(), open::identity(self.backing.master()))
+        Particulars::new(self.traits(), identity::of(self.backing.master()))
     }
 
     fn can_grow(&self) -> bool {

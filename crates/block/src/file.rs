@@ -8,11 +8,12 @@
 //! Whoever may write locks the file for himself, whoever only reads locks it against writers
 //! (flock), so that two servers never write one file.
 
+mod identity;
 mod open;
 mod watch;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scsi::medium::Traits;
@@ -39,6 +40,8 @@ pub struct FileOptions {
     pub sync: bool,
     /// Only for reading.
     pub read_only: bool,
+    /// Keep the identity with the file, in an extended attribute, where it may be written.
+    pub keep_identity: bool,
     /// Octets in a logical block; `None`: 512, or what direct I/O needs at least.
     pub block_size: Option<u32>,
 }
@@ -48,6 +51,7 @@ pub struct FileOptions {
 pub struct File {
     backing: Arc<Backing>,
     watch: Option<Watch>,
+    identity: Option<String>,
 }
 
 impl File {
@@ -60,8 +64,19 @@ impl File {
         let backing = open::open(options)?;
         // Without inotify (its limits are per user) growth is found by looking.
         let watch = Watch::new(backing.master()).ok();
-        Ok(Self { backing, watch })
+        let keep = options.keep_identity && !options.read_only;
+        let identity = identity::of(backing.master(), &options.path, keep);
+        Ok(Self {
+            backing,
+            watch,
+            identity,
+        })
     }
+}
+
+/// Tells the file of this path from all others that there are or will be on this machine.
+pub(crate) fn place(path: &Path) -> Option<String> {
+    identity::place(path)
 }
 
 impl Volume for File {
@@ -91,7 +106,7 @@ impl Volume for File {
     }
 
     fn particulars(&self) -> Particulars {
-        Particulars::new(self.traits(), open::identity(self.backing.master()))
+        Particulars::new(self.traits(), self.identity.clone())
     }
 
     fn can_grow(&self) -> bool {

@@ -28,6 +28,7 @@ pub mod device;
 mod error;
 pub mod fault;
 pub mod file;
+pub mod identity;
 mod inner;
 mod later;
 pub mod lease;

@@ -2,6 +2,8 @@
 
 use scsi::medium::Traits;
 
+use crate::identity;
+
 /// What a volume says of itself, with all that is inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Particulars {
@@ -34,6 +36,12 @@ impl Particulars {
             groups: Vec::new(),
             parts: Vec::new(),
         }
+    }
+
+    /// The serial number of a unit that serves it, where it was not told another.
+    #[must_use]
+    pub fn serial(&self) -> Option<String> {
+        self.identity.as_deref().map(identity::serial)
     }
 
     /// The identities of all that is not made of others.

@@ -68,6 +68,9 @@ pub(crate) trait Layout: fmt::Debug + Send + Sync {
     /// The capacity in blocks, with parts of so many; `None` when 64 bits do not hold it.
     fn capacity(&self, parts: &mut dyn Iterator<Item = u64>) -> Option<u64>;
 
+    /// What it is, in bytes: the same parts under the same name hold the same data.
+    fn name(&self, block_size: u32) -> String;
+
     /// Looks at what has become of the parts that could not grow into anything.
     fn look_at_growth(&self, parts: &[Part]) {
         let _ = parts;
@@ -154,7 +157,8 @@ impl Volume for Parts {
         let parts: Vec<_> = parts.collect();
         let identities = parts.iter().map(|part| part.identity.as_deref());
         let identities: Option<Vec<_>> = identities.collect();
-        let identity = identities.map(|all| format!("{:?} of {}", self.layout, all.join(", ")));
+        let name = self.layout.name(block_size(&self.parts));
+        let identity = identities.map(|all| format!("{name} of {}", all.join(", ")));
         Particulars {
             parts,
             ..Particulars::new(self.traits(), identity)

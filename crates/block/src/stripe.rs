@@ -93,4 +93,8 @@ impl Layout for Chunks {
         let shortest = parts.min()?;
         (shortest / self.chunk * self.chunk).checked_mul(self.parts)
     }
+
+    fn name(&self, block_size: u32) -> String {
+        format!("stripe by {}", self.chunk * u64::from(block_size))
+    }
 }

@@ -6,17 +6,16 @@ pub mod options;
 mod orders;
 mod plan;
 
-use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use ::io::memory::MemoryLimit;
 use ::io::tcp;
+use block::identity::hex;
 use block::volume::Volume;
 use scsi::owner::Owner;
 use scsi::reserve::Reservations;
@@ -25,10 +24,11 @@ use scsi::unit::{CoreId, UnitId, UnitState};
 use crate::address::{Address, FcoeAddress, FcoeOptions, OpenOptions, secret};
 use crate::core::{Front, FrontParts};
 use crate::flushes::Flushes;
+use crate::identity::Designation;
 use crate::journal::Journal;
 use crate::mail::{Message, PostOffice};
 use crate::n_port::IdlePorts;
-use crate::state::StateDir;
+use crate::state::{StateDir, StateLock};
 use crate::volumes::tell_gathered;
 use cores::{Common, Entrance};
 use fc_ports::Called;
@@ -55,10 +55,11 @@ pub fn run(
     let units = plan::units(options)?;
     let config = Arc::new(plan::config(options, &units)?);
     let volumes = plan::open(&units, &open_options(options)?)?;
+    let called = plan::designations(&units, &volumes)?;
     let (listeners, portals) = bind(options)?;
     let (ports, berths) = fc_ports::open(options, &units)?;
-    let store = Arc::new(state_dir(options, &units));
-    let (states, _locks) = states(options, &units, &volumes, &store)?;
+    let store = Arc::new(state_dir(options, &called));
+    let (states, _locks) = states(options, &units, &volumes, &called, &store)?;
     let luns = ready_luns(&units, &volumes, &portals, &ports);
     let names = units.iter().map(|unit| unit.written.clone());
     let flushes = Arc::new(Flushes::new(names.collect()));
@@ -121,6 +122,7 @@ fn open_options(options: &Options) -> Result<OpenOptions, Error> {
     Ok(OpenOptions {
         block_size: options.units.block_size.map(options::BlockSize::bytes),
         read_only: options.units.readonly,
+        keep_identity: true,
         memory: Arc::new(MemoryLimit::new(limit)),
         initiator: format!("{}:initiator", options.iqn),
         secret: secret("LUNAR_SECRET"),
@@ -159,91 +161,88 @@ fn cannot_listen(cause: &io::Error) -> String {
     }
 }
 
-fn state_dir(options: &Options, units: &[Unit]) -> StateDir {
-    let keys: Vec<String> = units.iter().map(Unit::key).collect();
-    StateDir::new(&options.state_dir, &keys)
+/// Reservations are kept by what the unit calls itself: they hold for what initiators take for the
+/// same disk, and for nothing else.
+fn state_dir(options: &Options, called: &[Designation]) -> StateDir {
+    let key = |called: &Designation| hex(&called.naa);
+    let keys = called.iter().map(key).collect();
+    StateDir::new(options.state_dir.as_deref(), keys)
 }
 
 /// The units at power on, with the reservations that outlived the last run, and what keeps other
-/// servers from writing others in their place.
+/// servers from writing others in their place. A unit that is another one after a restart has none.
 fn states(
     options: &Options,
     units: &[Unit],
     volumes: &[Arc<dyn Volume>],
+    called: &[Designation],
     store: &StateDir,
-) -> Result<(Vec<UnitState>, Vec<File>), Error> {
-    let persistence = is_writable(options, store);
+) -> Result<(Vec<UnitState>, Vec<StateLock>), Error> {
+    let persistence = called.iter().any(|called| called.lasts) && is_writable(store);
     let (mut states, mut locks) = (Vec::new(), Vec::new());
     let until = Instant::now() + PATIENCE;
-    for (id, (unit, volume)) in units.iter().zip(volumes).enumerate() {
+    for (id, (unit, called)) in units.iter().zip(called).enumerate() {
+        let mut state = unit.state(options, &volumes[id], called);
         let id = UnitId(id as u32);
-        let mut state = unit.state(options, volume);
-        if persistence {
-            let lock = locked_for(
-                unit,
-                &**volume,
-                lock_in_time(store, id, until),
-                &store.path(id),
-            )?;
-            state.persistence = lock.is_some();
-            locks.extend(lock);
-            if !state.persistence {
-                states.push(state);
-                continue;
-            }
+        state.persistence = persistence && called.lasts;
+        if state.persistence {
+            locks.push(lock(unit, &called.serial, store, id, until)?);
         }
-        let path = store.path(id);
-        let unusable = |cause| Error::Machine {
-            what: format!(
-                "the reservations in {} cannot be read (without the file, there are none)",
-                path.display()
-            ),
-            cause,
-        };
-        if let Some(octets) = store.load(id).map_err(unusable)? {
-            let error = |cause| io::Error::new(io::ErrorKind::InvalidData, cause);
-            let kept = Reservations::from_bytes(&octets)
-                .map_err(error)
-                .map_err(unusable)?;
-            state.reservations = Arc::new(kept);
+        if called.lasts {
+            let reservations = load(store, id)?;
+            state.reservations = Arc::new(reservations.unwrap_or_default());
         }
         states.push(state);
     }
     Ok((states, locks))
 }
 
-/// What comes of locking the reservations of a unit. `None` where another server has them and the
-/// volume starts empty, so that there is nothing to be fenced off from.
-fn locked_for(
+fn load(store: &StateDir, id: UnitId) -> Result<Option<Reservations>, Error> {
+    let unusable = |cause| Error::Machine {
+        what: format!(
+            "the reservations in {} cannot be read (without the file, there are none)",
+            store.path(id).display()
+        ),
+        cause,
+    };
+    let Some(octets) = store.load(id).map_err(unusable)? else {
+        return Ok(None);
+    };
+    let kept = Reservations::from_bytes(&octets);
+    let kept = kept.map_err(|cause| io::Error::new(io::ErrorKind::InvalidData, cause));
+    kept.map(Some).map_err(unusable)
+}
+
+fn lock(
     unit: &Unit,
-    volume: &dyn Volume,
-    locked: io::Result<Option<File>>,
-    path: &Path,
-) -> Result<Option<File>, Error> {
-    let (written, path) = (&unit.written, path.display());
-    let failed = |what, cause| Err(Error::Machine { what, cause });
-    match locked {
-        Ok(None) if volume.is_empty_at_start() => {
-            tracing::warn!(
-                "another server keeps the reservations of {written} in {path}: those of this one \
-                 will not outlive it (another --iqn or --state-dir gives it its own)"
-            );
-            Ok(None)
-        }
-        Ok(None) => failed(
+    serial: &str,
+    store: &StateDir,
+    id: UnitId,
+    until: Instant,
+) -> Result<StateLock, Error> {
+    let (written, path) = (&unit.written, store.path(id));
+    let (what, cause) = match lock_in_time(store, id, until) {
+        Ok(Some(lock)) => return Ok(lock),
+        Ok(None) => (
             format!(
-                "another server keeps the reservations of {written} in {path}: stop it, or give \
-                 this one another --iqn or --state-dir"
+                "another server serves {written}, or a disk of the same serial number {serial}, \
+                 and keeps its reservations in {}: stop that one; a snapshot or clone of it can be \
+                 served by --serial {}=TEXT",
+                path.display(),
+                unit.number
             ),
             io::ErrorKind::ResourceBusy.into(),
         ),
-        Ok(lock) => Ok(lock),
-        Err(cause) => failed(format!("cannot lock the reservations in {path}"), cause),
-    }
+        Err(cause) => (
+            format!("cannot lock the reservations in {}", path.display()),
+            cause,
+        ),
+    };
+    Err(Error::Machine { what, cause })
 }
 
 /// A server that was told to stop may still be at it.
-fn lock_in_time(store: &StateDir, id: UnitId, until: Instant) -> io::Result<Option<File>> {
+fn lock_in_time(store: &StateDir, id: UnitId, until: Instant) -> io::Result<Option<StateLock>> {
     loop {
         match store.lock(id) {
             Ok(None) if Instant::now() < until => thread::sleep(PAUSE),
@@ -258,13 +257,12 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Whether reservations can be made to last. Serving does without where they cannot: initiators
 /// that ask for it are told so.
-fn is_writable(options: &Options, store: &StateDir) -> bool {
+fn is_writable(store: &StateDir) -> bool {
     let probed = store.probe();
     if let Err(cause) = &probed {
         tracing::warn!(
-            "state directory {} cannot be written ({cause}): persistent reservations will not \
-             outlive this server",
-            options.state_dir.display()
+            "{store} cannot be written ({cause}): persistent reservations will not outlive this \
+             server"
         );
     }
     probed.is_ok()

@@ -5,9 +5,10 @@
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use scsi::unit::UnitId;
@@ -17,30 +18,54 @@ use crate::core::Store;
 /// Files of the state directory, one a unit.
 #[derive(Debug)]
 pub struct StateDir {
-    dir: PathBuf,
+    /// `None` where there is none.
+    dir: Option<PathBuf>,
     /// File names, by unit.
     names: Vec<String>,
 }
 
+/// A unit's state is ours until this is dropped.
+#[derive(Debug)]
+pub struct StateLock {
+    path: PathBuf,
+    #[expect(dead_code, reason = "held")]
+    file: File,
+}
+
+/// Another server that waits for the lock looks whether its file is still there.
+impl Drop for StateLock {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
 impl StateDir {
-    /// A state directory for units with these keys, which must be the same after a restart. A key
-    /// is hashed into a file name, so it may hold anything.
+    /// A state directory for units with these keys, which must be the same after a restart, and
+    /// can be part of a file name.
     #[must_use]
-    pub fn new(dir: &Path, keys: &[String]) -> Self {
-        let names = keys
-            .iter()
-            .map(|key| format!("reservations-{}", digest(key)))
-            .collect();
+    pub fn new(dir: Option<&Path>, keys: Vec<String>) -> Self {
+        let names = keys.into_iter().map(|key| format!("reservations-{key}"));
         Self {
-            dir: dir.to_owned(),
-            names,
+            dir: dir.map(Path::to_owned),
+            names: names.collect(),
         }
+    }
+
+    fn dir(&self) -> io::Result<&Path> {
+        let none = || {
+            io::Error::new(
+                io::ErrorKind::NotFound,
+                "there is no home for it: give --state-dir",
+            )
+        };
+        self.dir.as_deref().ok_or_else(none)
     }
 
     /// Whether something can be saved: the directory exists, or could be made, and takes a file.
     pub fn probe(&self) -> io::Result<()> {
-        make(&self.dir)?;
-        let probe = self.dir.join(format!(".probe-{}", std::process::id()));
+        let dir = self.dir()?;
+        make(dir)?;
+        let probe = dir.join(format!(".probe-{}", std::process::id()));
         create(&probe)?;
         fs::remove_file(probe)
     }
@@ -52,6 +77,9 @@ impl StateDir {
     /// When there may be something that cannot be read: going on without would let in who was
     /// fenced off.
     pub fn load(&self, unit: UnitId) -> io::Result<Option<Vec<u8>>> {
+        if self.dir.is_none() {
+            return Ok(None);
+        }
         match fs::read(self.path(unit)) {
             Ok(octets) => Ok(Some(octets)),
             Err(error) if nothing_is_there(&error) => Ok(None),
@@ -64,28 +92,52 @@ impl StateDir {
     /// # Errors
     ///
     /// When the file of the lock cannot be made.
-    pub fn lock(&self, unit: UnitId) -> io::Result<Option<File>> {
+    pub fn lock(&self, unit: UnitId) -> io::Result<Option<StateLock>> {
         let path = self.path(unit).with_extension("lock");
-        let mut options = File::options();
-        let file = options.write(true).create(true).truncate(false);
-        let file = file.mode(0o600).open(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
+        loop {
+            let mut options = File::options();
+            let file = options.write(true).create(true).truncate(false);
+            let file = file.mode(0o600).open(&path)?;
+            match file.try_lock() {
+                Ok(()) if is_at(&file, &path)? => return Ok(Some(StateLock { path, file })),
+                // Its owner removed it between our opening and our locking it.
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
         }
     }
 
     /// Where a unit's state is.
     #[must_use]
     pub fn path(&self, unit: UnitId) -> PathBuf {
-        self.dir.join(&self.names[unit.0 as usize])
+        let dir = self.dir.clone().unwrap_or_default();
+        dir.join(&self.names[unit.0 as usize])
+    }
+}
+
+impl fmt::Display for StateDir {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.dir {
+            Some(dir) => write!(f, "state directory {}", dir.display()),
+            None => f.write_str("the state directory"),
+        }
+    }
+}
+
+/// Whether this path still leads to the file.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let ours = file.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (ours.dev(), ours.ino())),
+        Err(error) if nothing_is_there(&error) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
 impl Store for StateDir {
     fn save(&self, unit: UnitId, octets: &[u8]) -> io::Result<()> {
-        replace(&self.dir, &self.names[unit.0 as usize], octets)
+        replace(self.dir()?, &self.names[unit.0 as usize], octets)
     }
 }
 

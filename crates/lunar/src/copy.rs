@@ -81,10 +81,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
         b: address(&args.b)?,
         depth: args.depth,
         open: open_options()?,
-        state_dir: args
-            .state_dir
-            .clone()
-            .or_else(|| identity::state_dir().ok()),
+        state_dir: args.state_dir.clone().or_else(identity::state_dir),
     };
     log::start();
     let mut watch = Watch::new();

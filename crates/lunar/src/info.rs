@@ -42,6 +42,7 @@ struct Report<'a> {
     atomic_write_bytes: Option<u64>,
     solid_state: bool,
     identity: Option<&'a str>,
+    serial: Option<String>,
     #[serde(flatten)]
     groups: BTreeMap<&'static str, BTreeMap<&'static str, &'a str>>,
     parts: Vec<Report<'a>>,
@@ -85,6 +86,7 @@ impl<'a> Report<'a> {
             atomic_write_bytes: traits.atomic.map(|atomic| octets(atomic.max_blocks.into())),
             solid_state: traits.solid_state,
             identity: particulars.identity.as_deref(),
+            serial: particulars.serial(),
             groups: groups.collect(),
             parts: parts
                 .map(|(address, part)| Self::of(address, part))
@@ -139,6 +141,7 @@ impl<'a> Report<'a> {
         let identity = self
             .identity
             .unwrap_or("none: it is another one after a restart");
+        let serial = self.serial.as_deref().unwrap_or("a new one at each start");
         vec![
             ("capacity", capacity),
             ("physical block", human_size(self.physical_block_bytes)),
@@ -155,6 +158,7 @@ impl<'a> Report<'a> {
             ("atomic writes", or_no(self.atomic_write_bytes, "up to")),
             ("medium", medium.to_owned()),
             ("identity", identity.to_owned()),
+            ("serial when served", serial.to_owned()),
         ]
     }
 }

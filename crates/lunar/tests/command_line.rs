@@ -119,12 +119,6 @@ fn every_malformed_value_is_one_line() {
 }
 
 #[test]
-fn one_serial_is_not_for_two_volumes() {
-    let line = refused(&["ram:1M", "ram:1M", "--serial", "S1"]);
-    assert!(line.contains("--serial"), "{line}");
-}
-
-#[test]
 fn nothing_to_serve_and_no_verb() {
     assert!(refused(&[]).contains("ADDR"));
     let ran = lunar(&[]);

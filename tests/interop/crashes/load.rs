@@ -84,9 +84,17 @@ impl Used {
     /// What came back is what was promised.
     fn check(&mut self, lun: &ReadyLun) {
         let others: Vec<_> = self.writers.iter().map(|writer| writer.number).collect();
-        self.reserver.check(lun, &others);
+        let keeps = reserver::keeps(lun);
+        if keeps {
+            self.reserver.check(lun, &others);
+        } else {
+            self.reserver.find_nothing(lun);
+            others
+                .iter()
+                .for_each(|number| reserver::register(lun, *number));
+            self.reserver = Reserver::new(lun, self.reserver.number);
+        }
         let before = std::mem::replace(&mut self.identity, identity(lun));
-        let keeps = !lun.volume.starts_with("ram:");
         for (before, now) in before.iter().zip(&self.identity) {
             assert_eq!(before == now, keeps, "{}: {now:02x?}", lun.volume);
         }

@@ -16,23 +16,35 @@ const RESERVATION_CONFLICT: u16 = 0x18;
 /// Who holds the reservation of a unit.
 #[derive(Clone, Debug)]
 pub(super) struct Reserver {
-    number: u32,
+    pub(super) number: u32,
     /// The key that was acknowledged last.
     key: u64,
 }
 
-/// PERSISTENT RESERVE OUT with APTPL, where that means something.
-fn out(client: &mut Client, action: Reserve, key: u64, new: u64) -> Result<Ended> {
+/// Whether a unit keeps reservations: a RAM disk is another one after a restart.
+pub(super) fn keeps(lun: &ReadyLun) -> bool {
+    !lun.volume.starts_with("ram:")
+}
+
+/// PERSISTENT RESERVE OUT with APTPL, where that means something and the unit has it.
+fn out(client: &mut Client, lun: &ReadyLun, action: Reserve, key: u64, new: u64) -> Result<Ended> {
     let (cdb, mut list) = cdb::reserve_out(action, KIND, key, new);
     let registers = matches!(action, Reserve::Register | Reserve::RegisterAndIgnore);
-    list[20] = u8::from(registers);
+    list[20] = u8::from(registers && keeps(lun));
     client.command(&cdb, Data::Out(Rc::from(list)))
 }
 
 /// Registers the initiator of this number, for good.
 pub(super) fn register(lun: &ReadyLun, number: u32) {
     let mut client = Client::log_in(lun, number).unwrap();
-    let ended = out(&mut client, Reserve::RegisterAndIgnore, 0, number.into()).unwrap();
+    let ended = out(
+        &mut client,
+        lun,
+        Reserve::RegisterAndIgnore,
+        0,
+        number.into(),
+    )
+    .unwrap();
     assert_eq!(ended.status, 0, "{ended:02x?}");
 }
 
@@ -42,7 +54,7 @@ impl Reserver {
         let key = u64::from(number) << 32;
         let mut client = Client::log_in(lun, number).unwrap();
         for (action, old, new) in [(Reserve::Register, 0, key), (Reserve::Reserve, key, 0)] {
-            let ended = out(&mut client, action, old, new).unwrap();
+            let ended = out(&mut client, lun, action, old, new).unwrap();
             assert_eq!(ended.status, 0, "{ended:02x?}");
         }
         Self { number, key }
@@ -52,12 +64,21 @@ impl Reserver {
     pub(super) fn register_until_the_end(&mut self, lun: &ReadyLun) -> Result<()> {
         let mut client = Client::log_in(lun, self.number)?;
         let before = self.key;
-        while let Ok(ended) = out(&mut client, Reserve::Register, self.key, self.key + 1) {
+        while let Ok(ended) = out(&mut client, lun, Reserve::Register, self.key, self.key + 1) {
             assert_eq!(ended.status, 0, "{ended:02x?}");
             self.key += 1;
         }
         assert!(self.key > before, "{}: no key was taken", lun.volume);
         Ok(())
+    }
+
+    /// The reservation of a disk that is another one now is not there, nor is any registration.
+    pub(super) fn find_nothing(&self, lun: &ReadyLun) {
+        let mut client = Client::log_in(lun, self.number).unwrap();
+        for action in [0, 1] {
+            let told = reserve_in(&mut client, action);
+            assert!(told.is_empty(), "{}: {told:02x?}", lun.volume);
+        }
     }
 
     /// The reservation is there, with the key that was acknowledged last or the one that was asked

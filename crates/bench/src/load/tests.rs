@@ -18,6 +18,7 @@ pub(crate) fn subject(address: &str, words: &Words) -> Subject {
     let options = OpenOptions {
         block_size: None,
         read_only: false,
+        keep_identity: false,
         memory: Arc::new(MemoryLimit::new(1 << 30)),
         initiator: "iqn.2026-11.org.lunar.test:bench".into(),
         secret: None,

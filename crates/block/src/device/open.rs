@@ -50,26 +50,6 @@ fn device_number(path: &Path) -> Result<u64, OpenError> {
     }
 }
 
-/// The name that the disk has worldwide, and which part of it this is; where it has none, the
-/// number of the device, which is given to another one when this one is gone: so it holds until the
-/// next boot, and goes with the number that the kernel gives to each disk once.
-pub(super) fn identity(device: &OwnedFd) -> Option<String> {
-    let number = rustix::fs::fstat(device).ok()?.st_rdev;
-    let attributes = Attributes::of(number);
-    let first = |names: &[&str]| names.iter().find_map(|name| attributes.own(name));
-    let wwid = first(&["wwid", "device/wwid", "../wwid", "../device/wwid"]);
-    let start = first(&["start"]).unwrap_or_default();
-    if let Some(wwid) = wwid {
-        return Some(format!("device {wwid} {start}"));
-    }
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    let sequence = first(&["diskseq", "../diskseq"])?;
-    Some(format!(
-        "device {number} {sequence} {start} {}",
-        boot.trim()
-    ))
-}
-
 fn open_exclusively(options: &DeviceOptions) -> Result<OwnedFd, OpenError> {
     let access = match options.read_only {
         true => OFlags::RDONLY,

@@ -15,6 +15,17 @@ impl Attributes {
         Self { folder }
     }
 
+    /// The device that has this folder.
+    #[cfg(test)]
+    pub(super) fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The folder of the device under `/sys/devices`.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        fs::canonicalize(&self.folder).ok()
+    }
+
     /// An attribute of the device itself.
     pub(crate) fn own(&self, name: &str) -> Option<String> {
         let text = fs::read_to_string(self.folder.join(name)).ok()?;

@@ -135,23 +135,7 @@ fn prepare(file: OwnedFd, options: &FileOptions) -> Result<Arc<Backing>, OpenErr
     Ok(Backing::new(file, rules, blocks))
 }
 
-/// Its number in its file system, and when it was made: a number is given to another file when the
-/// first one is gone. The number of the file system may be another one after a restart, so it is
-/// used only where that instant is not told.
-pub(super) fn identity(file: &OwnedFd) -> Option<String> {
-    let facts = facts(file).ok()?;
-    let born = facts.stx_btime;
-    let inode = facts.stx_ino;
-    Some(match facts.stx_mask & StatxFlags::BTIME.bits() {
-        0 => {
-            let (major, minor) = (facts.stx_dev_major, facts.stx_dev_minor);
-            format!("file {inode} on {major}:{minor}")
-        }
-        _ => format!("file {inode} of {}.{:09}", born.tv_sec, born.tv_nsec),
-    })
-}
-
-fn facts(file: &OwnedFd) -> Result<Statx, OpenError> {
+pub(super) fn facts(file: &OwnedFd) -> Result<Statx, OpenError> {
     let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME | DIRECT_ALIGNMENT | WRITE_ATOMIC;
     rustix::fs::statx(file, Path::new(""), AtFlags::EMPTY_PATH, mask)
         .map_err(OpenError::kernel("look at it"))

@@ -39,6 +39,8 @@ pub struct OpenOptions {
     pub block_size: Option<u32>,
     /// Nothing can be written.
     pub read_only: bool,
+    /// Files keep their identity in an extended attribute from now on: they are to be served.
+    pub keep_identity: bool,
     /// What all RAM volumes take their memory from.
     pub memory: Arc<MemoryLimit>,
     /// InitiatorName, by which remote units know us.
@@ -62,6 +64,7 @@ impl OpenOptions {
         Ok(Self {
             block_size: None,
             read_only: false,
+            keep_identity: false,
             memory: Arc::new(MemoryLimit::new(io::limits::available_memory()?)),
             initiator,
             secret: secret("LUNAR_SECRET"),
@@ -233,6 +236,7 @@ fn file_options(file: &FileAddress, options: &OpenOptions) -> FileOptions {
         direct: file.direct,
         sync: file.sync,
         read_only: file.read_only || (options.read_only && !is_to_grow(file)),
+        keep_identity: options.keep_identity && !options.read_only,
         block_size: options.block_size,
     }
 }

@@ -21,6 +21,7 @@ pub(crate) fn options() -> OpenOptions {
         ports: IdlePorts::default(),
         block_size: None,
         read_only: false,
+        keep_identity: false,
         memory: Arc::new(MemoryLimit::new(1 << 30)),
     }
 }

@@ -1,65 +1,26 @@
-use super::Origin;
-
-const DISK: Origin<'_> = Origin {
-    machine: "0123456789abcdef0123456789abcdef",
-    target: "iqn.2026-11.org.lunar:host",
-    lun: 0,
-    volume: "file:/srv/disk",
-    random: None,
-    serial: None,
-};
+use super::Designation;
 
 #[test]
-fn a_file_is_the_same_after_a_restart() {
-    assert_eq!(DISK.designation(), DISK.designation());
+fn the_identity_decides() {
+    let disk = Designation::of_volume("file 1");
+    assert_eq!(disk, Designation::of_volume("file 1"));
+    let other = Designation::of_volume("file 2");
+    assert!(disk.naa != other.naa && disk.serial != other.serial);
 }
 
 #[test]
-fn every_part_of_the_origin_counts() {
-    let others = [
-        Origin {
-            machine: "another",
-            ..DISK
-        },
-        Origin {
-            target: "iqn.2026-11.org.lunar:other",
-            ..DISK
-        },
-        Origin { lun: 1, ..DISK },
-        Origin {
-            volume: "file:/srv/disk2",
-            ..DISK
-        },
-        Origin {
-            random: Some([7; 16]),
-            ..DISK
-        },
-        Origin {
-            serial: Some("S1"),
-            ..DISK
-        },
-    ];
-    for other in others {
-        assert_ne!(DISK.designation().naa, other.designation().naa, "{other:?}");
-    }
+fn the_serial_number_of_before_gives_back_the_designator() {
+    let disk = Designation::of_volume("file 1");
+    assert_eq!(disk, Designation::of_serial(disk.serial.clone()));
 }
 
 #[test]
-fn a_serial_decides_alone() {
-    let moved = Origin {
-        lun: 3,
-        serial: Some("S1"),
-        ..DISK
-    };
-    let here = Origin {
-        serial: Some("S1"),
-        ..DISK
-    };
-    assert_eq!(moved.designation(), here.designation());
-    assert_eq!(here.designation().serial, "S1");
+fn what_is_drawn_does_not_last() {
+    assert!(!Designation::passing([7; 8]).lasts);
+    assert!(Designation::of_serial("S1".into()).lasts);
 }
 
 #[test]
 fn the_designator_is_locally_assigned() {
-    assert_eq!(DISK.designation().naa[0] >> 4, 3);
+    assert_eq!(Designation::of_volume("file 1").naa[0] >> 4, 3);
 }

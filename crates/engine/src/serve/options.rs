@@ -5,6 +5,7 @@
 
 mod fcoe;
 mod misuse;
+mod numbers;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -23,7 +24,8 @@ pub use misuse::{Amount, Misuse};
 /// Everything that `serve` can be told.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The addresses of the volumes, as written; each becomes a LUN, in this order.
+    /// The addresses of the volumes, as written; each becomes a LUN, in this order, or the one
+    /// whose number stands in front of it: `3=ram:1G`.
     pub volumes: Vec<String>,
     /// A target for each volume (LUN 0 of each) in place of one for all.
     pub target_per_volume: bool,
@@ -53,8 +55,8 @@ pub struct Options {
     pub poll: PollMode,
     /// Octets that all RAM volumes may take together; `None`: by what is available at start.
     pub memory_limit: Option<u64>,
-    /// Where acknowledged state is kept (APTPL reservations).
-    pub state_dir: PathBuf,
+    /// Where acknowledged state is kept (APTPL reservations); `None`: nowhere.
+    pub state_dir: Option<PathBuf>,
     /// Bounds on what a peer can cost.
     pub limits: Limits,
 }
@@ -72,8 +74,9 @@ pub struct UnitOptions {
     pub vendor: Option<String>,
     /// PRODUCT IDENTIFICATION, up to 16.
     pub product: Option<String>,
-    /// Unit serial number, up to 36, of the only unit.
-    pub serial: Option<String>,
+    /// Unit serial numbers, up to 36 characters, each with the number of its volume in front:
+    /// `3=DB-0001`; without one, of the only volume.
+    pub serials: Vec<String>,
 }
 
 /// Octets in a logical block.
@@ -133,7 +136,7 @@ pub const SECRET_OCTETS: std::ops::RangeInclusive<usize> = 12..=255;
 impl Options {
     /// Options that serve `volumes` on the default portal under `iqn`, all else by default.
     #[must_use]
-    pub fn new(volumes: Vec<String>, iqn: String, state_dir: PathBuf) -> Self {
+    pub fn new(volumes: Vec<String>, iqn: String, state_dir: Option<PathBuf>) -> Self {
         Self {
             volumes,
             target_per_volume: false,
@@ -200,6 +203,21 @@ pub enum Error {
         address: String,
         /// Why; where it is about a volume within the address, which one.
         cause: String,
+    },
+    /// Two volumes are one, or say so. Nothing is half-started.
+    #[error(
+        "{one} and {other} are one volume (serial number {serial}): leave one out, or, if they are \
+         two, give one another serial number with --serial {number}=TEXT"
+    )]
+    SameVolume {
+        /// The address of one.
+        one: String,
+        /// The address of the other.
+        other: String,
+        /// What both call themselves.
+        serial: String,
+        /// The number of the other.
+        number: u16,
     },
     /// A portal cannot be bound.
     #[error("cannot listen on {portal}: {cause}")]

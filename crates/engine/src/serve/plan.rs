@@ -1,7 +1,6 @@
 //! From options to what will be served: targets, LUNs, their volumes and their identities.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use block::volume::Volume;
@@ -14,28 +13,31 @@ use scsi::wire::lun::Lun;
 
 use super::options::{Error, Options};
 use crate::address::{Address, OpenError, OpenOptions};
-use crate::identity::{Designation, Origin};
+use crate::identity::Designation;
 
 /// A logical unit to be.
 #[derive(Debug)]
 pub(super) struct Unit {
+    /// Its number among the volumes of the command.
+    pub(super) number: u16,
     /// The address of its volume, as it was given.
     pub(super) written: String,
     pub(super) address: Address,
     /// The name of its target.
     pub(super) target: String,
     pub(super) lun: u16,
+    /// The serial number that it was told to have.
+    pub(super) serial: Option<String>,
 }
 
 impl Unit {
-    /// Names it over restarts, in the state directory.
-    pub(super) fn key(&self) -> String {
-        format!("{} {} {}", self.target, self.lun, self.written)
-    }
-
     /// Its state at power on.
-    pub(super) fn state(&self, options: &Options, volume: &Arc<dyn Volume>) -> UnitState {
-        let Designation { serial, naa } = self.designation(options, &**volume);
+    pub(super) fn state(
+        &self,
+        options: &Options,
+        volume: &Arc<dyn Volume>,
+        Designation { serial, naa, .. }: &Designation,
+    ) -> UnitState {
         let text = |given: &Option<String>, default: &str| {
             given.clone().unwrap_or_else(|| default.to_owned())
         };
@@ -43,7 +45,7 @@ impl Unit {
             vendor: text(&options.units.vendor, "LUNAR"),
             product: text(&options.units.product, "VOLUME"),
             revision: revision(env!("CARGO_PKG_VERSION")),
-            serial,
+            serial: serial.clone(),
             naa: naa.to_vec(),
             removable: options.units.removable,
         };
@@ -52,19 +54,52 @@ impl Unit {
         state
     }
 
-    fn designation(&self, options: &Options, volume: &dyn Volume) -> Designation {
-        let machine = fs::read_to_string("/etc/machine-id").unwrap_or_default();
-        let random = volume.is_empty_at_start().then(super::random);
-        let origin = Origin {
-            machine: machine.trim(),
-            target: &self.target,
-            lun: self.lun,
-            volume: &self.written,
-            random,
-            serial: options.units.serial.as_deref(),
-        };
-        origin.designation()
+    /// What it calls itself: as it was told, else as its volume is known.
+    fn designation(&self, volume: &dyn Volume) -> Designation {
+        if let Some(serial) = &self.serial {
+            return Designation::of_serial(serial.clone());
+        }
+        let is_empty = volume.is_empty_at_start();
+        let identity = volume.particulars().identity;
+        match identity.filter(|_| !is_empty) {
+            Some(identity) => Designation::of_volume(&identity),
+            None => {
+                if !is_empty {
+                    tracing::warn!(
+                        "nothing tells {} from other volumes: LUN {} is another disk at each \
+                         start (--serial {}=TEXT makes it the same one)",
+                        self.written,
+                        self.lun,
+                        self.number
+                    );
+                }
+                Designation::passing(super::random())
+            }
+        }
     }
+}
+
+/// What each unit calls itself, all differently.
+pub(super) fn designations(
+    units: &[Unit],
+    volumes: &[Arc<dyn Volume>],
+) -> Result<Vec<Designation>, Error> {
+    let pairs = units.iter().zip(volumes);
+    let all: Vec<_> = pairs
+        .map(|(unit, volume)| unit.designation(&**volume))
+        .collect();
+    let mut known = HashMap::new();
+    for (unit, Designation { serial, .. }) in units.iter().zip(&all) {
+        if let Some(other) = known.insert(serial, unit) {
+            return Err(Error::SameVolume {
+                one: other.written.clone(),
+                other: unit.written.clone(),
+                serial: serial.clone(),
+                number: unit.number,
+            });
+        }
+    }
+    Ok(all)
 }
 
 /// Asks a volume what LOG SENSE is asked.
@@ -85,13 +120,20 @@ fn revision(version: &str) -> String {
 
 /// Parses every address and name: nothing is tried before all of them are right.
 pub(super) fn units(options: &Options) -> Result<Vec<Unit>, Error> {
-    let volumes = options.volumes.iter().enumerate();
-    volumes
-        .map(|(number, written)| unit(options, number as u16, written))
-        .collect()
+    let (volumes, serials) = (options.numbered()?, options.serials()?);
+    let unit = |(number, written)| {
+        let serial = serials.get(&number).map(|serial| (*serial).to_owned());
+        unit(options, number, written, serial)
+    };
+    volumes.into_iter().map(unit).collect()
 }
 
-fn unit(options: &Options, number: u16, written: &str) -> Result<Unit, Error> {
+fn unit(
+    options: &Options,
+    number: u16,
+    written: &str,
+    serial: Option<String>,
+) -> Result<Unit, Error> {
     let address = written.parse()?;
     let (target, lun) = match options.target_per_volume {
         true => (format!("{}:{number}", options.iqn), 0),
@@ -99,10 +141,12 @@ fn unit(options: &Options, number: u16, written: &str) -> Result<Unit, Error> {
     };
     let target = name(&target)?;
     Ok(Unit {
+        number,
         written: written.to_owned(),
         address,
         target,
         lun,
+        serial,
     })
 }
 

@@ -26,7 +26,7 @@ impl Folder {
     }
 
     fn store(&self) -> StateDir {
-        StateDir::new(&self.0.join("state"), &["a unit".to_owned()])
+        StateDir::new(Some(&self.0.join("state")), vec!["unit".to_owned()])
     }
 }
 
@@ -107,4 +107,6 @@ fn one_server_at_a_time_has_the_state_of_a_unit() {
     assert!(two.lock(UNIT).unwrap().is_none(), "it is the first one's");
     drop(held);
     assert!(two.lock(UNIT).unwrap().is_some());
+    let left: Vec<_> = fs::read_dir(folder.0.join("state")).unwrap().collect();
+    assert!(left.is_empty(), "locks are removed: {left:?}");
 }

@@ -15,7 +15,8 @@ use crate::units::{parse_size, parse_time};
 
 /// Export volumes over iSCSI and FCoE until told to stop
 ///
-/// Each ADDR becomes a LUN (0, 1, ...) of one target. When ready, one line a LUN is printed:
+/// Each ADDR becomes a LUN of one target: 0, 1, and so on, or the one in front of it, as in
+/// 3=ram:1G, which it keeps when others are left out. When ready, one line a LUN is printed:
 /// ADDRESS, SIZE and VOLUME, with two spaces between. Logs go to standard error; LUNAR_LOG says
 /// how much (error, warn, info, debug). SIGTERM or ^C asks the initiators to log out, flushes the
 /// volumes and ends with 0; a second signal, at least 1 s later, ends at once.
@@ -37,7 +38,7 @@ pub(crate) struct ServeArgs {
 
     /// Give each volume a target of its own
     ///
-    /// The targets are called NAME:0, NAME:1, ..., and each volume is LUN 0 of its own.
+    /// The targets are called NAME:0, NAME:1, ... by number, and each volume is LUN 0 of its own.
     #[arg(long)]
     target_per_volume: bool,
 
@@ -156,12 +157,13 @@ struct UnitArgs {
     #[arg(long, value_name = "TEXT")]
     product: Option<String>,
 
-    /// Unit serial number, up to 36 characters; with one ADDR only
+    /// Unit serial number of a LUN, up to 36 characters; may be repeated
     ///
-    /// Without it, one is derived from this machine, the target, the LUN and the address; a RAM
-    /// disk, being empty, gets a new one each start.
-    #[arg(long, value_name = "TEXT")]
-    serial: Option<String>,
+    /// LUN= may be left out where there is one ADDR. Without this option a serial number follows
+    /// from the file or device itself, however it is addressed; a RAM disk gets a new one each
+    /// start.
+    #[arg(long, value_name = "LUN=TEXT")]
+    serial: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -279,8 +281,8 @@ impl ServeArgs {
     pub(crate) fn into_options(self) -> Result<Options, Failure> {
         let iqn = self.network.iqn.unwrap_or_else(identity::default_name);
         let state_dir = match self.machine.state_dir {
-            Some(dir) => dir,
-            None => identity::state_dir()?,
+            Some(dir) => Some(dir),
+            None => identity::state_dir(),
         };
         let mut options = Options::new(self.volumes, iqn, state_dir);
         if !self.network.listen.is_empty() || !self.network.fcoe.is_empty() {
@@ -339,7 +341,7 @@ impl From<UnitArgs> for UnitOptions {
             block_size: args.block_size.map(Into::into),
             vendor: args.vendor,
             product: args.product,
-            serial: args.serial,
+            serials: args.serial,
         }
     }
 }

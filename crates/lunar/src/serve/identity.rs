@@ -4,8 +4,6 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::Failure;
-
 /// `iqn.2026-11.org.lunar:HOSTNAME`.
 pub(crate) fn default_name() -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -25,13 +23,13 @@ fn name_part(host: &str) -> String {
         .collect()
 }
 
-/// `$STATE_DIRECTORY`, else `/var/lib/lunar` as root, else `$XDG_STATE_HOME/lunar`.
-pub(crate) fn state_dir() -> Result<PathBuf, Failure> {
+/// `$STATE_DIRECTORY`, else `/var/lib/lunar` as root, else `$XDG_STATE_HOME/lunar`; `None` for a
+/// user without a home.
+pub(crate) fn state_dir() -> Option<PathBuf> {
     choose_state_dir(
         |name| env::var(name).ok(),
         rustix::process::geteuid().is_root(),
     )
-    .ok_or_else(|| Failure::usage("no home for the state: give --state-dir"))
 }
 
 fn choose_state_dir(variable: impl Fn(&str) -> Option<String>, root: bool) -> Option<PathBuf> {

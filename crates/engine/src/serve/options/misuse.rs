@@ -12,7 +12,7 @@ use fc::wire::names::Wwn;
 use iscsi::text::MAX_VALUE;
 
 use super::{Chap, MOST_THREADS, Options, SECRET_OCTETS};
-use crate::address::{Size, Time};
+use crate::address::{LUN_MAX, Size, Time};
 
 /// Options that contradict themselves or a rule; nothing was tried. What, why, and the way out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,9 +66,45 @@ pub enum Misuse {
     /// More volumes than there are LUNs.
     #[error("{0} volumes are too many: one command serves up to 16384, start several")]
     TooManyVolumes(usize),
-    /// `--serial` for several.
-    #[error("--serial names one volume, but several are given: serve them by separate commands")]
-    SharedSerial,
+    /// A number that no LUN has.
+    #[error("{0}: a LUN is a number from 0 to {LUN_MAX}, give a smaller one")]
+    LunTooHigh(String),
+    /// Two volumes of one number.
+    #[error(
+        "LUN {number} is both {one} and {other}: give one of them another number, as in 7=ADDR"
+    )]
+    SameLun {
+        /// The number.
+        number: u16,
+        /// The address of one.
+        one: String,
+        /// The address of the other.
+        other: String,
+    },
+    /// `--serial` without a number, for several volumes.
+    #[error(
+        "--serial {0} could be of any of the volumes: put the LUN in front, as in --serial 0={0}"
+    )]
+    WhoseSerial(String),
+    /// `--serial` of a LUN without a volume.
+    #[error("--serial {0}: no volume is served as that LUN, give the number of one that is")]
+    SerialOfNothing(String),
+    /// `--serial` twice for one LUN.
+    #[error("--serial {0}=… is given twice: leave one of them out")]
+    TwoSerials(u16),
+    /// One serial number for two LUNs.
+    #[error(
+        "--serial {serial:?} of LUN {one} is that of LUN {other} too: initiators would take them \
+         for one disk, give each its own"
+    )]
+    SharedSerial {
+        /// The serial number.
+        serial: String,
+        /// One LUN.
+        one: u16,
+        /// The other.
+        other: u16,
+    },
     /// A text that INQUIRY cannot carry.
     #[error(
         "{option} {text:?} does not fit: 1 to {most} printable ASCII characters, not all blank"
@@ -188,12 +224,12 @@ impl Options {
         if self.volumes.len() > MOST_VOLUMES {
             return Err(Misuse::TooManyVolumes(self.volumes.len()));
         }
-        if units.serial.is_some() && self.volumes.len() > 1 {
-            return Err(Misuse::SharedSerial);
+        self.numbered()?;
+        for serial in self.serials()?.values() {
+            printable("--serial", Some(serial), SERIAL_CHARS)?;
         }
         printable("--vendor", units.vendor.as_deref(), 8)?;
-        printable("--product", units.product.as_deref(), 16)?;
-        printable("--serial", units.serial.as_deref(), SERIAL_CHARS)
+        printable("--product", units.product.as_deref(), 16)
     }
 
     fn validate_limits(&self) -> Result<(), Misuse> {

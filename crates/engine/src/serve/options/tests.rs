@@ -9,7 +9,7 @@ use std::time::Duration;
 
 fn options() -> Options {
     let iqn = "iqn.2026-11.org.lunar:test".to_owned();
-    Options::new(vec!["ram:1G".to_owned()], iqn, PathBuf::new())
+    Options::new(vec!["ram:1G".to_owned()], iqn, None)
 }
 
 fn chap(users: &[(&str, &str)], mutual: Option<(&str, &str)>) -> Chap {
@@ -191,13 +191,108 @@ fn open_excludes_every_guard() {
     assert_eq!(chap.validate(), Err(Misuse::OpenAndGuarded));
 }
 
-#[test]
-fn a_serial_belongs_to_one_volume() {
+/// Options that serve these.
+fn serving(volumes: &[&str], serials: &[&str]) -> Options {
+    let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     let mut options = options();
-    options.units.serial = Some("S1".into());
-    assert_eq!(options.validate(), Ok(()));
-    options.volumes.push("ram:2G".into());
-    assert_eq!(options.validate(), Err(Misuse::SharedSerial));
+    options.volumes = owned(volumes);
+    options.units.serials = owned(serials);
+    options
+}
+
+#[test]
+fn a_number_stays_with_its_volume() {
+    let numbers = |volumes: &[&str]| {
+        let options = serving(volumes, &[]);
+        assert_eq!(options.validate(), Ok(()));
+        let numbered = options.numbered().unwrap();
+        let owned = numbered
+            .into_iter()
+            .map(|(n, address)| (n, address.to_owned()));
+        owned.collect::<Vec<_>>()
+    };
+    let found = |n, address: &str| (n, address.to_owned());
+    let all = numbers(&[
+        "ram:1G",
+        "5=ram:2G",
+        "ram:3G",
+        "1=file:a=b?size=1G",
+        "file:7=x",
+    ]);
+    let expected = [
+        found(0, "ram:1G"),
+        found(5, "ram:2G"),
+        found(6, "ram:3G"),
+        found(1, "file:a=b?size=1G"),
+        found(2, "file:7=x"),
+    ];
+    assert_eq!(all, expected);
+    assert_eq!(numbers(&["5=ram:2G"]), [found(5, "ram:2G")]);
+    assert_eq!(numbers(&["16383=ram:2G"]), [found(16_383, "ram:2G")]);
+}
+
+#[test]
+fn a_number_is_a_lun_of_one_volume() {
+    let wrong = |volumes: &[&str]| serving(volumes, &[]).validate().unwrap_err();
+    for volumes in [["2=ram:1G", "2=ram:2G"], ["ram:1G", "0=ram:2G"]] {
+        assert!(
+            matches!(wrong(&volumes), Misuse::SameLun { .. }),
+            "{volumes:?}"
+        );
+    }
+    for volume in ["16384=ram:1G", "99999999999=ram:1G"] {
+        assert_eq!(wrong(&[volume]), Misuse::LunTooHigh(volume.to_owned()));
+    }
+    let behind = wrong(&["16383=ram:1G", "ram:2G"]);
+    assert_eq!(behind, Misuse::LunTooHigh("ram:2G".to_owned()));
+}
+
+#[test]
+fn a_serial_number_belongs_to_one_volume() {
+    let serials = |volumes: &[&str], serials: &[&str]| {
+        let options = serving(volumes, serials);
+        options.validate()?;
+        let mut found: Vec<_> = options.serials()?.into_iter().collect();
+        found.sort_unstable();
+        Ok(found
+            .into_iter()
+            .map(|(n, s)| format!("{n}={s}"))
+            .collect::<Vec<_>>())
+    };
+    let one = ["3=ram:1G"];
+    assert_eq!(serials(&one, &["S1"]), Ok(vec!["3=S1".to_owned()]));
+    assert_eq!(serials(&one, &["3=S1"]), Ok(vec!["3=S1".to_owned()]));
+    assert_eq!(serials(&one, &["x=S1"]), Ok(vec!["3=x=S1".to_owned()]));
+    let two = ["ram:1G", "ram:2G"];
+    assert_eq!(serials(&two, &["1=S1"]), Ok(vec!["1=S1".to_owned()]));
+    assert_eq!(
+        serials(&two, &["S1"]),
+        Err(Misuse::WhoseSerial("S1".to_owned()))
+    );
+    assert_eq!(
+        serials(&two, &["2=S1"]),
+        Err(Misuse::SerialOfNothing("2=S1".to_owned()))
+    );
+    assert_eq!(serials(&two, &["1=S1", "1=S2"]), Err(Misuse::TwoSerials(1)));
+    let shared = serials(&two, &["0=S", "1=S"]);
+    assert!(matches!(
+        shared,
+        Err(Misuse::SharedSerial {
+            one: 0,
+            other: 1,
+            ..
+        })
+    ));
+    for wrong in ["0=", "0= ", "0=caf\u{e9}", &format!("0={}", "x".repeat(37))] {
+        let wrong = serials(&two, &[wrong]);
+        assert!(matches!(
+            wrong,
+            Err(Misuse::Unprintable {
+                option: "--serial",
+                ..
+            })
+        ));
+    }
 }
 
 #[test]
@@ -345,7 +440,7 @@ fn there_are_no_more_volumes_than_luns() {
     let with = |count| {
         let volumes = vec!["ram:1M".to_owned(); count];
         let iqn = "iqn.2026-11.org.lunar:host".into();
-        Options::new(volumes, iqn, "/var/lib/lunar".into()).validate()
+        Options::new(volumes, iqn, None).validate()
     };
     assert_eq!(with(16_384), Ok(()));
     assert_eq!(with(16_385), Err(Misuse::TooManyVolumes(16_385)));

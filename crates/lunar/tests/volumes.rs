@@ -1,0 +1,87 @@
+//! What is wrong with the volumes of a command, and what is left behind by a command that failed.
+#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+fn lunar(args: &[&str]) -> Ran {
+    let output = Command::new(env!("CARGO_BIN_EXE_lunar"))
+        .args(args)
+        .output()
+        .unwrap();
+    Ran {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Runs `lunar serve` with what cannot be right, and gives the line it answers with.
+fn refused(args: &[&str]) -> String {
+    let ran = lunar(&[&["serve"], args].concat());
+    assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.err);
+    assert_eq!(ran.out, "", "{args:?}");
+    assert_eq!(ran.err.lines().count(), 1, "{args:?}: {}", ran.err);
+    ran.err.trim_end().to_owned()
+}
+
+#[test]
+fn a_serial_number_is_for_one_volume() {
+    let two = ["ram:1M", "4=ram:1M"];
+    for (serials, told) in [
+        (&["--serial", "S1"][..], "--serial 0=S1"),
+        (&["--serial", "1=S1"], "no volume is served as that LUN"),
+        (&["--serial", "4=S1", "--serial", "4=S2"], "given twice"),
+        (&["--serial", "0=S1", "--serial", "4=S1"], "each its own"),
+        (&["--serial", "4=caf\u{e9}"], "printable ASCII"),
+    ] {
+        let line = refused(&[&two, serials].concat());
+        assert!(line.contains("--serial") && line.contains(told), "{line}");
+    }
+}
+
+#[test]
+fn a_number_in_front_of_a_volume_is_a_lun_of_its_own() {
+    for (volumes, told) in [
+        (
+            ["2=ram:1M", "2=null:1M"],
+            "LUN 2 is both ram:1M and null:1M",
+        ),
+        (["16384=ram:1M", "ram:1M"], "a number from 0 to 16383"),
+        (["16383=ram:1M", "ram:1M"], "a number from 0 to 16383"),
+        (["-1=ram:1M", "ram:1M"], "-1"),
+        (["3=", "ram:1M"], "an address is expected here"),
+    ] {
+        let ran = lunar(&["serve", volumes[0], volumes[1]]);
+        assert_eq!(ran.code, Some(2), "{}", ran.err);
+        assert!(ran.err.contains(told), "{volumes:?}: {}", ran.err);
+    }
+}
+
+/// What is read-only may be opened twice, but not be shown as two disks.
+#[test]
+fn one_volume_is_not_served_as_two() {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("served-twice");
+    fs::write(&file, [7; 1 << 20]).unwrap();
+    let address = format!("file:{}?readonly", file.display());
+    let ran = lunar(&[
+        "serve",
+        &address,
+        &format!("readonly({address})"),
+        "--listen",
+        "127.0.0.1:0",
+    ]);
+    assert_eq!((ran.code, &*ran.out), (Some(1), ""), "{}", ran.err);
+    assert!(
+        ran.err.contains("are one volume") && ran.err.contains("--serial 1=TEXT"),
+        "{}",
+        ran.err
+    );
+}
