@@ -25,6 +25,7 @@ impl Rig {
             block_size: None,
             read_only: false,
             keep_identity: false,
+            made: None,
             memory: Arc::new(MemoryLimit::new(64 << 20)),
             initiator: String::new(),
             secret: None,

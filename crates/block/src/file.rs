@@ -9,6 +9,7 @@
 //! (flock), so that two servers never write one file.
 
 mod identity;
+mod made;
 mod open;
 mod watch;
 
@@ -23,6 +24,7 @@ use crate::backing::Backing;
 use crate::error::OpenError;
 use crate::particulars::Particulars;
 use crate::volume::{CoreContext, Handle, Volume};
+pub use made::Made;
 use watch::Watch;
 
 /// How a file is to be opened.
@@ -42,6 +44,8 @@ pub struct FileOptions {
     pub read_only: bool,
     /// Keep the identity with the file, in an extended attribute, where it may be written.
     pub keep_identity: bool,
+    /// Where it is noted that the file was created or extended.
+    pub made: Option<Made>,
     /// Octets in a logical block; `None`: 512, or what direct I/O needs at least.
     pub block_size: Option<u32>,
 }

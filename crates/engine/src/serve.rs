@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use ::io::memory::MemoryLimit;
 use ::io::tcp;
+use block::file::Made;
 use block::identity::hex;
 use block::volume::Volume;
 use scsi::owner::Owner;
@@ -51,15 +52,44 @@ pub fn run(
     options.validate()?;
     // Fewer descriptors only mean fewer sessions.
     let _ = ::io::limits::raise_open_files();
+    let made = Made::default();
+    let server = start(options, orders, made.clone()).inspect_err(|_| made.undo())?;
+    // From here on initiators write to the files.
+    drop(made);
+    ready(&server.luns);
+    let volumes = &server.volumes;
+    let ended = wait(
+        orders,
+        &server.office,
+        volumes,
+        server.threads,
+        &server.flushes,
+    );
+    tell_gathered(volumes);
+    ended
+}
+
+/// A server whose cores serve.
+struct Server {
+    luns: Vec<ReadyLun>,
+    volumes: Vec<Arc<dyn Volume>>,
+    flushes: Arc<Flushes>,
+    office: PostOffice,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+    #[expect(dead_code, reason = "held")]
+    locks: Vec<StateLock>,
+}
+
+fn start(options: &Options, orders: &Orders, made: Made) -> Result<Server, Error> {
     let start = Instant::now();
     let units = plan::units(options)?;
     let config = Arc::new(plan::config(options, &units)?);
-    let volumes = plan::open(&units, &open_options(options)?)?;
+    let volumes = plan::open(&units, &open_options(options, made)?)?;
     let called = plan::designations(&units, &volumes)?;
     let (listeners, portals) = bind(options)?;
     let (ports, berths) = fc_ports::open(options, &units)?;
     let store = Arc::new(state_dir(options, &called));
-    let (states, _locks) = states(options, &units, &volumes, &called, &store)?;
+    let (states, locks) = states(options, &units, &volumes, &called, &store)?;
     let luns = ready_luns(&units, &volumes, &portals, &ports);
     let names = units.iter().map(|unit| unit.written.clone());
     let flushes = Arc::new(Flushes::new(names.collect()));
@@ -84,7 +114,7 @@ pub fn run(
         ring: options.ring.into(),
         polling: options.poll,
         units: states.into_iter().map(Arc::new).collect(),
-        volumes,
+        volumes: volumes.clone(),
         journal: Arc::new(Journal::default()),
         start,
     };
@@ -98,10 +128,14 @@ pub fn run(
             what: format!("cannot start {count} cores; --threads says how many"),
             cause,
         })?;
-    ready(&luns);
-    let ended = wait(orders, &office, &common.volumes, threads, &flushes);
-    tell_gathered(&common.volumes);
-    ended
+    Ok(Server {
+        luns,
+        volumes,
+        flushes,
+        office,
+        threads,
+        locks,
+    })
 }
 
 /// Fresh random octets; the kernel always has some after boot.
@@ -111,7 +145,7 @@ fn random<const N: usize>() -> [u8; N] {
     octets
 }
 
-fn open_options(options: &Options) -> Result<OpenOptions, Error> {
+fn open_options(options: &Options, made: Made) -> Result<OpenOptions, Error> {
     let limit = match options.memory_limit {
         Some(limit) => limit,
         None => ::io::limits::available_memory().map_err(|cause| Error::Machine {
@@ -123,6 +157,7 @@ fn open_options(options: &Options) -> Result<OpenOptions, Error> {
         block_size: options.units.block_size.map(options::BlockSize::bytes),
         read_only: options.units.readonly,
         keep_identity: true,
+        made: Some(made),
         memory: Arc::new(MemoryLimit::new(limit)),
         initiator: format!("{}:initiator", options.iqn),
         secret: secret("LUNAR_SECRET"),

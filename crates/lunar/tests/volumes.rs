@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -84,4 +85,31 @@ fn one_volume_is_not_served_as_two() {
         "{}",
         ran.err
     );
+}
+
+/// Files that were made or extended for volumes before the one that cannot be had.
+#[test]
+fn a_command_that_fails_leaves_files_as_they_were() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("as-they-were");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir(&folder).unwrap();
+    let at = |name: &str| folder.join(name).display().to_string();
+    fs::write(at("old"), [7; 4096]).unwrap();
+    let new = format!("file:{}?size=1M", at("new"));
+    let old = format!("file:{}?size=1M&sparse", at("old"));
+    let within = format!("concat(file:{}?size=1M,{old})", at("inner"));
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = holder.local_addr().unwrap().to_string();
+    for (volumes, listen) in [
+        ([&*new, &old, "file:/nonexistent/disk"], "127.0.0.1:0"),
+        ([&new, &within, "file:/nonexistent/disk"], "127.0.0.1:0"),
+        (["null:1M", &new, &within], &taken),
+    ] {
+        let ran = lunar(&[&["serve"], &volumes[..], &["--listen", listen]].concat());
+        assert_eq!(ran.code, Some(1), "{}", ran.err);
+        let left = fs::read_dir(&folder).unwrap();
+        let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["old"], "{volumes:?}: {}", ran.err);
+        assert_eq!(fs::read(at("old")).unwrap(), [7; 4096], "{volumes:?}");
+    }
 }

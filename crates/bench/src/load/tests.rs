@@ -19,6 +19,7 @@ pub(crate) fn subject(address: &str, words: &Words) -> Subject {
         block_size: None,
         read_only: false,
         keep_identity: false,
+        made: None,
         memory: Arc::new(MemoryLimit::new(1 << 30)),
         initiator: "iqn.2026-11.org.lunar.test:bench".into(),
         secret: None,

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use scsi::medium::Atomic;
 
 use super::FileOptions;
+use super::made::Before;
 use crate::backing::{Backing, Rules, Zeroing, punch};
 use crate::device::sysfs;
 use crate::error::{OpenError, is_unsupported};
@@ -18,16 +19,29 @@ use crate::size::{BlockSize, DEFAULT_BLOCK_SIZE};
 
 pub(super) fn open(options: &FileOptions) -> Result<Arc<Backing>, OpenError> {
     let (file, created) = open_or_create(options)?;
-    let backing = prepare(file, options);
-    match &backing {
+    let prepared = prepare(file, options);
+    match &prepared {
+        Ok((backing, found)) => note(options, backing, created, *found),
         // Somebody found it between our creating and our locking it: it is his now.
-        Ok(_) | Err(OpenError::Locked) => {}
+        Err(OpenError::Locked) => {}
         Err(_) if created => {
             let _ = rustix::fs::unlink(&options.path);
         }
         Err(_) => {}
     }
-    backing
+    prepared.map(|(backing, _)| backing)
+}
+
+/// Notes what opening has changed of a file that had so many bytes.
+fn note(options: &FileOptions, backing: &Arc<Backing>, created: bool, found: u64) {
+    let before = match options.size {
+        Some(_) if created => Before::Nothing,
+        Some(size) if size > found => Before::File(found),
+        _ => return,
+    };
+    if let Some(made) = &options.made {
+        made.add(backing, &options.path, before);
+    }
 }
 
 /// The file, and whether it was created.
@@ -94,8 +108,8 @@ fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// Everything between a descriptor and a volume.
-fn prepare(file: OwnedFd, options: &FileOptions) -> Result<Arc<Backing>, OpenError> {
+/// Everything between a descriptor and a volume. Tells how many bytes the file had, too.
+fn prepare(file: OwnedFd, options: &FileOptions) -> Result<(Arc<Backing>, u64), OpenError> {
     let stat = rustix::fs::fstat(&file).map_err(OpenError::kernel("look at it"))?;
     match file_type(&stat) {
         FileType::RegularFile => {}
@@ -132,7 +146,7 @@ fn prepare(file: OwnedFd, options: &FileOptions) -> Result<Arc<Backing>, OpenErr
         atomic: direct.and_then(|_| atomic(&facts, block_size)),
         solid_state: sysfs::is_solid_state(stat.st_dev),
     };
-    Ok(Backing::new(file, rules, blocks))
+    Ok((Backing::new(file, rules, blocks), found))
 }
 
 pub(super) fn facts(file: &OwnedFd) -> Result<Statx, OpenError> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use block::delay::Delay;
 use block::device::{Device, DeviceOptions};
 use block::fault::Fault;
-use block::file::{File, FileOptions};
+use block::file::{File, FileOptions, Made};
 use block::limit::Limit;
 use block::null::Null;
 use block::parts::Part;
@@ -41,6 +41,8 @@ pub struct OpenOptions {
     pub read_only: bool,
     /// Files keep their identity in an extended attribute from now on: they are to be served.
     pub keep_identity: bool,
+    /// Where it is noted which files were created or extended, so that it can be undone.
+    pub made: Option<Made>,
     /// What all RAM volumes take their memory from.
     pub memory: Arc<MemoryLimit>,
     /// InitiatorName, by which remote units know us.
@@ -65,6 +67,7 @@ impl OpenOptions {
             block_size: None,
             read_only: false,
             keep_identity: false,
+            made: None,
             memory: Arc::new(MemoryLimit::new(io::limits::available_memory()?)),
             initiator,
             secret: secret("LUNAR_SECRET"),
@@ -237,6 +240,7 @@ fn file_options(file: &FileAddress, options: &OpenOptions) -> FileOptions {
         sync: file.sync,
         read_only: file.read_only || (options.read_only && !is_to_grow(file)),
         keep_identity: options.keep_identity && !options.read_only,
+        made: options.made.clone(),
         block_size: options.block_size,
     }
 }
