@@ -113,3 +113,25 @@ fn a_command_that_fails_leaves_files_as_they_were() {
         assert_eq!(fs::read(at("old")).unwrap(), [7; 4096], "{volumes:?}");
     }
 }
+
+#[test]
+fn what_no_volume_can_be_is_malformed() {
+    for (address, told) in [
+        ("ram:100", "a block of 512"),
+        ("null:511", "a block of 512"),
+        ("iscsi://127.0.0.1:1/iqn.x", "year-month"),
+        ("iscsi://127.0.0.1:1/eui.12/0", "16 hexadecimal digits"),
+        (
+            "limit:iops=1(iscsi://127.0.0.1:1/iqn.2026-11.a%2fb)",
+            "blanks",
+        ),
+    ] {
+        for verb in ["serve", "info"] {
+            let ran = lunar(&[verb, address]);
+            assert_eq!(ran.code, Some(2), "{verb} {address}: {}", ran.err);
+            assert!(ran.err.contains(told), "{verb} {address}: {}", ran.err);
+        }
+    }
+    let line = refused(&["ram:1k", "--block-size", "4096"]);
+    assert!(line.contains("ram:1k") && line.contains("4096"), "{line}");
+}

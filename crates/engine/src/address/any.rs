@@ -78,7 +78,7 @@ fn any_file() -> impl Strategy<Value = FileAddress> {
 
 fn any_unit() -> impl Strategy<Value = UnitAddress> {
     let user = prop::option::of(word());
-    let target = "(iqn|eui|naa)\\.[a-z0-9.:,()?&%ä-]{1,20}";
+    let target = "(iqn\\.20[0-9]{2}-0[1-9]\\.[a-z0-9][a-z0-9.:_ä-]{0,20}|(eui|naa)\\.[0-9a-f]{16})";
     let place = (any_host(), 1u16..);
     (user, place, target, 0..=LUN_MAX, any_session()).prop_map(
         |(user, (host, port), target, lun, session)| UnitAddress {
@@ -172,7 +172,7 @@ fn any_host() -> impl Strategy<Value = Host> {
 
 fn size() -> impl Strategy<Value = Size> {
     let exact = prop_oneof![1u64..5000, 1u64..];
-    (exact, 0u32..5).prop_map(|(n, power)| Size(n.saturating_mul(1024u64.pow(power)).max(1)))
+    (exact, 0u32..5).prop_map(|(n, power)| Size(n.saturating_mul(1024u64.pow(power)).max(512)))
 }
 
 /// Any octets but NUL.

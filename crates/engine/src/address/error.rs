@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use iscsi::names::NameError;
+
 use super::FaultError;
 use crate::remote::SESSIONS;
 
@@ -188,6 +190,9 @@ pub enum Problem {
     /// Nothing of something.
     #[error("{0} cannot be 0")]
     Zero(&'static str),
+    /// Less than a block.
+    #[error("the size of a volume is a block of 512 bytes at least")]
+    NoBlock,
     /// Not a host.
     #[error("{problem}")]
     Host {
@@ -204,7 +209,7 @@ pub enum Problem {
     NoTarget,
     /// Not an iSCSI name.
     #[error("{0}")]
-    TargetName(&'static str),
+    TargetName(NameError),
     /// No way for ports to find each other.
     #[error("vn2vn is expected here, the only mode in this version")]
     Mode,
@@ -297,7 +302,7 @@ impl Problem {
 fn unknown_scheme(near: Option<&str>) -> String {
     match near {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None => format!("there are {}", super::parse::names().join(", ")),
+        None => format!("there are {}", super::parse::built().join(", ")),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use iscsi::names;
+
 use super::error::Problem;
 use super::host::HostPort;
 use super::number::{Size, Time};
@@ -118,18 +120,26 @@ impl<'a> Options<'a> {
 }
 
 fn ram(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
-    Size::parse_positive(body, "the size of a volume").map(Address::Ram)
+    size(body).map(Address::Ram)
 }
 
 fn null(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
-    Size::parse_positive(body, "the size of a volume").map(Address::Null)
+    size(body).map(Address::Null)
 }
 
+/// The size of a volume, which has a block at least.
+fn size(piece: Piece<'_>) -> Parsed<Size> {
+    match Size::parse_positive(piece, "the size of a volume")? {
+        Size(bytes) if bytes < LEAST_BLOCK => Err(piece.fault(Problem::NoBlock)),
+        size => Ok(size),
+    }
+}
+
+/// The smallest block that a volume can have.
+const LEAST_BLOCK: u64 = 512;
+
 fn file(body: Piece<'_>, options: &Options<'_>) -> Parsed<Address> {
-    let size = options
-        .value("size", "size=10G")?
-        .map(|value| Size::parse_positive(value, "the size of a volume"))
-        .transpose()?;
+    let size = options.value("size", "size=10G")?.map(size).transpose()?;
     let file = FileAddress {
         path: body.path()?,
         size,
@@ -309,29 +319,16 @@ fn user_name(user: Piece<'_>) -> Parsed<String> {
     }
 }
 
-/// An iSCSI name as far as an address must know it (RFC 7143 §4.2.7): its type and its length.
+/// An iSCSI name (RFC 7143 §4.2.7).
 fn target_name(piece: Piece<'_>) -> Parsed<String> {
     let name = piece.string()?;
-    let problem = match name.as_str() {
-        "" => return Err(piece.fault(Problem::NoTarget)),
-        name if name.len() > 223 => "the name of a target has no more than 223 octets",
-        name if name.contains(['/', ' ']) => "the name of a target has neither \"/\" nor blanks",
-        name if ["iqn.", "eui.", "naa."]
-            .iter()
-            .any(|t| starts_with(name, t)) =>
-        {
-            return Ok(name.into());
-        }
-        _ => "the name of a target begins with iqn., eui. or naa.",
-    };
-    Err(piece.fault(Problem::TargetName(problem)))
-}
-
-fn starts_with(name: &str, kind: &str) -> bool {
-    name.len() > kind.len()
-        && name
-            .get(..kind.len())
-            .is_some_and(|begin| begin.eq_ignore_ascii_case(kind))
+    if name.is_empty() {
+        return Err(piece.fault(Problem::NoTarget));
+    }
+    match names::normalise(&name) {
+        Ok(_) => Ok(name),
+        Err(cause) => Err(piece.fault(Problem::TargetName(cause))),
+    }
 }
 
 pub(super) fn lun(piece: Piece<'_>) -> Parsed<u16> {

@@ -12,11 +12,6 @@ pub(super) fn address(text: &str) -> Result<Address, ParseError> {
     whole(Piece::new(text)).map_err(|fault| ParseError::new(text, fault))
 }
 
-/// The names of all volumes, in the order of the table.
-pub(super) fn names() -> Vec<&'static str> {
-    KINDS.iter().map(|kind| kind.name).collect()
-}
-
 /// The schemes and wrappers whose volumes can be opened, in the order of the manual.
 #[must_use]
 pub fn built() -> Vec<&'static str> {
@@ -90,7 +85,7 @@ fn unknown(text: Piece<'_>, name: Piece<'_>, depth: usize) -> Fault {
         Some(_) if name.is_empty() => return first(leaf).fault(Problem::Empty),
         Some(_) => Problem::UnknownScheme {
             name: name.text.to_owned(),
-            near: nearest(name.text, KINDS.iter().map(|kind| kind.name)),
+            near: nearest(name.text, built().into_iter()),
         },
     };
     name.fault(problem)
@@ -98,7 +93,6 @@ fn unknown(text: Piece<'_>, name: Piece<'_>, depth: usize) -> Fault {
 
 fn bare_path(path: &str) -> Problem {
     let scheme = match path {
-        path if path.starts_with("/dev/sg") => "scsi",
         path if path.starts_with("/dev/") => "block",
         _ => "file",
     };

@@ -11,8 +11,8 @@ use scsi::statistics::{Gauge, Usage};
 use scsi::unit::{UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 
-use super::options::{Error, Options};
-use crate::address::{Address, OpenError, OpenOptions};
+use super::options::{BlockSize, Error, Misuse, Options};
+use crate::address::{Address, OpenError, OpenOptions, Size};
 use crate::identity::Designation;
 
 /// A logical unit to be.
@@ -134,7 +134,10 @@ fn unit(
     written: &str,
     serial: Option<String>,
 ) -> Result<Unit, Error> {
-    let address = written.parse()?;
+    let address: Address = written.parse()?;
+    if let Some(block_size) = options.units.block_size.map(BlockSize::bytes) {
+        has_block(&address, block_size)?;
+    }
     let (target, lun) = match options.target_per_volume {
         true => (format!("{}:{number}", options.iqn), 0),
         false => (options.iqn.clone(), number),
@@ -148,6 +151,22 @@ fn unit(
         lun,
         serial,
     })
+}
+
+/// Whether every volume in memory has a block.
+fn has_block(address: &Address, block_size: u32) -> Result<(), Misuse> {
+    match address {
+        Address::Ram(Size(size)) | Address::Null(Size(size)) if *size < block_size.into() => {
+            Err(Misuse::NoBlock {
+                address: address.to_string(),
+                block_size,
+            })
+        }
+        around => around
+            .inner()
+            .iter()
+            .try_for_each(|inner| has_block(inner, block_size)),
+    }
 }
 
 fn name(given: &str) -> Result<String, Error> {

@@ -66,6 +66,14 @@ pub enum Misuse {
     /// More volumes than there are LUNs.
     #[error("{0} volumes are too many: one command serves up to 16384, start several")]
     TooManyVolumes(usize),
+    /// A volume that would have no block.
+    #[error("{address} is smaller than a block of --block-size {block_size}: make it larger")]
+    NoBlock {
+        /// The address.
+        address: String,
+        /// Bytes in a block.
+        block_size: u32,
+    },
     /// A number that no LUN has.
     #[error("{0}: a LUN is a number from 0 to {LUN_MAX}, give a smaller one")]
     LunTooHigh(String),
