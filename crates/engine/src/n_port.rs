@@ -1,5 +1,6 @@
 //! N_Ports on the Ethernet ports of this machine.
 
+mod claim;
 mod idle;
 mod lost;
 mod names;
@@ -22,7 +23,7 @@ use scsi::medium::Now;
 
 pub use self::idle::IdlePorts;
 pub use self::lost::{Loss, Lost};
-pub(crate) use self::names::Names;
+pub(crate) use self::names::{Names, Owner};
 pub(crate) use self::obstacle::Obstacle;
 use crate::journal::QUIET;
 
@@ -130,12 +131,12 @@ pub enum NoPort {
 }
 
 impl Site {
-    /// Opens an Ethernet port for an N_Port of these names; without, of the first that are free.
+    /// Opens an Ethernet port for an N_Port of this owner.
     ///
     /// # Errors
     ///
     /// See [`NoPort`].
-    pub(crate) fn open(place: &Place, names: Option<Arc<Names>>) -> Result<Self, NoPort> {
+    pub(crate) fn open(place: &Place, owner: &Owner) -> Result<Self, NoPort> {
         let failed = |cause| NoPort::Io(place.clone(), cause);
         let mut ether = EtherPort::open(place, &Options::default())?;
         if let Some(narrow @ Obstacle::Narrow(..)) = Obstacle::at(place, ether.link()) {
@@ -144,10 +145,7 @@ impl Site {
         if let Some(line) = no_priority(place, ether.tag_priority()) {
             tracing::warn!("{line}");
         }
-        let names = match names {
-            Some(names) => names,
-            None => Arc::new(Names::claim(place, ether.mac()).map_err(failed)?),
-        };
+        let names = Names::claim(place, ether.mac(), owner).map_err(failed)?;
         for mac in Fip::groups().into_iter().chain([names.mac]) {
             ether.join(mac.0).map_err(failed)?;
         }

@@ -19,7 +19,7 @@ use scsi::wire::lun::Lun;
 use super::asks::{self, Asks, Ended, LIMIT};
 use super::{Target, Unit};
 use crate::address::{Address, Cause, FcoeAddress, FcoeOptions, fcoe_settings};
-use crate::n_port::{IdlePorts, Listen, NPort, Site};
+use crate::n_port::{IdlePorts, Listen, NPort, Owner, Site};
 pub use crate::n_port::{Loss, Lost};
 use crate::remote::{FcoeEnd, Remote, RemoteError};
 
@@ -106,7 +106,7 @@ struct Eye {
 impl Eye {
     fn open(place: &Place) -> Result<Self, RemoteError> {
         let (ring, _) = AnyRing::open(Kind::Epoll).map_err(RemoteError::Ring)?;
-        let site = Site::open(place, None)?;
+        let site = Site::open(place, &Owner::Initiator)?;
         let begun = Instant::now();
         Ok(Self {
             ring,

@@ -2,16 +2,19 @@
 //!
 //! An Ethernet port can have several: a server's, and one for each core of each program that uses
 //! units behind it. Each needs names and an address of its own, the same ones each time, so they
-//! are numbered, and the lowest number that nobody has is taken. The first has the interface's own
-//! address and 20:00 before it as WWPN, the second 20:01 and an address made of that, and so on.
+//! are numbered. Number 0 is a server's, so that initiators and access lists find it under the same
+//! name whatever else runs: it has the interface's own address, and 20:00 before that as WWPN.
+//! Initiators take the lowest number from 1 on that is free, 20:01 and an address made of that, and
+//! so on.
 
 use std::io;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::Arc;
 
 use ::io::ether::{Mac, Place};
 use fc::wire::ethernet;
 use fc::wire::names::Wwn;
+
+use super::claim::{self, Claim, Taken};
 
 /// The right to names that nobody else has, until it is dropped.
 #[derive(Debug)]
@@ -22,59 +25,114 @@ pub(crate) struct Names {
     pub(crate) wwnn: Wwn,
     /// What FIP is sent from.
     pub(crate) mac: ethernet::Mac,
-    _claim: Option<UnixDatagram>,
+    _claim: Option<Claim>,
 }
 
-/// Fibre Channel ports that an interface has at the most: what VN2VN has room for in a small
-/// network, and what NAA 2h names have, is more.
+/// Whose port it is, on which its names depend.
+#[derive(Clone, Debug)]
+pub(crate) enum Owner {
+    /// A server, whose initiators know it by its number.
+    Server,
+    /// A server that has another WWPN, so that any number will do.
+    NamedServer,
+    /// An initiator.
+    Initiator,
+    /// Whoever had these names before.
+    Again(Arc<Names>),
+}
+
+/// Fibre Channel ports of a user that an interface has at the most.
 const PORTS_MAX: u16 = 256;
 
 impl Names {
-    /// The first that are free at this Ethernet port, whose own address that is.
+    /// Names at this Ethernet port, whose own address that is.
     ///
     /// # Errors
     ///
-    /// When all are in use.
-    pub(super) fn claim(place: &Place, own: Mac) -> io::Result<Self> {
-        let (number, claim) = match place {
+    /// When those that the owner may have are in use.
+    pub(super) fn claim(place: &Place, own: Mac, owner: &Owner) -> io::Result<Arc<Self>> {
+        let (number, claim) = match (place, owner) {
+            (_, Owner::Again(names)) => return Ok(Arc::clone(names)),
             // Whoever has an end of a cable is alone there.
-            Place::Cable(_) => (0, None),
-            Place::Interface(name) | Place::Xdp(name) => free(name)?,
+            (Place::Cable(_), _) => (0, None),
+            (Place::Interface(name) | Place::Xdp(name), _) => {
+                let (number, claim) = Numbers::here()?.first_free(name, owner)?;
+                (number, Some(claim))
+            }
         };
-        Ok(Self {
+        Ok(Arc::new(Self {
             wwpn: Wwn(0x2000 << 48 | u64::from(number) << 48 | low_48(own)),
             wwnn: Wwn(0x1000 << 48 | low_48(own)),
             mac: ethernet::Mac(numbered(own, number)),
             _claim: claim,
-        })
+        }))
     }
 }
 
-/// A number is in use as long as an abstract socket has its name, which the kernel gives back
-/// however its owner ends; its names hold within a network namespace, as those of interfaces do.
-fn free(interface: &str) -> io::Result<(u16, Option<UnixDatagram>)> {
-    for number in 0..PORTS_MAX {
-        let name = format!("lunar/fcoe/{interface}/{number}");
-        let address = SocketAddr::from_abstract_name(name)?;
-        match UnixDatagram::bind_addr(&address) {
-            Ok(socket) => return Ok((number, Some(socket))),
-            Err(cause) if cause.kind() == io::ErrorKind::AddrInUse => {}
-            Err(cause) => return Err(cause),
+/// Where numbers are given out.
+struct Numbers {
+    folder: claim::Folder,
+    /// The first number of an initiator of this user.
+    first: u16,
+}
+
+impl Numbers {
+    /// A user who is not root does not see which numbers root has, nor those of other users. Such a
+    /// user has other ones: 12 bits of a WWPN are free for them (NAA 2h).
+    fn here() -> io::Result<Self> {
+        let folder = claim::Folder::of_this_user()?;
+        let block = match folder.user() {
+            0 => 0,
+            user => 1 + user % 15,
+        };
+        let first = PORTS_MAX * block as u16 + 1;
+        Ok(Self { folder, first })
+    }
+
+    fn first_free(&self, interface: &str, owner: &Owner) -> io::Result<(u16, Claim)> {
+        let server = matches!(owner, Owner::Server | Owner::NamedServer).then_some(0);
+        let others = self.first..self.first + PORTS_MAX - 1;
+        let others = others.filter(|_| !matches!(owner, Owner::Server));
+        let mut last = None;
+        for number in server.into_iter().chain(others) {
+            match self.folder.take(&format!("{interface}-{number}"))? {
+                Taken::ByUs(claim) => return Ok((number, claim)),
+                Taken::By(other) => last = Some(other),
+            }
         }
+        Err(io::Error::other(match (owner, last) {
+            (Owner::Server, Some(other)) => format!(
+                "{other} serves there already: end it, or give this port a name of its own \
+                 (--fcoe {interface},wwpn=WWPN)"
+            ),
+            _ => format!("{PORTS_MAX} ports of Fibre Channel are in use there: end some of them"),
+        }))
     }
-    Err(io::Error::other(format!(
-        "{interface} has {PORTS_MAX} Fibre Channel ports already: end some of them"
-    )))
 }
 
-/// A locally administered address for all but the first. They differ in their low 16 bits, of which
-/// VN2VN makes address identifiers.
-fn numbered(mac: Mac, number: u16) -> Mac {
+/// A locally administered address for all but the first, by a hash: the next address after one's
+/// own may be that of another virtual machine. Those of one interface differ in their low 16 bits,
+/// of which VN2VN makes N_Port_IDs.
+fn numbered(own: Mac, number: u16) -> Mac {
     if number == 0 {
-        return mac;
+        return own;
     }
-    let [a, b, c, d, e, f] = mac;
-    [a | 0x02, b, c, d, e.wrapping_add(number as u8), f]
+    let [a, b, c, d, ..] = mixed(low_48(own) | u64::from(number) << 48).to_be_bytes();
+    let odd = mixed(low_48(own)) as u16 | 1;
+    let [.., high, low] = own;
+    let low_16 = u16::from_be_bytes([high, low]).wrapping_add(number.wrapping_mul(odd));
+    let [e, f] = low_16.to_be_bytes();
+    [a & 0xf0 | LOCAL, b, c, d, e, f]
+}
+
+/// The low bits of the first octet of an address that its administrator assigned (IEEE 802c, AAI).
+const LOCAL: u8 = 0x02;
+
+/// SplitMix64's last step: each bit of the result depends on each of the argument.
+const fn mixed(word: u64) -> u64 {
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
 }
 
 fn low_48([a, b, c, d, e, f]: Mac) -> u64 {

@@ -16,7 +16,7 @@ fn cable(name: &str) -> Place {
 }
 
 fn port(place: &Place) -> NPort<Initiator<HeapLease>> {
-    let site = Site::open(place, None).unwrap();
+    let site = Site::open(place, &Owner::Initiator).unwrap();
     NPort::begin(
         site,
         Initiator::new(fc::initiator::Config::default()),

@@ -31,7 +31,7 @@ use self::shared::{Key, News, Seat, SharedPort, SharedPorts};
 use super::link::{self, Heard, Link};
 use super::places::Places;
 use super::{RemoteError, Way, particulars};
-use crate::n_port::{IdlePorts, NPort, Names, NoPort, Obstacle, Site};
+use crate::n_port::{IdlePorts, NPort, Names, NoPort, Obstacle, Owner, Site};
 
 /// Where a target port of Fibre Channel is.
 #[derive(Clone, Debug)]
@@ -189,11 +189,12 @@ impl FcoeLink {
 
     fn open(&mut self, cx: &mut Context<'_>, port: &Rc<RefCell<SharedPort>>) {
         let made = Made::default();
-        let (left, place, names) = (made.clone(), self.target.place.clone(), self.names.clone());
+        let (left, place) = (made.clone(), self.target.place.clone());
+        let owner = self.names.clone().map_or(Owner::Initiator, Owner::Again);
         let ports = self.target.ports.clone();
         let open = move || {
             ports.wait_for_ending(&place);
-            let site = Site::open(&place, names);
+            let site = Site::open(&place, &owner);
             *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(site);
             Ok(0)
         };

@@ -13,7 +13,7 @@ use scsi::wire::lun::Lun;
 use super::options::{Error, FcoePort, Options};
 use super::plan::Unit;
 use crate::address::Time;
-use crate::n_port::Site;
+use crate::n_port::{Owner, Site};
 
 /// What a port is called.
 pub(super) struct Called {
@@ -28,7 +28,11 @@ pub(super) type Berth = (Site, Arc<TargetDevice>);
 pub(super) fn open(options: &Options, units: &[Unit]) -> Result<(Vec<Called>, Vec<Berth>), Error> {
     let mut opened = (Vec::new(), Vec::new());
     for (port, number) in options.fcoe.iter().zip(FIRST_PORT..) {
-        let mut site = Site::open(&port.place, None)?;
+        let owner = match port.wwpn {
+            Some(_) => Owner::NamedServer,
+            None => Owner::Server,
+        };
+        let mut site = Site::open(&port.place, &owner)?;
         if let Some(obstacle) = site.obstacle() {
             tracing::warn!("{obstacle}");
         }

@@ -7,7 +7,7 @@ use fc::initiator::Config;
 use scsi::medium::HeapLease;
 
 use super::*;
-use crate::n_port::Site;
+use crate::n_port::{Owner, Site};
 
 impl IdlePorts {
     fn fresh_for(fresh: Duration) -> Self {
@@ -29,7 +29,7 @@ fn cable(name: &str) -> Place {
 }
 
 fn port(place: &Place) -> NPort<Initiator<HeapLease>> {
-    let site = Site::open(place, None).unwrap();
+    let site = Site::open(place, &Owner::Initiator).unwrap();
     NPort::begin(site, Initiator::new(Config::default()), Now::ZERO)
 }
 
@@ -52,5 +52,5 @@ fn a_port_that_nobody_takes_up_ends_by_itself() {
     ports.put(port(&place), None, Now::ZERO);
     assert!(ports.take_up(&place).is_none());
     ports.wait_for_ending(&place);
-    Site::open(&place, None).unwrap();
+    Site::open(&place, &Owner::Initiator).unwrap();
 }
