@@ -2,6 +2,7 @@
 
 mod claim;
 mod idle;
+mod kernel;
 mod lost;
 mod names;
 mod obstacle;
@@ -11,6 +12,7 @@ mod tests;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -125,6 +127,12 @@ pub enum NoPort {
     /// No frame of Fibre Channel can pass there.
     #[error(transparent)]
     Narrow(Obstacle),
+    /// The kernel's fcoe has the same names there.
+    #[error(
+        "{0}: the kernel has an FCoE port on {1}, of the same names: end that first, \
+         echo {1} > /sys/module/libfcoe/parameters/destroy"
+    )]
+    Kernel(Place, String),
     /// It cannot be used as is needed.
     #[error("{0}: {1}")]
     Io(Place, #[source] io::Error),
@@ -138,6 +146,10 @@ impl Site {
     /// See [`NoPort`].
     pub(crate) fn open(place: &Place, owner: &Owner) -> Result<Self, NoPort> {
         let failed = |cause| NoPort::Io(place.clone(), cause);
+        let kernels = |interface| kernel::fcoe_port(Path::new(kernel::SYSFS), interface);
+        if let Some(port) = place.interface().and_then(kernels) {
+            return Err(NoPort::Kernel(place.clone(), port));
+        }
         let mut ether = EtherPort::open(place, &Options::default())?;
         if let Some(narrow @ Obstacle::Narrow(..)) = Obstacle::at(place, ether.link()) {
             return Err(NoPort::Narrow(narrow));
