@@ -17,8 +17,8 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::net::{RecvFlags, recv, sockopt};
+use rustix::fs::{FlockOperation, Mode, fchmod, flock};
+use rustix::net::{RecvFlags, SocketAddrUnix, bind, recv, sockopt};
 
 use super::lost::Lost;
 use super::slots::Slots;
@@ -51,8 +51,12 @@ impl CablePort {
     /// See [`OpenError`].
     pub fn open(path: &Path, options: &Options) -> Result<Self, OpenError> {
         let failed = |cause| failure(path, cause);
+        let len = path.as_os_str().len();
+        if len > PATH_MAX {
+            return Err(OpenError::LongPath(path.display().to_string(), len));
+        }
         let mut far = path.as_os_str().to_owned();
-        far.push(".peer");
+        far.push(PEER);
         let ends = [path.to_owned(), far.into()];
         let _lock = lock(path).map_err(failed)?;
         for (number, own) in ends.iter().enumerate() {
@@ -241,10 +245,19 @@ fn take_end(own: &Path) -> io::Result<Option<UnixDatagram>> {
         Err(cause) if cause.kind() == ErrorKind::NotFound => {}
         Err(cause) => return Err(cause),
     }
-    let socket = UnixDatagram::bind(own)?;
+    let socket = UnixDatagram::unbound()?;
+    // Before it is bound, so that nobody else can ever write to it.
+    fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    bind(&socket, &SocketAddrUnix::new(own)?)?;
     socket.set_nonblocking(true)?;
     Ok(Some(socket))
 }
+
+/// Behind the path of the second end.
+const PEER: &str = ".peer";
+
+/// Bytes that a path may have: `sockaddr_un` has room for 108, of which the last is 0.
+pub(super) const PATH_MAX: usize = 107 - PEER.len();
 
 /// A locally administered address, the same each time for an end, made by FNV-1a of its path.
 fn mac_of(path: &Path, end: u8) -> Mac {

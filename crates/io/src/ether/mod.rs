@@ -32,6 +32,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub use cable::CablePort;
+use cable::PATH_MAX;
 pub use packet::PacketPort;
 pub use xdp::XdpPort;
 
@@ -83,7 +84,7 @@ pub enum OpenError {
     #[error("{0}: raw Ethernet takes a privilege ({PRIVILEGES}): be root, or give it by setcap")]
     Forbidden(String),
     /// Another program has the interface by AF_XDP.
-    #[error("{0}: another program takes its frames by XDP: leave xdp: away to share it")]
+    #[error("{0}: another program takes its frames by XDP: omit xdp: to share it")]
     Occupied(String),
     /// Both ends of a cable are in use.
     #[error("cable:{0}: both of its ends are in use")]
@@ -91,6 +92,9 @@ pub enum OpenError {
     /// No right to make sockets where a cable is to be.
     #[error("cable:{0}: its folder is not for this user to write to: name another one")]
     Closed(String),
+    /// More than the address of a Unix socket has room for.
+    #[error("cable:{0}: the path has {1} bytes, and may have {PATH_MAX}: name a shorter one")]
+    LongPath(String, usize),
     /// No place for a cable.
     #[error("cable:{0}: its folder is not there: make it, or name another one")]
     NoFolder(String),

@@ -41,6 +41,30 @@ fn an_end_whose_owner_was_killed_is_free() {
 }
 
 #[test]
+fn only_its_owner_can_write_to_a_cable() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let _ends = [
+        open(&folder.cable()).unwrap(),
+        open(&folder.cable()).unwrap(),
+    ];
+    for end in ["x.sock", "x.sock.peer"] {
+        let found = std::fs::metadata(folder.0.join(end)).unwrap();
+        assert_eq!(found.permissions().mode() & 0o777, 0o600, "{end}");
+    }
+}
+
+#[test]
+fn a_path_that_is_too_long_for_a_socket_is_told_with_what_it_may_have() {
+    let folder = Folder::new();
+    let beside = folder.0.as_os_str().len() + 1;
+    let place = |len: usize| Place::Cable(folder.0.join("x".repeat(len - beside)));
+    let _ends = [open(&place(102)).unwrap(), open(&place(102)).unwrap()];
+    let refused = open(&place(103)).unwrap_err().to_string();
+    assert!(refused.contains("103 bytes, and may have 102"), "{refused}");
+}
+
+#[test]
 fn what_cannot_be_a_cable_is_refused() {
     let folder = Folder::new();
     let nowhere = Place::Cable(folder.0.join("nowhere/x.sock"));
