@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use block::lease::Lease;
 use block::volume::{Context, CoreContext, Handle};
-use engine::address::{Address, OpenOptions};
+use engine::address::{Address, OpenOptions, REPLACEMENT};
 use engine::remote::IdlePorts;
 use io::counting::allocations;
 use io::memory::{MemoryLimit, Pool};
@@ -31,6 +31,7 @@ impl Rig {
             secret: None,
             mutual_secret: None,
             ports: IdlePorts::default(),
+            replacement: REPLACEMENT,
         };
         let volume = address.open(&options).unwrap();
         let core = CoreContext::new(Pool::new(16 << 20).unwrap());

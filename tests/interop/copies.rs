@@ -206,6 +206,42 @@ fn who_interrupts_a_copy_while_its_target_is_away_is_told_what_it_waits_for() {
 }
 
 #[test]
+fn a_second_interruption_ends_a_copy_at_once_and_says_so() {
+    let stage = Stage::new("copies-twice-interrupted", &[]);
+    let unit = format!("{}?replacement=1m", stage.unit());
+    let child = stage.begin_to(&unit, |_| true);
+    stage.server.kill().unwrap();
+    let pid = child.id().to_string();
+    must("kill", &["-INT", &pid]);
+    // Any sooner it would be the same order by another way.
+    thread::sleep(Duration::from_millis(1500));
+    must("kill", &["-INT", &pid]);
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    let last = said.lines().last().unwrap();
+    let words = "interrupted again: ended at once, without a last flush; go on with: lunar copy";
+    assert!(last.contains(words), "{said}");
+}
+
+#[test]
+fn a_second_copy_of_the_same_two_is_refused() {
+    let stage = Stage::new("copies-twice", &[]);
+    let mut child = stage.begin(|_| true);
+    for options in [&[] as &[_], &["--resume"]] {
+        let args = [&["copy", &stage.image, stage.unit()], options].concat();
+        let line = stage.refused(&args);
+        assert!(
+            line.contains("another lunar copy works on these two"),
+            "{line}"
+        );
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    stage.good(&["copy", "--resume", &stage.image, stage.unit()]);
+}
+
+#[test]
 fn a_killed_copy_goes_on_from_what_was_flushed() {
     let stage = Stage::new("copies-killed", &[]);
     let mut child = stage.begin(|copied| copied > 0);
@@ -218,6 +254,40 @@ fn a_killed_copy_goes_on_from_what_was_flushed() {
     assert_eq!(report["resumed_at_bytes"], copied);
     stage.is_identical(stage.unit());
     assert_eq!(stage.remembered(), None);
+}
+
+/// It caches, so each time what was not flushed is copied again, and nothing else.
+#[test]
+fn a_target_that_is_killed_again_and_again_gets_all_of_a_copy() {
+    let dir = tests::scratch("copies-target-killed").unwrap();
+    image(&dir.join("image"));
+    let disk = dir.join("disk");
+    let volume = format!("file:{}?size=64M&sparse", disk.display());
+    let name = ["--iqn", "iqn.2026-11.org.lunar.test:copied"];
+    let mut target = Server::start_in(&dir, &[&volume], &name).unwrap();
+    let portal = target.luns[0].portals[0].clone();
+    let slow = format!("limit:rate=8M(file:{})", dir.join("image").display());
+    let mut command = Command::new(server::binary().unwrap());
+    command.args(["copy", "--json", &slow, target.address(0), "--state-dir"]);
+    command.arg(dir.join("copies"));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let copy = command.spawn().unwrap();
+    for _ in 0..3 {
+        thread::sleep(Duration::from_millis(900));
+        target.kill().unwrap();
+        let again = [&name[..], &["--listen", &portal]].concat();
+        target = Server::start_in(&dir, &[&volume], &again).unwrap();
+    }
+    let ran = copy.wait_with_output().unwrap();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{said}");
+    assert!(said.contains("may be lost: going back to byte"), "{said}");
+    let report: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(report["data_bytes"], 32 << 20, "{report}");
+    let again = report["again_bytes"].as_u64().unwrap();
+    assert!((1..32 << 20).contains(&again), "{report}");
+    target.stop().unwrap();
+    assert!(fs::read(disk).unwrap() == fs::read(dir.join("image")).unwrap());
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub use faults::FaultError;
 use fc::wire::names::Wwn;
 pub use host::{Host, HostPort, Portal};
 pub use number::{Count, Rate, Size, Time};
-pub use open::{Cause, OpenError, OpenOptions};
+pub use open::{Cause, OpenError, OpenOptions, REPLACEMENT};
 pub(crate) use open::{fcoe_settings, portal_of, remote_settings, secret};
 pub use parse::built;
 

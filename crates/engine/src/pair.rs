@@ -9,17 +9,20 @@
 mod copy;
 mod error;
 mod open;
+mod ranges;
 mod record;
 mod run;
 mod spans;
 mod verify;
 
 use std::ops::Range;
+use std::time::Duration;
 
 use scsi::medium::{Extent, MediumError, MediumOp, MediumResult, Now, SEGMENT_BYTES, Traits};
 
 pub use error::{Error, Misfit};
 pub use open::Options;
+pub use ranges::Ranges;
 pub use run::{Copied, Manner, Verified, copy, verify};
 pub use verify::Differences;
 
@@ -49,38 +52,59 @@ pub struct Progress {
     pub data: u64,
     /// Octets that read zeros, done.
     pub holes: u64,
+    /// Bytes that cannot be read and were skipped.
+    pub unreadable: u64,
+    /// Bytes of data that were done, lost by B, and are to be done again; not part of `data`.
+    pub again: u64,
 }
 
 impl Progress {
     /// Octets done, by whom and how ever.
     #[must_use]
     pub const fn done(&self) -> u64 {
-        self.before + self.data + self.holes
+        self.before + self.data + self.holes + self.unreadable
     }
 }
 
-/// An operation that failed, and so ended the work.
+/// Why the work ended before it was complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Of which volume.
     pub side: Side,
     /// The octet from which on it was to work; `None` for a flush.
     pub at: Option<u64>,
-    /// What the volume said.
-    pub error: MediumError,
+    /// What was wrong.
+    pub error: Trouble,
+}
+
+/// What can be wrong with a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// An operation failed.
+    Medium(MediumError),
+    /// Nothing has ended for so long.
+    Stalled(Duration),
 }
 
 impl Failure {
     /// Which volume failed, where, and how, in a line; `a` and `b` are what they are called.
     #[must_use]
     pub fn line(&self, a: &str, b: &str) -> String {
-        let (volume, error) = match self.side {
-            Side::A => (a, self.error),
-            Side::B => (b, self.error),
+        let volume = match self.side {
+            Side::A => a,
+            Side::B => b,
+        };
+        let error = match self.error {
+            Trouble::Medium(error) => error,
+            Trouble::Stalled(time) => {
+                let (seconds, at) = (time.as_secs_f64(), self.at.unwrap_or_default());
+                let way_out = "see to the volume, or wait for longer by --timeout";
+                return format!("{volume}: no progress for {seconds} s at byte {at} ({way_out})");
+            }
         };
         let way_out = way_out(error);
         match self.at {
-            Some(at) => format!("{volume}: {error} at octet {at}{way_out}"),
+            Some(at) => format!("{volume}: {error} at byte {at}{way_out}"),
             None => format!("{volume}: {error} when it was flushed{way_out}"),
         }
     }
@@ -106,6 +130,15 @@ pub enum Order<L> {
     Submit(Side, u64, MediumOp<L>),
     /// Everything before this octet is durable at B.
     Durable(u64),
+    /// B has lost what it had cached: it goes back to what is durable.
+    Back {
+        /// Everything before this byte is.
+        at: u64,
+        /// Bytes of data that are copied again.
+        bytes: u64,
+    },
+    /// Give up what is in flight at both volumes.
+    Cancel,
     /// It is over, and nothing is under way.
     End(Result<(), Failure>),
 }

@@ -22,7 +22,7 @@ use scsi::owner::Owner;
 use scsi::reserve::Reservations;
 use scsi::unit::{CoreId, UnitId, UnitState};
 
-use crate::address::{Address, FcoeAddress, FcoeOptions, OpenOptions, secret};
+use crate::address::{Address, FcoeAddress, FcoeOptions, OpenOptions, REPLACEMENT, secret};
 use crate::core::{Front, FrontParts};
 use crate::flushes::Flushes;
 use crate::identity::Designation;
@@ -163,6 +163,7 @@ fn open_options(options: &Options, made: Made) -> Result<OpenOptions, Error> {
         secret: secret("LUNAR_SECRET"),
         mutual_secret: secret("LUNAR_MUTUAL_SECRET"),
         ports: IdlePorts::default(),
+        replacement: REPLACEMENT,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use engine::pair::{self, Copied, MOST_DEPTH, Manner, Options};
@@ -9,8 +10,9 @@ use serde::Serialize;
 
 use crate::client::{address, open_options, quoted};
 use crate::serve::identity;
-use crate::units::{human_size, per_second};
-use crate::watch::{INTERRUPTED, Watch};
+use crate::units::{counted, human_size, parse_time, per_second};
+use crate::verify::Span;
+use crate::watch::{ENDED, INTERRUPTED, Watch};
 use crate::{Failure, documents, log, verify};
 
 /// Copy a volume onto another
@@ -45,6 +47,16 @@ pub(crate) struct CopyArgs {
     #[arg(long, value_name = "N", default_value = "32", value_parser = parse_depth)]
     depth: usize,
 
+    /// Go on past what cannot be read of A, which becomes zeros at B
+    ///
+    /// Its ranges are printed, and the exit code is 1.
+    #[arg(long, conflicts_with = "verify")]
+    skip_unreadable: bool,
+
+    /// For how long no progress is waited for, such as for a target that is away
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_time)]
+    timeout: Duration,
+
     /// Print what was done as JSON, one object
     #[arg(long)]
     json: bool,
@@ -68,6 +80,11 @@ struct Report<'a> {
     data_bytes: u64,
     hole_bytes: u64,
     resumed_at_bytes: u64,
+    /// Data that B lost and that was copied again; not part of `data_bytes`.
+    again_bytes: u64,
+    unreadable_bytes: u64,
+    /// What of A cannot be read, and is zeros at B.
+    unreadable: Vec<Span>,
     /// Others wrote to A meanwhile, as far as that can be known.
     source_changed: bool,
     seconds: f64,
@@ -82,12 +99,14 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
         depth: args.depth,
         open: open_options()?,
         state_dir: args.state_dir.clone().or_else(identity::state_dir),
+        timeout: args.timeout,
     };
     log::start();
-    let mut watch = Watch::new();
+    let mut watch = Watch::new(format!("{ENDED}, without a last flush; {}", args.resume()));
     let manner = Manner {
         resume: args.resume,
         verify: args.verify,
+        skip_unreadable: args.skip_unreadable,
     };
     let copied = pair::copy(&options, manner, &mut |progress| watch.look(progress));
     watch.finish();
@@ -106,7 +125,11 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
     }
     if !args.json {
         let found = verified.map(verify::said).unwrap_or_default();
-        documents::print((summary(&copied) + &found).as_bytes())?;
+        let lines = summary(&copied) + &unreadable(&copied) + &found;
+        documents::print(lines.as_bytes())?;
+    }
+    if !copied.unreadable.is_empty() {
+        return Err(args.incomplete(&copied));
     }
     match verified.and_then(|verified| verify::failure(verified, a, b)) {
         Some(found) => Err(Failure {
@@ -136,19 +159,39 @@ impl CopyArgs {
             ),
         };
         let (a, b) = (quoted(&self.a), quoted(&self.b));
-        let way_out = match (copied.resumable, &self.state_dir) {
-            (false, _) if copied.changed => {
+        let way_out = match copied.resumable {
+            true => self.resume(),
+            false if copied.changed => {
                 format!("A was written to meanwhile, begin anew with: lunar copy {a} {b}")
             }
-            (false, _) => format!("begin anew with: lunar copy {a} {b}"),
-            (true, None) => format!("go on with: lunar copy --resume {a} {b}"),
-            (true, Some(dir)) => {
-                let dir = quoted(&dir.display().to_string());
-                format!("go on with: lunar copy --resume --state-dir {dir} {a} {b}")
-            }
+            false => format!("begin anew with: lunar copy {a} {b}"),
         };
         let line = format!("{why}; {state}; {way_out}");
         Some(Failure { line, code })
+    }
+
+    /// How to go on.
+    fn resume(&self) -> String {
+        let (a, b) = (quoted(&self.a), quoted(&self.b));
+        match &self.state_dir {
+            None => format!("go on with: lunar copy --resume {a} {b}"),
+            Some(dir) => {
+                let dir = quoted(&dir.display().to_string());
+                format!("go on with: lunar copy --resume --state-dir {dir} {a} {b}")
+            }
+        }
+    }
+
+    /// All is there but what cannot be read.
+    fn incomplete(&self, copied: &Copied) -> Failure {
+        let (bytes, ranges) = (copied.unreadable.bytes(), copied.unreadable.len());
+        Failure::failed(format!(
+            "{}: {} in {} cannot be read, and {} zeros at B",
+            self.a,
+            human_size(bytes),
+            counted(ranges, "range"),
+            if ranges == 1 { "is" } else { "are" },
+        ))
     }
 
     fn report(&self, copied: &Copied) -> Report<'_> {
@@ -162,6 +205,9 @@ impl CopyArgs {
             data_bytes: progress.data,
             hole_bytes: progress.holes,
             resumed_at_bytes: progress.before,
+            again_bytes: progress.again,
+            unreadable_bytes: copied.unreadable.bytes(),
+            unreadable: copied.unreadable.iter().map(Span::of).collect(),
             source_changed: copied.changed,
             seconds: copied.time.as_secs_f64(),
             verified: copied
@@ -175,18 +221,28 @@ impl CopyArgs {
 /// `copied 8.0 GiB in 4.1 s: 1.2 GiB of data (299.7 MiB/s), 6.8 GiB of holes`
 fn summary(copied: &Copied) -> String {
     let progress = &copied.progress;
-    let before = match progress.before {
+    let more = |bytes, what| match bytes {
         0 => String::new(),
-        before => format!(", {} were there before", human_size(before)),
+        bytes => format!(", {} {what}", human_size(bytes)),
     };
     format!(
-        "copied {} in {:.1} s: {} of data ({}/s), {} of holes{before}\n",
+        "copied {} in {:.1} s: {} of data ({}/s), {} of holes{}{}\n",
         human_size(progress.total),
         copied.time.as_secs_f64(),
         human_size(progress.data),
         human_size(per_second(progress.data, copied.time)),
         human_size(progress.holes),
+        more(progress.before, "were there before"),
+        more(progress.again, "sent twice"),
     )
+}
+
+/// A line for each range that cannot be read.
+fn unreadable(copied: &Copied) -> String {
+    let ranges = copied.unreadable.iter();
+    ranges
+        .map(|range| format!("unreadable: bytes {} to {}\n", range.start, range.end - 1))
+        .collect()
 }
 
 pub(crate) fn parse_depth(text: &str) -> Result<usize, String> {

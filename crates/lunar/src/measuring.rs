@@ -19,7 +19,7 @@ use engine::address::Address;
 use crate::client::{open_options, quoted};
 use crate::serve::args::RingArg;
 use crate::units::{human_size, parse_size, parse_time};
-use crate::watch::{INTERRUPTED, heed_signals};
+use crate::watch::{ENDED, INTERRUPTED, heed_signals};
 use crate::{Failure, documents, log};
 
 /// fio's words, where fio has them.
@@ -316,7 +316,7 @@ pub(crate) fn watched(
     measure: impl FnOnce(&mut Watch<'_>) -> Result<(), RunError>,
 ) -> Result<Ended, Failure> {
     let stop = Arc::default();
-    heed_signals(Arc::clone(&stop));
+    heed_signals(Arc::clone(&stop), ENDED.to_owned());
     Ok(watched_until(&stop, line, measure))
 }
 

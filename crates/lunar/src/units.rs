@@ -38,6 +38,14 @@ pub(crate) fn human_size(octets: u64) -> String {
     format!("{value:.1} {}", name.unwrap_or(&NAMES[0]))
 }
 
+/// A number of things: `1 range`, `7 ranges`.
+pub(crate) fn counted(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        number => format!("{number} {what}s"),
+    }
+}
+
 /// A rate.
 pub(crate) fn per_second(octets: u64, time: Duration) -> u64 {
     (octets as f64 / time.as_secs_f64().max(1e-6)) as u64

@@ -1,15 +1,17 @@
 //! `lunar verify`: from the command line to the engine, and what was found.
 
+use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Args;
+use engine::address::REPLACEMENT;
 use engine::pair::{self, Options, Verified};
 use serde::Serialize;
 
 use crate::client::{address, open_options};
 use crate::copy::parse_depth;
 use crate::units::{human_size, per_second};
-use crate::watch::{INTERRUPTED, Watch};
+use crate::watch::{ENDED, INTERRUPTED, Watch};
 use crate::{Failure, documents, log};
 
 /// Compare a volume with another
@@ -56,9 +58,18 @@ pub(crate) struct Report<'a> {
 }
 
 #[derive(Serialize)]
-struct Span {
+pub(crate) struct Span {
     start_byte: u64,
     end_byte: u64,
+}
+
+impl Span {
+    pub(crate) const fn of(range: &Range<u64>) -> Self {
+        Self {
+            start_byte: range.start,
+            end_byte: range.end,
+        }
+    }
 }
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
@@ -68,9 +79,10 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
         depth: args.depth,
         open: open_options()?,
         state_dir: None,
+        timeout: REPLACEMENT,
     };
     log::start();
-    let mut watch = Watch::new();
+    let mut watch = Watch::new(ENDED.to_owned());
     let verified = pair::verify(&options, &mut |progress| watch.look(progress));
     watch.finish();
     let verified = verified.map_err(|error| Failure::failed(error.to_string()))?;
@@ -109,10 +121,6 @@ pub(crate) fn failure(verified: &Verified, a: &str, b: &str) -> Option<Failure> 
 /// What was found, for scripts.
 pub(crate) fn report<'a>(verified: &Verified, a: &'a str, b: &'a str) -> Report<'a> {
     let (progress, found) = (&verified.progress, &verified.differences);
-    let span = |range: &std::ops::Range<u64>| Span {
-        start_byte: range.start,
-        end_byte: range.end,
-    };
     Report {
         a,
         b,
@@ -124,7 +132,7 @@ pub(crate) fn report<'a>(verified: &Verified, a: &'a str, b: &'a str) -> Report<
         block_size: verified.block_size,
         differing_blocks: found.blocks,
         first_difference_byte: found.first,
-        differences: found.ranges.iter().map(span).collect(),
+        differences: found.ranges.iter().map(Span::of).collect(),
         seconds: verified.time.as_secs_f64(),
     }
 }
@@ -142,7 +150,7 @@ pub(crate) fn said(verified: &Verified) -> String {
             human_size(progress.holes),
         );
     }
-    let line = |range: &std::ops::Range<u64>| {
+    let line = |range: &Range<u64>| {
         let blocks = (range.end - range.start) / verified.block_size;
         let first = range.start / verified.block_size;
         let (start, last) = (range.start, range.end - 1);

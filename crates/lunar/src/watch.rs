@@ -11,13 +11,18 @@ use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::Failure;
+use crate::{Failure, log};
+
+/// What a second ^C says where nothing can be gone on with.
+pub(crate) const ENDED: &str = "interrupted again: ended at once";
 
 /// What a script is told that was interrupted: 128 and the number of SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Watches long work.
 pub(crate) struct Watch {
+    /// What is said when a second ^C ends it.
+    ended: String,
     /// From the first time that progress was told: opening may take a while.
     started: Option<ProgressBar>,
     interrupted: Arc<AtomicBool>,
@@ -28,8 +33,10 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new() -> Self {
+    /// `ended` is said when a second ^C ends it where it stands.
+    pub(crate) fn new(ended: String) -> Self {
         Self {
+            ended,
             started: None,
             interrupted: Arc::default(),
             since: None,
@@ -41,7 +48,7 @@ impl Watch {
     pub(crate) fn look(&mut self, progress: &Progress) -> bool {
         let bar = self.started.get_or_insert_with(|| {
             // Until now ^C ended the process, as nothing had been begun.
-            heed_signals(Arc::clone(&self.interrupted));
+            heed_signals(Arc::clone(&self.interrupted), self.ended.clone());
             bar(progress)
         });
         bar.set_position(progress.done());
@@ -90,8 +97,8 @@ fn bar(progress: &Progress) -> ProgressBar {
 }
 
 /// The first signal ends the work in good order. Those soon after it are the same order; a later
-/// one ends the process where it stands.
-pub(crate) fn heed_signals(interrupted: Arc<AtomicBool>) {
+/// one ends the process where it stands, with the line `ended`.
+pub(crate) fn heed_signals(interrupted: Arc<AtomicBool>, ended: String) {
     let signals = Signals::new([SIGTERM, SIGINT]).map_err(Failure::signals);
     let mut signals = match signals {
         Ok(signals) => signals,
@@ -102,6 +109,7 @@ pub(crate) fn heed_signals(interrupted: Arc<AtomicBool>) {
         for _ in signals.forever() {
             let again = first.is_some_and(|first| first.elapsed() >= SAME_ORDER);
             if again {
+                log::say(&ended);
                 process::exit(INTERRUPTED.into());
             }
             first.get_or_insert_with(Instant::now);

@@ -110,7 +110,7 @@ fn a_copy_that_cannot_be_read_back_is_no_success() {
         &["copy", "--verify", "file:a", "fault:read=gone(ram:4M)"],
     );
     assert_eq!(ran.code, Some(1), "{}", ran.err);
-    assert!(ran.err.contains("not ready at octet"), "{}", ran.err);
+    assert!(ran.err.contains("not ready at byte"), "{}", ran.err);
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn a_failure_says_where_and_the_copy_goes_on_from_there() {
         ],
     );
     assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
-    let said = "fault:read=eio@1M(file:a): unrecovered read error at octet 3145728; the first 3.0 \
+    let said = "fault:read=eio@1M(file:a): unrecovered read error at byte 3145728; the first 3.0 \
         MiB of 4.0 MiB are durable at B, what is behind them is not; go on with: lunar copy \
         --resume 'fault:read=eio@1M(file:a)' file:b\n";
     assert_eq!(ran.err, format!("lunar: {said}"));
@@ -415,7 +415,7 @@ fn what_cannot_be_read_is_not_called_the_same() {
     let ran = lunar(&folder, &["verify", "file:a", b, "--depth", "1"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
     let line = format!(
-        "lunar: {b}: unrecovered read error at octet 3145728; until then, after 3.0 MiB, no \
+        "lunar: {b}: unrecovered read error at byte 3145728; until then, after 3.0 MiB, no \
          difference was found\n"
     );
     assert_eq!(ran.err, line);
@@ -436,4 +436,22 @@ fn a_limit_to_the_size_of_files_is_an_error_like_others() {
     assert_eq!(ran.status.code(), Some(1), "{err}");
     assert!(err.contains("does not hold a file of 4194304"), "{err}");
     assert!(!folder.join("b").exists());
+}
+
+#[test]
+fn what_cannot_be_read_is_skipped_on_request_and_printed() {
+    let folder = folder("copy-skips");
+    image(&folder.join("a"));
+    let failing = "fault:read=eio@1M(file:a)";
+    let ran = lunar(&folder, &["copy", "--skip-unreadable", failing, "file:b"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(
+        ran.out.ends_with("unreadable: bytes 3145728 to 4194303\n"),
+        "{}",
+        ran.out
+    );
+    let line = format!("lunar: {failing}: 1.0 MiB in 1 range cannot be read, and is zeros at B\n");
+    assert_eq!(ran.err, line);
+    let [a, b] = ["a", "b"].map(|name| fs::read(folder.join(name)).unwrap());
+    assert!(a[..3 << 20] == b[..3 << 20] && b[3 << 20..] == [0; 1 << 20]);
 }

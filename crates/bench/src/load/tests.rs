@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ::io::memory::MemoryLimit;
 use ::io::ring::Kind;
-use engine::address::{Address, OpenOptions};
+use engine::address::{Address, OpenOptions, REPLACEMENT};
 use engine::remote::IdlePorts;
 
 use super::{Machinery, Measured, Subject, fill, is_hole, measure};
@@ -25,6 +25,7 @@ pub(crate) fn subject(address: &str, words: &Words) -> Subject {
         secret: None,
         mutual_secret: None,
         ports: IdlePorts::default(),
+        replacement: REPLACEMENT,
     };
     let parsed: Address = address.parse().unwrap();
     let volume = parsed.open(&options).unwrap();

@@ -53,6 +53,8 @@ pub struct OpenOptions {
     pub mutual_secret: Option<Zeroizing<Vec<u8>>>,
     /// N_Ports that have asked what a unit is, for those who use it.
     pub ports: IdlePorts,
+    /// How long a remote unit may be away whose address does not say; see [`REPLACEMENT`].
+    pub replacement: Duration,
 }
 
 impl OpenOptions {
@@ -73,6 +75,7 @@ impl OpenOptions {
             secret: secret("LUNAR_SECRET"),
             mutual_secret: secret("LUNAR_MUTUAL_SECRET"),
             ports: IdlePorts::default(),
+            replacement: REPLACEMENT,
         })
     }
 }
@@ -217,7 +220,10 @@ impl Address {
             Self::File(file) => Arc::new(File::open(&file_options(file, options))?),
             Self::Block(device) => Arc::new(Device::open(&device_options(device, options))?),
             Self::Iscsi(unit) => Arc::new(Remote::open(remote_settings(unit, options)?)?),
-            Self::Fcoe(unit) => Arc::new(Remote::open(fcoe_settings(unit, &options.ports))?),
+            Self::Fcoe(unit) => {
+                let settings = fcoe_settings(unit, &options.ports, options.replacement);
+                Arc::new(Remote::open(settings)?)
+            }
             other => return Err(Cause::NotBuilt(other.name())),
         })
     }
@@ -258,7 +264,7 @@ pub(crate) fn remote_settings(
     Ok(Settings {
         way: Way::Iscsi(Box::new(portal_of(unit, options)?)),
         lun: Lun::from_index(unit.lun),
-        replacement: unit.session.replacement.map_or(REPLACEMENT, |Time(t)| t),
+        replacement: time(unit.session.replacement, options.replacement),
         sessions: unit.session.sessions.unwrap_or(1),
         wishes: Wishes {
             key: unit.session.key,
@@ -269,25 +275,33 @@ pub(crate) fn remote_settings(
 }
 
 /// The same over Ethernet.
-pub(crate) fn fcoe_settings(unit: &FcoeAddress, ports: &IdlePorts) -> Settings {
-    let options = &unit.options;
-    let time = |time: Option<Time>| time.map(|Time(time)| time);
+pub(crate) fn fcoe_settings(
+    unit: &FcoeAddress,
+    ports: &IdlePorts,
+    replacement: Duration,
+) -> Settings {
+    let wishes = &unit.options;
     Settings {
         way: Way::Fcoe(Target {
             place: unit.place.clone(),
             port_name: unit.port_name,
-            e_d_tov: time(options.e_d_tov),
+            e_d_tov: wishes.e_d_tov.map(|Time(time)| time),
             ports: ports.clone(),
         }),
         lun: Lun::from_index(unit.lun),
-        replacement: time(options.replacement).unwrap_or(REPLACEMENT),
+        replacement: time(wishes.replacement, replacement),
         sessions: 1,
         wishes: Wishes {
-            key: options.key,
-            write_cache: options.write_cache,
+            key: wishes.key,
+            write_cache: wishes.write_cache,
         },
         outside: Outside::default(),
     }
+}
+
+/// How long a unit may be away.
+fn time(replacement: Option<Time>, usual: Duration) -> Duration {
+    replacement.map_or(usual, |Time(time)| time)
 }
 
 /// Where its target is, and how sessions with that are.
@@ -356,8 +370,8 @@ fn proof(file: Option<&Path>, usual: Option<&Secret>) -> Result<Option<Secret>, 
 
 type Secret = Zeroizing<Vec<u8>>;
 
-/// As long as open-iscsi gives a session to come back.
-const REPLACEMENT: Duration = Duration::from_secs(120);
+/// How long a remote unit may be away: as long as open-iscsi gives a session to come back.
+pub const REPLACEMENT: Duration = Duration::from_secs(120);
 
 fn device_options(device: &BlockAddress, options: &OpenOptions) -> DeviceOptions {
     DeviceOptions {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use io::memory::MemoryLimit;
 use iscsi::initiator::config::Auth;
 
-use super::{Address, Cause, OpenOptions, portal_of};
+use super::{Address, Cause, OpenOptions, REPLACEMENT, portal_of};
 use crate::remote::IdlePorts;
 
 /// What tests open volumes with.
@@ -19,6 +19,7 @@ pub(crate) fn options() -> OpenOptions {
         secret: None,
         mutual_secret: None,
         ports: IdlePorts::default(),
+        replacement: REPLACEMENT,
         block_size: None,
         read_only: false,
         keep_identity: false,

@@ -18,7 +18,7 @@ use scsi::wire::lun::Lun;
 
 use super::asks::{self, Asks, Ended, LIMIT};
 use super::{Target, Unit};
-use crate::address::{Address, Cause, FcoeAddress, FcoeOptions, fcoe_settings};
+use crate::address::{Address, Cause, FcoeAddress, FcoeOptions, REPLACEMENT, fcoe_settings};
 use crate::n_port::{IdlePorts, Listen, NPort, Owner, Site};
 pub use crate::n_port::{Loss, Lost};
 use crate::remote::{FcoeEnd, Remote, RemoteError};
@@ -258,8 +258,8 @@ impl Eye {
             ..target.clone()
         };
         let facts = asks::facts(self, lun);
-        let known =
-            facts.map(|facts| Remote::known(fcoe_settings(&address, &IdlePorts::default()), facts));
+        let settings = fcoe_settings(&address, &IdlePorts::default(), REPLACEMENT);
+        let known = facts.map(|facts| Remote::known(settings, facts));
         let particulars = known.map(|known| known.particulars());
         Some(Unit {
             lun: number,

@@ -7,88 +7,90 @@
 //! Pieces end in any order. What lies before the first that has not ended is the part that is
 //! copied; now and then B is flushed, and then that part is durable ([`Order::Durable`]), whatever
 //! else may have been written behind it. A later run that begins there does the rest again.
+//!
+//! A flush that fails says that B has lost what it held in its cache, as a target does that was
+//! restarted. All that was not stable then is copied again ([`Order::Back`]).
+//!
+//! At an error the pieces before it are still copied, so that all of A up to it becomes durable.
+
+mod flush;
+mod piece;
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
 
-use scsi::medium::{
-    Extent, Lease, MediumError, MediumOp, MediumResult, Now, Outcome, Provisioning,
-};
+use scsi::medium::{Extent, Lease, MediumError, MediumOp, MediumResult, Now};
 
+use self::flush::{Flush, Kind};
+use self::piece::{Doing, Piece};
+use super::ranges::Ranges;
 use super::spans::{Span, Spans};
-use super::{CHUNK, Failure, Machine, Order, Progress, Shape, Side};
+use super::{CHUNK, Failure, Machine, Order, Progress, Shape, Side, Trouble};
+
+/// What is to be copied, and how.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    /// The first so many bytes were copied before.
+    pub(super) from: u64,
+    /// Pieces in flight at once.
+    pub(super) depth: usize,
+    /// It fails after so long without progress.
+    pub(super) timeout: Duration,
+    /// What of A cannot be read becomes zeros at B, and is no failure.
+    pub(super) skip_unreadable: bool,
+}
 
 /// Copies A onto the beginning of B.
 #[derive(Debug)]
 pub(super) struct Copy<L> {
     b: Shape,
     a: Shape,
+    plan: Plan,
     spans: Spans,
     /// Zeros to compare with, [`CHUNK`] of them.
     zeros: L,
     pieces: Vec<Option<Piece>>,
     orders: VecDeque<Order<L>>,
     progress: Progress,
+    unreadable: Ranges,
     flush: Flush,
-    stopping: bool,
+    /// Nothing is begun from this byte on.
+    end_at: Option<u64>,
     /// Where the first piece was given up.
     given_up: Option<u64>,
     failure: Option<Failure>,
+    /// A flush would only be waited for in vain.
+    is_hopeless: bool,
     /// The last flush is done, or there will be none.
     over: bool,
+    now: Now,
+    stall: Stall,
 }
 
-/// A piece that is being worked on.
-#[derive(Debug)]
-struct Piece {
-    /// What is left of it.
-    rest: Range<u64>,
-    doing: Doing,
-    /// B has been told to unmap the piece up to here.
-    unmapped: u64,
-}
-
-/// What is under way for a piece. All but the first two are about zeros.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing {
-    Reading,
-    Writing,
-    Looking,
-    Unmapping,
-    /// Up to this octet.
-    Zeroing(u64),
-}
-
+/// How far it came, and since when it came no further.
 #[derive(Debug, Default)]
-struct Flush {
-    /// What will be durable when the one under way ends.
-    under_way: Option<u64>,
-    /// What is.
+struct Stall {
+    done: u64,
     durable: u64,
-    last: Now,
+    since: Option<Now>,
 }
 
-/// How often B is flushed, so that not more than this is done again after a crash.
-const FLUSH_EVERY: Duration = Duration::from_secs(5);
-
-/// What is overwritten with zeros by one operation, at the most, in octets: what no transport has
-/// to wait for too long.
-const ZEROED_AT_ONCE: u64 = 64 << 20;
-
-/// Numbers of operations that are no piece's.
-const QUESTION: u64 = u64::MAX;
-const FLUSH: u64 = u64::MAX - 1;
+/// Numbers of operations that are no piece's; those of questions are this and what follows.
+const QUESTION: u64 = 1 << 32;
+const FLUSH: u64 = 1 << 33;
 
 impl<L: Lease> Copy<L> {
-    /// Copies what lies behind the first `from` octets; `depth` pieces at a time. A must not be
-    /// longer than B, and `from` and the length of A multiples of both block sizes.
+    /// Copies A to B. A must not be longer than B, and the plan's `from` and the length of A
+    /// multiples of both block sizes.
     #[must_use]
-    pub(super) fn new(a: Shape, b: Shape, from: u64, depth: usize) -> Self {
+    pub(super) fn new(a: Shape, b: Shape, plan: Plan) -> Self {
         let unit = a.block_size.max(b.block_size);
+        let Plan { from, depth, .. } = plan;
         Self {
             a,
             b,
+            plan,
             spans: Spans::new(a, unit, from..a.octets),
             zeros: L::from_bytes(vec![0; CHUNK as usize]),
             pieces: std::iter::repeat_with(|| None).take(depth).collect(),
@@ -98,15 +100,22 @@ impl<L: Lease> Copy<L> {
                 before: from,
                 ..Progress::default()
             },
-            flush: Flush {
-                durable: from,
-                ..Flush::default()
-            },
-            stopping: false,
+            unreadable: Ranges::default(),
+            flush: Flush::new(from),
+            end_at: None,
             given_up: None,
             failure: None,
+            is_hopeless: false,
             over: false,
+            now: Now::ZERO,
+            stall: Stall::default(),
         }
+    }
+
+    /// What of A could not be read, and was skipped.
+    #[must_use]
+    pub(super) const fn unreadable(&self) -> &Ranges {
+        &self.unreadable
     }
 
     /// Everything before this octet is copied.
@@ -118,203 +127,175 @@ impl<L: Lease> Copy<L> {
 
     fn is_idle(&self) -> bool {
         !self.spans.is_asking()
-            && self.flush.under_way.is_none()
+            && !self.flush.is_in_flight()
             && self.pieces.iter().all(Option::is_none)
+    }
+
+    /// Whether nothing is to be begun there any more.
+    fn ends_before(&self, at: u64) -> bool {
+        self.end_at.is_some_and(|end| at >= end)
     }
 
     /// Begins what there is room for.
     fn begin(&mut self) -> Option<Order<L>> {
-        if self.stopping {
+        if self.ends_before(self.spans.start()?) {
             return None;
         }
-        if let Some(question) = self.spans.question() {
-            return Some(Order::Submit(Side::A, QUESTION, question));
+        if let Some((number, question)) = self.spans.question() {
+            return Some(Order::Submit(Side::A, QUESTION + number, question));
         }
         let free = self.pieces.iter().position(Option::is_none)?;
         let Span { range, hole } = self.spans.next()?;
-        let unmapped = range.start;
-        if hole {
-            let order = self.look(free, &range);
-            let doing = Doing::Looking;
-            self.put(free, range, doing, unmapped);
-            return Some(order);
+        let piece = Piece {
+            part: range.end,
+            stride: range.end - range.start,
+            doing: Doing::Reading,
+            unmapped: range.start,
+            unreadable: false,
+            doubtful: false,
+            rest: range,
+        };
+        match hole {
+            true => self.look(free, piece),
+            false => self.read_part(free, piece),
         }
-        let extent = self.a.extent(&range);
-        self.put(free, range, Doing::Reading, unmapped);
-        let copied = false;
-        Some(Order::Submit(
-            Side::A,
-            free as u64,
-            MediumOp::Read { extent, copied },
-        ))
-    }
-
-    fn put(&mut self, slot: usize, rest: Range<u64>, doing: Doing, unmapped: u64) {
-        self.pieces[slot] = Some(Piece {
-            rest,
-            doing,
-            unmapped,
-        });
-    }
-
-    fn look(&self, slot: usize, range: &Range<u64>) -> Order<L> {
-        let extent = self.b.extent(range);
-        Order::Submit(Side::B, slot as u64, MediumOp::Status { extent })
+        self.orders.pop_front()
     }
 
     /// Makes durable what is copied: now and then, and at the end.
-    fn flush(&mut self, now: Now) -> Option<Order<L>> {
-        if self.over || self.flush.under_way.is_some() {
+    fn flush(&mut self) -> Option<Order<L>> {
+        if self.over || self.flush.is_in_flight() {
             return None;
         }
         let frontier = self.frontier();
-        let ends = self.is_idle() && (self.stopping || frontier == self.a.octets);
-        let due = now.saturating_sub(self.flush.last) >= FLUSH_EVERY;
-        let more = frontier > self.flush.durable;
-        if !(ends || due && more) {
+        let complete = frontier == self.a.octets;
+        let ends = self.is_idle() && (complete || self.ends_before(frontier));
+        if !(ends || self.flush.is_due(self.now, frontier)) {
             return None;
         }
-        let complete = frontier == self.a.octets;
-        if ends && !(more || complete) {
+        let more = frontier > self.flush.durable() || complete;
+        if ends && (self.is_hopeless || !more) {
             self.over = true;
             return None;
         }
         self.over = ends;
-        self.flush.last = now;
-        self.flush.under_way = Some(frontier);
+        self.flush.begin(self.now, frontier);
         let extent = Extent::new(0, 0);
         Some(Order::Submit(Side::B, FLUSH, MediumOp::Flush { extent }))
     }
 
     fn flushed(&mut self, result: &MediumResult<L>) {
-        let Some(durable) = self.flush.under_way.take() else {
-            return;
-        };
         match result {
             Ok(_) => {
-                self.flush.durable = durable;
+                let durable = self.flush.succeed(self.now);
                 self.orders.push_back(Order::Durable(durable));
             }
-            Err(MediumError::Cancelled) => self.over = false,
+            Err(MediumError::Cancelled) => {
+                self.flush.give_up(self.now);
+                self.over = false;
+            }
+            Err(MediumError::Write) if self.end_at.is_none() && self.go_back() => {}
             Err(error) => {
+                self.flush.give_up(self.now);
                 self.over = true;
                 self.fail(Side::B, None, *error);
             }
         }
     }
 
-    fn fail(&mut self, side: Side, at: Option<u64>, error: MediumError) {
-        self.stopping = true;
-        self.failure.get_or_insert(Failure { side, at, error });
-    }
-
-    /// A piece was read, or written, or a step of its zeros is done.
-    fn step(&mut self, slot: usize, mut piece: Piece, result: MediumResult<L>) {
-        let Range { start, end } = piece.rest;
-        match (piece.doing, result) {
-            (_, Err(MediumError::Cancelled)) => self.give_up(start),
-            (Doing::Reading, Ok(Outcome::Lease(data))) => self.read(slot, piece, data),
-            (Doing::Writing, Ok(_)) => self.progress.data += end - start,
-            (Doing::Looking, found) => self.looked(slot, piece, &found),
-            (Doing::Unmapping, Ok(_) | Err(MediumError::Unsupported)) => {
-                piece.unmapped = end;
-                self.look_again(slot, piece);
-            }
-            (Doing::Zeroing(to), Ok(_)) => {
-                self.zeros_until(&mut piece, to);
-                self.look_again(slot, piece);
-            }
-            (doing, result) => {
-                let side = match doing {
-                    Doing::Reading => Side::A,
-                    _ => Side::B,
-                };
-                let error = result.err().unwrap_or(MediumError::Read);
-                self.fail(side, Some(start), error);
-                self.give_up(start);
-            }
+    /// B may have lost what was not stable: that is copied again, and what is in flight there too.
+    /// Returns whether that is worth trying.
+    fn go_back(&mut self) -> bool {
+        let Some(lost) = self.flush.fail(self.now) else {
+            return false;
+        };
+        self.over = false;
+        let data = lost.bytes(Kind::Data);
+        self.progress.data -= data;
+        self.progress.holes -= lost.bytes(Kind::Zeros);
+        self.progress.unreadable -= lost.bytes(Kind::Unreadable);
+        self.progress.again += data;
+        for range in lost.all().iter() {
+            self.unreadable.remove(range);
+            self.spans.again(range.clone());
         }
+        for piece in self.pieces.iter_mut().flatten() {
+            piece.doubtful = piece.doing != Doing::Reading;
+        }
+        let at = self.flush.durable();
+        self.orders.push_back(Order::Back { at, bytes: data });
+        true
     }
 
-    /// Nobody shall take for copied what begins here.
+    /// Of several failures the first in A tells how far the copy is good.
+    fn fail(&mut self, side: Side, at: Option<u64>, error: MediumError) {
+        let end = at.unwrap_or(0);
+        self.is_hopeless |= side == Side::B && error == MediumError::Gone;
+        let error = Trouble::Medium(error);
+        let is_first = |before: Failure| at.is_some() && before.at > at;
+        if self.failure.is_none_or(is_first) {
+            self.failure = Some(Failure { side, at, error });
+        }
+        self.end_at = Some(self.end_at.map_or(end, |before| before.min(end)));
+    }
+
+    /// B holds this range as it shall be.
+    fn did(&mut self, kind: Kind, range: Range<u64>) {
+        let bytes = range.end - range.start;
+        *match kind {
+            Kind::Data => &mut self.progress.data,
+            Kind::Zeros => &mut self.progress.holes,
+            Kind::Unreadable => &mut self.progress.unreadable,
+        } += bytes;
+        self.flush.did(kind, range);
+    }
+
+    /// Nothing from here on may be taken for copied.
     fn give_up(&mut self, at: u64) {
         self.given_up = Some(self.given_up.map_or(at, |before| before.min(at)));
+        self.end_at = Some(self.end_at.map_or(at, |before| before.min(at)));
     }
 
-    /// Data has come: it goes on to B, unless it is nothing but zeros.
-    fn read(&mut self, slot: usize, mut piece: Piece, data: L) {
-        if data.difference(&self.zeros.slice(0, data.len())).is_none() {
-            return self.look_again(slot, piece);
+    /// Fails if nothing has moved for too long. It is not flushed then: the volume that everything
+    /// waits for would be waited for again.
+    fn watch(&mut self, now: Now) {
+        self.now = now;
+        let (done, durable) = (self.progress.done(), self.flush.durable());
+        let stall = &mut self.stall;
+        let since = *stall.since.get_or_insert(now);
+        if done > stall.done || durable > stall.durable {
+            stall.done = stall.done.max(done);
+            stall.durable = durable;
+            stall.since = Some(now);
+        } else if now.saturating_sub(since) >= self.plan.timeout && self.end_at.is_none() {
+            self.is_hopeless = true;
+            self.failure = Some(Failure {
+                side: self.waits_for(),
+                at: Some(self.frontier()),
+                error: Trouble::Stalled(self.plan.timeout),
+            });
+            self.end_at = Some(0);
+            self.orders.push_back(Order::Cancel);
         }
-        if self.stopping {
-            return self.give_up(piece.rest.start);
-        }
-        let write = MediumOp::Write {
-            extent: self.b.extent(&piece.rest),
-            data,
-            fua: false,
-            atomic: false,
-        };
-        piece.doing = Doing::Writing;
-        self.submit(slot, piece, write);
     }
 
-    /// B has said what it has from the beginning of the piece on. Who cannot tell has something.
-    fn looked(&mut self, slot: usize, mut piece: Piece, found: &MediumResult<L>) {
-        let Range { start, end } = piece.rest;
-        let (len, state) = match found {
-            Ok(Outcome::Provisioning { blocks, state }) => {
-                (blocks.saturating_mul(self.b.block_size), *state)
-            }
-            _ => (end - start, Provisioning::Mapped),
-        };
-        let to = start.saturating_add(len).min(end);
-        if state != Provisioning::Mapped {
-            self.zeros_until(&mut piece, to);
-            return self.look_again(slot, piece);
+    /// What the first piece waits for.
+    fn waits_for(&self) -> Side {
+        let pieces = self.pieces.iter().flatten();
+        let first = pieces.min_by_key(|piece| piece.rest.start);
+        match first.map(|piece| piece.doing) {
+            Some(Doing::Reading) => Side::A,
+            None if !self.flush.is_in_flight() => Side::A,
+            _ => Side::B,
         }
-        if self.b.unmaps && piece.unmapped <= start {
-            piece.doing = Doing::Unmapping;
-            let extent = self.b.extent(&piece.rest);
-            let anchor = false;
-            return self.submit(slot, piece, MediumOp::Unmap { extent, anchor });
-        }
-        let to = to.min(start + ZEROED_AT_ONCE);
-        piece.doing = Doing::Zeroing(to);
-        let extent = self.b.extent(&(start..to));
-        let pattern = None;
-        self.submit(slot, piece, MediumOp::WriteSame { extent, pattern });
-    }
-
-    fn zeros_until(&mut self, piece: &mut Piece, to: u64) {
-        self.progress.holes += to - piece.rest.start;
-        piece.rest.start = to;
-    }
-
-    /// Goes on with what is left of a piece of zeros, if anything is.
-    fn look_again(&mut self, slot: usize, mut piece: Piece) {
-        if piece.rest.is_empty() {
-            return;
-        }
-        if self.stopping {
-            return self.give_up(piece.rest.start);
-        }
-        piece.doing = Doing::Looking;
-        let extent = self.b.extent(&piece.rest);
-        self.submit(slot, piece, MediumOp::Status { extent });
-    }
-
-    fn submit(&mut self, slot: usize, piece: Piece, op: MediumOp<L>) {
-        let side = Side::B;
-        self.pieces[slot] = Some(piece);
-        self.orders.push_back(Order::Submit(side, slot as u64, op));
     }
 }
 
 impl<L: Lease> Machine<L> for Copy<L> {
     fn poll(&mut self, now: Now) -> Option<Order<L>> {
+        self.watch(now);
         let order = self.orders.pop_front();
-        let order = order.or_else(|| self.begin()).or_else(|| self.flush(now));
+        let order = order.or_else(|| self.begin()).or_else(|| self.flush());
         if order.is_some() || !(self.over && self.is_idle()) {
             return order;
         }
@@ -323,8 +304,8 @@ impl<L: Lease> Machine<L> for Copy<L> {
 
     fn done(&mut self, id: u64, result: MediumResult<L>) {
         match id {
-            QUESTION => self.spans.answered(&result),
             FLUSH => self.flushed(&result),
+            QUESTION.. => self.spans.answered(id - QUESTION, &result),
             slot => {
                 let slot = slot as usize;
                 if let Some(piece) = self.pieces.get_mut(slot).and_then(Option::take) {
@@ -335,7 +316,7 @@ impl<L: Lease> Machine<L> for Copy<L> {
     }
 
     fn stop(&mut self) {
-        self.stopping = true;
+        self.end_at = Some(0);
     }
 
     fn progress(&self) -> Progress {

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use block::particulars::Particulars;
 use block::volume::Volume;
@@ -24,6 +25,8 @@ pub struct Options {
     pub open: OpenOptions,
     /// Where records of copies are kept; `None`: none are.
     pub state_dir: Option<PathBuf>,
+    /// For how long a copy may make no progress, and a remote unit be away.
+    pub timeout: Duration,
 }
 
 /// Both of them.
@@ -46,9 +49,13 @@ impl Pair {
         if shares_a_file(&options.a, &options.b) {
             return Err(same(options));
         }
+        let for_writing = OpenOptions {
+            replacement: options.timeout,
+            ..options.open.clone()
+        };
         let for_reading = OpenOptions {
             read_only: true,
-            ..options.open.clone()
+            ..for_writing.clone()
         };
         let a = options.a.open(&for_reading)?;
         let written = a.written();
@@ -61,7 +68,7 @@ impl Pair {
         let how = if read_only {
             &for_reading
         } else {
-            &options.open
+            &for_writing
         };
         let b = address.open(how)?;
         let pair = Self {

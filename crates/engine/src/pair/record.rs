@@ -4,12 +4,15 @@
 //! for another volume that stands in the place of the first. It lies in the state directory and is
 //! written as everything there is, whole or not at all, and synced.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::open::Pair;
+use super::ranges::Ranges;
 use crate::state;
 
 /// The record of a copy.
@@ -17,31 +20,67 @@ use crate::state;
 pub(super) struct Record {
     dir: PathBuf,
     name: String,
-    /// Everything in it but the last line.
+    /// Everything in it but how far the copy came.
     head: String,
+    /// No other copy of these two is made meanwhile; `None` where there can be no lock.
+    lock: Option<File>,
 }
 
-const FIRST_LINE: &str = "lunar copy 2\n";
+const FIRST_LINE: &str = "lunar copy 3\n";
 
 impl Record {
     /// The record of copies between these volumes; `None` where one of them cannot be known again.
-    pub(super) fn of(pair: &Pair, dir: &Path) -> Option<Self> {
+    /// It is locked until it is dropped.
+    pub(super) fn of(pair: &Pair, dir: &Path) -> Result<Option<Self>, Error> {
         let [a, b] = &pair.particulars;
-        let [from, to] = [a.identity.as_deref()?, b.identity.as_deref()?];
+        let (Some(from), Some(to)) = (a.identity.as_deref(), b.identity.as_deref()) else {
+            return Ok(None);
+        };
         let octets = pair.shapes[0].octets;
         let written = pair.written.iter();
         let written: String = written
             .map(|(seconds, nanoseconds)| format!("written {seconds}.{nanoseconds:09}\n"))
             .collect();
-        Some(Self {
+        let mut record = Self {
             dir: dir.to_owned(),
             name: format!("copy-{}", state::digest(&format!("{from}\n{to}"))),
             head: format!("{FIRST_LINE}from {from}\nto {to}\nsize {octets}\n{written}"),
-        })
+            lock: None,
+        };
+        match record.lock() {
+            Ok(false) => Err(Error::Busy),
+            // What cannot be locked cannot be written either, which is told when it is tried.
+            Ok(true) | Err(_) => Ok(Some(record)),
+        }
     }
 
-    /// How much was durable at the end of the run before.
-    pub(super) fn load(&self) -> Result<u64, Error> {
+    /// Returns whether no other copy has it. The file goes with the copy that has the lock, so one
+    /// that was locked must still be there.
+    fn lock(&mut self) -> io::Result<bool> {
+        state::make(&self.dir)?;
+        let path = self.lock_path();
+        loop {
+            let mut options = File::options();
+            let options = options.write(true).create(true).truncate(false).mode(0o600);
+            let file = options.open(&path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(false),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            if file.metadata()?.nlink() > 0 {
+                self.lock = Some(file);
+                return Ok(true);
+            }
+        }
+    }
+
+    fn lock_path(&self) -> PathBuf {
+        self.dir.join(&self.name).with_extension("lock")
+    }
+
+    /// How much was durable at the end of the run before, and what of it could not be read.
+    pub(super) fn load(&self) -> Result<(u64, Ranges), Error> {
         let text = match fs::read_to_string(self.dir.join(&self.name)) {
             Ok(text) => text,
             Err(cause) if state::nothing_is_there(&cause) => return Err(Error::Resume(NONE)),
@@ -54,14 +93,17 @@ impl Record {
             return Err(Error::Resume(UNREADABLE));
         }
         let rest = text.strip_prefix(&self.head).ok_or(Error::Resume(OTHER))?;
-        let copied = rest.trim_end().strip_prefix("copied ");
-        let copied = copied.and_then(|copied| copied.parse().ok());
-        copied.ok_or(Error::Resume(UNREADABLE))
+        reached(rest).ok_or(Error::Resume(UNREADABLE))
     }
 
-    /// Remembers that so many octets are durable at the destination.
-    pub(super) fn save(&self, copied: u64) -> io::Result<()> {
-        let text = format!("{}copied {copied}\n", self.head);
+    /// Remembers that so many octets are durable at the destination, but for some of them that
+    /// cannot be read.
+    pub(super) fn save(&self, copied: u64, unreadable: &Ranges) -> io::Result<()> {
+        let mut text = self.head.clone();
+        for Range { start, end } in unreadable.iter().filter(|range| range.start < copied) {
+            text += &format!("unreadable {start} {}\n", end.min(&copied));
+        }
+        text += &format!("copied {copied}\n");
         state::make(&self.dir)?;
         state::replace(&self.dir, &self.name, text.as_bytes())
     }
@@ -73,6 +115,28 @@ impl Record {
             _ => Ok(()),
         }
     }
+}
+
+impl Drop for Record {
+    /// Nobody else can have it before the lock itself goes.
+    fn drop(&mut self) {
+        if self.lock.is_some() {
+            let _ = fs::remove_file(self.lock_path());
+        }
+    }
+}
+
+/// What the lines behind the head say: ranges that could not be read, and how far the copy came.
+fn reached(lines: &str) -> Option<(u64, Ranges)> {
+    let mut unreadable = Ranges::default();
+    let mut lines = lines.lines();
+    let last = lines.next_back()?;
+    for line in lines {
+        let (start, end) = line.strip_prefix("unreadable ")?.split_once(' ')?;
+        unreadable.add(start.parse().ok()?..end.parse().ok()?);
+    }
+    let copied = last.strip_prefix("copied ")?.parse().ok()?;
+    Some((copied, unreadable))
 }
 
 const NONE: &str = "no copy between these two was interrupted, or one of them is another volume \

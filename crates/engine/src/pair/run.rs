@@ -8,11 +8,12 @@ use ::io::ring::Kind;
 use block::lease::Lease;
 use scsi::medium::MediumError;
 
-use super::copy::Copy;
+use super::copy::{Copy, Plan};
 use super::open::{Options, Pair};
+use super::ranges::Ranges;
 use super::record::{Record, UNKNOWN};
 use super::verify::{Differences, Verify};
-use super::{CHUNK, Error, Failure, Machine, Order, Progress, Side};
+use super::{CHUNK, Error, Failure, Machine, Order, Progress, Side, Trouble};
 use crate::address::Address;
 use crate::volumes::tell_gathered;
 use crate::worker::Worker;
@@ -24,6 +25,8 @@ pub struct Copied {
     pub progress: Progress,
     /// The first so many octets of B are those of A, and durable.
     pub durable: u64,
+    /// But for these, which cannot be read from A, and are zeros at B.
+    pub unreadable: Ranges,
     /// Another run can go on from there.
     pub resumable: bool,
     /// Others wrote to A meanwhile, as far as that can be known: B may hold some of what was there
@@ -38,7 +41,7 @@ pub struct Copied {
 }
 
 impl Copied {
-    /// Whether all of A is at B.
+    /// Whether all of A is at B, but for what cannot be read.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.durable == self.progress.total
@@ -71,6 +74,9 @@ impl Verified {
 /// How often the caller is asked whether to go on, at least.
 const TICK: Duration = Duration::from_millis(200);
 
+/// How often it is remembered how far a copy came: each time costs two syncs.
+const REMEMBERED_EVERY: Duration = Duration::from_secs(1);
+
 /// How a copy begins and ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Manner {
@@ -78,6 +84,8 @@ pub struct Manner {
     pub resume: bool,
     /// Once all of it is durable, both are read again and compared.
     pub verify: bool,
+    /// What of A cannot be read becomes zeros at B, and the copy goes on.
+    pub skip_unreadable: bool,
 }
 
 /// Copies A onto the beginning of B. `watch` is told how far it is several times a second, and says
@@ -88,65 +96,65 @@ pub struct Manner {
 /// When nothing was begun. What went wrong later is in [`Copied::failure`].
 pub fn copy(
     options: &Options,
-    Manner { resume, verify }: Manner,
+    manner: Manner,
     watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Copied, Error> {
     let pair = Pair::open(options, false)?;
-    let dir = options.state_dir.as_deref();
-    let mut record = dir.and_then(|dir| Record::of(&pair, dir));
-    let before = match (&record, resume) {
-        (Some(record), true) => record.load(),
-        (None, true) => Err(Error::Resume(UNKNOWN)),
-        (_, false) => Ok(0),
-    };
-    let before = before.map_err(|error| pair.undo(error))?;
+    let begun = Kept::begin(&pair, options, manner.resume);
+    let mut kept = begun.map_err(|error| pair.undo(error))?;
     let [a, b] = pair.shapes;
-    let unit = a.block_size.max(b.block_size);
-    let from = before.min(a.octets) / unit * unit;
+    let plan = Plan {
+        from: kept.durable,
+        depth: options.depth,
+        timeout: options.timeout,
+        skip_unreadable: manner.skip_unreadable,
+    };
     let mut worker = worker(&pair, options).map_err(|error| pair.undo(error))?;
-    let mut machine = Copy::new(a, b, from, options.depth);
+    let mut machine = Copy::new(a, b, plan);
     // From before there is a record: who stops it then is told of that.
     if !watch(&machine.progress()) {
         machine.stop();
     }
-    remember(&mut record, from);
+    kept.remember();
     let start = Instant::now();
-    let mut kept = Kept {
-        pair: &pair,
-        record,
-        durable: from,
-        shortened: None,
-    };
-    let ended = drive(&mut worker, &mut machine, &mut |at| kept.keep(at), watch)?;
-    kept.keep(kept.durable);
-    let Kept {
-        record,
-        durable,
-        shortened,
-        ..
-    } = kept;
-    let ended = ended.and(still_whole(shortened));
+    let ended = drive(
+        &mut worker,
+        &mut machine,
+        &mut |machine, news| match news {
+            News::Durable(at) => kept.keep(at, machine.unreadable()),
+            News::Back { at, bytes } => tell_back(&options.b, at, bytes),
+        },
+        watch,
+    )?;
+    kept.keep(kept.durable, machine.unreadable());
+    if kept.durable < a.octets {
+        kept.remember();
+    }
+    let ended = ended.and(still_whole(kept.shortened));
     let time = start.elapsed();
-    let verified = (verify && ended.is_ok() && durable == a.octets)
+    let verified = (manner.verify && ended.is_ok() && kept.durable == a.octets)
         .then(|| compare(&mut worker, &pair, options.depth, watch))
         .transpose()?;
     let changed = pair.is_changed();
     leave(worker);
     tell_gathered(&pair.volumes);
-    if durable == a.octets
-        && let Some(Err(cause)) = record.as_ref().map(Record::forget)
-    {
-        tracing::warn!("the record of the copy cannot be removed: {cause}");
-    }
     Ok(Copied {
         progress: machine.progress(),
-        durable,
-        resumable: record.is_some() && !changed,
-        changed,
         failure: ended.err(),
         time,
         verified,
+        changed,
+        ..kept.end()
     })
+}
+
+/// In one line, as it happens again and again where a target does not stay.
+fn tell_back(b: &Address, at: u64, bytes: u64) {
+    tracing::warn!(
+        "{b}: what it had not flushed may be lost: going back to byte {at}, to copy {:.1} MiB \
+         again",
+        bytes as f64 / f64::from(1 << 20)
+    );
 }
 
 /// Compares A with the beginning of B. `watch` is as for [`copy`].
@@ -175,7 +183,7 @@ fn compare(
     let [a, b] = pair.shapes;
     let mut machine = Verify::new(a, b, depth);
     let start = Instant::now();
-    let ended = drive(worker, &mut machine, &mut |_| {}, watch)?;
+    let ended = drive(worker, &mut machine, &mut |_, _| {}, watch)?;
     let ended = ended.and(still_whole(shortened(pair)));
     Ok(Verified {
         progress: machine.progress(),
@@ -191,20 +199,84 @@ struct Kept<'a> {
     pair: &'a Pair,
     record: Option<Record>,
     durable: u64,
+    /// Of that, what could not be read, and what of it an earlier run could not read.
+    unreadable: Ranges,
+    earlier: Ranges,
+    /// When it was remembered last.
+    remembered: Instant,
     /// Where a volume was found shorter, be it longer again since.
     shortened: Option<Failure>,
 }
 
-impl Kept<'_> {
+impl<'a> Kept<'a> {
+    /// What is known of this copy before it begins, or goes on.
+    fn begin(pair: &'a Pair, options: &Options, resume: bool) -> Result<Self, Error> {
+        let dir = options.state_dir.as_deref();
+        let record = dir.map_or(Ok(None), |dir| Record::of(pair, dir))?;
+        let (before, unreadable) = match (&record, resume) {
+            (Some(record), true) => record.load()?,
+            (None, true) => return Err(Error::Resume(UNKNOWN)),
+            (_, false) => (0, Ranges::default()),
+        };
+        let [a, b] = pair.shapes;
+        let unit = a.block_size.max(b.block_size);
+        Ok(Self {
+            pair,
+            record,
+            durable: before.min(a.octets) / unit * unit,
+            earlier: unreadable.clone(),
+            unreadable,
+            remembered: Instant::now(),
+            shortened: None,
+        })
+    }
+
     /// So much of what was read is durable, which is a copy so far as both were whole.
-    fn keep(&mut self, copied: u64) {
+    fn keep(&mut self, copied: u64, unreadable: &Ranges) {
         let found = self.shortened.into_iter().chain(shortened(self.pair));
         self.shortened = found.min_by_key(|failure| failure.at);
         let whole = self.shortened.and_then(|failure| failure.at);
         let durable = whole.map_or(copied, |whole| whole.min(copied));
+        self.unreadable.clone_from(&self.earlier);
+        self.unreadable.merge(unreadable.clone());
         let before = mem::replace(&mut self.durable, durable);
-        if durable != before && durable < self.pair.shapes[0].octets {
-            remember(&mut self.record, durable);
+        let is_late = self.remembered.elapsed() >= REMEMBERED_EVERY;
+        let is_news = durable != before && durable < self.pair.shapes[0].octets;
+        if is_news && (is_late || before == 0 || durable < before) {
+            self.remember();
+        }
+    }
+
+    /// A record that cannot be kept makes a copy that cannot be resumed, and no more.
+    fn remember(&mut self) {
+        self.remembered = Instant::now();
+        let record = self.record.as_ref();
+        let kept = record.map_or(Ok(()), |record| record.save(self.durable, &self.unreadable));
+        if let Err(cause) = kept {
+            tracing::warn!(
+                "this copy cannot be resumed once it is interrupted, as the state directory \
+                 cannot be written: {cause}; give another one by --state-dir"
+            );
+            self.record = None;
+        }
+    }
+
+    /// What came of it; a complete copy needs no record.
+    fn end(self) -> Copied {
+        let is_complete = self.durable == self.pair.shapes[0].octets;
+        if is_complete && let Some(Err(cause)) = self.record.as_ref().map(Record::forget) {
+            tracing::warn!("the record of the copy cannot be removed: {cause}");
+        }
+        let changed = self.pair.is_changed();
+        Copied {
+            progress: Progress::default(),
+            durable: self.durable,
+            unreadable: self.unreadable,
+            resumable: self.record.is_some() && !changed,
+            changed,
+            failure: None,
+            time: Duration::ZERO,
+            verified: None,
         }
     }
 }
@@ -214,7 +286,7 @@ impl Kept<'_> {
 fn shortened(pair: &Pair) -> Option<Failure> {
     let sides = pair.volumes.iter().zip([Side::A, Side::B]);
     let failures = sides.filter_map(|(volume, side)| {
-        let (at, error) = (volume.shortened_to(), MediumError::Gone);
+        let (at, error) = (volume.shortened_to(), Trouble::Medium(MediumError::Gone));
         at.is_some().then_some(Failure { side, at, error })
     });
     failures.min_by_key(|failure| failure.at)
@@ -228,18 +300,6 @@ fn still_whole(shortened: Option<Failure>) -> Result<(), Failure> {
     let at = at.unwrap_or_default();
     tracing::error!("{side:?} was made shorter meanwhile: it ends at octet {at}");
     Err(failure)
-}
-
-/// A record that cannot be kept makes a copy that cannot be resumed, and no more.
-fn remember(record: &mut Option<Record>, copied: u64) {
-    let kept = record.as_ref().map_or(Ok(()), |record| record.save(copied));
-    if let Err(cause) = kept {
-        tracing::warn!(
-            "this copy cannot be resumed once it is interrupted, as the state directory cannot be \
-             written: {cause}; give another one by --state-dir"
-        );
-        *record = None;
-    }
 }
 
 /// A thread's use of both. A piece takes two buffers: one more than its own where its memory is not
@@ -266,10 +326,16 @@ fn leave(worker: Worker) {
     }
 }
 
-fn drive(
+/// What a machine tells on its way.
+enum News {
+    Durable(u64),
+    Back { at: u64, bytes: u64 },
+}
+
+fn drive<M: Machine<Lease>>(
     worker: &mut Worker,
-    machine: &mut dyn Machine<Lease>,
-    durable: &mut dyn FnMut(u64),
+    machine: &mut M,
+    told: &mut dyn FnMut(&M, News),
     watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Result<(), Failure>, Error> {
     let mut stopped = false;
@@ -278,20 +344,27 @@ fn drive(
             match order {
                 Order::Submit(Side::A, id, op) => worker.submit(0, id, op),
                 Order::Submit(Side::B, id, op) => worker.submit(1, id, op),
-                Order::Durable(octets) => durable(octets),
+                Order::Durable(at) => told(machine, News::Durable(at)),
+                Order::Back { at, bytes } => told(machine, News::Back { at, bytes }),
+                Order::Cancel => cancel(worker),
                 Order::End(result) => return Ok(result),
             }
         }
         if !watch(&machine.progress()) && !stopped {
             stopped = true;
             machine.stop();
-            for volume in [0, 1] {
-                worker.cancel(volume);
-            }
+            cancel(worker);
         }
         worker.wait(Some(TICK)).map_err(ring)?;
         while let Some(done) = worker.next_done() {
             machine.done(done.id, done.result);
         }
+    }
+}
+
+/// Gives up what is in flight at both volumes.
+fn cancel(worker: &mut Worker) {
+    for volume in [0, 1] {
+        worker.cancel(volume);
     }
 }

@@ -1,4 +1,9 @@
 //! Where a volume has data and where it has holes, asked some way ahead of the work.
+//!
+//! Where the next span begins is only known from the answer about the one before. So that a slow
+//! volume with many spans is not asked for one after the other, what is unknown is cut into windows
+//! that are asked about at the same time. They are as long as some answers were: a volume with few
+//! spans is not asked more often for it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,10 +18,21 @@ pub(super) struct Spans {
     shape: Shape,
     /// What every boundary is a multiple of; `end` too.
     unit: u64,
-    /// What nobody has asked about.
-    unknown: Range<u64>,
-    asking: bool,
+    /// In their order; they do not overlap.
+    windows: VecDeque<Window>,
+    /// How much the last answer was about.
+    answer: Option<u64>,
+}
+
+/// A part that is asked about front to back.
+#[derive(Debug)]
+struct Window {
+    /// What is known of its beginning.
     known: VecDeque<Span>,
+    /// What has not been answered.
+    unknown: Range<u64>,
+    /// The number of the question in flight.
+    asked: Option<u64>,
 }
 
 /// A part that is all data or all hole.
@@ -26,9 +42,17 @@ pub(super) struct Span {
     pub(super) hole: bool,
 }
 
-/// Spans known ahead. One question is under way at a time, as where the next one begins is known
-/// from the answer; so many keep the work busy meanwhile.
-const AHEAD: usize = 64;
+/// Questions in flight, at the most; they are numbered from 0.
+pub(super) const QUESTIONS: u64 = 16;
+
+/// Spans known ahead; so many keep the work busy.
+const AHEAD: usize = 128;
+
+/// How many answers a window is for.
+const ANSWERS: u64 = 4;
+
+/// The shortest window, in bytes.
+const WINDOW: u64 = 1 << 20;
 
 /// The longest hole that is worked on as one, in octets: often enough to see progress.
 const HOLE: u64 = 1 << 30;
@@ -38,41 +62,150 @@ impl Spans {
         Self {
             shape,
             unit,
-            unknown: range,
-            asking: false,
-            known: VecDeque::new(),
+            windows: [Window::new(range)].into(),
+            answer: None,
         }
     }
 
-    /// What is to be asked now.
-    pub(super) fn question<L>(&mut self) -> Option<MediumOp<L>> {
-        if self.asking || self.unknown.is_empty() || self.known.len() >= AHEAD {
+    /// What was given out is to be worked on again.
+    pub(super) fn again(&mut self, range: Range<u64>) {
+        let behind = |window: &Window| window.start().is_none_or(|start| start < range.start);
+        let place = self.windows.partition_point(behind);
+        self.windows.insert(place, Window::new(range));
+    }
+
+    /// What is to be asked now, and the number of the question.
+    pub(super) fn question<L>(&mut self) -> Option<(u64, MediumOp<L>)> {
+        let in_use = |number| {
+            self.windows
+                .iter()
+                .any(|window| window.asked == Some(number))
+        };
+        let number = (0..QUESTIONS).find(|number| !in_use(*number))?;
+        let known: usize = self.windows.iter().map(|window| window.known.len()).sum();
+        let is_idle = |window: &Window| window.asked.is_none() && !window.unknown.is_empty();
+        let place = match known < AHEAD {
+            true => self
+                .windows
+                .iter()
+                .position(is_idle)
+                .or_else(|| self.split()),
+            // Nothing can be given out before the first is known.
+            false => {
+                let first = self.windows.front()?;
+                (first.known.is_empty() && is_idle(first)).then_some(0)
+            }
+        }?;
+        let end = self.contiguous_end(place);
+        let window = &mut self.windows[place];
+        window.asked = Some(number);
+        let extent = self.shape.extent(&(window.unknown.start..end));
+        Some((number, MediumOp::Status { extent }))
+    }
+
+    /// Makes two windows of the last one, if that is long.
+    fn split(&mut self) -> Option<usize> {
+        let answer = self.answer?;
+        let len = answer.saturating_mul(ANSWERS).max(WINDOW);
+        let last = &mut self.windows.back_mut()?.unknown;
+        let cut = last.start.saturating_add(len) / CHUNK * CHUNK;
+        if cut <= last.start || cut >= last.end {
             return None;
         }
-        self.asking = true;
-        let extent = self.shape.extent(&self.unknown);
-        Some(MediumOp::Status { extent })
+        let rest = cut..last.end;
+        last.end = cut;
+        self.windows.push_back(Window::new(rest));
+        Some(self.windows.len() - 1)
     }
 
-    /// The answer. Who cannot tell has data everywhere.
-    pub(super) fn answered<L>(&mut self, result: &MediumResult<L>) {
-        self.asking = false;
-        let Range { start, end } = self.unknown;
-        let (len, mut hole) = match result {
-            Ok(Outcome::Provisioning { blocks, state }) => (
-                blocks.saturating_mul(self.shape.block_size),
-                *state != Provisioning::Mapped,
-            ),
-            _ => (end - start, false),
+    /// Where what is asked about ends: an answer may be about the windows behind, too.
+    fn contiguous_end(&self, place: usize) -> u64 {
+        let mut end = self.windows[place].unknown.end;
+        for window in self.windows.iter().skip(place + 1) {
+            if !window.is_untouched_at(end) {
+                break;
+            }
+            end = window.unknown.end;
+        }
+        end
+    }
+
+    /// The answer to a question. A volume that cannot tell has data everywhere.
+    pub(super) fn answered<L>(&mut self, number: u64, result: &MediumResult<L>) {
+        let is_it = |window: &Window| window.asked == Some(number);
+        let Some(place) = self.windows.iter().position(is_it) else {
+            return;
         };
-        let told = start.saturating_add(len).min(end);
+        let start = self.windows[place].unknown.start;
+        let (end, hole) = match result {
+            Ok(Outcome::Provisioning { blocks, state }) => {
+                let len = (*blocks).max(1).saturating_mul(self.shape.block_size);
+                self.answer = Some(len);
+                let hole = *state != Provisioning::Mapped;
+                (start.saturating_add(len), hole)
+            }
+            _ => (u64::MAX, false),
+        };
+        self.windows[place].asked = None;
+        let mut known_to = self.windows[place].learn(self.unit, end, hole);
+        for window in self.windows.iter_mut().skip(place + 1) {
+            if end <= known_to || !window.is_untouched_at(known_to) {
+                break;
+            }
+            known_to = window.learn(self.unit, end, hole);
+        }
+    }
+
+    /// The next piece to work on.
+    pub(super) fn next(&mut self) -> Option<Span> {
+        while self.windows.front()?.start().is_none() {
+            self.windows.pop_front();
+        }
+        self.windows.front_mut()?.next()
+    }
+
+    /// Where what has not been given out begins; `None` when everything was.
+    pub(super) fn start(&self) -> Option<u64> {
+        self.windows.iter().find_map(Window::start)
+    }
+
+    /// Whether an answer is still to come.
+    pub(super) fn is_asking(&self) -> bool {
+        self.windows.iter().any(|window| window.asked.is_some())
+    }
+}
+
+impl Window {
+    fn new(unknown: Range<u64>) -> Self {
+        Self {
+            known: VecDeque::new(),
+            unknown,
+            asked: None,
+        }
+    }
+
+    fn start(&self) -> Option<u64> {
+        let known = self.known.front().map(|span| span.range.start);
+        known.or_else(|| (!self.unknown.is_empty()).then_some(self.unknown.start))
+    }
+
+    /// Whether it begins there, and is neither known nor asked about.
+    fn is_untouched_at(&self, at: u64) -> bool {
+        self.asked.is_none() && self.known.is_empty() && self.unknown.start == at
+    }
+
+    /// What is unknown begins with data or a hole up to `end`, which may be behind this window.
+    /// Returns where the unknown begins now.
+    fn learn(&mut self, unit: u64, end: u64, mut hole: bool) -> u64 {
+        let Range { start, end: limit } = self.unknown;
+        let told = end.min(limit);
         // What of a unit is no hole makes it data.
-        let whole = told / self.unit * self.unit;
+        let whole = told / unit * unit;
         let stop = match hole {
             true if whole > start => whole,
             _ => {
                 hole = false;
-                told.next_multiple_of(self.unit).min(end)
+                told.next_multiple_of(unit).min(limit)
             }
         };
         self.unknown.start = stop;
@@ -83,10 +216,10 @@ impl Spans {
                 hole,
             }),
         }
+        stop
     }
 
-    /// The next piece to work on.
-    pub(super) fn next(&mut self) -> Option<Span> {
+    fn next(&mut self) -> Option<Span> {
         let span = self.known.front_mut()?;
         let Range { start, end } = span.range;
         let stop = match span.hole {
@@ -103,16 +236,5 @@ impl Spans {
             range: start..stop,
             hole,
         })
-    }
-
-    /// Where what has not been given out begins; `None` when everything was.
-    pub(super) fn start(&self) -> Option<u64> {
-        let known = self.known.front().map(|span| span.range.start);
-        known.or_else(|| (!self.unknown.is_empty()).then_some(self.unknown.start))
-    }
-
-    /// Whether an answer is still to come.
-    pub(super) const fn is_asking(&self) -> bool {
-        self.asking
     }
 }

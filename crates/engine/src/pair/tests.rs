@@ -2,13 +2,14 @@
 
 mod copies;
 mod disk;
+mod ranges;
 mod shortened;
 mod spans;
 mod verifies;
 
 use std::time::Duration;
 
-use scsi::medium::{HeapLease, MediumOp};
+use scsi::medium::{HeapLease, MediumError, MediumOp};
 
 use super::{Failure, Machine, Order, Shape, Side};
 use crate::sim::Rng;
@@ -22,6 +23,10 @@ struct World {
     durable: u64,
     /// The most operations under way at once.
     most: usize,
+    /// B restarts before one in so many answers, and forgets what it had cached.
+    restarts: Option<usize>,
+    /// How often the machine went back.
+    back: u64,
     rng: Rng,
 }
 
@@ -40,6 +45,8 @@ impl World {
             under_way: Vec::new(),
             durable: 0,
             most: 0,
+            restarts: None,
+            back: 0,
             rng: Rng::new(seed),
         }
     }
@@ -55,6 +62,11 @@ impl World {
                 match order {
                     Order::Submit(side, id, op) => self.submit(side, id, op),
                     Order::Durable(octets) => self.durable = octets,
+                    Order::Back { at, .. } => {
+                        assert_eq!(at, self.durable);
+                        self.back += 1;
+                    }
+                    Order::Cancel => self.cancel(machine),
                     Order::End(result) => {
                         assert!(self.under_way.is_empty(), "it ends with work under way");
                         return End::Over(result);
@@ -62,6 +74,9 @@ impl World {
                 }
             }
             assert!(!self.under_way.is_empty(), "it waits for nothing");
+            if self.restarts.is_some_and(|odds| self.rng.one_in(odds)) {
+                self.disks[1].restart(&mut self.rng);
+            }
             let next = self.rng.below(self.under_way.len());
             let (side, id, op) = self.under_way.swap_remove(next);
             let result = self.disks[side as usize].carry_out(op);
@@ -76,6 +91,13 @@ impl World {
         }
         self.under_way.push((side, id, op));
         self.most = self.most.max(self.under_way.len());
+    }
+
+    /// Nothing in flight reaches a disk.
+    fn cancel(&mut self, machine: &mut dyn Machine<HeapLease>) {
+        for (_, id, _) in self.under_way.drain(..) {
+            machine.done(id, Err(MediumError::Cancelled));
+        }
     }
 
     /// What was not flushed at B may be lost, block by block.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use scsi::medium::{Lease, MediumError, MediumOp, MediumResult, Now, Outcome, Provisioning};
 
 use super::spans::{Span, Spans};
-use super::{CHUNK, Failure, Machine, Order, Progress, Shape, Side};
+use super::{CHUNK, Failure, Machine, Order, Progress, Shape, Side, Trouble};
 
 /// Compares A with the beginning of B.
 #[derive(Debug)]
@@ -52,8 +52,8 @@ struct Piece<L> {
     waiting: u8,
 }
 
-/// The number of an operation that is no piece's.
-const QUESTION: u64 = u64::MAX;
+/// Numbers of operations that are no piece's begin here.
+const QUESTION: u64 = 1 << 32;
 
 /// What an operation of a piece is for: its number is that of the piece times three, and this.
 const READ_A: u64 = 0;
@@ -92,8 +92,8 @@ impl<L: Lease> Verify<L> {
         if self.stopping {
             return None;
         }
-        if let Some(question) = self.spans.question() {
-            return Some(Order::Submit(Side::A, QUESTION, question));
+        if let Some((number, question)) = self.spans.question() {
+            return Some(Order::Submit(Side::A, QUESTION + number, question));
         }
         let free = self.pieces.iter().position(Option::is_none)?;
         let Span { range, hole } = self.spans.next()?;
@@ -144,7 +144,7 @@ impl<L: Lease> Verify<L> {
             (_, Ok(Outcome::Lease(data))) => piece.data[what as usize] = Some(data),
             (_, result) => {
                 let side = if what == READ_A { Side::A } else { Side::B };
-                let error = result.err().unwrap_or(MediumError::Read);
+                let error = Trouble::Medium(result.err().unwrap_or(MediumError::Read));
                 let at = Some(piece.rest.start);
                 self.stopping = true;
                 self.failure.get_or_insert(Failure { side, at, error });
@@ -228,8 +228,8 @@ impl<L: Lease> Machine<L> for Verify<L> {
     }
 
     fn done(&mut self, id: u64, result: MediumResult<L>) {
-        if id == QUESTION {
-            return self.spans.answered(&result);
+        if let Some(number) = id.checked_sub(QUESTION) {
+            return self.spans.answered(number, &result);
         }
         let (slot, what) = ((id / 3) as usize, id % 3);
         if let Some(piece) = self.pieces.get_mut(slot).and_then(Option::take) {

@@ -10,7 +10,7 @@ use bench::run::begun;
 use super::args::{FCOE, FloorArgs};
 use super::{SIZE, no_room};
 use crate::measuring::{self, Line, typed};
-use crate::watch::{INTERRUPTED, heed_signals};
+use crate::watch::{ENDED, INTERRUPTED, heed_signals};
 use crate::{Failure, documents};
 
 /// Measures frames from the other end of the interface, and to it.
@@ -39,7 +39,7 @@ pub(super) fn answer(place: &ether::Place, size: u64) -> Result<ExitCode, Failur
     let listener = ether::Listener::new(place, size);
     let mut listener = listener.map_err(|cause| failed(cause.to_string()))?;
     let stop: Arc<AtomicBool> = Arc::default();
-    heed_signals(Arc::clone(&stop));
+    heed_signals(Arc::clone(&stop), ENDED.to_owned());
     documents::print(format!("{FCOE}{place}\n").as_bytes())?;
     let answered = listener.run(&stop);
     answered.map_err(|cause| failed(format!("{FCOE}{place}: {cause}")))?;

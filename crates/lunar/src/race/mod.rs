@@ -18,7 +18,7 @@ use served::Served;
 use crate::Failure;
 use crate::client::{address, addresses};
 use crate::measuring::{self, Ended, Line, typed};
-use crate::watch::heed_signals;
+use crate::watch::{ENDED, heed_signals};
 
 pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Failure> {
     let words = args.means.words(&args.load)?;
@@ -26,14 +26,14 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Failure> {
     let stop = Arc::default();
     let Some(volume) = &args.volume else {
         let race = plan(args, words, &args.volumes, None)?;
-        heed_signals(Arc::clone(&stop));
+        heed_signals(Arc::clone(&stop), ENDED.to_owned());
         return race_until(&stop, args, &race)?.exit();
     };
     address(volume)?;
     args.means.check()?;
     let private = network::enter()?;
     // From here on there is something to be put away.
-    heed_signals(Arc::clone(&stop));
+    heed_signals(Arc::clone(&stop), ENDED.to_owned());
     let mut served = Served::start(args, volume, private, &stop)?;
     let race = plan(args, words, &served.addresses, Some(&served));
     let ended = race.and_then(|race| race_until(&stop, args, &race));

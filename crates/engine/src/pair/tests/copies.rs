@@ -2,10 +2,12 @@
 
 use super::disk::{Disk, GRANULE};
 use super::{End, World};
-use crate::pair::copy::Copy;
-use crate::pair::{CHUNK, Failure, Machine, Side};
+use crate::pair::copy::{Copy, Plan};
+use crate::pair::spans::QUESTIONS;
+use crate::pair::{CHUNK, Failure, Machine, Order, Side, Trouble};
 use crate::sim::Rng;
-use scsi::medium::MediumError;
+use scsi::medium::{HeapLease, MediumError};
+use std::time::Duration;
 
 const SIZE: usize = 3 << 20;
 const FOREVER: u64 = 1 << 20;
@@ -22,9 +24,17 @@ fn world(seed: u64) -> World {
     World::new(a, b, seed)
 }
 
-fn copy(world: &World) -> Copy<scsi::medium::HeapLease> {
-    let (a, b) = world.shapes();
-    Copy::new(a, b, world.durable, DEPTH)
+fn copy(world: &World) -> Copy<HeapLease> {
+    Copy::new(world.shapes().0, world.shapes().1, plan(world))
+}
+
+fn plan(world: &World) -> Plan {
+    Plan {
+        from: world.durable,
+        depth: DEPTH,
+        timeout: Duration::from_secs(FOREVER),
+        skip_unreadable: false,
+    }
 }
 
 #[track_caller]
@@ -51,7 +61,7 @@ fn all_of_it_and_nothing_else_is_copied() {
         let progress = machine.progress();
         assert_eq!(progress.done(), progress.total, "seed {seed}");
         assert!(
-            world.most <= DEPTH + 2,
+            world.most <= DEPTH + 1 + QUESTIONS as usize,
             "seed {seed}: {} at once",
             world.most
         );
@@ -143,8 +153,8 @@ fn a_failure_says_where_and_keeps_what_was_before() {
         let error = [MediumError::Read, MediumError::Write][side as usize];
         let at = Some(bad / CHUNK * CHUNK);
         assert_eq!((failure.side, failure.at), (side, at));
-        assert_eq!(failure.error, error);
-        assert!(world.durable <= bad / CHUNK * CHUNK, "seed {seed}");
+        assert_eq!(failure.error, Trouble::Medium(error));
+        assert_eq!(world.durable, bad / CHUNK * CHUNK, "seed {seed}");
         world.disks[side as usize].bad = None;
         world.power_cut();
         let mut machine = copy(&world);
@@ -158,11 +168,120 @@ fn a_write_of_unknown_outcome_is_to_be_done_again() {
     let failure = Failure {
         side: Side::B,
         at: Some(4096),
-        error: MediumError::Unknown,
+        error: Trouble::Medium(MediumError::Unknown),
     };
     assert_eq!(
         failure.line("file:a", "iscsi://host/disk/0"),
-        "iscsi://host/disk/0: outcome unknown at octet 4096 (it may have been written, or may \
+        "iscsi://host/disk/0: outcome unknown at byte 4096 (it may have been written, or may \
          still be: see to the volume, then write it again)"
     );
+}
+
+/// B as a target that caches, is restarted again and again, and tells it by the next flush.
+#[test]
+fn a_destination_that_restarts_is_copied_to_all_the_same() {
+    let mut back = 0;
+    for seed in 0..100 {
+        let mut world = world(seed);
+        let rest = world.disks[1].octets[world.disks[0].octets.len()..].to_vec();
+        world.restarts = Some(70);
+        let mut machine = copy(&world);
+        let end = world.run(&mut machine, FOREVER);
+        assert_eq!(end, End::Over(Ok(())), "seed {seed}");
+        is_right(&world, &rest, seed);
+        let progress = machine.progress();
+        assert_eq!(progress.done(), progress.total, "seed {seed}");
+        world.power_cut();
+        is_right(&world, &rest, seed);
+        back += world.back;
+    }
+    assert!(back > 50, "it went back {back} times");
+}
+
+#[test]
+fn a_destination_that_keeps_nothing_is_given_up() {
+    let mut world = world(1);
+    world.restarts = Some(1);
+    let mut machine = copy(&world);
+    let failure = Failure {
+        side: Side::B,
+        at: None,
+        error: Trouble::Medium(MediumError::Write),
+    };
+    assert_eq!(world.run(&mut machine, FOREVER), End::Over(Err(failure)));
+    assert_eq!(world.durable, 0);
+}
+
+#[test]
+fn without_progress_it_ends_when_its_time_is_over() {
+    let world = world(1);
+    let (a, b) = world.shapes();
+    let timeout = Duration::from_secs(60);
+    let mut machine: Copy<HeapLease> = Copy::new(
+        a,
+        b,
+        Plan {
+            timeout,
+            ..plan(&world)
+        },
+    );
+    let mut asked = Vec::new();
+    let mut poll = |second, machine: &mut Copy<HeapLease>| loop {
+        match machine.poll(Duration::from_secs(second)) {
+            Some(Order::Submit(_, id, op)) => asked.push((id, op)),
+            Some(Order::Cancel) => {
+                for (id, _) in asked.drain(..) {
+                    machine.done(id, Err(MediumError::Cancelled));
+                }
+            }
+            other => return other.map(|order| format!("{order:?}")),
+        }
+    };
+    assert_eq!(poll(5, &mut machine), None);
+    assert_eq!(poll(64, &mut machine), None);
+    let ended = poll(65, &mut machine).unwrap();
+    assert!(ended.contains("Stalled(60s)"), "{ended}");
+}
+
+#[test]
+fn what_cannot_be_read_is_skipped_on_request_and_no_more_than_that() {
+    for seed in 0..40 {
+        let mut world = world(seed);
+        let a = &mut world.disks[0];
+        a.octets.fill(7);
+        a.mapped.fill(true);
+        let bad = Rng::new(seed).below(a.octets.len()) as u64;
+        a.bad = Some(bad);
+        world.restarts = (seed % 2 == 0).then_some(70);
+        let (a, b) = world.shapes();
+        let skip_unreadable = true;
+        let mut machine = Copy::new(
+            a,
+            b,
+            Plan {
+                skip_unreadable,
+                ..plan(&world)
+            },
+        );
+        assert_eq!(
+            world.run(&mut machine, FOREVER),
+            End::Over(Ok(())),
+            "seed {seed}"
+        );
+        let block = a.block_size.max(b.block_size);
+        let lost = bad / block * block..(bad / block + 1) * block;
+        assert!(
+            machine.unreadable().iter().eq([&lost]),
+            "{:?}",
+            machine.unreadable()
+        );
+        let progress = machine.progress();
+        assert_eq!(
+            (progress.done(), progress.unreadable),
+            (progress.total, block)
+        );
+        let [a, b] = &mut world.disks;
+        a.octets[lost.start as usize..lost.end as usize].fill(0);
+        assert!(b.octets[..a.octets.len()] == a.octets, "seed {seed}");
+    }
 }

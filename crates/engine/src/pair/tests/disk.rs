@@ -20,6 +20,8 @@ pub(super) struct Disk {
     /// Reads and writes of this octet fail.
     pub(super) bad: Option<u64>,
     pub(super) writes: u64,
+    /// What was cached is lost, which the next flush tells.
+    lost: bool,
     flushing: Vec<u8>,
     durable: Vec<u8>,
 }
@@ -38,6 +40,7 @@ impl Disk {
             tells: true,
             bad: None,
             writes: 0,
+            lost: false,
             flushing: Vec::new(),
             durable: Vec::new(),
         };
@@ -82,6 +85,9 @@ impl Disk {
             }
             MediumOp::Unmap { extent, .. } => self.unmap(extent),
             MediumOp::Status { extent } => return self.status(extent),
+            MediumOp::Flush { .. } if std::mem::take(&mut self.lost) => {
+                return Err(MediumError::Write);
+            }
             MediumOp::Flush { .. } => self.durable = std::mem::take(&mut self.flushing),
             other => panic!("nobody asks for {other:?}"),
         }
@@ -106,6 +112,12 @@ impl Disk {
             *mapped |= granule.iter().any(|octet| *octet != 0);
         }
         self.durable.clone_from(&self.octets);
+    }
+
+    /// As a power cut to a disk that is used by somebody who comes back.
+    pub(super) fn restart(&mut self, rng: &mut Rng) {
+        self.power_cut(rng);
+        self.lost = true;
     }
 
     fn write(&mut self, range: std::ops::Range<usize>, octets: &[u8]) {

@@ -7,8 +7,9 @@ use std::time::SystemTime;
 
 use scsi::medium::MediumError;
 
+use crate::address::REPLACEMENT;
 use crate::address::open_tests::{self, Folder};
-use crate::pair::{self, Failure, Manner, Options, Progress, Side};
+use crate::pair::{self, Failure, Manner, Options, Progress, Side, Trouble};
 
 const LEN: u64 = 4 << 20;
 const LEFT: u64 = 1 << 20;
@@ -32,6 +33,7 @@ fn shorten(source: &Path) {
 const RESUME: Manner = Manner {
     resume: true,
     verify: false,
+    skip_unreadable: false,
 };
 
 fn options(folder: &Folder) -> Options {
@@ -42,6 +44,7 @@ fn options(folder: &Folder) -> Options {
         depth: 1,
         open: open_tests::options(),
         state_dir: Some(folder.0.join("state")),
+        timeout: REPLACEMENT,
     }
 }
 
@@ -56,7 +59,7 @@ fn a_source_that_others_shorten_is_not_copied() {
         true
     };
     let copied = pair::copy(&options, Manner::default(), &mut watch).unwrap();
-    let (at, error) = (Some(LEFT), MediumError::Gone);
+    let (at, error) = (Some(LEFT), Trouble::Medium(MediumError::Gone));
     let side = Side::A;
     assert_eq!(copied.failure, Some(Failure { side, at, error }));
     assert_eq!(copied.durable, LEFT);
@@ -86,7 +89,7 @@ fn what_was_read_as_zeros_is_read_again_though_another_failure_came_first() {
         true
     };
     let copied = pair::copy(&failing, Manner::default(), &mut watch).unwrap();
-    let (at, error) = (Some(2 * LEFT), MediumError::Read);
+    let (at, error) = (Some(2 * LEFT), Trouble::Medium(MediumError::Read));
     let side = Side::A;
     assert_eq!(copied.failure, Some(Failure { side, at, error }));
     assert_eq!(copied.durable, LEFT);

@@ -20,10 +20,11 @@ fn a_unit_that_is_partly_a_hole_is_data() {
         29..32 => (32, Provisioning::Mapped),
         _ => (80, Provisioning::Anchored),
     };
-    while let Some(MediumOp::Status { extent }) = spans.question::<HeapLease>() {
+    while let Some((number, MediumOp::Status { extent })) = spans.question::<HeapLease>() {
         let (end, state) = state(extent.lba);
         let blocks = end - extent.lba;
-        spans.answered::<HeapLease>(&Ok(Outcome::Provisioning { blocks, state }));
+        let answer = Ok(Outcome::Provisioning { blocks, state });
+        spans.answered::<HeapLease>(number, &answer);
     }
     let all: Vec<Span> = std::iter::from_fn(|| spans.next()).collect();
     let span = |range: std::ops::Range<u64>, hole| Span {
@@ -32,4 +33,43 @@ fn a_unit_that_is_partly_a_hole_is_data() {
     };
     let expected = [span(0..2, false), span(2..3, true), span(3..4, false)];
     assert_eq!(all, [&expected[..], &[span(4..10, true)]].concat());
+}
+
+/// 750 data and holes of 1 MiB in turn, asked with an answer for all questions in flight at a time.
+#[test]
+fn spans_of_a_fragmented_volume_are_asked_at_the_same_time() {
+    let shape = Shape {
+        block_size: 4096,
+        octets: 750 << 20,
+        unmaps: false,
+    };
+    let mut spans = Spans::new(shape, 4096, 0..shape.octets);
+    let (mut rounds, mut at, mut questions) = (0, 0, 0);
+    while spans.start().is_some() {
+        let mut asked = Vec::new();
+        while let Some((number, MediumOp::Status { extent })) = spans.question::<HeapLease>() {
+            asked.push((number, extent));
+        }
+        questions += asked.len();
+        for (number, extent) in asked {
+            let state = match extent.lba / 256 % 2 {
+                0 => Provisioning::Mapped,
+                _ => Provisioning::Deallocated,
+            };
+            let blocks = 256 - extent.lba % 256;
+            let answer = Ok(Outcome::Provisioning { blocks, state });
+            spans.answered::<HeapLease>(number, &answer);
+        }
+        while let Some(span) = spans.next() {
+            assert_eq!(span.range.start, at);
+            assert_eq!(span.hole, (at >> 20) % 2 == 1);
+            at = span.range.end;
+        }
+        rounds += 1;
+    }
+    assert_eq!(at, shape.octets);
+    assert!(
+        rounds < 80 && questions < 1000,
+        "{questions} in {rounds} rounds"
+    );
 }
