@@ -58,6 +58,7 @@ pub(super) fn heavy() {
 #[cfg(not(loom))]
 mod kernel {
     use std::sync::OnceLock;
+    use std::time::Duration;
 
     use rustix::thread::{MembarrierCommand, membarrier};
 
@@ -72,15 +73,21 @@ mod kernel {
     }
 
     /// Has all threads of this process pass a full barrier.
-    ///
-    /// # Panics
-    ///
-    /// When the kernel refuses what it once did: threads that trust it could not be told.
     pub(super) fn pass() {
-        let passed = membarrier(MembarrierCommand::PrivateExpedited);
-        assert!(
-            passed.is_ok(),
-            "membarrier, which worked, fails: {passed:?}"
-        );
+        pass_by(|command| membarrier(command).is_ok());
     }
+
+    /// Threads rely on the barrier once it was offered, so it is tried until it has worked. What it
+    /// lacks is memory for a set of processors; the barrier of all processes needs none, and takes
+    /// some milliseconds.
+    pub(super) fn pass_by(mut works: impl FnMut(MembarrierCommand) -> bool) {
+        while !works(MembarrierCommand::PrivateExpedited) && !works(MembarrierCommand::Global) {
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    const PAUSE: Duration = Duration::from_millis(1);
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;
