@@ -1,18 +1,25 @@
 //! Anonymous memory of the kernel.
 
 use std::io;
+use std::ops::Range;
 use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-/// The size of the pages that everything is aligned to.
-pub(crate) const PAGE: usize = 4096;
+use super::raw;
 
 /// A reservation of address space that reads as zeros, and gets memory where it is written.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     len: usize,
+    /// The size of the kernel's pages: 4 KiB on x86-64, up to 64 KiB elsewhere.
+    page: usize,
+}
+
+/// The size of the kernel's pages, in bytes.
+pub(crate) fn page_size() -> usize {
+    rustix::param::page_size()
 }
 
 // SAFETY: it is an address and a length. Octets are accessed by `raw` only, which may be done from
@@ -25,24 +32,29 @@ impl Mapping {
     /// Reserves `len` octets (more than 0), rounded up to pages. Nothing is allocated, so that more
     /// may be reserved than the machine has.
     pub(crate) fn reserve(len: usize) -> io::Result<Self> {
-        Self::map(len, ProtFlags::READ | ProtFlags::WRITE)
+        Self::with_pages(len, page_size())
+    }
+
+    /// The same on a kernel whose pages have that size. Tests take larger ones than this machine's.
+    pub(crate) fn with_pages(len: usize, page: usize) -> io::Result<Self> {
+        Self::map(len, page, ProtFlags::READ | ProtFlags::WRITE)
     }
 
     /// Zeros for ever.
     pub(crate) fn read_only(len: usize) -> io::Result<Self> {
-        Self::map(len, ProtFlags::READ)
+        Self::map(len, page_size(), ProtFlags::READ)
     }
 
-    fn map(len: usize, protection: ProtFlags) -> io::Result<Self> {
+    fn map(len: usize, page: usize, protection: ProtFlags) -> io::Result<Self> {
         let len = len
-            .checked_next_multiple_of(PAGE)
+            .checked_next_multiple_of(page)
             .ok_or(io::ErrorKind::OutOfMemory)?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new mapping at an address of the kernel's choice touches nobody's memory.
         let start =
             unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, protection, flags)? };
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { start, len })
+        Ok(Self { start, len, page })
     }
 
     /// The address of the octet at `offset`, which may be the end.
@@ -57,19 +69,59 @@ impl Mapping {
         self.len
     }
 
-    /// Gives the memory of whole pages back; they read as zeros again.
+    /// Makes a range read as zeros, and gives back the memory of the pages that lie in it whole.
+    /// What the kernel does not take back (a part of a page, locked memory) is filled with zeros.
+    pub(crate) fn clear(&self, offset: usize, len: usize) {
+        let (end, whole) = (offset + len, self.whole_pages(offset, len));
+        let is_given_back =
+            !whole.is_empty() && self.madvise(&whole, Advice::LinuxDontNeed).is_ok();
+        if is_given_back {
+            self.fill_zero(offset..whole.start);
+            self.fill_zero(whole.end..end);
+        } else {
+            self.fill_zero(offset..end);
+        }
+    }
+
+    /// Gives back the memory of the pages that lie in a range whole, as far as the kernel takes it.
+    /// What the range holds after that is not defined.
     pub(crate) fn discard(&self, offset: usize, len: usize) {
         self.advise(offset, len, Advice::LinuxDontNeed);
     }
 
-    /// Advice can be refused (a kernel without huge pages, locked memory); all that is lost is
-    /// memory or speed, so nobody is told.
+    /// Advice on the pages that lie in a range whole. It can be refused (a kernel without huge
+    /// pages, locked memory), which costs memory or speed and nothing else.
     pub(crate) fn advise(&self, offset: usize, len: usize, advice: Advice) {
-        assert!(offset.is_multiple_of(PAGE) && len <= self.len - offset);
-        let start = self.at(offset).as_ptr();
+        let whole = self.whole_pages(offset, len);
+        if !whole.is_empty() {
+            let _ = self.madvise(&whole, advice);
+        }
+    }
+
+    /// The pages that lie in a range whole: of any other part of a page, the kernel would refuse
+    /// the begin and take the end for all of the page.
+    fn whole_pages(&self, offset: usize, len: usize) -> Range<usize> {
+        assert!(offset <= self.len && len <= self.len - offset);
+        let start = self.at(offset).addr().get();
+        let first = start.next_multiple_of(self.page) - start;
+        let end = (start + len) / self.page * self.page;
+        offset + first..(offset + end.saturating_sub(start)).max(offset + first)
+    }
+
+    fn madvise(&self, pages: &Range<usize>, advice: Advice) -> rustix::io::Result<()> {
+        // What a kernel does whose pages are larger than this machine's.
+        #[cfg(test)]
+        let pages = &(pages.start..pages.end.next_multiple_of(self.page).min(self.len));
+        let start = self.at(pages.start).as_ptr();
         // SAFETY: our own pages. Those that are discarded become zeros, which for the users of
         // `raw` is a store like any other.
-        let _ = unsafe { rustix::mm::madvise(start.cast(), len, advice) };
+        unsafe { rustix::mm::madvise(start.cast(), pages.len(), advice) }
+    }
+
+    fn fill_zero(&self, range: Range<usize>) {
+        assert!(range.end <= self.len);
+        // SAFETY: within the mapping, which is accessed by `raw` only.
+        unsafe { raw::fill(self.at(range.start).as_ptr(), 0, range.len()) };
     }
 }
 

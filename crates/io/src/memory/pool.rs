@@ -10,7 +10,7 @@ use std::io;
 use std::rc::Rc;
 
 use super::buffer::Buffer;
-use super::mapping::Mapping;
+use super::mapping::{Mapping, page_size};
 
 /// The longest buffer of a pool, in octets: a segment.
 pub const SLOT_MAX: usize = 256 << 10;
@@ -19,6 +19,8 @@ pub const SLOT_MAX: usize = 256 << 10;
 const TRIMMED: usize = 512;
 
 /// Sizes of slots: a logical block, and what segments are when transfers are short, usual, long.
+/// Where the kernel's pages are larger a slot has a whole page: the memory of a part of one cannot
+/// be given back.
 const SIZES: [usize; 4] = [4 << 10, 16 << 10, 64 << 10, SLOT_MAX];
 
 /// Buffers of one core, given out and taken back without a lock. They begin at a page boundary, as
@@ -62,8 +64,14 @@ impl Pool {
     ///
     /// Of mmap.
     pub fn new(limit: usize) -> io::Result<Self> {
+        Self::with_pages(limit, page_size())
+    }
+
+    /// The same on a kernel whose pages have that size.
+    pub(super) fn with_pages(limit: usize, page: usize) -> io::Result<Self> {
         let class = |size: usize| {
-            let memory = Mapping::reserve(limit.max(1).next_multiple_of(size))?;
+            let size = size.max(page);
+            let memory = Mapping::with_pages(limit.max(1).next_multiple_of(size), page)?;
             // A huge page would be charged to whoever touches its first octet.
             memory.advise(0, memory.len(), rustix::mm::Advice::LinuxNoHugepage);
             let slots = RefCell::default();

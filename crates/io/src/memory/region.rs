@@ -32,7 +32,7 @@ use rustix::mm::Advice;
 use super::buffer::{Buffer, ZEROS_MAX};
 use super::granules::{Clear, GRANULE, GROUP, Granules, Pages};
 use super::limit::{MemoryLimit, NoSpace};
-use super::mapping::Mapping;
+use super::mapping::{Mapping, page_size};
 use super::raw;
 
 /// How far `state` looks, in granules: 16 GiB, for which it reads 512 KiB of bits (30 us).
@@ -57,6 +57,16 @@ impl Region {
     ///
     /// Of mmap: no address space, or overcommitment is forbidden.
     pub fn reserve(len: u64, pages: Pages, limit: &MemoryLimit) -> io::Result<Arc<Self>> {
+        Self::with_page_size(len, pages, limit, page_size())
+    }
+
+    /// The same on a kernel whose pages have that size.
+    pub(super) fn with_page_size(
+        len: u64,
+        pages: Pages,
+        limit: &MemoryLimit,
+        page: usize,
+    ) -> io::Result<Arc<Self>> {
         let pages = if len >= GROUP && huge_pages_offered() {
             pages
         } else {
@@ -67,7 +77,7 @@ impl Region {
             .and_then(|len| len.checked_add(GROUP))
             .and_then(|len| usize::try_from(len).ok())
             .ok_or(io::ErrorKind::OutOfMemory)?;
-        let octets = Mapping::reserve(rounded)?;
+        let octets = Mapping::with_pages(rounded, page)?;
         let base = octets.at(0).as_ptr().align_offset(GROUP as usize);
         let advice = match pages {
             Pages::Small => Advice::LinuxNoHugepage,
@@ -180,7 +190,7 @@ impl Region {
     fn discard(&self, granules: Range<u64>) {
         let octets = octets(&granules);
         let len = (octets.end - octets.start) as usize;
-        self.octets.discard(self.base + octets.start as usize, len);
+        self.octets.clear(self.base + octets.start as usize, len);
     }
 }
 

@@ -195,6 +195,28 @@ fn huge_pages_are_charged_and_given_back_whole() {
     assert_eq!((limit.used(), region.charged()), (0, 0));
 }
 
+/// 16 KiB, as some kernels for aarch64 have.
+const LARGE_PAGE: usize = 16 << 10;
+
+#[test]
+fn an_unmap_within_a_larger_page_leaves_its_neighbours() {
+    let limit = MemoryLimit::new(64 * MIB);
+    let region = Region::with_page_size(MIB, Pages::Small, &limit, LARGE_PAGE);
+    let region = region.unwrap().attach();
+    for first in 0..5 {
+        for end in first + 1..10 {
+            write(&region, 0, &[9; 10 * GRANULE as usize]);
+            region.deallocate(first * GRANULE..end * GRANULE);
+            let mut expected = [9; 10 * GRANULE as usize];
+            expected[(first * GRANULE) as usize..(end * GRANULE) as usize].fill(0);
+            // Allocated again, it would show what was left there.
+            let lent = region.lend(0..10 * GRANULE).unwrap();
+            let expected = Buffer::from_vec(expected.to_vec());
+            assert_eq!(lent.difference(&expected), None, "{first} to {end}");
+        }
+    }
+}
+
 #[test]
 #[should_panic(expected = "of a region of 4096")]
 fn a_range_past_the_end_is_refused() {
