@@ -24,7 +24,7 @@ pub const GRANULE: u64 = 4096;
 
 /// What one lock covers, and what a huge page has: 2 MiB.
 pub(super) const GROUP: u64 = 2 << 20;
-const GROUP_GRANULES: u64 = GROUP / GRANULE;
+pub(super) const GROUP_GRANULES: u64 = GROUP / GRANULE;
 
 /// Enough that cores seldom meet at one.
 const LOCKS: usize = if cfg!(loom) { 1 } else { 64 };
@@ -127,9 +127,12 @@ impl Granules {
     pub(super) fn deallocate(&self, granules: Range<u64>, clear: impl Fn(Clear)) {
         let mut at = granules.start;
         while at < granules.end {
-            let (set, end) = self.allocated.run(at, granules.end);
+            let (set, mut end) = self.allocated.run(at, granules.end);
             if set {
-                by_group(at..end).for_each(|part| self.give_back(part, &clear));
+                // To the end of the group, with the holes in it: a barrier of all processors and
+                // a system call for each run would cost more than giving holes back again.
+                end = granules.end.min((at / GROUP_GRANULES + 1) * GROUP_GRANULES);
+                self.give_back(at..end, &clear);
             }
             at = end;
         }

@@ -1,3 +1,5 @@
 mod buffer;
+#[cfg(not(loom))]
+mod granules;
 mod pool;
 mod region;
