@@ -12,6 +12,7 @@ mod barrier;
 mod bitmap;
 mod buffer;
 mod granules;
+mod huge;
 mod limit;
 mod mapping;
 mod pool;

@@ -89,6 +89,20 @@ pub(crate) struct Lineup {
     floor: Option<Floor>,
 }
 
+/// Waits until a server has done what it does by itself after a volume was filled: a RAM disk of
+/// ours gets huge pages.
+fn rest(pid: u32) -> Result<()> {
+    const WINDOW: Duration = Duration::from_secs(2);
+    for _ in 0..30 {
+        let before = io::cpu::time_of(pid)?;
+        std::thread::sleep(WINDOW);
+        if io::cpu::time_of(pid)? - before < WINDOW / 50 {
+            break;
+        }
+    }
+    Ok(())
+}
+
 impl Lineup {
     pub(crate) fn new(beside: &[UnitAddress]) -> Self {
         Self {
@@ -118,6 +132,7 @@ impl Lineup {
             let target = self.start(who)?;
             load::fill(&target)
                 .with_context(|| format!("filling {} MiB of {who}", VOLUME >> 20))?;
+            target.pid.map_or(Ok(()), rest)?;
             self.targets.insert(who, target);
         }
         self.targets.get(&who).context("just started")

@@ -10,6 +10,16 @@
 //! the bits. So either the look finds the bits gone and sets them again, or the octets that were
 //! copied are cleared with the others: never do they stay behind in a granule that counts as free,
 //! to come back when it is allocated once more.
+//!
+//! # Huge pages
+//!
+//! Memory is taken in small pages. A group of which three quarters are allocated is ripe: another
+//! thread (`super::huge`) makes it one huge page, all of which is charged from then on. What is
+//! deallocated in it is only zeroed, until less than half is allocated; then the huge page is cut
+//! up and its free granules are given back. So a region never holds more than twice what is
+//! allocated in it, and a load has to allocate or free a quarter of a group before its pages change
+//! again. The group's lock is not held while the kernel copies: that takes up to milliseconds, for
+//! which writers would wait.
 
 use std::io;
 use std::ops::Range;
@@ -23,8 +33,14 @@ use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering::Relaxed};
 pub const GRANULE: u64 = 4096;
 
 /// What one lock covers, and what a huge page has: 2 MiB.
-pub(super) const GROUP: u64 = 2 << 20;
+pub(super) const GROUP: u64 = if cfg!(loom) { 4 * GRANULE } else { 2 << 20 };
 pub(super) const GROUP_GRANULES: u64 = GROUP / GRANULE;
+
+/// Allocated granules from which a group is worth a huge page.
+const RIPE: u64 = GROUP_GRANULES / 4 * 3;
+
+/// Allocated granules below which a huge page is cut up.
+const CUT_UP: u64 = GROUP_GRANULES / 2;
 
 /// Enough that cores seldom meet at one.
 const LOCKS: usize = if cfg!(loom) { 1 } else { 64 };
@@ -32,9 +48,9 @@ const LOCKS: usize = if cfg!(loom) { 1 } else { 64 };
 /// Which pages a region asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
-    /// Of 4 KiB: memory is taken and given back by as much.
+    /// Of 4 KiB.
     Small,
-    /// Of 2 MiB where the kernel gives them: faster, and taken and given back by as much.
+    /// Of 4 KiB at first, and of 2 MiB, which are faster, where most of those was written.
     Huge,
 }
 
@@ -45,6 +61,8 @@ pub(super) enum Clear {
     Discard(Range<u64>),
     /// Zero them: the rest of their huge page is in use.
     Zero(Range<u64>),
+    /// Cut their huge page up and give the memory of these back.
+    CutUp(Range<u64>),
 }
 
 /// The book of a region's granules, which are numbered from 0.
@@ -53,6 +71,10 @@ pub(super) struct Granules {
     count: u64,
     pages: Pages,
     allocated: Bitmap,
+    /// Groups that are one huge page, and charged as such.
+    huge: Bitmap,
+    /// Groups that have become ripe and were not taken note of yet.
+    ripe: Bitmap,
     charged: AtomicU64,
     limit: MemoryLimit,
     locks: [Mutex<()>; LOCKS],
@@ -62,10 +84,13 @@ impl Granules {
     /// `count` granules (more than 0), all free.
     pub(super) fn new(count: u64, pages: Pages, limit: &MemoryLimit) -> io::Result<Self> {
         barrier::prepare();
+        let groups = count.div_ceil(GROUP_GRANULES);
         Ok(Self {
             count,
             pages,
             allocated: Bitmap::new(count)?,
+            huge: Bitmap::new(groups)?,
+            ripe: Bitmap::new(groups)?,
             charged: AtomicU64::new(0),
             limit: limit.clone(),
             locks: std::array::from_fn(|_| Mutex::new(())),
@@ -92,19 +117,19 @@ impl Granules {
     }
 
     /// Allocates and charges what is free of the granules. When that fails, a part of it may have
-    /// been allocated.
-    pub(super) fn allocate(&self, granules: Range<u64>) -> Result<(), NoSpace> {
+    /// been allocated. Returns whether a group has become ripe.
+    pub(super) fn allocate(&self, granules: Range<u64>) -> Result<bool, NoSpace> {
         if self.allocated.all(granules.clone()) {
-            return Ok(());
+            return Ok(false);
         }
-        by_group(granules).try_for_each(|part| {
+        let mut is_ripe = false;
+        for part in by_group(granules) {
             let _guard = self.lock(&part);
             let octets = self.lacking(&part);
             self.limit.charge(octets)?;
-            self.charged.fetch_add(octets, Relaxed);
-            self.allocated.set(part);
-            Ok(())
-        })
+            is_ripe |= self.take(part, octets);
+        }
+        Ok(is_ripe)
     }
 
     /// To be called after octets were stored, once `allocate` had been. It may exceed the limit, as
@@ -118,8 +143,67 @@ impl Granules {
             let _guard = self.lock(&part);
             let octets = self.lacking(&part);
             self.limit.charge_anyway(octets);
-            self.charged.fetch_add(octets, Relaxed);
-            self.allocated.set(part);
+            self.take(part, octets);
+        }
+    }
+
+    /// Allocates granules of one group, for which `octets` were charged to the limit. Returns
+    /// whether the group has become ripe by that. Its lock is held.
+    fn take(&self, part: Range<u64>, octets: u64) -> bool {
+        self.charged.fetch_add(octets, Relaxed);
+        let group = self.group_around(part.start);
+        self.allocated.set(part);
+        // The rest behind the last whole group stays in small pages, and so does what is huge.
+        if self.pages == Pages::Small || octets == 0 || group.end - group.start < GROUP_GRANULES {
+            return false;
+        }
+        let allocated = self.allocated.count(group.clone());
+        let is_ripe = allocated >= RIPE && allocated - octets / GRANULE < RIPE;
+        if is_ripe {
+            self.ripe.set(bit(&group));
+        }
+        is_ripe
+    }
+
+    /// The first ripe group from `group` on, which is not told of again until it was less than ripe
+    /// in between.
+    pub(super) fn next_ripe(&self, group: u64) -> Option<u64> {
+        let groups = self.count.div_ceil(GROUP_GRANULES);
+        let (is_ripe, end) = (group < groups).then(|| self.ripe.run(group, groups))?;
+        let ripe = if is_ripe { group } else { end };
+        (ripe < groups).then(|| self.ripe.clear(ripe..ripe + 1))?;
+        Some(ripe)
+    }
+
+    /// Charges a huge page for a group that is still ripe, and whose small pages the caller will
+    /// have the kernel replace; then [`Self::have_replaced`] is to be called. Returns whether that
+    /// is to be done.
+    pub(super) fn replace(&self, group: u64) -> bool {
+        let group = self.group(group);
+        let _guard = self.lock(&group);
+        let allocated = self.allocated.count(group.clone());
+        if self.pages == Pages::Small || self.is_huge(&group) || allocated < RIPE {
+            return false;
+        }
+        let octets = GROUP - allocated * GRANULE;
+        if self.limit.charge(octets).is_err() {
+            return false;
+        }
+        self.charged.fetch_add(octets, Relaxed);
+        self.huge.set(bit(&group));
+        true
+    }
+
+    /// What became of a group that was to be replaced. If that failed, or if so much was
+    /// deallocated meanwhile that the group is to have small pages, `clear` gives back what is free
+    /// of it.
+    pub(super) fn have_replaced(&self, group: u64, is_done: bool, clear: impl Fn(Clear)) {
+        let group = self.group(group);
+        let _guard = self.lock(&group);
+        match (self.is_huge(&group), is_done) {
+            (true, true) => {}
+            (true, false) => self.cut_up(&group, &clear),
+            (false, _) => self.give_back_holes(&group, &clear),
         }
     }
 
@@ -156,20 +240,34 @@ impl Granules {
         }
         self.allocated.clear(part.clone());
         barrier::heavy();
-        match self.pages {
-            Pages::Small => {
-                clear(Clear::Discard(part));
-                self.release(freed);
+        let group = self.group_around(part.start);
+        if !self.is_huge(&group) {
+            clear(Clear::Discard(part));
+            self.release(freed);
+        } else if self.allocated.count(group.clone()) < CUT_UP {
+            self.cut_up(&group, clear);
+        } else {
+            clear(Clear::Zero(part));
+        }
+    }
+
+    /// Has a group that is huge be made of small pages, and gives back what is free of it. Its lock
+    /// is held.
+    fn cut_up(&self, group: &Range<u64>, clear: &impl Fn(Clear)) {
+        self.huge.clear(bit(group));
+        self.give_back_holes(group, clear);
+        self.release(GROUP - self.allocated.count(group.clone()) * GRANULE);
+    }
+
+    /// Gives back the memory of what is free of a group. Its lock is held.
+    fn give_back_holes(&self, group: &Range<u64>, clear: &impl Fn(Clear)) {
+        let mut at = group.start;
+        while at < group.end {
+            let (set, end) = self.allocated.run(at, group.end);
+            if !set {
+                clear(Clear::CutUp(at..end));
             }
-            // A part of a huge page cannot be given back: the kernel would keep the rest for as
-            // long as anything of it is in use, while we counted it as free.
-            Pages::Huge if self.allocated.any(self.group_around(part.start)) => {
-                clear(Clear::Zero(part));
-            }
-            Pages::Huge => {
-                clear(Clear::Discard(self.group_around(part.start)));
-                self.release(GROUP);
-            }
+            at = end;
         }
     }
 
@@ -180,11 +278,19 @@ impl Granules {
 
     /// What allocating granules of one group costs, in octets. Its lock is held.
     fn lacking(&self, part: &Range<u64>) -> u64 {
-        match self.pages {
-            Pages::Small => (part.end - part.start - self.allocated.count(part.clone())) * GRANULE,
-            Pages::Huge if self.allocated.any(self.group_around(part.start)) => 0,
-            Pages::Huge => GROUP,
+        if self.is_huge(part) {
+            return 0;
         }
+        (part.end - part.start - self.allocated.count(part.clone())) * GRANULE
+    }
+
+    /// Whether the group around is one huge page.
+    fn is_huge(&self, part: &Range<u64>) -> bool {
+        self.huge.any(bit(part))
+    }
+
+    fn group(&self, group: u64) -> Range<u64> {
+        self.group_around(group * GROUP_GRANULES)
     }
 
     fn group_around(&self, granule: u64) -> Range<u64> {
@@ -205,6 +311,12 @@ impl Drop for Granules {
     fn drop(&mut self) {
         self.limit.release(self.charged());
     }
+}
+
+/// The bit of the group that granules are of.
+fn bit(part: &Range<u64>) -> Range<u64> {
+    let group = part.start / GROUP_GRANULES;
+    group..group + 1
 }
 
 /// A range of granules, cut where groups meet.

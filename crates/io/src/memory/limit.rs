@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::huge::Replacer;
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 
 /// The memory limit is reached.
@@ -19,6 +20,7 @@ pub struct MemoryLimit {
 struct Account {
     limit: u64,
     used: AtomicU64,
+    replacer: Replacer,
 }
 
 impl MemoryLimit {
@@ -27,7 +29,11 @@ impl MemoryLimit {
     pub fn new(limit: u64) -> Self {
         let used = AtomicU64::new(0);
         Self {
-            account: Arc::new(Account { limit, used }),
+            account: Arc::new(Account {
+                limit,
+                used,
+                replacer: Replacer::default(),
+            }),
         }
     }
 
@@ -41,6 +47,11 @@ impl MemoryLimit {
     #[must_use]
     pub fn used(&self) -> u64 {
         self.account.used.load(Relaxed)
+    }
+
+    /// What gives regions huge pages.
+    pub(super) fn replacer(&self) -> &Replacer {
+        &self.account.replacer
     }
 
     /// Counts `octets` more, or none of them.

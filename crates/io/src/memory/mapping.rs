@@ -8,6 +8,9 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use super::raw;
 
+/// madvise(2), since Linux 6.1.
+const MADV_COLLAPSE: i32 = 25;
+
 /// A reservation of address space that reads as zeros, and gets memory where it is written.
 #[derive(Debug)]
 pub(crate) struct Mapping {
@@ -95,6 +98,22 @@ impl Mapping {
         let whole = self.whole_pages(offset, len);
         if !whole.is_empty() {
             let _ = self.madvise(&whole, advice);
+        }
+    }
+
+    /// Takes memory for the page around `offset`.
+    pub(crate) fn touch(&self, offset: usize) {
+        self.fill_zero(offset..offset + 1);
+    }
+
+    /// Has the kernel copy a range, all of it together, into a huge page (Linux 6.1).
+    pub(crate) fn collapse(&self, offset: usize, len: usize) -> io::Result<()> {
+        assert!(offset <= self.len && len <= self.len - offset);
+        let start = self.at(offset).as_ptr();
+        // SAFETY: our own pages, whose octets stay what they are.
+        match unsafe { libc::madvise(start.cast(), len, MADV_COLLAPSE) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
         }
     }
 

@@ -3,8 +3,8 @@
 //! A region reserves address space for the whole volume at once and keeps one bit for each granule
 //! of 4 KiB: whether it was written since it was last deallocated. The bits, not the kernel's page
 //! tables, say what is allocated; a granule without its bit reads as zeros. Memory is charged to a
-//! [`MemoryLimit`] by units: a granule, or 2 MiB where the kernel is asked for huge pages, since
-//! the first octet written costs as much.
+//! [`MemoryLimit`] by the granule, and by 2 MiB where granules have got a huge page together (see
+//! [`super::granules`]).
 //!
 //! # What runs at the same time
 //!
@@ -38,6 +38,10 @@ use super::raw;
 /// How far `state` looks, in granules: 16 GiB, for which it reads 512 KiB of bits (30 us).
 const STATE_GRANULES: u64 = 1 << 22;
 
+/// The longest region that gets huge pages where advice is kept, in octets: at worst each second
+/// group has it, and a process may have some 65,000 mappings.
+const ADVISED_MAX: u64 = 32 << 30;
+
 /// Memory of a RAM volume, for all cores.
 #[derive(Debug)]
 pub struct Region {
@@ -46,32 +50,34 @@ pub struct Region {
     base: usize,
     len: u64,
     granules: Granules,
+    limit: MemoryLimit,
+    /// Huge pages come by MADV_COLLAPSE, not by khugepaged.
+    collapses: bool,
 }
 
 impl Region {
     /// Reserves a region of `len` octets (more than 0); none of it is allocated. It may be larger
     /// than the machine's memory. `pages` becomes [`Pages::Small`] where the kernel has no huge
-    /// pages to give.
+    /// pages of 2 MiB to give.
     ///
     /// # Errors
     ///
     /// Of mmap: no address space, or overcommitment is forbidden.
     pub fn reserve(len: u64, pages: Pages, limit: &MemoryLimit) -> io::Result<Arc<Self>> {
-        Self::with_page_size(len, pages, limit, page_size())
+        let region = Self::with_page_size(len, pages, limit, page_size())?;
+        if region.pages() == Pages::Huge {
+            limit.replacer().add(&region);
+        }
+        Ok(region)
     }
 
-    /// The same on a kernel whose pages have that size.
+    /// The same on a kernel whose pages have that size; huge ones only come by [`Self::replace`].
     pub(super) fn with_page_size(
         len: u64,
         pages: Pages,
         limit: &MemoryLimit,
         page: usize,
     ) -> io::Result<Arc<Self>> {
-        let pages = if len >= GROUP && huge_pages_offered() {
-            pages
-        } else {
-            Pages::Small
-        };
         let rounded = len
             .checked_next_multiple_of(GROUP)
             .and_then(|len| len.checked_add(GROUP))
@@ -79,17 +85,22 @@ impl Region {
             .ok_or(io::ErrorKind::OutOfMemory)?;
         let octets = Mapping::with_pages(rounded, page)?;
         let base = octets.at(0).as_ptr().align_offset(GROUP as usize);
-        let advice = match pages {
-            Pages::Small => Advice::LinuxNoHugepage,
-            Pages::Huge => Advice::LinuxHugepage,
-        };
-        octets.advise(0, octets.len(), advice);
+        // Whatever the kernel would do by itself: the first write takes a small page.
+        octets.advise(0, octets.len(), Advice::LinuxNoHugepage);
         octets.advise(0, octets.len(), Advice::LinuxDontDump);
+        let collapses = octets.collapse(base, 0).is_ok();
+        let (group, most) = (huge_page(), if collapses { u64::MAX } else { ADVISED_MAX });
+        let pages = match pages {
+            Pages::Huge if group == Some(GROUP) && (GROUP..=most).contains(&len) => Pages::Huge,
+            _ => Pages::Small,
+        };
         Ok(Arc::new(Self {
             octets,
             base,
             len,
             granules: Granules::new(len.div_ceil(GRANULE), pages, limit)?,
+            limit: limit.clone(),
+            collapses,
         }))
     }
 
@@ -141,11 +152,30 @@ impl Region {
         }
         self.zero_edges(range.start..whole_start * GRANULE);
         self.zero_edges((whole_end * GRANULE).min(range.end)..range.end);
-        let clear = |what| match what {
-            Clear::Discard(part) => self.discard(part),
-            Clear::Zero(part) => self.zero(octets(&part)),
-        };
+        let clear = |what: Clear| self.clear(&what);
         self.granules.deallocate(whole_start..whole_end, clear);
+    }
+
+    /// The first group, from that one on, that is worth a huge page; each is told of once.
+    pub(super) fn next_ripe(&self, group: u64) -> Option<u64> {
+        self.granules.next_ripe(group)
+    }
+
+    /// Replaces the small pages of a group by a huge one, unless it is not worth it any more.
+    /// Returns whether that is over, or else may be tried again.
+    pub(super) fn replace(&self, group: u64) -> bool {
+        if !self.granules.replace(group) {
+            return true;
+        }
+        let (start, len) = (self.base + (group * GROUP) as usize, GROUP as usize);
+        self.octets.advise(start, len, Advice::LinuxHugepage);
+        let is_done = !self.collapses || self.octets.collapse(start, len).is_ok();
+        if self.collapses || !is_done {
+            self.octets.advise(start, len, Advice::LinuxNoHugepage);
+        }
+        let clear = |what: Clear| self.clear(&what);
+        self.granules.have_replaced(group, is_done, clear);
+        is_done
     }
 
     /// Whether the octet at `offset` is allocated, and for how many octets from there that holds
@@ -187,10 +217,31 @@ impl Region {
         unsafe { raw::fill(to.as_ptr(), 0, (range.end - range.start) as usize) };
     }
 
-    fn discard(&self, granules: Range<u64>) {
-        let octets = octets(&granules);
-        let len = (octets.end - octets.start) as usize;
-        self.octets.clear(self.base + octets.start as usize, len);
+    fn clear(&self, what: &Clear) {
+        let (Clear::Discard(part) | Clear::Zero(part) | Clear::CutUp(part)) = what;
+        let octets = octets(part);
+        let (start, len) = (
+            self.base + octets.start as usize,
+            (octets.end - octets.start) as usize,
+        );
+        match what {
+            Clear::Zero(_) => return self.zero(octets),
+            Clear::CutUp(_) => self.cut_up(octets.start, start, len),
+            Clear::Discard(_) => {}
+        }
+        self.octets.clear(start, len);
+    }
+
+    /// Has the huge page of a group be one no more, of which a part is given back next. The kernel
+    /// would keep all of it for as long as anything of it is in use, while we count the part as
+    /// free; of what it is told to free when it likes it cuts huge pages up at once.
+    fn cut_up(&self, offset: u64, start: usize, len: usize) {
+        if !self.collapses {
+            let group = self.base + (offset / GROUP * GROUP) as usize;
+            let advice = Advice::LinuxNoHugepage;
+            self.octets.advise(group, GROUP as usize, advice);
+        }
+        self.octets.advise(start, len, Advice::LinuxFree);
     }
 }
 
@@ -234,7 +285,9 @@ impl LocalRegion {
     /// When the range is not inside the region.
     pub fn lend(&self, range: Range<u64>) -> Result<Buffer, NoSpace> {
         let touched = self.region.touched(range.clone());
-        self.region.granules.allocate(touched)?;
+        if self.region.granules.allocate(touched)? {
+            self.region.limit.replacer().wake();
+        }
         let start = self.start(&range);
         Ok(Buffer::lent(start, len(&range), self.clone()))
     }
@@ -304,8 +357,13 @@ fn len(range: &Range<u64>) -> usize {
     (range.end - range.start) as usize
 }
 
-/// Whether the kernel gives huge pages to those who ask.
-fn huge_pages_offered() -> bool {
-    let enabled = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
-    enabled.is_ok_and(|setting| !setting.contains("[never]"))
+/// The size of a huge page, if the kernel gives them to those who ask.
+fn huge_page() -> Option<u64> {
+    let setting = |name: &str| {
+        std::fs::read_to_string(format!("/sys/kernel/mm/transparent_hugepage/{name}")).ok()
+    };
+    if setting("enabled")?.contains("[never]") {
+        return None;
+    }
+    setting("hpage_pmd_size")?.trim().parse().ok()
 }

@@ -25,19 +25,28 @@ impl Memory {
 
     /// Whether it ends well or is given up, a write is over by `confirm`.
     fn write(&self, granule: u64) -> Result<(), NoSpace> {
-        self.granules.allocate(granule..granule + 1)?;
+        let _ = self.granules.allocate(granule..granule + 1)?;
         self.octets[granule as usize].store(7, Relaxed);
         self.granules.confirm(granule..granule + 1);
         Ok(())
     }
 
     fn unmap(&self, granules: std::ops::Range<u64>) {
-        self.granules.deallocate(granules, |what| {
-            let (Clear::Discard(part) | Clear::Zero(part)) = what;
-            for granule in part {
-                self.octets[granule as usize].store(0, Relaxed);
-            }
-        });
+        self.granules.deallocate(granules, |what| self.clear(what));
+    }
+
+    fn clear(&self, what: Clear) {
+        let (Clear::Discard(part) | Clear::Zero(part) | Clear::CutUp(part)) = what;
+        for granule in part {
+            self.octets[granule as usize].store(0, Relaxed);
+        }
+    }
+
+    fn replace(&self, works: bool) {
+        if self.granules.replace(0) {
+            self.granules
+                .have_replaced(0, works, |what| self.clear(what));
+        }
     }
 
     fn is_allocated(&self, granule: u64) -> bool {
@@ -55,10 +64,9 @@ impl Memory {
             assert!(self.is_allocated(granule) || self.read(granule) == 0);
         }
         let allocated = (0..count).filter(|granule| self.is_allocated(*granule));
-        let charge = match (self.granules.pages(), allocated.count() as u64) {
-            (Pages::Small, allocated) => allocated * GRANULE,
-            (Pages::Huge, 0) => 0,
-            (Pages::Huge, _) => GROUP,
+        let charge = match self.granules.is_huge(&(0..1)) {
+            true => GROUP,
+            false => allocated.count() as u64 * GRANULE,
         };
         assert_eq!(self.granules.charged(), charge);
         assert_eq!(self.limit.used(), charge);
@@ -162,4 +170,35 @@ fn what_an_unmap_gives_back_can_be_taken() {
         }
         memory.check();
     });
+}
+
+/// A group of four granules, three of which are written.
+fn ripe() -> Arc<Memory> {
+    let memory = Memory::new(4, Pages::Huge, GROUP);
+    for granule in 0..3 {
+        memory.write(granule).unwrap();
+    }
+    memory
+}
+
+#[test]
+fn a_write_beside_a_replacement_is_there() {
+    for replace in [|m: &Memory| m.replace(true), |m: &Memory| m.replace(false)] {
+        loom::model(move || {
+            let memory = ripe();
+            both(&memory, |m| m.write(3).unwrap(), replace);
+            assert_eq!(memory.read(3), 7);
+        });
+    }
+}
+
+#[test]
+fn an_unmap_beside_a_replacement_gives_back() {
+    for replace in [|m: &Memory| m.replace(true), |m: &Memory| m.replace(false)] {
+        loom::model(move || {
+            let memory = ripe();
+            both(&memory, |m| m.unmap(0..2), replace);
+            assert_eq!(memory.limit.used(), GRANULE);
+        });
+    }
 }

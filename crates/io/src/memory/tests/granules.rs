@@ -39,3 +39,90 @@ fn only_what_is_deallocated_of_a_group_is_given_back() {
     assert_eq!(deallocate(&granules, 2..5), [Clear::Discard(2..5)]);
     assert_eq!(granules.charged(), 5 * GRANULE);
 }
+
+#[test]
+fn a_group_is_ripe_once_three_quarters_are_allocated() {
+    let (granules, _) = granules(2, Pages::Huge);
+    let ripe = GROUP_GRANULES / 4 * 3;
+    assert_eq!(granules.allocate(0..ripe - 1), Ok(false));
+    assert_eq!(granules.next_ripe(0), None);
+    assert!(!granules.replace(0), "too little of it is allocated");
+    assert_eq!(
+        granules.allocate(GROUP_GRANULES - 1..GROUP_GRANULES),
+        Ok(true)
+    );
+    assert_eq!(granules.allocate(0..GROUP_GRANULES), Ok(false));
+    assert_eq!(granules.next_ripe(0), Some(0));
+    assert_eq!(granules.next_ripe(0), None, "it was told of");
+    assert_eq!(
+        granules.allocate(GROUP_GRANULES..2 * GROUP_GRANULES),
+        Ok(true)
+    );
+    assert_eq!(granules.next_ripe(0), Some(1));
+}
+
+#[test]
+fn small_pages_and_the_rest_behind_the_last_group_are_never_ripe() {
+    let (small, _) = granules(1, Pages::Small);
+    assert_eq!(small.allocate(0..GROUP_GRANULES), Ok(false));
+    let limit = MemoryLimit::new(GROUP);
+    let rest = Granules::new(GROUP_GRANULES - 1, Pages::Huge, &limit).unwrap();
+    assert_eq!(rest.allocate(0..GROUP_GRANULES - 1), Ok(false));
+    assert_eq!((small.next_ripe(0), rest.next_ripe(0)), (None, None));
+}
+
+#[test]
+fn a_huge_page_is_charged_whole_and_cut_up_when_less_than_half_is_left() {
+    let (granules, limit) = granules(1, Pages::Huge);
+    let (half, ripe) = (GROUP_GRANULES / 2, GROUP_GRANULES / 4 * 3);
+    granules.allocate(0..ripe).unwrap();
+    assert!(granules.replace(0));
+    granules.have_replaced(0, true, |what| panic!("{what:?}"));
+    assert_eq!((granules.charged(), limit.used()), (GROUP, GROUP));
+    granules.allocate(ripe..ripe + 2).unwrap();
+    assert_eq!(limit.used(), GROUP);
+    let cleared = deallocate(&granules, half..ripe + 2);
+    assert_eq!(cleared, [Clear::Zero(half..ripe + 2)]);
+    assert_eq!(limit.used(), GROUP);
+    let cleared = deallocate(&granules, 7..8);
+    let holes = [7..8, half..GROUP_GRANULES];
+    assert_eq!(cleared, holes.map(Clear::CutUp));
+    let left = (half - 1) * GRANULE;
+    assert_eq!((granules.charged(), limit.used()), (left, left));
+}
+
+#[test]
+fn a_replacement_that_fails_gives_back_what_is_free() {
+    let (granules, limit) = granules(1, Pages::Huge);
+    let ripe = GROUP_GRANULES / 4 * 3;
+    granules.allocate(0..ripe).unwrap();
+    assert!(granules.replace(0));
+    assert_eq!(deallocate(&granules, 3..4), [Clear::Zero(3..4)]);
+    let cleared = RefCell::new(Vec::new());
+    granules.have_replaced(0, false, |what| cleared.borrow_mut().push(what));
+    let holes = [3..4, ripe..GROUP_GRANULES];
+    assert_eq!(cleared.into_inner(), holes.map(Clear::CutUp));
+    assert_eq!(limit.used(), (ripe - 1) * GRANULE);
+}
+
+/// The kernel may have made a huge page of what was given back to it.
+#[test]
+fn what_is_freed_during_a_replacement_is_given_back_after_it() {
+    let (granules, limit) = granules(1, Pages::Huge);
+    granules.allocate(0..GROUP_GRANULES).unwrap();
+    assert!(granules.replace(0));
+    deallocate(&granules, 1..GROUP_GRANULES);
+    let cleared = RefCell::new(Vec::new());
+    granules.have_replaced(0, true, |what| cleared.borrow_mut().push(what));
+    assert_eq!(cleared.into_inner(), [Clear::CutUp(1..GROUP_GRANULES)]);
+    assert_eq!((granules.charged(), limit.used()), (GRANULE, GRANULE));
+}
+
+#[test]
+fn a_huge_page_that_exceeds_the_limit_is_not_taken() {
+    let limit = MemoryLimit::new(GROUP - GRANULE);
+    let granules = Granules::new(GROUP_GRANULES, Pages::Huge, &limit).unwrap();
+    granules.allocate(0..GROUP_GRANULES - 1).unwrap();
+    assert!(!granules.replace(0));
+    assert_eq!(limit.used(), GROUP - GRANULE);
+}

@@ -1,0 +1,150 @@
+//! Small pages of regions are replaced by huge ones where most of them was written.
+//!
+//! A huge page at the first write would be the faster way to fill a region from begin to end. But a
+//! first write at a random place would have to wait for 2 MiB to be cleared (0.1 ms; 4 ms in a
+//! virtual machine whose host has to find the memory first), and take 2 MiB. So all of it is done
+//! later and by another thread.
+//!
+//! MADV_COLLAPSE (Linux 6.1) copies a group into a huge page. Whoever touches the group meanwhile
+//! waits, so
+//!
+//! - it is done when the group has rested for a while: who writes in order is somewhere else then;
+//! - the advice that allows huge pages is given for the time of the call and only to this group,
+//!   which so is a mapping of its own in the kernel, and page faults elsewhere in the region do not
+//!   wait for it; the advice against them, before and after, makes one mapping of all groups again;
+//! - a huge page is taken, touched and given back just before, so that the kernel finds one that is
+//!   in the cache, and that the host has memory for: 0.5 ms in place of 8.
+//!
+//! On older kernels the advice stays, and khugepaged comes along in its own time.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use rustix::mm::Advice;
+
+use super::granules::GROUP;
+use super::mapping::Mapping;
+use super::region::Region;
+
+/// How long a group rests at the least.
+const REST: Duration = Duration::from_secs(1);
+
+/// How often a group is tried, each time after a rest: the kernel may have no huge page just then,
+/// or some page of the group be in use by a system call.
+const TRIES: u32 = 5;
+
+/// The thread that replaces pages, for all regions of a memory limit. It sleeps when there is
+/// nothing to be replaced, and ends with the last clone of the limit.
+#[derive(Debug, Default)]
+pub(super) struct Replacer {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    regions: Mutex<Vec<Weak<Region>>>,
+    thread: OnceLock<Thread>,
+    over: AtomicBool,
+}
+
+impl Replacer {
+    /// Has the thread look after a region, which wakes it by [`Self::wake`]. Where no thread can be
+    /// started, pages stay small.
+    pub(super) fn add(&self, region: &Arc<Region>) {
+        let mut regions = self.shared.lock();
+        regions.retain(|region| region.strong_count() > 0);
+        regions.push(Arc::downgrade(region));
+        drop(regions);
+        if self.shared.thread.get().is_none() {
+            let shared = Arc::clone(&self.shared);
+            let builder = thread::Builder::new().name("lunar-pages".into());
+            if let Ok(started) = builder.spawn(move || shared.work()) {
+                let _ = self.shared.thread.set(started.thread().clone());
+            }
+        }
+    }
+
+    /// A group of a region has become ripe.
+    pub(super) fn wake(&self) {
+        if let Some(thread) = self.shared.thread.get() {
+            thread.unpark();
+        }
+    }
+}
+
+impl Drop for Replacer {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Relaxed);
+        self.wake();
+    }
+}
+
+/// A group that is to be replaced.
+struct Ripe {
+    region: Weak<Region>,
+    group: u64,
+    tries: u32,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Region>>> {
+        self.regions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        let spare = Mapping::reserve(2 * GROUP as usize).ok();
+        let mut ripe = Vec::new();
+        while !self.over.load(Relaxed) {
+            self.find(&mut ripe);
+            if ripe.is_empty() {
+                thread::park();
+                continue;
+            }
+            thread::sleep(REST);
+            ripe.retain_mut(|ripe| ripe.replace(spare.as_ref()));
+        }
+    }
+
+    /// Takes note of what is ripe.
+    fn find(&self, ripe: &mut Vec<Ripe>) {
+        for region in self.lock().iter().filter_map(Weak::upgrade) {
+            let mut from = 0;
+            while let Some(group) = region.next_ripe(from) {
+                from = group + 1;
+                let region = Arc::downgrade(&region);
+                let tries = TRIES;
+                ripe.push(Ripe {
+                    region,
+                    group,
+                    tries,
+                });
+            }
+        }
+    }
+}
+
+impl Ripe {
+    /// Returns whether it is to be tried again.
+    fn replace(&mut self, spare: Option<&Mapping>) -> bool {
+        let Some(region) = self.region.upgrade() else {
+            return false;
+        };
+        let begin = Instant::now();
+        spare.inspect(|spare| warm_up(spare));
+        let is_over = region.replace(self.group);
+        self.tries -= 1;
+        // No more than half of a processor, which others may want.
+        thread::sleep(begin.elapsed());
+        !is_over && self.tries > 0
+    }
+}
+
+/// Has the kernel's next huge page be one that was just used.
+fn warm_up(spare: &Mapping) {
+    let start = spare.at(0).as_ptr().align_offset(GROUP as usize);
+    spare.advise(start, GROUP as usize, Advice::LinuxHugepage);
+    spare.touch(start);
+    spare.discard(start, GROUP as usize);
+}
