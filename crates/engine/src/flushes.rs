@@ -1,6 +1,7 @@
 //! Which volumes have been flushed at the end, for whoever must tell the user.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use scsi::medium::MediumError;
 
@@ -9,27 +10,70 @@ use scsi::medium::MediumError;
 pub struct Flushes {
     /// Addresses.
     volumes: Vec<String>,
-    results: Mutex<Vec<Option<Result<(), MediumError>>>>,
+    results: Mutex<Results>,
+}
+
+#[derive(Debug)]
+struct Results {
+    /// By volume.
+    each: Vec<Option<Result<(), MediumError>>>,
+    done: usize,
+    /// When the log last told how many.
+    told: Option<Instant>,
 }
 
 impl Flushes {
     /// A book for volumes of these addresses; a volume's number is its place.
     #[must_use]
     pub fn new(volumes: Vec<String>) -> Self {
-        let results = Mutex::new(vec![None; volumes.len()]);
-        Self { volumes, results }
+        let results = Results {
+            each: vec![None; volumes.len()],
+            done: 0,
+            told: None,
+        };
+        Self {
+            volumes,
+            results: Mutex::new(results),
+        }
     }
 
-    /// A flush has ended.
+    /// A flush has ended. Logs a line for it, or for many at once where there are many volumes.
     pub(crate) fn flushed(&self, volume: usize, result: Result<(), MediumError>) {
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
-        results[volume] = Some(result);
-        let done = results.iter().flatten().count();
-        let (all, name) = (results.len(), &self.volumes[volume]);
-        match result {
-            Ok(()) => tracing::info!("flushed {done} of {all}: {name}"),
-            Err(error) => tracing::error!("not flushed: {name}: {error}"),
+        if results.each[volume].replace(result).is_none() {
+            results.done += 1;
         }
+        let name = &self.volumes[volume];
+        if let Err(error) = result {
+            tracing::error!("not flushed: {name}: {error}");
+        }
+        let now = Instant::now();
+        if let Some(line) = self.progress(&mut results, volume, now) {
+            tracing::info!("{line}");
+        }
+    }
+
+    /// What there is to tell of a flush that has ended now.
+    fn progress(&self, results: &mut Results, volume: usize, now: Instant) -> Option<String> {
+        let (done, all) = (results.done, self.volumes.len());
+        let went_well = results.each[volume] == Some(Ok(()));
+        if all <= EACH {
+            let name = &self.volumes[volume];
+            return went_well.then(|| format!("flushed {done} of {all}: {name}"));
+        }
+        if done < all {
+            let told = *results.told.get_or_insert(now);
+            if now.duration_since(told) < PAUSE {
+                return None;
+            }
+            results.told = Some(now);
+            return Some(format!("flushing: {done} of {all} volumes have ended"));
+        }
+        let failed = results.each.iter().filter(|each| **each != Some(Ok(())));
+        Some(match failed.count() {
+            0 => format!("flushed all {all} volumes"),
+            failed => format!("flushed {} of {all} volumes", all - failed),
+        })
     }
 
     /// The volumes of which no flush went well: numbers and addresses.
@@ -38,9 +82,18 @@ impl Flushes {
         let results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
         let volumes = self.volumes.iter().cloned().enumerate();
         volumes
-            .zip(results.iter())
+            .zip(results.each.iter())
             .filter(|(_, result)| **result != Some(Ok(())))
             .map(|(volume, _)| volume)
             .collect()
     }
 }
+
+/// Up to so many volumes each has a line of its own.
+const EACH: usize = 16;
+
+/// How long nothing is told of many volumes.
+const PAUSE: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;

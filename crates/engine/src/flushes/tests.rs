@@ -1,0 +1,44 @@
+use std::time::{Duration, Instant};
+
+use scsi::medium::MediumError;
+
+use super::{EACH, Flushes};
+
+/// The lines of flushes that end one after the other, so long apart.
+fn lines(volumes: usize, apart: Duration, failed: Option<usize>) -> Vec<String> {
+    let names = (0..volumes).map(|number| format!("ram:{number}"));
+    let flushes = Flushes::new(names.collect());
+    let (start, mut lines) = (Instant::now(), Vec::new());
+    for volume in 0..volumes {
+        let mut results = flushes.results.lock().unwrap();
+        let result = match Some(volume) == failed {
+            true => Err(MediumError::Write),
+            false => Ok(()),
+        };
+        results.each[volume] = Some(result);
+        results.done += 1;
+        let now = start + apart * volume as u32;
+        lines.extend(flushes.progress(&mut results, volume, now));
+    }
+    lines
+}
+
+#[test]
+fn each_of_a_few_volumes_has_a_line() {
+    let told = lines(2, Duration::ZERO, None);
+    assert_eq!(told, ["flushed 1 of 2: ram:0", "flushed 2 of 2: ram:1"]);
+    assert_eq!(lines(EACH, Duration::ZERO, None).len(), EACH);
+}
+
+#[test]
+fn many_volumes_have_a_line_a_second_together() {
+    assert_eq!(
+        lines(1000, Duration::ZERO, None),
+        ["flushed all 1000 volumes"]
+    );
+    let slow = lines(1000, Duration::from_millis(10), None);
+    assert_eq!(slow.len(), 10, "{slow:?}");
+    assert_eq!(slow[0], "flushing: 101 of 1000 volumes have ended");
+    let failed = lines(1000, Duration::ZERO, Some(999));
+    assert_eq!(failed, ["flushed 999 of 1000 volumes"]);
+}
