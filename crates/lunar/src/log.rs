@@ -1,6 +1,15 @@
 //! Logs: to standard error, one event a line.
+//!
+//! A thread of its own writes them. Standard error may be a pipe that is read slowly or not at all,
+//! and a reactor must not wait for it: peers could then stop every core by what they are logged
+//! for. Lines for which there is no room in the queue are left out and counted.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
@@ -20,7 +29,7 @@ pub(crate) fn start() {
     };
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
+        .with_writer(writer())
         .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .with_target(false)
         // It would tell where nothing can be told, and panic: a full disk under the log of a server
@@ -32,10 +41,139 @@ pub(crate) fn start() {
     }
 }
 
-/// A line on standard error, which is lost where that cannot be written.
+/// A line on standard error, behind those of the log. It is lost where that cannot be written.
 pub(crate) fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "lunar: {line}");
+    let line = format!("lunar: {line}\n");
+    match QUEUE.get() {
+        Some(queue) => {
+            queue.send(Entry::Line(line.into_bytes()), Instant::now() + PATIENCE);
+            flush();
+        }
+        None => {
+            let _ = io::stderr().write_all(line.as_bytes());
+        }
+    }
 }
+
+/// Waits until what was logged is written, but no longer than a reader may take that still reads.
+pub(crate) fn flush() {
+    let until = Instant::now() + PATIENCE;
+    let (done, is_done) = sync_channel(1);
+    if let Some(queue) = QUEUE.get()
+        && queue.send(Entry::Flush(done), until)
+    {
+        let _ = is_done.recv_timeout(until.saturating_duration_since(Instant::now()));
+    }
+}
+
+/// What goes to the thread that writes.
+enum Entry {
+    Line(Vec<u8>),
+    /// To be answered when all before it is written.
+    Flush(SyncSender<()>),
+}
+
+/// The way to the thread that writes.
+#[derive(Clone)]
+struct Queue {
+    entries: SyncSender<Entry>,
+    /// Lines for which there was no room.
+    lost: Arc<AtomicU64>,
+}
+
+impl Queue {
+    /// Starts the thread.
+    fn start() -> io::Result<Self> {
+        let (entries, queued) = sync_channel(LINES);
+        let lost = Arc::<AtomicU64>::default();
+        let queue = Self {
+            entries,
+            lost: Arc::clone(&lost),
+        };
+        let thread = thread::Builder::new().name("log".to_owned());
+        thread.spawn(move || write(&queued, &lost))?;
+        Ok(queue)
+    }
+
+    /// Waits for room until then; says whether there was some.
+    fn send(&self, mut entry: Entry, until: Instant) -> bool {
+        loop {
+            entry = match self.entries.try_send(entry) {
+                Ok(()) => return true,
+                Err(TrySendError::Full(entry)) if Instant::now() < until => entry,
+                Err(_) => return false,
+            };
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+fn write(queued: &Receiver<Entry>, lost: &AtomicU64) {
+    let mut out = io::stderr();
+    for entry in queued {
+        // What cannot be written cannot be told either.
+        let _ = match &entry {
+            Entry::Line(line) => out.write_all(line),
+            Entry::Flush(_) => Ok(()),
+        };
+        let lost = lost.swap(0, SeqCst);
+        if lost > 0 {
+            let _ = writeln!(
+                out,
+                "lunar: {lost} lines of the log are missing here: it was read too slowly"
+            );
+        }
+        if let Entry::Flush(done) = entry {
+            let _ = done.send(());
+        }
+    }
+}
+
+/// A line of the log, which the formatter writes as a whole.
+struct Line(Option<Queue>);
+
+impl Write for Line {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        match &self.0 {
+            Some(queue) => {
+                if queue.entries.try_send(Entry::Line(line.to_vec())).is_err() {
+                    queue.lost.fetch_add(1, SeqCst);
+                }
+                Ok(line.len())
+            }
+            None => io::stderr().write(line),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Starts the thread that writes; without one, those who log write themselves.
+fn writer() -> impl Fn() -> Line {
+    let queue = Queue::start().ok();
+    if let Some(queue) = &queue {
+        let _ = QUEUE.set(queue.clone());
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            flush();
+            hook(panic);
+        }));
+    }
+    move || Line(queue.clone())
+}
+
+/// For whoever ends the process.
+static QUEUE: OnceLock<Queue> = OnceLock::new();
+
+/// Lines that may wait to be written: more than all rules of all peers may log in a minute where
+/// peers are few, and some 100 KiB.
+const LINES: usize = 1024;
+
+/// How long the end of a process waits for whoever reads the log.
+const PATIENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A word that is no level would be taken for the name of a module, and silence all others.
 fn filter(wanted: &str) -> Result<EnvFilter, String> {

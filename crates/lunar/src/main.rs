@@ -21,20 +21,26 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use cli::{Cli, Verb};
+use signal_hook::consts::{SIGUSR1, SIGUSR2, SIGXFSZ};
 
 fn main() -> ExitCode {
-    outlive_file_limit();
+    outlive_signals();
     let cli = match cli::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(answer) => return answer.print(),
     };
-    run(cli).unwrap_or_else(Failure::print)
+    let code = run(cli).unwrap_or_else(Failure::print);
+    log::flush();
+    code
 }
 
-/// Where `ulimit -f` is set, a write beyond it would end the process, and with it all that a server
-/// serves; caught, it is an error of that write alone.
-fn outlive_file_limit() {
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+/// Signals that end a process by default but are no order to end. SIGXFSZ: where `ulimit -f` is
+/// set, a write beyond it would end all that a server serves; caught, it is an error of that write
+/// alone. SIGUSR1 asks `serve` what volumes have gathered, and other programs how far they are.
+fn outlive_signals() {
+    for signal in [SIGXFSZ, SIGUSR1, SIGUSR2] {
+        let _ = signal_hook::flag::register(signal, Arc::default());
+    }
 }
 
 fn run(Cli { verb }: Cli) -> Result<ExitCode, Failure> {

@@ -1,5 +1,6 @@
 //! Long work: how far it is, and ^C.
 
+use std::fs;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use engine::pair::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::{Failure, log};
@@ -99,7 +100,7 @@ fn bar(progress: &Progress) -> ProgressBar {
 /// The first signal ends the work in good order. Those soon after it are the same order; a later
 /// one ends the process where it stands, with the line `ended`.
 pub(crate) fn heed_signals(interrupted: Arc<AtomicBool>, ended: String) {
-    let signals = Signals::new([SIGTERM, SIGINT]).map_err(Failure::signals);
+    let signals = Signals::new(orders_to_stop()).map_err(Failure::signals);
     let mut signals = match signals {
         Ok(signals) => signals,
         Err(failure) => return tracing::warn!("{}", failure.line),
@@ -116,6 +117,24 @@ pub(crate) fn heed_signals(interrupted: Arc<AtomicBool>, ended: String) {
             interrupted.store(true, SeqCst);
         }
     });
+}
+
+/// The signals that order to end: SIGTERM, SIGINT (^C) and SIGHUP, which comes when the terminal is
+/// closed. Where SIGHUP is ignored, as after `nohup`, it stays so.
+pub(crate) fn orders_to_stop() -> Vec<i32> {
+    let mut signals = vec![SIGTERM, SIGINT];
+    if !is_ignored(SIGHUP) {
+        signals.push(SIGHUP);
+    }
+    signals
+}
+
+/// Whether whoever started us wants this signal to be ignored (proc_pid_status(5)).
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 << (signal - 1) != 0)
 }
 
 /// Longer than one order takes to arrive by two ways.

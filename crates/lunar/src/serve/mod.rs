@@ -16,9 +16,10 @@ use std::time::{Duration, Instant};
 use args::ServeArgs;
 use engine::serve::Orders;
 use engine::serve::options::Error;
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::SIGUSR1;
 use signal_hook::iterator::Signals;
 
+use crate::watch::orders_to_stop;
 use crate::{Failure, log};
 
 pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
@@ -47,13 +48,13 @@ fn failure(error: &Error) -> Failure {
     }
 }
 
-/// Orders to stop at the first SIGTERM or SIGINT, and again at one that comes later. Those that
-/// come soon after the first are the same order: who stops a whole group of processes, such as
-/// timeout(1), signals us as a process and as one of the group. SIGUSR1 orders to tell what volumes
-/// have gathered. Until it serves, which may take as long as a remote volume has to answer, the
-/// first one ends the process.
+/// Orders to stop at the first SIGTERM, SIGINT or SIGHUP, and again at one that comes later. Those
+/// that come soon after the first are the same order: who stops a whole group of processes, such
+/// as timeout(1), signals us as a process and as one of the group. SIGUSR1 orders to tell what
+/// volumes have gathered. Until it serves, which may take as long as a remote volume has to answer,
+/// the first one ends the process.
 fn heed_signals(orders: &Orders, serves: Arc<AtomicBool>) -> io::Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGUSR1])?;
+    let mut signals = Signals::new([orders_to_stop(), vec![SIGUSR1]].concat())?;
     let stop = orders.stopper();
     thread::Builder::new()
         .name("signals".to_owned())
@@ -65,6 +66,7 @@ fn heed_signals(orders: &Orders, serves: Arc<AtomicBool>) -> io::Result<()> {
                     continue;
                 }
                 if !serves.load(SeqCst) {
+                    log::flush();
                     let _ = signal_hook::low_level::emulate_default_handler(signal);
                 }
                 let same = first.is_some_and(|first| first.elapsed() < SAME_ORDER);

@@ -1,0 +1,115 @@
+//! What signals do to a server, and a log that is not read.
+#![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+
+/// Long enough on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server that is ready, and its address. It is killed if the test fails.
+struct Server(Child, String);
+
+impl Server {
+    /// `shell` starts `"$@"`.
+    fn start(shell: &str, stderr: Stdio) -> Self {
+        let mut child = Command::new("sh")
+            .args(["-c", shell, "sh", env!("CARGO_BIN_EXE_lunar")])
+            .args(["serve", "ram:1M", "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .stderr(stderr)
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
+        assert!(line.starts_with("iscsi://"), "{line}");
+        Self(child, line.split(' ').next().unwrap().to_owned())
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.0.id().to_string();
+        let sent = Command::new("kill")
+            .args([&format!("-{name}"), &pid])
+            .status();
+        assert!(sent.unwrap().success());
+    }
+
+    fn is_there(&self) -> bool {
+        let lunar = Command::new(env!("CARGO_BIN_EXE_lunar"))
+            .args(["info", &self.1])
+            .output();
+        lunar.unwrap().status.success()
+    }
+
+    fn ended(&mut self) -> ExitStatus {
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        panic!("it has not ended");
+    }
+
+    fn log(&mut self) -> String {
+        let mut log = String::new();
+        self.0
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut log)
+            .unwrap();
+        log
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_closed_terminal_stops_a_server_in_good_order() {
+    let mut server = Server::start("exec \"$@\"", Stdio::piped());
+    server.signal("HUP");
+    assert_eq!(server.ended().code(), Some(0));
+    let log = server.log();
+    assert!(log.contains("flushed 1 of 1: ram:1M"), "{log}");
+}
+
+#[test]
+fn a_server_outlives_signals_that_are_no_order_to_end() {
+    let mut server = Server::start("trap '' HUP; exec \"$@\"", Stdio::piped());
+    for signal in ["HUP", "USR1", "USR2", "XFSZ"] {
+        server.signal(signal);
+        assert!(server.is_there(), "after SIG{signal}");
+    }
+    server.signal("TERM");
+    assert_eq!(server.ended().code(), Some(0));
+}
+
+/// Whoever has the other end of the pipe holds it without reading.
+#[test]
+fn a_log_that_is_not_read_stops_nothing() {
+    let (mut reader, mut writer) = std::io::pipe().unwrap();
+    let flags = fcntl_getfl(&writer).unwrap();
+    fcntl_setfl(&writer, flags | OFlags::NONBLOCK).unwrap();
+    while writer.write(&[b'.'; 4096]).is_ok() {}
+    fcntl_setfl(&writer, flags).unwrap();
+    let mut server = Server::start("exec env LUNAR_LOG=debug \"$@\"", writer.into());
+    for _ in 0..3 {
+        assert!(server.is_there(), "each is logged");
+    }
+    server.signal("TERM");
+    assert_eq!(server.ended().code(), Some(0));
+    let mut log = Vec::new();
+    reader.read_to_end(&mut log).unwrap();
+}
