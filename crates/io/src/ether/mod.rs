@@ -33,6 +33,8 @@ use std::sync::Arc;
 
 pub use cable::CablePort;
 use cable::PATH_MAX;
+
+use crate::memory::drain_stores;
 pub use packet::PacketPort;
 pub use xdp::XdpPort;
 
@@ -266,6 +268,9 @@ impl EtherPort {
     ///
     /// What is wrong with the port itself; that its link is down is none.
     pub fn flush(&mut self) -> io::Result<bool> {
+        // A frame may say that a write has ended, and the interface may take it without a system
+        // call.
+        drain_stores();
         each!(self, port => port.flush())
     }
 

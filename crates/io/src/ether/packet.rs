@@ -19,6 +19,7 @@ use rustix::net::sockopt;
 
 use self::ring::FrameRing;
 use super::lost::Lost;
+use super::retry::{Retry, SHORT_PAUSE};
 use super::slots::Slots;
 use super::station::Station;
 use super::waited::Waited;
@@ -31,6 +32,10 @@ pub struct PacketPort {
     socket: OwnedFd,
     ring: FrameRing,
     slots: Slots,
+    /// The queue of the interface was full. The kernel does not tell when it has room: the socket
+    /// has, so it is ready to send all the time.
+    is_queue_full: bool,
+    retry: Retry,
     lost: Lost,
     waited: Waited,
     /// Nothing came in last time: there is time to look for news.
@@ -68,11 +73,15 @@ impl PacketPort {
             waited.input(news)?;
         }
         waited.input(&socket)?;
+        let retry = Retry::new()?;
+        waited.input(retry.timer())?;
         let port = Self {
             station,
             socket,
             ring,
             slots: Slots::new(frame_max),
+            is_queue_full: false,
+            retry,
             lost: Lost::new(options.payload_max),
             waited,
             idle: true,
@@ -181,18 +190,29 @@ impl PacketPort {
     }
 
     pub(super) fn flush(&mut self) -> io::Result<bool> {
+        // What was waited for is over.
+        self.retry.is_due();
         self.send()?;
         let left = self.slots.is_empty();
-        self.waited.room(&self.socket, !left)?;
+        self.waited
+            .room(&self.socket, !left && !self.is_queue_full)?;
+        if self.is_queue_full {
+            self.retry.set(SHORT_PAUSE)?;
+        }
         Ok(left)
     }
 
     fn send(&mut self) -> io::Result<()> {
+        self.is_queue_full = false;
         while let Err(cause) = self.slots.send(&self.socket) {
             match cause.raw_os_error() {
                 Some(libc::EINTR) => {}
-                // No memory, or no room in a queue: it was not sent, and can be later.
-                Some(libc::EAGAIN | libc::ENOBUFS) => break,
+                // No room in the socket, or in a queue: it was not sent, and can be later.
+                Some(libc::EAGAIN) => break,
+                Some(libc::ENOBUFS) => {
+                    self.is_queue_full = true;
+                    break;
+                }
                 Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
                     self.drops.unsent += self.slots.clear();
                 }

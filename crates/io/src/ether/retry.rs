@@ -28,10 +28,10 @@ impl Retry {
         &self.timer
     }
 
-    pub(super) fn set(&mut self) -> io::Result<()> {
+    pub(super) fn set(&mut self, pause: Timespec) -> io::Result<()> {
         let when = Itimerspec {
             it_interval: Timespec::default(),
-            it_value: PAUSE,
+            it_value: pause,
         };
         timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &when)?;
         self.is_set = true;
@@ -47,7 +47,14 @@ impl Retry {
 }
 
 /// So that what fails for good makes few lines in a log, and what does not holds nobody up.
-const PAUSE: Timespec = Timespec {
+pub(super) const PAUSE: Timespec = Timespec {
     tv_sec: 1,
     tv_nsec: 0,
+};
+
+/// So that a queue that has no room empties in the meantime: at 10 Gb/s, 500 of the longest frames
+/// leave.
+pub(super) const SHORT_PAUSE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 1_000_000,
 };

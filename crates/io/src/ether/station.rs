@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use super::link::{self, Counters, Interface};
-use super::retry::Retry;
+use super::retry::{PAUSE, Retry};
 use super::{ADDRESSES_MAX, Drops, Link, Mac, OpenError, raw};
 
 /// An interface, looked at from time to time.
@@ -79,7 +79,7 @@ impl Station {
 
     /// It is time in a while, whatever is told.
     pub(super) fn look_later(&mut self) -> io::Result<()> {
-        self.retry.set()
+        self.retry.set(PAUSE)
     }
 
     /// How the link is, if it has changed, after `act` has done what that takes; it is told whether
@@ -92,7 +92,7 @@ impl Station {
         let before = self.interface;
         if let Err(cause) = self.look_and(act) {
             self.interface = before;
-            self.retry.set()?;
+            self.retry.set(PAUSE)?;
             return Err(cause);
         }
         let link = self.link();

@@ -195,11 +195,19 @@ const INSIDE: &str = "LUNAR_ETHER_NAMESPACE";
 
 #[track_caller]
 fn ip(arguments: &str) {
-    let done = Command::new("ip").args(arguments.split(' ')).status();
-    assert!(
-        done.expect("ip (package iproute2)").success(),
-        "ip {arguments}"
-    );
+    iproute2("ip", arguments);
+}
+
+#[track_caller]
+fn tc(arguments: &str) {
+    iproute2("tc", arguments);
+}
+
+#[track_caller]
+fn iproute2(program: &str, arguments: &str) {
+    let done = Command::new(program).args(arguments.split(' ')).status();
+    let done = done.unwrap_or_else(|cause| panic!("{program} (package iproute2): {cause}"));
+    assert!(done.success(), "{program} {arguments}");
 }
 
 /// Makes tests of stories, each with its interfaces of this MTU.

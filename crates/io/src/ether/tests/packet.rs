@@ -15,6 +15,7 @@ mod mtu_2500 {
         news_that_could_not_be_read_is_not_forgotten
         what_the_kernel_refuses_does_not_stop_the_rest
         frames_longer_than_the_mtu_hold_nothing_up
+        a_full_queue_is_tried_again_after_a_pause
         what_is_no_ethernet_interface_is_refused
         a_port_has_so_many_addresses
     }
@@ -61,6 +62,21 @@ fn what_a_full_ring_does_not_take_is_counted() {
     assert_eq!(pair.b.drops().unwrap().ring_full, 1000 - count);
     // And told again when it is asked again.
     assert_eq!(pair.b.drops().unwrap().ring_full, 1000 - count);
+}
+
+fn a_full_queue_is_tried_again_after_a_pause() {
+    let mut pair = pair();
+    tc("qdisc replace dev va root pfifo limit 0");
+    let sent = frame(pair.b.mac(), FCOE, 2172);
+    put(&mut pair.a, &sent);
+    // Whoever waits for it would spin.
+    let rests = (0..1000).any(|_| !pair.a.flush().unwrap() && !ready(&pair.a, Duration::ZERO));
+    assert!(rests, "it is ready all the time");
+    tc("qdisc replace dev va root pfifo limit 100");
+    assert!(ready(&pair.a, LONG));
+    assert!(pair.a.flush().unwrap());
+    assert_eq!(receive(&mut pair.b, 1), [(sent, None)]);
+    assert!(!ready(&pair.a, SHORT), "there is nothing to wait for");
 }
 
 fn frames_longer_than_asked_for_are_counted() {
