@@ -83,14 +83,14 @@ fn sort(op: &FileOp) -> Sort {
         FileOp::Write { dsync: false, .. } => Sort::Write,
         FileOp::Write { .. } => Sort::DurableWrite,
         FileOp::DataSync { .. } => Sort::DataSync,
-        FileOp::Blocking(_) => Sort::Blocking,
+        FileOp::Blocking(_) | FileOp::Apart { .. } => Sort::Blocking,
     }
 }
 
 fn buffer(op: FileOp) -> Option<Buffer> {
     match op {
         FileOp::Read { buffer, .. } | FileOp::Write { buffer, .. } => Some(buffer),
-        FileOp::DataSync { .. } | FileOp::Blocking(_) => None,
+        FileOp::DataSync { .. } | FileOp::Blocking(_) | FileOp::Apart { .. } => None,
     }
 }
 
@@ -112,7 +112,7 @@ fn perform(op: FileOp) -> (io::Result<u64>, Option<Buffer>) {
             let synced = rustix::fs::fdatasync(&**file);
             (synced.map(|()| 0).map_err(Into::into), None)
         }
-        FileOp::Blocking(call) => (call(), None),
+        FileOp::Blocking(call) | FileOp::Apart { call, .. } => (call(), None),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use ::io::ring::{FileOp, Ring};
+use ::io::ring::{FileOp, Lane, Ring};
 use scsi::medium::Now;
 use scsi::owner::{Input, Output, Request};
 use scsi::unit::{CoreId, UnitId};
@@ -66,7 +66,10 @@ impl<R: Ring, P: Post> Core<R, P> {
         let save = move || store.save(unit, &octets).map(|()| 0);
         self.ring.file(
             Purpose::Persist(unit.0).token(),
-            FileOp::Blocking(Box::new(save)),
+            FileOp::Apart {
+                lane: Lane::Persist,
+                call: Box::new(save),
+            },
         );
     }
 }

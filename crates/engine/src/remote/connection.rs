@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ::io::ring::{FileOp, SendBatch, SocketId};
+use ::io::ring::{FileOp, Lane, SendBatch, SocketId};
 use block::lease::Lease;
 use block::particulars::Group as Particular;
 use block::volume::{Context, Node};
@@ -221,7 +221,10 @@ impl Link for Connection {
             Ok(0)
         };
         self.state = State::Connecting(made);
-        let op = FileOp::Blocking(Box::new(connect));
+        let op = FileOp::Apart {
+            lane: Lane::Connect,
+            call: Box::new(connect),
+        };
         cx.file(self.node, self.generation, op);
     }
 

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::io::ether::Place;
-use ::io::ring::FileOp;
+use ::io::ring::{FileOp, Lane};
 use block::lease::Lease;
 use block::particulars::Group;
 use block::volume::{Calls, Context, CoreContext, Node};
@@ -199,7 +199,10 @@ impl FcoeLink {
             Ok(0)
         };
         self.opening = Some((Rc::clone(port), made));
-        let op = FileOp::Blocking(Box::new(open));
+        let op = FileOp::Apart {
+            lane: Lane::Connect,
+            call: Box::new(open),
+        };
         cx.file(self.node, self.generation, op);
     }
 

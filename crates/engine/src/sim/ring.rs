@@ -150,7 +150,7 @@ impl Kernel {
     pub(super) fn end_file(&self, number: usize, error: Option<io::Error>) {
         let (token, op) = self.state.borrow_mut().files.remove(number);
         let event = match (op, error) {
-            (FileOp::Blocking(act), None) => Event::File {
+            (FileOp::Blocking(act) | FileOp::Apart { call: act, .. }, None) => Event::File {
                 token,
                 result: act(),
                 buffer: None,

@@ -6,14 +6,25 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use super::Lane;
 use super::bell::{Bell, DONE};
 use super::file::{Direction, File, Transfer};
 use crate::memory::drain_stores;
 
-/// Threads of a ring at the most: where files are read and written by threads, as many operations
-/// as are under way at once. Each costs a stack, and takes the processor from the reactor when the
-/// files are in the cache.
-const THREADS_MAX: usize = 8;
+/// Operations on media that run at the same time: where files are read and written by threads, as
+/// many as are under way at once. Each costs a stack, and takes the processor from the reactor when
+/// the files are in the cache.
+const MEDIUM_MAX: usize = 8;
+
+/// Connections that are made at the same time: each may take seconds.
+const CONNECT_MAX: usize = 8;
+
+/// Lanes, the first of which a free thread looks into first, each with how many of its operations
+/// run at the same time.
+const LANES: [usize; 3] = [1, MEDIUM_MAX, CONNECT_MAX];
+
+/// Threads of a ring at the most. Each lane can have all that it may.
+const THREADS_MAX: usize = 1 + MEDIUM_MAX + CONNECT_MAX;
 
 /// What a thread does.
 pub(super) enum Job {
@@ -21,14 +32,20 @@ pub(super) enum Job {
     Transfer(Transfer),
     /// fdatasync.
     DataSync(Arc<File>),
-    /// Anything.
-    Call(Box<dyn FnOnce() -> io::Result<u64> + Send>),
+    /// Anything that a medium takes its time for.
+    Call(Call),
+    /// Anything else.
+    Apart(Lane, Call),
 }
 
-/// A pool of threads that starts them when they are needed.
+type Call = Box<dyn FnOnce() -> io::Result<u64> + Send>;
+
+/// A pool of threads. The first is there from the begin, so that whatever comes is done in the end;
+/// more are started when they are needed, as far as the machine lets us.
 pub(super) struct Blocking {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    threads_max: usize,
 }
 
 struct Shared {
@@ -39,52 +56,69 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    jobs: VecDeque<(usize, Job)>,
+    lanes: [Queue; LANES.len()],
     done: Vec<(usize, io::Result<u64>)>,
     idle: usize,
     closing: bool,
 }
 
+/// The operations of a lane.
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<(usize, Job)>,
+    running: usize,
+}
+
 impl Blocking {
     /// A pool that rings `bell` when something is done.
-    pub(super) fn new(bell: &Arc<Bell>) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// When no thread can be started.
+    pub(super) fn new(bell: &Arc<Bell>) -> io::Result<Self> {
+        Self::with_threads(bell, THREADS_MAX)
+    }
+
+    /// The same on a machine that lets us have no more than so many threads.
+    pub(super) fn with_threads(bell: &Arc<Bell>, threads_max: usize) -> io::Result<Self> {
         let shared = Shared {
             state: Mutex::default(),
             work: Condvar::new(),
             bell: Arc::clone(bell),
         };
-        Self {
+        let mut pool = Self {
             shared: Arc::new(shared),
             threads: Vec::new(),
-        }
+            threads_max,
+        };
+        let first = pool.spawn()?;
+        pool.threads.push(first);
+        Ok(pool)
     }
 
     /// Starts jobs, each with the number that it is known by. What memory they point to must stay
-    /// until [`Self::done`] has told of them, or the pool was dropped.
-    ///
-    /// # Errors
-    ///
-    /// When there is no thread, and none can be started; the jobs stay queued.
-    pub(super) fn start(&mut self, jobs: &mut Vec<(usize, Job)>) -> io::Result<()> {
+    /// until [`Self::done`] has told of them, or the pool was dropped. Where no thread can be
+    /// started they wait for one that is there.
+    pub(super) fn start(&mut self, jobs: &mut Vec<(usize, Job)>) {
         if jobs.is_empty() {
-            return Ok(());
+            return;
         }
         let mut state = self.shared.lock();
-        state.jobs.extend(jobs.drain(..));
-        let (waiting, idle) = (state.jobs.len(), state.idle);
+        for (number, job) in jobs.drain(..) {
+            state.lanes[job.lane()].jobs.push_back((number, job));
+        }
+        let (ready, idle) = (state.ready(), state.idle);
         drop(state);
-        for _ in 0..waiting.min(idle) {
+        for _ in 0..ready.min(idle) {
             self.shared.work.notify_one();
         }
-        let more = waiting.saturating_sub(idle);
-        for _ in 0..more.min(THREADS_MAX - self.threads.len()) {
+        let more = ready.saturating_sub(idle);
+        for _ in 0..more.min(self.threads_max - self.threads.len()) {
             match self.spawn() {
                 Ok(thread) => self.threads.push(thread),
-                Err(error) if self.threads.is_empty() => return Err(error),
                 Err(_) => break,
             }
         }
-        Ok(())
     }
 
     /// Moves what is done to `done`.
@@ -104,7 +138,7 @@ impl Drop for Blocking {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.closing = true;
-        state.jobs.clear();
+        state.lanes = Default::default();
         drop(state);
         self.shared.work.notify_all();
         for thread in self.threads.drain(..) {
@@ -120,21 +154,29 @@ impl Shared {
     }
 
     fn work(&self) {
-        while let Some((number, job)) = self.next() {
+        let mut ended = None;
+        while let Some((number, job)) = self.next(ended) {
+            let lane = job.lane();
             let result = job.run();
             drain_stores();
             self.lock().done.push((number, result));
             self.bell.ring(DONE);
+            ended = Some(lane);
         }
     }
 
-    fn next(&self) -> Option<(usize, Job)> {
+    /// The next job, for a thread that has done one of a lane.
+    fn next(&self, ended: Option<usize>) -> Option<(usize, Job)> {
         let mut state = self.lock();
+        if let Some(lane) = ended {
+            let queue = &mut state.lanes[lane];
+            queue.running = queue.running.saturating_sub(1);
+        }
         loop {
             if state.closing {
                 return None;
             }
-            if let Some(job) = state.jobs.pop_front() {
+            if let Some(job) = state.take() {
                 return Some(job);
             }
             state.idle += 1;
@@ -142,6 +184,64 @@ impl Shared {
             state = woken.unwrap_or_else(PoisonError::into_inner);
             state.idle -= 1;
         }
+    }
+}
+
+impl State {
+    /// Jobs that may run now.
+    fn ready(&self) -> usize {
+        let ready = |(queue, max): (&Queue, &usize)| {
+            queue.jobs.len().min(max.saturating_sub(queue.running))
+        };
+        self.lanes.iter().zip(&LANES).map(ready).sum()
+    }
+
+    fn take(&mut self) -> Option<(usize, Job)> {
+        let mut lanes = self.lanes.iter_mut().zip(LANES);
+        lanes.find_map(|(queue, max)| {
+            let job = (queue.running < max).then(|| queue.jobs.pop_front())?;
+            queue.running += usize::from(job.is_some());
+            job
+        })
+    }
+}
+
+/// Jobs that never wait. A turn does some of them, as whoever else is to be heard waits for it.
+#[derive(Default)]
+pub(super) struct AtOnce {
+    jobs: VecDeque<(usize, Job)>,
+    /// What was done of the turn.
+    octets: usize,
+    count: usize,
+}
+
+/// What a turn moves at the least, if it is there: 100 us of copies.
+const TURN_OCTETS: usize = 1 << 20;
+
+/// Jobs of a turn at the most.
+const TURN_JOBS: usize = 64;
+
+impl AtOnce {
+    pub(super) fn push(&mut self, number: usize, job: Job) {
+        self.jobs.push_back((number, job));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// The next job of this turn; `None` begins another turn.
+    pub(super) fn next(&mut self) -> Option<(usize, Job)> {
+        let is_over = self.octets >= TURN_OCTETS || self.count >= TURN_JOBS;
+        let next = (!is_over).then(|| self.jobs.pop_front()).flatten();
+        match &next {
+            Some((_, job)) => {
+                self.octets += job.octets();
+                self.count += 1;
+            }
+            None => (self.octets, self.count) = (0, 0),
+        }
+        next
     }
 }
 
@@ -153,7 +253,24 @@ impl Job {
         match self {
             Self::Transfer(transfer) => transfer.file.is_in_memory(),
             Self::DataSync(file) => file.is_in_memory(),
-            Self::Call(_) => false,
+            Self::Call(_) | Self::Apart(..) => false,
+        }
+    }
+
+    /// What it has to move.
+    fn octets(&self) -> usize {
+        match self {
+            Self::Transfer(transfer) => transfer.remaining(),
+            _ => 0,
+        }
+    }
+
+    /// Its place in [`LANES`].
+    fn lane(&self) -> usize {
+        match self {
+            Self::Apart(Lane::Persist, _) => 0,
+            Self::Transfer(_) | Self::DataSync(_) | Self::Call(_) => 1,
+            Self::Apart(Lane::Connect, _) => 2,
         }
     }
 
@@ -161,7 +278,7 @@ impl Job {
         match self {
             Self::Transfer(transfer) => run(transfer),
             Self::DataSync(file) => Ok(rustix::fs::fdatasync(&**file).map(|()| 0)?),
-            Self::Call(call) => call(),
+            Self::Call(call) | Self::Apart(_, call) => call(),
         }
     }
 }
@@ -192,3 +309,6 @@ fn once(transfer: &Transfer) -> io::Result<usize> {
     };
     usize::try_from(moved).map_err(|_| io::Error::last_os_error())
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,7 +24,7 @@ use slab::Slab;
 use self::listen::Listeners;
 use self::socket::Socket;
 use super::bell::{Bell, DONE, WOKEN};
-use super::blocking::{Blocking, Job};
+use super::blocking::{AtOnce, Blocking, Job};
 use super::file::PendingFile;
 use super::lend::{Lender, Received};
 use super::{Event, FileOp, FileRing, PAUSE, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
@@ -52,8 +52,8 @@ pub struct EpollRing {
     files: Slab<PendingFile>,
     /// Started by the next `wait`.
     jobs: Vec<(usize, Job)>,
-    /// Done by the next `wait`.
-    at_once: Vec<(usize, Job)>,
+    /// Done by the next `wait`, and by those after it.
+    at_once: AtOnce,
     done: Vec<(usize, io::Result<u64>)>,
     polled: Vec<epoll::Event>,
     /// Sockets with a receive that was asked for since the last `wait`.
@@ -86,10 +86,10 @@ impl EpollRing {
             watched: Slab::new(),
             paused: VecDeque::new(),
             files: Slab::new(),
-            blocking: Blocking::new(&bell),
+            blocking: Blocking::new(&bell)?,
             bell,
             jobs: Vec::new(),
-            at_once: Vec::new(),
+            at_once: AtOnce::default(),
             done: Vec::new(),
             polled: Vec::with_capacity(POLLED_MAX),
             asked: Vec::new(),
@@ -209,11 +209,9 @@ impl EpollRing {
     }
 
     fn do_at_once(&mut self) {
-        let mut jobs = std::mem::take(&mut self.at_once);
-        for (key, job) in jobs.drain(..) {
+        while let Some((key, job)) = self.at_once.next() {
             self.file_over(key, job.run());
         }
-        self.at_once = jobs;
     }
 
     fn file_over(&mut self, key: usize, result: io::Result<u64>) {
@@ -270,7 +268,7 @@ impl Ring for EpollRing {
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         drain_stores();
-        self.blocking.start(&mut self.jobs)?;
+        self.blocking.start(&mut self.jobs);
         self.send_all();
         self.do_at_once();
         let sockets = &self.sockets;
@@ -380,7 +378,7 @@ impl FileRing for EpollRing {
         let (pending, job) = PendingFile::new(token, op);
         let key = self.files.insert(pending);
         match job.never_waits() {
-            true => self.at_once.push((key, job)),
+            true => self.at_once.push(key, job),
             false => self.jobs.push((key, job)),
         }
     }

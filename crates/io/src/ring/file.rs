@@ -115,6 +115,7 @@ impl PendingFile {
             }
             FileOp::DataSync { file } => (Job::DataSync(file), None),
             FileOp::Blocking(call) => (Job::Call(call), None),
+            FileOp::Apart { lane, call } => (Job::Apart(lane, call), None),
         };
         (Self { token, buffer }, job)
     }

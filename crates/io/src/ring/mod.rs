@@ -150,8 +150,26 @@ pub enum FileOp {
         /// Of which file.
         file: Arc<File>,
     },
-    /// Anything that blocks, on a thread of a bounded pool: fallocate, lseek, ioctl.
+    /// Anything that blocks for as long as a medium takes, on a thread of a bounded pool: fallocate,
+    /// lseek, ioctl.
     Blocking(Box<dyn FnOnce() -> io::Result<u64> + Send>),
+    /// The same for what neither waits for media nor has them wait.
+    Apart {
+        /// With what else it shares threads.
+        lane: Lane,
+        /// What blocks.
+        call: Box<dyn FnOnce() -> io::Result<u64> + Send>,
+    },
+}
+
+/// Operations that block wait only for those in the same lane: an UNMAP of minutes delays no
+/// reservation, and a host that does not answer no UNMAP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// What is written down for the case of a power cut, one after the other.
+    Persist,
+    /// What waits for another machine or for an interface.
+    Connect,
 }
 
 /// What happened.

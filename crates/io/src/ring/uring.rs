@@ -34,7 +34,7 @@ use self::op::Op;
 use self::queue::Queue;
 use self::socket::{Next, Socket, result_of};
 use super::bell::{Bell, DONE, WOKEN};
-use super::blocking::{Blocking, Job};
+use super::blocking::{AtOnce, Blocking, Job};
 use super::file::PendingFile;
 use super::lend::Received;
 use super::{Event, FileOp, FileRing, PAUSE, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
@@ -60,8 +60,8 @@ pub struct UringRing {
     files: Slab<FileTask>,
     /// Started by the next `wait`.
     jobs: Vec<(usize, Job)>,
-    /// Done by the next `wait`.
-    at_once: Vec<(usize, Job)>,
+    /// Done by the next `wait`, and by those after it.
+    at_once: AtOnce,
     done: Vec<(usize, io::Result<u64>)>,
     /// Sockets whose receive waits for a buffer.
     starved: VecDeque<u32>,
@@ -88,7 +88,7 @@ impl UringRing {
         let mut ring = Self {
             queue,
             buffers,
-            blocking: Blocking::new(&bell),
+            blocking: Blocking::new(&bell)?,
             bell,
             sockets: Slab::new(),
             listeners: Listeners::default(),
@@ -96,7 +96,7 @@ impl UringRing {
             paused: Slab::new(),
             files: Slab::new(),
             jobs: Vec::new(),
-            at_once: Vec::new(),
+            at_once: AtOnce::default(),
             done: Vec::new(),
             starved: VecDeque::new(),
             events: VecDeque::new(),
@@ -226,12 +226,10 @@ impl UringRing {
     }
 
     fn do_at_once(&mut self) {
-        let mut jobs = std::mem::take(&mut self.at_once);
-        for (key, job) in jobs.drain(..) {
+        while let Some((key, job)) = self.at_once.next() {
             let event = self.file_over(key, job.run());
             self.events.push_back(event);
         }
-        self.at_once = jobs;
     }
 
     fn forget_closed(&mut self, key: u32) {
@@ -305,7 +303,7 @@ impl Ring for UringRing {
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         drain_stores();
-        self.blocking.start(&mut self.jobs)?;
+        self.blocking.start(&mut self.jobs);
         self.hand_over_buffers();
         for key in self.listeners.resume() {
             self.submit_accept(key);
@@ -423,7 +421,7 @@ impl FileRing for UringRing {
             job if job.never_waits() => {
                 let work = Work::Elsewhere;
                 entry.insert(FileTask { pending, work });
-                self.at_once.push((key as usize, job));
+                self.at_once.push(key as usize, job);
             }
             Job::Transfer(transfer) => {
                 let work = Work::Transfer(transfer);
@@ -437,7 +435,7 @@ impl FileRing for UringRing {
                 // SAFETY: it points to nothing, and the task holds the file until it is over.
                 unsafe { self.queue.push(sync.build(), Op::File(key)) };
             }
-            call @ Job::Call(_) => {
+            call @ (Job::Call(_) | Job::Apart(..)) => {
                 let work = Work::Elsewhere;
                 entry.insert(FileTask { pending, work });
                 self.jobs.push((key as usize, call));

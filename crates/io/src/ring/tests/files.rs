@@ -10,7 +10,7 @@ use rustix::fs::{MemfdFlags, Mode, OFlags};
 
 use super::*;
 use crate::memory::Pool;
-use crate::ring::{File, FileOp, FileRing};
+use crate::ring::{File, FileOp, FileRing, Lane};
 
 super::on_every_ring! {
     what_is_written_is_read
@@ -21,6 +21,8 @@ super::on_every_ring! {
     an_error_is_told_with_the_buffer
     a_full_device_is_an_error
     what_blocks_runs_on_a_thread
+    what_a_medium_takes_long_for_holds_up_nothing_apart
+    much_that_lies_in_memory_is_done_in_several_turns
     a_ring_is_dropped_while_a_file_is_written
     files_and_sockets_do_not_wait_for_each_other
 }
@@ -231,6 +233,50 @@ fn what_blocks_runs_on_a_thread(ring: &mut AnyRing) {
             }
             other => panic!("{other:?}"),
         }
+    }
+}
+
+fn what_a_medium_takes_long_for_holds_up_nothing_apart(ring: &mut AnyRing) {
+    let (release, until) = std::sync::mpsc::channel::<()>();
+    let until = Arc::new(std::sync::Mutex::new(until));
+    for at in 0..32 {
+        let until = Arc::clone(&until);
+        let stuck = move || {
+            // Until the sender is gone.
+            let _ = until.lock().unwrap().recv_timeout(LONG);
+            Ok(0)
+        };
+        ring.file(Token(at), FileOp::Blocking(Box::new(stuck)));
+    }
+    for (at, lane) in [(100, Lane::Persist), (101, Lane::Connect)] {
+        let call = Box::new(|| Ok(7));
+        ring.file(Token(at), FileOp::Apart { lane, call });
+        assert_eq!(done(ring, at).0, 7);
+    }
+    drop(release);
+    for _ in 0..32 {
+        assert!(matches!(next(ring), Seen::File(_, Ok(0), None)));
+    }
+}
+
+fn much_that_lies_in_memory_is_done_in_several_turns(ring: &mut AnyRing) {
+    let [(fd, _), _] = temporaries();
+    let octets = [1; 64 << 10];
+    for (first, size, in_a_turn) in [(0, octets.len(), 16), (1000, 512, 64)] {
+        for at in first..first + 200 {
+            ring.file(Token(at), write(&fd, 0, &octets[..size]));
+        }
+        let mut turns = Vec::new();
+        while turns.iter().sum::<usize>() < 200 {
+            // What is left is not slept on.
+            ring.wait(Some(LONG)).unwrap();
+            let done = std::iter::from_fn(|| ring.next_event().map(Seen::from));
+            turns.push(
+                done.inspect(|seen| assert!(matches!(seen, Seen::File(_, Ok(_), _))))
+                    .count(),
+            );
+        }
+        assert_eq!(turns.len(), 200usize.div_ceil(in_a_turn), "{turns:?}");
     }
 }
 
