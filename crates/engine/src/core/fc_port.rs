@@ -4,7 +4,6 @@
 //! the turn is done, as connections do. Write data comes only where memory was asked for before, so
 //! nothing has to stop half way through a batch.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ::io::ring::Ring;
@@ -15,20 +14,17 @@ use fc::target::{self, Limits, Target};
 use fc::wire::names::Wwn;
 use scsi::device::DeviceServer;
 use scsi::medium::Now;
-use scsi::nexus::{Heard, Identity, Nexus, NexusId, TargetDevice};
+use scsi::nexus::{Identity, Nexus, NexusId, TargetDevice};
 use scsi::task::{Completed, FunctionResult, Tag};
 use scsi::wire::transport_id;
 
 use super::Core;
 use super::connection::Remote;
+use super::ports::Ports;
 use super::timers::{SHORTEST, Timer};
 use super::token::Purpose;
 use crate::mail::Post;
 use crate::n_port::{Listen, NPort, Site};
-
-/// Ports without a nexus of which it is known what they had heard. One that is forgotten is told
-/// that power was off, which says all that it could.
-const MOST_HEARD: usize = 4096;
 
 /// An N_Port that serves.
 pub struct FcPort {
@@ -36,8 +32,8 @@ pub struct FcPort {
     device: Arc<TargetDevice>,
     /// By [`RemoteId`].
     seats: Vec<Seat>,
-    /// What ports had heard that had a nexus, by their names.
-    heard: BTreeMap<Wwn, Heard>,
+    /// Initiators that had a nexus, by their port names.
+    away: Ports<Wwn>,
     /// Those to which data was given that may not have left.
     sending: Vec<RemoteId>,
     /// It may have something to send.
@@ -65,7 +61,7 @@ impl FcPort {
             n_port: NPort::begin(site, Target::new(Limits::default()), now),
             device,
             seats: Vec::new(),
-            heard: BTreeMap::new(),
+            away: Ports::default(),
             sending: Vec::new(),
             dirty: true,
             is_watched: false,
@@ -302,7 +298,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             target: Arc::clone(&one.device),
         };
         tracing::debug!("{}: {} has logged in", one.n_port.place(), remote.wwpn());
-        let heard = one.heard.remove(&remote.wwpn());
+        let heard = one.away.come_back(Some(&remote.wwpn()));
         let slot = self.connections.insert_remote(Remote { fc_port, id });
         one.seat(id).slot = Some(slot);
         match heard {
@@ -319,11 +315,8 @@ impl<R: Ring, P: Post> Core<R, P> {
             return;
         };
         if let Some(remote) = one.n_port.port().remote(id) {
-            if one.heard.len() == MOST_HEARD {
-                one.heard.pop_first();
-            }
-            let heard = self.device.heard(NexusId(slot));
-            one.heard.insert(remote.wwpn(), heard);
+            let (wwpn, heard) = (remote.wwpn(), self.device.heard(NexusId(slot)));
+            one.away.go_away(wwpn, heard);
         }
         self.device.nexus_lost(NexusId(slot));
     }

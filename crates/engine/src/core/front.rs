@@ -29,7 +29,7 @@ pub struct Front {
     /// What each node shows, by its name.
     pub(super) devices: Devices,
     pub(super) registry: Registry,
-    pub(super) ports: Ports,
+    pub(super) ports: Ports<iscsi::target::Identity>,
     /// Sessions on each core.
     pub(super) loads: Vec<u32>,
     /// On which core each session lives.

@@ -1,14 +1,13 @@
-//! Initiator ports that had a session since the target started, and have none now.
+//! Initiator ports that had a nexus since the target started, and have none now.
 
 use std::collections::BTreeMap;
 
-use iscsi::target::Identity;
 use scsi::nexus::Heard;
 
-/// What each had heard. One that is forgotten is told as much as one that was never there.
-#[derive(Default)]
-pub(super) struct Ports {
-    away: BTreeMap<Identity, Away>,
+/// What each had heard, by its name, `N`. One that is forgotten is told as much as one that was
+/// never there: that power was off, which says all that it could.
+pub(super) struct Ports<N> {
+    away: BTreeMap<N, Away>,
     departures: u64,
 }
 
@@ -22,8 +21,17 @@ struct Away {
 /// each.
 const MOST: usize = 4096;
 
-impl Ports {
-    pub(super) fn go_away(&mut self, port: Identity, heard: Heard) {
+impl<N> Default for Ports<N> {
+    fn default() -> Self {
+        Self {
+            away: BTreeMap::new(),
+            departures: 0,
+        }
+    }
+}
+
+impl<N: Ord + Clone> Ports<N> {
+    pub(super) fn go_away(&mut self, port: N, heard: Heard) {
         if self.away.len() >= MOST && !self.away.contains_key(&port) {
             let oldest = self.away.iter().min_by_key(|(_, away)| away.since);
             if let Some(oldest) = oldest.map(|(port, _)| port.clone()) {
@@ -36,7 +44,7 @@ impl Ports {
     }
 
     /// What it had heard. From now on its session knows.
-    pub(super) fn come_back(&mut self, port: Option<&Identity>) -> Option<Heard> {
+    pub(super) fn come_back(&mut self, port: Option<&N>) -> Option<Heard> {
         self.away.remove(port?).map(|away| away.heard)
     }
 }
