@@ -20,6 +20,8 @@ pub(crate) struct DataSequence<L> {
     pub(crate) end: u32,
     pub(crate) seq_id: u8,
     pub(crate) seq_cnt: u16,
+    /// A frame has left: SEQ_CNT may be 0 again later, as it has 16 bits.
+    has_begun: bool,
 }
 
 impl<L: Lease> DataSequence<L> {
@@ -32,6 +34,7 @@ impl<L: Lease> DataSequence<L> {
             at: 0,
             seq_id,
             seq_cnt: 0,
+            has_begun: false,
         }
     }
 
@@ -67,13 +70,14 @@ impl<L: Lease> DataSequence<L> {
                 parameter: self.offset(),
                 ..*header
             };
-            let sof = if self.seq_cnt == 0 { Sof::I3 } else { Sof::N3 };
+            let sof = if self.has_begun { Sof::N3 } else { Sof::I3 };
             let eof = if is_last { Eof::T } else { Eof::N };
             let (data, at) = (&self.data, self.at as usize);
             let copy = |octets: &mut [u8]| data.copy_out(at, octets);
             if !frames::put(out, &ethernet, (sof, eof), &header, len as usize, copy) {
                 return false;
             }
+            self.has_begun = true;
             self.at += len;
             self.seq_cnt = self.seq_cnt.wrapping_add(1);
         }

@@ -1,4 +1,5 @@
 mod cover;
+mod data;
 mod garbage;
 mod ids;
 pub(crate) mod pair;

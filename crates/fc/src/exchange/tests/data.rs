@@ -1,0 +1,61 @@
+//! Sequences that are longer than usual.
+
+use scsi::medium::{HeapLease, Lease};
+
+use super::pair::{decode, peer};
+use crate::exchange::data::DataSequence;
+use crate::outgoing::Outgoing;
+use crate::remote::{Fcp, Peer};
+use crate::wire::fcoe::Sof;
+use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::names::FcId;
+
+/// Notes how frames begin.
+#[derive(Default)]
+struct Starts {
+    octets: Vec<u8>,
+    starts: Vec<(Sof, u16)>,
+}
+
+impl Outgoing for Starts {
+    fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.octets.resize(len, 0);
+        Some(&mut self.octets)
+    }
+
+    fn commit(&mut self, len: usize) {
+        let frame = decode(&self.octets[..len]);
+        self.starts.push((frame.sof, frame.header.seq_cnt));
+    }
+}
+
+#[test]
+fn a_sequence_begins_once_though_its_count_wraps() {
+    let peer = Peer {
+        payload_max: 256,
+        ..peer(1, 2, Fcp::default())
+    };
+    let header = Header {
+        r_ctl: RCtl::SOLICITED_DATA,
+        d_id: FcId(2),
+        cs_ctl: 0,
+        s_id: FcId(1),
+        kind: Type::FCP,
+        f_ctl: FCtl::NONE,
+        seq_id: 0,
+        df_ctl: 0,
+        seq_cnt: 0,
+        ox_id: OxId(1),
+        rx_id: RxId(1),
+        parameter: 0,
+    };
+    let len = 256 * ((1 << 16) + 2);
+    let mut sequence = DataSequence::new(HeapLease::from_bytes(vec![0; len]), 0, 0);
+    let mut out = Starts::default();
+    assert!(sequence.send(&mut out, &peer, &header, FCtl::END_SEQUENCE));
+    assert_eq!(out.starts.len(), (1 << 16) + 2);
+    assert_eq!(out.starts[0], (Sof::I3, 0));
+    assert_eq!(out.starts[1 << 16], (Sof::N3, 0));
+    let begins = out.starts.iter().filter(|start| start.0 == Sof::I3);
+    assert_eq!(begins.count(), 1);
+}
