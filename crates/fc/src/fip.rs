@@ -109,6 +109,8 @@ pub struct Statistics {
     pub dropped: u64,
     /// N_Port_IDs given up as another port had them.
     pub conflicts: u64,
+    /// How often the link went down (LinkFailureCount of the Link Error Status Block).
+    pub link_downs: u64,
     /// Virtual links that ended by silence (VLinkFailureCount of the Link Error Status Block).
     pub link_failures: u64,
 }
@@ -235,6 +237,7 @@ impl Fip {
         if up == (self.state != State::Down) {
             return;
         }
+        self.statistics.link_downs += u64::from(!up);
         self.release(Why::LinkDown);
         self.neighbours = Neighbours::default();
         self.mode = self.config.mode;

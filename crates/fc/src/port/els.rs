@@ -80,12 +80,14 @@ impl<F: Fc4> Port<F> {
         named.collect()
     }
 
-    /// The link error status block (FC-LS-2, RLS; FC-BB-6 says what it means on Ethernet).
+    /// The link error status block (FC-LS-2, RLS; FC-BB-6 says what it means on Ethernet). Word 6
+    /// counts Ethernet frames with a wrong FCS, which come no farther than the interface; FC frames
+    /// with a wrong CRC are in [`super::Statistics::bad_crc`].
     fn link_errors(&self) -> LinkErrors {
         let short = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         LinkErrors {
-            link_failures: short(self.fip.statistics().link_failures),
-            invalid_crcs: short(self.statistics.bad_crc),
+            link_failures: short(self.fip.statistics().link_downs),
+            sync_losses: short(self.fip.statistics().link_failures),
             ..LinkErrors::default()
         }
     }

@@ -3,7 +3,7 @@
 use super::rig::{Rig, config, ms};
 use super::trace;
 use crate::outgoing::Frames;
-use crate::wire::els::{Adisc, Code, Els, ExchangeName, Logo, Reply};
+use crate::wire::els::{Adisc, Code, Els, ExchangeName, LinkErrors, Logo, Reply};
 use crate::wire::ethernet;
 use crate::wire::fcoe::{self, Eof, Sof};
 use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
@@ -128,15 +128,34 @@ fn services_in_another_name_are_refused() {
 }
 
 #[test]
-fn wrong_checksums_are_counted_and_told_by_rls() {
+fn wrong_checksums_are_counted() {
     let mut rig = up();
     let mut damaged = frame(&rig, RCtl::ELS_REQUEST, Type::ELS, &Els::Rtv.encode());
     damaged[40] ^= 1;
     assert!(answers(&mut rig, &damaged).is_empty());
+    assert_eq!(rig.target.port.statistics().bad_crc, 1);
+}
+
+#[test]
+fn rls_tells_failures_of_links_and_of_virtual_links_apart() {
+    let mut rig = up();
+    let now = rig.now;
+    rig.target.port.link(now, false);
+    rig.target.port.link(now, true);
+    rig.run(now + ms(3000));
+    // The initiator is not heard for so long that its virtual link fails.
+    let now = rig.now + ms(30_000);
+    rig.target.port.expire(now);
+    rig.run(now + ms(10_000));
     let Reply::Rls(errors) = reply(&mut rig, &Els::Rls(FcId(2))) else {
         panic!("no link errors")
     };
-    assert_eq!(errors.invalid_crcs, 1);
+    let expected = LinkErrors {
+        link_failures: 1,
+        sync_losses: 1,
+        ..LinkErrors::default()
+    };
+    assert_eq!(errors, expected);
 }
 
 #[test]

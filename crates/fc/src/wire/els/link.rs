@@ -110,7 +110,7 @@ pub struct LinkErrors {
     pub protocol_errors: u32,
     /// Invalid transmission words; of FCoE, symbol errors.
     pub invalid_words: u32,
-    /// Invalid CRCs.
+    /// Invalid CRCs; of FCoE, frames whose Ethernet FCS is wrong.
     pub invalid_crcs: u32,
 }
 
