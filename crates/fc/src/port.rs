@@ -57,6 +57,8 @@ pub struct Port<F: Fc4> {
     is_online: bool,
     remotes: Remotes,
     ox_ids: OxIds,
+    /// Remote ports that wait for a place, the first one for longest.
+    waiting: VecDeque<RemoteId>,
     /// What remote ports want done, until it is.
     outputs: VecDeque<(RemoteId, Output)>,
     /// Link services that wait to be transmitted.
@@ -78,6 +80,7 @@ impl<F: Fc4> Port<F> {
             is_online: false,
             remotes: Remotes::default(),
             ox_ids: OxIds::new(),
+            waiting: VecDeque::new(),
             outputs: VecDeque::new(),
             controls: VecDeque::new(),
             events: VecDeque::new(),
@@ -98,6 +101,7 @@ impl<F: Fc4> Port<F> {
             is_online: self.is_online,
             remotes: self.remotes,
             ox_ids: self.ox_ids,
+            waiting: self.waiting,
             outputs: self.outputs,
             controls: self.controls,
             events: VecDeque::new(),
@@ -224,6 +228,7 @@ impl<F: Fc4> Port<F> {
     pub fn ended(&mut self, now: Now, id: RemoteId) {
         self.tick(now);
         self.with_id(id, Remote::ended);
+        self.begin_waiting();
     }
 
     /// What happened; to be asked until `None` after each call of another function, and after
@@ -290,9 +295,7 @@ impl<F: Fc4> Port<F> {
                 fip::Event::Claimed(fc_id) => self.online(fc_id),
                 fip::Event::Released(_) => self.offline(),
                 fip::Event::Found(neighbour) => self.found(neighbour),
-                fip::Event::Lost(fc_id, why) => {
-                    self.with(fc_id, |remote, cx| remote.lost(cx, End::Lost(why)));
-                }
+                fip::Event::Lost(fc_id, why) => self.lost(fc_id, why),
             }
         }
     }
@@ -312,14 +315,42 @@ impl<F: Fc4> Port<F> {
     }
 
     fn found(&mut self, neighbour: Neighbour) {
-        if self.remotes.find_lost(neighbour.wwpn).is_none()
-            && self.remotes.len() >= self.limits.remotes
-        {
-            self.remark(neighbour.enode, Some(neighbour.wwpn), TOO_MANY);
-            return;
-        }
         let id = self.remotes.meet(neighbour, &self.local);
-        self.with_id(id, Remote::begin);
+        let has_place = |remote: &Remote| remote.has_place(&self.local);
+        let wants_one = self.remotes.get(id).is_some_and(has_place);
+        if wants_one && self.places() > self.limits.remotes {
+            self.remark(neighbour.enode, Some(neighbour.wwpn), TOO_MANY);
+            if !self.waiting.contains(&id) {
+                self.waiting.push_back(id);
+            }
+            self.with_id(id, |remote, _| remote.wait());
+        } else {
+            self.with_id(id, Remote::begin);
+        }
+    }
+
+    /// Remote ports with which there is a nexus, or may be one soon.
+    fn places(&self) -> usize {
+        let remotes = self.remotes.iter();
+        remotes
+            .filter(|remote| remote.has_place(&self.local))
+            .count()
+    }
+
+    /// A place may have become free.
+    fn begin_waiting(&mut self) {
+        while !self.waiting.is_empty() && self.places() < self.limits.remotes {
+            let id = self.waiting.pop_front();
+            let waits = |id: &RemoteId| self.remotes.get(*id).is_some_and(Remote::is_waiting);
+            if let Some(id) = id.filter(waits) {
+                self.with_id(id, Remote::begin);
+            }
+        }
+    }
+
+    fn lost(&mut self, fc_id: FcId, why: fip::Why) {
+        self.with(fc_id, |remote, cx| remote.lost(cx, End::Lost(why)));
+        self.begin_waiting();
     }
 
     /// Does something for the remote port at an address.
@@ -382,6 +413,6 @@ impl<F: Fc4> Port<F> {
 const MAX_EVENTS: usize = 1024;
 
 const TOO_MANY: Violation = Violation {
-    rule: "more ports on the Ethernet than are taken up",
-    clause: "a limit of ours",
+    rule: "more ports than may log in at once; it waits for one of them to go",
+    clause: "--max-sessions",
 };

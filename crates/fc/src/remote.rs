@@ -65,6 +65,11 @@ pub struct Remote {
     parked: Option<Parked>,
     is_lost: bool,
     logins: u32,
+    /// LOGOs of the other end, each soon after the one before, and when the last one came.
+    logouts: u8,
+    logged_out: Option<Now>,
+    /// There is no place for a login with it, until another one ends.
+    is_waiting: bool,
 }
 
 /// Where a login stands.
@@ -143,6 +148,9 @@ impl Remote {
             parked: None,
             is_lost: false,
             logins: 0,
+            logouts: 0,
+            logged_out: None,
+            is_waiting: false,
         }
     }
 
@@ -150,6 +158,7 @@ impl Remote {
     pub(crate) fn found_again(&mut self, neighbour: Neighbour) {
         self.neighbour = neighbour;
         self.is_lost = false;
+        self.is_waiting = false;
     }
 
     /// Its number.
@@ -217,6 +226,26 @@ impl Remote {
     /// Whether FIP does not know it any more.
     pub(crate) const fn is_lost(&self) -> bool {
         self.is_lost
+    }
+
+    /// Whether there may be a nexus with it, so that it wants a place.
+    pub(crate) fn wants_place(&self, local: &Local) -> bool {
+        let fits = match local.role {
+            Role::Initiator => self.neighbour.target,
+            Role::Target => self.neighbour.initiator,
+        };
+        fits != Some(false) && local.partners.admit(self.wwpn())
+    }
+
+    /// Whether it counts among those that limits allow.
+    pub(crate) fn has_place(&self, local: &Local) -> bool {
+        let may_begin = !self.is_lost && !self.is_waiting && self.wants_place(local);
+        self.is_up() || self.is_ending || may_begin
+    }
+
+    /// Whether it waits for a place.
+    pub(crate) const fn is_waiting(&self) -> bool {
+        self.is_waiting
     }
 
     /// Whether nothing of it is left: its number may be used again.

@@ -27,10 +27,6 @@ impl Remotes {
         self.all.iter().flatten()
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.all.len() - self.free.len()
-    }
-
     /// Which one is at an address.
     pub(super) fn at(&self, fc_id: FcId) -> Option<RemoteId> {
         let at = self.addresses.binary_search_by_key(&fc_id, |entry| entry.0);

@@ -14,6 +14,7 @@ use crate::wire::frame::MIN_PAYLOAD;
 impl Remote {
     /// It is found: begins to log in, if there is to be a login.
     pub(crate) fn begin(&mut self, cx: &mut Cx<'_>) {
+        self.is_waiting = false;
         let is_ours_to_ask = cx.local.wwpn > self.wwpn();
         if !cx.local.partners.admit(self.wwpn()) {
             self.rest(None);
@@ -27,9 +28,15 @@ impl Remote {
         }
     }
 
+    /// It is found, and there is no place for it. [`Self::begin`] follows when there is.
+    pub(crate) fn wait(&mut self) {
+        self.is_waiting = true;
+        self.rest(None);
+    }
+
     /// Logs in, whoever of the two should ask: as the other one did not, or knows of no reason to.
     pub(crate) fn log_in(&mut self, cx: &mut Cx<'_>) {
-        if cx.local.partners.admit(self.wwpn()) {
+        if cx.local.partners.admit(self.wwpn()) && !self.is_waiting {
             self.enter(cx, State::Plogi);
         } else {
             self.rest(None);
@@ -147,6 +154,8 @@ impl Remote {
                 self.remark(cx, "a PLOGI of a port that is not allowed", "--allow");
             }
             Err(refusal::NOT_ALLOWED)
+        } else if self.is_waiting {
+            Err(refusal::NO_PLACE)
         } else if self.is_asking() && cx.local.wwpn > self.wwpn() {
             Err(refusal::IN_PROGRESS)
         } else {

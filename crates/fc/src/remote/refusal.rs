@@ -14,6 +14,9 @@ pub(crate) const OTHER_NAME: Reject = Reject::new(reason::LOGICAL_ERROR, PORT_NA
 /// It may log in by no means.
 pub(crate) const NOT_ALLOWED: Reject = Reject::new(reason::UNABLE, PORT_NAME);
 
+/// There are as many logins as there may be.
+pub(crate) const NO_PLACE: Reject = Reject::new(reason::UNABLE, explanation::NO_RESOURCES);
+
 /// There is no N_Port login.
 pub(crate) const NO_LOGIN: Reject = Reject::new(reason::UNABLE, explanation::LOGIN_REQUIRED);
 

@@ -1,0 +1,90 @@
+//! More ports on the Ethernet than may log in.
+
+use super::rig::{config, ms};
+use crate::fip::{Neighbour, Why};
+use crate::port::{Config, Event, Port};
+use crate::remote::{Partners, State};
+use crate::target::{Limits, Target};
+use crate::wire::ethernet::Mac;
+use crate::wire::names::{FcId, Wwn};
+use scsi::medium::HeapLease;
+
+/// A target with places for `places`.
+fn target(places: usize, partners: Partners) -> Port<Target<HeapLease>> {
+    let mut config = Config {
+        partners,
+        ..config(1)
+    };
+    config.limits.remotes = places;
+    Port::new(&config, Target::new(Limits::default()), ms(0), [7; 8])
+}
+
+/// The port of the N_Port_ID and WWPN `number`, which says whether it is an initiator.
+fn neighbour(number: u32, initiator: bool) -> Neighbour {
+    Neighbour {
+        fc_id: FcId(number),
+        mac: Mac::of_port(Mac::VN2VN_FC_MAP, FcId(number)),
+        enode: Mac([2, 0, 0, 0, 0, number as u8]),
+        wwpn: Wwn(number.into()),
+        wwnn: Wwn(number.into()),
+        payload_max: 2112,
+        target: Some(!initiator),
+        initiator: Some(initiator),
+    }
+}
+
+fn state(port: &Port<Target<HeapLease>>, number: u64) -> State {
+    port.find(Wwn(number)).unwrap().state()
+}
+
+fn remarks(port: &mut Port<Target<HeapLease>>) -> Vec<String> {
+    std::iter::from_fn(|| port.poll())
+        .filter_map(|event| match event {
+            Event::Remark { violation, .. } => Some(violation.to_string()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn who_may_not_log_in_takes_no_place() {
+    let mut port = target(1, Partners::Only([Wwn(9)].into()));
+    for number in 2..9 {
+        port.found(neighbour(number, true));
+    }
+    port.found(neighbour(9, true));
+    assert_eq!(state(&port, 9), State::Plogi);
+    assert_eq!(state(&port, 8), State::Idle);
+}
+
+#[test]
+fn another_target_takes_no_place() {
+    let mut port = target(1, Partners::Any);
+    port.found(neighbour(2, false));
+    port.found(neighbour(3, true));
+    assert_eq!(state(&port, 3), State::Plogi);
+    assert!(remarks(&mut port).is_empty());
+}
+
+#[test]
+fn who_finds_no_place_begins_when_another_one_goes() {
+    let mut port = target(2, Partners::Any);
+    for number in [2, 3, 4, 5] {
+        port.found(neighbour(number, true));
+    }
+    assert_eq!(
+        [3, 4, 5].map(|number| state(&port, number)),
+        [State::Plogi, State::Idle, State::Idle]
+    );
+    assert_eq!(remarks(&mut port).len(), 2);
+    port.lost(FcId(3), Why::Silent);
+    assert_eq!(
+        [4, 5].map(|number| state(&port, number)),
+        [State::Plogi, State::Idle]
+    );
+    // One that waits may go too.
+    port.lost(FcId(5), Why::Silent);
+    port.lost(FcId(4), Why::Silent);
+    port.found(neighbour(6, true));
+    assert_eq!(state(&port, 6), State::Plogi);
+}
