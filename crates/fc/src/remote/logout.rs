@@ -1,7 +1,11 @@
 //! How a login ends (FC-LS-2, LOGO).
 
+use scsi::medium::Now;
+
+use super::login::PAUSE;
 use super::refusal;
 use super::{Asked, Cx, End, Output, Remote, Role, State};
+use crate::port::config::E_D_TOV;
 use crate::wire::els::{Els, Logo, Reply};
 
 impl Remote {
@@ -68,10 +72,22 @@ impl Remote {
         self.answer(cx, asked, &Reply::Accept);
         self.end(cx, End::LoggedOut);
         self.rest(None);
-        // A target may have lost its memory of us. An initiator comes when it wants to.
+        let soon = |at: Now| cx.now < at.saturating_add(E_D_TOV);
+        let before = self.logged_out.replace(cx.now);
+        self.logouts = match before.is_some_and(soon) {
+            true => self.logouts.saturating_add(1),
+            false => 1,
+        };
+        // A target may have lost its memory of us, or it does not know us and never will. An
+        // initiator comes when it wants to.
         match cx.local.role {
-            Role::Initiator => self.log_in(cx),
+            Role::Initiator if self.logouts < LOGOUTS => self.log_in(cx),
+            Role::Initiator => self.wake_after(cx, PAUSE),
             Role::Target => self.wake_after(cx, cx.local.r_a_tov),
         }
     }
 }
+
+/// LOGOs in a row, each within E_D_TOV of the one before, after which a target is left alone for
+/// [`PAUSE`]. Linux gives up after as many (max_rport_retry_count).
+const LOGOUTS: u8 = 3;

@@ -45,6 +45,34 @@ fn a_lost_port_that_is_found_again_waits_too() {
     assert_eq!(rig.act(Remote::ended), "LS_ACC 21, up");
 }
 
+/// Arrays do that with hosts that they do not know.
+#[test]
+fn a_target_that_logs_out_again_and_again_is_left_alone_for_a_while() {
+    let mut rig = Rig::new(Role::Initiator, Wwn(1));
+    rig.act(Remote::begin);
+    let log_out = |rig: &mut Rig| {
+        let theirs = rig.theirs();
+        assert_eq!(rig.answered(&Reply::Login(theirs)), "PRLI");
+        let (fc_id, wwpn) = (FcId(2), rig.remote.wwpn());
+        rig.now += Duration::from_millis(1);
+        rig.asked(9, Els::Logo(Logo { fc_id, wwpn }))
+    };
+    for _ in 1..3 {
+        assert_eq!(log_out(&mut rig), "LS_ACC, PLOGI");
+    }
+    assert_eq!(log_out(&mut rig), "LS_ACC");
+    assert_eq!(rig.remote.state(), State::Idle);
+    assert_eq!(
+        rig.remote.deadline(),
+        Some(rig.now + Duration::from_secs(10))
+    );
+    rig.now = rig.remote.deadline().unwrap();
+    assert_eq!(rig.act(Remote::expire), "PLOGI");
+    // One that was kept for longer was no refusal.
+    rig.now += Duration::from_secs(60);
+    assert_eq!(log_out(&mut rig), "LS_ACC, PLOGI");
+}
+
 #[test]
 fn a_request_without_answer_is_repeated_and_at_last_left_alone() {
     let mut rig = Rig::new(Role::Initiator, Wwn(1));
