@@ -1,6 +1,7 @@
 //! `lunar bench` against `lunar serve`: another process, over TCP.
 
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -39,6 +40,50 @@ fn a_remote_volume_is_measured_with_the_targets_cpu() {
     assert!(row["reads"]["ios"].as_u64().unwrap() > 0);
     assert_eq!(row["reads"]["errors"].as_u64(), Some(0));
     assert!(row["target_cpu_us"].as_u64().unwrap() > 0);
+}
+
+fn begun(address: &str, words: &[&str]) -> Child {
+    let mut command = Command::new(server::binary().unwrap());
+    command.args(["bench", address, "--json", "--ramp-time", "50ms"]);
+    command.args(words);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// What is in flight then is no success.
+#[test]
+fn a_target_that_dies_is_a_failure() {
+    let server = Server::start("bench-dead", &["ram:16M"], &[]).unwrap();
+    let address = format!("{}?replacement=2s", server.address(0));
+    let child = begun(&address, &["--runtime", "1500ms"]);
+    thread::sleep(Duration::from_millis(800));
+    server.kill().unwrap();
+    let ran = child.wait_with_output().unwrap();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{said}");
+    assert!(
+        said.lines().last().unwrap().contains("read of 4096"),
+        "{said}"
+    );
+    let outcome: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(outcome["rows"][0]["reads"]["errors"], 1, "{outcome}");
+}
+
+/// It comes back behind the end of the row.
+#[test]
+fn an_io_that_hangs_is_in_the_row() {
+    let server = Server::start("bench-hangs", &["ram:16M"], &[]).unwrap();
+    let child = begun(server.address(0), &["--runtime", "1500ms"]);
+    thread::sleep(Duration::from_millis(800));
+    server.signal("-STOP").unwrap();
+    thread::sleep(Duration::from_millis(2000));
+    server.signal("-CONT").unwrap();
+    let ran = child.wait_with_output().unwrap();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{said}");
+    let outcome: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let slowest = outcome["rows"][0]["reads"]["latency"]["max_ns"].as_u64();
+    assert!(slowest.unwrap() > 1_500_000_000, "{slowest:?}");
 }
 
 #[test]

@@ -57,6 +57,10 @@ pub enum Live {
         /// How many there are to be.
         rounds: u32,
     },
+    /// Not all jobs have a session yet.
+    Meet,
+    /// The time is over, and what is in flight is waited for.
+    Drain,
     /// Nothing is counted yet.
     Ramp,
     /// Everything is.
@@ -85,17 +89,27 @@ pub(crate) enum Phase {
     Ramp,
     /// Everything is.
     Measure,
-    /// Nothing is begun any more.
+    /// Nothing is begun any more, and what is in flight is waited for.
     Stop,
-    /// What is under way is not waited for either.
+    /// What is in flight is given up.
+    Cancel,
+    /// Nothing is waited for either.
     Abandon,
 }
 
-const PHASES: [Phase; 5] = [
+impl Phase {
+    /// Whether nothing is begun any more.
+    pub(crate) const fn is_end(self) -> bool {
+        matches!(self, Self::Stop | Self::Cancel | Self::Abandon)
+    }
+}
+
+const PHASES: [Phase; 6] = [
     Phase::Rest,
     Phase::Ramp,
     Phase::Measure,
     Phase::Stop,
+    Phase::Cancel,
     Phase::Abandon,
 ];
 
@@ -267,6 +281,8 @@ pub(crate) struct Lead<'scope> {
     turn: u32,
     /// How many members have ended by themselves.
     ended: usize,
+    /// Why nothing can be measured, if it is no member's failure.
+    failure: Option<String>,
 }
 
 impl Drop for Lead<'_> {
@@ -292,6 +308,7 @@ impl<'scope> Lead<'scope> {
             wakers: Vec::new(),
             turn: 0,
             ended: 0,
+            failure: None,
         };
         for (member, counters) in members.into_iter().zip(&stage.counters) {
             let post = Post {
@@ -316,14 +333,24 @@ impl<'scope> Lead<'scope> {
         self.wakers.iter().for_each(Waker::wake);
     }
 
-    /// Waits until all can be measured.
-    fn meet(&mut self, watch: &Watch<'_>) {
-        let mut ready = 0;
+    /// Waits until all can be measured. Once one can, the others have not much longer: a target
+    /// that has no session for them lets them ask for minutes.
+    fn meet(&mut self, watch: &mut Watch<'_>) {
+        let (mut ready, mut last) = (0, Instant::now());
         while ready < self.threads.len() && self.goes_on(watch) {
             if let Some(Event::Ready(waker)) = self.event(SAMPLE) {
                 self.wakers.extend(waker);
                 ready += 1;
+                last = Instant::now();
+            } else if ready > 0 && last.elapsed() > LATE {
+                let (missing, all) = (self.threads.len() - ready, self.threads.len());
+                self.failure = Some(format!(
+                    "{missing} of {all} jobs have no session after {} s: see why above, or give \
+                     fewer by --numjobs",
+                    LATE.as_secs()
+                ));
             }
+            (watch.live)(Live::Meet);
         }
     }
 
@@ -399,7 +426,7 @@ impl<'scope> Lead<'scope> {
     }
 
     fn goes_on(&self, watch: &Watch<'_>) -> bool {
-        self.ended == 0 && !watch.stopped()
+        self.ended == 0 && self.failure.is_none() && !watch.stopped()
     }
 
     /// What a member tells within `limit`.
@@ -418,34 +445,46 @@ impl<'scope> Lead<'scope> {
         }
     }
 
-    /// Waits for all to end; who stops it a second time, or at all, does not wait for long.
-    fn end(mut self, watch: &Watch<'_>) -> Vec<Report> {
-        self.set(Phase::Stop);
-        let begin = Instant::now();
+    /// Waits for all to end, as long as what is in flight takes; not for long after a failure, or
+    /// where somebody wants an end.
+    fn end(mut self, watch: &mut Watch<'_>) -> Vec<Report> {
+        let mut phase = Phase::Stop;
+        self.set(phase);
+        let mut in_vain = None;
         while self.ended < self.threads.len() {
-            match self.event(SAMPLE) {
-                // One that was late: it has to be told as well.
-                Some(Event::Ready(waker)) => {
-                    self.wakers.extend(waker);
-                    self.set(Phase::Stop);
-                }
-                None if watch.stopped() && begin.elapsed() > PATIENCE => {
-                    self.set(Phase::Abandon);
-                }
-                _ => {}
+            if !self.goes_on(watch) {
+                let since = *in_vain.get_or_insert_with(Instant::now);
+                phase = match since.elapsed() > PATIENCE {
+                    true => Phase::Abandon,
+                    false => Phase::Cancel,
+                };
+                self.set(phase);
             }
+            // One that was late: it has to be told as well.
+            if let Some(Event::Ready(waker)) = self.event(SAMPLE) {
+                self.wakers.extend(waker);
+                self.set(phase);
+            }
+            (watch.live)(Live::Drain);
         }
         let joined = mem::take(&mut self.threads).into_iter();
         let joined = joined.map(ScopedJoinHandle::join);
         // A panic of a member is ours too.
-        joined
-            .map(|report| report.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+        let joined =
+            joined.map(|report| report.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let mut reports: Vec<_> = joined.collect();
+        if let (Some(failure), Some(first)) = (self.failure.take(), reports.first_mut()) {
+            first.failure.get_or_insert(failure);
+        }
+        reports
     }
 }
 
 /// How often the counters are looked at, at the most.
 const SAMPLE: Duration = Duration::from_millis(100);
+
+/// How long others may be without a session once one has one.
+const LATE: Duration = Duration::from_secs(10);
 
 /// How long what is under way may take when somebody wants an end.
 const PATIENCE: Duration = Duration::from_secs(2);

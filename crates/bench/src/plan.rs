@@ -235,6 +235,9 @@ pub enum Unfit {
         /// What is needed.
         needed: u64,
     },
+    /// Each job has a session of its own, and that needs a port.
+    #[error("a cable has one port, and --numjobs {0} needs as many: give --numjobs 1")]
+    Cable(u32),
     /// Nothing is left of a sweep.
     #[error("none of the block sizes fits its blocks of {0} octets: give others by --bs")]
     NoBlockSize(u32),

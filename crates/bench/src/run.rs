@@ -3,11 +3,12 @@
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ::io::ether::Place;
 use engine::address::{Address, OpenError, OpenOptions};
 use engine::volumes::tell_gathered;
 
 use crate::crew::{Live, Watch};
-use crate::floor::{self, Place};
+use crate::floor;
 use crate::load::{self, FillError, Machinery, Measured, Subject};
 use crate::outcome::{Direction, Load, Machine, Outcome, Row};
 use crate::plan::{Unfit, Words};
@@ -24,7 +25,7 @@ pub struct Plan {
     /// Whether everything is written once before.
     pub fill: bool,
     /// The other end of bare TCP, which is measured as well.
-    pub floor: Option<Place>,
+    pub floor: Option<floor::Place>,
 }
 
 /// A volume that cannot be measured.
@@ -82,6 +83,12 @@ impl Subject {
         options: &OpenOptions,
         words: &Words,
     ) -> Result<Self, SubjectError> {
+        if words.jobs > 1 && is_on_a_cable(address) {
+            return Err(SubjectError::Unfit {
+                address: address.to_string(),
+                cause: Unfit::Cable(words.jobs),
+            });
+        }
         let volume = address.open(options)?;
         let address = address.to_string();
         match words.fit(&volume.traits()) {
@@ -92,6 +99,14 @@ impl Subject {
             }),
             Err(cause) => Err(SubjectError::Unfit { address, cause }),
         }
+    }
+}
+
+/// Whether it has a unit at the other end of a cable.
+fn is_on_a_cable(address: &Address) -> bool {
+    match address {
+        Address::Fcoe(unit) => matches!(unit.place, Place::Cable(_)),
+        other => other.inner().iter().any(is_on_a_cable),
     }
 }
 

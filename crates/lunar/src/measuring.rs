@@ -261,7 +261,9 @@ impl Line {
             Live::Fill { done, total } => {
                 format!("filling, {} of {}", human_size(done), human_size(total))
             }
-            Live::Begin(_) | Live::Turn { .. } | Live::Ramp => "warming up".to_owned(),
+            Live::Begin(_) | Live::Meet => "connecting".to_owned(),
+            Live::Drain => "waiting for what is in flight".to_owned(),
+            Live::Turn { .. } | Live::Ramp => "warming up".to_owned(),
             Live::Measure { iops, mb_per_s, .. } if self.turn.is_some() => {
                 format!("{iops:.0} IOPS  {mb_per_s:.1} MB/s")
             }

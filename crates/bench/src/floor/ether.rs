@@ -176,7 +176,7 @@ fn work(side: &mut Side, post: &Post<'_>, report: &mut Report) -> io::Result<()>
         let counts = match post.phase() {
             Phase::Rest | Phase::Ramp => false,
             Phase::Measure => true,
-            Phase::Stop | Phase::Abandon => return side.end(),
+            _ => return side.end(),
         };
         side.turn()?;
         if side.silent() > SILENCE {

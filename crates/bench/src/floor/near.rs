@@ -55,7 +55,7 @@ fn work(ends: &mut [Near], spins: bool, report: &mut Report, post: &Post<'_>) ->
         let counts = match post.phase() {
             Phase::Rest | Phase::Ramp => false,
             Phase::Measure => true,
-            Phase::Stop | Phase::Abandon => return Ok(()),
+            _ => return Ok(()),
         };
         let mut told = None;
         for near in &mut *ends {

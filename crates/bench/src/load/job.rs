@@ -54,6 +54,8 @@ struct Slot {
     began: Instant,
     place: u64,
     write: bool,
+    /// It began while everything is counted, and so it counts whenever it ends.
+    counts: bool,
     /// What is written; none where nothing is.
     data: Option<Lease>,
 }
@@ -153,6 +155,7 @@ impl<'a> Job<'a> {
             began: Instant::now(),
             place: 0,
             write: false,
+            counts: false,
             data,
         })
     }
@@ -169,7 +172,6 @@ impl<'a> Job<'a> {
                 turns = 0;
             }
         }
-        self.worker.cancel(0);
         self.drain()?;
         if self.book.is_some() && self.task.load.direction != Direction::Read {
             self.read_back()?;
@@ -181,11 +183,11 @@ impl<'a> Job<'a> {
     /// Takes what is over, and begins as much while nothing failed. Returns how much was over.
     fn turn(&mut self) -> usize {
         let (turn, phase) = self.post.at();
-        let finished = self.finish(phase == Phase::Measure);
+        let finished = self.finish();
         match phase {
             _ if self.report.failure.is_some() => {}
             Phase::Rest => self.rest(turn),
-            _ => self.start(),
+            _ => self.start(phase == Phase::Measure),
         }
         finished
     }
@@ -204,7 +206,7 @@ impl<'a> Job<'a> {
         let copied = false;
         self.worker
             .submit(0, GREETING, MediumOp::Read { extent, copied });
-        while self.post.phase() != Phase::Abandon {
+        while !matches!(self.post.phase(), Phase::Cancel | Phase::Abandon) {
             // Should it fail, the load will tell.
             if self.worker.next_done().is_some() {
                 break;
@@ -215,12 +217,12 @@ impl<'a> Job<'a> {
     }
 
     fn goes_on(&self) -> bool {
-        let over = matches!(self.post.phase(), Phase::Stop | Phase::Abandon);
+        let over = self.post.phase().is_end();
         !over && self.report.failure.is_none()
     }
 
     /// Begins as many I/Os as may be under way.
-    fn start(&mut self) {
+    fn start(&mut self, counts: bool) {
         while let Some(&slot) = self.free.last() {
             if self.pace.as_mut().is_some_and(|pace| !pace.permits()) {
                 return;
@@ -234,7 +236,7 @@ impl<'a> Job<'a> {
                     self.random.below(100) >= u64::from(self.task.words.read_percent)
                 }
             };
-            self.submit(slot, place, write);
+            self.submit(slot, place, write, counts);
         }
     }
 
@@ -249,10 +251,10 @@ impl<'a> Job<'a> {
         None
     }
 
-    fn submit(&mut self, number: u32, place: u64, write: bool) {
+    fn submit(&mut self, number: u32, place: u64, write: bool, counts: bool) {
         let extent = self.places.extent(place);
         let slot = &mut self.slots[number as usize];
-        (slot.place, slot.write) = (place, write);
+        (slot.place, slot.write, slot.counts) = (place, write, counts);
         let op = match &mut slot.data {
             Some(data) if write => {
                 if let Some(book) = &self.book {
@@ -281,12 +283,12 @@ impl<'a> Job<'a> {
     }
 
     /// Takes what is over. Returns how much that was.
-    fn finish(&mut self, counts: bool) -> usize {
+    fn finish(&mut self) -> usize {
         let mut count = 0;
         let mut now = None;
         while let Some(done) = self.worker.next_done() {
             let now = *now.get_or_insert_with(Instant::now);
-            self.finished(done, counts, now);
+            self.finished(done, now);
             count += 1;
         }
         if count > 0 {
@@ -295,11 +297,12 @@ impl<'a> Job<'a> {
         count
     }
 
-    fn finished(&mut self, Done { id, result, .. }: Done, counts: bool, now: Instant) {
+    fn finished(&mut self, Done { id, result, .. }: Done, now: Instant) {
         let Some(slot) = self.slots.get(id as usize) else {
             return;
         };
         let (place, write, began) = (slot.place, slot.write, slot.began);
+        let counts = slot.counts && result.is_ok();
         self.free.push(id as u32);
         let wrong = self.judge(place, write, &result);
         let tally = match write {
@@ -341,11 +344,18 @@ impl<'a> Job<'a> {
         wrong
     }
 
-    /// Waits for what is under way.
+    /// Waits for what is in flight: an I/O that hangs is one of those that count most. It ends by
+    /// the volume's own timeouts, or is given up where there is nothing more to learn.
     fn drain(&mut self) -> io::Result<()> {
+        let mut is_cancelled = false;
         while self.is_busy() && self.post.phase() != Phase::Abandon {
+            let in_vain = self.report.failure.is_some() || self.post.phase() == Phase::Cancel;
+            if in_vain && !is_cancelled {
+                is_cancelled = true;
+                self.worker.cancel(0);
+            }
             self.worker.wait(None)?;
-            self.finish(false);
+            self.finish();
         }
         Ok(())
     }
@@ -359,7 +369,7 @@ impl<'a> Job<'a> {
         let mut place = 0;
         let count = self.book.as_ref().map_or(0, Book::len);
         while place < count && self.report.failure.is_none() {
-            if self.post.phase() == Phase::Abandon {
+            if matches!(self.post.phase(), Phase::Cancel | Phase::Abandon) {
                 break;
             }
             while place < count
@@ -368,13 +378,13 @@ impl<'a> Job<'a> {
                 let written = |book: &mut Book| book.is_written(place) && book.take(place);
                 if self.book.as_mut().is_some_and(written) {
                     self.free.pop();
-                    self.submit(slot, place, false);
+                    self.submit(slot, place, false, false);
                 }
                 place += 1;
             }
             if self.is_busy() {
                 self.worker.wait(None)?;
-                self.finish(false);
+                self.finish();
             }
         }
         Ok(())

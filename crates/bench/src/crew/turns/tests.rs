@@ -23,7 +23,7 @@ fn work(group: usize, diary: &Mutex<Vec<Did>>, post: &Post<'_>) -> Report {
     loop {
         let (turn, phase) = post.at();
         match phase {
-            Phase::Stop | Phase::Abandon => return Report::default(),
+            _ if phase.is_end() => return Report::default(),
             _ if turn > begun => {
                 tell(Did::Begin(group));
                 begun = turn;
