@@ -28,7 +28,7 @@ use std::time::Duration;
 use ::io::ether::Place;
 use block::fault::Faults;
 pub use block::particulars::Particulars;
-pub use error::{ParseError, Problem};
+pub use error::{ParseError, Problem, nearest};
 pub use faults::FaultError;
 use fc::wire::names::Wwn;
 pub use host::{Host, HostPort, Portal};

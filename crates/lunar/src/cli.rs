@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Parser, Subcommand};
+use engine::address::nearest;
 
 use crate::Failure;
 use crate::bench::args::BenchArgs;
@@ -17,7 +18,7 @@ use crate::race::args::RaceArgs;
 use crate::serve::args::ServeArgs;
 use crate::verify::VerifyArgs;
 
-/// A storage area network in one program: block devices over iSCSI, in user space.
+/// A storage area network in one program: block devices over iSCSI and FCoE, in user space
 ///
 /// Every volume has an address, such as ram:1G or file:/srv/disk.img, and every verb takes
 /// addresses. Exit codes: 0 done; 1 failed; 2 the command line or an address is malformed and
@@ -58,7 +59,7 @@ pub(crate) enum Verb {
     ///
     /// To read it: lunar manual serve | man -l -
     Manual {
-        /// The verb; without one, the page of lunar itself
+        /// The verb; without one, or as lunar, the page of lunar itself
         verb: Option<String>,
     },
 }
@@ -84,7 +85,7 @@ impl Answer {
 /// Reads a command line. What is wrong with it comes back as one line: scripts and logs keep
 /// lines, and the usage text is one `--help` away.
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Answer> {
-    let args: Vec<_> = args.into_iter().collect();
+    let args = usual_words(args.into_iter().collect());
     let help = help(&args);
     let wrong = |what: String| Answer::Wrong(Failure::usage(format!("{what} (see {help})")));
     // clap does not say which one it is.
@@ -99,6 +100,19 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Ans
         ErrorKind::InvalidSubcommand => wrong(no_verb(&error)),
         _ => wrong(said(error)),
     })
+}
+
+/// `lunar help VERB` and `lunar version`, as other programs have them, in the words of this one.
+fn usual_words(mut args: Vec<OsString>) -> Vec<OsString> {
+    match args.get(1).and_then(|word| word.to_str()) {
+        Some("help") => {
+            args.remove(1);
+            args.insert(args.len().min(2), "--help".into());
+        }
+        Some("version") if args.len() == 2 => args[1] = "--version".into(),
+        _ => {}
+    }
+    args
 }
 
 /// The verbs that there are.
@@ -121,24 +135,47 @@ fn help(args: &[OsString]) -> String {
 }
 
 fn no_verb(error: &clap::Error) -> String {
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.as_str()),
-        Some(ContextValue::Strings(texts)) => texts.first().map(String::as_str),
-        _ => None,
-    };
-    let wrong = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-    let way_out = match text(ContextKind::SuggestedSubcommand) {
+    let wrong = text(error, ContextKind::InvalidSubcommand).unwrap_or_default();
+    let verbs = verbs();
+    let usual = USUAL.iter().find(|(word, _)| *word == wrong);
+    let near = usual.map(|(_, verb)| *verb);
+    let way_out = match near.or_else(|| nearest(wrong, verbs.iter().map(String::as_str))) {
         Some(near) => format!("did you mean {near}?"),
         None if wrong.contains(':') => format!("did you mean lunar serve {wrong}?"),
-        None => format!("choose from {}", verbs().join(", ")),
+        None => format!("choose from {}", verbs.join(", ")),
     };
     format!("there is no verb {wrong:?}: {way_out}")
 }
 
+fn text(error: &clap::Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        Some(ContextValue::Strings(texts)) => texts.first().map(String::as_str),
+        _ => None,
+    }
+}
+
+/// What other programs call the verbs.
+const USUAL: [(&str, &str); 8] = [
+    ("cp", "copy"),
+    ("cmp", "verify"),
+    ("diff", "verify"),
+    ("discover", "ls"),
+    ("export", "serve"),
+    ("list", "ls"),
+    ("man", "manual"),
+    ("target", "serve"),
+];
+
 /// clap's message, without its advice to put what begins with a dash behind `--`: addresses do not
-/// begin with one, and the value of an option would be none there.
+/// begin with one, and the value of an option would be none there. Nor does it propose an option
+/// that is hardly like the one that was typed.
 fn said(mut error: clap::Error) -> String {
-    if error.get(ContextKind::SuggestedArg).is_none() {
+    let wrong = text(&error, ContextKind::InvalidArg).unwrap_or_default();
+    let near = text(&error, ContextKind::SuggestedArg).unwrap_or_default();
+    let bare = |option: &str| option.trim_start_matches('-').to_owned();
+    if nearest(&bare(wrong), [&*bare(near)].into_iter()).is_none() {
+        error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::Suggested);
     }
     one_line(&error.render().to_string())

@@ -292,9 +292,13 @@ fn a_manual_page_of_no_verb_is_refused() {
 
 #[test]
 fn each_wrong_command_line_says_what_would_be_right() {
-    let wrong: [(&[&str], &str); 10] = [
+    let wrong: [(&[&str], &str); 14] = [
         (&[], "choose from serve, "),
-        (&["help"], "choose from serve, "),
+        (&["help", "fly"], "choose from serve, "),
+        (&["cp", "a", "b"], "did you mean copy?"),
+        (&["resize", "ram:1M"], "\"resize\": choose from serve, "),
+        (&["version", "2"], "there is no verb"),
+        (&["serve", "ram:1M", "--daemon"], "'--daemon' found (see "),
         (&["sevre", "ram:1M"], "did you mean serve?"),
         (&["ram:1M"], "did you mean lunar serve ram:1M?"),
         (&["completion"], "lunar completion --help"),

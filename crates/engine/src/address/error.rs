@@ -328,8 +328,10 @@ fn reserved(found: char) -> String {
     }
 }
 
-/// The one of `known` that `word` was probably meant to be.
-pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+/// The one of `known` that `word` was probably meant to be: one that begins with it, or one that is
+/// at most two typing errors away.
+#[must_use]
+pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let tolerance = (word.chars().count() / 3).clamp(1, 2);
     known
