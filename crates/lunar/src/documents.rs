@@ -1,5 +1,8 @@
-//! Completion scripts and manual pages, made from the command line's own description so that
-//! they cannot differ from it.
+//! Completion scripts, made from the command line's own description, and manual pages, made from
+//! the text in `docs/manual`, which a test compares with it.
+
+mod manual;
+mod roff;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -17,26 +20,17 @@ pub(crate) fn completion(shell: Shell) -> Result<ExitCode, Failure> {
 }
 
 pub(crate) fn manual(verb: Option<&str>) -> Result<ExitCode, Failure> {
-    let command = page(verb)?;
-    let mut text = Vec::new();
-    clap_mangen::Man::new(command)
-        .render(&mut text)
-        .map_err(|cause| Failure::failed(format!("cannot make the page: {cause}")))?;
-    print(&text)
-}
-
-fn page(verb: Option<&str>) -> Result<clap::Command, Failure> {
-    let mut lunar = Cli::command();
-    // Gives the verbs their full names, which a page is headed by.
-    lunar.build();
-    let Some(verb) = verb else { return Ok(lunar) };
-    let Some(command) = lunar.find_subcommand(verb) else {
-        return Err(Failure::usage(format!(
-            "there is no verb {verb:?}, so it has no page: choose from {}",
+    // Verbs without a page of their own are in that of lunar.
+    let own = verb.filter(|verb| !manual::is_verb(verb) || manual::has_page(verb));
+    let page = manual::page(own);
+    match page {
+        Some(page) => print(page.as_bytes()),
+        None => Err(Failure::usage(format!(
+            "there is no verb {:?}, so it has no page: choose from {}",
+            verb.unwrap_or_default(),
             cli::verbs().join(", ")
-        )));
-    };
-    Ok(command.clone())
+        ))),
+    }
 }
 
 /// Prints to standard output.
