@@ -48,11 +48,11 @@ pub(crate) struct LoadArgs {
     numjobs: Option<u32>,
 
     /// How long each row is measured; a number alone is in seconds
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_seconds)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
     runtime: Duration,
 
     /// How long each row runs before it is measured
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_seconds)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_time)]
     ramp_time: Duration,
 
     /// How much is used; without it all, for floor 512M
@@ -204,14 +204,6 @@ pub(crate) fn warn_of_holes(plan: &Plan) {
             "{hole}: nothing was written there yet, so that reads cost less than they will; \
              --fill writes it before"
         ));
-    }
-}
-
-/// A time as others give it, and `10` as fio's users do.
-fn parse_seconds(text: &str) -> Result<Duration, String> {
-    match text.parse() {
-        Ok(seconds) => Ok(Duration::from_secs(seconds)),
-        Err(_) => parse_time(text),
     }
 }
 

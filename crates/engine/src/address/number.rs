@@ -8,11 +8,11 @@ use super::error::{ParseError, Problem};
 use super::parse::first;
 use super::piece::{Parsed, Piece};
 
-/// A number of octets: `4096`, `64k`, `10G`. The letters are powers of 1024.
+/// A number of bytes: `4096`, `64k`, `1.5G`, `10GiB`. The letters are powers of 1024.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Size(pub u64);
 
-/// Octets a second: `100M`. The letters are powers of 1024.
+/// Bytes a second: `100M`. The letters are powers of 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(pub u64);
 
@@ -20,7 +20,7 @@ pub struct Rate(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Count(pub u64);
 
-/// A time in whole microseconds: `5ms`, `30s`.
+/// A time in whole microseconds: `5ms`, `30s`, and `30` for seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub Duration);
 
@@ -60,18 +60,19 @@ impl Time {
     pub(super) fn parse(piece: Piece<'_>) -> Parsed<Self> {
         let (number, unit) = digits(piece);
         let number = whole(number, piece, "a time", TIME_HINT)?;
-        let micros = UNITS
-            .iter()
-            .find(|(name, _)| *name == unit.text)
-            .map(|(_, micros)| *micros)
-            .ok_or_else(|| {
-                unit.fault(Problem::Number {
-                    expected: "us, ms, s or m",
-                    hint: TIME_HINT,
-                })
-            })?;
+        let name = match unit.text {
+            "" => "s",
+            name => name,
+        };
+        let known = UNITS.iter().find(|(unit, _)| *unit == name);
+        let Some((_, micros)) = known else {
+            return Err(unit.fault(Problem::Number {
+                expected: "us, ms, s or m",
+                hint: TIME_HINT,
+            }));
+        };
         number
-            .checked_mul(micros)
+            .checked_mul(*micros)
             .map(|micros| Self(Duration::from_micros(micros)))
             .ok_or_else(|| piece.fault(Problem::TooLarge))
     }
@@ -124,29 +125,60 @@ impl fmt::Display for Time {
 }
 
 fn scaled(piece: Piece<'_>, base: u64, expected: &'static str, hint: &'static str) -> Parsed<u64> {
-    let (number, letter) = digits(piece);
+    let (number, rest) = digits(piece);
     let number = whole(number, piece, expected, hint)?;
-    let wrong_letter = || match letter.text.chars().next() {
-        Some(found @ (',' | ')')) => first(letter).fault(Problem::Behind(found)),
-        _ => letter.fault(Problem::Number {
-            expected: "k, M, G, T or the end of the number",
+    let (decimals, unit) = match rest.strip_prefix(".") {
+        Some(rest) => digits(rest),
+        None => rest.split_at(0),
+    };
+    let has_decimals = unit.text.len() < rest.text.len();
+    let Some(power) = power(unit.text, base) else {
+        return Err(match unit.text.chars().next() {
+            Some(found @ (',' | ')')) => first(unit).fault(Problem::Behind(found)),
+            _ => unit.fault(Problem::Number {
+                expected: "k, M, G, T, P or the end of the number",
+                hint,
+            }),
+        });
+    };
+    let factor = base.pow(power);
+    let part = match has_decimals {
+        true => part(decimals.text, factor),
+        false => Some(0),
+    };
+    let part = part.ok_or_else(|| {
+        rest.fault(Problem::Number {
+            expected: "a fraction that gives a whole number",
             hint,
-        }),
-    };
-    let power = match letter.text {
-        "" => 0,
-        one => {
-            1 + LETTERS
-                .iter()
-                .position(|l| l.eq_ignore_ascii_case(one))
-                .ok_or_else(wrong_letter)?
-        }
-    };
-    u32::try_from(power)
-        .ok()
-        .and_then(|power| base.checked_pow(power))
-        .and_then(|factor| number.checked_mul(factor))
+        })
+    })?;
+    number
+        .checked_mul(factor)
+        .and_then(|whole| whole.checked_add(part))
         .ok_or_else(|| piece.fault(Problem::TooLarge))
+}
+
+/// How often the base is multiplied: `G` is 3. For powers of 1024 `GiB` is the same. `GB` is not
+/// taken, as it stands for a power of 1000 with some programs and of 1024 with others.
+fn power(unit: &str, base: u64) -> Option<u32> {
+    let letter = match unit {
+        "" => return Some(0),
+        "B" if base == 1024 => return Some(0),
+        unit if base == 1024 => unit.strip_suffix("iB").unwrap_or(unit),
+        unit => unit,
+    };
+    let at = LETTERS.iter().position(|l| l.eq_ignore_ascii_case(letter));
+    at.and_then(|at| u32::try_from(at + 1).ok())
+}
+
+/// The decimals of a number, times a factor, where that is a whole number.
+fn part(decimals: &str, factor: u64) -> Option<u64> {
+    let scale = 10_u128.checked_pow(u32::try_from(decimals.len()).ok()?)?;
+    let product = decimals.parse::<u128>().ok()?.checked_mul(factor.into())?;
+    match product % scale {
+        0 => u64::try_from(product / scale).ok(),
+        _ => None,
+    }
 }
 
 /// The digits that a piece begins with, and the rest.
@@ -181,14 +213,14 @@ fn write_scaled(f: &mut fmt::Formatter<'_>, number: u64, base: u64) -> fmt::Resu
     write!(f, "{number}{letter}")
 }
 
-const LETTERS: [&str; 4] = ["k", "M", "G", "T"];
+const LETTERS: [&str; 5] = ["k", "M", "G", "T", "P"];
 const UNITS: [(&str, u64); 4] = [
     ("us", 1),
     ("ms", 1_000),
     ("s", 1_000_000),
     ("m", 60_000_000),
 ];
-const SIZE_HINT: &str = "write whole octets, or k, M, G, T for powers of 1024, as in 1536M";
-const RATE_HINT: &str = "write octets a second, or k, M, G, T for powers of 1024, as in 100M";
-const COUNT_HINT: &str = "write a whole number, or k, M, G, T for powers of 1000, as in 10k";
-const TIME_HINT: &str = "write a whole number and us, ms, s or m, as in 5ms";
+const SIZE_HINT: &str = "write bytes, or k, M, G, T, P for powers of 1024, as in 1.5G or 1536MiB";
+const RATE_HINT: &str = "write bytes a second, or k, M, G, T, P for powers of 1024, as in 100M";
+const COUNT_HINT: &str = "write a number, or k, M, G, T, P for powers of 1000, as in 10k";
+const TIME_HINT: &str = "write a whole number of seconds, or one with us, ms, s or m, as in 5ms";

@@ -75,6 +75,14 @@ fn what_an_iscsi_address_leaves_out_is_filled_in() {
 fn letters_of_sizes_are_binary_and_those_of_counts_decimal() {
     assert_eq!(parse("ram:3K"), Address::Ram(Size(3072)));
     assert_eq!(parse("ram:1024k"), Address::Ram(Size(1 << 20)));
+    for same in ["1.5G", "1536MiB", "1610612736B", "1.50GiB"] {
+        assert_eq!(
+            parse(&format!("ram:{same}")),
+            Address::Ram(Size(3 << 29)),
+            "{same}"
+        );
+    }
+    assert_eq!(parse("ram:2P"), Address::Ram(Size(1 << 51)));
     let limit = parse("limit:iops=2k,rate=2k(null:1k)");
     let Address::Limit { iops, rate, .. } = limit else {
         panic!("another wrapper");
@@ -158,13 +166,14 @@ fn error_number() {
     assert_snapshot!(errors(&[
         "ram:0",
         "ram:G",
-        "ram:1.5G",
-        "ram:1GiB",
+        "ram:1.3k",
+        "ram:1.k",
+        "ram:1GB",
         "ram:-1",
-        "ram:1P",
+        "ram:1E",
         "ram:99999999999999999999",
         "ram:16777216T",
-        "delay:5(ram:1G)",
+        "delay:5h(ram:1G)",
         "delay:ms(ram:1G)",
         "limit:iops=0(ram:1G)",
         "limit:rate=fast(ram:1G)",
@@ -214,7 +223,7 @@ fn error_remote() {
         "iscsi://host/iqn.2026-11.a?digests=md5",
         "iscsi://host/iqn.2026-11.a?digests",
         "iscsi://host/iqn.2026-11.a?timeout=0s",
-        "iscsi://host/iqn.2026-11.a?replacement=2",
+        "iscsi://host/iqn.2026-11.a?replacement=2h",
         "iscsi://host/iqn.2026-11.a?secret-file=/secret",
         "iscsi://host/iqn.2026-11.a?mutual-secret-file=/secret",
         "iscsi://me@host/iqn.2026-11.a?secret-file",

@@ -29,7 +29,7 @@ use crate::units::{parse_size, parse_time};
 /// stripe:CHUNK(ADDR,ADDR,...) is RAID-0, concat(ADDR,ADDR,...) is one after the other,
 /// readonly(ADDR) cannot be written, limit:iops=N,rate=SIZE(ADDR) does no more a second,
 /// delay:TIME(ADDR) is slower, fault:read=P,write=P,flush=P(ADDR) fails, verify(ADDR) checks what
-/// it reads, stats(ADDR) counts. Sizes take k, M, G and T, powers of 1024.
+/// it reads, stats(ADDR) counts. Sizes take k, M, G, T and P, powers of 1024.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Addresses of the volumes, such as ram:1G or file:/srv/disk.img?size=10G
