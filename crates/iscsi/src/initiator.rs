@@ -24,6 +24,7 @@ mod data_in;
 mod data_out;
 pub mod error;
 mod event;
+mod gap;
 mod late;
 mod login;
 mod logout;
@@ -52,6 +53,7 @@ use self::config::{Config, Misconfigured};
 use self::data_out::Sequence;
 use self::error::{End, LoginError};
 pub use self::event::{Cause, Event, Failed, Found, Function, Notice, Refusal, Refused, Why};
+use self::gap::Watch;
 use self::late::Ladder;
 use self::login::Login;
 pub use self::login::Outcome;
@@ -93,6 +95,8 @@ pub struct Initiator<L> {
     ladder: Option<Ladder>,
     /// When commands are looked at for those that are late.
     look: Option<Now>,
+    /// Whether the target counts the commands that it gets.
+    watch: Option<Watch>,
     text: Option<Exchange>,
     logout: Option<Logout>,
     liveness: Liveness,
@@ -133,6 +137,7 @@ impl<L: Lease> Initiator<L> {
             functions: Vec::new(),
             ladder: None,
             look: None,
+            watch: None,
             text: None,
             logout: None,
             liveness: Liveness::new(now),
@@ -196,6 +201,7 @@ impl<L: Lease> Initiator<L> {
                 self.text.as_ref().map(Exchange::deadline),
                 self.logout.as_ref().and_then(Logout::deadline),
                 self.silence_deadline(),
+                self.watch.as_ref().map(Watch::deadline),
             ]
             .into_iter()
             .flatten()
@@ -212,6 +218,7 @@ impl<L: Lease> Initiator<L> {
             Phase::Login(..) => self.end(End::Login(LoginError::Late)),
             Phase::Open => {
                 self.check_silence();
+                self.check_counting();
                 self.check_functions();
                 self.check_text();
                 self.check_logout();
@@ -285,6 +292,7 @@ impl<L: Lease> Initiator<L> {
         self.collected = Vec::new();
         self.controls.clear();
         self.ladder = None;
+        self.watch = None;
         self.text = None;
         self.logout = None;
         self.fail_all(|task| {

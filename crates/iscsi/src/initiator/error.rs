@@ -35,6 +35,10 @@ pub enum End {
     /// A command was late, and neither could it be aborted nor its logical unit be reset in time.
     #[error("the target answers pings, but neither commands nor their abort")]
     Stuck,
+    /// The target rejected a command before it counted it, or never counted it: it waits for that
+    /// CmdSN and executes nothing behind it (RFC 7143 §4.2.2.1, §7.3).
+    #[error("ExpCmdSN stays at a command that the target rejected or never received")]
+    CmdSnGap,
     /// A text or a logout was not answered in time.
     #[error("the target did not answer a {0} request in time")]
     Unanswered(&'static str),

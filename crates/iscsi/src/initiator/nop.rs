@@ -21,6 +21,8 @@ pub(super) struct Liveness {
     asked: Option<Now>,
     /// The ping that it has not answered.
     ping: Option<Itt>,
+    /// CmdSN of the next command when that ping left.
+    pub(super) followed: CmdSn,
 }
 
 impl Liveness {
@@ -29,6 +31,7 @@ impl Liveness {
             heard: now,
             asked: None,
             ping: None,
+            followed: CmdSn(0),
         }
     }
 
@@ -78,7 +81,7 @@ impl<L: Lease> Initiator<L> {
         asked.saturating_add(self.config.times.patience)
     }
 
-    fn ping(&mut self) {
+    pub(super) fn ping(&mut self) {
         if self.liveness.ping.is_some() {
             // One that was asked before is still to be answered; another would say no more.
             return;
@@ -122,7 +125,10 @@ impl<L: Lease> Initiator<L> {
     /// The ping of this tag is over, answered or rejected.
     pub(super) fn pong(&mut self, itt: Itt) -> Result<(), Violation> {
         match self.liveness.ping.take_if(|ping| *ping == itt) {
-            Some(_) => Ok(()),
+            Some(_) => {
+                self.ping_followed(self.liveness.followed);
+                Ok(())
+            }
             None => Err(NO_PING),
         }
     }

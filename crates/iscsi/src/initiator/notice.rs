@@ -5,12 +5,12 @@ use scsi::medium::Lease;
 
 use super::command::sense;
 use super::error::End;
-use super::tasks::Slot;
 use super::{Cause, Event, Fate, Initiator, Notice, Why};
 use crate::violation::Violation;
 use crate::wire::async_message::{AsyncMessage, event};
 use crate::wire::bhs::{BHS_LEN, Bhs, Opcode, Ttt};
-use crate::wire::reject::Reject;
+use crate::wire::reject::{Reject, reason};
+use crate::wire::serial::CmdSn;
 use crate::wire::task_response::response;
 
 impl<L: Lease> Initiator<L> {
@@ -64,11 +64,7 @@ impl<L: Lease> Initiator<L> {
         let header = Bhs(*data.first_chunk::<BHS_LEN>().ok_or(NO_HEADER)?);
         let (itt, reason) = (header.itt(), pdu.reason);
         let known = match header.opcode() {
-            Opcode::ScsiCommand => {
-                let found = self.tasks.sent(itt).map(|(slot, _)| slot);
-                let why = Why::Own(Cause::Rejected(reason));
-                found.map(|slot: Slot| self.fail(slot, Fate::Aborted, why))
-            }
+            Opcode::ScsiCommand => self.command_rejected(&header, reason),
             Opcode::TaskRequest => {
                 let answered = self.function_answered(itt, response::REJECTED, [0; 3]);
                 answered.ok()
@@ -84,6 +80,23 @@ impl<L: Lease> Initiator<L> {
                 .push_back(Event::Notice(Notice::Rejected { reason, opcode }));
         }
         Ok(())
+    }
+
+    /// The command was not executed. If it was not counted either, the target keeps all that follows
+    /// until the gap in CmdSN is plugged (RFC 7143 §7.3). At ErrorRecoveryLevel 0 the session ends
+    /// instead: a new one costs a round trip, and commands after the gap are repeated on it.
+    fn command_rejected(&mut self, header: &Bhs, reason: u8) -> Option<()> {
+        let (slot, task) = self.tasks.sent(header.itt())?;
+        let next = task.sent.map(CmdSn::next);
+        let fate = match reason {
+            reason::DATA_DIGEST => Fate::NeverSent,
+            _ => Fate::Aborted,
+        };
+        self.fail(slot, fate, Why::Own(Cause::Rejected(reason)));
+        if next.is_some_and(|next| !self.numbers.has_counted(next)) {
+            self.end(End::CmdSnGap);
+        }
+        Some(())
     }
 }
 

@@ -9,6 +9,8 @@ use crate::wire::serial::{CmdSn, StatSn};
 pub(super) struct Numbers {
     /// CmdSN of the next command.
     pub(super) cmd_sn: CmdSn,
+    /// ExpCmdSN: the target has counted every command before it.
+    pub(super) exp_cmd_sn: CmdSn,
     /// Where the window ends: the last CmdSN that may be sent.
     max_cmd_sn: CmdSn,
     /// StatSN of the next status; `None` before the first.
@@ -20,6 +22,7 @@ impl Numbers {
     pub(super) const fn new(cmd_sn: CmdSn) -> Self {
         Self {
             cmd_sn,
+            exp_cmd_sn: cmd_sn,
             max_cmd_sn: cmd_sn.minus(1),
             exp_stat_sn: None,
         }
@@ -28,6 +31,11 @@ impl Numbers {
     /// ExpStatSN, which acknowledges all before it.
     pub(super) fn exp_stat_sn(&self) -> StatSn {
         self.exp_stat_sn.unwrap_or_default()
+    }
+
+    /// Whether the target has counted all commands before this one.
+    pub(super) const fn has_counted(&self, next: CmdSn) -> bool {
+        !self.exp_cmd_sn.is_before(next)
     }
 
     /// Whether the window has room for another command.
@@ -56,6 +64,9 @@ impl Numbers {
     pub(super) fn window(&mut self, stamps: Stamps) -> Result<(), Violation> {
         if self.cmd_sn.is_before(stamps.exp_cmd_sn) {
             return Err(AHEAD);
+        }
+        if self.exp_cmd_sn.is_before(stamps.exp_cmd_sn) {
+            self.exp_cmd_sn = stamps.exp_cmd_sn;
         }
         let sound = !stamps.max_cmd_sn.next().is_before(stamps.exp_cmd_sn);
         if sound && self.max_cmd_sn.is_before(stamps.max_cmd_sn) {

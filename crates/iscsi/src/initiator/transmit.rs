@@ -11,7 +11,7 @@ use super::tasks::Slot;
 use super::{Data, Initiator};
 use crate::datamover::Outgoing;
 use crate::tcp::Digests;
-use crate::wire::bhs::{Bhs, Ttt};
+use crate::wire::bhs::{Bhs, Itt, Ttt};
 use crate::wire::data_out::DataOut;
 use crate::wire::login_request::LoginRequest;
 use crate::wire::logout_request::LogoutRequest;
@@ -71,6 +71,9 @@ impl<L: Lease> Initiator<L> {
             Control::Nop(mut pdu) => {
                 (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
                 put(pdu.encode(), &[]);
+                if pdu.itt != Itt::NONE {
+                    self.liveness.followed = cmd_sn;
+                }
             }
             Control::Task(mut pdu) => {
                 (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
@@ -131,6 +134,7 @@ impl<L: Lease> Initiator<L> {
                 data_sn: 0,
             });
         }
+        self.watch_counting();
     }
 
     /// Sends one Data-Out; what is left of its sequence goes to the front of the queue, as data

@@ -115,16 +115,22 @@ impl<L: Lease> Session<L> {
         }
     }
 
-    /// RFC 7143 §7.8: the PDU is discarded; for Data-Out that ends the command.
+    /// RFC 7143 §7.8: the PDU is discarded; for Data-Out that ends the command. A request that has a
+    /// CmdSN leaves a gap there, which few initiators plug: they would wait until their command is
+    /// late. So the session ends, which is recovery at ErrorRecoveryLevel 0.
     fn bad_data(&mut self) {
         let Inbound::Collect(bhs) = self.inbound else {
             return;
         };
         self.inbound = Inbound::Drop;
         self.reject(reason::DATA_DIGEST, &bhs);
-        self.remark("a data digest error", "RFC 7143 §7.8");
-        if bhs.opcode() == Opcode::DataOut {
-            self.lost_data(&DataOut::decode(&bhs));
+        match bhs.opcode() {
+            Opcode::DataOut => {
+                self.remark("a data digest error", "RFC 7143 §7.8");
+                self.lost_data(&DataOut::decode(&bhs));
+            }
+            _ if bhs.is_immediate() => self.remark("a data digest error", "RFC 7143 §7.8"),
+            _ => self.violated("a data digest error in a numbered request", "RFC 7143 §7.8"),
         }
     }
 

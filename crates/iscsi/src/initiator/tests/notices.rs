@@ -206,3 +206,66 @@ fn rejects() {
     rig.wait(5);
     assert_eq!(rig.sent(), ["NOP-Out #3fff1"], "a rejected ping is over");
 }
+
+#[test]
+fn a_command_that_was_rejected_and_not_counted_ends_the_session() {
+    for (reason, fate) in [(2, Fate::NeverSent), (6, Fate::Aborted)] {
+        let mut rig = Rig::open();
+        rig.write(1, 512);
+        let pdus = rig.pdus();
+        rig.uncounted = 1;
+        rig.reject(reason, &pdus[0].0);
+        let failed = rig.failed();
+        let why = Why::Own(Cause::Rejected(reason));
+        assert_eq!((failed.fate, failed.why), (fate, why));
+        assert_eq!(rig.end(), End::CmdSnGap);
+    }
+}
+
+/// It answers pings, which are immediate.
+#[test]
+fn a_target_that_does_not_count_a_command_is_left() {
+    let mut rig = Rig::open();
+    rig.write(1, 512);
+    rig.sent();
+    rig.uncounted = 1;
+    rig.wait(5);
+    assert_eq!(rig.sent(), ["NOP-Out #2fff1"]);
+    rig.quiet();
+    rig.ping(Itt(0x2fff1), u32::MAX);
+    rig.wait(0);
+    assert_eq!(rig.failed().fate, Fate::Unknown);
+    assert_eq!(rig.end(), End::CmdSnGap);
+}
+
+#[test]
+fn a_target_that_counts_a_command_is_given_time_to_execute_it() {
+    let mut rig = Rig::open();
+    rig.write(1, 512);
+    rig.sent();
+    for turn in 2..6 {
+        rig.wait(5);
+        let itt = turn << 16 | 0xfff1;
+        assert_eq!(rig.sent(), [format!("NOP-Out #{itt:x}")]);
+        rig.ping(Itt(itt), u32::MAX);
+        rig.wait(0);
+        rig.quiet();
+    }
+}
+
+/// What was counted since is progress, as on a connection so slow that the next command is still
+/// in the middle of its data.
+#[test]
+fn a_target_that_counts_slowly_is_waited_for() {
+    let mut rig = Rig::open();
+    rig.write(1, 512);
+    rig.write(2, 512);
+    rig.sent();
+    for left in [1, 0] {
+        rig.uncounted = left;
+        rig.ping(Itt::NONE, u32::MAX);
+        rig.wait(5);
+        rig.sent();
+        rig.quiet();
+    }
+}

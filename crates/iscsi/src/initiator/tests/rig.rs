@@ -93,6 +93,8 @@ pub(super) struct Rig {
     pub(super) stat_sn: u32,
     /// CmdSN of the next command.
     cmd_sn: u32,
+    /// How many of the last commands the target has not counted.
+    pub(super) uncounted: u32,
     /// How many commands may be sent beyond those that were.
     pub(super) window: u32,
     pub(super) events: VecDeque<Event<HeapLease>>,
@@ -128,6 +130,7 @@ impl Rig {
             digests: (false, false),
             stat_sn: FIRST_STAT_SN,
             cmd_sn: FIRST_CMD_SN,
+            uncounted: 0,
             window: 4,
             events: VecDeque::new(),
         }
@@ -179,7 +182,7 @@ impl Rig {
     pub(super) fn stamps(&self) -> Stamps {
         Stamps {
             stat_sn: StatSn(self.stat_sn),
-            exp_cmd_sn: CmdSn(self.cmd_sn),
+            exp_cmd_sn: CmdSn(self.cmd_sn.wrapping_sub(self.uncounted)),
             max_cmd_sn: CmdSn(self.cmd_sn.wrapping_add(self.window).wrapping_sub(1)),
         }
     }

@@ -25,16 +25,28 @@ fn a_header_digest_error_ends_the_connection() {
 }
 
 #[test]
-fn a_command_whose_immediate_data_is_spoilt_never_came() {
+fn a_command_whose_immediate_data_is_spoilt_ends_the_session() {
     let mut rig = rig();
     let pdu = rig.write_pdu(1, 512, true);
+    let mut octets = rig.octets(pdu.encode(), &[], &pattern(512));
+    octets[60] ^= 1;
+    rig.give(&octets);
+    assert_eq!(rig.rule(), "a data digest error in a numbered request");
+    assert_eq!(rig.sent(), ["Reject 02 of ScsiCommand"]);
+    assert_eq!(rig.exp_cmd_sn, FIRST_CMD_SN);
+}
+
+#[test]
+fn an_immediate_command_whose_data_is_spoilt_leaves_no_gap() {
+    let mut rig = rig();
+    let mut pdu = rig.write_pdu(1, 512, true);
+    pdu.immediate = true;
     let right = rig.octets(pdu.encode(), &[], &pattern(512));
     let mut wrong = right.clone();
     wrong[60] ^= 1;
     rig.give(&wrong);
     assert_eq!(rig.rule(), "a data digest error");
     assert_eq!(rig.sent(), ["Reject 02 of ScsiCommand"]);
-    assert_eq!(rig.exp_cmd_sn, FIRST_CMD_SN);
     rig.give(&right);
     let command = rig.executed();
     rig.grant(command.tag, 0, 512);
