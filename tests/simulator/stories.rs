@@ -2,6 +2,7 @@
 
 mod compare;
 mod cuts;
+mod damage;
 mod fences;
 mod idle;
 mod logins;

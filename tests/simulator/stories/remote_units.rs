@@ -192,6 +192,15 @@ impl Use {
         }
     }
 
+    /// Its connections that are known to the simulator, the newest last.
+    pub(super) fn wires(&self) -> Vec<engine::sim::Wire> {
+        self.lab.world.wires_of(self.user).to_vec()
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.lab.world.now()
+    }
+
     pub(super) fn pass(&mut self) {
         if !self.lab.world.step() {
             let patience = self.lab.world.patience().unwrap_or(Duration::ZERO);

@@ -38,6 +38,8 @@ struct Directions {
     stalled: bool,
     /// What the target sends goes through this.
     between: Option<Between>,
+    /// What an initiator that has a ring sends goes through this.
+    to_target_between: Option<Between>,
 }
 
 /// What becomes of octets.
@@ -107,6 +109,11 @@ impl Wire {
         self.inner.borrow_mut().between = Some(Box::new(between));
     }
 
+    /// The same for what an initiator that has a ring sends.
+    pub fn to_target_through(&self, between: impl FnMut(&[u8]) -> Vec<u8> + 'static) {
+        self.inner.borrow_mut().to_target_between = Some(Box::new(between));
+    }
+
     /// The end of an initiator that has a ring.
     pub(super) fn of_initiator(&self) -> Self {
         let end = End::Initiator;
@@ -165,7 +172,15 @@ impl Wire {
                     None => wire.to_initiator.extend(octets),
                 }
             }
-            End::Initiator => self.put(octets),
+            End::Initiator => {
+                // Taken out, as `put` borrows.
+                let between = self.inner.borrow_mut().to_target_between.take();
+                let Some(mut between) = between else {
+                    return self.put(octets);
+                };
+                self.put(&between(octets));
+                self.inner.borrow_mut().to_target_between = Some(between);
+            }
         }
     }
 
