@@ -149,7 +149,10 @@ impl<L: Lease> Task<L> {
         let residual = match (self.expected_in, self.expected_out) {
             (0, 0) => Residual::of(0, completed.length_in.saturating_add(completed.length_out)),
             (read, 0) if good => Residual::of(read, completed.length_in),
-            (0, write) if good => Residual::of(write, completed.length_out),
+            // Data that was cut short is told whatever the status (FCP-4, FCP_RESID_OVER).
+            (0, write) if good || completed.length_out > u64::from(write) => {
+                Residual::of(write, completed.length_out)
+            }
             // Where a command fails, the initiator is told what has really moved: libfc takes a
             // read without all its data for one that lost some (FCP-4, FCP_RESID).
             (read, 0) => Residual::of(read, u64::from(self.presented)),

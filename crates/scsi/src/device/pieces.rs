@@ -213,11 +213,12 @@ impl<L: Lease> DeviceServer<L> {
             let sense = too_long(task.row);
             return self.finish(slot, Ending::Failed(Failure::Check(sense)));
         }
-        if out > u64::from(task.expected_out) {
-            if !program.may_be_cut() {
+        let expected = u64::from(task.expected_out);
+        if out > expected {
+            if !program.may_be_cut() || !expected.is_multiple_of(block_size) {
                 return self.finish(slot, Ending::Failed(WRONG_DATA_LENGTH));
             }
-            extent.blocks = u64::from(task.expected_out) / block_size;
+            extent.blocks = expected / block_size;
         }
         if extent.blocks == 0 {
             return self.finish(slot, Ending::Good);
@@ -434,8 +435,9 @@ fn miscompare(offset: u64) -> Failure {
 
 const RESERVED_BYTE_CHECK: Failure = Failure::Check(Sense::cdb_field(1, Some(2)));
 
-/// INVALID FIELD IN COMMAND INFORMATION UNIT: the transport says that another length is sent than
-/// what cannot be done by halves needs.
+/// INVALID FIELD IN COMMAND INFORMATION UNIT, as FCP-4 has it for a command whose data is cut short
+/// (FCP_DL; EDTL in iSCSI): nothing is transferred. A command that can work on its first blocks
+/// alone does so, unless the data that was announced ends inside a block.
 pub(super) const WRONG_DATA_LENGTH: Failure = Failure::Check(Sense::new(
     Key::IllegalRequest,
     asc::INVALID_FIELD_IN_COMMAND_INFORMATION_UNIT,

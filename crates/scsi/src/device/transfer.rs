@@ -1,6 +1,7 @@
 //! READ and WRITE (SBC-4 §5.12 ff., §5.40 ff.): data goes between initiator and medium in
 //! segments, a few at a time. One segment needs no state but the task itself.
 
+use super::pieces::WRONG_DATA_LENGTH;
 use super::tasks::{Ending, Phase, Slot};
 use super::{DeviceServer, Job, OpId, Output};
 use crate::limits;
@@ -42,12 +43,16 @@ impl<L: Lease> DeviceServer<L> {
             return;
         };
         let task = &mut self.tasks[slot as usize];
+        let length = extent.blocks * block_size;
         let blocks = if write {
-            task.length_out = extent.blocks * block_size;
-            // Part of a block cannot be written.
-            u64::from(task.expected_out) / block_size
+            task.length_out = length;
+            let expected = u64::from(task.expected_out);
+            if expected < length && !expected.is_multiple_of(block_size) {
+                return self.finish(slot, Ending::Failed(WRONG_DATA_LENGTH));
+            }
+            expected / block_size
         } else {
-            task.length_in = extent.blocks * block_size;
+            task.length_in = length;
             u64::from(task.expected_in).div_ceil(block_size)
         };
         let extent = Extent::new(extent.lba, extent.blocks.min(blocks));

@@ -110,6 +110,27 @@ fn a_read_that_asks_for_more_is_cut_off_and_an_overrun() {
     assert_eq!(pair.traced(), trace);
 }
 
+/// FCP-4: FCP_RESID_OVER, though the command fails and nothing moves.
+#[test]
+fn a_write_that_is_refused_for_what_it_announces_is_an_overrun() {
+    let mut pair = Pair::new(plain(), spared);
+    pair.is_stopped = true;
+    let from = HeapLease::from_bytes(vec![1; 200]);
+    pair.execute(1, 0x2a, 0, 1, Data::Out(from));
+    pair.settle();
+    let completed = Completed {
+        status: Status::CheckCondition,
+        sense: SenseBytes::new(&[0x72, 5, 0x0e, 3]),
+        qualifier: 0,
+        length_in: 0,
+        length_out: 512,
+    };
+    pair.target.complete(REMOTE, pair.stopped[0], &completed);
+    pair.settle();
+    let trace = ["> CMND 2a", "< RSP 02 over 312 sense of 4"];
+    assert_eq!(pair.traced(), trace);
+}
+
 #[test]
 fn what_waits_is_told_to_the_device_server() {
     let mut pair = Pair::new(plain(), spared);
