@@ -19,8 +19,8 @@ impl Lun {
         Self([method | high, low, 0, 0, 0, 0, 0, 0])
     }
 
-    /// The number of a single-level LUN in peripheral (bus 0), flat space or extended flat space
-    /// addressing; `None` for every other form, none of which names a unit here.
+    /// The number of a single-level LUN in peripheral device (bus 0) or flat space addressing;
+    /// `None` for every other form, extended flat space too, none of which names a unit here.
     #[must_use]
     pub fn index(self) -> Option<u16> {
         let [a, b, rest @ ..] = self.0;
