@@ -147,12 +147,17 @@ pub fn apply(
 }
 
 /// LOGICAL UNIT RESET: mode parameters are as at power on, as none are saved (SPC-5 §7.5.2),
-/// nobody prevents removal (SPC-5 §6.14), there are no echoes.
-pub fn reset(state: &mut UnitState) {
+/// nobody prevents removal (SPC-5 §6.14), there are no echoes. WCE stays: a host that switched the
+/// cache off does not flush any more, and does not look again whenever somebody resets the unit.
+/// Returns whether a mode parameter has changed.
+pub fn reset(state: &mut UnitState) -> bool {
     let settings = Arc::make_mut(&mut state.settings);
-    settings.mode = ModeParameters::new(&state.traits);
+    let mut kept = ModeChange::default();
+    kept.set(ModeParameter::Wce, settings.mode.is_set(ModeParameter::Wce));
+    let mode = ModeParameters::new(&state.traits).with(kept);
     settings.prevented_by.clear();
     settings.echoes.clear();
+    std::mem::replace(&mut settings.mode, mode) != mode
 }
 
 /// The volume's own cache was switched on or off, which WCE says.

@@ -53,7 +53,7 @@ fn changes_of_different_pages_do_not_undo_each_other() {
 }
 
 #[test]
-fn reset_brings_the_default_mode_parameters_back_and_allows_removal() {
+fn reset_brings_mode_parameters_but_wce_back_and_allows_removal() {
     let a = nexus(1).identity;
     let mut change = ModeChange::default();
     change.set(ModeParameter::DSense, true);
@@ -61,9 +61,10 @@ fn reset_brings_the_default_mode_parameters_back_and_allows_removal() {
     let (state, _) = changed(&unit(), &a, &Setting::Mode(change));
     let (state, _) = changed(&state, &a, &Setting::Prevent(true));
     let (mut state, _) = changed(&state, &a, &Setting::Echo([1, 2].into()));
-    reset(&mut state);
+    assert!(reset(&mut state), "hosts are to be told");
     assert_eq!(state.sense_format(), Format::Fixed);
-    assert!(state.caches_writes());
+    assert!(!state.caches_writes(), "who switched it off does not flush");
+    assert!(!reset(&mut state), "nothing has changed");
     assert_eq!(state.settings.echo(&a), None);
     let (state, _) = changed(&state, &a, &Setting::Eject);
     assert_eq!(not_ready(&state), Some(0x3a00));

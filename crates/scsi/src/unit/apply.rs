@@ -62,12 +62,17 @@ impl UnitState {
     /// are gone like everybody's.
     fn reset(&mut self) -> Vec<Effect> {
         reservations::reset(self);
-        setting::reset(self);
-        vec![
+        let modes = setting::reset(self);
+        let mut effects = vec![
             Effect::Abort(Who::All),
             Effect::Reset,
             Effect::Attention(Who::All, asc::BUS_DEVICE_RESET),
-        ]
+        ];
+        if modes {
+            let code = asc::MODE_PARAMETERS_CHANGED;
+            effects.push(Effect::Attention(Who::All, code));
+        }
+        effects
     }
 
     fn lose(&mut self, nexus: Option<&Arc<Identity>>) {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::alua::AccessState;
+use crate::setting::{ModeChange, ModeParameter, Setting};
 use crate::testing::{host, resized, unit};
 use crate::unit::CoreId;
 
@@ -48,8 +49,14 @@ fn a_reset_aborts_for_everybody_before_it_resets_and_tells() {
         Effect::Reset,
         Effect::Attention(Who::All, 0x2903),
     ];
-    assert_eq!(apply(&mut state, Change::Reset), Ok(expected));
+    assert_eq!(apply(&mut state, Change::Reset), Ok(expected.clone()));
     assert_eq!(state.reservations, unit().reservations);
+    let mut change = ModeChange::default();
+    change.set(ModeParameter::DSense, true);
+    apply(&mut state, Change::Setting(Setting::Mode(change))).unwrap();
+    let modes = Effect::Attention(Who::All, 0x2a01);
+    let expected = [expected, vec![modes]].concat();
+    assert_eq!(apply(&mut state, Change::Reset), Ok(expected));
 }
 
 #[test]
