@@ -24,6 +24,8 @@ use crate::wire::sense::Key;
 pub(super) struct Management {
     nexus: NexusId,
     id: u32,
+    /// The last task of the core that came before it.
+    since: u64,
     scope: Scope,
     /// Owners that have not answered.
     owners: usize,
@@ -98,15 +100,27 @@ impl<L: Lease> DeviceServer<L> {
 
     /// Aborts tasks of the nexus that asks.
     fn abort_here(&mut self, nexus: NexusId, id: u32, scope: Scope) {
+        self.open_function(nexus, id, scope);
+        self.stirred = true;
+        self.abort_own(nexus, scope);
+    }
+
+    fn open_function(&mut self, nexus: NexusId, id: u32, scope: Scope) {
         self.managements.push(Management {
             nexus,
             id,
+            since: self.arrivals,
             scope,
             owners: 0,
             result: FunctionResult::Complete,
         });
-        self.stirred = true;
-        self.abort_own(nexus, scope);
+    }
+
+    /// The last task of the core that came before a function.
+    pub(super) fn last_before(&self, nexus: NexusId, id: u32) -> Option<u64> {
+        let mut open = self.managements.iter();
+        let open = open.find(|open| open.nexus == nexus && open.id == id);
+        open.map(|open| open.since)
     }
 
     fn abort_own(&mut self, nexus: NexusId, scope: Scope) {
@@ -134,13 +148,7 @@ impl<L: Lease> DeviceServer<L> {
             return;
         };
         let unit = slot.nexus.target.luns[at].1;
-        self.managements.push(Management {
-            nexus,
-            id,
-            scope: Scope::Unit(unit),
-            owners: 0,
-            result: FunctionResult::Complete,
-        });
+        self.open_function(nexus, id, Scope::Unit(unit));
         self.ask_owners(nexus, id, vec![unit], &Change::Reset);
     }
 
@@ -149,13 +157,7 @@ impl<L: Lease> DeviceServer<L> {
             return;
         };
         let units = slot.distinct_units();
-        self.managements.push(Management {
-            nexus,
-            id,
-            scope: Scope::Target,
-            owners: 0,
-            result: FunctionResult::Complete,
-        });
+        self.open_function(nexus, id, Scope::Target);
         self.stirred = true;
         self.ask_owners(nexus, id, units, &Change::Reset);
     }

@@ -59,6 +59,15 @@ impl Pending {
 struct Cause {
     task: Option<Slot>,
     nexus: Option<NexusId>,
+    /// Later tasks of the nexus came behind the function, and know of it.
+    since: Option<u64>,
+}
+
+impl Cause {
+    /// Whether a task of its nexus came later.
+    fn is_before<L>(&self, task: &Task<L>) -> bool {
+        self.since.is_some_and(|since| since < task.arrival)
+    }
 }
 
 impl<L: Lease> DeviceServer<L> {
@@ -117,10 +126,16 @@ impl<L: Lease> DeviceServer<L> {
             Some(Asker::Task(slot)) => Cause {
                 task: Some(slot),
                 nexus: Some(self.tasks[slot as usize].nexus),
+                since: None,
             },
-            Some(Asker::Function(nexus, _) | Asker::Loss(nexus)) => Cause {
+            Some(Asker::Function(nexus, id)) => Cause {
                 task: None,
                 nexus: Some(nexus),
+                since: self.last_before(nexus, id),
+            },
+            Some(Asker::Loss(nexus)) => Cause {
+                nexus: Some(nexus),
+                ..Cause::default()
             },
             Some(Asker::Nobody) | None => Cause::default(),
         }
@@ -165,6 +180,9 @@ impl<L: Lease> DeviceServer<L> {
                 continue;
             }
             let own = cause.nexus == Some(nexus);
+            if own && cause.is_before(&self.tasks[slot as usize]) {
+                continue;
+            }
             let ending = match own || silent {
                 true => Ending::Aborted,
                 false => Ending::TaskAborted,

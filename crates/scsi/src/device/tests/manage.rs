@@ -138,6 +138,26 @@ fn logical_unit_reset_ends_everybodys_commands_and_tells_them() {
     }
 }
 
+/// Of whoever sends a command after its reset nobody would tell it that the command is gone.
+#[test]
+fn logical_unit_reset_spares_what_its_nexus_sent_after_it() {
+    let mut rig = Rig::with(2, 1, &super::rig::traits());
+    (rig.hold, rig.hold_owner) = (true, true);
+    let read = cdb10(0x28, 0, 0, 1);
+    let before = rig.send(&read, 512, Vec::new());
+    let id = rig.manage(NEXUS, Function::LogicalUnitReset);
+    let after = rig.send(&read, 512, Vec::new());
+    let others = rig.send_to(OTHER, 0, &read, Attribute::Simple, 512, Vec::new());
+    rig.let_owner_go();
+    while !rig.held.is_empty() {
+        rig.answer(0);
+    }
+    assert_eq!(rig.answer_to(id), Some(FunctionResult::Complete));
+    assert_eq!(rig.ended[&(NEXUS, before)], End::Aborted);
+    assert_eq!(rig.status(after), Status::Good);
+    assert_eq!(rig.completed(OTHER, others).status, Status::TaskAborted);
+}
+
 #[test]
 fn clear_task_set_meets_the_set_of_the_nexus_that_asks() {
     let mut rig = Rig::with(2, 2, &super::rig::traits());
