@@ -187,6 +187,8 @@ pub struct DeviceServer<L> {
 enum Job<L> {
     /// Nothing yet.
     Idle,
+    /// What a cache has of the blocks to be read is made stable first, or has been.
+    Settled,
     /// A read of one segment.
     Read,
     /// A write of one segment.

@@ -45,7 +45,7 @@ impl<L: Lease> DeviceServer<L> {
 
     fn begin_medium(&mut self, slot: Slot, medium: Medium) {
         match medium {
-            Medium::Read => self.transfer(slot, false),
+            Medium::Read => self.read(slot),
             Medium::Write => self.transfer(slot, true),
             Medium::WriteAtomic => self.write_atomic(slot),
             Medium::Verify => self.verify(slot),
@@ -84,12 +84,9 @@ impl<L: Lease> DeviceServer<L> {
             Job::Stream(_) => self.read_on(slot),
             Job::Sweep(_) => match self.check_state(slot) {
                 Err(failure) => self.finish(slot, Ending::Failed(failure)),
-                Ok(()) => {
-                    if self.gate(slot) {
-                        self.sweep_on(slot);
-                    }
-                }
+                Ok(()) => self.sweep_on(slot),
             },
+            Job::Pieces(_) => self.pieces_on(slot),
             _ => self.begin(slot),
         }
     }
@@ -97,14 +94,8 @@ impl<L: Lease> DeviceServer<L> {
     /// Takes the blocks that the CDB names, at most `limit`, for the task to be at. `None` where
     /// that cannot be now: the task has failed then, or is blocked by a lock and will go on later.
     pub(super) fn take_extent(&mut self, slot: Slot, limit: u32) -> Option<Extent> {
-        let task = &self.tasks[slot as usize];
-        self.take(slot, task.row.extent(&task.cdb), limit)
-    }
-
-    /// The same with other blocks than the CDB names.
-    pub(super) fn take(&mut self, slot: Slot, extent: Extent, limit: u32) -> Option<Extent> {
-        let extent = self.check(slot, extent, limit)?;
-        self.gate(slot).then_some(extent)
+        let extent = self.check_blocks(slot, limit)?;
+        self.gate(slot, extent).then_some(extent)
     }
 
     /// The blocks that the CDB names, at most `limit`; `None` if the task has failed.
@@ -113,7 +104,8 @@ impl<L: Lease> DeviceServer<L> {
         self.check(slot, task.row.extent(&task.cdb), limit)
     }
 
-    fn check(&mut self, slot: Slot, extent: Extent, limit: u32) -> Option<Extent> {
+    /// The same with other blocks than the CDB names.
+    pub(super) fn check(&mut self, slot: Slot, extent: Extent, limit: u32) -> Option<Extent> {
         let task = &self.tasks[slot as usize];
         let checked = check_inside(self.state(task.unit), extent);
         let checked = match checked {
@@ -132,11 +124,10 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
-    /// Lets a task go to the blocks of its extent, or blocks it while somebody has locked them.
-    pub(super) fn gate(&mut self, slot: Slot) -> bool {
-        let task = &self.tasks[slot as usize];
-        let unit = task.unit;
-        if self.is_locked(unit, task.extent) {
+    /// Lets a task go to these blocks, or blocks it while somebody has locked them.
+    pub(super) fn gate(&mut self, slot: Slot, extent: Extent) -> bool {
+        let unit = self.tasks[slot as usize].unit;
+        if self.is_locked(unit, extent) {
             self.block(slot, unit);
             return false;
         }

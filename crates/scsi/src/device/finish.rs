@@ -39,6 +39,7 @@ impl<L: Lease> DeviceServer<L> {
     pub(super) fn progressed(&mut self, slot: Slot, piece: u32, outcome: Outcome<L>) {
         match &self.tasks[slot as usize].job {
             Job::Read => self.read_done(slot, outcome),
+            Job::Settled => self.begin(slot),
             Job::Write => self.write_progressed(slot, outcome),
             Job::Stream(_) => self.stream_progressed(slot, piece, outcome),
             Job::Change { .. } => self.finish(slot, Ending::Good),

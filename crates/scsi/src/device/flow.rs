@@ -186,11 +186,15 @@ impl<L: Lease> DeviceServer<L> {
 
     /// A long read may have come to rest: locks need not wait for it any more.
     pub(super) fn look_at_rest(&mut self, slot: Slot) {
-        let task = &self.tasks[slot as usize];
-        if task.is_at_rest() {
-            let unit = self.unit(task.unit);
-            self.stirred |= unit.is_some_and(|unit| !unit.pending.is_empty());
+        if self.tasks[slot as usize].is_at_rest() {
+            self.look_at_pending(slot);
         }
+    }
+
+    /// A task has left some blocks: locks of those need not wait for it any more.
+    pub(super) fn look_at_pending(&mut self, slot: Slot) {
+        let unit = self.unit(self.tasks[slot as usize].unit);
+        self.stirred |= unit.is_some_and(|unit| !unit.pending.is_empty());
     }
 
     fn next_turn(&mut self, nexus: NexusId) -> Option<Slot> {

@@ -119,7 +119,7 @@ impl<L> Pieces<L> {
     }
 
     /// The blocks of the piece.
-    fn piece(&self) -> Extent {
+    pub(super) fn piece(&self) -> Extent {
         let blocks = self.stride.min(self.extent.blocks - self.at);
         Extent::new(self.extent.lba + self.at, blocks)
     }
@@ -132,7 +132,19 @@ impl<L> Pieces<L> {
         }
         self.at += self.stride.min(self.extent.blocks - self.at);
         self.step = self.program.once.len();
+        // What was lent is not kept: somebody may wait for it who has locked the next piece.
+        self.read = None;
         self.at < self.extent.blocks
+    }
+
+    /// Whether it keeps others from changing one piece at a time only.
+    pub(super) fn goes_by_pieces(&self) -> bool {
+        self.program.goes_by_pieces()
+    }
+
+    /// Whether the next step is the first of a piece.
+    fn is_between_pieces(&self) -> bool {
+        self.step == self.program.once.len()
     }
 }
 
@@ -195,15 +207,11 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     fn run_program(&mut self, slot: Slot, program: &'static Program, limit: u32) {
-        // Those that lock wait for other locks by asking for their own.
-        let taken = match program.uses(Step::Lock) {
-            true => self.check_blocks(slot, limit),
-            false => self.take_extent(slot, limit),
-        };
-        let Some(extent) = taken else {
+        let block_size = self.block_size(slot);
+        let stride = SEGMENT_BYTES / block_size;
+        let Some(extent) = self.check_blocks(slot, limit) else {
             return;
         };
-        let block_size = self.block_size(slot);
         let task = &mut self.tasks[slot as usize];
         let out = program.data_out(extent.blocks) * block_size;
         task.length_out = out;
@@ -223,12 +231,24 @@ impl<L: Lease> DeviceServer<L> {
         if extent.blocks == 0 {
             return self.finish(slot, Ending::Good);
         }
+        let mut first = extent;
+        if program.goes_by_pieces() {
+            if !self.is_settled(slot, limit) {
+                return;
+            }
+            first.blocks = stride.min(extent.blocks);
+        }
+        // Those that lock wait for other locks by asking for their own.
+        if !program.uses(Step::Lock) && !self.gate(slot, first) {
+            return;
+        }
+        let task = &mut self.tasks[slot as usize];
         let verifies = program.uses(Step::Write) && program.each.last() != Some(&Step::Write);
         task.job = Job::Pieces(Box::new(Pieces {
             program,
             step: 0,
             extent,
-            stride: SEGMENT_BYTES / block_size,
+            stride,
             at: 0,
             received: None,
             read: None,
@@ -261,7 +281,8 @@ impl<L: Lease> DeviceServer<L> {
                 }
                 Some(Step::Lock) => return self.lock(slot),
                 Some(Step::Read) => {
-                    // The task is at these blocks until it ends, so that nobody changes them.
+                    // The task is at these blocks until it is done with them, so that nobody
+                    // changes them.
                     let copied = false;
                     return self.operate(slot, 0, MediumOp::Read { extent, copied });
                 }
@@ -298,8 +319,25 @@ impl<L: Lease> DeviceServer<L> {
         let more = pieces.go_on();
         if !more {
             self.finish(slot, Ending::Good);
+            return false;
         }
-        more
+        if !pieces.goes_by_pieces() || !pieces.is_between_pieces() {
+            return true;
+        }
+        let piece = pieces.piece();
+        self.look_at_pending(slot);
+        self.gate(slot, piece)
+    }
+
+    /// Goes on with a piece that was locked.
+    pub(super) fn pieces_on(&mut self, slot: Slot) {
+        let Job::Pieces(pieces) = &self.tasks[slot as usize].job else {
+            return;
+        };
+        let piece = pieces.piece();
+        if self.gate(slot, piece) {
+            self.take_step(slot);
+        }
     }
 
     /// Has a task ask for its extent alone.
@@ -362,6 +400,11 @@ impl Program {
         } else {
             u64::from(self.uses(Step::TakeBlock) && blocks > 0)
         }
+    }
+
+    /// Whether each piece is for itself, and nothing is written: VERIFY, which may take hours.
+    fn goes_by_pieces(&self) -> bool {
+        !self.uses(Step::Lock) && !self.uses(Step::Write)
     }
 
     /// Whether it may do its work on the first blocks only, where the initiator sends no more.

@@ -3,13 +3,13 @@
 
 use super::begin::too_long;
 use super::pieces::WRONG_DATA_LENGTH;
-use super::tasks::{Ending, Slot};
+use super::tasks::{Ending, Phase, Slot};
 use super::{DeviceServer, Job};
 use crate::commands::Row;
 use crate::limits;
 use crate::medium::{Extent, Lease, MediumOp, Sanitize, Traits};
 use crate::task::Failure;
-use crate::unit::UnitState;
+use crate::unit::{UnitId, UnitState};
 use crate::wire::asc;
 use crate::wire::cdb::{be16, be32, be64, bit};
 use crate::wire::sense::{Key, Sense};
@@ -20,6 +20,8 @@ pub(super) struct Sweep<L> {
     act: Act<L>,
     /// What is left, the next last.
     todo: Vec<Extent>,
+    /// What the operation under way is about. Only here are others kept away.
+    at: Extent,
     /// Blocks at a time.
     chunk: u64,
     /// Something was done that may be in a volatile cache still.
@@ -47,6 +49,13 @@ const CHUNK_BYTES: u64 = 16 << 20;
 /// The same where nothing is written.
 const UNMAP_CHUNK_BYTES: u64 = 16 << 30;
 
+impl<L> Sweep<L> {
+    /// Whether the operation under way is about any of these blocks.
+    pub(super) const fn is_at(&self, extent: Extent) -> bool {
+        self.at.overlaps(extent)
+    }
+}
+
 impl<L: Lease> Sweep<L> {
     pub(super) fn new(act: Act<L>, mut extents: Vec<Extent>, traits: &Traits) -> Self {
         extents.reverse();
@@ -58,6 +67,7 @@ impl<L: Lease> Sweep<L> {
         Self {
             act,
             todo: extents,
+            at: Extent::new(0, 0),
             chunk: chunk / u64::from(traits.block_size),
             volatile,
         }
@@ -65,14 +75,27 @@ impl<L: Lease> Sweep<L> {
 
     /// The next operation.
     pub(super) fn next(&mut self) -> Option<MediumOp<L>> {
-        let last = self.todo.last_mut()?;
-        let extent = Extent::new(last.lba, last.blocks.min(self.chunk));
-        last.lba += extent.blocks;
-        last.blocks -= extent.blocks;
-        if last.blocks == 0 {
-            self.todo.pop();
+        let ahead = self.ahead()?;
+        Some(self.take(ahead.blocks))
+    }
+
+    /// The blocks that the next operation may be about.
+    fn ahead(&self) -> Option<Extent> {
+        let last = self.todo.last()?;
+        Some(Extent::new(last.lba, last.blocks.min(self.chunk)))
+    }
+
+    /// The next operation, about the first `blocks` of those.
+    fn take(&mut self, blocks: u64) -> MediumOp<L> {
+        let extent = self.ahead().unwrap_or(Extent::new(0, 0));
+        let extent = Extent::new(extent.lba, extent.blocks.min(blocks));
+        if let Some(last) = self.todo.last_mut() {
+            last.lba += extent.blocks;
+            last.blocks -= extent.blocks;
         }
-        Some(match &self.act {
+        self.todo.pop_if(|last| last.blocks == 0);
+        self.at = extent;
+        match &self.act {
             Act::Fill(pattern) => MediumOp::WriteSame {
                 extent,
                 pattern: pattern.clone(),
@@ -85,12 +108,13 @@ impl<L: Lease> Sweep<L> {
                 extent,
                 method: method.clone(),
             },
-        })
+        }
     }
 
     /// When all is done, and nothing may stay volatile: what makes it stable, once.
     fn flush(&mut self) -> Option<MediumOp<L>> {
         let extent = Extent::new(0, 0);
+        self.at = extent;
         std::mem::take(&mut self.volatile).then_some(MediumOp::Flush { extent })
     }
 
@@ -122,7 +146,7 @@ impl<L: Lease> DeviceServer<L> {
             Ok(extent) => extent,
             Err(sense) => return self.finish(slot, Ending::Failed(Failure::Check(sense))),
         };
-        if self.take(slot, extent, limit).is_none() {
+        if self.check(slot, extent, limit).is_none() {
             return;
         }
         let task = &mut self.tasks[slot as usize];
@@ -154,18 +178,51 @@ impl<L: Lease> DeviceServer<L> {
         self.sweep_on(slot);
     }
 
-    /// Starts the next operation of a sweep. These commands have no FUA: with the cache switched
-    /// off it is a flush that makes them as lasting as writes.
+    /// Starts the next operation of a sweep, of the blocks before the first that somebody has
+    /// locked. Locks wait for one operation only, and a sweep for those of the block it is at: a
+    /// COMPARE AND WRITE somewhere in its range neither waits for all of it nor holds it up for
+    /// good.
     pub(super) fn sweep_on(&mut self, slot: Slot) {
+        self.look_at_pending(slot);
+        let unit = self.tasks[slot as usize].unit;
+        let Job::Sweep(sweep) = &self.tasks[slot as usize].job else {
+            return;
+        };
+        let free = sweep.ahead().map(|ahead| self.free_blocks(unit, ahead));
+        let task = &mut self.tasks[slot as usize];
+        let Job::Sweep(sweep) = &mut task.job else {
+            return;
+        };
+        match free {
+            None => self.sweep_done(slot),
+            Some(0) => self.block(slot, unit),
+            Some(blocks) => {
+                let op = sweep.take(blocks);
+                task.phase = Phase::Running;
+                self.operate(slot, 0, op);
+            }
+        }
+    }
+
+    /// These commands have no FUA: with the cache switched off it is a flush that makes them as
+    /// lasting as writes.
+    fn sweep_done(&mut self, slot: Slot) {
         let through = self.state(self.tasks[slot as usize].unit).writes_through();
         let Job::Sweep(sweep) = &mut self.tasks[slot as usize].job else {
             return;
         };
-        let next = sweep.next();
-        match next.or_else(|| through.then(|| sweep.flush()).flatten()) {
+        match through.then(|| sweep.flush()).flatten() {
             Some(op) => self.operate(slot, 0, op),
             None => self.finish(slot, Ending::Good),
         }
+    }
+
+    /// How many blocks there are from the beginning of an extent to the first that is locked.
+    fn free_blocks(&self, unit: UnitId, extent: Extent) -> u64 {
+        let locks = self.state(unit).locks.iter().map(|lock| lock.extent);
+        let locked = locks.filter(|lock| lock.overlaps(extent));
+        let first = locked.map(|lock| lock.lba).min();
+        first.map_or(extent.blocks, |first| first.saturating_sub(extent.lba))
     }
 
     /// UNMAP, its parameter list received.
@@ -179,14 +236,9 @@ impl<L: Lease> DeviceServer<L> {
             Ok(extents) => extents,
             Err(sense) => return self.finish(slot, Ending::Failed(Failure::Check(sense))),
         };
-        let hull = hull(&extents);
         let sweep = Sweep::new(Act::Unmap { anchor }, extents, &state.traits);
-        let task = &mut self.tasks[slot as usize];
-        task.extent = hull;
-        task.job = Job::Sweep(Box::new(sweep));
-        if self.gate(slot) {
-            self.sweep_on(slot);
-        }
+        self.tasks[slot as usize].job = Job::Sweep(Box::new(sweep));
+        self.sweep_on(slot);
     }
 }
 
@@ -194,17 +246,6 @@ fn is_zero<L: Lease>(block: &L) -> bool {
     let mut bytes = vec![0; block.len()];
     block.copy_out(0, &mut bytes);
     bytes.iter().all(|byte| *byte == 0)
-}
-
-/// The smallest extent that has all of them.
-fn hull(extents: &[Extent]) -> Extent {
-    let first = extents.iter().map(|extent| extent.lba).min().unwrap_or(0);
-    let end = extents
-        .iter()
-        .map(|extent| extent.end())
-        .max()
-        .unwrap_or(first);
-    Extent::new(first, end - first)
 }
 
 /// What WRITE SAME is to write on. NUMBER OF LOGICAL BLOCKS = 0 means all up to the last block,

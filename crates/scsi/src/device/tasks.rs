@@ -144,6 +144,10 @@ impl<L> Task<L> {
             }
             _ if self.phase != Phase::Running => false,
             Job::Copy(copy) => copy.touches(unit, extent),
+            Job::Sweep(sweep) => self.unit == unit && sweep.is_at(extent),
+            Job::Pieces(pieces) if pieces.goes_by_pieces() => {
+                self.unit == unit && pieces.piece().overlaps(extent)
+            }
             _ => self.unit == unit && self.extent.overlaps(extent),
         }
     }

@@ -35,6 +35,36 @@ pub(super) struct Stream<L> {
 }
 
 impl<L: Lease> DeviceServer<L> {
+    pub(super) fn read(&mut self, slot: Slot) {
+        let task = &self.tasks[slot as usize];
+        if forces_unit_access(&task.cdb) {
+            let limit = limits::transfer(&self.state(task.unit).traits);
+            if !self.is_settled(slot, limit) {
+                return;
+            }
+        }
+        self.transfer(slot, false);
+    }
+
+    /// Whether the medium has all that was written to the blocks that the CDB names. If not, what
+    /// a volatile cache has is made stable first, and the command begins anew after that: what a
+    /// READ with FUA or a VERIFY finds must be what a power cut would leave (SBC-4 §4.15).
+    pub(super) fn is_settled(&mut self, slot: Slot, limit: u32) -> bool {
+        let task = &self.tasks[slot as usize];
+        if !self.state(task.unit).traits.write_cache || matches!(task.job, Job::Settled) {
+            return true;
+        }
+        let Some(extent) = self.check_blocks(slot, limit) else {
+            return false;
+        };
+        if extent.blocks == 0 {
+            return true;
+        }
+        self.tasks[slot as usize].job = Job::Settled;
+        self.operate(slot, 0, MediumOp::Flush { extent });
+        false
+    }
+
     pub(super) fn transfer(&mut self, slot: Slot, write: bool) {
         let traits = &self.state(self.tasks[slot as usize].unit).traits;
         let block_size = u64::from(traits.block_size);

@@ -150,6 +150,41 @@ fn compare_and_write_has_its_blocks_alone() {
 }
 
 #[test]
+fn a_swap_waits_for_one_piece_of_a_verify() {
+    let mut stable = traits();
+    stable.write_cache = false;
+    for flags in [0x00, 0x06] {
+        let mut rig = Rig::with(2, 1, &stable);
+        rig.hold = true;
+        let data = vec![0; if flags == 0 { 0 } else { BLOCK }];
+        let verify = rig.send(&cdb16(0x8f, flags, 0, 8192), 0, data);
+        if flags != 0 {
+            rig.answer(0);
+        }
+        assert!(matches!(rig.held[0].2, MediumOp::Read { extent, .. } if extent.lba == 0));
+        let swap = |rig: &mut Rig, lba| {
+            let cdb = compare_and_write(lba, 1);
+            let tag = rig.send_to(OTHER, 0, &cdb, Attribute::Simple, 0, vec![0; 2 * BLOCK]);
+            rig.answer(rig.held.len() - 1);
+            tag
+        };
+        let ahead = swap(&mut rig, 600);
+        let here = swap(&mut rig, 100);
+        assert_eq!(rig.held.len(), 2, "who swaps ahead does not wait");
+        rig.answer(0);
+        assert_eq!(rig.held.len(), 2, "a verify does not enter what is locked");
+        while !rig.held.is_empty() {
+            rig.answer(0);
+        }
+        for swap in [ahead, here] {
+            assert_eq!(rig.completed(OTHER, swap).status, Status::Good);
+        }
+        assert_eq!(rig.status(verify), Status::Good);
+        assert_eq!(rig.order.last(), Some(&verify), "it is not done earlier");
+    }
+}
+
+#[test]
 fn two_swaps_of_one_block_go_one_after_the_other() {
     let mut rig = Rig::with(2, 1, &traits());
     rig.hold = true;

@@ -3,6 +3,7 @@
 use super::rig::{BLOCK, Rig, cdb10, cdb16, traits};
 use crate::medium::{Extent, MediumOp};
 use crate::nexus::NexusId;
+use crate::task::{Attribute, Tag};
 use crate::wire::status::Status;
 
 const NEXUS: NexusId = NexusId(0);
@@ -126,6 +127,56 @@ fn unmap_does_every_descriptor() {
     assert_eq!(rig.status(tag), Status::Good);
     let zeros = rig.disks[0].iter().filter(|octet| **octet == 0).count();
     assert_eq!(zeros, 200 * BLOCK);
+}
+
+/// A swap of blocks of which the medium is to answer the read.
+fn swap_under_way(rig: &mut Rig, lba: u64) -> Tag {
+    rig.hold = true;
+    let mut cdb = cdb16(0x89, 0, lba, 0);
+    cdb[13] = 1;
+    let simple = Attribute::Simple;
+    let tag = rig.send_to(NexusId(1), 0, &cdb, simple, 0, vec![0; 2 * BLOCK]);
+    rig.answer(rig.held.len() - 1);
+    assert!(matches!(rig.held[0].2, MediumOp::Read { .. }));
+    tag
+}
+
+#[test]
+fn unmap_does_not_wait_for_a_swap_between_its_extents_nor_that_for_it() {
+    let mut rig = Rig::with(2, 1, &traits());
+    let swap = swap_under_way(&mut rig, 4000);
+    let list = unmap_list(&[(0, 8), (8000, 8)]);
+    let tag = rig.send(&unmap_cdb(list.len()), 0, list.clone());
+    rig.answer(1);
+    rig.answer(1);
+    assert_eq!(rig.status(tag), Status::Good);
+    let tag = rig.send(&unmap_cdb(list.len()), 0, list);
+    while rig.held.len() > 1 || matches!(rig.held[0].2, MediumOp::Write { .. }) {
+        rig.answer(0);
+    }
+    assert_eq!(rig.completed(NexusId(1), swap).status, Status::Good);
+    rig.answer(0);
+    assert_eq!(rig.status(tag), Status::Good);
+}
+
+#[test]
+fn write_same_goes_as_far_as_it_can_and_waits_for_the_rest() {
+    let mut rig = Rig::with(2, 1, &traits());
+    let swap = swap_under_way(&mut rig, 4000);
+    let tag = rig.send(&cdb16(0x93, 0x01, 3000, 2000), 0, Vec::new());
+    let extents = rig.held.iter().filter_map(|(_, _, op)| match op {
+        MediumOp::WriteSame { extent, .. } => Some(*extent),
+        _ => None,
+    });
+    assert_eq!(extents.collect::<Vec<_>>(), [Extent::new(3000, 1000)]);
+    rig.answer(1);
+    assert_eq!(rig.held.len(), 1, "the next block is locked");
+    while !rig.held.is_empty() {
+        rig.answer(0);
+    }
+    assert_eq!(rig.completed(NexusId(1), swap).status, Status::Good);
+    assert_eq!(rig.status(tag), Status::Good);
+    assert_eq!(rig.order.last(), Some(&tag));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! READ and WRITE.
 
 use super::rig::{BLOCK, Rig, cdb10, cdb16, pattern};
-use crate::medium::{MediumError, MediumOp};
+use crate::medium::{Extent, MediumError, MediumOp};
 use crate::nexus::NexusId;
 use crate::task::Attribute;
 use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
@@ -77,6 +77,36 @@ fn fua_reaches_the_medium() {
             rig.held[0]
         );
         rig.answer(0);
+    }
+}
+
+#[test]
+fn a_read_with_fua_and_a_verify_see_what_is_stable() {
+    let read = |flags| cdb10(0x28, flags, 3, 2).to_vec();
+    let verify = cdb10(0x2f, 0, 3, 2).to_vec();
+    let mut stable = super::rig::traits();
+    stable.write_cache = false;
+    for (traits, cdb, flushed) in [
+        (super::rig::traits(), read(0x08), true),
+        (super::rig::traits(), verify.clone(), true),
+        (super::rig::traits(), read(0), false),
+        (stable.clone(), read(0x08), false),
+        (stable, verify, false),
+    ] {
+        let mut rig = Rig::with(1, 1, &traits);
+        rig.hold = true;
+        let tag = rig.send(&cdb, 2 * BLOCK, Vec::new());
+        if flushed {
+            let extent = Extent::new(3, 2);
+            assert!(
+                matches!(rig.held[0].2, MediumOp::Flush { extent: told } if told == extent),
+                "{cdb:02x?}"
+            );
+            rig.answer(0);
+        }
+        assert!(matches!(rig.held[0].2, MediumOp::Read { .. }), "{cdb:02x?}");
+        rig.answer(0);
+        assert_eq!(rig.status(tag), Status::Good);
     }
 }
 
