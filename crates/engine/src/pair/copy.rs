@@ -1,8 +1,9 @@
 //! The copying machine.
 //!
 //! A piece of data is read from A and written to B. A hole, or a piece that turns out to be zeros,
-//! is left alone where B has a hole as well; else B unmaps it, and what it still has afterwards is
-//! overwritten with zeros: a unit may round an UNMAP to its granules, or ignore it.
+//! is left alone where B has a hole as well; else B unmaps it, after which it reads as zeros
+//! ([`MediumOp::Unmap`]). Only where B cannot unmap are zeros written: overwriting what was just
+//! unmapped would allocate it again, and B may not be able to tell that it is a hole.
 //!
 //! Pieces end in any order. What lies before the first that has not ended is the part that is
 //! copied; now and then B is flushed, and then that part is durable ([`Order::Durable`]), whatever

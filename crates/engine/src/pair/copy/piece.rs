@@ -64,7 +64,12 @@ impl<L: Lease> Copy<L> {
                 self.next_part(slot, piece);
             }
             (Doing::Looking, found) => self.looked(slot, piece, &found),
-            (Doing::Unmapping, Ok(_) | Err(MediumError::Unsupported)) => {
+            (Doing::Unmapping, Ok(_)) => {
+                let to = piece.part;
+                self.zeros_until(&mut piece, to);
+                self.look_again(slot, piece);
+            }
+            (Doing::Unmapping, Err(MediumError::Unsupported)) => {
                 piece.unmapped = piece.part;
                 self.look_again(slot, piece);
             }

@@ -119,22 +119,27 @@ fn zeros_are_not_written_where_there_are_zeros() {
     assert_eq!(machine.progress().holes, SIZE as u64);
 }
 
+/// As a block device, which is never told to be a hole.
 #[test]
-fn what_an_unmap_leaves_is_overwritten() {
-    let a = Disk::empty(SIZE - 512, 512);
-    let mut b = Disk::empty(SIZE, 512);
-    b.octets.fill(7);
-    b.mapped.fill(true);
-    let mut world = World::new(a, b, 1);
-    let mut machine = copy(&world);
-    assert_eq!(world.run(&mut machine, FOREVER), End::Over(Ok(())));
-    is_right(&world, &[7; 512], 1);
-    let mapped = world.disks[1].mapped.iter().filter(|mapped| **mapped);
-    assert_eq!(
-        mapped.count(),
-        1,
-        "of granules of {GRANULE}, the last alone"
-    );
+fn what_was_unmapped_is_not_written() {
+    for tells in [false, true] {
+        let a = Disk::empty(SIZE - 512, 512);
+        let mut b = Disk::empty(SIZE, 512);
+        b.octets.fill(7);
+        b.mapped.fill(true);
+        b.tells = tells;
+        let mut world = World::new(a, b, 1);
+        let mut machine = copy(&world);
+        assert_eq!(world.run(&mut machine, FOREVER), End::Over(Ok(())));
+        is_right(&world, &[7; 512], 1);
+        assert_eq!(world.disks[1].writes, 0);
+        let mapped = world.disks[1].mapped.iter().filter(|mapped| **mapped);
+        assert_eq!(
+            mapped.count(),
+            1,
+            "of granules of {GRANULE}, the last alone"
+        );
+    }
 }
 
 #[test]

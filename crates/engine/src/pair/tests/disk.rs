@@ -126,17 +126,16 @@ impl Disk {
         self.mapped[range.start / GRANULE..range.end.div_ceil(GRANULE)].fill(true);
     }
 
+    /// Whole granules become holes; in the others the blocks become zeros.
     fn unmap(&mut self, extent: Extent) {
         let range = self.range(extent);
+        self.octets[range.clone()].fill(0);
         let end = match range.end == self.octets.len() {
             true => range.end.div_ceil(GRANULE),
             false => range.end / GRANULE,
         };
         for granule in range.start.div_ceil(GRANULE)..end {
             self.mapped[granule] = false;
-            let start = granule * GRANULE;
-            let stop = self.octets.len().min(start + GRANULE);
-            self.octets[start..stop].fill(0);
         }
     }
 
