@@ -141,13 +141,26 @@ impl Store for StateDir {
     }
 }
 
-/// The directory, for its owner only, if it is not there.
+/// The directory, for its owner only, if it is not there. When this returns, its name and those of
+/// the directories that were made around it are durable.
 pub(crate) fn make(dir: &Path) -> io::Result<()> {
+    let missing = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.exists();
+    let new: Vec<_> = dir.ancestors().take_while(missing).collect();
     let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
         _ => error,
-    })
+    })?;
+    new.iter().try_for_each(|dir| sync_parent(dir))
+}
+
+/// Makes the name of a directory durable, as far as its parent may be opened for that.
+fn sync_parent(dir: &Path) -> io::Result<()> {
+    let parent = match dir.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    File::open(parent).map_or(Ok(()), |parent| parent.sync_all())
 }
 
 /// Writes a new file, syncs it, puts it in the old one's place, and syncs the directory: after a
