@@ -41,6 +41,9 @@ pub(crate) struct Backing {
     blocks: AtomicU64,
     /// Data that was accepted is lost.
     lost: AtomicBool,
+    unsupported: space::Unsupported,
+    /// The traits that were told last say that it unmaps.
+    told_to_unmap: AtomicBool,
 }
 
 /// How a backing is to be treated; fixed when it is opened.
@@ -72,6 +75,8 @@ impl Backing {
             rules,
             blocks: AtomicU64::new(blocks),
             lost: AtomicBool::new(false),
+            unsupported: space::Unsupported::default(),
+            told_to_unmap: AtomicBool::new(true),
         })
     }
 
@@ -87,7 +92,7 @@ impl Backing {
             physical_exponent: rules.physical_exponent,
             read_only: rules.read_only,
             write_cache: rules.write_cache,
-            unmap_granularity: rules.unmap_granularity,
+            unmap_granularity: rules.unmap_granularity.filter(|_| self.unmaps()),
             anchor: false,
             atomic: rules.atomic,
             // Below us may be copies on write, journals, snapshots and flash translation: nobody
@@ -124,11 +129,20 @@ impl Backing {
         )))
     }
 
-    /// Takes the capacity that is there now, in octets. Returns whether it has grown; a file that
-    /// became shorter keeps its capacity, and reads zeros where it ended.
+    /// Takes the capacity that is there now, in octets. Returns whether the traits have changed: it
+    /// has grown, or was found not to unmap. A file that became shorter keeps its capacity, and
+    /// reads zeros where it ended.
     pub(crate) fn resize(&self, octets: u64) -> bool {
         let blocks = octets / u64::from(self.rules.block_size.octets());
-        self.blocks.fetch_max(blocks, SeqCst) < blocks
+        let has_grown = self.blocks.fetch_max(blocks, SeqCst) < blocks;
+        let unmaps = self.unmaps();
+        let is_news = self.told_to_unmap.swap(unmaps, SeqCst) != unmaps;
+        has_grown || is_news && self.rules.unmap_granularity.is_some()
+    }
+
+    /// Space can be given back, as far as that was tried.
+    fn unmaps(&self) -> bool {
+        self.unsupported.allows(Zeroing::Punch)
     }
 
     /// A file description of one's own. Whoever is locked out by the lock is so already.

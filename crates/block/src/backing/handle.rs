@@ -2,7 +2,6 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use ::io::memory::{Buffer, Pool, ZEROS_MAX};
@@ -12,7 +11,7 @@ use scsi::medium::{
 };
 use slab::Slab;
 
-use super::{Backing, space};
+use super::{Backing, Zeroing, space};
 use crate::error::{is_unsupported, read_error};
 use crate::lease::Lease;
 use crate::long::{Long, Work};
@@ -39,17 +38,10 @@ enum Pending {
     Prefetch(u64),
     /// The end of a change of allocation that must be durable.
     Settle(u64),
-    /// A change of allocation, step by step.
-    Long(u64, Long, Otherwise),
+    /// A change of allocation, step by step; zeros are written where it is not supported.
+    Long(u64, Long),
     /// One buffer written again and again.
     Fill(u64, Fill),
-}
-
-/// What to do where a change of allocation is not supported.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Otherwise {
-    Fail,
-    WriteZeros,
 }
 
 struct Fill {
@@ -263,43 +255,37 @@ impl BackingHandle {
         if self.backing.rules.unmap_granularity.is_none() {
             return Err(MediumError::Unsupported);
         }
-        self.reallocate(cx, id, extent, Otherwise::Fail, space::punch)
+        self.reallocate(cx, id, extent, &[Zeroing::Punch, Zeroing::Range])
     }
 
     fn zero(&mut self, cx: &mut Context<'_>, id: u64, extent: Extent) -> Started {
-        let ways = self.backing.rules.zeroing;
-        let zero = |file: &OwnedFd, range: Range<u64>| space::zero(file, &range, ways);
-        self.reallocate(cx, id, extent, Otherwise::WriteZeros, zero)
+        self.reallocate(cx, id, extent, self.backing.rules.zeroing)
     }
 
-    /// Changes the allocation of an extent, a step at a time.
+    /// Makes an extent read as zeros, a step at a time, by the first of these ways that works.
     fn reallocate(
         &mut self,
         cx: &mut Context<'_>,
         id: u64,
         extent: Extent,
-        otherwise: Otherwise,
-        change: impl Fn(&OwnedFd, Range<u64>) -> io::Result<()> + Send + Sync + 'static,
+        ways: &'static [Zeroing],
     ) -> Started {
         let rules = &self.backing.rules;
         if rules.sync {
             self.backing.check()?;
         }
-        let file = Arc::clone(&self.durable);
-        let work: Work = Arc::new(move |range| change(&file, range));
-        let long = Long::new(rules.block_size.range(extent), STEP, work);
-        Ok(self.step(cx, id, long, otherwise))
+        let range = rules.block_size.range(extent);
+        if !self.backing.unsupported.leaves(ways) {
+            return Ok(self.write_zeros(cx, id, range));
+        }
+        let (backing, file) = (Arc::clone(&self.backing), Arc::clone(&self.durable));
+        let work: Work = Arc::new(move |range| backing.unsupported.zero(&file, &range, ways));
+        Ok(self.step(cx, id, Long::new(range, STEP, work)))
     }
 
-    fn step(
-        &mut self,
-        cx: &mut Context<'_>,
-        id: u64,
-        long: Long,
-        otherwise: Otherwise,
-    ) -> Option<Outcome<Lease>> {
+    fn step(&mut self, cx: &mut Context<'_>, id: u64, long: Long) -> Option<Outcome<Lease>> {
         match long.next() {
-            Some(op) => self.ask(cx, Pending::Long(id, long, otherwise), op),
+            Some(op) => self.ask(cx, Pending::Long(id, long), op),
             None if self.backing.rules.sync => {
                 let file = Arc::clone(&self.durable);
                 self.ask(cx, Pending::Settle(id), FileOp::DataSync { file });
@@ -314,23 +300,26 @@ impl BackingHandle {
         cx: &mut Context<'_>,
         id: u64,
         mut long: Long,
-        otherwise: Otherwise,
         result: &io::Result<u64>,
     ) -> Started {
         match result {
             Ok(_) => {
                 long.advance();
-                Ok(self.step(cx, id, long, otherwise))
+                Ok(self.step(cx, id, long))
             }
-            Err(error) if is_unsupported(error) && otherwise == Otherwise::WriteZeros => {
-                let fill = Fill {
-                    rest: long.rest(),
-                    buffer: Buffer::zeros(ZEROS_MAX),
-                };
-                Ok(self.fill(cx, id, fill))
-            }
+            Err(error) if is_unsupported(error) => Ok(self.write_zeros(cx, id, long.rest())),
             Err(error) => Err(self.backing.write_failed(error)),
         }
+    }
+
+    fn write_zeros(
+        &mut self,
+        cx: &mut Context<'_>,
+        id: u64,
+        rest: Range<u64>,
+    ) -> Option<Outcome<Lease>> {
+        let buffer = Buffer::zeros(ZEROS_MAX);
+        self.fill(cx, id, Fill { rest, buffer })
     }
 
     /// Writes one block to all blocks of an extent, a segment at a time.
@@ -429,8 +418,8 @@ impl Handle for BackingHandle {
                     settled.map_err(|error| self.backing.flush_failed(&error)),
                 );
             }
-            Pending::Long(id, long, otherwise) => {
-                let started = self.stepped(cx, id, long, otherwise, &result);
+            Pending::Long(id, long) => {
+                let started = self.stepped(cx, id, long, &result);
                 tell(cx, id, started);
             }
             Pending::Fill(id, fill) => {

@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use rustix::fs::{Advice, FallocateFlags, SeekFrom};
 use rustix::io::Errno;
@@ -27,22 +28,60 @@ pub(crate) fn punch(file: &OwnedFd, range: Range<u64>) -> io::Result<()> {
     allocate(file, flags, range)
 }
 
-/// Makes a range read as zeros by the first way that works.
-pub(super) fn zero(file: &OwnedFd, range: &Range<u64>, ways: &[Zeroing]) -> io::Result<()> {
-    for way in ways {
-        let result = match way {
-            Zeroing::Punch => punch(file, range.clone()),
-            Zeroing::Range => {
-                let flags = FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE;
-                allocate(file, flags, range.clone())
-            }
-        };
-        match result {
-            Err(error) if is_unsupported(&error) => {}
-            result => return result,
+/// Ways to make zeros that were found not to work on a backing.
+///
+/// A device may tell of that late: the kernel offers what the driver says until the first request
+/// fails. A loop device on tmpfs, for one, cannot keep the space; once that was tried, it does not
+/// give it back either.
+#[derive(Debug, Default)]
+pub(super) struct Unsupported(AtomicU8);
+
+impl Unsupported {
+    /// Whether this way was not found to be unsupported.
+    pub(super) fn allows(&self, way: Zeroing) -> bool {
+        self.0.load(Relaxed) & way.bit() == 0
+    }
+
+    /// Whether one of these ways may work.
+    pub(super) fn leaves(&self, ways: &[Zeroing]) -> bool {
+        ways.iter().any(|way| self.allows(*way))
+    }
+
+    /// Makes a range read as zeros by the first way that works. One that does not is not tried
+    /// again.
+    pub(super) fn zero(
+        &self,
+        file: &OwnedFd,
+        range: &Range<u64>,
+        ways: &[Zeroing],
+    ) -> io::Result<()> {
+        for way in ways.iter().filter(|way| self.allows(**way)) {
+            match way.zero(file, range.clone()) {
+                Err(error) if is_unsupported(&error) => self.0.fetch_or(way.bit(), Relaxed),
+                result => return result,
+            };
+        }
+        Err(Errno::OPNOTSUPP.into())
+    }
+}
+
+impl Zeroing {
+    fn bit(self) -> u8 {
+        match self {
+            Self::Punch => 1,
+            Self::Range => 2,
         }
     }
-    Err(Errno::OPNOTSUPP.into())
+
+    fn zero(self, file: &OwnedFd, range: Range<u64>) -> io::Result<()> {
+        match self {
+            Self::Punch => punch(file, range),
+            Self::Range => {
+                let flags = FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE;
+                allocate(file, flags, range)
+            }
+        }
+    }
 }
 
 fn allocate(file: &OwnedFd, flags: FallocateFlags, range: Range<u64>) -> io::Result<()> {

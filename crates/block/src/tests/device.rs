@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ::io::ring::AnyRing;
 use scsi::medium::{Extent, MediumError, MediumOp, Provisioning};
 
-use super::places::{LoopDevice, Mount, reopen, run};
+use super::places::{Folder, LoopDevice, Mount, reopen, run};
 use super::rig::{self, Rig, is_done};
 use crate::device::{Device, DeviceOptions};
 use crate::error::OpenError;
@@ -144,6 +144,34 @@ fn unmap_and_zeros_reach_the_device() {
     assert!(is_done(&rig.run(MediumOp::WriteSame { extent, pattern })));
     assert_eq!(rig.read(0, 512), vec![0; 512 * 512]);
     assert_eq!(rig.read(5095, 2), [[0; 512], [9; 512]].concat());
+}
+
+/// A file in memory cannot be told to keep its space. Once a loop device on it has found that out,
+/// the kernel refuses to give space back as well.
+#[test]
+fn device_that_turns_out_not_to_zero_is_written() {
+    let Some(disk) = LoopDevice::in_folder(Folder::in_memory(), 4 << 20, &[]) else {
+        return;
+    };
+    let device = Device::open(&at(disk.node.clone())).unwrap();
+    assert!(device.traits().unmap_granularity.is_some());
+    let mut rig = Rig::new(ring(), &device);
+    for lba in (0..8192).step_by(512) {
+        assert!(is_done(&rig.write(lba, 512, 9)));
+    }
+    let extent = Extent::new(4096, 1000);
+    let pattern = None;
+    assert!(is_done(&rig.run(MediumOp::WriteSame { extent, pattern })));
+    for _ in 0..2 {
+        let unmapped = rig.unmap(0, 4095);
+        assert!(is_done(&unmapped), "{unmapped:?}");
+    }
+    assert_eq!(rig.read(0, 512), vec![0; 512 * 512]);
+    assert_eq!(rig.read(4094, 3), [[0; 512], [9; 512], [0; 512]].concat());
+    assert_eq!(rig.read(5095, 2), [[0; 512], [9; 512]].concat());
+    assert_eq!(device.traits().unmap_granularity, None, "it costs writes");
+    assert!(device.refresh().unwrap(), "which initiators are told");
+    assert!(!device.refresh().unwrap());
 }
 
 #[test]

@@ -72,6 +72,7 @@ pub(super) struct Oracle<R> {
     block_size: u64,
     blocks: u64,
     read_only: bool,
+    unmaps: bool,
 }
 
 impl<R: Files> Oracle<R> {
@@ -84,6 +85,7 @@ impl<R: Files> Oracle<R> {
             block_size,
             blocks: traits.blocks,
             read_only: traits.read_only,
+            unmaps: traits.unmap_granularity.is_some(),
         }
     }
 
@@ -205,13 +207,16 @@ impl<R: Files> Oracle<R> {
     }
 
     fn unmap(&mut self, core: usize, extent: Extent) {
-        self.done(
-            core,
-            MediumOp::Unmap {
-                extent,
-                anchor: false,
-            },
-        );
+        let anchor = false;
+        let result = self.rig.run_on(core, MediumOp::Unmap { extent, anchor });
+        if !self.unmaps {
+            assert!(
+                matches!(result, Err(MediumError::Unsupported)),
+                "{result:?}"
+            );
+            return;
+        }
+        assert!(rig::is_done(&result), "{result:?}");
         let range = self.range(extent);
         self.model[range].fill(0);
     }

@@ -87,7 +87,10 @@ pub(super) struct LoopDevice {
 
 impl LoopDevice {
     pub(super) fn new(octets: u64, options: &[&str]) -> Option<Self> {
-        let folder = Folder::on_disk();
+        Self::in_folder(Folder::on_disk(), octets, options)
+    }
+
+    pub(super) fn in_folder(folder: Folder, octets: u64, options: &[&str]) -> Option<Self> {
         let file = folder.file("disk");
         std::fs::File::create(&file)
             .unwrap()
