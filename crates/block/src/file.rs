@@ -11,7 +11,6 @@
 mod identity;
 mod made;
 mod open;
-mod watch;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +24,6 @@ use crate::error::OpenError;
 use crate::particulars::Particulars;
 use crate::volume::{CoreContext, Handle, Volume};
 pub use made::Made;
-use watch::Watch;
 
 /// How a file is to be opened.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +52,6 @@ pub struct FileOptions {
 #[derive(Debug)]
 pub struct File {
     backing: Arc<Backing>,
-    watch: Option<Watch>,
     identity: Option<String>,
 }
 
@@ -66,15 +63,9 @@ impl File {
     /// What does not fit, and what the kernel refuses. A file is then as it was before.
     pub fn open(options: &FileOptions) -> Result<Self, OpenError> {
         let backing = open::open(options)?;
-        // Without inotify (its limits are per user) growth is found by looking.
-        let watch = Watch::new(backing.master()).ok();
         let keep = options.keep_identity && !options.read_only;
         let identity = identity::of(backing.master(), &options.path, keep);
-        Ok(Self {
-            backing,
-            watch,
-            identity,
-        })
+        Ok(Self { backing, identity })
     }
 }
 
@@ -118,9 +109,6 @@ impl Volume for File {
     }
 
     fn refresh(&self) -> io::Result<bool> {
-        if self.watch.as_ref().is_some_and(|watch| !watch.drain()) {
-            return Ok(false);
-        }
         let size = rustix::fs::fstat(self.backing.master())?.st_size;
         Ok(self.backing.resize(u64::try_from(size).unwrap_or(0)))
     }

@@ -226,6 +226,21 @@ fn growth_is_noticed_and_shrinking_is_not() {
     assert!(!file.refresh().unwrap(), "our own writes are no growth");
 }
 
+/// A user may have 128 of them, all programs together.
+#[test]
+fn file_takes_no_inotify_instance() {
+    let folder = Folder::on_disk();
+    let file = File::open(&sized(folder.file("disk"), 4096)).unwrap();
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
+    let names = descriptors.filter_map(|fd| std::fs::read_link(fd.unwrap().path()).ok());
+    assert!(
+        names
+            .into_iter()
+            .all(|name| !name.to_string_lossy().contains("inotify"))
+    );
+    drop(file);
+}
+
 #[test]
 fn status_tells_holes_from_data() {
     let folder = Folder::on_disk();
