@@ -19,7 +19,12 @@ use crate::size::{BlockSize, DEFAULT_BLOCK_SIZE};
 
 pub(super) fn open(options: &FileOptions) -> Result<Arc<Backing>, OpenError> {
     let (file, created) = open_or_create(options)?;
-    let prepared = prepare(file, options);
+    let prepared = prepare(file, options).and_then(|(backing, found)| {
+        if created || options.size.is_some_and(|size| size > found) {
+            settle(&backing, &options.path, created)?;
+        }
+        Ok((backing, found))
+    });
     match &prepared {
         Ok((backing, found)) => note(options, backing, created, *found),
         // Somebody found it between our creating and our locking it: it is his now.
@@ -30,6 +35,30 @@ pub(super) fn open(options: &FileOptions) -> Result<Arc<Backing>, OpenError> {
         Err(_) => {}
     }
     prepared.map(|(backing, _)| backing)
+}
+
+/// Makes durable what opening has changed: flushes of the volume reach its data, not the name of the
+/// file.
+fn settle(backing: &Arc<Backing>, path: &Path, created: bool) -> Result<(), OpenError> {
+    rustix::fs::fsync(backing.master()).map_err(OpenError::kernel("make it durable"))?;
+    if created {
+        sync_parent(path).map_err(OpenError::kernel("make its name durable"))?;
+    }
+    Ok(())
+}
+
+/// As far as the directory may be opened for that.
+fn sync_parent(path: &Path) -> rustix::io::Result<()> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    match rustix::fs::open(parent, flags, Mode::empty()) {
+        Ok(parent) => rustix::fs::fsync(parent),
+        Err(Errno::ACCESS) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Notes what opening has changed of a file that had so many bytes.
