@@ -46,6 +46,10 @@ pub struct FileOptions {
     pub made: Option<Made>,
     /// Octets in a logical block; `None`: 512, or what direct I/O needs at least.
     pub block_size: Option<u32>,
+    /// Where direct I/O needs more than 512 octets, `block_size` has to say so. That depends on the
+    /// kernel, the file system and the disk, so blocks whose size followed from it would change
+    /// under what initiators have stored.
+    pub lasting_block_size: bool,
 }
 
 /// A volume in a file.

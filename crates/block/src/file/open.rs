@@ -213,10 +213,12 @@ impl Direct {
 /// initiators that write neighbouring blocks would undo each other's writes.
 fn block_size(options: &FileOptions, direct: Option<&Direct>) -> Result<BlockSize, OpenError> {
     let least = direct.map_or(1, |direct| direct.offset);
-    let asked = options.block_size.unwrap_or(match least {
-        0..=DEFAULT_BLOCK_SIZE => DEFAULT_BLOCK_SIZE,
-        least => least,
-    });
+    let asked = options
+        .block_size
+        .unwrap_or(match options.lasting_block_size {
+            true => DEFAULT_BLOCK_SIZE,
+            false => least.max(DEFAULT_BLOCK_SIZE),
+        });
     let block_size = BlockSize::new(asked)?;
     match asked < least {
         true => Err(OpenError::Granularity { asked, least }),

@@ -273,26 +273,23 @@ fn sync_file_has_no_write_cache() {
 }
 
 #[test]
-fn direct_file_has_blocks_as_large_as_it_needs() {
+fn direct_file_that_is_served_has_blocks_of_512_or_is_refused() {
     let folder = Folder::on_disk();
     let options = FileOptions {
         direct: true,
+        lasting_block_size: true,
         ..sized(folder.file("disk"), 1 << 20)
     };
-    let own = File::open(&options).unwrap().traits().block_size;
-    let small = FileOptions {
-        block_size: Some(512),
-        ..options
-    };
-    let small = match File::open(&small) {
-        Err(OpenError::Locked) => Ok(reopen(|| File::open(&small))),
-        result => result,
-    };
-    match small {
-        Ok(file) => assert_eq!((own, file.traits().block_size), (512, 512)),
-        Err(OpenError::Granularity { asked: 512, least }) => assert_eq!(least, own),
+    match File::open(&options) {
+        Ok(file) => assert_eq!(file.traits().block_size, 512),
+        Err(OpenError::Granularity { asked, least }) => assert_eq!((asked, least), (512, 4096)),
         Err(error) => panic!("{error}"),
     }
+    let large = FileOptions {
+        block_size: Some(4096),
+        ..options
+    };
+    assert_eq!(reopen(|| File::open(&large)).traits().block_size, 4096);
 }
 
 #[test]

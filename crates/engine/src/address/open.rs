@@ -39,7 +39,8 @@ pub struct OpenOptions {
     pub block_size: Option<u32>,
     /// Nothing can be written.
     pub read_only: bool,
-    /// Files keep their identity in an extended attribute from now on: they are to be served.
+    /// Files keep their identity in an extended attribute from now on: they are to be served. So
+    /// their block size must not depend on the kernel either.
     pub keep_identity: bool,
     /// Where it is noted which files were created or extended, so that it can be undone.
     pub made: Option<Made>,
@@ -248,6 +249,7 @@ fn file_options(file: &FileAddress, options: &OpenOptions) -> FileOptions {
         keep_identity: options.keep_identity && !options.read_only,
         made: options.made.clone(),
         block_size: options.block_size,
+        lasting_block_size: options.keep_identity,
     }
 }
 

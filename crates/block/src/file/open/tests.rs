@@ -75,28 +75,33 @@ fn direct_alignment_is_what_the_file_system_says_or_a_page() {
 
 #[test]
 fn blocks_are_never_smaller_than_what_is_written_at_once() {
-    let asked = |asked, offset| {
+    let asked = |asked, offset, lasting_block_size| {
         let options = FileOptions {
             block_size: asked,
+            lasting_block_size,
             ..FileOptions::default()
         };
         let direct = Direct { memory: 4, offset };
         block_size(&options, Some(&direct)).map(BlockSize::octets)
     };
-    assert!(matches!(asked(None, 512), Ok(512)));
-    assert!(matches!(asked(None, 4096), Ok(4096)));
-    assert!(matches!(asked(Some(4096), 512), Ok(4096)));
-    assert!(matches!(
-        asked(None, 16384),
-        Err(OpenError::BlockSize { octets: 16384 })
-    ));
-    let error = asked(Some(512), 4096).unwrap_err();
-    assert!(matches!(
-        error,
-        OpenError::Granularity {
-            asked: 512,
-            least: 4096
-        }
-    ));
-    assert!(error.to_string().contains("--block-size 4096"));
+    for lasting in [false, true] {
+        assert!(matches!(asked(None, 512, lasting), Ok(512)));
+        assert!(matches!(asked(Some(4096), 512, lasting), Ok(4096)));
+        assert!(matches!(
+            asked(Some(16384), 16384, lasting),
+            Err(OpenError::BlockSize { octets: 16384 })
+        ));
+    }
+    assert!(matches!(asked(None, 4096, false), Ok(4096)));
+    for refused in [asked(None, 4096, true), asked(Some(512), 4096, false)] {
+        let error = refused.unwrap_err();
+        assert!(matches!(
+            error,
+            OpenError::Granularity {
+                asked: 512,
+                least: 4096
+            }
+        ));
+        assert!(error.to_string().contains("--block-size 4096"));
+    }
 }
