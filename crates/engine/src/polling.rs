@@ -16,6 +16,18 @@ pub enum PollMode {
     Always,
 }
 
+impl PollMode {
+    /// What it comes to where so many threads share a quota of so many processors: a reactor that
+    /// spins away what they may take stands still for the rest of the period, some 50 ms, which no
+    /// sleep costs.
+    pub(crate) fn within(self, quota: Option<f64>, threads: u16) -> Self {
+        match self {
+            Self::Adaptive if quota.is_some_and(|quota| quota < f64::from(threads)) => Self::Never,
+            mode => mode,
+        }
+    }
+}
+
 /// Decides before each wait for how long the ring may sleep.
 #[derive(Clone, Debug)]
 pub(crate) struct Polling {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use ::io::limits::processor_quota;
 use ::io::memory::MemoryLimit;
 use ::io::tcp;
 use block::file::Made;
@@ -112,7 +113,7 @@ fn start(options: &Options, orders: &Orders, made: Made) -> Result<Server, Error
     });
     let common = Common {
         ring: options.ring.into(),
-        polling: options.poll,
+        polling: options.poll.within(processor_quota(), count),
         units: states.into_iter().map(Arc::new).collect(),
         volumes: volumes.clone(),
         journal: Arc::new(Journal::default()),

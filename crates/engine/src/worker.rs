@@ -12,6 +12,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ::io::limits::processor_quota;
 use ::io::memory::Pool;
 use ::io::ring::{AnyRing, Event, Kind, Received, Ring, Waker};
 use block::lease::Lease;
@@ -67,7 +68,7 @@ impl Worker {
             volumes,
             pool,
             start: Instant::now(),
-            polling: Polling::new(PollMode::Adaptive, OF_A_CLIENT),
+            polling: Polling::new(PollMode::Adaptive.within(processor_quota(), 1), OF_A_CLIENT),
             results: Vec::new(),
             done: VecDeque::new(),
         })

@@ -78,46 +78,79 @@ fn field(stat: &str, name: &str) -> Option<u64> {
     value.trim().parse().ok()
 }
 
-/// The groups that /proc/self/cgroup names (`hierarchy:controllers:path`), with all groups around
-/// them, of version 2 (no controllers named) and 1.
+/// The groups of the memory controller.
 fn memory_groups(list: &str) -> Vec<Group> {
-    let lines = list.lines().filter_map(|line| {
-        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
-        Some((controllers, Path::new(path)))
-    });
-    lines
-        .flat_map(|(controllers, path)| groups_of(controllers, path))
-        .collect()
+    let group = |(version, path): (Version, PathBuf)| match version {
+        Version::Two => Group {
+            path: Path::new("/sys/fs/cgroup").join(path),
+            limit: "memory.max",
+            usage: "memory.current",
+            reclaimable: "inactive_file",
+        },
+        Version::One => Group {
+            path: Path::new("/sys/fs/cgroup/memory").join(path),
+            limit: "memory.limit_in_bytes",
+            usage: "memory.usage_in_bytes",
+            reclaimable: "total_inactive_file",
+        },
+    };
+    groups(list, "memory").into_iter().map(group).collect()
 }
 
-fn groups_of(controllers: &str, path: &Path) -> Vec<Group> {
-    let version_2 = controllers.is_empty();
-    if !version_2
-        && !controllers
-            .split(',')
-            .any(|controller| controller == "memory")
-    {
-        return Vec::new();
-    }
-    let group = |path: &Path| {
-        let path = path.strip_prefix("/").unwrap_or(path);
-        if version_2 {
-            Group {
-                path: Path::new("/sys/fs/cgroup").join(path),
-                limit: "memory.max",
-                usage: "memory.current",
-                reclaimable: "inactive_file",
-            }
-        } else {
-            Group {
-                path: Path::new("/sys/fs/cgroup/memory").join(path),
-                limit: "memory.limit_in_bytes",
-                usage: "memory.usage_in_bytes",
-                reclaimable: "total_inactive_file",
-            }
-        }
+/// How many processors this process may keep busy on average, by the tightest quota of the control
+/// groups around it; `None` without a quota. A process that takes more stands still for the rest of
+/// a period, 100 ms as a rule.
+#[must_use]
+pub fn processor_quota() -> Option<f64> {
+    let list = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let read = |path: PathBuf| fs::read_to_string(path).unwrap_or_default();
+    let quotas = groups(&list, "cpu")
+        .into_iter()
+        .filter_map(|(version, path)| {
+            processors(&match version {
+                Version::Two => read(Path::new("/sys/fs/cgroup").join(path).join("cpu.max")),
+                Version::One => {
+                    let path = Path::new("/sys/fs/cgroup/cpu").join(path);
+                    let quota = read(path.join("cpu.cfs_quota_us"));
+                    quota + " " + &read(path.join("cpu.cfs_period_us"))
+                }
+            })
+        });
+    quotas.min_by(f64::total_cmp)
+}
+
+/// Of a quota and its period, both in microseconds. Where there is no quota it is `max` or -1.
+fn processors(quota_and_period: &str) -> Option<f64> {
+    let mut fields = quota_and_period.split_whitespace().map(str::parse::<u32>);
+    let (quota, period) = (fields.next()?.ok()?, fields.next()?.ok()?);
+    (period > 0).then(|| f64::from(quota) / f64::from(period))
+}
+
+/// Of the interface of control groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// The groups of a controller that /proc/self/cgroup names (`hierarchy:controllers:path`), with all
+/// groups around them, of version 2 (no controllers named) and 1; without what each begins with.
+fn groups(list: &str, controller: &str) -> Vec<(Version, PathBuf)> {
+    let version = |controllers: &str| match controllers {
+        "" => Some(Version::Two),
+        some if some.split(',').any(|one| one == controller) => Some(Version::One),
+        _ => None,
     };
-    path.ancestors().map(group).collect()
+    let lines = list.lines().filter_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        Some((version(controllers)?, Path::new(path)))
+    });
+    let around = |(version, path): (Version, &Path)| {
+        let relative = |path: &Path| path.strip_prefix("/").unwrap_or(path).to_owned();
+        let paths: Vec<_> = path.ancestors().map(relative).collect();
+        paths.into_iter().map(move |path| (version, path))
+    };
+    lines.flat_map(around).collect()
 }
 
 #[cfg(test)]

@@ -62,3 +62,13 @@ fn what_a_sleep_is_late_does_not_count() {
     let (mut polling, now) = after_idling(PollMode::Adaptive, WORTH_SPINNING * 5 / 4);
     assert_eq!(polling.timeout(now, SLEEP), SPIN);
 }
+
+#[test]
+fn a_reactor_does_not_spin_where_its_time_is_rationed() {
+    let within = |mode: PollMode, quota, threads| mode.within(quota, threads);
+    assert_eq!(within(PollMode::Adaptive, Some(0.5), 1), PollMode::Never);
+    assert_eq!(within(PollMode::Adaptive, Some(2.0), 4), PollMode::Never);
+    assert_eq!(within(PollMode::Adaptive, Some(2.0), 2), PollMode::Adaptive);
+    assert_eq!(within(PollMode::Adaptive, None, 64), PollMode::Adaptive);
+    assert_eq!(within(PollMode::Always, Some(0.5), 1), PollMode::Always);
+}

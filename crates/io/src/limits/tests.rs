@@ -55,7 +55,7 @@ fn a_group_has_left_what_is_not_used_but_for_the_cache() {
     fs::create_dir_all(&path).unwrap();
     let write = |name: &str, text: &str| fs::write(path.join(name), text).unwrap();
     let left = || {
-        groups_of("", Path::new("/")).pop().map(|group| {
+        memory_groups("0::/").pop().map(|group| {
             Group {
                 path: path.clone(),
                 ..group
@@ -72,4 +72,22 @@ fn a_group_has_left_what_is_not_used_but_for_the_cache() {
     write("memory.max", "max\n");
     assert_eq!(left(), Some(None));
     fs::remove_dir_all(&path).unwrap();
+}
+
+#[test]
+fn a_quota_is_of_processors() {
+    assert_eq!(processors("50000 100000\n"), Some(0.5));
+    assert_eq!(processors("300000 100000\n"), Some(3.0));
+    for none in ["max 100000\n", "-1\n 100000\n", "", " ", "50000", "50000 0"] {
+        assert_eq!(processors(none), None, "{none:?}");
+    }
+    assert_eq!(
+        groups("3:cpu,cpuacct:/a\n0::/b\n2:memory:/c\n", "cpu"),
+        [
+            (Version::One, PathBuf::from("a")),
+            (Version::One, PathBuf::new()),
+            (Version::Two, PathBuf::from("b")),
+            (Version::Two, PathBuf::new()),
+        ]
+    );
 }
