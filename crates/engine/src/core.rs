@@ -37,6 +37,7 @@ use scsi::unit::{CoreId, UnitId, UnitState};
 use crate::journal::{Journal, Peer, QUIET, Violation};
 use crate::mail::{Message, Post};
 use crate::volumes::Volumes;
+use buffers::SpareBatches;
 pub use census::Census;
 use connection::Connections;
 pub use fc_port::FcPort;
@@ -65,8 +66,7 @@ pub struct Core<R: Ring, P: Post> {
     /// Answers to those whom this turn has heard.
     answers: usize,
     /// Batches that no connection is using.
-    #[expect(clippy::vec_box, reason = "the kernel may hold pointers into a batch")]
-    batches: Vec<Box<SendBatch>>,
+    batches: SpareBatches,
     timers: Timers,
     journal: Arc<Journal>,
     /// Logins, the registry of sessions and the owners of units: on core 0 alone.
@@ -118,10 +118,6 @@ pub(crate) fn volume_token(token: Token) -> Option<(Node, u32)> {
     }
 }
 
-/// How many empty batches are kept for the next connection that has something to send. Two are in
-/// use for one busy session; more only help when many sends are under way at once.
-const SPARE_BATCHES: usize = 64;
-
 /// How many connections are heard before they are answered. Among very many, those that are
 /// answered first would else be back before the last are, and be heard twice as often.
 const HEARD_MAX: usize = 16;
@@ -147,7 +143,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             fc_ports: parts.fc_ports,
             dirty: VecDeque::new(),
             answers: 0,
-            batches: Vec::new(),
+            batches: SpareBatches::default(),
             timers: Timers::default(),
             journal: parts.journal,
             front: parts.front,
@@ -386,9 +382,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     fn recycle(&mut self, batch: Box<SendBatch>) {
-        if self.batches.len() < SPARE_BATCHES {
-            self.batches.push(batch);
-        }
+        self.batches.give_back(batch);
     }
 
     fn mark_dirty(&mut self, slot: u32) {

@@ -1,6 +1,6 @@
 //! Memory of buffers that nobody needs any more is given back.
 
-use ::io::ring::Ring;
+use ::io::ring::{Ring, SendBatch};
 use scsi::medium::Now;
 
 use super::Core;
@@ -11,10 +11,51 @@ use crate::mail::Post;
 /// To come by memory again costs a page fault for each 4 KiB, so a second of it is nothing.
 const INTERVAL: Now = Now::from_secs(1);
 
+/// Empty batches that are kept for the next connection that has something to send. Two are in use
+/// for one busy session; more only help when many sends are under way at once.
+const SPARE_MAX: usize = 64;
+
+/// Spare batches that are kept by an idle core too. Each may have 300 KiB of room.
+const SPARE_MIN: usize = 2;
+
+/// Empty batches, of which the one used last is used first.
+#[derive(Default)]
+pub(super) struct SpareBatches {
+    #[expect(clippy::vec_box, reason = "the kernel may hold pointers into a batch")]
+    batches: Vec<Box<SendBatch>>,
+    /// The fewest there were since the last trim: those that no connection needed.
+    idle: usize,
+}
+
+impl SpareBatches {
+    pub(super) fn take(&mut self) -> Box<SendBatch> {
+        let batch = self.batches.pop().unwrap_or_default();
+        self.idle = self.idle.min(self.batches.len());
+        batch
+    }
+
+    pub(super) fn give_back(&mut self, batch: Box<SendBatch>) {
+        if self.batches.len() < SPARE_MAX {
+            self.batches.push(batch);
+        }
+    }
+
+    fn has_idle(&self) -> bool {
+        self.batches.len() > SPARE_MIN
+    }
+
+    fn trim(&mut self) {
+        let most = self.batches.len().saturating_sub(SPARE_MIN);
+        self.batches.drain(..self.idle.min(most));
+        self.idle = self.batches.len();
+    }
+}
+
 impl<R: Ring, P: Post> Core<R, P> {
     /// Sees to it that idle buffers are looked at. A core that has none is not woken for them.
     pub(super) fn trim_later(&mut self, now: Now) {
-        if !self.trimming && self.buffers.resident() > self.buffers.in_use() {
+        let is_idle = self.buffers.resident() > self.buffers.in_use() || self.batches.has_idle();
+        if !self.trimming && is_idle {
             self.trimming = true;
             self.timers.set(now + INTERVAL, Timer::Trim);
         }
@@ -24,5 +65,9 @@ impl<R: Ring, P: Post> Core<R, P> {
     pub(super) fn trim(&mut self) {
         self.trimming = false;
         self.buffers.trim();
+        self.batches.trim();
     }
 }
+
+#[cfg(test)]
+mod tests;

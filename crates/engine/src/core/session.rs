@@ -233,7 +233,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         if connection.sending || connection.is_leaving() {
             return None;
         }
-        let mut batch = self.batches.pop().unwrap_or_default();
+        let mut batch = self.batches.take();
         connection.transmit(&mut batch);
         connection.sending = !batch.is_empty();
         if let Some(octets) = connection.data_in_queued() {
