@@ -28,7 +28,7 @@ pub use limit::{MemoryLimit, NoSpace};
 pub use pool::{Pool, SLOT_MAX};
 pub use region::{LocalRegion, Recall, Region};
 
-pub(crate) use mapping::Mapping;
+pub(crate) use mapping::{Manner, Mapping};
 
 /// Lets what was stored past the cache reach memory before anything that this thread does next.
 /// To be called before other threads or the kernel are told of it.

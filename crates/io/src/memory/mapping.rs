@@ -3,8 +3,9 @@
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 
 use super::raw;
 
@@ -18,10 +19,42 @@ pub(crate) struct Mapping {
     len: usize,
     /// The size of the kernel's pages: 4 KiB on x86-64, up to 64 KiB elsewhere.
     page: usize,
+    /// Octets of the parts that are made writable one by one; `None` if all is from the start.
+    part: Option<usize>,
 }
 
+/// What a mapping is like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// The size of the kernel's pages. Tests take larger ones than this machine's.
+    pub(crate) page: usize,
+    /// Whether the kernel counts what may be written as used, written or not.
+    pub(crate) strict: bool,
+}
+
+impl Manner {
+    /// As this machine's kernel has it.
+    pub(crate) fn here() -> Self {
+        static STRICT: OnceLock<bool> = OnceLock::new();
+        // Where it cannot be read, as in some containers, the kernel's default holds.
+        let setting = || std::fs::read_to_string("/proc/sys/vm/overcommit_memory");
+        let is_strict = || setting().is_ok_and(|setting| setting.trim() == "2");
+        Self {
+            page: page_size(),
+            strict: *STRICT.get_or_init(is_strict),
+        }
+    }
+}
+
+/// Parts of a mapping at the most: each can be a mapping of its own in the kernel, of which a
+/// process may have some 65,000.
+const PARTS_MAX: usize = 1024;
+
+/// Octets of a part at the least.
+const PART_MIN: usize = 2 << 20;
+
 /// The size of the kernel's pages, in bytes.
-pub(crate) fn page_size() -> usize {
+fn page_size() -> usize {
     rustix::param::page_size()
 }
 
@@ -35,12 +68,49 @@ impl Mapping {
     /// Reserves `len` octets (more than 0), rounded up to pages. Nothing is allocated, so that more
     /// may be reserved than the machine has.
     pub(crate) fn reserve(len: usize) -> io::Result<Self> {
-        Self::with_pages(len, page_size())
+        Self::map(len, page_size(), ProtFlags::READ | ProtFlags::WRITE)
     }
 
-    /// The same on a kernel whose pages have that size. Tests take larger ones than this machine's.
-    pub(crate) fn with_pages(len: usize, page: usize) -> io::Result<Self> {
-        Self::map(len, page, ProtFlags::READ | ProtFlags::WRITE)
+    /// The same, of which [`Self::open`] is to be asked for what is to be written. Where all that
+    /// may be written counts as used (vm.overcommit_memory = 2), that is so from then on; what may
+    /// only be read is free.
+    pub(crate) fn closed(len: usize, manner: Manner) -> io::Result<Self> {
+        if !manner.strict {
+            return Self::map(len, manner.page, ProtFlags::READ | ProtFlags::WRITE);
+        }
+        let mut mapping = Self::map(len, manner.page, ProtFlags::READ)?;
+        let part = (mapping.len / PARTS_MAX).max(PART_MIN);
+        mapping.part = Some(part.next_multiple_of(PART_MIN));
+        Ok(mapping)
+    }
+
+    /// The parts that have to be open for a range to be written, as numbers; `None` where all may
+    /// be written.
+    #[inline]
+    pub(crate) fn parts(&self, offset: usize, len: usize) -> Option<Range<usize>> {
+        let part = self.part?;
+        Some(offset / part..(offset + len).div_ceil(part))
+    }
+
+    /// Where a part begins.
+    pub(crate) fn part_start(&self, number: usize) -> usize {
+        number * self.part.unwrap_or(0)
+    }
+
+    /// Lets a part be written, which may be so already.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel has no memory for it.
+    pub(crate) fn open(&self, number: usize) -> io::Result<()> {
+        let Some(part) = self.part else {
+            return Ok(());
+        };
+        let (start, end) = (number * part, ((number + 1) * part).min(self.len));
+        let flags = MprotectFlags::READ | MprotectFlags::WRITE;
+        let address = self.at(start).as_ptr();
+        // SAFETY: our own pages, whose octets stay what they are.
+        Ok(unsafe { rustix::mm::mprotect(address.cast(), end - start, flags) }?)
     }
 
     /// Zeros for ever.
@@ -57,7 +127,12 @@ impl Mapping {
         let start =
             unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, protection, flags)? };
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { start, len, page })
+        Ok(Self {
+            start,
+            len,
+            page,
+            part: None,
+        })
     }
 
     /// The address of the octet at `offset`, which may be the end.

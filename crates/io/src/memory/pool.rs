@@ -7,10 +7,11 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::buffer::Buffer;
-use super::mapping::{Mapping, page_size};
+use super::mapping::{Manner, Mapping};
 
 /// The longest buffer of a pool, in octets: a segment.
 pub const SLOT_MAX: usize = 256 << 10;
@@ -64,14 +65,14 @@ impl Pool {
     ///
     /// Of mmap.
     pub fn new(limit: usize) -> io::Result<Self> {
-        Self::with_pages(limit, page_size())
+        Self::in_manner(limit, Manner::here())
     }
 
-    /// The same on a kernel whose pages have that size.
-    pub(super) fn with_pages(limit: usize, page: usize) -> io::Result<Self> {
+    /// The same on another kernel.
+    pub(super) fn in_manner(limit: usize, manner: Manner) -> io::Result<Self> {
         let class = |size: usize| {
-            let size = size.max(page);
-            let memory = Mapping::with_pages(limit.max(1).next_multiple_of(size), page)?;
+            let size = size.max(manner.page);
+            let memory = Mapping::closed(limit.max(1).next_multiple_of(size), manner)?;
             // A huge page would be charged to whoever touches its first octet.
             memory.advise(0, memory.len(), rustix::mm::Advice::LinuxNoHugepage);
             let slots = RefCell::default();
@@ -159,8 +160,9 @@ impl Shared {
             Some(index) => index,
             None => {
                 self.make_room(class.size)?;
+                let index = class.take_cold()?;
                 self.resident.set(self.resident.get() + class.size);
-                class.slots.borrow_mut().take_cold()
+                index
             }
         };
         self.in_use.set(self.in_use.get() + class.size);
@@ -194,6 +196,22 @@ impl Class {
     fn offset(&self, index: u32) -> usize {
         index as usize * self.size
     }
+
+    /// There is one, as the range of each size is as large as the limit; but the kernel may have no
+    /// memory for it.
+    fn take_cold(&self) -> Option<u32> {
+        let mut slots = self.slots.borrow_mut();
+        if slots.cold.is_empty() {
+            let next = slots.claims.len() * self.size;
+            // A part is opened once, with its first slot: the parts are multiples of all sizes.
+            let part = self.memory.parts(next, self.size);
+            let is_first = |part: &Range<usize>| self.memory.part_start(part.start) == next;
+            if let Some(part) = part.filter(is_first) {
+                self.memory.open(part.start).ok()?;
+            }
+        }
+        Some(slots.take_cold())
+    }
 }
 
 impl Slots {
@@ -204,7 +222,6 @@ impl Slots {
         Some(index)
     }
 
-    /// There is one, as the range of each size is as large as the limit.
     fn take_cold(&mut self) -> u32 {
         if let Some(index) = self.cold.pop() {
             self.claims[index as usize] = 1;

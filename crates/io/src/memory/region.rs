@@ -29,10 +29,11 @@ use std::sync::Arc;
 
 use rustix::mm::Advice;
 
+use super::bitmap::Bitmap;
 use super::buffer::{Buffer, ZEROS_MAX};
 use super::granules::{Clear, GRANULE, GROUP, Granules, Pages};
 use super::limit::{MemoryLimit, NoSpace};
-use super::mapping::{Mapping, page_size};
+use super::mapping::{Manner, Mapping};
 use super::raw;
 
 /// How far `state` looks, in granules: 16 GiB, for which it reads 512 KiB of bits (30 us).
@@ -46,6 +47,8 @@ const ADVISED_MAX: u64 = 32 << 30;
 #[derive(Debug)]
 pub struct Region {
     octets: Mapping,
+    /// Parts of the mapping that may be written, where that is not all of it.
+    open: Option<Bitmap>,
     /// Where the region begins in the mapping, so that huge pages fit.
     base: usize,
     len: u64,
@@ -64,26 +67,26 @@ impl Region {
     ///
     /// Of mmap: no address space, or overcommitment is forbidden.
     pub fn reserve(len: u64, pages: Pages, limit: &MemoryLimit) -> io::Result<Arc<Self>> {
-        let region = Self::with_page_size(len, pages, limit, page_size())?;
+        let region = Self::in_manner(len, pages, limit, Manner::here())?;
         if region.pages() == Pages::Huge {
             limit.replacer().add(&region);
         }
         Ok(region)
     }
 
-    /// The same on a kernel whose pages have that size; huge ones only come by [`Self::replace`].
-    pub(super) fn with_page_size(
+    /// The same on another kernel; huge pages only come by [`Self::replace`].
+    pub(super) fn in_manner(
         len: u64,
         pages: Pages,
         limit: &MemoryLimit,
-        page: usize,
+        manner: Manner,
     ) -> io::Result<Arc<Self>> {
         let rounded = len
             .checked_next_multiple_of(GROUP)
             .and_then(|len| len.checked_add(GROUP))
             .and_then(|len| usize::try_from(len).ok())
             .ok_or(io::ErrorKind::OutOfMemory)?;
-        let octets = Mapping::with_pages(rounded, page)?;
+        let octets = Mapping::closed(rounded, manner)?;
         let base = octets.at(0).as_ptr().align_offset(GROUP as usize);
         // Whatever the kernel would do by itself: the first write takes a small page.
         octets.advise(0, octets.len(), Advice::LinuxNoHugepage);
@@ -94,8 +97,10 @@ impl Region {
             Pages::Huge if group == Some(GROUP) && (GROUP..=most).contains(&len) => Pages::Huge,
             _ => Pages::Small,
         };
+        let parts = octets.parts(0, rounded).map(|parts| parts.end as u64);
         Ok(Arc::new(Self {
             octets,
+            open: parts.map(Bitmap::new).transpose()?,
             base,
             len,
             granules: Granules::new(len.div_ceil(GRANULE), pages, limit)?,
@@ -186,6 +191,22 @@ impl Region {
         let granule = offset / GRANULE;
         let (set, end) = self.granules.run(granule, granule + STATE_GRANULES);
         (set, (end * GRANULE).min(self.len) - offset)
+    }
+
+    /// Lets the groups of a range be written, all of each: when a part of one is deallocated, the
+    /// rest of it may be filled with zeros.
+    fn open(&self, open: &Bitmap, range: &Range<u64>) -> Result<(), NoSpace> {
+        let start = range.start / GROUP * GROUP;
+        let len = (range.end.next_multiple_of(GROUP) - start) as usize;
+        let parts = self.octets.parts(self.base + start as usize, len);
+        for part in parts.into_iter().flatten() {
+            let bit = part as u64..part as u64 + 1;
+            if !open.any(bit.clone()) {
+                self.octets.open(part).map_err(|_| NoSpace)?;
+                open.set(bit);
+            }
+        }
+        Ok(())
     }
 
     /// Zeroes what is allocated of a range within one or two granules.
@@ -285,6 +306,9 @@ impl LocalRegion {
     /// When the range is not inside the region.
     pub fn lend(&self, range: Range<u64>) -> Result<Buffer, NoSpace> {
         let touched = self.region.touched(range.clone());
+        if let Some(open) = &self.region.open {
+            self.region.open(open, &range)?;
+        }
         if self.region.granules.allocate(touched)? {
             self.region.limit.replacer().wake();
         }

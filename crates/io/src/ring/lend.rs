@@ -1,13 +1,13 @@
 //! The buffers that octets are received in.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::ops::Deref;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::rc::Rc;
 
-use crate::memory::Mapping;
+use crate::memory::{Manner, Mapping};
 
 /// Octets of a buffer: what a busy socket has ready at a time, at the most.
 pub(super) const LENT_OCTETS: usize = 256 << 10;
@@ -24,19 +24,46 @@ pub struct Received {
 pub(super) struct Lender {
     memory: Mapping,
     free: RefCell<Vec<u16>>,
+    /// Parts of the memory that may be written, from the first on.
+    open: Cell<usize>,
 }
 
 impl Lender {
     pub(super) fn new(buffers: u16) -> io::Result<Rc<Self>> {
-        Ok(Rc::new(Self {
-            memory: Mapping::reserve(usize::from(buffers) * LENT_OCTETS)?,
+        let len = usize::from(buffers) * LENT_OCTETS;
+        let lender = Self {
+            memory: Mapping::closed(len, Manner::here())?,
             free: RefCell::new((0..buffers).rev().collect()),
-        }))
+            open: Cell::new(0),
+        };
+        lender.open(0)?;
+        Ok(Rc::new(lender))
     }
 
-    /// A buffer of [`LENT_OCTETS`] to receive in; `None` when all are taken.
+    /// Has the memory of a buffer be such that it may be written.
+    fn open(&self, id: u16) -> io::Result<()> {
+        let start = usize::from(id) * LENT_OCTETS;
+        let parts = self.memory.parts(start, LENT_OCTETS);
+        for part in parts
+            .into_iter()
+            .flatten()
+            .skip_while(|part| *part < self.open.get())
+        {
+            self.memory.open(part)?;
+            self.open.set(part + 1);
+        }
+        Ok(())
+    }
+
+    /// A buffer of [`LENT_OCTETS`] to receive in; `None` when all are taken that there is memory
+    /// for. Of those that were never used it is the first.
     pub(super) fn take(&self) -> Option<u16> {
-        self.free.borrow_mut().pop()
+        let id = self.free.borrow_mut().pop()?;
+        if self.open(id).is_err() {
+            self.give_back(id);
+            return None;
+        }
+        Some(id)
     }
 
     pub(super) fn give_back(&self, id: u16) {

@@ -1,3 +1,4 @@
+use super::super::mapping::Manner;
 use super::super::{Buffer, Pool, SLOT_MAX};
 
 const KIB: usize = 1 << 10;
@@ -92,7 +93,11 @@ fn a_trim_gives_back_only_what_was_idle_since_the_last() {
 /// 16 KiB, as some kernels for aarch64 have: four blocks lie in a page, which is given back whole.
 #[test]
 fn a_trim_leaves_what_is_in_use_of_a_larger_page() {
-    let pool = Pool::with_pages(1 << 20, 16 * KIB).unwrap();
+    let manner = Manner {
+        page: 16 * KIB,
+        ..Manner::here()
+    };
+    let pool = Pool::in_manner(1 << 20, manner).unwrap();
     let mut buffers: Vec<_> = (0..4).map_while(|_| pool.buffer(4096)).collect();
     for buffer in &buffers {
         buffer.copy_in(0, &[7; 4096]);
@@ -103,6 +108,22 @@ fn a_trim_leaves_what_is_in_use_of_a_larger_page() {
     assert_eq!(pool.resident(), pool.in_use());
     for buffer in &buffers {
         assert_eq!(buffer.difference(&Buffer::from_vec(vec![7; 4096])), None);
+    }
+}
+
+#[test]
+fn every_slot_can_be_written_where_memory_is_not_overcommitted() {
+    let manner = Manner {
+        strict: true,
+        ..Manner::here()
+    };
+    let pool = Pool::in_manner(5 << 20, manner).unwrap();
+    for len in [4 * KIB, 16 * KIB, 64 * KIB, SLOT_MAX] {
+        let buffers: Vec<_> = std::iter::from_fn(|| pool.buffer(len)).collect();
+        assert_eq!(buffers.len(), (5 << 20) / len);
+        for buffer in buffers {
+            buffer.copy_in(0, &vec![1; len]);
+        }
     }
 }
 

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::super::mapping::Manner;
 use super::super::{Buffer, GRANULE, LocalRegion, MemoryLimit, NoSpace, Pages, Region};
 
 const MIB: u64 = 1 << 20;
@@ -13,8 +14,7 @@ fn region(len: u64) -> (LocalRegion, MemoryLimit) {
 
 fn with_pages(len: u64, pages: Pages) -> (LocalRegion, MemoryLimit) {
     let limit = MemoryLimit::new(64 * MIB);
-    let page = rustix::param::page_size();
-    let region = Region::with_page_size(len, pages, &limit, page).unwrap();
+    let region = Region::in_manner(len, pages, &limit, Manner::here()).unwrap();
     (region.attach(), limit)
 }
 
@@ -269,13 +269,55 @@ fn what_has_filled_up_gets_a_huge_page_after_a_rest() {
     assert_eq!(read(&region, 4 * MIB - 4097, 2), [9, 0]);
 }
 
+/// What of a region may be written, in octets. Under strict overcommitment all of that counts as
+/// used.
+fn writable(region: &LocalRegion) -> u64 {
+    let start = region.buffer(0..region.len()).address().addr().get() as u64;
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let overlap = |line: &str| {
+        let (range, rest) = line.split_once(' ')?;
+        let (from, to) = range.split_once('-')?;
+        let [from, to] = [from, to].map(|text| u64::from_str_radix(text, 16).unwrap());
+        let both = to.min(start + region.len()).saturating_sub(from.max(start));
+        rest.starts_with("rw").then_some(both)
+    };
+    maps.lines().filter_map(overlap).sum()
+}
+
+#[test]
+fn where_memory_is_not_overcommitted_only_what_is_used_is_committed() {
+    let manner = Manner {
+        strict: true,
+        ..Manner::here()
+    };
+    for pages in [Pages::Small, Pages::Huge] {
+        let limit = MemoryLimit::new(64 * MIB);
+        let region = Region::in_manner(1 << 30, pages, &limit, manner);
+        let region = region.unwrap().attach();
+        assert_eq!(writable(&region), 0);
+        assert_eq!(read(&region, 100 * MIB, 2 * MIB), [0; 2 << 20]);
+        write(&region, 101 * MIB, &vec![7; 2 * MIB as usize]);
+        assert!(writable(&region) <= 8 * MIB);
+        assert_eq!(read(&region, 101 * MIB - 1, 3)[..], [0, 7, 7]);
+        assert_eq!(read(&region, 103 * MIB - 1, 3)[..], [7, 0, 0]);
+        region.deallocate(100 * MIB..102 * MIB);
+        region.replace(51);
+        region.deallocate(0..1 << 30);
+        assert_eq!(limit.used(), 0);
+    }
+}
+
 /// 16 KiB, as some kernels for aarch64 have.
 const LARGE_PAGE: usize = 16 << 10;
 
 #[test]
 fn an_unmap_within_a_larger_page_leaves_its_neighbours() {
     let limit = MemoryLimit::new(64 * MIB);
-    let region = Region::with_page_size(MIB, Pages::Small, &limit, LARGE_PAGE);
+    let manner = Manner {
+        page: LARGE_PAGE,
+        ..Manner::here()
+    };
+    let region = Region::in_manner(MIB, Pages::Small, &limit, manner);
     let region = region.unwrap().attach();
     for first in 0..5 {
         for end in first + 1..10 {
