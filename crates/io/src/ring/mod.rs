@@ -150,8 +150,8 @@ pub enum FileOp {
         /// Of which file.
         file: Arc<File>,
     },
-    /// Anything that blocks for as long as a medium takes, on a thread of a bounded pool: fallocate,
-    /// lseek, ioctl.
+    /// Anything that blocks for as long as a medium takes, on a thread of a bounded pool:
+    /// fallocate, lseek, ioctl.
     Blocking(Box<dyn FnOnce() -> io::Result<u64> + Send>),
     /// The same for what neither waits for media nor has them wait.
     Apart {
