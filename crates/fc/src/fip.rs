@@ -147,6 +147,8 @@ pub struct Fip {
     random: Random,
     budget: Budget,
     neighbours: Neighbours,
+    /// The link is about to go down: nothing is to begin until then.
+    is_leaving: bool,
     next_ox_id: u16,
     outgoing: VecDeque<Sending>,
     events: VecDeque<Event>,
@@ -170,6 +172,7 @@ impl Fip {
             random: Random::new(random),
             budget: Budget::new(u64::from_le_bytes(random)),
             neighbours: Neighbours::default(),
+            is_leaving: false,
             next_ox_id: 0,
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
@@ -242,11 +245,18 @@ impl Fip {
         self.neighbours = Neighbours::default();
         self.mode = self.config.mode;
         self.tries = 0;
+        self.is_leaving = false;
         if up {
             self.wait();
         } else {
             self.enter(State::Down, None);
         }
+    }
+
+    /// From now on, until the link goes down and up again, there is no new virtual link: a
+    /// neighbour's Beacon that comes just after it was logged out of would begin one else.
+    pub(crate) const fn leave(&mut self) {
+        self.is_leaving = true;
     }
 
     /// Takes the payload of an Ethernet frame of EtherType FIP.

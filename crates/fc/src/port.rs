@@ -208,8 +208,8 @@ impl<F: Fc4> Port<F> {
         }
     }
 
-    /// Logs out of all remote ports. To be followed, once what is to be sent has been transmitted,
-    /// by [`Self::link`] down: else those who are still there log in again.
+    /// Logs out of all remote ports, and refuses those that log in again. To be followed, once what
+    /// is to be sent has been transmitted, by [`Self::link`] down.
     pub fn log_out(&mut self, now: Now) {
         self.tick(now);
         let all: Vec<_> = self
@@ -220,6 +220,7 @@ impl<F: Fc4> Port<F> {
             self.with(fc_id, |remote, cx| remote.lost(cx, End::ByUs));
             self.fip.log_out(self.now, fc_id);
         }
+        self.fip.leave();
         self.hear_fip();
     }
 

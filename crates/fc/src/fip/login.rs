@@ -94,7 +94,7 @@ impl Fip {
     /// Asks for a virtual link to a port, if both are ready for it and nothing is under way.
     pub(super) fn log_in(&mut self, fc_id: FcId) {
         let crowded = self.mode == Mode::PointToPoint && self.neighbours.entries.len() > 1;
-        if self.state != State::Up || crowded {
+        if self.state != State::Up || crowded || self.is_leaving {
             return;
         }
         let entry = self.neighbours.entries.get(&fc_id);
@@ -237,7 +237,7 @@ impl Fip {
         let Some(entry) = self.neighbours.entries.get_mut(&who.fc_id) else {
             return;
         };
-        if entry.link.state == LinkState::Left {
+        if entry.link.state == LinkState::Left || self.is_leaving {
             return self.reject(who.enode, els, LEAVING);
         }
         let ox_id = els.header.ox_id;

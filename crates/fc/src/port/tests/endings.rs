@@ -32,6 +32,22 @@ fn a_port_that_logs_out_is_gone_at_once() {
     assert_eq!(rig.target.port.remotes().count(), 0);
 }
 
+/// Whenever the target's next Beacon comes: while the initiator lingers, to tell who logs in again
+/// that it leaves.
+#[test]
+fn a_port_that_has_logged_out_does_not_log_in_again() {
+    for step in 0..92 {
+        let mut rig = up();
+        rig.run(ms(3000 + 90 * step));
+        rig.initiator.port.log_out(rig.now);
+        let left = rig.now + ms(100);
+        rig.run(left);
+        assert_eq!(rig.initiator.told.last().unwrap(), "down 0: ByUs", "{step}");
+        let down = "down 0: Lost(LoggedOut)";
+        assert_eq!(rig.target.told.last().unwrap(), down, "{step}");
+    }
+}
+
 #[test]
 fn any_one_frame_of_a_login_may_be_lost() {
     for lost in [
