@@ -316,6 +316,9 @@ impl<F: Fc4> Port<F> {
     }
 
     fn found(&mut self, neighbour: Neighbour) {
+        if neighbour.wwpn == self.local.wwpn {
+            self.remark(neighbour.enode, Some(neighbour.wwpn), SAME_NAME);
+        }
         let id = self.remotes.meet(neighbour, &self.local);
         let has_place = |remote: &Remote| remote.has_place(&self.local);
         let wants_one = self.remotes.get(id).is_some_and(has_place);
@@ -412,6 +415,11 @@ impl<F: Fc4> Port<F> {
 
 /// Remarks are left out beyond so many events that nobody has asked for.
 const MAX_EVENTS: usize = 1024;
+
+const SAME_NAME: Violation = Violation {
+    rule: "another port on the Ethernet has our WWPN: initiators may find either of them",
+    clause: "FC-FS-3",
+};
 
 const TOO_MANY: Violation = Violation {
     rule: "more ports than may log in at once; it waits for one of them to go",

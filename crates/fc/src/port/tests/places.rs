@@ -58,6 +58,20 @@ fn who_may_not_log_in_takes_no_place() {
 }
 
 #[test]
+fn another_port_of_our_name_is_told_of() {
+    let mut port = target(1, Partners::Any);
+    let ours = port.wwpn();
+    port.found(Neighbour {
+        wwpn: ours,
+        ..neighbour(2, false)
+    });
+    let [remark] = &remarks(&mut port)[..] else {
+        panic!("one remark")
+    };
+    assert!(remark.contains("has our WWPN"), "{remark}");
+}
+
+#[test]
 fn another_target_takes_no_place() {
     let mut port = target(1, Partners::Any);
     port.found(neighbour(2, false));
