@@ -417,7 +417,9 @@ impl<F: Fc4> NPort<F> {
             return;
         }
         self.told.since = now;
-        let Some(lost) = self.lost() else { return };
+        let Ok(lost) = self.ether.recent_drops().map(Lost) else {
+            return;
+        };
         let before = std::mem::replace(&mut self.told.lost, lost);
         if let Some(lost) = lost.told_since(&before) {
             tracing::warn!("{}: frames were lost: {lost}", self.place);

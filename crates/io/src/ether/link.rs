@@ -43,18 +43,63 @@ pub(super) fn watch() -> io::Result<OwnedFd> {
     socket(libc::RTMGRP_LINK as u32)
 }
 
-/// Whether something has changed since this was asked before.
-pub(super) fn has_changed(watch: &OwnedFd) -> io::Result<bool> {
-    let mut changed = false;
-    let mut rest = [0; 16];
+/// What was told of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It is like this now.
+    Is(Interface),
+    /// There is none of its name.
+    Gone,
+}
+
+/// What was told since this was asked before.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// The last of it about the interface in question.
+    pub(super) last: Option<Change>,
+    /// More was told than could be kept.
+    pub(super) is_overrun: bool,
+}
+
+/// Reads what the kernel has told of all interfaces, and picks out what is about the one that has
+/// this name, or had it and has this index. It asks nothing, so it never waits.
+pub(super) fn news(watch: &OwnedFd, name: &str, index: i32) -> io::Result<News> {
+    let mut news = News::default();
+    let mut message = [0; NOTICE_MAX];
     loop {
-        match recv(watch, &mut rest, RecvFlags::TRUNC) {
-            // More than it could keep: whatever it was, it is asked for anew.
-            Ok(_) | Err(Errno::NOBUFS) => changed = true,
-            Err(Errno::AGAIN) => return Ok(changed),
+        match recv(watch, &mut message, RecvFlags::TRUNC) {
+            Ok((here, len)) if here == len => {
+                news.last = change(&message[..len], name, index).or(news.last);
+            }
+            Ok(_) | Err(Errno::NOBUFS) => news.is_overrun = true,
+            Err(Errno::AGAIN) => return Ok(news),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+/// What a message tells of an interface, if it is about that.
+pub(super) fn change(message: &[u8], name: &str, index: i32) -> Option<Change> {
+    let kind = u16::from_ne_bytes(part(message, 4)?);
+    let info = message.get(HEADER..)?;
+    let [family] = part(info, 0)?;
+    // Bridges tell of their ports by the same messages, of another family.
+    if i32::from(family) != libc::AF_UNSPEC {
+        return None;
+    }
+    let is_ours = i32::from_ne_bytes(part(info, 4)?) == index;
+    if kind == libc::RTM_DELLINK {
+        return is_ours.then_some(Change::Gone);
+    }
+    let told = (kind == libc::RTM_NEWLINK).then(|| parse(message)?.ok())??;
+    let mut attributes = attributes(info.get(INFO..)?);
+    let named = attributes.find(|(kind, _)| *kind == libc::IFLA_IFNAME)?.1;
+    match named.strip_suffix(&[0]) == Some(name.as_bytes()) {
+        // Some drivers tell of other things by messages without a state.
+        true => (told.link.mtu > 0).then_some(Change::Is(told)),
+        // It has another name now.
+        false => is_ours.then_some(Change::Gone),
     }
 }
 
@@ -172,6 +217,9 @@ const ATTRIBUTE: usize = 4;
 
 /// More than the kernel tells of one interface without being asked for its virtual functions.
 const MESSAGE_MAX: usize = 32 << 10;
+
+/// More than the kernel tells unasked of most interfaces. What is longer is asked for.
+const NOTICE_MAX: usize = 8 << 10;
 
 /// `struct rtnl_link_stats64`: rx_dropped is its number 6, tx_dropped 7, rx_fifo_errors 14,
 /// rx_missed_errors 15 (linux/if_link.h).

@@ -9,6 +9,7 @@
 //! Class 3 Fibre Channel has no flow control, so nothing here waits for a peer, and whatever is
 //! lost is counted in the place where it was lost ([`Drops`]).
 
+mod ask;
 mod cable;
 mod filter;
 mod link;
@@ -290,7 +291,21 @@ impl EtherPort {
         each!(self, port => port.waited())
     }
 
-    /// What was lost.
+    /// What was lost, as far as it is known without waiting for the kernel: the counts of the
+    /// interface itself are those of the time when this was asked before.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not tell.
+    pub fn recent_drops(&mut self) -> io::Result<Drops> {
+        match self {
+            Self::Packet(port) => port.recent_drops(),
+            Self::Xdp(port) => port.recent_drops(),
+            Self::Cable(port) => Ok(port.drops()),
+        }
+    }
+
+    /// What was lost. It may have to wait for the kernel.
     ///
     /// # Errors
     ///

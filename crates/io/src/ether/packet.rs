@@ -238,6 +238,12 @@ impl PacketPort {
         self.waited.fd()
     }
 
+    pub(super) fn recent_drops(&mut self) -> io::Result<Drops> {
+        self.drops.ring_full += u64::from(raw::statistics(&self.socket)?.tp_drops);
+        self.station.count_later(&mut self.drops);
+        Ok(self.drops)
+    }
+
     pub(super) fn drops(&mut self) -> io::Result<Drops> {
         self.drops.ring_full += u64::from(raw::statistics(&self.socket)?.tp_drops);
         self.station.count(&mut self.drops);

@@ -4,7 +4,8 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use super::link::{self, Counters, Interface};
+use super::ask::Asked;
+use super::link::{self, Change, Counters, Interface};
 use super::retry::{PAUSE, Retry};
 use super::{ADDRESSES_MAX, Drops, Link, Mac, OpenError, raw};
 
@@ -16,6 +17,11 @@ pub(super) struct Station {
     /// Its counters when we came.
     before: Counters,
     watch: OwnedFd,
+    /// What was told, and not acted on yet.
+    change: Option<Change>,
+    /// What was asked as more was told than could be kept, and for the sake of the counters.
+    asked: Asked,
+    counting: Asked,
     /// What it told could not be acted on.
     retry: Retry,
     /// That come in: our own, then those that were joined.
@@ -42,6 +48,9 @@ impl Station {
             interface,
             before: interface.counters,
             watch,
+            change: None,
+            asked: Asked::default(),
+            counting: Asked::default(),
             retry,
             addresses: vec![interface.mac],
         })
@@ -74,7 +83,38 @@ impl Station {
 
     /// Whether it is time to [`Self::look`].
     pub(super) fn may_have_changed(&mut self) -> io::Result<bool> {
-        Ok(link::has_changed(&self.watch)? | self.retry.is_due())
+        let news = link::news(&self.watch, &self.name, self.interface.index)?;
+        if news.is_overrun {
+            self.asked.forget();
+            self.asked.ask(&self.name)?;
+            self.retry.set(PAUSE)?;
+        } else if news.last.is_some() {
+            // It is whole, and newer than what was asked.
+            self.asked.forget();
+        }
+        self.change = news.last.or(self.change);
+        if self.retry.is_due() {
+            self.look_again()?;
+        }
+        Ok(self.change.is_some())
+    }
+
+    /// It is time to try again what failed, and to see whether there is an answer.
+    fn look_again(&mut self) -> io::Result<()> {
+        match self.asked.answer() {
+            Some(Ok(interface)) => self.change = Some(Change::Is(interface)),
+            Some(Err(cause)) if cause.raw_os_error() == Some(libc::ENODEV) => {
+                self.change = Some(Change::Gone);
+            }
+            Some(Err(cause)) => {
+                self.retry.set(PAUSE)?;
+                self.asked.ask(&self.name)?;
+                return Err(cause);
+            }
+            None if self.asked.is_open() => self.retry.set(PAUSE)?,
+            None => self.change = self.change.or(Some(Change::Is(self.interface))),
+        }
+        Ok(())
     }
 
     /// It is time in a while, whatever is told.
@@ -89,9 +129,10 @@ impl Station {
         &mut self,
         act: impl FnOnce(&Self, bool) -> io::Result<()>,
     ) -> io::Result<Option<Link>> {
-        let before = self.interface;
-        if let Err(cause) = self.look_and(act) {
+        let (before, change) = (self.interface, self.change.take());
+        if let Err(cause) = self.look_and(change, act) {
             self.interface = before;
+            self.change = change;
             self.retry.set(PAUSE)?;
             return Err(cause);
         }
@@ -99,14 +140,16 @@ impl Station {
         Ok((link != before.link).then_some(link))
     }
 
-    fn look_and(&mut self, act: impl FnOnce(&Self, bool) -> io::Result<()>) -> io::Result<()> {
+    fn look_and(
+        &mut self,
+        change: Option<Change>,
+        act: impl FnOnce(&Self, bool) -> io::Result<()>,
+    ) -> io::Result<()> {
         let before = self.interface;
-        match link::look(&self.name) {
-            Ok(interface) => self.interface = interface,
-            Err(cause) if cause.raw_os_error() == Some(libc::ENODEV) => {
-                self.interface.link.up = false;
-            }
-            Err(cause) => return Err(cause),
+        match change {
+            Some(Change::Is(interface)) => self.interface = interface,
+            Some(Change::Gone) => self.interface.link.up = false,
+            None => {}
         }
         let is_anew = self.interface.index != before.index;
         act(self, is_anew)?;
@@ -163,11 +206,24 @@ impl Station {
     pub(super) fn count(&self, drops: &mut Drops) {
         // One that is gone has told what it had to tell.
         if let Ok(interface) = link::look(&self.name) {
-            let (now, before) = (interface.counters, self.before);
-            drops.missed = now.missed.saturating_sub(before.missed);
-            drops.received = now.received.saturating_sub(before.received);
-            drops.transmitted = now.transmitted.saturating_sub(before.transmitted);
+            self.fill_in(drops, interface.counters);
         }
+    }
+
+    /// The same, as it was when this was called before, without waiting for the kernel.
+    pub(super) fn count_later(&mut self, drops: &mut Drops) {
+        if let Some(Ok(interface)) = self.counting.answer() {
+            self.fill_in(drops, interface.counters);
+        }
+        // Without a thread they are counted the next time.
+        let _ = self.counting.ask(&self.name);
+    }
+
+    fn fill_in(&self, drops: &mut Drops, now: Counters) {
+        let before = self.before;
+        drops.missed = now.missed.saturating_sub(before.missed);
+        drops.received = now.received.saturating_sub(before.received);
+        drops.transmitted = now.transmitted.saturating_sub(before.transmitted);
     }
 }
 

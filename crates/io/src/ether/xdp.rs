@@ -202,6 +202,12 @@ impl XdpPort {
         self.waited.fd()
     }
 
+    pub(super) fn recent_drops(&mut self) -> io::Result<Drops> {
+        self.count_queues()?;
+        self.station.count_later(&mut self.drops);
+        Ok(self.drops)
+    }
+
     pub(super) fn drops(&mut self) -> io::Result<Drops> {
         self.count_queues()?;
         self.station.count(&mut self.drops);

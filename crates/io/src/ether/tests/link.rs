@@ -1,6 +1,6 @@
 //! What rtnetlink tells of interfaces, as Linux 6.1 told it.
 
-use super::super::link::{Interface, parse};
+use super::super::link::{Change, Interface, change, parse};
 
 /// An answer with this IFLA_LINKINFO and nothing else.
 fn told(link_info: &str) -> Interface {
@@ -33,4 +33,45 @@ fn other_interfaces_give_no_tags() {
     let veth = "10001200090001007665746800000000";
     assert_eq!(told(veth).tag_priority, None);
     assert_eq!(told("").tag_priority, None);
+}
+
+/// A notification of the kind, about the interface `index` of this name and MTU.
+fn notice(kind: u16, family: i32, index: i32, name: &str, mtu: u32) -> Vec<u8> {
+    let mut octets = vec![0; 32];
+    octets[4..6].copy_from_slice(&kind.to_ne_bytes());
+    octets[16] = family as u8;
+    octets[18..20].copy_from_slice(&libc::ARPHRD_ETHER.to_ne_bytes());
+    octets[20..24].copy_from_slice(&index.to_ne_bytes());
+    for (kind, value) in [
+        (libc::IFLA_IFNAME, [name.as_bytes(), &[0]].concat()),
+        (libc::IFLA_MTU, mtu.to_ne_bytes().to_vec()),
+    ] {
+        octets.extend((4 + value.len() as u16).to_ne_bytes());
+        octets.extend(kind.to_ne_bytes());
+        octets.extend(value);
+        octets.resize(octets.len().next_multiple_of(4), 0);
+    }
+    octets
+}
+
+#[test]
+fn what_is_told_of_other_interfaces_changes_nothing() {
+    let (new, gone) = (libc::RTM_NEWLINK, libc::RTM_DELLINK);
+    let told = |kind, index, name| change(&notice(kind, 0, index, name, 2500), "eth0", 7);
+    let is = |told| matches!(told, Some(Change::Is(Interface { link, .. })) if link.mtu == 2500);
+    assert!(is(told(new, 7, "eth0")));
+    assert_eq!(told(new, 8, "eth1"), None);
+    assert_eq!(told(gone, 8, "eth1"), None);
+    assert_eq!(told(gone, 7, "eth0"), Some(Change::Gone));
+    assert!(is(told(new, 9, "eth0")), "it was made anew");
+    let renamed = told(new, 7, "eth5");
+    assert_eq!(renamed, Some(Change::Gone));
+    let of_a_bridge = notice(gone, libc::AF_BRIDGE, 7, "eth0", 2500);
+    assert_eq!(change(&of_a_bridge, "eth0", 7), None);
+    let without_state = notice(new, 0, 7, "eth0", 0);
+    assert_eq!(change(&without_state, "eth0", 7), None);
+    let whole = notice(new, 0, 7, "eth0", 2500);
+    for len in 0..whole.len() {
+        let _ = change(&whole[..len], "eth0", 7);
+    }
 }
