@@ -142,6 +142,17 @@ fn who_is_not_named_is_not_let_in() {
     );
 }
 
+#[test]
+fn a_cable_that_nothing_else_has_open_is_told_of() {
+    let dir = scene("fcoe-alone");
+    let unit = format!("fcoe://{}/20:00:02:00:00:00:00:01/0", cable(&dir));
+    let ran = tool::run(&mut lunar(&[], &["info", &unit]), LIMIT).unwrap();
+    let code = ran.status.and_then(|status| status.code());
+    assert_eq!(code, Some(1), "{}", ran.output);
+    let told = "nothing has the other end of cable:";
+    assert!(ran.output.contains(told), "{}", ran.output);
+}
+
 /// What `ls` prints for a script: its targets, and its ports.
 fn listed(dir: &Path) -> [Vec<Value>; 2] {
     let portal = format!("fcoe://{}", cable(dir));

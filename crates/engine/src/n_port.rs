@@ -316,11 +316,16 @@ impl<F: Fc4> NPort<F> {
                 obstacle.is_barrier()
             }
             None => {
-                tracing::warn!("{}: the link is up, the MTU {}", self.place, link.mtu);
+                tracing::info!("{}: the link is up, the MTU {}", self.place, link.mtu);
                 false
             }
         };
         self.port.link(now, !barrier);
+    }
+
+    /// Whether nothing has the other end of its cable.
+    pub(crate) const fn is_alone(&self) -> bool {
+        self.ether.is_alone()
     }
 
     /// What is in the way, if no frame passes.

@@ -63,6 +63,9 @@ pub enum End {
         /// Who we are.
         ours: Wwn,
     },
+    /// It is not there yet.
+    #[error("nothing has the other end of {0} open: start the server first")]
+    Alone(Place),
     /// No frame passes at our Ethernet port.
     #[error(transparent)]
     Barred(Obstacle),
@@ -337,14 +340,20 @@ impl Link for FcoeLink {
         let n_port = |port: &mut SharedPort, _| {
             let n_port = port.n_port()?;
             let ours = n_port.port().wwpn();
-            Some((n_port.has_left(), ours, n_port.barrier()))
+            Some((n_port.has_left(), ours, n_port.barrier(), n_port.is_alone()))
         };
-        let Some((has_left, ours, barrier)) = self.with(n_port).flatten() else {
+        let Some((has_left, ours, barrier, is_alone)) = self.with(n_port).flatten() else {
             return;
         };
         if self.stage == Stage::Leaving && has_left {
             self.stage = Stage::Idle;
             self.ended = Some(End::Lost(remote::End::ByUs));
+        }
+        let is_seeking = matches!(self.stage, Stage::Seeking(_));
+        // One that was there before is waited for.
+        if is_seeking && is_alone && self.names.is_none() {
+            self.stage = Stage::Idle;
+            self.ended = Some(End::Alone(self.target.place.clone()));
         }
         if matches!(self.stage, Stage::Seeking(until) if until <= now) {
             self.stage = Stage::Idle;

@@ -41,6 +41,8 @@ pub struct CablePort {
     lost: Lost,
     addresses: Vec<Mac>,
     drops: Drops,
+    /// Nothing had the other end when something was sent last.
+    is_alone: bool,
 }
 
 impl CablePort {
@@ -97,6 +99,7 @@ impl CablePort {
             lost: Lost::new(options.payload_max),
             addresses: vec![mac],
             drops: Drops::default(),
+            is_alone: false,
         })
     }
 
@@ -168,16 +171,27 @@ impl CablePort {
     }
 
     fn send(&mut self) {
-        let mut is_anew = false;
+        if self.slots.is_empty() {
+            return;
+        }
+        let (mut is_anew, mut is_alone) = (false, false);
         while let Err(cause) = self.slots.send(&self.outgoing) {
             match cause.raw_os_error() {
                 Some(libc::EINTR) => {}
                 Some(libc::EAGAIN | libc::ENOBUFS) => return,
                 // Nobody was there, or he has gone and somebody else may have come.
                 _ if !is_anew && self.outgoing.connect(&self.other).is_ok() => is_anew = true,
-                _ => self.drops.unsent += self.slots.clear(),
+                _ => {
+                    is_alone = true;
+                    self.drops.unsent += self.slots.clear();
+                }
             }
         }
+        self.is_alone = is_alone;
+    }
+
+    pub(super) const fn is_alone(&self) -> bool {
+        self.is_alone
     }
 
     pub(super) fn more_to_send(&mut self) -> io::Result<()> {

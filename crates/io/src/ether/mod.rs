@@ -285,6 +285,15 @@ impl EtherPort {
         each!(self, port => port.more_to_send())
     }
 
+    /// Whether nothing was at the other end of a cable when something was sent last.
+    #[must_use]
+    pub const fn is_alone(&self) -> bool {
+        match self {
+            Self::Packet(_) | Self::Xdp(_) => false,
+            Self::Cable(port) => port.is_alone(),
+        }
+    }
+
     /// What becomes readable when there is something to receive, to be sent, or news.
     #[must_use]
     pub fn waited(&self) -> &Arc<OwnedFd> {

@@ -112,6 +112,21 @@ fn a_virtual_machine_may_have_the_other_end() {
 }
 
 #[test]
+fn who_sends_learns_whether_anything_has_the_other_end() {
+    let folder = Folder::new();
+    let mut a = open(&folder.cable()).unwrap();
+    assert!(!a.is_alone(), "nothing was sent");
+    send(&mut a, &frame([1; 6], FIP, 60));
+    assert!(a.is_alone());
+    let b = open(&folder.cable()).unwrap();
+    send(&mut a, &frame([1; 6], FIP, 60));
+    assert!(!a.is_alone());
+    drop(b);
+    send(&mut a, &frame([1; 6], FIP, 60));
+    assert!(a.is_alone());
+}
+
+#[test]
 fn a_tag_stays_in_the_frame() {
     let mut pair = Pair::cable();
     let plain = frame(pair.b.mac(), FCOE, 100);
