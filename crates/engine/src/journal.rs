@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use fc::wire::ethernet::Mac;
+use fc::wire::names::Wwn;
 use scsi::medium::Now;
 
 /// How long a rule and a peer are quiet after a line.
@@ -51,6 +52,8 @@ pub enum Peer {
     Host(IpAddr),
     /// An Ethernet port.
     Port(Mac),
+    /// A port of Fibre Channel, by the WWPN that access lists name it by.
+    NPort(Mac, Wwn),
 }
 
 /// A rule that a peer broke, of whichever protocol, and where it is to be found.
@@ -72,6 +75,12 @@ impl From<Mac> for Peer {
     }
 }
 
+impl From<(Mac, Option<Wwn>)> for Peer {
+    fn from((port, wwpn): (Mac, Option<Wwn>)) -> Self {
+        wwpn.map_or(Self::Port(port), |wwpn| Self::NPort(port, wwpn))
+    }
+}
+
 impl From<iscsi::violation::Violation> for Violation {
     fn from(iscsi::violation::Violation { rule, clause }: iscsi::violation::Violation) -> Self {
         Self { rule, clause }
@@ -89,6 +98,7 @@ impl fmt::Display for Peer {
         match self {
             Self::Host(host) => host.fmt(f),
             Self::Port(port) => port.fmt(f),
+            Self::NPort(port, wwpn) => write!(f, "{wwpn} ({port})"),
         }
     }
 }

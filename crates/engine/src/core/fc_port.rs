@@ -240,8 +240,10 @@ impl<R: Ring, P: Post> Core<R, P> {
                 }
                 Event::Fc4(event) => self.target_event(now, fc_port, event),
                 Event::Remark {
-                    from, violation, ..
-                } => self.tell_of(now, from, violation),
+                    from,
+                    wwpn,
+                    violation,
+                } => self.tell_of(now, (from, wwpn), violation),
                 Event::Online(_) | Event::Offline => {}
             }
         }

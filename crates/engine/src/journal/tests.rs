@@ -2,6 +2,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use fc::wire::ethernet::Mac;
+use fc::wire::names::Wwn;
 use iscsi::violation::Violation;
 
 use super::{Journal, LINES, Unsaved};
@@ -26,6 +28,26 @@ fn a_rule_broken_a_thousand_times_is_one_line_and_a_count() {
         later.as_deref(),
         Some("127.0.0.1: junk (RFC 7143 §6.3), 1000 times more")
     );
+}
+
+/// Only the WWPN can be put on a list of those that may log in.
+#[test]
+fn a_port_of_fibre_channel_is_named_by_its_wwpn() {
+    let (mac, wwpn) = (Mac([2, 0, 0, 0, 0, 7]), Wwn(0x2001_5254_0012_3456));
+    let rule = fc::violation::Violation {
+        rule: "a port that is not allowed is found",
+        clause: "--allow",
+    };
+    let told = |wwpn| Journal::default().tell(SECOND, (mac, wwpn), rule);
+    assert_eq!(
+        told(Some(wwpn)).as_deref(),
+        Some(
+            "20:01:52:54:00:12:34:56 (02:00:00:00:00:07): a port that is not allowed is found \
+             (--allow)"
+        )
+    );
+    let line = told(None).unwrap();
+    assert!(line.starts_with("02:00:00:00:00:07: "), "{line}");
 }
 
 #[test]

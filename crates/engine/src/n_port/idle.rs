@@ -86,7 +86,10 @@ impl IdlePorts {
         };
         // Without a thread to end it, it ends now.
         drop(ports);
-        tracing::warn!("{}: its port cannot rest: {cause}", idle.place);
+        tracing::warn!(
+            "{}: the port cannot be kept for the next use, and logs out: {cause}",
+            idle.place
+        );
     }
 
     fn end_later(&self) -> io::Result<()> {

@@ -318,8 +318,10 @@ impl SharedPort {
                     self.over(asking, owner(failed.id), News::Failed(failed));
                 }
                 PortEvent::Remark {
-                    from, violation, ..
-                } => self.tell_of(now, from, violation),
+                    from,
+                    wwpn,
+                    violation,
+                } => self.tell_of(now, (from, wwpn), violation),
                 PortEvent::Fc4(_) | PortEvent::Online(_) | PortEvent::Offline => {}
             }
         }
@@ -329,7 +331,7 @@ impl SharedPort {
     }
 
     /// Somebody on the Ethernet has broken a rule.
-    fn tell_of(&mut self, now: Now, from: Mac, violation: Violation) {
+    fn tell_of(&mut self, now: Now, from: (Mac, Option<Wwn>), violation: Violation) {
         if now.saturating_sub(self.swept) >= QUIET {
             self.swept = now;
             let lines = self.journal.sweep(now);
