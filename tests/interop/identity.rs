@@ -121,6 +121,33 @@ fn two_files_of_one_name_are_two_disks() {
     assert!(one[0] != other[0] && one[1] != other[1], "{one:?}");
 }
 
+/// Another state directory would show one disk by two servers that know nothing of each other, so
+/// nobody is told to take one.
+#[test]
+fn one_server_at_a_time_keeps_the_reservations_of_a_disk() {
+    let dir = tests::scratch("kept-once").unwrap();
+    std::fs::write(dir.join("disk"), [7; 1 << 20]).unwrap();
+    let volume = format!("file:{}?readonly", dir.join("disk").display());
+    let first = Server::start_in(&dir, &[&volume, "ram:1M"], &[]).unwrap();
+    let other = ["--iqn", "iqn.2026-11.org.lunar:other"];
+    let told = match Server::start_in(&dir, &[&volume], &other) {
+        Ok(_) => panic!("it is served twice"),
+        Err(cause) => format!("{cause:#}"),
+    };
+    let told = told.split(" said: ").last().unwrap();
+    assert!(
+        told.contains("stop that one") && told.contains("--serial 0=TEXT"),
+        "{told}"
+    );
+    assert!(!told.contains("--state-dir"), "{told}");
+    let as_a_clone = ["--serial", "S-CLONE"];
+    let clone = Server::start_in(&dir, &[&volume], &as_a_clone).unwrap();
+    assert!(clone.stop().unwrap().success() && first.stop().unwrap().success());
+    let kept = std::fs::read_dir(dir.join("state")).unwrap();
+    let kept: Vec<_> = kept.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(kept.is_empty(), "{kept:?}");
+}
+
 #[test]
 fn volumes_keep_their_numbers_when_one_is_left_out() {
     let dir = tests::scratch("numbered").unwrap();
