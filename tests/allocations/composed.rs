@@ -24,6 +24,7 @@ impl Rig {
         let options = OpenOptions {
             block_size: None,
             read_only: false,
+            as_is: false,
             keep_identity: false,
             made: None,
             memory: Arc::new(MemoryLimit::new(64 << 20)),

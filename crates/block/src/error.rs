@@ -11,6 +11,20 @@ pub enum OpenError {
     /// There is no such file, and no size to create it with.
     #[error("no such file; check its name, or give ?size=10G to create it")]
     NoFile,
+    /// There is no such file, and none is created to be read.
+    #[error("no such file, and it is not created only to be read; check its name")]
+    Missing,
+    /// It has less than its address says, and is not extended to be read.
+    #[error(
+        "it has {found} bytes, fewer than the {size} of ?size=, and it is not extended only to be \
+         read; leave ?size= out"
+    )]
+    Shorter {
+        /// What it has.
+        found: u64,
+        /// What the address says.
+        size: u64,
+    },
     /// A symbolic link to nothing, through which no file is made.
     #[error("it is a symbolic link to what is not there; name the file itself")]
     Dangling,

@@ -40,6 +40,8 @@ pub struct FileOptions {
     pub sync: bool,
     /// Only for reading.
     pub read_only: bool,
+    /// Neither create nor extend it, whatever `size` says.
+    pub as_is: bool,
     /// Keep the identity with the file, in an extended attribute, where it may be written.
     pub keep_identity: bool,
     /// Where it is noted that the file was created or extended.

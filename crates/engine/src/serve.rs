@@ -157,6 +157,7 @@ fn open_options(options: &Options, made: Made) -> Result<OpenOptions, Error> {
     Ok(OpenOptions {
         block_size: options.units.block_size.map(options::BlockSize::bytes),
         read_only: options.units.readonly,
+        as_is: false,
         keep_identity: true,
         made: Some(made),
         memory: Arc::new(MemoryLimit::new(limit)),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
-use engine::address::{Address, Particulars};
+use engine::address::{Address, OpenOptions, Particulars};
 use serde::Serialize;
 
 use crate::client::{address, open_options};
@@ -50,7 +50,10 @@ struct Report<'a> {
 
 pub(crate) fn run(args: &InfoArgs) -> Result<ExitCode, Failure> {
     let address = address(&args.volume)?;
-    let options = open_options()?;
+    let options = OpenOptions {
+        as_is: true,
+        ..open_options()?
+    };
     log::start();
     let volume = address.open(&options);
     let volume = volume.map_err(|error| Failure::failed(error.to_string()))?;

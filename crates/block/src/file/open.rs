@@ -83,6 +83,9 @@ fn open_or_create(options: &FileOptions) -> Result<(OwnedFd, bool), OpenError> {
                 .map_err(|e| refused(e, options));
         }
     }
+    if options.as_is {
+        return Err(OpenError::Missing);
+    }
     if options.size.is_none() {
         return Err(OpenError::NoFile);
     }
@@ -152,6 +155,12 @@ fn prepare(file: OwnedFd, options: &FileOptions) -> Result<(Arc<Backing>, u64), 
     let found = rustix::fs::fstat(&file).map_err(OpenError::kernel("look at it"))?;
     let found = u64::try_from(found.st_size).unwrap_or(0);
     let octets = options.size.map_or(found, |size| size.max(found));
+    if options.as_is && octets > found {
+        return Err(OpenError::Shorter {
+            found,
+            size: octets,
+        });
+    }
     if octets == 0 {
         return Err(OpenError::Empty);
     }

@@ -1,6 +1,5 @@
 //! From addresses to volumes.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +38,8 @@ pub struct OpenOptions {
     pub block_size: Option<u32>,
     /// Nothing can be written.
     pub read_only: bool,
+    /// No file is created or extended; what is read only is never.
+    pub as_is: bool,
     /// Files keep their identity in an extended attribute from now on: they are to be served. So
     /// their block size must not depend on the kernel either.
     pub keep_identity: bool,
@@ -69,6 +70,7 @@ impl OpenOptions {
         Ok(Self {
             block_size: None,
             read_only: false,
+            as_is: false,
             keep_identity: false,
             made: None,
             memory: Arc::new(MemoryLimit::new(io::limits::available_memory()?)),
@@ -236,26 +238,21 @@ fn only(parts: Vec<Part>, around: &Address) -> Result<Part, Cause> {
     one.ok_or(Cause::NotBuilt(around.name()))
 }
 
-/// A file that is to be created or extended is opened for writing even if nothing else shall be
-/// written to it, and only then.
 fn file_options(file: &FileAddress, options: &OpenOptions) -> FileOptions {
+    let read_only = file.read_only || options.read_only;
     FileOptions {
         path: file.path.clone(),
         size: file.size.map(|Size(size)| size),
         sparse: file.sparse,
         direct: file.direct,
         sync: file.sync,
-        read_only: file.read_only || (options.read_only && !is_to_grow(file)),
+        read_only,
+        as_is: read_only || options.as_is,
         keep_identity: options.keep_identity && !options.read_only,
         made: options.made.clone(),
         block_size: options.block_size,
         lasting_block_size: options.keep_identity,
     }
-}
-
-fn is_to_grow(file: &FileAddress) -> bool {
-    let found = fs::metadata(&file.path).map_or(0, |facts| facts.len());
-    file.size.is_some_and(|Size(size)| size > found)
 }
 
 /// How a remote unit is reached.

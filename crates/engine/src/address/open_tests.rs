@@ -22,6 +22,7 @@ pub(crate) fn options() -> OpenOptions {
         replacement: REPLACEMENT,
         block_size: None,
         read_only: false,
+        as_is: false,
         keep_identity: false,
         made: None,
         memory: Arc::new(MemoryLimit::new(1 << 30)),
@@ -105,16 +106,53 @@ fn everything_can_be_protected() {
         read_only: true,
         ..options()
     };
+    traits(&folder.file("a?size=1M"), &options());
     for address in [
         "ram:1M",
         "readonly(ram:1M)",
         &folder.file("a?size=1M"),
+        &folder.file("a?size=512k"),
         &folder.file("a"),
     ] {
         assert!(traits(address, &protected).read_only, "{address}");
     }
     assert!(traits("readonly(readonly(null:1M))", &options()).read_only);
     assert!(traits(&folder.file("a?readonly"), &options()).read_only);
+}
+
+#[test]
+fn what_is_only_read_is_neither_created_nor_extended() {
+    let folder = Folder::new();
+    let (read_only, as_is) = (true, true);
+    let (usual, looks) = (options(), OpenOptions { as_is, ..options() });
+    let reads = OpenOptions {
+        read_only,
+        ..options()
+    };
+    let refused = |address: &str, options: &OpenOptions| {
+        let address: Address = address.parse().unwrap();
+        address.open(options).unwrap_err().to_string()
+    };
+    let protected = format!("readonly({})", folder.file("a?size=1M"));
+    let plain = folder.file("a?size=1M");
+    let cases = [(&protected, &usual), (&plain, &reads), (&plain, &looks)];
+    for (address, options) in cases {
+        let line = refused(address, options);
+        assert!(
+            line.contains("no such file, and it is not created"),
+            "{line}"
+        );
+        assert!(!folder.0.join("a").exists());
+    }
+    fs::write(folder.0.join("a"), [1; 4096]).unwrap();
+    for (address, options) in cases {
+        let line = refused(address, options);
+        assert!(
+            line.contains("it has 4096 bytes, fewer than the 1048576"),
+            "{line}"
+        );
+        assert_eq!(fs::metadata(folder.0.join("a")).unwrap().len(), 4096);
+    }
 }
 
 #[test]
