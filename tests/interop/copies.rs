@@ -304,11 +304,11 @@ fn what_cannot_be_copied_says_why_in_one_line() {
         ),
         (
             ["copy", "ram:65M", &unit],
-            "only 67108864: nothing was done; choose one",
+            "only 64 MiB: nothing was done; choose one",
         ),
         (
             ["verify", "ram:65M", &unit],
-            "only 67108864: nothing was done; choose one",
+            "only 64 MiB: nothing was done; choose one",
         ),
         (
             ["copy", &missing, image],

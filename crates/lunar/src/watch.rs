@@ -8,10 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::pair::Progress;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::units::human_size;
 use crate::{Failure, log};
 
 /// What a second ^C says where nothing can be gone on with.
@@ -25,7 +26,7 @@ pub(crate) struct Watch {
     /// What is said when a second ^C ends it.
     ended: String,
     /// From the first time that progress was told: opening may take a while.
-    started: Option<ProgressBar>,
+    started: Option<(ProgressBar, Speed)>,
     interrupted: Arc<AtomicBool>,
     /// When that was seen first.
     since: Option<Instant>,
@@ -47,12 +48,15 @@ impl Watch {
 
     /// Shows progress, and says whether to go on.
     pub(crate) fn look(&mut self, progress: &Progress) -> bool {
-        let bar = self.started.get_or_insert_with(|| {
+        let (bar, speed) = self.started.get_or_insert_with(|| {
             // Until now ^C ended the process, as nothing had been begun.
             heed_signals(Arc::clone(&self.interrupted), self.ended.clone());
-            bar(progress)
+            (bar(progress), Speed::new(Instant::now()))
         });
         bar.set_position(progress.done());
+        if let Some(text) = speed.look(Instant::now(), progress) {
+            bar.set_message(text);
+        }
         let interrupted = self.was_interrupted();
         if interrupted {
             self.tell_patience();
@@ -73,7 +77,7 @@ impl Watch {
 
     /// The bar goes away.
     pub(crate) fn finish(&self) {
-        if let Some(bar) = &self.started {
+        if let Some((bar, _)) = &self.started {
             bar.finish_and_clear();
         }
     }
@@ -85,17 +89,57 @@ impl Watch {
 
 /// On standard error where that is a terminal, and nowhere else.
 fn bar(progress: &Progress) -> ProgressBar {
-    let template = "{wide_bar} {binary_bytes} of {binary_total_bytes}  {binary_bytes_per_sec}  \
-        {eta} left";
+    let template = "{wide_bar} {binary_bytes} of {binary_total_bytes}  {msg}";
     let bar = ProgressBar::new(progress.total);
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
-    // What an earlier run did says nothing of how fast this one is.
     bar.set_position(progress.done());
-    bar.reset_eta();
     bar
 }
+
+/// How fast data goes. Holes take no time, and what an earlier run did says nothing of this one.
+pub(crate) struct Speed {
+    since: Instant,
+    /// Bytes of data at that time.
+    before: u64,
+    /// Bytes a second, of late.
+    rate: Option<f64>,
+}
+
+impl Speed {
+    pub(crate) const fn new(since: Instant) -> Self {
+        Self {
+            since,
+            before: 0,
+            rate: None,
+        }
+    }
+
+    /// What there is to say, if enough time has passed to say it anew. Nothing tells how much of the
+    /// rest is holes, so the time left is the longest.
+    pub(crate) fn look(&mut self, now: Instant, progress: &Progress) -> Option<String> {
+        let time = now.saturating_duration_since(self.since);
+        if time < SAMPLE {
+            return None;
+        }
+        let moved = progress.data + progress.again;
+        let latest = moved.saturating_sub(self.before) as f64 / time.as_secs_f64();
+        // Half of it is of the last second or two.
+        let rate = self.rate.map_or(latest, |rate| rate * 0.75 + latest * 0.25);
+        (self.since, self.before, self.rate) = (now, moved, Some(rate));
+        let shown = format!("{}/s", human_size(rate as u64));
+        if rate < 1.0 {
+            return Some(shown);
+        }
+        let rest = progress.total.saturating_sub(progress.done());
+        let left = HumanDuration(Duration::from_secs_f64(rest as f64 / rate));
+        Some(format!("{shown}  at most {left:#} left"))
+    }
+}
+
+/// How often the rate is looked at.
+const SAMPLE: Duration = Duration::from_millis(500);
 
 /// The first signal ends the work in good order. Those soon after it are the same order; a later
 /// one ends the process where it stands, with the line `ended`.
@@ -139,3 +183,6 @@ fn is_ignored(signal: i32) -> bool {
 
 /// Longer than one order takes to arrive by two ways.
 const SAME_ORDER: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;

@@ -34,8 +34,8 @@ pub enum Error {
 pub enum Misfit {
     /// What is in A has no room in B.
     #[error(
-        "{a} has {a_octets} octets, but {b} only {b_octets}: nothing was done; choose one that is \
-         as large"
+        "{a} has {}, but {b} only {}: nothing was done; choose one that is as large",
+        size(*a_octets), size(*b_octets)
     )]
     Larger {
         /// The first volume.
@@ -75,4 +75,16 @@ pub enum Misfit {
         /// The larger of the two block sizes.
         block_size: u64,
     },
+}
+
+/// A number of bytes in the largest unit that tells it exactly: `65 MiB`, `1221 bytes`.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes;
+    let mut units = UNITS.into_iter().peekable();
+    while value >= 1024 && value.is_multiple_of(1024) && units.len() > 1 {
+        value /= 1024;
+        units.next();
+    }
+    format!("{value} {}", units.next().unwrap_or_default())
 }
