@@ -22,6 +22,7 @@ mod tests;
 
 use std::io::{self, BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -231,7 +232,9 @@ impl Local {
     pub fn start(command: &mut Command, spin: bool) -> io::Result<Self> {
         // Huge pages for what is allocated, as far as the kernel gives them: volumes have them too.
         command.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
+        // ^C is for us: the other end is needed until our connections are closed.
         let mut child = command
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;

@@ -10,7 +10,7 @@ use engine::address::{ParseError, Portal};
 use crate::measuring::LoadArgs;
 use crate::serve::portal::Place;
 
-/// Measure bare TCP or Ethernet, which no storage protocol above it can exceed
+/// Measure bare TCP or Ethernet, to compare storage protocols above it with
 ///
 /// The same octets in pieces of the same length, as many under way, and data from and to random
 /// places of as much memory, without iSCSI. With local, the other end is a process of this machine
@@ -33,9 +33,14 @@ pub(crate) struct FloorArgs {
     /// Be the other end, until ended; prints where it listens
     ///
     /// Whoever reaches it can have it move data of no meaning, in up to --size octets of memory, of
-    /// which each connection takes 1 MiB beside its data.
+    /// which each connection takes 1 MiB beside its data. Any address but a loopback one needs
+    /// --open.
     #[arg(long, value_name = "HOST:PORT|fcoe://IFACE", conflicts_with = "place")]
     pub(super) listen: Option<Listen>,
+
+    /// Let everybody who reaches --listen use this floor
+    #[arg(long, requires = "listen")]
+    pub(super) open: bool,
 
     /// End with standard input
     #[arg(long, hide = true, requires = "listen")]
@@ -67,7 +72,7 @@ impl FromStr for Listen {
     fn from_str(text: &str) -> Result<Self, String> {
         match interface(text)? {
             Some(place) => Ok(Self::Ether(place)),
-            None => text.parse().map(Self::Tcp),
+            None => tcp(text).map(Self::Tcp),
         }
     }
 }
@@ -79,6 +84,15 @@ impl fmt::Display for Listen {
             Self::Ether(place) => write!(f, "{FCOE}{place}"),
         }
     }
+}
+
+/// The port of a floor where none is given; that of iSCSI is for targets.
+const PORT: u16 = 4000;
+
+/// A place for TCP, with a port. What still takes one had none.
+pub(super) fn tcp(text: &str) -> Result<Place, String> {
+    let with_port = format!("{text}:{PORT}").parse();
+    with_port.or_else(|_| text.parse())
 }
 
 /// The Ethernet port that is meant, if one is.

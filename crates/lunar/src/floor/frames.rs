@@ -10,7 +10,7 @@ use bench::run::begun;
 use super::args::{FCOE, FloorArgs};
 use super::{SIZE, no_room};
 use crate::measuring::{self, Line, typed};
-use crate::watch::{ENDED, INTERRUPTED, heed_signals};
+use crate::watch::{ENDED, heed_signals};
 use crate::{Failure, documents};
 
 /// Measures frames from the other end of the interface, and to it.
@@ -43,5 +43,5 @@ pub(super) fn answer(place: &ether::Place, size: u64) -> Result<ExitCode, Failur
     documents::print(format!("{FCOE}{place}\n").as_bytes())?;
     let answered = listener.run(&stop);
     answered.map_err(|cause| failed(format!("{FCOE}{place}: {cause}")))?;
-    Ok(INTERRUPTED.into())
+    Ok(ExitCode::SUCCESS)
 }

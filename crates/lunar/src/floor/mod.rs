@@ -3,13 +3,14 @@
 pub(crate) mod args;
 mod frames;
 
-use std::io;
-use std::process::{Command, ExitCode};
-use std::slice;
+use std::process::{self, Command, ExitCode};
+use std::{io, slice, thread};
 
 use args::{FloorArgs, Listen};
 use bench::floor::{self, CONNECTIONS_MAX, Listener, Lives, Local, NoRoom};
 use bench::run::begun;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::measuring::{self, Line, typed};
 use crate::serve::portal::{self, Place};
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
     match &args.listen {
         Some(Listen::Tcp(listen)) => {
             let room = words.size.unwrap_or(floor::room(SIZE, CONNECTIONS_MAX));
-            return answer(listen, room, args.with_input);
+            return answer(listen, room, args);
         }
         Some(Listen::Ether(listen)) => return frames::answer(listen, size),
         None if args.crc => {
@@ -53,19 +54,37 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Is the other end until the process is ended.
-fn answer(listen: &Place, size: u64, with_input: bool) -> Result<ExitCode, Failure> {
+fn answer(listen: &Place, size: u64, args: &FloorArgs) -> Result<ExitCode, Failure> {
     let failed = |cause: io::Error| Failure::failed(format!("--listen {listen}: {cause}"));
     let addresses = portal::listen(slice::from_ref(listen))?;
+    if !args.open && !addresses.iter().all(|address| address.ip().is_loopback()) {
+        return Err(Failure::usage(format!(
+            "--listen {listen} can be reached by others: give --open to let them all use this \
+             machine's memory and time, or listen on 127.0.0.1"
+        )));
+    }
     floor::has_room(size).map_err(no_room)?;
     let listener = Listener::new(&addresses, size).map_err(failed)?;
     let address = listener.address().map_err(failed)?;
     documents::print(format!("{address}\n").as_bytes())?;
-    let lives = match with_input {
+    heed_end()?;
+    let lives = match args.with_input {
         true => Lives::WithInput,
         false => Lives::On,
     };
     listener.run(lives).map_err(failed)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A signal is how it ends.
+fn heed_end() -> Result<(), Failure> {
+    let signals = Signals::new([SIGTERM, SIGINT]);
+    let mut signals = signals.map_err(Failure::signals)?;
+    thread::spawn(move || {
+        signals.forever().next();
+        process::exit(0);
+    });
+    Ok(())
 }
 
 fn no_room(cause: NoRoom) -> Failure {
@@ -99,7 +118,7 @@ impl End {
             };
             return started.map(Self::Local).map_err(failed);
         }
-        let parsed: Result<Place, String> = place.parse();
+        let parsed: Result<Place, String> = args::tcp(place);
         let parsed = parsed.map_err(|cause| {
             Failure::usage(format!(
                 "{place:?} is no place for a floor: {cause}, or local"
