@@ -9,10 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use args::RaceArgs;
+use bench::floor::ether;
 use bench::load::{Machinery, Subject};
 use bench::plan::Words;
 use bench::race::Plan;
 use bench::run::{self, begun};
+use engine::address::Address;
 use served::Served;
 
 use crate::Failure;
@@ -29,9 +31,15 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Failure> {
         heed_signals(Arc::clone(&stop), ENDED.to_owned());
         return race_until(&stop, args, &race)?.exit();
     };
-    address(volume)?;
+    let parsed = address(volume)?;
     args.means.check()?;
     let private = network::enter()?;
+    if private && is_elsewhere(&parsed) {
+        return Err(Failure::usage(format!(
+            "--volume {volume}: the target of a race has a network of its own, from which no other \
+             target can be reached: serve it by lunar serve, and race those addresses"
+        )));
+    }
     // From here on there is something to be put away.
     heed_signals(Arc::clone(&stop), ENDED.to_owned());
     let mut served = Served::start(args, volume, private, &stop)?;
@@ -40,6 +48,15 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Failure> {
     // If it does not, that is why nothing else went well.
     served.check()?;
     ended?.exit()
+}
+
+/// Whether it has a unit that is reached by a network.
+fn is_elsewhere(address: &Address) -> bool {
+    match address {
+        Address::Iscsi(_) => true,
+        Address::Fcoe(unit) => !matches!(unit.place, ether::Place::Cable(_)),
+        other => other.inner().iter().any(is_elsewhere),
+    }
 }
 
 /// Opens everything before anything is measured.
