@@ -25,7 +25,7 @@ use crate::plan::{Span, Words};
 use crate::processes;
 use job::{Job, Task};
 
-pub use fill::{FillError, fill, is_hole};
+pub use fill::{FillError, Holes, fill, holes};
 pub(crate) use stamp::new_run;
 
 /// A volume to be measured, and the part of it that is used.

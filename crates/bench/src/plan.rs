@@ -297,6 +297,12 @@ impl Words {
         self.rws.iter().any(|rw| rw.direction != Direction::Read)
     }
 
+    /// Whether anything both reads and writes.
+    #[must_use]
+    pub fn mixes(&self) -> bool {
+        self.rws.iter().any(|rw| rw.direction == Direction::Mixed)
+    }
+
     /// The part of a volume that is used.
     ///
     /// # Errors

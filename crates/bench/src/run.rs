@@ -9,7 +9,7 @@ use engine::volumes::tell_gathered;
 
 use crate::crew::{Live, Watch};
 use crate::floor;
-use crate::load::{self, FillError, Machinery, Measured, Subject};
+use crate::load::{self, FillError, Holes, Machinery, Measured, Subject};
 use crate::outcome::{Direction, Load, Machine, Outcome, Row};
 use crate::plan::{Unfit, Words};
 
@@ -182,18 +182,18 @@ impl Plan {
         })
     }
 
-    /// The volumes that are to be read, though nothing was written there yet.
-    pub fn holes(&self) -> impl Iterator<Item = &str> {
+    /// The volumes that are to be read, though nothing was written to all or some of them yet.
+    pub fn holes(&self) -> impl Iterator<Item = (&str, Holes)> {
         let reads = |words: &Words| words.rws.iter().any(|rw| rw.direction != Direction::Write);
         let asked = !self.fill && reads(&self.words);
         let subjects = self.subjects.iter().filter(move |_| asked);
         // One that cannot tell may be full; of one that is always empty nothing else is expected.
-        let hole = |subject: &&Subject| {
-            let always = subject.address.starts_with("null:");
-            !always && load::is_hole(subject, self.machinery.ring).unwrap_or(false)
-        };
-        subjects
-            .filter(hole)
-            .map(|subject| subject.address.as_str())
+        subjects.filter_map(|subject| {
+            if subject.address.starts_with("null:") {
+                return None;
+            }
+            let holes = load::holes(subject, self.machinery.ring).ok()?;
+            (holes != Holes::None).then_some((subject.address.as_str(), holes))
+        })
     }
 }

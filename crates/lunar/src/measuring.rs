@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use bench::load::{Machinery, Subject};
+use bench::load::{Holes, Machinery, Subject};
 use bench::outcome::{Outcome, table};
 use bench::plan::{BlockSizes, Misuse, Rw, Words};
 use bench::run::{Plan, RunError};
@@ -30,10 +30,9 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "WORD")]
     rw: Option<Rw>,
 
-    /// Of 100 I/Os, how many read; for rw and randrw
-    #[arg(long, value_name = "PERCENT", default_value = "50",
-          value_parser = clap::value_parser!(u32).range(0..=100))]
-    rwmixread: u32,
+    /// Of 100 I/Os, how many read; for rw and randrw [default: 50]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=100))]
+    rwmixread: Option<u32>,
 
     /// Octets of each I/O, up to 256k; of a list, each is a row [default: 4k]
     #[arg(long, value_name = "SIZE,...")]
@@ -91,13 +90,17 @@ impl LoadArgs {
             sweep: preset.sweep && self.bs.is_none(),
             depth: self.iodepth.unwrap_or(preset.depth),
             jobs: self.numjobs.unwrap_or(preset.jobs),
-            read_percent: self.rwmixread,
+            read_percent: self.rwmixread.unwrap_or(preset.read_percent),
             runtime: self.runtime,
             ramp: self.ramp_time,
             size: self.size,
             seed: self.randseed,
             ..preset
         };
+        if self.rwmixread.is_some() && !words.mixes() {
+            let why = "--rwmixread says how much of rw and randrw reads: give --rw rw or randrw";
+            return Err(Failure::usage(why));
+        }
         words.check().map_err(misuse)?;
         Ok(words)
     }
@@ -199,10 +202,13 @@ impl MeansArgs {
 
 /// Says which volumes would be read where nothing was written.
 pub(crate) fn warn_of_holes(plan: &Plan) {
-    for hole in plan.holes() {
+    for (address, holes) in plan.holes() {
+        let what = match holes {
+            Holes::All => "nothing was written there yet",
+            _ => "some of it was not written yet",
+        };
         log::say(&format!(
-            "{hole}: nothing was written there yet, so that reads cost less than they will; \
-             --fill writes it before"
+            "{address}: {what}, so that reads cost less than they will; --fill writes it before"
         ));
     }
 }

@@ -368,3 +368,13 @@ fn the_place_where_frames_were_lost_is_named() {
         assert!(named, "{place}: {places:?}");
     }
 }
+
+#[test]
+fn a_volume_elsewhere_is_refused_where_nothing_else_can_be_reached() {
+    let volume = "stripe:4k(ram:1M,iscsi://192.0.2.1/iqn.2026-11.org.example:a/0)";
+    let ran = lunar(&["--volume", volume, "--over", "iscsi,fcoe"]);
+    let err = text(&ran.stderr);
+    assert!(!err.contains("no private network"), "{err}");
+    assert_eq!(ran.status.code(), Some(2), "{err}");
+    assert!(err.contains("has a network of its own"), "{err}");
+}

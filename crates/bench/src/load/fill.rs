@@ -82,21 +82,48 @@ pub fn fill(
     Ok(worker.leave()?)
 }
 
-/// Whether the span begins with what was never written, as far as the volume can tell.
+/// How much of a span was never written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holes {
+    /// None, as far as the volume can tell.
+    None,
+    /// Some of it.
+    Some,
+    /// All of it.
+    All,
+}
+
+/// So many times a volume is asked for a hole; one that is in many pieces is taken for full.
+const QUESTIONS: usize = 64;
+
+/// How much of the span was never written, as far as the volume can tell.
 ///
 /// # Errors
 ///
 /// Of our own machine.
-pub fn is_hole(subject: &Subject, ring: Kind) -> io::Result<bool> {
+pub fn holes(subject: &Subject, ring: Kind) -> io::Result<Holes> {
     let mut worker = worker(subject, ring)?;
-    let extent = Extent::new(subject.span.first, subject.span.blocks);
-    worker.submit(0, 0, MediumOp::Status { extent });
-    let done = next(&mut worker)?;
+    let end = subject.span.first + subject.span.blocks;
+    let mut first = subject.span.first;
+    let mut holes = Holes::None;
+    for _ in 0..QUESTIONS {
+        let extent = Extent::new(first, end - first);
+        worker.submit(0, 0, MediumOp::Status { extent });
+        let Ok(Outcome::Provisioning { blocks, state }) = next(&mut worker)?.result else {
+            break;
+        };
+        let is_hole = state == Provisioning::Deallocated;
+        if is_hole {
+            let is_all = first == subject.span.first && first + blocks >= end;
+            holes = if is_all { Holes::All } else { Holes::Some };
+        }
+        first = first.saturating_add(blocks.max(1));
+        if is_hole || first >= end {
+            break;
+        }
+    }
     worker.leave()?;
-    let Ok(Outcome::Provisioning { state, .. }) = done.result else {
-        return Ok(false);
-    };
-    Ok(state == Provisioning::Deallocated)
+    Ok(holes)
 }
 
 fn worker(subject: &Subject, ring: Kind) -> io::Result<Worker> {

@@ -9,15 +9,16 @@ use ::io::ring::Kind;
 use engine::address::{Address, OpenOptions, REPLACEMENT};
 use engine::remote::IdlePorts;
 
-use super::{Machinery, Measured, Subject, fill, is_hole, measure};
+use super::{Holes, Machinery, Measured, Subject, fill, holes, measure};
 use crate::crew::{Live, Watch};
 use crate::outcome::Row;
-use crate::plan::{Rw, Words};
+use crate::plan::{Rw, Span, Words};
 
 pub(crate) fn subject(address: &str, words: &Words) -> Subject {
     let options = OpenOptions {
         block_size: None,
         read_only: false,
+        as_is: false,
         keep_identity: false,
         made: None,
         memory: Arc::new(MemoryLimit::new(1 << 30)),
@@ -211,7 +212,7 @@ fn a_filled_volume_can_be_verified_by_the_same_seed() {
         ..words("randread")
     };
     let subject = subject("ram:1000k", &words);
-    assert!(is_hole(&subject, Kind::Auto).unwrap());
+    assert_eq!(holes(&subject, Kind::Auto).unwrap(), Holes::All);
     let mut told = Vec::new();
     let (stop, live) = (AtomicBool::new(false), &mut |live| told.push(live));
     fill(
@@ -223,7 +224,7 @@ fn a_filled_volume_can_be_verified_by_the_same_seed() {
     .unwrap();
     let (done, total) = (1_024_000, 1_024_000);
     assert_eq!(told.last(), Some(&Live::Fill { done, total }));
-    assert!(!is_hole(&subject, Kind::Auto).unwrap());
+    assert_eq!(holes(&subject, Kind::Auto).unwrap(), Holes::None);
 
     let open = || vec![subject.clone()];
     assert_eq!(run_all(open, &words).failure, None);
@@ -244,5 +245,26 @@ fn rows_are_measured_in_every_order() {
         let (row, failure) = run("ram:1M", &words);
         assert_eq!(failure, None);
         assert_eq!(row.bytes(), row.ios() * 65_536);
+    }
+}
+
+#[test]
+fn what_is_written_in_part_has_some_holes() {
+    let words = words("randread");
+    let whole = subject("ram:8M", &words);
+    for (first, blocks) in [(0, 2048), (8192, 2048)] {
+        let span = Span {
+            first,
+            blocks,
+            ..whole.span
+        };
+        let part = Subject {
+            span,
+            ..whole.clone()
+        };
+        let (stop, live) = (AtomicBool::new(false), &mut |_| {});
+        let watch = &mut Watch { stop: &stop, live };
+        fill(&part, 1, Kind::Auto, watch).unwrap();
+        assert_eq!(holes(&whole, Kind::Auto).unwrap(), Holes::Some);
     }
 }

@@ -42,7 +42,7 @@ pub fn sweep(outcome: &Outcome) -> Option<String> {
     if series.across != Across::BlockSize || !series.is_sweep() || outcome.rows.iter().any(more) {
         return None;
     }
-    let mut head = vec!["IO size (B)".to_owned()];
+    let mut head = vec!["bs".to_owned()];
     for line in &series.lines {
         head.extend([
             format!("{}\nMB/s", line.name),
@@ -51,7 +51,7 @@ pub fn sweep(outcome: &Outcome) -> Option<String> {
         ]);
     }
     let lines = series.marks.iter().map(|block_bytes| {
-        let mut cells = vec![block_bytes.to_string()];
+        let mut cells = vec![block_size(*block_bytes)];
         for line in &series.lines {
             let row = line
                 .rows
