@@ -108,6 +108,7 @@ impl Lab {
             cores: shape.cores,
             config: Config {
                 nodes: vec![Arc::new(node)],
+                portals: Vec::new(),
                 advertise: Vec::new(),
                 limits: shape.limits,
             },

@@ -70,6 +70,7 @@ fn front(state: UnitState, volumes: Vec<Arc<dyn Volume>>, limits: Limits) -> Fro
     Front::new(FrontParts {
         config: Arc::new(Config {
             nodes: vec![Arc::new(node)],
+            portals: Vec::new(),
             advertise: Vec::new(),
             limits,
         }),

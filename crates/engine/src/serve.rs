@@ -5,6 +5,7 @@ mod fc_ports;
 pub mod options;
 mod orders;
 mod plan;
+mod portals;
 
 use std::io;
 use std::net::SocketAddr;
@@ -84,14 +85,15 @@ struct Server {
 fn start(options: &Options, orders: &Orders, made: Made) -> Result<Server, Error> {
     let start = Instant::now();
     let units = plan::units(options)?;
-    let config = Arc::new(plan::config(options, &units)?);
+    let mut config = plan::config(options, &units)?;
     let volumes = plan::open(&units, &open_options(options, made)?)?;
     let called = plan::designations(&units, &volumes)?;
     let (listeners, portals) = bind(options)?;
     let (ports, berths) = fc_ports::open(options, &units)?;
     let store = Arc::new(state_dir(options, &called));
     let (states, locks) = states(options, &units, &volumes, &called, &store)?;
-    let luns = ready_luns(&units, &volumes, &portals, &ports);
+    let luns = ready_luns(&units, &volumes, &portals::reachable(&portals), &ports);
+    config.portals = portals;
     let names = units.iter().map(|unit| unit.written.clone());
     let flushes = Arc::new(Flushes::new(names.collect()));
     let count = core_count(options);
@@ -101,7 +103,7 @@ fn start(options: &Options, orders: &Orders, made: Made) -> Result<Server, Error
         .map(|state| Owner::new(state.clone(), count))
         .collect();
     let front = Front::new(FrontParts {
-        config,
+        config: Arc::new(config),
         devices: plan::devices(&units),
         owners,
         store,

@@ -1,20 +1,20 @@
 //! SendTargets (RFC 7143 §13.3 and Appendix C): which targets there are, and where.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use crate::keys::Misuse;
 use crate::names::{self, PORTAL_GROUP};
 use crate::parameters::{Parameters, Purpose};
-use crate::target::Node;
+use crate::target::{Config, Node};
 use crate::text::Text;
 
 #[cfg(test)]
 mod tests;
 
 /// Writes the answer to `SendTargets=value`: a record for each target that this session may be
-/// told of. `advertise` are the addresses to tell in place of the one that the connection came
-/// to; if that is a wildcard, none is told, and the initiator takes the one that it used.
+/// told of, with every portal that its initiator can use, so that it finds all paths by one
+/// discovery. Addresses to advertise take the place of the portals.
 ///
 /// A normal session is told of its own target only, also when it asks for all: Appendix C would
 /// have `All` refused there, but open-source initiators send it and expect an answer.
@@ -24,10 +24,10 @@ mod tests;
 pub fn send_targets(
     value: &str,
     parameters: &Parameters,
-    advertise: &[String],
+    config: &Config,
     out: &mut Text,
 ) -> Result<(), Misuse> {
-    let addresses = addresses(parameters.endpoints.local, advertise);
+    let addresses = addresses(parameters.endpoints.local, config);
     for node in asked_for(value, parameters)? {
         out.put("TargetName", &node.name);
         for address in &addresses {
@@ -58,16 +58,49 @@ fn asked_for<'a>(value: &str, parameters: &'a Parameters) -> Result<Vec<&'a Arc<
 }
 
 /// The values of TargetAddress, with the portal group tag that Appendix C asks for.
-fn addresses(local: SocketAddr, advertise: &[String]) -> Vec<String> {
-    let tagged = |address: &str| format!("{address},{PORTAL_GROUP}");
-    if !advertise.is_empty() {
-        return advertise.iter().map(|address| tagged(address)).collect();
+fn addresses(local: SocketAddr, config: &Config) -> Vec<String> {
+    let tagged = |address: String| format!("{address},{PORTAL_GROUP}");
+    if !config.advertise.is_empty() {
+        return config.advertise.iter().cloned().map(tagged).collect();
     }
-    if local.ip().is_unspecified() {
-        return Vec::new();
+    let plain = portals(local, &config.portals).into_iter();
+    plain.map(|portal| tagged(portal.to_string())).collect()
+}
+
+/// The portals that an initiator can use whose connection came to `local`, that one first. It is
+/// none where it is a wildcard: the initiator then goes on with the address that it used.
+fn portals(local: SocketAddr, bound: &[SocketAddr]) -> Vec<SocketAddr> {
+    let own = plain(local);
+    let mut portals = Vec::new();
+    let others = bound
+        .iter()
+        .filter_map(|portal| usable(own, plain(*portal)));
+    for portal in std::iter::once(own).chain(others) {
+        if !portal.ip().is_unspecified() && !portals.contains(&portal) {
+            portals.push(portal);
+        }
     }
-    // Without the zone of a link-local address, which is ours and means nothing elsewhere; and an
-    // IPv4 address that came through an IPv6 socket is an IPv4 address.
-    let plain = SocketAddr::new(local.ip().to_canonical(), local.port());
-    vec![tagged(&plain.to_string())]
+    portals
+}
+
+/// A portal as the initiator can use it. Only this host reaches loopback addresses, and it uses them
+/// only if it came to one. A link-local address is of use on its own link alone, which need not be
+/// the initiator's. A wildcard listens where the initiator came to.
+fn usable(own: SocketAddr, portal: SocketAddr) -> Option<SocketAddr> {
+    let link_local = match portal.ip() {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    };
+    if portal.ip().is_unspecified() {
+        let same_family = portal.is_ipv4() == own.is_ipv4();
+        return same_family.then(|| SocketAddr::new(own.ip(), portal.port()));
+    }
+    let reachable = !link_local && portal.ip().is_loopback() <= own.ip().is_loopback();
+    reachable.then_some(portal)
+}
+
+/// Without the zone of a link-local address, which is ours and means nothing elsewhere; and an IPv4
+/// address that came through an IPv6 socket is an IPv4 address.
+fn plain(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }

@@ -23,7 +23,9 @@ pub const PROTOCOL_LEVEL: u8 = 2;
 pub struct Config {
     /// The target nodes, by name.
     pub nodes: Vec<Arc<Node>>,
-    /// Addresses told to initiators in place of the one they came to (`--advertise`).
+    /// Where the server listens, with the ports that were picked.
+    pub portals: Vec<SocketAddr>,
+    /// Addresses told to initiators in place of the portals (`--advertise`).
     pub advertise: Vec<String>,
     /// Limits.
     pub limits: Limits,

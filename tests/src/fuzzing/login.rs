@@ -242,6 +242,7 @@ fn config(flags: u8) -> Config {
     });
     Config {
         nodes: nodes.collect(),
+        portals: Vec::new(),
         advertise: Vec::new(),
         limits: limits(),
     }

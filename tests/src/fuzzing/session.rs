@@ -59,6 +59,7 @@ impl Play {
         };
         let config = Config {
             nodes: vec![node()],
+            portals: Vec::new(),
             advertise: Vec::new(),
             limits,
         };

@@ -164,8 +164,8 @@ pub struct ReadyLun {
     /// The connect address by the first portal, `iscsi://127.0.0.1:3260/iqn…/0`, or by a Fibre
     /// Channel port, `fcoe://eth0/20:00:…/0`.
     pub address: String,
-    /// Every portal, with the ports that were picked: `127.0.0.1:3260`; of Fibre Channel the
-    /// interface.
+    /// Every portal, with the ports that were picked: `127.0.0.1:3260`. A wildcard stands for the
+    /// addresses of the interfaces. Of Fibre Channel the interface.
     pub portals: Vec<String>,
     /// The target's name, or its WWPN.
     pub target: String,

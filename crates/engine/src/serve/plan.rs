@@ -197,7 +197,7 @@ fn cannot_open(unit: &Unit, error: &OpenError) -> Error {
     }
 }
 
-/// The target nodes as iSCSI knows them.
+/// The target nodes as iSCSI knows them. Their portals are known once they are bound.
 pub(super) fn config(options: &Options, units: &[Unit]) -> Result<Config, Error> {
     let allow = options.allowed_names().into_iter().map(name);
     let allow = allow.collect::<Result<BTreeSet<_>, _>>()?;
@@ -218,6 +218,7 @@ pub(super) fn config(options: &Options, units: &[Unit]) -> Result<Config, Error>
     }
     Ok(Config {
         nodes,
+        portals: Vec::new(),
         advertise: options.advertise.clone(),
         limits: options.limits,
     })

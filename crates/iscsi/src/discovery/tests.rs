@@ -1,6 +1,6 @@
 use super::*;
 use crate::parameters::Operational;
-use crate::target::{Access, Endpoints, InitiatorPort};
+use crate::target::{Access, Endpoints, InitiatorPort, Limits};
 
 fn node(letter: char) -> Arc<Node> {
     let name = format!("iqn.2026-11.org.lunar:{letter}");
@@ -33,13 +33,25 @@ fn parameters(purpose: Purpose, local: &str) -> Parameters {
     }
 }
 
+fn config(portals: &[&str], advertise: &[&str]) -> Config {
+    Config {
+        nodes: vec![],
+        portals: portals
+            .iter()
+            .map(|portal| portal.parse().unwrap())
+            .collect(),
+        advertise: advertise.iter().map(|&address| address.into()).collect(),
+        limits: Limits::default(),
+    }
+}
+
 fn answer(value: &str, parameters: &Parameters, advertise: &[&str]) -> Result<String, Misuse> {
-    let advertise: Vec<String> = advertise
-        .iter()
-        .map(|&address| address.to_owned())
-        .collect();
+    answer_of(value, parameters, &config(&[], advertise))
+}
+
+fn answer_of(value: &str, parameters: &Parameters, config: &Config) -> Result<String, Misuse> {
     let mut out = Text::default();
-    send_targets(value, parameters, &advertise, &mut out)?;
+    send_targets(value, parameters, config, &mut out)?;
     let text = String::from_utf8(out.next_segment(u32::MAX).0.to_vec()).unwrap();
     Ok(text.replace('\0', " ").trim_end().to_owned())
 }
@@ -123,4 +135,43 @@ fn advertised_addresses_take_its_place() {
         "TargetName=iqn.2026-11.org.lunar:a TargetAddress=san.example.com:860,1 \
          TargetAddress=[2001:db8::1]:3260,1"
     );
+}
+
+/// RFC 7143 Appendix C: all path information of the targets that the initiator may use.
+#[test]
+fn every_portal_that_the_initiator_can_use_is_told() {
+    let bound = [
+        "10.9.0.1:3260",
+        "10.9.1.1:3260",
+        "127.0.0.1:3260",
+        "[2001:db8::1]:3260",
+        "[fe80::1%2]:3260",
+        "0.0.0.0:3261",
+    ];
+    for (local, told) in [
+        (
+            "10.9.1.1:3260",
+            "10.9.1.1:3260 10.9.0.1:3260 [2001:db8::1]:3260 10.9.1.1:3261",
+        ),
+        (
+            "[2001:db8::1]:3260",
+            "[2001:db8::1]:3260 10.9.0.1:3260 10.9.1.1:3260",
+        ),
+        (
+            "127.0.0.1:3260",
+            "127.0.0.1:3260 10.9.0.1:3260 10.9.1.1:3260 [2001:db8::1]:3260 127.0.0.1:3261",
+        ),
+        (
+            "[fe80::1%2]:3260",
+            "[fe80::1]:3260 10.9.0.1:3260 10.9.1.1:3260 [2001:db8::1]:3260",
+        ),
+    ] {
+        let session = parameters(Purpose::Normal(node('a')), local);
+        let answer = answer_of("", &session, &config(&bound, &[])).unwrap();
+        let addresses = answer.split(' ').skip(1);
+        let expected = told
+            .split(' ')
+            .map(|portal| format!("TargetAddress={portal},1"));
+        assert!(addresses.eq(expected), "{local}: {answer}");
+    }
 }

@@ -54,6 +54,7 @@ fn chap() -> Access {
 fn config(nodes: Vec<Arc<Node>>) -> Arc<Config> {
     Arc::new(Config {
         nodes,
+        portals: Vec::new(),
         advertise: vec![],
         limits: Limits::default(),
     })

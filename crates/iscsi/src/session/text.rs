@@ -126,8 +126,7 @@ impl<L: Lease> Session<L> {
         exchange.negotiation.answer(&admitted, reply)?;
         for (row, value) in &admitted {
             if row.key == Key::SendTargets {
-                let advertise = &self.config.advertise;
-                discovery::send_targets(value, &self.parameters, advertise, reply)?;
+                discovery::send_targets(value, &self.parameters, &self.config, reply)?;
             }
         }
         Ok(())

@@ -16,9 +16,9 @@ use crate::units::{parse_size, parse_time};
 /// Export volumes over iSCSI and FCoE until told to stop
 ///
 /// Each ADDR becomes a LUN of one target: 0, 1, and so on, or the one in front of it, as in
-/// 3=ram:1G, which it keeps when others are left out. When ready, one line a LUN is printed:
-/// ADDRESS, SIZE and VOLUME, with two spaces between. Logs go to standard error; LUNAR_LOG says
-/// how much (error, warn, info, debug). SIGTERM, ^C or SIGHUP asks the initiators to log out,
+/// 3=ram:1G, which it keeps when others are left out. When ready, a line for each LUN at each
+/// portal is printed: ADDRESS, SIZE and VOLUME, with two spaces between. Logs go to standard
+/// error; LUNAR_LOG says how much (error, warn, info, debug). SIGTERM, ^C or SIGHUP asks the initiators to log out,
 /// flushes the volumes and ends with 0; a second signal, at least 1 s later, ends at once.
 ///
 /// Addresses: ram:SIZE is a RAM disk, empty at each start; null:SIZE reads zeros and drops
@@ -86,7 +86,7 @@ struct NetworkArgs {
 
     /// Tell initiators that discover to connect here; may be repeated
     ///
-    /// For portals behind NAT. Without it they are told the address that they came to.
+    /// For portals behind NAT. Without it they are told every portal that they can use.
     #[arg(long, value_name = "HOST:PORT", value_parser = super::portal::advertised)]
     advertise: Vec<String>,
 

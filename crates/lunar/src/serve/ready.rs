@@ -1,4 +1,5 @@
-//! What is said on standard output when everything is ready: one line a LUN and nothing else.
+//! What is said on standard output when everything is ready: one line for each LUN at each portal, or
+//! one JSON object a LUN, and nothing else.
 
 use std::io::{self, Write};
 
@@ -20,12 +21,23 @@ fn line(lun: &ReadyLun, json: bool) -> String {
         // A struct of strings and numbers always has a JSON form.
         return serde_json::to_string(lun).unwrap_or_default();
     }
-    format!(
-        "{}  {}  {}",
-        lun.address,
-        human_size(lun.size_bytes),
-        lun.volume
-    )
+    let size = human_size(lun.size_bytes);
+    let lines = addresses(lun);
+    let lines = lines.map(|address| format!("{address}  {size}  {}", lun.volume));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The addresses by which initiators reach a LUN: one a portal.
+fn addresses(lun: &ReadyLun) -> impl Iterator<Item = String> {
+    let is_iscsi = lun.address.starts_with("iscsi:");
+    let (others, own) = match is_iscsi {
+        true => (&lun.portals[..], None),
+        false => (&[][..], Some(lun.address.clone())),
+    };
+    let others = others.iter();
+    others
+        .map(|portal| format!("iscsi://{portal}/{}/{}", lun.target, lun.lun))
+        .chain(own)
 }
 
 #[cfg(test)]

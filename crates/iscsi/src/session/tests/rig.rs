@@ -121,6 +121,7 @@ impl Rig {
         };
         let config = Arc::new(Config {
             nodes: vec![node()],
+            portals: Vec::new(),
             advertise: Vec::new(),
             limits,
         });

@@ -56,6 +56,7 @@ impl Target {
         };
         let config = Config {
             nodes: vec![Arc::new(node)],
+            portals: Vec::new(),
             advertise: Vec::new(),
             limits: Limits {
                 data_segment: 700,
