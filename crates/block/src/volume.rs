@@ -36,7 +36,7 @@ pub trait Volume: Send + Sync + fmt::Debug {
     }
 
     /// How much of its storage it uses now, and how much there still is for it; `None` where that
-    /// is not counted. Never blocks.
+    /// is not counted. May block where [`Self::can_grow`] says that there is something to look at.
     fn usage(&self) -> Option<Usage> {
         None
     }
@@ -71,7 +71,7 @@ pub trait Volume: Send + Sync + fmt::Debug {
 
     /// Learns what changed outside. Returns whether [`Self::traits`] tells something new: a larger
     /// capacity, a write cache that was switched on or off elsewhere, or that it may be written
-    /// now, or no more. Never blocks.
+    /// now, or no more. May block: no thread of a core asks.
     ///
     /// # Errors
     ///

@@ -257,6 +257,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                     });
                 }
                 Some(Purpose::Persist(unit)) => self.persisted(now, unit, &result),
+                Some(Purpose::Watch(unit)) => self.looked_at(unit, &result),
                 _ => {}
             },
             Event::Ready { token } => match Purpose::of(token) {

@@ -17,10 +17,13 @@ pub struct Statistics {
     gauge: OnceLock<Box<dyn Gauge>>,
 }
 
-/// Tells how much of its storage a volume uses, when asked. Never blocks.
+/// Tells how much of its storage a volume uses.
 pub trait Gauge: fmt::Debug + Send + Sync {
-    /// What it uses now; `None` where that is not counted.
+    /// What it uses, as far as is known without blocking; `None` where that is not counted.
     fn usage(&self) -> Option<Usage>;
+
+    /// Finds out what it uses now. May block.
+    fn look(&self) {}
 }
 
 /// Two cache lines, as prefetchers fetch them in pairs.
@@ -88,10 +91,17 @@ impl Statistics {
         let _ = self.gauge.set(Box::new(gauge));
     }
 
-    /// How much of its storage the volume uses now, if anybody knows.
+    /// How much of its storage the volume uses, as far as is known. Never blocks.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
         self.gauge.get()?.usage()
+    }
+
+    /// Finds out how much of its storage the volume uses now. May block.
+    pub fn look(&self) {
+        if let Some(gauge) = self.gauge.get() {
+            gauge.look();
+        }
     }
 
     /// Cores beyond the last line share it with others, and may then lose a count.

@@ -1,6 +1,6 @@
 //! What core 0 alone has: logins, the registry of sessions, and the owners of units.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -43,6 +43,8 @@ pub struct Front {
     pub(super) unsaved: Unsaved,
     pub(super) flushes: Arc<Flushes>,
     pub(super) volumes: Vec<Arc<dyn Volume>>,
+    /// Units whose volumes are being looked at.
+    pub(super) looking: BTreeSet<u32>,
     pub(super) random: Box<dyn FnMut() -> [u8; 64] + Send>,
     pub(super) local_address: fn(&OwnedFd) -> io::Result<SocketAddr>,
 }
@@ -95,6 +97,7 @@ impl Front {
             unsaved: Unsaved::default(),
             flushes: parts.flushes,
             volumes: parts.volumes,
+            looking: BTreeSet::new(),
             random: parts.random,
             local_address: parts.local_address,
         }

@@ -20,6 +20,8 @@ pub(super) enum Purpose {
     Persist(u32),
     /// Watching a Fibre Channel port.
     FcPort(u32),
+    /// Looking at the volume of a unit.
+    Watch(u32),
 }
 
 /// A connection's slot, with a generation so that late events of an earlier one are told apart.
@@ -41,6 +43,7 @@ impl Purpose {
             Self::Send(key) => (3, key.generation, key.slot),
             Self::Persist(unit) => (4, 0, unit),
             Self::FcPort(fc_port) => (5, 0, fc_port),
+            Self::Watch(unit) => (6, 0, unit),
         };
         Token(kind << 60 | u64::from(middle) << 32 | u64::from(index))
     }
@@ -59,6 +62,7 @@ impl Purpose {
             3 => Self::Send(key),
             4 => Self::Persist(index),
             5 => Self::FcPort(index),
+            6 => Self::Watch(index),
             _ => return None,
         })
     }

@@ -1,15 +1,19 @@
 //! Volumes that grow while they are served, or change in what else is told of them.
 
-use ::io::ring::Ring;
+use std::io;
+use std::sync::Arc;
+
+use ::io::ring::{FileOp, Ring};
 use scsi::medium::Now;
 use scsi::owner::{Change, Input, Request};
 use scsi::unit::UnitId;
 
 use super::Core;
 use super::timers::Timer;
+use super::token::Purpose;
 use crate::mail::Post;
 
-/// How often they are looked at: one system call for each. What could tell of a change of a file
+/// How often they are looked at: a few system calls for each. What could tell of a change of a file
 /// also tells of our own writes, so waking up for it would cost more than this; of block devices
 /// nothing tells but events of the whole machine.
 const INTERVAL: Now = Now::from_secs(1);
@@ -26,26 +30,47 @@ impl<R: Ring, P: Post> Core<R, P> {
         }
     }
 
-    /// Tells the owners of units whose volumes have changed.
+    /// Has threads look at the volumes, each when it has answered the last time: a file system
+    /// whose server is away can take any time for it.
     pub(super) fn watch_expired(&mut self, now: Now) {
-        let Some(front) = &self.front else { return };
-        let volumes = front.volumes.clone();
-        for (unit, volume) in (0..).map(UnitId).zip(&volumes) {
-            match volume.refresh() {
-                Ok(false) => {}
-                Ok(true) => {
-                    let change = Change::Medium(volume.traits());
-                    let request = Request {
-                        core: self.id,
-                        id: NOBODYS,
-                        nexus: None,
-                        change,
-                    };
-                    self.owner(unit, Input::Request(request));
-                }
-                Err(cause) => tracing::warn!("cannot look after {volume:?}: {cause}"),
+        let Some(front) = &mut self.front else { return };
+        let units = (0..).zip(&front.volumes).zip(&front.owners);
+        for ((unit, volume), owner) in units {
+            if !volume.can_grow() || !front.looking.insert(unit) {
+                continue;
             }
+            let volume = Arc::clone(volume);
+            let statistics = Arc::clone(&owner.state().statistics);
+            let look = move || {
+                statistics.look();
+                volume.refresh().map(u64::from)
+            };
+            let op = FileOp::Blocking(Box::new(look));
+            self.ring.file(Purpose::Watch(unit).token(), op);
         }
         self.watch(now);
+    }
+
+    /// A volume was looked at: tells the owner of its unit if it has changed.
+    pub(super) fn looked_at(&mut self, unit: u32, result: &io::Result<u64>) {
+        let Some(front) = &mut self.front else { return };
+        front.looking.remove(&unit);
+        let Some(volume) = front.volumes.get(unit as usize) else {
+            return;
+        };
+        match result {
+            Ok(0) => {}
+            Ok(_) => {
+                let change = Change::Medium(volume.traits());
+                let request = Request {
+                    core: self.id,
+                    id: NOBODYS,
+                    nexus: None,
+                    change,
+                };
+                self.owner(UnitId(unit), Input::Request(request));
+            }
+            Err(cause) => tracing::warn!("cannot look after {volume:?}: {cause}"),
+        }
     }
 }

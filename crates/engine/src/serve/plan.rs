@@ -1,7 +1,7 @@
 //! From options to what will be served: targets, LUNs, their volumes and their identities.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use block::volume::Volume;
 use iscsi::names;
@@ -50,7 +50,7 @@ impl Unit {
             removable: options.units.removable,
         };
         let state = UnitState::new(identity, volume.traits());
-        state.statistics.set_gauge(VolumeGauge(Arc::clone(volume)));
+        state.statistics.set_gauge(VolumeGauge::new(volume));
         state
     }
 
@@ -102,13 +102,35 @@ pub(super) fn designations(
     Ok(all)
 }
 
-/// Asks a volume what LOG SENSE is asked.
+/// Asks a volume what LOG SENSE is asked. A file system can take any time for its answer, as one of
+/// a server that is away does: the last answer is kept, and a core has another thread ask.
 #[derive(Debug)]
-struct VolumeGauge(Arc<dyn Volume>);
+pub(super) struct VolumeGauge {
+    volume: Arc<dyn Volume>,
+    last: Mutex<Option<Usage>>,
+}
+
+impl VolumeGauge {
+    /// Of a volume that has just been opened; may block.
+    pub(super) fn new(volume: &Arc<dyn Volume>) -> Self {
+        Self {
+            last: Mutex::new(volume.usage()),
+            volume: Arc::clone(volume),
+        }
+    }
+}
 
 impl Gauge for VolumeGauge {
     fn usage(&self) -> Option<Usage> {
-        self.0.usage()
+        match self.volume.can_grow() {
+            true => *self.last.lock().unwrap_or_else(PoisonError::into_inner),
+            false => self.volume.usage(),
+        }
+    }
+
+    fn look(&self) {
+        let usage = self.volume.usage();
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = usage;
     }
 }
 

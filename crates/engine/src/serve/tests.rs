@@ -2,14 +2,16 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use block::null::Null;
 use block::volume::{CoreContext, Handle, Volume};
 use scsi::medium::{MediumError, Traits};
+use scsi::statistics::{Gauge as _, Usage};
 
 use super::not_flushed;
 use super::options::Error;
+use super::plan::VolumeGauge;
 use crate::flushes::Flushes;
 
 /// A unit of somebody else, whose cache somebody switches.
@@ -30,6 +32,46 @@ impl Volume for Switched {
     fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         self.null.attach(core)
     }
+}
+
+/// A file, whose file system is asked.
+#[derive(Debug)]
+struct Asked {
+    null: Null,
+    times: AtomicU64,
+}
+
+impl Volume for Asked {
+    fn traits(&self) -> Traits {
+        self.null.traits()
+    }
+
+    fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
+        self.null.attach(core)
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        let used = self.times.fetch_add(1, Relaxed);
+        Some(Usage { used, available: 0 })
+    }
+
+    fn can_grow(&self) -> bool {
+        true
+    }
+}
+
+/// A core stands still for as long as a file system takes for its answer.
+#[test]
+fn a_core_is_told_what_a_file_used_when_it_was_looked_at() {
+    let volume: Arc<dyn Volume> = Arc::new(Asked {
+        null: Null::new(1 << 20, 512).unwrap(),
+        times: AtomicU64::new(0),
+    });
+    let gauge = VolumeGauge::new(&volume);
+    let used = || gauge.usage().map(|usage| usage.used);
+    assert_eq!([used(), used()], [Some(0); 2]);
+    gauge.look();
+    assert_eq!([used(), used()], [Some(1); 2]);
 }
 
 #[test]
