@@ -100,6 +100,7 @@ impl Backing {
             sanitize: &[],
             solid_state: rules.solid_state,
             write_same_to_end: false,
+            shared: false,
         }
     }
 

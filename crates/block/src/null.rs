@@ -53,6 +53,7 @@ impl Volume for Null {
             sanitize: &[SanitizeKind::Overwrite, SanitizeKind::BlockErase],
             solid_state: true,
             write_same_to_end: true,
+            shared: false,
         }
     }
 

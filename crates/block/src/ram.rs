@@ -113,6 +113,7 @@ impl Volume for Ram {
             sanitize: &[SanitizeKind::Overwrite, SanitizeKind::BlockErase],
             solid_state: true,
             write_same_to_end: false,
+            shared: false,
         }
     }
 

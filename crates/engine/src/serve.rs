@@ -228,7 +228,8 @@ fn states(
         if state.persistence {
             locks.push(lock(unit, &called.serial, store, id, until)?);
         }
-        if called.lasts {
+        // A gateway without reservations must not be bound by some of before, which nobody could end.
+        if called.lasts && !state.traits.shared {
             let reservations = load(store, id)?;
             state.reservations = Arc::new(reservations.unwrap_or_default());
         }

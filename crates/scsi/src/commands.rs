@@ -201,6 +201,8 @@ pub enum Needs {
     AnySanitize,
     /// A medium that can be removed.
     Removable,
+    /// Nobody uses the medium past this server: not [`crate::medium::Traits::shared`].
+    Alone,
 }
 
 impl Needs {
@@ -213,6 +215,7 @@ impl Needs {
             Self::Sanitize(kind) => traits.sanitize.contains(&kind),
             Self::AnySanitize => !traits.sanitize.is_empty(),
             Self::Removable => unit.identity.removable,
+            Self::Alone => !traits.shared,
         }
     }
 }

@@ -78,9 +78,12 @@ pub const fn unmap(traits: &Traits) -> u32 {
 }
 
 /// MAXIMUM COMPARE AND WRITE LENGTH: what to compare with and what to write is held at once, in
-/// one segment, and the field in the CDB has one octet.
+/// one segment, and the field in the CDB has one octet; 0 where others use the medium too.
 #[must_use]
 pub const fn compare_and_write(traits: &Traits) -> u8 {
+    if traits.shared {
+        return 0;
+    }
     let blocks = blocks(SEGMENT_BYTES / 2, traits);
     if blocks > 255 { 255 } else { blocks as u8 }
 }

@@ -254,6 +254,9 @@ pub struct Traits {
     /// WRITE SAME of 0 blocks means all up to the last one (WSNZ = 0). Only where nothing can be
     /// lost by it: what was meant for nothing would write on everything.
     pub write_same_to_end: bool,
+    /// Others may use the medium past this server, as a unit of another target. What is locked and
+    /// reserved here means nothing to them, so no command is offered that promises it.
+    pub shared: bool,
 }
 
 /// The limits of atomic writes.

@@ -30,6 +30,7 @@ pub(crate) fn unit() -> UnitState {
         sanitize: &[],
         solid_state: true,
         write_same_to_end: false,
+        shared: false,
     };
     UnitState {
         persistence: true,

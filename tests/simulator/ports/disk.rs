@@ -48,6 +48,7 @@ impl Disk {
             sanitize: &[],
             solid_state: true,
             write_same_to_end: false,
+            shared: false,
         }
     }
 

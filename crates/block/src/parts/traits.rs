@@ -25,6 +25,7 @@ pub(super) fn combine(layout: &dyn Layout, blocks: u64, parts: &[Traits]) -> Tra
         },
         solid_state: parts.iter().all(|part| part.solid_state),
         write_same_to_end: parts.iter().all(|part| part.write_same_to_end),
+        shared: parts.iter().any(|part| part.shared),
     }
 }
 

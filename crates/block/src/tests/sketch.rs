@@ -30,6 +30,7 @@ pub(super) fn plain(blocks: u64) -> Sketch {
             sanitize: &[],
             solid_state: false,
             write_same_to_end: false,
+            shared: false,
         },
         usage: None,
     }

@@ -94,6 +94,15 @@ fn atomic_writes_lie_on_one_part_and_suit_every_part() {
 }
 
 #[test]
+fn what_is_shared_in_part_is_shared() {
+    let mut shared = able(4096);
+    shared.traits.shared = true;
+    assert!(striped(4096, &[able(4096), shared.clone()]).shared);
+    assert!(in_a_row(&[shared, able(4096)]).shared);
+    assert!(!striped(4096, &[able(4096), able(4096)]).shared);
+}
+
+#[test]
 fn usage_is_told_when_all_tell() {
     let usage = |of: &[Sketch]| stripe::open(512, sketches(of)).unwrap().usage();
     let (used, available) = (20, 1980);

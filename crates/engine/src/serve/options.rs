@@ -68,6 +68,8 @@ pub struct UnitOptions {
     pub readonly: bool,
     /// RMB = 1; can be ejected and loaded.
     pub removable: bool,
+    /// The units of other targets are used through this server alone.
+    pub sole_gateway: bool,
     /// The size of a logical block; `None`: the volume's own.
     pub block_size: Option<BlockSize>,
     /// T10 VENDOR IDENTIFICATION, up to 8 printable characters.

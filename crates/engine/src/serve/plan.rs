@@ -49,7 +49,9 @@ impl Unit {
             naa: naa.to_vec(),
             removable: options.units.removable,
         };
-        let state = UnitState::new(identity, volume.traits());
+        let mut traits = volume.traits();
+        traits.shared &= !options.units.sole_gateway;
+        let state = UnitState::new(identity, traits);
         state.statistics.set_gauge(VolumeGauge::new(volume));
         state
     }

@@ -143,6 +143,12 @@ struct UnitArgs {
     #[arg(long)]
     removable: bool,
 
+    /// Offer COMPARE AND WRITE, ORWRITE and reservations on units of other targets too
+    ///
+    /// They hold in this server alone: nothing else may use those units.
+    #[arg(long)]
+    sole_gateway: bool,
+
     /// Octets in a logical block [default: 512, for block: the device's own]
     ///
     /// With 512, a physical block of 4096 is reported.
@@ -338,6 +344,7 @@ impl From<UnitArgs> for UnitOptions {
         Self {
             readonly: args.readonly,
             removable: args.removable,
+            sole_gateway: args.sole_gateway,
             block_size: args.block_size.map(Into::into),
             vendor: args.vendor,
             product: args.product,

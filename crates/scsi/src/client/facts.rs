@@ -119,6 +119,7 @@ impl Told {
                 atomic: self.atomic(),
                 sanitize: &[],
                 write_same_to_end: false,
+                shared: true,
                 solid_state: be16(&self.characteristics, 4) == NON_ROTATING,
             },
             max_transfer: be32(&self.limits, 8),

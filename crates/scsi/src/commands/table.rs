@@ -34,8 +34,10 @@ const ROWS: &[Row] = &[
     query(0x12, "INQUIRY", &[F, 0x01, F, F, F, 0], inquiry::inquiry).allocation_at(3, 2).always(),
     parameters(0x15, "MODE SELECT(6)", &[F, 0x11, 0, 0, F, 0], length::<4, 1>, mode::select6)
         .parameters_at(4, 1).access(Access::Write),
-    query(0x16, "RESERVE(6)", &[F, 0, 0, 0, 0, 0], reserve::reserve),
-    query(0x17, "RELEASE(6)", &[F, 0, 0, 0, 0, 0], reserve::release),
+    query(0x16, "RESERVE(6)", &[F, 0, 0, 0, 0, 0], reserve::reserve)
+        .needs(Needs::Alone),
+    query(0x17, "RELEASE(6)", &[F, 0, 0, 0, 0, 0], reserve::release)
+        .needs(Needs::Alone),
     query(0x1a, "MODE SENSE(6)", &[F, 0x08, F, F, F, 0], mode::sense6)
         .allocation_at(4, 1).access(Access::Read),
     query(0x1b, "START STOP UNIT", &[F, 0x01, 0, 0x0f, 0xf7, 0], power::start_stop_unit)
@@ -83,8 +85,10 @@ const ROWS: &[Row] = &[
     query(0x4d, "LOG SENSE", &[F, 0, F, F, 0, F, F, F, F, 0], log::log_sense).allocation_at(7, 2),
     parameters(0x55, "MODE SELECT(10)", &[F, 0x11, 0, 0, 0, 0, 0, F, F, 0],
         length::<7, 2>, mode::select10).parameters_at(7, 2).access(Access::Write),
-    query(0x56, "RESERVE(10)", &[F, 0, 0, 0, 0, 0, 0, 0, 0, 0], reserve::reserve),
-    query(0x57, "RELEASE(10)", &[F, 0, 0, 0, 0, 0, 0, 0, 0, 0], reserve::release),
+    query(0x56, "RESERVE(10)", &[F, 0, 0, 0, 0, 0, 0, 0, 0, 0], reserve::reserve)
+        .needs(Needs::Alone),
+    query(0x57, "RELEASE(10)", &[F, 0, 0, 0, 0, 0, 0, 0, 0, 0], reserve::release)
+        .needs(Needs::Alone),
     query(0x5a, "MODE SENSE(10)", &[F, 0x18, F, F, 0, 0, 0, F, F, 0], mode::sense10)
         .allocation_at(7, 2).access(Access::Read),
     persistent_in(0x00, "PERSISTENT RESERVE IN (READ KEYS)"),
@@ -108,11 +112,12 @@ const ROWS: &[Row] = &[
     medium(0x88, "READ(16)", &sixteen(0x18), Ordering::Read, Medium::Read)
         .lba_at(2, 8).blocks_at(10, 4),
     medium(0x89, "COMPARE AND WRITE", &[F, 0x18, F, F, F, F, F, F, F, F, 0, 0, 0, F, 0x3f, 0],
-        Ordering::Write, Medium::CompareAndWrite).lba_at(2, 8).blocks_at(13, 1),
+        Ordering::Write, Medium::CompareAndWrite).lba_at(2, 8).blocks_at(13, 1)
+        .needs(Needs::Alone),
     medium(0x8a, "WRITE(16)", &sixteen(0x18), Ordering::Write, Medium::Write)
         .lba_at(2, 8).blocks_at(10, 4),
     medium(0x8b, "ORWRITE(16)", &sixteen(0x18), Ordering::Write, Medium::OrWrite)
-        .lba_at(2, 8).blocks_at(10, 4),
+        .lba_at(2, 8).blocks_at(10, 4).needs(Needs::Alone),
     medium(0x8e, "WRITE AND VERIFY(16)", &sixteen(0x16), Ordering::Write, Medium::WriteAndVerify)
         .lba_at(2, 8).blocks_at(10, 4),
     medium(0x8f, "VERIFY(16)", &sixteen(0x16), Ordering::Read, Medium::Verify)
@@ -187,6 +192,7 @@ const fn persistent_in(action: u16, name: &'static str) -> Row {
     query(0x5e, name, USAGE, reserve::persistent_reserve_in)
         .action(action)
         .allocation_at(7, 2)
+        .needs(Needs::Alone)
 }
 
 const fn persistent_out(action: u16, name: &'static str) -> Row {
@@ -200,6 +206,7 @@ const fn persistent_out(action: u16, name: &'static str) -> Row {
     )
     .action(action)
     .parameters_at(5, 4)
+    .needs(Needs::Alone)
 }
 
 const fn copy_results(action: u16, name: &'static str) -> Row {

@@ -52,6 +52,7 @@ pub(crate) fn traits() -> Traits {
         sanitize: &[SanitizeKind::Overwrite, SanitizeKind::BlockErase],
         solid_state: true,
         write_same_to_end: false,
+        shared: false,
     }
 }
 

@@ -26,6 +26,7 @@ pub(super) fn unit(number: u32, flags: u8) -> UnitState {
         sanitize: &[SanitizeKind::Overwrite, SanitizeKind::BlockErase],
         solid_state: true,
         write_same_to_end: false,
+        shared: false,
     };
     let identity = UnitIdentity {
         vendor: "LUNAR".into(),

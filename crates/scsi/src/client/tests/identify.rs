@@ -42,6 +42,7 @@ fn a_unit_is_asked_what_it_is() {
             atomic: None,
             sanitize: &[],
             write_same_to_end: false,
+            shared: true,
             solid_state: true,
         }
     );

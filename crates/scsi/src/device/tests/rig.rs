@@ -70,6 +70,7 @@ pub(super) fn traits() -> Traits {
         sanitize: &[],
         solid_state: true,
         write_same_to_end: false,
+        shared: false,
     }
 }
 

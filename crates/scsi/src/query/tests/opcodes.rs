@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use crate::commands::{Answer, Row, TABLE};
+use crate::limits;
 use crate::query::test_unit::{Asked, data, is_cdb_field, unit};
 use crate::unit::UnitState;
 
@@ -152,6 +153,27 @@ fn a_row_that_is_not_offered_fails_as_if_it_were_not_there() {
     assert_eq!(code(0x48, Some(1)), Err(0x2000));
     assert_eq!(code(0x9e, Some(0x12)), Err(0x2400));
     assert_eq!(code(0x9e, Some(0x10)), Ok(()));
+}
+
+/// Others do not heed what a gateway locks and reserves.
+#[test]
+fn what_a_gateway_cannot_keep_is_not_offered() {
+    let mut gateway = unit();
+    gateway.traits.shared = true;
+    const KEPT: [u8; 8] = [0x16, 0x17, 0x56, 0x57, 0x5e, 0x5f, 0x89, 0x8b];
+    for row in TABLE {
+        let is_offered = row.check_offered(&unit()).is_ok();
+        let told = row.check_offered(&gateway).map_err(|sense| sense.code);
+        let one = data(&cdb(EITHER, row.opcode, action(row)), &gateway);
+        if KEPT.contains(&row.opcode) {
+            assert_eq!((is_offered, told), (true, Err(0x2000)), "{}", row.name);
+            assert_eq!(one, [0, 1, 0, 0], "{}", row.name);
+        } else {
+            assert_eq!(told.is_ok(), is_offered, "{}", row.name);
+        }
+    }
+    assert_eq!(limits::compare_and_write(&gateway.traits), 0);
+    assert_ne!(limits::compare_and_write(&unit().traits), 0);
 }
 
 #[test]
