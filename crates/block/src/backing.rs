@@ -13,6 +13,7 @@
 //! flushes go one after the other; those that come while one is under way share the next.
 
 mod handle;
+mod notices;
 mod space;
 
 use std::io;
@@ -26,7 +27,7 @@ use rustix::io::Errno;
 use scsi::medium::{Atomic, MediumError, Traits};
 use scsi::statistics::Usage;
 
-use crate::error::write_error;
+use crate::error::{read_error, write_error};
 use crate::size::BlockSize;
 use crate::volume::{CoreContext, Handle};
 
@@ -42,6 +43,7 @@ pub(crate) struct Backing {
     /// Data that was accepted is lost.
     lost: AtomicBool,
     unsupported: space::Unsupported,
+    notices: notices::Notices,
     /// The traits that were told last say that it unmaps.
     told_to_unmap: AtomicBool,
 }
@@ -49,6 +51,10 @@ pub(crate) struct Backing {
 /// How a backing is to be treated; fixed when it is opened.
 #[derive(Debug)]
 pub(crate) struct Rules {
+    /// Its address, for the log.
+    pub(crate) name: String,
+    /// It is a block device, of which nothing is there behind its end.
+    pub(crate) is_device: bool,
     pub(crate) block_size: BlockSize,
     pub(crate) physical_exponent: u8,
     pub(crate) read_only: bool,
@@ -76,6 +82,7 @@ impl Backing {
             blocks: AtomicU64::new(blocks),
             lost: AtomicBool::new(false),
             unsupported: space::Unsupported::default(),
+            notices: notices::Notices::default(),
             told_to_unmap: AtomicBool::new(true),
         })
     }
@@ -131,14 +138,30 @@ impl Backing {
     }
 
     /// Takes the capacity that is there now, in octets. Returns whether the traits have changed: it
-    /// has grown, or was found not to unmap. A file that became shorter keeps its capacity, and
-    /// reads zeros where it ended.
+    /// has grown, or was found not to unmap. What became shorter keeps its capacity; what is not
+    /// there cannot be read.
     pub(crate) fn resize(&self, octets: u64) -> bool {
+        self.notices.len(&self.rules, octets, self.octets());
         let blocks = octets / u64::from(self.rules.block_size.octets());
         let has_grown = self.blocks.fetch_max(blocks, SeqCst) < blocks;
         let unmaps = self.unmaps();
         let is_news = self.told_to_unmap.swap(unmaps, SeqCst) != unmaps;
         has_grown || is_news && self.rules.unmap_granularity.is_some()
+    }
+
+    /// No name leads to it any more: nobody will find it once it is closed.
+    pub(crate) fn is_removed(&self) {
+        self.notices.removed(&self.rules);
+    }
+
+    /// The octet at which it ends, where it has become shorter and has so many now.
+    pub(crate) fn shortened_to(&self, octets: u64) -> Option<u64> {
+        (octets < self.octets()).then_some(octets)
+    }
+
+    /// The capacity.
+    fn octets(&self) -> u64 {
+        self.blocks.load(SeqCst) * u64::from(self.rules.block_size.octets())
     }
 
     /// Space can be given back, as far as that was tried.
@@ -169,18 +192,46 @@ impl Backing {
         }
     }
 
+    /// What a failed read means.
+    fn read_failed(&self, error: &io::Error) -> MediumError {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof if self.rules.is_device => MediumError::Gone,
+            _ => read_error(error),
+        }
+    }
+
     /// What a failed write means, and what follows from it.
     fn write_failed(&self, error: &io::Error) -> MediumError {
-        if !was_refused(error) {
-            self.lost.store(true, SeqCst);
+        let meaning = write_error(error);
+        if meaning == MediumError::NoSpace {
+            return self.no_space();
         }
-        write_error(error)
+        if !was_refused(error) {
+            self.lose(error);
+        }
+        meaning
+    }
+
+    /// A device says so too of what lies behind its end.
+    fn no_space(&self) -> MediumError {
+        let has_shrunk = |octets| octets < self.octets();
+        if self.rules.is_device && ::io::device::size(&self.master).is_ok_and(has_shrunk) {
+            return MediumError::Gone;
+        }
+        self.notices.full(&self.rules);
+        MediumError::NoSpace
     }
 
     /// What a failed flush means. Whatever the cause, data may be gone.
     fn flush_failed(&self, error: &io::Error) -> MediumError {
-        self.lost.store(true, SeqCst);
+        self.lose(error);
         write_error(error)
+    }
+
+    fn lose(&self, error: &io::Error) {
+        if !self.lost.swap(true, SeqCst) {
+            self.notices.lost(&self.rules, error);
+        }
     }
 }
 

@@ -61,6 +61,12 @@ impl Volume for Device {
         Particulars::new(self.traits(), identity::of(self.backing.master()))
     }
 
+    fn shortened_to(&self) -> Option<u64> {
+        // One that is gone may not say so much.
+        let octets = ::io::device::size(self.backing.master()).unwrap_or(0);
+        self.backing.shortened_to(octets)
+    }
+
     fn can_grow(&self) -> bool {
         true
     }

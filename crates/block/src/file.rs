@@ -94,10 +94,8 @@ impl Volume for File {
     }
 
     fn shortened_to(&self) -> Option<u64> {
-        let traits = self.traits();
         let size = rustix::fs::fstat(self.backing.master()).ok()?.st_size;
-        let size = u64::try_from(size).unwrap_or(0);
-        (size < traits.blocks * u64::from(traits.block_size)).then_some(size)
+        self.backing.shortened_to(u64::try_from(size).unwrap_or(0))
     }
 
     fn written(&self) -> Vec<(i64, u64)> {
@@ -115,7 +113,12 @@ impl Volume for File {
     }
 
     fn refresh(&self) -> io::Result<bool> {
-        let size = rustix::fs::fstat(self.backing.master())?.st_size;
-        Ok(self.backing.resize(u64::try_from(size).unwrap_or(0)))
+        let stat = rustix::fs::fstat(self.backing.master())?;
+        if stat.st_nlink == 0 {
+            self.backing.is_removed();
+        }
+        Ok(self
+            .backing
+            .resize(u64::try_from(stat.st_size).unwrap_or(0)))
     }
 }

@@ -41,8 +41,8 @@ pub trait Volume: Send + Sync + fmt::Debug {
         None
     }
 
-    /// The octet at which it ends now, if others made it shorter since it was opened: from there on
-    /// it reads as zeros.
+    /// The octet at which it ends now, if others made it shorter since it was opened, or took it
+    /// away: nothing can be read from there on.
     fn shortened_to(&self) -> Option<u64> {
         None
     }

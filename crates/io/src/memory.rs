@@ -35,13 +35,3 @@ pub(crate) use mapping::{Manner, Mapping};
 pub fn drain_stores() {
     raw::drain();
 }
-
-/// Sets octets to zero.
-///
-/// # Safety
-///
-/// They are mapped, and belong to a [`Buffer`] that is held, to be written.
-pub(crate) unsafe fn fill_zero(to: *mut u8, len: usize) {
-    // SAFETY: as ours.
-    unsafe { raw::fill(to, 0, len) };
-}

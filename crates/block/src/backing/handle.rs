@@ -12,7 +12,7 @@ use scsi::medium::{
 use slab::Slab;
 
 use super::{Backing, Zeroing, space};
-use crate::error::{is_unsupported, read_error};
+use crate::error::is_unsupported;
 use crate::lease::Lease;
 use crate::long::{Long, Work};
 use crate::volume::{Context, CoreContext, Handle, Node};
@@ -372,6 +372,25 @@ impl BackingHandle {
         }
     }
 
+    fn was_read(&self, result: &io::Result<u64>, buffer: Option<Buffer>) -> MediumResult<Lease> {
+        match (result, buffer) {
+            (Ok(_), Some(buffer)) => Ok(Outcome::Lease(buffer.into())),
+            (Ok(_), None) => Err(MediumError::Read),
+            (Err(error), _) => Err(self.backing.read_failed(error)),
+        }
+    }
+
+    fn provisioning(&self, result: &io::Result<u64>, extent: Extent) -> MediumResult<Lease> {
+        let packed = result.as_ref();
+        let packed = packed.map_err(|error| self.backing.read_failed(error))?;
+        let state = match packed & 1 {
+            0 => Provisioning::Deallocated,
+            _ => Provisioning::Mapped,
+        };
+        let blocks = (packed >> 1).min(extent.blocks);
+        Ok(Outcome::Provisioning { blocks, state })
+    }
+
     fn ask(&mut self, cx: &mut Context<'_>, pending: Pending, op: FileOp) {
         let slot = self.pending.insert(pending);
         cx.file(self.node, u32::try_from(slot).unwrap_or(u32::MAX), op);
@@ -399,7 +418,7 @@ impl Handle for BackingHandle {
             return;
         };
         match pending {
-            Pending::Read(id) => cx.done(id, read(&result, buffer)),
+            Pending::Read(id) => cx.done(id, self.was_read(&result, buffer)),
             Pending::Write(id) => {
                 let written = result.map(|_| Outcome::Done);
                 cx.done(
@@ -408,7 +427,7 @@ impl Handle for BackingHandle {
                 );
             }
             Pending::Flush => self.flushed(cx, &result),
-            Pending::Status(id, extent) => cx.done(id, provisioning(&result, extent)),
+            Pending::Status(id, extent) => cx.done(id, self.provisioning(&result, extent)),
             // It is advice: what cannot be read will be told to whoever reads it.
             Pending::Prefetch(id) => cx.done(id, Ok(Outcome::Done)),
             Pending::Settle(id) => {
@@ -443,24 +462,6 @@ fn tell(cx: &mut Context<'_>, id: u64, started: Started) {
         Ok(Some(outcome)) => cx.done(id, Ok(outcome)),
         Err(error) => cx.done(id, Err(error)),
     }
-}
-
-fn read(result: &io::Result<u64>, buffer: Option<Buffer>) -> MediumResult<Lease> {
-    match (result, buffer) {
-        (Ok(_), Some(buffer)) => Ok(Outcome::Lease(buffer.into())),
-        (Ok(_), None) => Err(MediumError::Read),
-        (Err(error), _) => Err(read_error(error)),
-    }
-}
-
-fn provisioning(result: &io::Result<u64>, extent: Extent) -> MediumResult<Lease> {
-    let packed = result.as_ref().map_err(read_error)?;
-    let state = match packed & 1 {
-        0 => Provisioning::Deallocated,
-        _ => Provisioning::Mapped,
-    };
-    let blocks = (packed >> 1).min(extent.blocks);
-    Ok(Outcome::Provisioning { blocks, state })
 }
 
 /// What one change of allocation covers: a device that has to write the zeros itself takes a

@@ -102,7 +102,11 @@ pub(super) fn status(
 ) -> io::Result<(bool, u64)> {
     let size = u64::from(block_size.octets());
     let blocks = (range.end - range.start) / size;
-    let data = seek(file, SeekFrom::Data(range.start))?.unwrap_or(range.end);
+    let data = match seek(file, SeekFrom::Data(range.start))? {
+        Some(data) => data,
+        // The rest is a hole, up to where the file ends: what others cut off is none.
+        None => end(file)?.max(range.start),
+    };
     let hole_blocks = (data.min(range.end) - range.start) / size;
     if hole_blocks > 0 {
         return Ok((false, hole_blocks));
@@ -111,6 +115,11 @@ pub(super) fn status(
     let hole = seek(file, SeekFrom::Hole(data))?.unwrap_or(range.end);
     let data_blocks = hole.saturating_sub(range.start).div_ceil(size);
     Ok((true, data_blocks.clamp(1, blocks.max(1))))
+}
+
+fn end(file: &OwnedFd) -> io::Result<u64> {
+    let stat = rustix::fs::fstat(file)?;
+    Ok(u64::try_from(stat.st_size).unwrap_or(0))
 }
 
 /// `None` behind the last data.

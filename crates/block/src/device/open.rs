@@ -86,6 +86,8 @@ fn rules(
         .block_size
         .map_or(0, |_| block_size.physical_exponent());
     Ok(Rules {
+        name: format!("block:{}", options.path.display()),
+        is_device: true,
         block_size,
         physical_exponent: block_size.exponent_of(physical).max(told),
         read_only: options.read_only,

@@ -169,6 +169,8 @@ fn prepare(file: OwnedFd, options: &FileOptions) -> Result<(Arc<Backing>, u64), 
         extend(&file, found, octets, options.sparse)?;
     }
     let rules = Rules {
+        name: format!("file:{}", options.path.display()),
+        is_device: false,
         block_size,
         physical_exponent: block_size.physical_exponent(),
         read_only: options.read_only,

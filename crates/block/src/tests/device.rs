@@ -181,10 +181,36 @@ fn growth_of_a_device_is_noticed() {
     };
     let device = Device::open(&at(disk.node.clone())).unwrap();
     assert!(device.can_grow() && !device.refresh().unwrap());
-    disk.grow(2 << 20);
+    disk.resize(2 << 20);
     assert!(device.refresh().unwrap());
     assert_eq!(device.traits().blocks, 4096);
     assert!(!device.refresh().unwrap());
+}
+
+#[test]
+fn device_that_became_shorter_is_gone_behind_its_end() {
+    for ring in rig::rings() {
+        let Some(disk) = LoopDevice::new(2 << 20, &[]) else {
+            return;
+        };
+        let device = Device::open(&at(disk.node.clone())).unwrap();
+        let mut rig = Rig::new(ring, &device);
+        assert!(is_done(&rig.write(0, 512, 1)));
+        assert_eq!(device.shortened_to(), None);
+        disk.resize(1 << 20);
+        assert!(!device.refresh().unwrap());
+        assert_eq!(device.traits().blocks, 4096);
+        assert_eq!(device.shortened_to(), Some(1 << 20));
+        for lba in [2047, 2048] {
+            let (extent, copied) = (Extent::new(lba, 2), false);
+            let read = rig.run(MediumOp::Read { extent, copied });
+            assert!(matches!(read, Err(MediumError::Gone)), "{read:?}");
+        }
+        let written = rig.write(2048, 8, 1);
+        assert!(matches!(written, Err(MediumError::Gone)), "{written:?}");
+        assert_eq!(rig.read(0, 1), [1; 512]);
+        assert!(is_done(&rig.flush()), "nothing that was taken is lost");
+    }
 }
 
 #[test]

@@ -118,7 +118,9 @@ fn perform(op: FileOp) -> (io::Result<u64>, Option<Buffer>) {
 
 fn read(file: &OwnedFd, offset: u64, buffer: &Buffer) -> io::Result<u64> {
     let mut octets = vec![0; buffer.len()];
-    rustix::io::pread(file, &mut octets, offset)?;
+    if rustix::io::pread(file, &mut octets, offset)? < octets.len() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     buffer.copy_in(0, &octets);
     Ok(octets.len() as u64)
 }

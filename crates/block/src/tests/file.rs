@@ -207,7 +207,7 @@ fn usage_of_a_sparse_file_is_what_it_has_storage_for() {
 }
 
 #[test]
-fn growth_is_noticed_and_shrinking_is_not() {
+fn growth_is_noticed_and_what_was_cut_off_cannot_be_read() {
     let folder = Folder::on_disk();
     let path = folder.file("disk");
     let file = File::open(&sized(path.clone(), 4096)).unwrap();
@@ -221,7 +221,16 @@ fn growth_is_noticed_and_shrinking_is_not() {
     assert!(!file.refresh().unwrap());
     assert_eq!(file.traits().blocks, 16);
     let mut rig = Rig::new(FakeRing::default(), &file);
-    assert_eq!(rig.read(8, 8), [0; 4096], "what was cut off reads as zeros");
+    let (extent, copied) = (Extent::new(1, 2), false);
+    let read = rig.run(MediumOp::Read { extent, copied });
+    assert!(matches!(read, Err(MediumError::Read)), "{read:?}");
+    assert_eq!(rig.read(0, 2), [0; 1024]);
+    assert_eq!(
+        rig.status(2, 14),
+        (Provisioning::Mapped, 14),
+        "it is no hole"
+    );
+    assert_eq!(file.shortened_to(), Some(1024));
     assert!(is_done(&rig.write(0, 1, 1)));
     assert!(!file.refresh().unwrap(), "our own writes are no growth");
 }

@@ -101,8 +101,8 @@ impl LoopDevice {
         Some(Self { node, file, folder })
     }
 
-    /// Makes the file behind it longer, and tells the kernel so.
-    pub(super) fn grow(&self, octets: u64) {
+    /// Makes the file behind it longer or shorter, and tells the kernel so.
+    pub(super) fn resize(&self, octets: u64) {
         let file = std::fs::File::options()
             .write(true)
             .open(&self.file)

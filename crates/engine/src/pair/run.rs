@@ -130,7 +130,7 @@ pub fn copy(
     if kept.durable < a.octets {
         kept.remember();
     }
-    let ended = ended.and(still_whole(kept.shortened));
+    let ended = whole(ended, kept.shortened);
     let time = start.elapsed();
     let verified = (manner.verify && ended.is_ok() && kept.durable == a.octets)
         .then(|| compare(&mut worker, &pair, options.depth, watch))
@@ -184,7 +184,7 @@ fn compare(
     let mut machine = Verify::new(a, b, depth);
     let start = Instant::now();
     let ended = drive(worker, &mut machine, &mut |_, _| {}, watch)?;
-    let ended = ended.and(still_whole(shortened(pair)));
+    let ended = whole(ended, shortened(pair));
     Ok(Verified {
         progress: machine.progress(),
         differences: machine.differences().clone(),
@@ -281,7 +281,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// Where the first octet is that others took away from a volume: it was read as zeros, or has to be
+/// Where the first octet is that others took away from a volume: it cannot be read, or has to be
 /// written anew.
 fn shortened(pair: &Pair) -> Option<Failure> {
     let sides = pair.volumes.iter().zip([Side::A, Side::B]);
@@ -292,10 +292,15 @@ fn shortened(pair: &Pair) -> Option<Failure> {
     failures.min_by_key(|failure| failure.at)
 }
 
-fn still_whole(shortened: Option<Failure>) -> Result<(), Failure> {
+/// How it ended, where a volume was found shorter: that is why what was taken away failed.
+fn whole(ended: Result<(), Failure>, shortened: Option<Failure>) -> Result<(), Failure> {
     let Some(failure) = shortened else {
-        return Ok(());
+        return ended;
     };
+    let is_elsewhere = |first: &Failure| first.side != failure.side || first.at < failure.at;
+    if ended.as_ref().is_err_and(is_elsewhere) {
+        return ended;
+    }
     let Failure { side, at, .. } = failure;
     let at = at.unwrap_or_default();
     tracing::error!("{side:?} was made shorter meanwhile: it ends at octet {at}");

@@ -10,7 +10,7 @@ use rustix::fs::FileType;
 
 use super::blocking::Job;
 use super::{FileOp, Token};
-use crate::memory::{Buffer, fill_zero};
+use crate::memory::Buffer;
 
 /// A file or a block device, and how it is best reached.
 #[derive(Debug)]
@@ -160,9 +160,11 @@ impl Transfer {
     pub(super) fn advance(&mut self, moved: io::Result<usize>) -> Option<io::Result<u64>> {
         match (moved, self.direction) {
             (Err(error), _) if error.kind() == io::ErrorKind::Interrupted => return None,
-            (Err(_), Direction::Read) if self.moved > 0 && self.is_past_end() => self.zero_rest(),
+            (Err(_), Direction::Read) if self.moved > 0 && self.is_past_end() => {
+                return Some(ended());
+            }
             (Err(error), _) => return Some(Err(error)),
-            (Ok(0), Direction::Read) => self.zero_rest(),
+            (Ok(0), Direction::Read) if self.remaining() > 0 => return Some(ended()),
             (Ok(0), _) if self.remaining() > 0 => {
                 return Some(Err(io::ErrorKind::WriteZero.into()));
             }
@@ -177,10 +179,9 @@ impl Transfer {
         let stat = rustix::fs::fstat(&**self.file);
         stat.is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|end| end <= self.position()))
     }
+}
 
-    fn zero_rest(&mut self) {
-        // SAFETY: the rest of the memory of a read.
-        unsafe { fill_zero(self.address(), self.remaining()) };
-        self.moved = self.len;
-    }
+/// What a read comes to that goes past the end: nothing stands there, not even zeros.
+fn ended() -> io::Result<u64> {
+    Err(io::ErrorKind::UnexpectedEof.into())
 }

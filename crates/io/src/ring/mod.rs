@@ -205,8 +205,8 @@ pub enum Event<R> {
     File {
         /// Of `file`.
         token: Token,
-        /// Its value; for reads and writes, the octets moved (all of them, or an error; a read
-        /// past the end gives zeros).
+        /// Its value; for reads and writes, the bytes moved: all of them, or an error. A read that
+        /// goes past the end is an [`io::ErrorKind::UnexpectedEof`].
         result: io::Result<u64>,
         /// The buffer of a read or write.
         buffer: Option<Buffer>,

@@ -1,0 +1,76 @@
+//! What the log says of a file or device that others changed, or that fails: a line an event, as
+//! initiators see no more of it than errors.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Rules;
+
+/// What was told of a backing.
+#[derive(Debug, Default)]
+pub(super) struct Notices {
+    shorter: AtomicBool,
+    removed: AtomicBool,
+    /// When it was found full last.
+    full: Mutex<Option<Instant>>,
+}
+
+impl Notices {
+    /// It was looked at: it has so many bytes, and had a capacity of so many.
+    pub(super) fn len(&self, rules: &Rules, bytes: u64, capacity: u64) {
+        let (name, is_shorter) = (&rules.name, bytes < capacity);
+        let was_shorter = self.shorter.swap(is_shorter, Relaxed);
+        let block_size = u64::from(rules.block_size.octets());
+        match (was_shorter, is_shorter) {
+            (false, true) if bytes == 0 && rules.is_device => {
+                tracing::error!(
+                    "{name}: the device is gone, or has no medium: nothing can be read"
+                );
+            }
+            (false, true) => tracing::error!(
+                "{name}: it was made shorter: it ends at byte {bytes} in place of {capacity}; \
+                 what lies behind cannot be read"
+            ),
+            (true, false) => tracing::info!("{name}: it has {bytes} bytes again"),
+            _ if bytes / block_size > capacity / block_size => {
+                tracing::info!("{name}: it has grown from {capacity} to {bytes} bytes");
+            }
+            _ => {}
+        }
+    }
+
+    /// It has no name any more.
+    pub(super) fn removed(&self, rules: &Rules) {
+        if !self.removed.swap(true, Relaxed) {
+            let name = &rules.name;
+            tracing::error!(
+                "{name}: the file was removed, or replaced by another one: it is served as long \
+                 as this server runs, and lost then; copy it"
+            );
+        }
+    }
+
+    /// A write found no room.
+    pub(super) fn full(&self, rules: &Rules) {
+        let mut last = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_none_or(|last| last.elapsed() >= FULL_EVERY) {
+            *last = Some(Instant::now());
+            let name = &rules.name;
+            tracing::error!("{name}: no space for a write: writes fail until there is room");
+        }
+    }
+
+    /// A write or flush failed that may have lost data.
+    pub(super) fn lost(&self, rules: &Rules, cause: &io::Error) {
+        let name = &rules.name;
+        tracing::error!(
+            "{name}: a write or flush failed, and data may be lost: {cause}; flushes fail until \
+             it is opened anew"
+        );
+    }
+}
+
+/// How often initiators that go on writing to what is full are worth a line.
+const FULL_EVERY: Duration = Duration::from_secs(60);
