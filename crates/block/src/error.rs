@@ -1,7 +1,9 @@
 //! Why volumes cannot be opened, and how errors of the kernel become errors of the medium.
 
 use std::io;
+use std::path::Path;
 
+use rustix::fs::Access;
 use rustix::io::Errno;
 use scsi::medium::MediumError;
 
@@ -11,6 +13,9 @@ pub enum OpenError {
     /// There is no such file, and no size to create it with.
     #[error("no such file; check its name, or give ?size=10G to create it")]
     NoFile,
+    /// There is no such file, and it was to be read only.
+    #[error("no such file; check its name")]
+    NothingToRead,
     /// There is no such file, and none is created to be read.
     #[error("no such file, and it is not created only to be read; check its name")]
     Missing,
@@ -81,8 +86,14 @@ pub enum OpenError {
     #[error("the device is in use: mounted, part of RAID or LVM, or open exclusively elsewhere")]
     Held,
     /// Permission is lacking.
-    #[error("permission denied; it may still be opened with ?readonly, or by another user")]
+    #[error("permission denied; let this user open it, or run as another one")]
     Denied,
+    /// Permission to write is lacking, and that to read is not.
+    #[error("it may be read, but not written; give ?readonly, or run as another user")]
+    DeniedToWrite,
+    /// Our own limit.
+    #[error("too many files are open; raise the limit (ulimit -n): a core takes two for a volume")]
+    TooManyFiles,
     /// A medium that cannot be written.
     #[error("it cannot be written; give ?readonly to serve it all the same")]
     Unwritable,
@@ -154,9 +165,21 @@ pub enum OpenError {
 impl OpenError {
     /// The error of a step of opening that has no more to say.
     pub(crate) fn kernel(what: &'static str) -> impl FnOnce(Errno) -> Self {
-        move |cause| Self::Kernel {
-            what,
-            cause: cause.into(),
+        move |cause| match cause {
+            Errno::MFILE => Self::TooManyFiles,
+            cause => Self::Kernel {
+                what,
+                cause: cause.into(),
+            },
+        }
+    }
+
+    /// Permission is lacking for what is at this path.
+    pub(crate) fn denied(path: &Path, read_only: bool) -> Self {
+        let can_be_read = || rustix::fs::access(path, Access::READ_OK).is_ok();
+        match !read_only && can_be_read() {
+            true => Self::DeniedToWrite,
+            false => Self::Denied,
         }
     }
 }

@@ -59,7 +59,7 @@ fn open_exclusively(options: &DeviceOptions) -> Result<OwnedFd, OpenError> {
     rustix::fs::open(&options.path, flags, Mode::empty()).map_err(|error| match error {
         Errno::BUSY => OpenError::Held,
         Errno::ROFS => OpenError::Unwritable,
-        Errno::ACCESS | Errno::PERM => OpenError::Denied,
+        Errno::ACCESS | Errno::PERM => OpenError::denied(&options.path, options.read_only),
         Errno::NXIO | Errno::NODEV | Errno::NOENT => OpenError::NoDevice,
         Errno::NOMEDIUM => OpenError::NoMedium,
         Errno::INVAL => OpenError::NoDirect,

@@ -87,7 +87,10 @@ fn open_or_create(options: &FileOptions) -> Result<(OwnedFd, bool), OpenError> {
         return Err(OpenError::Missing);
     }
     if options.size.is_none() {
-        return Err(OpenError::NoFile);
+        return Err(match options.read_only {
+            true => OpenError::NothingToRead,
+            false => OpenError::NoFile,
+        });
     }
     let flags = flags(options) | OFlags::CREATE | OFlags::EXCL;
     // Whatever the initiators store is nobody else's business.
@@ -128,7 +131,7 @@ fn refused(error: Errno, options: &FileOptions) -> OpenError {
         (_, Ok(FileType::BlockDevice)) => OpenError::IsDevice,
         (_, Ok(kind)) if kind != FileType::RegularFile => OpenError::Neither,
         (Errno::ISDIR | Errno::NXIO, _) => OpenError::Neither,
-        (Errno::ACCESS | Errno::PERM, _) => OpenError::Denied,
+        (Errno::ACCESS | Errno::PERM, _) => OpenError::denied(&options.path, options.read_only),
         (Errno::ROFS, _) => OpenError::Unwritable,
         (Errno::EXIST, Err(_)) => OpenError::Dangling,
         (Errno::INVAL, _) if options.direct => OpenError::NoDirect,

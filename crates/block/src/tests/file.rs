@@ -88,6 +88,12 @@ fn open_refuses_what_is_no_file() {
     let folder = Folder::on_disk();
     let error = |options: &FileOptions| File::open(options).unwrap_err();
     assert!(matches!(error(&at(folder.file("none"))), OpenError::NoFile));
+    let to_read = FileOptions {
+        read_only: true,
+        ..at(folder.file("none"))
+    };
+    let text = error(&to_read).to_string();
+    assert!(!text.contains("size="), "{text}");
     let nowhere = folder.file("none").join("disk");
     assert!(matches!(
         error(&sized(nowhere, 512)),
