@@ -116,7 +116,7 @@ impl Speed {
         }
     }
 
-    /// What there is to say, if enough time has passed to say it anew. How much of the rest is holes
+    /// What there is to say, if it is time to say it anew. How much of the rest is holes
     /// is not known, so the time left is the longest.
     pub(crate) fn look(&mut self, now: Instant, progress: &Progress) -> Option<String> {
         let time = now.saturating_duration_since(self.since);
