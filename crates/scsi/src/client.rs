@@ -135,8 +135,13 @@ enum Stage<L> {
     Refused,
 }
 
-/// How often a command is repeated because the unit wants it so, or because its nexus was lost.
+/// How often a command is repeated at once because the unit wants it so, or because its nexus was
+/// lost.
 const TRIES: u8 = 16;
+
+/// How long a unit may be busy or not ready with one command before that fails. A failover between
+/// the controllers of an array takes a minute and more.
+const BUSY: Duration = Duration::from_secs(120);
 
 /// How long it is waited until a busy unit is asked again, the first time; it doubles up to
 /// [`LONGEST_PAUSE`].
@@ -237,6 +242,7 @@ impl<L: Lease> Client<L> {
         match verdict {
             Verdict::Good => {
                 operation.tries = operation.restarts;
+                operation.busy = None;
                 self.good(key, answer);
             }
             Verdict::Again => self.again(key),

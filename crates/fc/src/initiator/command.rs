@@ -45,9 +45,7 @@ impl<L: Lease> Initiator<L> {
             let why = Refusal::Full;
             return Err(Refused { why, command });
         }
-        let deadline = command
-            .deadline
-            .unwrap_or_else(|| now.saturating_add(self.config.command));
+        let deadline = command.ends_by(now, self.config.command);
         let slot = self.tasks.insert(remote, command, len, deadline);
         let slot = slot.map_err(|command| Refused {
             why: Refusal::Full,

@@ -30,9 +30,7 @@ impl<L: Lease> Initiator<L> {
             Ok(len) => len,
             Err(why) => return Err(Refused { why, command }),
         };
-        let deadline = command
-            .deadline
-            .unwrap_or_else(|| now.saturating_add(self.config.times.command));
+        let deadline = command.ends_by(now, self.config.times.command);
         let slot = self.tasks.insert(command, len, deadline);
         self.ready.push_back(slot);
         self.look_by(deadline);

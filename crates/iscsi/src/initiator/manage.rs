@@ -215,6 +215,21 @@ impl<L: Lease> Initiator<L> {
         self.ladder.is_some() || self.functions.iter().any(|known| known.user.is_some())
     }
 
+    /// Whether a reset is under way. It may also end commands that were sent after it, without a
+    /// word (RFC 7143 §11.5.1), so none is sent before it is answered.
+    pub(super) fn is_resetting(&self) -> bool {
+        let resets = |known: &Pending| {
+            matches!(
+                known.code,
+                function::LOGICAL_UNIT_RESET
+                    | function::TARGET_WARM_RESET
+                    | function::TARGET_COLD_RESET
+                    | function::I_T_NEXUS_RESET
+            )
+        };
+        self.functions.iter().any(resets)
+    }
+
     /// A function of the caller's that is not answered: there is nothing left to try.
     pub(super) fn check_functions(&mut self) {
         let passed = |deadline: Now| deadline <= self.now;

@@ -1,6 +1,7 @@
 //! The way out. First what the target waits for or is asked beside the data (pings, task
-//! management), then commands as far as the window goes, then Data-Out in the order in which it
-//! was asked for, one PDU a turn, so that a command never waits behind a long write.
+//! management), then commands as far as the window goes, unless a reset is under way, then Data-Out
+//! in the order in which it was asked for, one PDU a turn, so that a command never waits behind a
+//! long write.
 
 use scsi::medium::Lease;
 use scsi::task::Attribute;
@@ -35,10 +36,12 @@ pub(super) enum Control {
 impl<L: Lease> Initiator<L> {
     pub(super) fn send(&mut self, out: &mut impl Outgoing<L>) -> bool {
         let mut any = false;
+        let held = self.is_resetting();
         while !out.is_full() {
             if let Some(control) = self.controls.pop_front() {
                 self.send_control(out, control);
             } else if self.numbers.is_open()
+                && !held
                 && let Some(slot) = self.ready.pop_front()
             {
                 self.send_command(out, slot);

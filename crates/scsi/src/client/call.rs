@@ -1,6 +1,9 @@
 //! *Execute Command*, as an application client asks a transport for it, and as it ends
 //! (SAM-5 §5.4.2).
 
+use std::time::Duration;
+
+use super::cdb::{SYNCHRONIZE_CACHE_10, WRITE_SAME_16};
 use super::{Answer, Data, Request};
 use crate::medium::Now;
 use crate::residual::Residual;
@@ -21,7 +24,8 @@ pub struct Command<L> {
     pub attribute: Attribute,
     /// Its data; the whole lease is what is announced.
     pub data: Data<L>,
-    /// When it has to have ended; `None`: after the time that the transport was told.
+    /// When it has to have ended; `None`: after the time that the transport was told, as
+    /// [`Self::ends_by`] says.
     pub deadline: Option<Now>,
 }
 
@@ -37,6 +41,20 @@ impl<L> Command<L> {
             data: request.data,
             deadline: None,
         }
+    }
+
+    /// When it has to have ended: at its own deadline, or so long after `now` as a command usually
+    /// may take. A flush of a cold array, and what writes or frees many blocks without sending
+    /// them, is given more, as Linux does: 60 s and 120 s where others have 30 s.
+    #[must_use]
+    pub fn ends_by(&self, now: Now, usual: Duration) -> Now {
+        let times = match self.cdb[0] {
+            SYNCHRONIZE_CACHE_10 | SYNCHRONIZE_CACHE_16 => 2,
+            WRITE_SAME_10 | WRITE_SAME_16 | UNMAP => 4,
+            _ => 1,
+        };
+        let deadline = self.deadline;
+        deadline.unwrap_or_else(|| now.saturating_add(usual.saturating_mul(times)))
     }
 }
 
@@ -137,3 +155,7 @@ pub enum Why<W> {
     /// Something of the transport's own.
     Own(W),
 }
+
+const UNMAP: u8 = 0x42;
+const SYNCHRONIZE_CACHE_16: u8 = 0x91;
+const WRITE_SAME_10: u8 = 0x41;

@@ -82,8 +82,8 @@ pub(super) fn capacity() -> [u8; 16] {
 pub(super) const READ: (u8, u8) = (0x28, 0x88);
 pub(super) const WRITE: (u8, u8) = (0x2a, 0x8a);
 const WRITE_ATOMIC_16: u8 = 0x9c;
-const WRITE_SAME_16: u8 = 0x93;
-const SYNCHRONIZE_CACHE_10: u8 = 0x35;
+pub(super) const WRITE_SAME_16: u8 = 0x93;
+pub(super) const SYNCHRONIZE_CACHE_10: u8 = 0x35;
 const MAINTENANCE_IN: u8 = 0xa3;
 const REPORT_OPCODES: u8 = 0x0c;
 const ONE_OPCODE: u8 = 0x01;

@@ -133,6 +133,7 @@ impl<L: Lease> Client<L> {
         for (key, operation) in &mut self.operations {
             operation.tries += if operation.active { counts } else { 0 };
             operation.active = false;
+            operation.busy = None;
             operation.begun |= std::mem::take(&mut operation.sent);
             if operation.work.restart() {
                 operation.restarts = operation.tries;

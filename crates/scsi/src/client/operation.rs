@@ -2,7 +2,7 @@
 
 use super::answer::Answer;
 use super::command::Work;
-use super::{Client, Data, Output, Request, Stage, TRIES, pause};
+use super::{BUSY, Client, Data, Output, Request, Stage, TRIES, pause};
 use crate::medium::{Extent, Lease, MediumError, MediumResult, Now};
 
 #[derive(Debug)]
@@ -12,6 +12,8 @@ pub(super) struct Operation<L> {
     pub(super) tries: u8,
     /// Tries that a good answer does not take back, as what came before it was done again.
     pub(super) restarts: u8,
+    /// Since when the unit is busy with its command, and how often it said so.
+    pub(super) busy: Option<(Now, u8)>,
     /// A command is under way, ...
     pub(super) active: bool,
     /// ... and the transport has it.
@@ -33,6 +35,7 @@ impl<L: Lease> Client<L> {
             work,
             tries: 0,
             restarts: 0,
+            busy: None,
             active: false,
             sent: false,
             begun: false,
@@ -97,11 +100,12 @@ impl<L: Lease> Client<L> {
         let Some(operation) = self.operations.get_mut(key) else {
             return;
         };
-        operation.tries += 1;
-        if operation.tries >= TRIES {
+        let (since, times) = operation.busy.get_or_insert((now, 0));
+        *times = times.saturating_add(1);
+        if now.saturating_sub(*since) >= BUSY {
             return self.end(key, Err(error));
         }
-        self.later.push((now + pause(operation.tries), key as u32));
+        self.later.push((now + pause(*times), key as u32));
     }
 
     /// Goes on with an operation, or ends it.

@@ -415,3 +415,18 @@ fn a_rejected_function() {
         "an answer to task management that nobody asked for"
     );
 }
+
+#[test]
+fn no_command_is_sent_while_a_reset_is_under_way() {
+    let mut rig = Rig::open();
+    rig.test_unit(1);
+    assert_eq!(rig.sent().len(), 1);
+    rig.manage(7, Function::LogicalUnitReset).unwrap();
+    rig.test_unit(2);
+    assert_eq!(rig.sent(), ["Task #2fff4 5 lun=Some(1) of - 0"]);
+    rig.answer(0x0002_fff4, 0);
+    assert_eq!(rig.failed().id, 1);
+    rig.managed(7, Some(0));
+    assert_eq!(rig.sent().len(), 1, "now it leaves");
+    rig.quiet();
+}

@@ -1,12 +1,15 @@
 //! Operations on a medium, as the commands that they become.
 
-use super::super::Answer;
+use std::time::Duration;
+
+use super::super::{Answer, Command, Data, Request};
 use super::unit::{BLOCK, Rig, Unit};
-use crate::medium::{Extent, Lease, MediumError, MediumOp, Outcome, Provisioning};
+use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp, Outcome, Provisioning};
+use crate::wire::lun::Lun;
 use crate::wire::sense::Key;
 use crate::wire::status::Status;
 
-fn read(extent: Extent) -> MediumOp<crate::medium::HeapLease> {
+fn read(extent: Extent) -> MediumOp<HeapLease> {
     MediumOp::Read {
         extent,
         copied: false,
@@ -242,7 +245,7 @@ fn one_block_again_and_again() {
     assert_eq!(rig.unit.octets[600 * 512], 9);
 }
 
-fn unmap(extent: Extent) -> MediumOp<crate::medium::HeapLease> {
+fn unmap(extent: Extent) -> MediumOp<HeapLease> {
     let anchor = false;
     MediumOp::Unmap { extent, anchor }
 }
@@ -374,6 +377,7 @@ fn a_busy_unit_is_asked_again_later_and_not_for_ever() {
     }
     rig.submit(read(Extent::new(0, 1)));
     rig.run();
+    let since = rig.now;
     while let Some(at) = rig.client.next_deadline() {
         rig.now = at;
         rig.client.expire(at);
@@ -383,6 +387,27 @@ fn a_busy_unit_is_asked_again_later_and_not_for_ever() {
         rig.results.pop(),
         Some((_, Err(MediumError::Busy)))
     ));
+    let waited = (rig.now - since).as_secs();
+    assert!(
+        (120..123).contains(&waited),
+        "{waited} s, a failover takes a minute"
+    );
+}
+
+#[test]
+fn a_flush_may_take_twice_as_long_as_a_read_and_write_same_four_times() {
+    let lasts = |opcode| {
+        let mut cdb = [0; 16];
+        cdb[0] = opcode;
+        let data = Data::<HeapLease>::None;
+        let command = Command::of(Request { id: 1, cdb, data }, Lun::from_index(0));
+        let (now, usual) = (Duration::from_secs(7), Duration::from_secs(30));
+        (command.ends_by(now, usual) - now).as_secs()
+    };
+    assert_eq!(
+        [0x28, 0x2a, 0x35, 0x91, 0x41, 0x93, 0x42].map(lasts),
+        [30, 30, 60, 60, 120, 120, 120]
+    );
 }
 
 #[test]
