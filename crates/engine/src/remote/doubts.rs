@@ -29,6 +29,12 @@ impl Doubts {
             self.0.retain(|(other, _)| *other != place);
             self.0.extend(hull.map(|extent| (place, extent)));
         }
+        // Only a hostile target has that many places: no login ends the doubts about all of them.
+        if self.0.len() > DOUBTS {
+            let first = self.extents().map(|extent| extent.lba).min().unwrap_or(0);
+            let end = self.extents().map(|extent| extent.end()).max().unwrap_or(0);
+            self.0 = vec![(usize::MAX, Extent::new(first, end - first))];
+        }
     }
 
     /// A session has come back to a place: nothing of before can happen there any more.

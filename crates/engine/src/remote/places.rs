@@ -1,16 +1,26 @@
 //! Where nexuses of one link were: each ends those of before in the same place alone.
 
-/// Places, in the order in which they were first come to; the last one's number.
+use std::collections::VecDeque;
+
+/// The places that were come to last, each with its number.
 #[derive(Debug)]
 pub(super) struct Places<P> {
-    known: Vec<P>,
+    known: VecDeque<(usize, P)>,
+    /// The number of the next new place.
+    next: usize,
     last: usize,
 }
+
+/// Places that are remembered. A target has a few portal groups; one that sends us from place to
+/// place must not cost memory for each. A place that was forgotten has a new number when it is come
+/// to again, so what is in doubt there stays in doubt.
+const REMEMBERED: usize = 64;
 
 impl<P> Default for Places<P> {
     fn default() -> Self {
         Self {
-            known: Vec::new(),
+            known: VecDeque::new(),
+            next: 0,
             last: 0,
         }
     }
@@ -25,11 +35,35 @@ impl<P: PartialEq> Places<P> {
     /// There is a nexus at a place. Returns whether the one before was there too; the first one has
     /// none before it.
     pub(super) fn come_to(&mut self, place: P) -> bool {
-        let known = self.known.iter().position(|known| *known == place);
-        let at = known.unwrap_or(self.known.len());
-        if known.is_none() {
-            self.known.push(place);
+        let known = self.known.iter().position(|(_, known)| *known == place);
+        let (number, place) = known
+            .and_then(|at| self.known.remove(at))
+            .unwrap_or_else(|| {
+                self.next += 1;
+                (self.next - 1, place)
+            });
+        if self.known.len() == REMEMBERED {
+            self.known.pop_front();
         }
-        std::mem::replace(&mut self.last, at) == at
+        self.known.push_back((number, place));
+        std::mem::replace(&mut self.last, number) == number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Places, REMEMBERED};
+
+    #[test]
+    fn a_target_that_moves_for_ever_costs_no_memory() {
+        let mut places = Places::default();
+        assert!(places.come_to(7));
+        for place in 100..100 + 10 * REMEMBERED {
+            assert!(!places.come_to(place));
+            assert!(places.come_to(place));
+        }
+        assert_eq!(places.known.len(), REMEMBERED);
+        assert!(!places.come_to(7));
+        assert_ne!(places.last(), 0, "what was forgotten is another place");
     }
 }

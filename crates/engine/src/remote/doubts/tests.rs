@@ -26,6 +26,17 @@ fn very_many_doubts_are_one() {
 }
 
 #[test]
+fn doubts_in_very_many_places_are_one_that_no_place_ends() {
+    let mut doubts = Doubts::default();
+    for place in 0..=DOUBTS {
+        doubts.add(place, vec![Extent::new(place as u64, 1)]);
+    }
+    assert_eq!(doubts.extents().count(), 1);
+    (0..=DOUBTS).for_each(|place| doubts.trust(place));
+    assert!(doubts.touch(Extent::new(DOUBTS as u64, 1)));
+}
+
+#[test]
 fn all_are_told_but_who_needs_not_mind() {
     let (all, mut doubts) = (AllDoubts::default(), Doubts::default());
     doubts.add(0, vec![PLACE]);
