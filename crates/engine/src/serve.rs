@@ -228,7 +228,7 @@ fn states(
         if state.persistence {
             locks.push(lock(unit, &called.serial, store, id, until)?);
         }
-        // A gateway without reservations must not be bound by some of before, which nobody could end.
+        // A gateway without reservations must not be bound by earlier ones: no host could end them.
         if called.lasts && !state.traits.shared {
             let reservations = load(store, id)?;
             state.reservations = Arc::new(reservations.unwrap_or_default());

@@ -83,9 +83,9 @@ fn portals(local: SocketAddr, bound: &[SocketAddr]) -> Vec<SocketAddr> {
     portals
 }
 
-/// A portal as the initiator can use it. Only this host reaches loopback addresses, and it uses them
-/// only if it came to one. A link-local address is of use on its own link alone, which need not be
-/// the initiator's. A wildcard listens where the initiator came to.
+/// A portal as the initiator can use it. Only this host reaches loopback addresses, and it uses
+/// them only if it came to one. A link-local address is of use on its own link alone, which need
+/// not be the initiator's. A wildcard listens where the initiator came to.
 fn usable(own: SocketAddr, portal: SocketAddr) -> Option<SocketAddr> {
     let link_local = match portal.ip() {
         IpAddr::V4(ip) => ip.is_link_local(),

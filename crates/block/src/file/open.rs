@@ -37,8 +37,8 @@ pub(super) fn open(options: &FileOptions) -> Result<Arc<Backing>, OpenError> {
     prepared.map(|(backing, _)| backing)
 }
 
-/// Makes durable what opening has changed: flushes of the volume reach its data, not the name of the
-/// file.
+/// Makes durable what opening has changed: flushes of the volume reach its data, not the name of
+/// the file.
 fn settle(backing: &Arc<Backing>, path: &Path, created: bool) -> Result<(), OpenError> {
     rustix::fs::fsync(backing.master()).map_err(OpenError::kernel("make it durable"))?;
     if created {

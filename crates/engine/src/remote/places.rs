@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 
+#[cfg(test)]
+mod tests;
+
 /// The places that were come to last, each with its number.
 #[derive(Debug)]
 pub(super) struct Places<P> {
@@ -47,23 +50,5 @@ impl<P: PartialEq> Places<P> {
         }
         self.known.push_back((number, place));
         std::mem::replace(&mut self.last, number) == number
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Places, REMEMBERED};
-
-    #[test]
-    fn a_target_that_moves_for_ever_costs_no_memory() {
-        let mut places = Places::default();
-        assert!(places.come_to(7));
-        for place in 100..100 + 10 * REMEMBERED {
-            assert!(!places.come_to(place));
-            assert!(places.come_to(place));
-        }
-        assert_eq!(places.known.len(), REMEMBERED);
-        assert!(!places.come_to(7));
-        assert_ne!(places.last(), 0, "what was forgotten is another place");
     }
 }

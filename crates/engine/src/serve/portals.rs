@@ -3,6 +3,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+#[cfg(test)]
+mod tests;
+
 /// The portals, each wildcard replaced by the addresses that it listens on. Loopback and link-local
 /// addresses are left out of those, as they lead nowhere from another machine, unless there are no
 /// others.
@@ -53,39 +56,4 @@ fn leads_here(ip: &IpAddr) -> bool {
         IpAddr::V6(ip) => ip.is_unicast_link_local(),
     };
     !ip.is_loopback() && !is_link_local
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn expanded(bound: &[&str], own: &[&str]) -> Vec<String> {
-        let bound: Vec<_> = bound.iter().map(|text| text.parse().unwrap()).collect();
-        let own: Vec<_> = own.iter().map(|text| text.parse().unwrap()).collect();
-        let portals = expand(&bound, &own).into_iter();
-        portals.map(|portal| portal.to_string()).collect()
-    }
-
-    const OWN: [&str; 6] = [
-        "127.0.0.1",
-        "::1",
-        "192.0.2.7",
-        "169.254.3.4",
-        "fe80::7",
-        "2001:db8::7",
-    ];
-
-    #[test]
-    fn a_wildcard_stands_for_the_addresses_of_its_family() {
-        assert_eq!(expanded(&["0.0.0.0:3260"], &OWN), ["192.0.2.7:3260"]);
-        assert_eq!(expanded(&["[::]:3261"], &OWN), ["[2001:db8::7]:3261"]);
-        let both = ["192.0.2.7:3260", "0.0.0.0:3260"];
-        assert_eq!(expanded(&both, &OWN), ["192.0.2.7:3260"], "none twice");
-    }
-
-    #[test]
-    fn a_machine_without_a_network_shows_loopback() {
-        assert_eq!(expanded(&["0.0.0.0:3260"], &OWN[..2]), ["127.0.0.1:3260"]);
-        assert_eq!(expanded(&["[::]:3260"], &["127.0.0.1"]), ["[::]:3260"]);
-    }
 }

@@ -82,9 +82,10 @@ impl<L: Lease> Initiator<L> {
         Ok(())
     }
 
-    /// The command was not executed. If it was not counted either, the target keeps all that follows
-    /// until the gap in CmdSN is plugged (RFC 7143 §7.3). At ErrorRecoveryLevel 0 the session ends
-    /// instead: a new one costs a round trip, and commands after the gap are repeated on it.
+    /// The command was not executed. If it was not counted either, the target keeps all that
+    /// follows until the gap in CmdSN is plugged (RFC 7143 §7.3). At ErrorRecoveryLevel 0 the
+    /// session ends instead: a new one costs a round trip, and commands after the gap are repeated
+    /// on it.
     fn command_rejected(&mut self, header: &Bhs, reason: u8) -> Option<()> {
         let (slot, task) = self.tasks.sent(header.itt())?;
         let next = task.sent.map(CmdSn::next);

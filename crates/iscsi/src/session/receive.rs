@@ -115,9 +115,9 @@ impl<L: Lease> Session<L> {
         }
     }
 
-    /// RFC 7143 §7.8: the PDU is discarded; for Data-Out that ends the command. A request that has a
-    /// CmdSN leaves a gap there, which few initiators plug: they would wait until their command is
-    /// late. So the session ends, which is recovery at ErrorRecoveryLevel 0.
+    /// RFC 7143 §7.8: the PDU is discarded; for Data-Out that ends the command. A request that has
+    /// a CmdSN leaves a gap there, which few initiators plug: they would wait until their command
+    /// is late. So the session ends, which is recovery at ErrorRecoveryLevel 0.
     fn bad_data(&mut self) {
         let Inbound::Collect(bhs) = self.inbound else {
             return;

@@ -18,8 +18,9 @@ use crate::units::{parse_size, parse_time};
 /// Each ADDR becomes a LUN of one target: 0, 1, and so on, or the one in front of it, as in
 /// 3=ram:1G, which it keeps when others are left out. When ready, a line for each LUN at each
 /// portal is printed: ADDRESS, SIZE and VOLUME, with two spaces between. Logs go to standard
-/// error; LUNAR_LOG says how much (error, warn, info, debug). SIGTERM, ^C or SIGHUP asks the initiators to log out,
-/// flushes the volumes and ends with 0; a second signal, at least 1 s later, ends at once.
+/// error; LUNAR_LOG says how much (error, warn, info, debug). SIGTERM, ^C or SIGHUP asks the
+/// initiators to log out, flushes the volumes and ends with 0; a second signal, at least 1 s
+/// later, ends at once.
 ///
 /// Addresses: ram:SIZE is a RAM disk, empty at each start; null:SIZE reads zeros and drops
 /// writes; file:PATH is a file, file:PATH?size=SIZE makes or extends it (?sparse: without taking

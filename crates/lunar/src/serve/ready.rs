@@ -1,5 +1,5 @@
-//! What is said on standard output when everything is ready: one line for each LUN at each portal, or
-//! one JSON object a LUN, and nothing else.
+//! What is said on standard output when everything is ready: one line for each LUN at each portal,
+//! or one JSON object a LUN, and nothing else.
 
 use std::io::{self, Write};
 

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::device::{DeviceServer, OpId, Output};
-use crate::medium::{
-    Extent, HeapLease, Lease, MediumError, MediumOp, MediumResult, Now, Outcome, Traits,
-};
+use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp, MediumResult};
+use crate::medium::{Now, Outcome, Traits};
 use crate::nexus::{Identity, Nexus, NexusId, TargetDevice, TargetPort};
 use crate::owner::{Input, Output as OwnerOutput, Owner};
 use crate::task::{Attribute, Command, Completed, Function, FunctionResult, Tag};
