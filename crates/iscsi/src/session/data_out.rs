@@ -66,7 +66,7 @@ impl<L: Lease> Session<L> {
             return Inbound::Drop;
         };
         if bhs.data_len() > 0 {
-            self.owed.moved();
+            self.owed.moved(bhs.data_len());
         }
         match self.place_data(slot, &pdu, bhs.data_len()) {
             Ok(fill) => Inbound::Fill(fill),
@@ -142,8 +142,10 @@ impl<L: Lease> Session<L> {
         };
         let whole = if ttt == UNSOLICITED {
             let open = std::mem::take(&mut task.unsolicited.open);
-            let amount = task.unsolicited.cover.next;
-            !open || task.expected_out <= first_burst || amount == first_burst
+            let cover = &task.unsolicited.cover;
+            // What lies behind a hole would be asked for again, and counted twice.
+            let full = task.expected_out <= first_burst || cover.next == first_burst;
+            !open || full && cover.is_contiguous()
         } else {
             let sequence = task.sequences.iter().position(|known| known.ttt == ttt);
             let sequence = sequence.and_then(|at| task.sequences.remove(at));
@@ -183,13 +185,13 @@ impl<L: Lease> Session<L> {
 
     /// Puts data where it belongs: into the memory lent, or aside until there is some.
     pub(super) fn fill(&mut self, slot: Slot, offset: u32, octets: &[u8]) {
+        let mut room = self.may_hold().saturating_sub(self.held);
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
         if !task.wants_data() || octets.is_empty() {
             return;
         }
-        let mut room = (self.config.limits.held_bytes as usize).saturating_sub(self.held);
         let before = task.held.len();
         let (mut at, mut rest) = (offset, octets);
         while !rest.is_empty()
@@ -245,6 +247,7 @@ impl<L: Lease> Session<L> {
                 offset,
                 len,
                 sent: false,
+                since: self.now,
                 next_sn: 0,
                 cover: Cover::default(),
             });

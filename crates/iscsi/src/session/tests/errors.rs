@@ -185,6 +185,18 @@ fn data_in_any_order_where_none_was_agreed_upon() {
     assert_eq!(rig.sent(), ["Response #1 00"]);
 }
 
+/// The R2T for what is missing would ask for the data behind the hole too, and bytes that were never
+/// sent would count as come: what the memory held before would be written.
+#[test]
+fn unsolicited_data_with_a_hole() {
+    let mut rig = disordered();
+    let command = rig.write(1, 1024, false, &[]);
+    rig.grant(command.tag, 0, 1024);
+    rig.data_out(1, Ttt::NONE, 0, 512, true, &pattern(512));
+    ended_by_session(&mut rig, command.tag);
+    assert_eq!(rig.sent(), ["Response #1 02 U=1024 sense=b/0c0d"]);
+}
+
 #[test]
 fn octets_that_come_twice_do_not_fill_a_hole() {
     let mut rig = disordered();
