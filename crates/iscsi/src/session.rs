@@ -86,6 +86,8 @@ pub struct Session<L> {
     liveness: Liveness,
     /// Of data that was announced or is asked for.
     owed: Progress,
+    /// The CmdSN that later requests wait for, and until when.
+    gap: Option<(CmdSn, Now)>,
     untaken: Untaken,
     patience: Patience,
     stat_sn: StatSn,
@@ -155,6 +157,7 @@ impl<L: Lease> Session<L> {
             logout: None,
             liveness: Liveness::new(now, CmdSn(parameters.exp_cmd_sn), &config.limits),
             owed: Progress::default(),
+            gap: None,
             untaken: Untaken::default(),
             patience: Patience::new(now),
             stat_sn: StatSn(parameters.stat_sn),
@@ -282,6 +285,7 @@ impl<L: Lease> Session<L> {
             self.functions.deadline(),
             self.liveness.logout_deadline(),
             self.owed.deadline(),
+            self.gap.map(|(_, deadline)| deadline),
             self.untaken.progress.deadline(),
         ];
         others.into_iter().flatten().chain([silence]).min()
@@ -296,6 +300,7 @@ impl<L: Lease> Session<L> {
         self.check_logout();
         self.check_silence();
         self.check_owed();
+        self.check_gap();
         self.check_untaken();
         self.proceed();
     }

@@ -55,11 +55,15 @@ impl<L: Lease> Session<L> {
             Place::Outside => Inbound::Drop,
             _ if self.is_deferred(bhs.cmd_sn()) => Inbound::Drop,
             Place::Next if !self.functions.holds_back(bhs.cmd_sn()) => self.deliver_next(bhs),
-            Place::Next | Place::Ahead => self.defer(bhs),
+            Place::Next | Place::Ahead => {
+                let inbound = self.defer(bhs);
+                self.watch_gap();
+                inbound
+            }
         }
     }
 
-    fn is_deferred(&self, number: CmdSn) -> bool {
+    pub(super) fn is_deferred(&self, number: CmdSn) -> bool {
         self.deferred.iter().any(|early| early.cmd_sn == number)
     }
 
@@ -91,7 +95,7 @@ impl<L: Lease> Session<L> {
             return self.scsi_command(bhs, false).1;
         }
         let data = self.collected.clone();
-        if self.held + data.len() > self.config.limits.held_bytes as usize {
+        if self.held + data.len() > self.may_hold() {
             self.remark(
                 "more early requests than can be held",
                 "--connection-memory",
@@ -315,6 +319,7 @@ impl<L: Lease> Session<L> {
         let limit = keys.first_burst.min(task.expected_out);
         task.unsolicited = Unsolicited {
             open: !pdu.last,
+            since: self.now,
             limit,
             ..Unsolicited::default()
         };

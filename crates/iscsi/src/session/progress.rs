@@ -7,9 +7,13 @@ use scsi::medium::Now;
 pub(super) struct Progress {
     /// When to look next; `None` while nothing is under way.
     look: Option<Now>,
-    /// Something moved since the last look.
-    moved: bool,
+    /// Bytes that moved since the last look.
+    moved: u32,
 }
+
+/// Bytes between two looks below which a peer counts as slow: by default about 1 KiB a second. A
+/// peer that sends a byte now and then would otherwise hold the memory that was lent to it for ever.
+const LEAST: u32 = 64 << 10;
 
 impl Progress {
     pub(super) const fn deadline(&self) -> Option<Now> {
@@ -21,12 +25,12 @@ impl Progress {
     pub(super) fn begin(&mut self, now: Now, wait: Now) {
         if self.look.is_none() {
             self.look = Some(now.saturating_add(wait));
-            self.moved = true;
+            self.moved = u32::MAX;
         }
     }
 
-    pub(super) const fn moved(&mut self) {
-        self.moved = true;
+    pub(super) const fn moved(&mut self, bytes: u32) {
+        self.moved = self.moved.saturating_add(bytes);
     }
 
     /// Looks, if it is time to. Whether what is `under_way` has not moved since the last look.
@@ -34,8 +38,20 @@ impl Progress {
         if self.look.is_none_or(|look| now < look) {
             return false;
         }
-        let moved = std::mem::take(&mut self.moved);
-        self.look = (under_way && moved).then(|| now.saturating_add(wait));
-        under_way && !moved
+        let stuck = under_way && std::mem::take(&mut self.moved) == 0;
+        self.look = (under_way && !stuck).then(|| now.saturating_add(wait));
+        stuck
+    }
+
+    /// Looks, if it is time to. Whether something is under way for longer than `wait`, the `oldest`
+    /// since then, and less than [`LEAST`] moved since the last look.
+    pub(super) fn is_slow(&mut self, now: Now, wait: Now, oldest: Option<Now>) -> bool {
+        if self.look.is_none_or(|look| now < look) {
+            return false;
+        }
+        let overdue = oldest.is_some_and(|oldest| oldest.saturating_add(wait) <= now);
+        let slow = overdue && std::mem::take(&mut self.moved) < LEAST;
+        self.look = (oldest.is_some() && !slow).then(|| now.saturating_add(wait));
+        slow
     }
 }

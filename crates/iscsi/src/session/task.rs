@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use scsi::medium::Now;
 use scsi::residual::Residual;
 use scsi::task::{Completed, SenseBytes, Tag};
 use scsi::wire::lun::Lun;
@@ -90,6 +91,8 @@ pub(super) struct Ending {
 pub(super) struct Unsolicited {
     /// More is to come: the F bit has not been seen.
     pub(super) open: bool,
+    /// When the command came.
+    pub(super) since: Now,
     /// The most that may come, immediate data included.
     pub(super) limit: u32,
     pub(super) next_sn: u32,
@@ -104,6 +107,8 @@ pub(super) struct Sequence {
     pub(super) len: u32,
     /// The R2T has left.
     pub(super) sent: bool,
+    /// When it was asked for.
+    pub(super) since: Now,
     pub(super) next_sn: u32,
     pub(super) cover: Cover,
 }
@@ -142,6 +147,11 @@ impl Cover {
             return offset == self.next || !in_order;
         }
         !in_order && self.add_apart(offset, offset + len)
+    }
+
+    /// Whether nothing is missing before what has come.
+    pub(super) const fn is_contiguous(&self) -> bool {
+        self.beyond.is_empty()
     }
 
     fn add_apart(&mut self, start: u32, end: u32) -> bool {

@@ -215,7 +215,7 @@ impl<L: Lease> Session<L> {
             self.remove_task(slot);
             pdu.stamps = self.next_stamps();
         }
-        self.owed.moved();
+        self.owed.moved(len as u32);
         if len == data.len() {
             self.digests().put_lease(out, pdu.encode(), data);
             return;
@@ -314,7 +314,6 @@ impl<L: Lease> Session<L> {
             desired: sequence.len,
         };
         task.next_r2t = task.next_r2t.wrapping_add(1);
-        self.owed.moved();
         self.digests().put_octets(out, bhs.encode(), &[]);
     }
 

@@ -19,7 +19,7 @@ pub(super) struct Untaken {
 impl<L: Lease> Session<L> {
     /// All that was sent before has left; whether there was more to be sent.
     pub(super) fn left(&mut self, more: bool) {
-        self.untaken.progress.moved();
+        self.untaken.progress.moved(1);
         self.untaken.under_way = more;
         if more {
             let wait = self.config.limits.nop_timeout;

@@ -3,7 +3,7 @@
 use scsi::task::FunctionResult;
 
 use super::rig::{FIRST_CMD_SN, Rig};
-use crate::wire::bhs::Itt;
+use crate::wire::bhs::{Itt, Ttt};
 use crate::wire::serial::CmdSn;
 use crate::wire::task_request::function;
 
@@ -172,4 +172,49 @@ fn numbers_go_on_past_the_end() {
         rig.send(pdu.encode(), &[]);
         rig.executed();
     }
+}
+
+/// They are held meanwhile, and pings are answered all the while.
+#[test]
+fn a_gap_that_is_not_plugged_ends_the_session() {
+    let mut rig = Rig::new();
+    rig.skip_cmd_sn();
+    let early = rig.write_pdu(2, 512, true);
+    rig.send(early.encode(), &[7; 512]);
+    for _ in 0..3 {
+        rig.quiet();
+        rig.ping(9, b"");
+        rig.wait(20);
+    }
+    assert_eq!(rig.rule(), "a CmdSN that does not come");
+}
+
+#[test]
+fn a_gap_that_is_plugged_is_forgotten() {
+    let mut rig = Rig::new();
+    let missing = rig.read_pdu(1, 8);
+    let early = rig.read_pdu(2, 8);
+    rig.send(early.encode(), &[]);
+    rig.wait(20);
+    rig.send(missing.encode(), &[]);
+    rig.executed();
+    rig.executed();
+    for _ in 0..5 {
+        rig.ping(9, b"");
+        rig.wait(20);
+        rig.quiet();
+    }
+}
+
+/// Of many sessions that leave gaps, each holds little.
+#[test]
+fn next_to_nothing_is_held_behind_a_gap() {
+    let mut rig = Rig::new();
+    rig.skip_cmd_sn();
+    for itt in 2..16 {
+        let early = rig.write_pdu(itt, 4096, false);
+        rig.send(early.encode(), &[7; 1024]);
+        rig.data_out(itt, Ttt::NONE, 0, 1024, true, &[7; 1024]);
+    }
+    assert!(rig.session.held <= 16 << 10, "{} bytes", rig.session.held);
 }
