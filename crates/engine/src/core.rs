@@ -11,6 +11,7 @@ mod connection;
 mod fc_port;
 mod front;
 mod login;
+mod logins;
 mod ports;
 mod services;
 mod session;

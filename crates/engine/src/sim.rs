@@ -175,8 +175,16 @@ impl World {
     /// # Errors
     /// When nobody listens.
     pub fn connect(&mut self) -> io::Result<Wire> {
+        self.connect_from([127, 0, 0, 1])
+    }
+
+    /// An initiator connects from this address.
+    ///
+    /// # Errors
+    /// When nobody listens.
+    pub fn connect_from(&mut self, peer: [u8; 4]) -> io::Result<Wire> {
         let wire = Wire::default();
-        self.kernels[0].connect(&wire, ([127, 0, 0, 1], 40_000).into())?;
+        self.kernels[0].connect(&wire, (peer, 40_000).into())?;
         self.turn(0);
         Ok(wire)
     }

@@ -50,6 +50,27 @@ fn storms_and_junk_do_not_disturb_a_session() {
     });
 }
 
+#[test]
+fn a_host_that_holds_all_places_for_logins_keeps_no_other_host_out() {
+    let mut shape = Shape::new(1, Kind::Apart);
+    shape.limits.logins = LOGINS;
+    let mut lab = Lab::new(0, shape);
+    let connect = |lab: &mut Lab| lab.world.connect_from([127, 0, 0, 2]).expect("a portal");
+    let mut held: Vec<_> = (0..LOGINS).map(|_| connect(&mut lab)).collect();
+    lab.log_in_hosts(1);
+    assert!(held[0].is_over(), "the oldest made no room");
+    // It comes again at once, as often as it likes.
+    held.extend((0..LOGINS).map(|_| connect(&mut lab)));
+    lab.log_in_hosts(1);
+    lab.quiesce();
+    let open = held.iter().filter(|wire| !wire.is_over()).count();
+    assert_eq!(open, LOGINS - 1, "more was closed than had to be");
+    lab.hosts.iter().for_each(|host| assert!(host.logged_in));
+    held.iter().for_each(Wire::cut);
+    lab.finish();
+    lab.leave();
+}
+
 /// Lets the time pass, but for the one session.
 fn keep_talking(lab: &mut Lab, time: Duration) {
     let step = Duration::from_secs(5);

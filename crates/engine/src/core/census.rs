@@ -42,7 +42,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             ..Census::default()
         };
         if let Some(front) = &self.front {
-            census.logins = front.logins;
+            census.logins = front.logins.len();
             census.waiting = front.waiting.len();
             census.sessions = front.registry.len();
             census.places = front.places.len();

@@ -14,6 +14,7 @@ use scsi::nexus::{Identity, Nexus, TargetDevice};
 use scsi::owner::{Output, Owner};
 use scsi::unit::{CoreId, UnitId};
 
+use super::logins::Logins;
 use super::ports::Ports;
 use super::token::Key;
 use super::units::Store;
@@ -37,7 +38,7 @@ pub struct Front {
     /// Logins that wait for the session with that TSIH to end.
     pub(super) waiting: Vec<(u16, Key, Wish)>,
     /// Connections that have not logged in.
-    pub(super) logins: usize,
+    pub(super) logins: Logins,
     pub(super) owners: Vec<Owner>,
     pub(super) store: Arc<dyn Store>,
     pub(super) unsaved: Unsaved,
@@ -91,7 +92,7 @@ impl Front {
             loads: vec![0; usize::from(parts.cores)],
             places: BTreeMap::new(),
             waiting: Vec::new(),
-            logins: 0,
+            logins: Logins::default(),
             owners: parts.owners,
             store: parts.store,
             unsaved: Unsaved::default(),

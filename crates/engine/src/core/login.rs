@@ -1,6 +1,6 @@
 //! Connections that log in, on core 0, and their way to the core that their session lives on.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use ::io::ring::Ring;
@@ -14,6 +14,7 @@ use scsi::unit::CoreId;
 use super::Core;
 use super::connection::Phase;
 use super::front::Wish;
+use super::logins::Admission;
 use super::session::PARTING;
 use super::token::Key;
 use crate::mail::{Message, NewSession, Post};
@@ -30,23 +31,43 @@ impl<R: Ring, P: Post> Core<R, P> {
         if self.stop.is_stopping() {
             return;
         }
-        let Some(front) = &mut self.front else { return };
-        if front.logins >= front.config.limits.logins {
-            return self.tell_of(now, peer.ip(), TOO_MANY_LOGINS);
+        if !self.has_room(now, peer.ip()) {
+            return;
         }
+        let Some(front) = &mut self.front else { return };
         let Ok(local) = (front.local_address)(&socket) else {
             return;
         };
         let Ok(socket) = self.ring.adopt(socket) else {
             return;
         };
-        front.logins += 1;
         let config = front.config.clone();
         let login = Login::new(now, config, Endpoints { local, peer }, (front.random)());
         let phase = Phase::Login(Box::new(login));
         let key = self.connections.insert(peer.ip(), socket, phase);
+        front.logins.insert(peer.ip(), key);
         self.listen_to(key);
         self.arm(now, key);
+    }
+
+    /// Whether another connection from `peer` may log in. Where an address that holds many more
+    /// places has to give one up for it, that connection is closed.
+    fn has_room(&mut self, now: Now, peer: IpAddr) -> bool {
+        let Some(front) = &self.front else {
+            return false;
+        };
+        match front.logins.admission(peer, front.config.limits.logins) {
+            Admission::Free => true,
+            Admission::InPlaceOf(fullest, oldest) => {
+                self.tell_of(now, fullest, TOO_MANY_LOGINS);
+                self.hang_up(oldest);
+                true
+            }
+            Admission::Full => {
+                self.tell_of(now, peer, TOO_MANY_LOGINS);
+                false
+            }
+        }
     }
 
     /// Carries out what a login wants; returns whether it wanted anything.
@@ -189,7 +210,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             return;
         };
         let Some(front) = &mut self.front else { return };
-        front.logins -= 1;
+        front.logins.remove(key);
         let Some(session) = login.outcome() else {
             return;
         };
@@ -216,7 +237,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             return;
         };
         let Some(front) = &mut self.front else { return };
-        front.logins -= 1;
+        front.logins.remove(key);
         front.waiting.retain(|(_, waiting, _)| *waiting != key);
         if let Phase::Moving(login) = connection.phase
             && let Some(session) = login.outcome()
