@@ -1,5 +1,6 @@
 //! A connection as a core keeps it, from accept until its last task has ended.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use ::io::ring::SocketId;
@@ -65,6 +66,9 @@ pub(super) enum Known {
 #[derive(Default)]
 pub(super) struct Connections {
     slots: Vec<Option<Place>>,
+    /// The connections of sessions by TSIH, as a target that is reset ends all of its sessions by
+    /// their handles.
+    sessions: HashMap<u16, Key>,
     free: Vec<u32>,
     generation: u32,
 }
@@ -95,6 +99,17 @@ impl Connection {
     }
 }
 
+impl Phase {
+    /// The TSIH, once there is one.
+    fn tsih(&self) -> Option<u16> {
+        match self {
+            Self::Login(_) => None,
+            Self::Moving(login) => login.outcome().map(|session| session.tsih),
+            Self::Session { tsih, .. } | Self::Ending { tsih } => Some(*tsih),
+        }
+    }
+}
+
 impl Connections {
     pub(super) fn insert(&mut self, peer: IpAddr, socket: SocketId, phase: Phase) -> Key {
         let slot = self.vacancy();
@@ -115,7 +130,16 @@ impl Connections {
             dirty: false,
             timer: None,
         })));
+        self.note_session(key);
         key
+    }
+
+    /// Makes a connection known by its TSIH; to be called when it gets one.
+    pub(super) fn note_session(&mut self, key: Key) {
+        let tsih = self.get(key).and_then(|connection| connection.phase.tsih());
+        if let Some(tsih) = tsih {
+            self.sessions.insert(tsih, key);
+        }
     }
 
     /// The slot of a nexus with a remote port.
@@ -158,6 +182,12 @@ impl Connections {
     pub(super) fn vacate(&mut self, slot: u32) -> Option<Place> {
         let place = self.slots.get_mut(slot as usize)?.take()?;
         self.free.push(slot);
+        if let Place::Connection(connection) = &place
+            && let Some(tsih) = connection.phase.tsih()
+            && self.sessions.get(&tsih) == Some(&connection.key)
+        {
+            self.sessions.remove(&tsih);
+        }
         Some(place)
     }
 
@@ -176,14 +206,10 @@ impl Connections {
         self.free.len() == self.slots.len()
     }
 
-    /// The connection of the session with this TSIH.
-    pub(super) fn find(&self, tsih: u16) -> Option<Key> {
-        let is_it = |phase: &Phase| match phase {
-            Phase::Moving(login) => login.outcome().is_some_and(|session| session.tsih == tsih),
-            Phase::Session { tsih: other, .. } => *other == tsih,
-            Phase::Login(_) | Phase::Ending { .. } => false,
-        };
-        let found = self.iter().find(|connection| is_it(&connection.phase));
-        found.map(|connection| connection.key)
+    /// The connection of the session with this TSIH, unless its socket is gone.
+    pub(super) fn find(&mut self, tsih: u16) -> Option<Key> {
+        let key = *self.sessions.get(&tsih)?;
+        let connection = self.get(key)?;
+        (!matches!(connection.phase, Phase::Ending { .. })).then_some(key)
     }
 }

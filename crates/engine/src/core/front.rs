@@ -126,11 +126,7 @@ impl Front {
 
     /// The other sessions with the target of this one.
     pub(super) fn sessions_beside(&self, tsih: u16) -> Vec<u16> {
-        let scope = self
-            .registry
-            .sessions()
-            .find(|session| session.0 == tsih)
-            .map(|s| s.2);
+        let scope = self.registry.identity(tsih).map(|(_, scope)| scope);
         let sessions = self
             .registry
             .sessions()

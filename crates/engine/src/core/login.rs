@@ -197,6 +197,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             other => other,
         };
         connection.closing = Some(now + PARTING);
+        self.connections.note_session(key);
         self.mark_dirty(key.slot);
     }
 
