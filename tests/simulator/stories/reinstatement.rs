@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use engine::sim::{Pace, Rng};
+use engine::sim::{Kind, Pace, Rng};
+use scsi::medium::Extent;
+use tests::initiator::Reply;
 
 use crate::lab::{Lab, Mix, Shape};
 use crate::seeds::with_seeds;
@@ -34,6 +36,33 @@ fn nothing_of_the_old_session_lands_after_the_login() {
         lab.quiesce();
         lab.is_left_by_all();
     });
+}
+
+/// A discovery session that names the target is no nexus: it hears nothing of what the port is to
+/// be told next, and that is not lost to the normal session that follows.
+#[test]
+fn a_named_discovery_between_two_sessions_leaves_what_the_second_one_is_told() {
+    let mut lab = Lab::new(0, Shape::new(1, Kind::Apart));
+    lab.log_in_hosts(1);
+    let read = |lab: &mut Lab| lab.read(0, 0, Extent::new(0, 1));
+    lab.insist(0, read);
+    lab.log_out_all();
+    let keys = lab.hosts[0].settings.keys.clone();
+    lab.hosts[0].settings.keys = vec![("SessionType", "Discovery".into())];
+    lab.log_in(0);
+    lab.log_out_all();
+    lab.hosts[0].settings.keys = keys;
+    lab.log_in(0);
+    lab.hosts[0].told.clear();
+    read(&mut lab);
+    lab.quiesce();
+    let senses = lab.hosts[0].told.iter().filter_map(|reply| match reply {
+        Reply::Done { sense, .. } => sense.get(12..14),
+        _ => None,
+    });
+    let nexus_loss: &[u8] = &[0x29, 0x07];
+    assert_eq!(senses.collect::<Vec<_>>(), [nexus_loss]);
+    lab.leave();
 }
 
 /// The old connection stays as it is; sometimes the new one is replaced before it is logged in.

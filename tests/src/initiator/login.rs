@@ -45,6 +45,9 @@ impl Initiator {
         let settings = &self.settings;
         let mut text = format!("InitiatorName={}\0", settings.name);
         match &settings.target {
+            Some(target) if settings.keys.iter().any(|(key, _)| *key == "SessionType") => {
+                text += &format!("TargetName={target}\0");
+            }
             Some(target) => text += &format!("SessionType=Normal\0TargetName={target}\0"),
             None => text += "SessionType=Discovery\0",
         }

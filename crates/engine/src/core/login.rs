@@ -217,7 +217,9 @@ impl<R: Ring, P: Post> Core<R, P> {
         };
         tracing::debug!("{}: {}", connection.peer, session.introduction());
         let (tsih, nexus) = (session.tsih, front.nexus(session));
-        let heard = front.ports.come_back(front.registry.identity(tsih));
+        // A discovery session, even one that names the target, has no nexus to tell anything to.
+        let port = front.registry.identity(tsih).filter(|_| nexus.is_some());
+        let heard = front.ports.come_back(port);
         let core = front.places.get(&tsih).copied().unwrap_or(CoreId(0));
         let socket = self.ring.release(socket);
         let early = connection.early;
