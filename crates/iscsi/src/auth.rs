@@ -28,6 +28,8 @@ pub struct Realm {
     pub guarded: Vec<Arc<Node>>,
     /// Whether it will do without.
     pub open: bool,
+    /// InitiatorName, normalised, as users may be bound to one.
+    pub initiator: String,
 }
 
 /// Why a login fails in its SecurityNegotiation stage. The initiator learns less than the log.
@@ -39,6 +41,8 @@ pub enum Refusal {
     NoHash,
     /// A user that does not exist, or not the right response. Which of them is not told.
     WrongResponse,
+    /// A user that is bound to another initiator name.
+    AnotherInitiator,
     /// It sent our own challenge back.
     Reflected,
     /// It knows our secret: the two directions share one.
@@ -55,6 +59,7 @@ impl Refusal {
     pub const fn status(self) -> LoginStatus {
         match self {
             Self::Malformed => status::INITIATOR_ERROR,
+            Self::AnotherInitiator => status::AUTHORIZATION_FAILURE,
             _ => status::AUTHENTICATION_FAILURE,
         }
     }
@@ -69,6 +74,10 @@ impl From<Refusal> for Violation {
             ),
             Refusal::NoHash => ("no CHAP hash that is strong enough", "RFC 7143 §12.1.3"),
             Refusal::WrongResponse => ("CHAP authentication failed", "RFC 7143 §12.1.3"),
+            Refusal::AnotherInitiator => (
+                "a CHAP user that is bound to another initiator name",
+                "--chap",
+            ),
             Refusal::Reflected => ("our own CHAP challenge sent back", "RFC 7143 §9.2.1"),
             Refusal::SharedSecret => ("one CHAP secret used in both directions", "RFC 7143 §9.2.1"),
             Refusal::NoMutual => ("mutual CHAP where it is not configured", "RFC 7143 §12.1.3"),

@@ -18,7 +18,7 @@ use crate::auth::Hash;
 use crate::datamover::Outgoing;
 use crate::parameters::{DEFAULT_DATA_SEGMENT, FIRST_WINDOW, Parameters, Purpose};
 use crate::session::Session;
-use crate::target::{Config, Endpoints, InitiatorPort, Node, Scope};
+use crate::target::{Config, Endpoints, InitiatorPort, Node, Wish};
 use crate::text::Text;
 use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Opcode};
@@ -95,16 +95,10 @@ pub enum Event {
     /// a session that this one reinstates has ended at the medium) or [`Login::refuse`].
     /// Until then nothing more is received.
     Session {
-        /// Who.
-        initiator: InitiatorPort,
-        /// 0 for a new session (which reinstates an old one of the same port, if there is one).
-        tsih: u16,
-        /// Connection id.
-        cid: u16,
+        /// What it asks for.
+        wish: Wish,
         /// To which node; `None` for discovery.
         node: Option<Arc<Node>>,
-        /// Where the initiator port may have one session only.
-        scope: Scope,
     },
     /// The final response is queued: once it has been transmitted, [`Login::into_session`].
     Done,
@@ -385,18 +379,22 @@ impl<L: Lease> Login<L> {
         {
             self.events.push_back(Event::Remark(WEAK_HASH));
         }
+        let proof = asking.agreed.proof.as_ref();
         self.events.push_back(Event::Session {
-            initiator: InitiatorPort {
-                name: identity.initiator.clone(),
-                isid: first.isid,
+            wish: Wish {
+                initiator: InitiatorPort {
+                    name: identity.initiator.clone(),
+                    isid: first.isid,
+                },
+                scope: identity.scope(self.endpoints),
+                user: proof.map(|proof| proof.user.clone()),
+                tsih: first.tsih,
+                cid: first.cid,
             },
-            tsih: first.tsih,
-            cid: first.cid,
             node: match &asking.agreed.purpose {
                 Purpose::Normal(node) => Some(node.clone()),
                 Purpose::Discovery(_) => None,
             },
-            scope: identity.scope(self.endpoints),
         });
         self.state = State::Asking(Box::new(asking));
     }

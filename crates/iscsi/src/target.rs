@@ -13,7 +13,7 @@ use crate::wire::bhs::MAX_DATA_LEN;
 
 mod registry;
 
-pub use registry::{Decision, Identity, Registry};
+pub use registry::{Decision, Identity, Registry, Wish};
 
 /// The highest iSCSIProtocolLevel that is negotiated: that of RFC 7144 (§7.1.1).
 pub const PROTOCOL_LEVEL: u8 = 2;
@@ -64,19 +64,50 @@ impl Access {
 /// CHAP credentials. The secrets are never shown.
 #[derive(Clone)]
 pub struct Chap {
-    /// User names and secrets of initiators; at least one.
-    pub users: Vec<(String, Vec<u8>)>,
+    /// The users of initiators; at least one.
+    pub users: Vec<ChapUser>,
     /// Our own name and secret for initiators that ask for mutual authentication.
     pub mutual: Option<(String, Vec<u8>)>,
     /// The weakest hash that will do.
     pub minimum: Hash,
 }
 
+/// One credential, and the initiator that may use it.
+#[derive(Clone)]
+pub struct ChapUser {
+    /// CHAP_N.
+    pub name: String,
+    /// The InitiatorName, normalised, that the user is bound to (RFC 7143 §9.2); `None`: any.
+    pub initiator: Option<String>,
+    /// The secret.
+    pub secret: Vec<u8>,
+}
+
+impl ChapUser {
+    /// Whether an initiator of this normalised name may log in as this user.
+    #[must_use]
+    pub fn is_for(&self, initiator: &str) -> bool {
+        self.initiator.as_ref().is_none_or(|name| name == initiator)
+    }
+}
+
+impl Drop for ChapUser {
+    fn drop(&mut self) {
+        self.secret.zeroize();
+    }
+}
+
+impl std::fmt::Debug for ChapUser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChapUser")
+            .field("name", &self.name)
+            .field("initiator", &self.initiator)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Drop for Chap {
     fn drop(&mut self) {
-        self.users
-            .iter_mut()
-            .for_each(|(_, secret)| secret.zeroize());
         if let Some((_, secret)) = &mut self.mutual {
             secret.zeroize();
         }
@@ -85,9 +116,8 @@ impl Drop for Chap {
 
 impl std::fmt::Debug for Chap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let users: Vec<_> = self.users.iter().map(|(user, _)| user).collect();
         f.debug_struct("Chap")
-            .field("users", &users)
+            .field("users", &self.users)
             .field("mutual", &self.mutual.as_ref().map(|(user, _)| user))
             .field("minimum", &self.minimum)
             .finish()

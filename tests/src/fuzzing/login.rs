@@ -12,7 +12,7 @@ use std::time::Duration;
 use iscsi::auth::Hash;
 use iscsi::login::{Event, Login};
 use iscsi::parameters::DEFAULT_DATA_SEGMENT;
-use iscsi::target::{Access, Chap, Config, Endpoints, Limits, Node};
+use iscsi::target::{Access, Chap, ChapUser, Config, Endpoints, Limits, Node};
 use iscsi::wire::bhs::Opcode;
 use iscsi::wire::framer::{Framer, Piece};
 use iscsi::wire::login_response::LoginResponse;
@@ -115,13 +115,11 @@ impl Dialogue {
         while let Some(event) = self.login.poll() {
             assert!(!self.closed, "{event:?} after the end");
             match event {
-                Event::Session {
-                    initiator, node, ..
-                } => {
+                Event::Session { wish, node } => {
                     assert!(!self.asked, "asked twice");
                     self.asked = true;
                     if let Some(node) = node {
-                        self.may_have(&node, &initiator.name);
+                        self.may_have(&node, &wish.initiator.name);
                     }
                 }
                 Event::Done => {
@@ -217,7 +215,11 @@ impl Dialogue {
 /// Three nodes: one for everybody, one for a few, one with CHAP.
 fn config(flags: u8) -> Config {
     let chap = Chap {
-        users: vec![(USER.into(), SECRET.to_vec())],
+        users: vec![ChapUser {
+            name: USER.into(),
+            initiator: None,
+            secret: SECRET.to_vec(),
+        }],
         mutual: (flags & 1 != 0).then(|| ("us".into(), b"a secret of our own!".to_vec())),
         minimum: [Hash::Md5, Hash::Sha1, Hash::Sha256, Hash::Sha3][usize::from(flags >> 1 & 3)],
     };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use block::volume::Volume;
 use iscsi::names;
 use iscsi::parameters::Parameters;
-use iscsi::target::{Config, InitiatorPort, Registry, Scope};
+use iscsi::target::{Config, Registry, Wish};
 use scsi::nexus::{Identity, Nexus, TargetDevice};
 use scsi::owner::{Output, Owner};
 use scsi::unit::{CoreId, UnitId};
@@ -48,14 +48,6 @@ pub struct Front {
     pub(super) looking: BTreeSet<u32>,
     pub(super) random: Box<dyn FnMut() -> [u8; 64] + Send>,
     pub(super) local_address: fn(&OwnedFd) -> io::Result<SocketAddr>,
-}
-
-/// A login's wish for a session.
-#[derive(Debug)]
-pub(super) struct Wish {
-    pub(super) initiator: InitiatorPort,
-    pub(super) tsih: u16,
-    pub(super) scope: Scope,
 }
 
 /// What a front is made of.

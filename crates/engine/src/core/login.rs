@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use ::io::ring::Ring;
 use iscsi::login::{Event, Login};
-use iscsi::target::{Decision, Endpoints};
+use iscsi::target::{Decision, Endpoints, Wish};
 use iscsi::violation::Violation;
 use scsi::medium::Now;
 use scsi::nexus::Heard;
@@ -13,7 +13,6 @@ use scsi::unit::CoreId;
 
 use super::Core;
 use super::connection::Phase;
-use super::front::Wish;
 use super::logins::Admission;
 use super::session::PARTING;
 use super::token::Key;
@@ -90,22 +89,7 @@ impl<R: Ring, P: Post> Core<R, P> {
 
     fn login_event(&mut self, now: Now, key: Key, event: Event) {
         match event {
-            Event::Session {
-                initiator,
-                tsih,
-                scope,
-                ..
-            } => {
-                self.decide(
-                    now,
-                    key,
-                    Wish {
-                        initiator,
-                        tsih,
-                        scope,
-                    },
-                );
-            }
+            Event::Session { wish, .. } => self.decide(now, key, wish),
             Event::Done => self.start_moving(now, key),
             Event::Close(violation) => {
                 self.tell(now, key, violation);
@@ -124,10 +108,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         let Phase::Login(login) = &mut connection.phase else {
             return;
         };
-        match front
-            .registry
-            .decide(&wish.initiator, &wish.scope, wish.tsih)
-        {
+        match front.registry.decide(&wish) {
             Decision::Admit(tsih) => {
                 front.place(tsih);
                 login.admit(tsih);

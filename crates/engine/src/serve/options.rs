@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use ::io::ring::Kind;
 pub use iscsi::auth::Hash as ChapHash;
-pub use iscsi::target::{Chap, Limits};
+pub use iscsi::target::{Chap, ChapUser, Limits};
 
 use crate::address::ParseError;
 use crate::n_port::NoPort;
@@ -134,6 +134,26 @@ pub const MOST_THREADS: u16 = 1024;
 /// How many octets a secret may have; the lower bound is that of RFC 7143 §9.2.1, the upper one
 /// keeps it in one text key.
 pub const SECRET_OCTETS: std::ops::RangeInclusive<usize> = 12..=255;
+
+/// A CHAP user as it is written: `USER`, or `USER@IQN` for one initiator alone. What follows the
+/// last `@` is a name only if it begins like one, as users may be called like mail addresses.
+#[must_use]
+pub fn chap_user(spec: &str, secret: Vec<u8>) -> ChapUser {
+    let is_name = |text: &str| {
+        let kind = text.get(..4).unwrap_or_default().to_ascii_lowercase();
+        ["iqn.", "eui.", "naa."].contains(&&*kind)
+    };
+    let bound = spec.rsplit_once('@').filter(|(_, name)| is_name(name));
+    let (name, initiator) = match bound {
+        Some((name, initiator)) => (name, Some(initiator.to_owned())),
+        None => (spec, None),
+    };
+    ChapUser {
+        name: name.to_owned(),
+        initiator,
+        secret,
+    }
+}
 
 impl Options {
     /// Options that serve `volumes` on the default portal under `iqn`, all else by default.

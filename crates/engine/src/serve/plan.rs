@@ -11,7 +11,7 @@ use scsi::statistics::{Gauge, Usage};
 use scsi::unit::{UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 
-use super::options::{BlockSize, Error, Misuse, Options};
+use super::options::{BlockSize, Chap, Error, Misuse, Options};
 use crate::address::{Address, OpenError, OpenOptions, Size};
 use crate::identity::Designation;
 
@@ -227,7 +227,7 @@ pub(super) fn config(options: &Options, units: &[Unit]) -> Result<Config, Error>
     let allow = allow.collect::<Result<BTreeSet<_>, _>>()?;
     let access = Access {
         allow: (!allow.is_empty()).then_some(allow),
-        chap: options.chap.clone(),
+        chap: options.chap.as_ref().map(bound_users).transpose()?,
     };
     let mut nodes: Vec<Arc<Node>> = Vec::new();
     for unit in units {
@@ -246,6 +246,15 @@ pub(super) fn config(options: &Options, units: &[Unit]) -> Result<Config, Error>
         advertise: options.advertise.clone(),
         limits: options.limits,
     })
+}
+
+/// The credentials, with the names of initiators as logins compare them.
+fn bound_users(chap: &Chap) -> Result<Chap, Error> {
+    let mut chap = chap.clone();
+    for user in &mut chap.users {
+        user.initiator = user.initiator.as_deref().map(name).transpose()?;
+    }
+    Ok(chap)
 }
 
 /// The target devices as SCSI knows them, by node name and iSCSIProtocolLevel.

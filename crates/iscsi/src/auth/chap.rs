@@ -98,7 +98,8 @@ impl Challenge {
     /// What the initiator proved by its answer.
     ///
     /// # Errors
-    /// [`Refusal::Reflected`], [`Refusal::SharedSecret`] and [`Refusal::WrongResponse`].
+    /// [`Refusal::Reflected`], [`Refusal::SharedSecret`], [`Refusal::WrongResponse`] and
+    /// [`Refusal::AnotherInitiator`].
     pub fn verify(&self, answer: &Answer<'_>, realm: &Realm) -> Result<Proof, Refusal> {
         if answer
             .counter
@@ -113,15 +114,18 @@ impl Challenge {
         }) {
             return Err(Refusal::SharedSecret);
         }
-        let nodes: Vec<_> = realm
-            .guarded
-            .iter()
-            .filter(|node| self.proves(answer, node))
-            .collect();
-        if nodes.is_empty() {
-            return Err(Refusal::WrongResponse);
+        let mut nodes = Vec::new();
+        let mut refusal = Refusal::WrongResponse;
+        for node in &realm.guarded {
+            match self.proves(answer, node, &realm.initiator) {
+                Ok(()) => nodes.push(Arc::clone(node)),
+                Err(Refusal::AnotherInitiator) => refusal = Refusal::AnotherInitiator,
+                Err(_) => {}
+            }
         }
-        let nodes = nodes.into_iter().cloned().collect();
+        if nodes.is_empty() {
+            return Err(refusal);
+        }
         Ok(Proof {
             user: answer.name.to_owned(),
             hash: self.hash,
@@ -130,15 +134,22 @@ impl Challenge {
     }
 
     /// Every user is tried, and a wrong name costs as much as a right one.
-    fn proves(&self, answer: &Answer<'_>, node: &Node) -> bool {
+    /// A user who knows its secret, but is bound to another initiator name, may know so.
+    fn proves(&self, answer: &Answer<'_>, node: &Node, initiator: &str) -> Result<(), Refusal> {
         let Some(chap) = &node.access.chap else {
-            return false;
+            return Err(Refusal::WrongResponse);
         };
-        let proven = chap.users.iter().fold(false, |found, (name, secret)| {
-            let right = self.matches(secret, &answer.response);
-            found | (right & (name == answer.name))
-        });
-        proven && self.hash >= chap.minimum
+        let (mut proven, mut bound) = (false, false);
+        for user in &chap.users {
+            let right = self.matches(&user.secret, &answer.response) & (user.name == answer.name);
+            proven |= right;
+            bound |= right & user.is_for(initiator);
+        }
+        match (proven && self.hash >= chap.minimum, bound) {
+            (true, true) => Ok(()),
+            (true, false) => Err(Refusal::AnotherInitiator),
+            (false, _) => Err(Refusal::WrongResponse),
+        }
     }
 
     fn matches(&self, secret: &[u8], response: &[u8]) -> bool {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::keys::{Phase, Seen, Side};
-use crate::target::{Access, Chap};
+use crate::target::{Access, Chap, ChapUser};
 use crate::text;
 
 const RANDOM: [u8; 33] = {
@@ -30,12 +30,19 @@ const RESPONSES: [(u8, &str); 4] = [
     ),
 ];
 
+const INITIATOR: &str = "iqn.2026-11.org.lunar:i";
+
+fn user(name: &str, secret: &[u8]) -> ChapUser {
+    ChapUser {
+        name: name.into(),
+        initiator: None,
+        secret: secret.to_vec(),
+    }
+}
+
 fn chap(mutual: Option<&[u8]>) -> Chap {
     Chap {
-        users: vec![
-            ("alice".into(), SECRET.to_vec()),
-            ("bob".into(), b"another-secret".to_vec()),
-        ],
+        users: vec![user("alice", SECRET), user("bob", b"another-secret")],
         mutual: mutual.map(|secret| ("storage".into(), secret.to_vec())),
         minimum: Hash::Md5,
     }
@@ -54,6 +61,7 @@ fn guarded(mutual: Option<&[u8]>) -> Realm {
     Realm {
         guarded: vec![node(Some(chap(mutual)))],
         open: false,
+        initiator: INITIATOR.into(),
     }
 }
 
@@ -61,6 +69,7 @@ fn open() -> Realm {
     Realm {
         guarded: vec![],
         open: true,
+        initiator: INITIATOR.into(),
     }
 }
 
@@ -256,6 +265,7 @@ fn a_hash_below_the_minimum_is_refused() {
     let realm = Realm {
         guarded: vec![node(Some(credentials))],
         open: false,
+        initiator: INITIATOR.into(),
     };
     let refused = step(Exchange::Open, &realm, "AuthMethod=CHAP CHAP_A=5,6");
     assert_eq!(refused.unwrap_err(), Refusal::NoHash);
@@ -286,6 +296,31 @@ fn we_do_not_prove_ourselves_to_whom_we_do_not_know() {
     let answer = "CHAP_N=alice CHAP_R=0x00 CHAP_I=9 CHAP_C=0x0a0b0c";
     assert_eq!(
         step(exchange, &realm, answer).unwrap_err(),
+        Refusal::WrongResponse
+    );
+}
+
+/// RFC 7143 §9.2: who has proven to be a user may not use every InitiatorName.
+#[test]
+fn a_user_that_is_bound_to_a_name_logs_in_under_that_name_alone() {
+    let mut credentials = chap(None);
+    credentials.users[0].initiator = Some(INITIATOR.into());
+    let mut realm = Realm {
+        guarded: vec![node(Some(credentials))],
+        open: false,
+        initiator: INITIATOR.into(),
+    };
+    let (exchange, _) = challenged(&realm, "5");
+    assert!(step(exchange, &realm, &md5()).is_ok());
+    realm.initiator += "2";
+    let (exchange, _) = challenged(&realm, "5");
+    let refusal = step(exchange, &realm, &md5()).unwrap_err();
+    assert_eq!(refusal, Refusal::AnotherInitiator);
+    assert_eq!(refusal.status(), status::AUTHORIZATION_FAILURE);
+    let (exchange, _) = challenged(&realm, "5");
+    let wrong = md5().replace("0xb7", "0xb8");
+    assert_eq!(
+        step(exchange, &realm, &wrong).unwrap_err(),
         Refusal::WrongResponse
     );
 }
@@ -343,12 +378,12 @@ fn challenges_are_the_random_octets_given() {
 #[test]
 fn a_discovery_proves_only_the_nodes_that_know_its_secret() {
     let stranger = Chap {
-        users: vec![("alice".into(), b"not-that-secret".to_vec())],
+        users: vec![user("alice", b"not-that-secret")],
         mutual: None,
         minimum: Hash::Md5,
     };
     let strict = Chap {
-        users: vec![("alice".into(), SECRET.to_vec())],
+        users: vec![user("alice", SECRET)],
         mutual: None,
         minimum: Hash::Sha3,
     };
@@ -360,6 +395,7 @@ fn a_discovery_proves_only_the_nodes_that_know_its_secret() {
     let realm = Realm {
         guarded: nodes,
         open: true,
+        initiator: INITIATOR.into(),
     };
     let (exchange, _) = challenged(&realm, "5");
     let (exchange, _) = step(exchange, &realm, &md5()).unwrap();

@@ -105,6 +105,7 @@ impl Identity {
         Realm {
             guarded: self.candidates.iter().filter(guarded).cloned().collect(),
             open: self.candidates.is_empty() || !self.candidates.iter().all(|node| guarded(&node)),
+            initiator: self.initiator.clone(),
         }
     }
 

@@ -58,6 +58,10 @@ impl Fault {
         let (rule, clause) = match status {
             TOO_MANY_CONNECTIONS => ("a second connection in a session", "RFC 7143 §13.2"),
             SESSION_DOES_NOT_EXIST => ("a session that does not exist", "RFC 7143 §6.3.1"),
+            AUTHORIZATION_FAILURE => (
+                "a login in the place of another user's session",
+                "RFC 7143 §9.2",
+            ),
             SERVICE_UNAVAILABLE => ("a login while the target goes down", "RFC 7143 §11.13.5"),
             OUT_OF_RESOURCES => ("no room for another session", "--max-sessions"),
             _ => ("the session was refused", "RFC 7143 §11.13.5"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use scsi::medium::HeapLease;
 
 use super::*;
-use crate::target::{Access, Chap, Limits};
+use crate::target::{Access, Chap, ChapUser, Limits, Scope};
 use crate::wire::bhs::{BHS_LEN, Itt};
 use crate::wire::login_response::LoginResponse;
 use crate::wire::serial::{CmdSn, StatSn};
@@ -39,7 +39,11 @@ fn only(names: &[&str]) -> Access {
 }
 
 fn chap() -> Access {
-    let users = vec![("user1".to_owned(), b"secretsecret1".to_vec())];
+    let users = vec![ChapUser {
+        name: "user1".to_owned(),
+        initiator: None,
+        secret: b"secretsecret1".to_vec(),
+    }];
     let mutual = Some(("tuser1".to_owned(), b"tsecretsecret1".to_vec()));
     Access {
         allow: None,
@@ -214,15 +218,10 @@ impl Peer {
     #[track_caller]
     fn asks(&mut self) -> (InitiatorPort, Option<String>, Scope) {
         match self.event() {
-            Some(Event::Session {
-                initiator,
-                node,
-                scope,
-                tsih,
-                cid,
-            }) => {
-                assert_eq!((tsih, cid), (self.next.tsih, self.next.cid));
-                (initiator, node.map(|node| node.name.clone()), scope)
+            Some(Event::Session { wish, node }) => {
+                assert_eq!((wish.tsih, wish.cid), (self.next.tsih, self.next.cid));
+                let node = node.map(|node| node.name.clone());
+                (wish.initiator, node, wish.scope)
             }
             event => panic!("{event:?}"),
         }

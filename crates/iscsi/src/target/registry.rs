@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use super::{InitiatorPort, Scope};
 use crate::login::status::{
-    LoginStatus, OUT_OF_RESOURCES, SERVICE_UNAVAILABLE, SESSION_DOES_NOT_EXIST,
-    TOO_MANY_CONNECTIONS,
+    AUTHORIZATION_FAILURE, LoginStatus, OUT_OF_RESOURCES, SERVICE_UNAVAILABLE,
+    SESSION_DOES_NOT_EXIST, TOO_MANY_CONNECTIONS,
 };
 
 #[cfg(test)]
@@ -15,7 +15,7 @@ mod tests;
 /// The sessions of a process, by handle and by the identity that only one of them may have.
 #[derive(Debug)]
 pub struct Registry {
-    sessions: BTreeMap<u16, Identity>,
+    sessions: BTreeMap<u16, Entry>,
     handles: BTreeMap<Identity, u16>,
     last: u16,
     limit: usize,
@@ -24,6 +24,27 @@ pub struct Registry {
 
 /// The ISID RULE (RFC 7143 §4.4.3): one session for an initiator port within a scope.
 pub type Identity = (InitiatorPort, Scope);
+
+/// What a login asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// Whose session it is to be.
+    pub initiator: InitiatorPort,
+    /// Where the initiator port may have one session only.
+    pub scope: Scope,
+    /// The user that it proved to be, if it was asked for a proof.
+    pub user: Option<String>,
+    /// TSIH: 0 for a new session (which reinstates an old one of the same port, if there is one).
+    pub tsih: u16,
+    /// Connection id.
+    pub cid: u16,
+}
+
+#[derive(Debug)]
+struct Entry {
+    identity: Identity,
+    user: Option<String>,
+}
 
 /// What becomes of a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,18 +72,22 @@ impl Registry {
         }
     }
 
-    /// What becomes of a login of `initiator` within `scope` that brings `tsih`.
+    /// What becomes of a login.
+    ///
+    /// An InitiatorName is a claim. Whoever takes the place of a session has its I_T nexus, with
+    /// registration and reservation, so that is for the user of that session alone.
     ///
     /// A session has one connection, so a login that would add another to it is refused, be it
     /// with a new connection id or to take the old one's place: at ErrorRecoveryLevel 0 nothing
     /// of a connection outlives it, and the initiator gets as much by reinstating the session.
-    pub fn decide(&mut self, initiator: &InitiatorPort, scope: &Scope, tsih: u16) -> Decision {
-        let identity = (initiator.clone(), scope.clone());
+    pub fn decide(&mut self, wish: &Wish) -> Decision {
+        let identity = (wish.initiator.clone(), wish.scope.clone());
+        let tsih = wish.tsih;
         if self.closed {
             return Decision::Refuse(SERVICE_UNAVAILABLE);
         }
         if tsih != 0 {
-            let exists = self.sessions.get(&tsih) == Some(&identity);
+            let exists = self.identity(tsih) == Some(&identity);
             let status = if exists {
                 TOO_MANY_CONNECTIONS
             } else {
@@ -71,16 +96,27 @@ impl Registry {
             return Decision::Refuse(status);
         }
         if let Some(old) = self.handles.get(&identity) {
-            return Decision::Reinstate(*old);
+            return if self.may_replace(*old, wish) {
+                Decision::Reinstate(*old)
+            } else {
+                Decision::Refuse(AUTHORIZATION_FAILURE)
+            };
         }
         if self.sessions.len() >= self.limit {
             return Decision::Refuse(OUT_OF_RESOURCES);
         }
-        self.enter(identity)
+        self.enter(identity, wish.user.clone())
+    }
+
+    /// Whether a login may end this session to take its place. One that proved nothing is no
+    /// reason to keep one out that did.
+    fn may_replace(&self, tsih: u16, wish: &Wish) -> bool {
+        let user = self.sessions.get(&tsih).and_then(|old| old.user.as_ref());
+        user.is_none_or(|user| wish.user.as_ref() == Some(user))
     }
 
     /// Handles are used in turn, so that one is not given out again soon.
-    fn enter(&mut self, identity: Identity) -> Decision {
+    fn enter(&mut self, identity: Identity, user: Option<String>) -> Decision {
         let free = |mut handles: RangeInclusive<u32>| {
             handles.find_map(|handle| {
                 let tsih = u16::try_from(handle).ok()?;
@@ -94,14 +130,14 @@ impl Registry {
         };
         self.last = tsih;
         self.handles.insert(identity.clone(), tsih);
-        self.sessions.insert(tsih, identity);
+        self.sessions.insert(tsih, Entry { identity, user });
         Decision::Admit(tsih)
     }
 
     /// A session has ended, its tasks at the medium included.
     pub fn ended(&mut self, tsih: u16) {
-        if let Some(identity) = self.sessions.remove(&tsih) {
-            self.handles.remove(&identity);
+        if let Some(entry) = self.sessions.remove(&tsih) {
+            self.handles.remove(&entry.identity);
         }
     }
 
@@ -125,13 +161,13 @@ impl Registry {
     /// With whom the session of this handle is.
     #[must_use]
     pub fn identity(&self, tsih: u16) -> Option<&Identity> {
-        self.sessions.get(&tsih)
+        self.sessions.get(&tsih).map(|entry| &entry.identity)
     }
 
     /// The handles of all sessions, with whom they are.
     pub fn sessions(&self) -> impl Iterator<Item = (u16, &InitiatorPort, &Scope)> {
         self.sessions
             .iter()
-            .map(|(tsih, (initiator, scope))| (*tsih, initiator, scope))
+            .map(|(tsih, entry)| (*tsih, &entry.identity.0, &entry.identity.1))
     }
 }

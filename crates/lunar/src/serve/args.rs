@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use engine::serve::options as engine_options;
-use engine_options::{BlockSize, Chap, FcoePort, Limits, MOST_THREADS, Options, UnitOptions};
+use engine_options::{
+    BlockSize, Chap, FcoePort, Limits, MOST_THREADS, Options, UnitOptions, chap_user,
+};
 
 use super::portal::{self, Place};
 use super::{identity, secret};
@@ -110,7 +112,9 @@ struct AccessArgs {
     allow: Vec<String>,
 
     /// Let this user in by CHAP; may be repeated, with one --secret-file each
-    #[arg(long, value_name = "USER", requires = "secret_file")]
+    ///
+    /// With @IQN under that initiator name alone: else each user may log in under any name.
+    #[arg(long, value_name = "USER[@IQN]", requires = "secret_file")]
     chap: Vec<String>,
 
     /// The file that holds the secret of the --chap before it
@@ -325,7 +329,7 @@ impl AccessArgs {
         }
         let users = self.chap.iter().zip(&self.secret_file);
         let users: Result<_, Failure> = users
-            .map(|(user, file)| Ok((user.clone(), secret::read(file)?)))
+            .map(|(user, file)| Ok(chap_user(user, secret::read(file)?)))
             .collect();
         let mutual = self
             .mutual_user

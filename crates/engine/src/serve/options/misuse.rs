@@ -1,6 +1,5 @@
 //! What is wrong with options, found before anything is opened.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -11,7 +10,7 @@ use ::io::memory::GRANULE;
 use fc::wire::names::Wwn;
 use iscsi::text::MAX_VALUE;
 
-use super::{Chap, MOST_THREADS, Options, SECRET_OCTETS};
+use super::{Chap, ChapUser, MOST_THREADS, Options, SECRET_OCTETS};
 use crate::address::{LUN_MAX, Size, Time};
 
 /// Options that contradict themselves or a rule; nothing was tried. What, why, and the way out.
@@ -157,7 +156,7 @@ pub enum Misuse {
         name: String,
     },
     /// One CHAP user twice.
-    #[error("CHAP user {0} is given twice: one secret each")]
+    #[error("CHAP user {0} is given twice: one secret for each USER or USER@IQN")]
     DuplicateUser(String),
     /// A secret that is too short or too long.
     #[error(
@@ -336,9 +335,11 @@ fn is_user_name(name: &str) -> bool {
 }
 
 pub(super) fn validate_chap(chap: &Chap) -> Result<(), Misuse> {
-    let users = chap.users.iter().map(|user| ("--chap", user));
-    let ours = chap.mutual.iter().map(|user| ("--mutual-user", user));
-    for (option, (user, secret)) in users.chain(ours) {
+    let users = chap.users.iter();
+    let users = users.map(|user| ("--chap", &user.name, &user.secret));
+    let ours = chap.mutual.iter();
+    let ours = ours.map(|(user, secret)| ("--mutual-user", user, secret));
+    for (option, user, secret) in users.chain(ours) {
         if !is_user_name(user) {
             return Err(Misuse::UserName {
                 option,
@@ -352,15 +353,20 @@ pub(super) fn validate_chap(chap: &Chap) -> Result<(), Misuse> {
             });
         }
     }
-    let mut seen = HashSet::new();
-    if let Some((user, _)) = chap.users.iter().find(|(user, _)| !seen.insert(user)) {
-        return Err(Misuse::DuplicateUser(user.clone()));
+    for (at, user) in chap.users.iter().enumerate() {
+        let same = |other: &ChapUser| {
+            let apart = user.initiator.is_some() && other.initiator.is_some();
+            other.name == user.name && !(apart && other.initiator != user.initiator)
+        };
+        if chap.users[..at].iter().any(same) {
+            return Err(Misuse::DuplicateUser(user.name.clone()));
+        }
     }
     let Some((_, ours)) = &chap.mutual else {
         return Ok(());
     };
     // A peer that knew our secret could answer our own challenge with it (RFC 7143 §9.2.1).
-    if chap.users.iter().any(|(_, theirs)| theirs == ours) {
+    if chap.users.iter().any(|user| user.secret == *ours) {
         return Err(Misuse::SharedSecret);
     }
     Ok(())

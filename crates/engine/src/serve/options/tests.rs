@@ -14,8 +14,9 @@ fn options() -> Options {
 
 fn chap(users: &[(&str, &str)], mutual: Option<(&str, &str)>) -> Chap {
     let pair = |&(user, secret): &(&str, &str)| (user.to_owned(), secret.as_bytes().to_vec());
+    let user = |&(user, secret): &(&str, &str)| chap_user(user, secret.into());
     Chap {
-        users: users.iter().map(pair).collect(),
+        users: users.iter().map(user).collect(),
         mutual: mutual.as_ref().map(pair),
         minimum: ChapHash::Md5,
     }
@@ -344,6 +345,37 @@ fn a_user_has_one_name_and_one_secret() {
         validate_chap(&twice),
         Err(Misuse::DuplicateUser("a".into()))
     );
+    let secrets = ["secret number 1", "secret number 2"];
+    for (one, other, good) in [
+        ("a@iqn.2026-11.org:1", "a@iqn.2026-11.org:2", true),
+        ("a@iqn.2026-11.org:1", "a@iqn.2026-11.org:1", false),
+        ("a@iqn.2026-11.org:1", "a", false),
+    ] {
+        let both = chap(&[(one, secrets[0]), (other, secrets[1])], None);
+        assert_eq!(validate_chap(&both).is_ok(), good, "{one} {other}");
+    }
+}
+
+#[test]
+fn a_user_is_bound_to_what_follows_the_last_at_if_that_is_an_iscsi_name() {
+    for (spec, name, initiator) in [
+        ("alice", "alice", None),
+        ("alice@example.org", "alice@example.org", None),
+        (
+            "alice@IQN.2026-11.org:A",
+            "alice",
+            Some("IQN.2026-11.org:A"),
+        ),
+        (
+            "a@b@eui.0123456789abcdef",
+            "a@b",
+            Some("eui.0123456789abcdef"),
+        ),
+        ("naa.0123456789abcdef", "naa.0123456789abcdef", None),
+    ] {
+        let user = chap_user(spec, Vec::new());
+        assert_eq!((&*user.name, user.initiator.as_deref()), (name, initiator));
+    }
 }
 
 #[test]

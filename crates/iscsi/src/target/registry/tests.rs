@@ -1,5 +1,19 @@
 use super::*;
 
+fn wish(port: &InitiatorPort, scope: &Scope, tsih: u16) -> Wish {
+    Wish {
+        initiator: port.clone(),
+        scope: scope.clone(),
+        user: None,
+        tsih,
+        cid: 0,
+    }
+}
+
+fn decide(registry: &mut Registry, port: &InitiatorPort, scope: &Scope, tsih: u16) -> Decision {
+    registry.decide(&wish(port, scope, tsih))
+}
+
 fn port(isid: u8) -> InitiatorPort {
     InitiatorPort {
         name: "iqn.2026-01.test:ini".into(),
@@ -19,15 +33,15 @@ fn portal(address: &str) -> Scope {
 fn a_new_isid_gets_a_new_session() {
     let mut registry = Registry::new(10);
     assert_eq!(
-        registry.decide(&port(1), &target('a'), 0),
+        decide(&mut registry, &port(1), &target('a'), 0),
         Decision::Admit(1)
     );
     assert_eq!(
-        registry.decide(&port(2), &target('a'), 0),
+        decide(&mut registry, &port(2), &target('a'), 0),
         Decision::Admit(2)
     );
     assert_eq!(
-        registry.decide(&port(1), &target('b'), 0),
+        decide(&mut registry, &port(1), &target('b'), 0),
         Decision::Admit(3),
         "ISIDs are reused"
     );
@@ -35,7 +49,10 @@ fn a_new_isid_gets_a_new_session() {
         name: "iqn.2026-01.test:other".into(),
         ..port(1)
     };
-    assert_eq!(registry.decide(&other, &target('a'), 0), Decision::Admit(4));
+    assert_eq!(
+        decide(&mut registry, &other, &target('a'), 0),
+        Decision::Admit(4)
+    );
     assert_eq!(registry.len(), 4);
 }
 
@@ -43,21 +60,21 @@ fn a_new_isid_gets_a_new_session() {
 fn an_old_isid_reinstates_its_session_when_that_has_ended() {
     let mut registry = Registry::new(1);
     assert_eq!(
-        registry.decide(&port(1), &target('a'), 0),
+        decide(&mut registry, &port(1), &target('a'), 0),
         Decision::Admit(1)
     );
     assert_eq!(
-        registry.decide(&port(1), &target('a'), 0),
+        decide(&mut registry, &port(1), &target('a'), 0),
         Decision::Reinstate(1)
     );
     assert_eq!(
-        registry.decide(&port(1), &target('a'), 0),
+        decide(&mut registry, &port(1), &target('a'), 0),
         Decision::Reinstate(1),
         "still there"
     );
     registry.ended(1);
     assert_eq!(
-        registry.decide(&port(1), &target('a'), 0),
+        decide(&mut registry, &port(1), &target('a'), 0),
         Decision::Admit(2)
     );
     assert_eq!(registry.len(), 1, "the limit counts it once");
@@ -66,14 +83,14 @@ fn an_old_isid_reinstates_its_session_when_that_has_ended() {
 #[test]
 fn of_two_that_wait_for_the_same_session_the_second_reinstates_the_first() {
     let mut registry = Registry::new(10);
-    registry.decide(&port(1), &target('a'), 0);
+    decide(&mut registry, &port(1), &target('a'), 0);
     registry.ended(1);
     assert_eq!(
-        registry.decide(&port(1), &target('a'), 0),
+        decide(&mut registry, &port(1), &target('a'), 0),
         Decision::Admit(2)
     );
     assert_eq!(
-        registry.decide(&port(1), &target('a'), 0),
+        decide(&mut registry, &port(1), &target('a'), 0),
         Decision::Reinstate(2)
     );
 }
@@ -82,24 +99,24 @@ fn of_two_that_wait_for_the_same_session_the_second_reinstates_the_first() {
 fn a_handle_names_a_session_only_with_its_initiator_and_target() {
     let mut registry = Registry::new(10);
     assert_eq!(
-        registry.decide(&port(1), &target('a'), 0),
+        decide(&mut registry, &port(1), &target('a'), 0),
         Decision::Admit(1)
     );
     let refused = |status| Decision::Refuse(status);
     assert_eq!(
-        registry.decide(&port(1), &target('a'), 1),
+        decide(&mut registry, &port(1), &target('a'), 1),
         refused(TOO_MANY_CONNECTIONS)
     );
     assert_eq!(
-        registry.decide(&port(1), &target('a'), 2),
+        decide(&mut registry, &port(1), &target('a'), 2),
         refused(SESSION_DOES_NOT_EXIST)
     );
     assert_eq!(
-        registry.decide(&port(2), &target('a'), 1),
+        decide(&mut registry, &port(2), &target('a'), 1),
         refused(SESSION_DOES_NOT_EXIST)
     );
     assert_eq!(
-        registry.decide(&port(1), &target('b'), 1),
+        decide(&mut registry, &port(1), &target('b'), 1),
         refused(SESSION_DOES_NOT_EXIST)
     );
     assert_eq!(registry.len(), 1);
@@ -110,27 +127,30 @@ fn a_handle_names_a_session_only_with_its_initiator_and_target() {
 fn unnamed_discoveries_reinstate_each_other_at_one_portal() {
     let mut registry = Registry::new(10);
     let (one, two) = (portal("10.9.0.1:3260"), portal("10.9.0.1:3261"));
-    assert_eq!(registry.decide(&port(1), &one, 0), Decision::Admit(1));
-    assert_eq!(registry.decide(&port(1), &two, 0), Decision::Admit(2));
+    assert_eq!(decide(&mut registry, &port(1), &one, 0), Decision::Admit(1));
+    assert_eq!(decide(&mut registry, &port(1), &two, 0), Decision::Admit(2));
     assert_eq!(
-        registry.decide(&port(1), &target('a'), 0),
+        decide(&mut registry, &port(1), &target('a'), 0),
         Decision::Admit(3)
     );
-    assert_eq!(registry.decide(&port(1), &one, 0), Decision::Reinstate(1));
+    assert_eq!(
+        decide(&mut registry, &port(1), &one, 0),
+        Decision::Reinstate(1)
+    );
 }
 
 #[test]
 fn there_is_a_limit() {
     let mut registry = Registry::new(2);
-    registry.decide(&port(1), &target('a'), 0);
-    registry.decide(&port(2), &target('a'), 0);
+    decide(&mut registry, &port(1), &target('a'), 0);
+    decide(&mut registry, &port(2), &target('a'), 0);
     assert_eq!(
-        registry.decide(&port(3), &target('a'), 0),
+        decide(&mut registry, &port(3), &target('a'), 0),
         Decision::Refuse(OUT_OF_RESOURCES)
     );
     registry.ended(1);
     assert_eq!(
-        registry.decide(&port(3), &target('a'), 0),
+        decide(&mut registry, &port(3), &target('a'), 0),
         Decision::Admit(3)
     );
     registry.ended(77);
@@ -141,16 +161,16 @@ fn there_is_a_limit() {
 fn handles_are_never_0_and_not_used_again_soon() {
     let mut registry = Registry::new(usize::MAX);
     assert_eq!(
-        registry.decide(&port(0), &target('a'), 0),
+        decide(&mut registry, &port(0), &target('a'), 0),
         Decision::Admit(1)
     );
     for expected in 2..=u16::MAX {
-        let decision = registry.decide(&port(1), &target('a'), 0);
+        let decision = decide(&mut registry, &port(1), &target('a'), 0);
         assert_eq!(decision, Decision::Admit(expected));
         registry.ended(expected);
     }
     assert_eq!(
-        registry.decide(&port(1), &target('a'), 0),
+        decide(&mut registry, &port(1), &target('a'), 0),
         Decision::Admit(2),
         "1 is in use"
     );
@@ -159,17 +179,40 @@ fn handles_are_never_0_and_not_used_again_soon() {
 #[test]
 fn a_closed_registry_admits_nobody() {
     let mut registry = Registry::new(10);
-    registry.decide(&port(1), &target('a'), 0);
+    decide(&mut registry, &port(1), &target('a'), 0);
     registry.close();
     assert_eq!(
-        registry.decide(&port(1), &target('a'), 0),
+        decide(&mut registry, &port(1), &target('a'), 0),
         Decision::Refuse(SERVICE_UNAVAILABLE)
     );
     assert_eq!(
-        registry.decide(&port(2), &target('a'), 0),
+        decide(&mut registry, &port(2), &target('a'), 0),
         Decision::Refuse(SERVICE_UNAVAILABLE)
     );
     assert_eq!(registry.sessions().count(), 1);
     registry.ended(1);
     assert!(registry.is_empty());
+}
+
+/// RFC 7143 §9.2: a name is a claim, and another user's nexus is not for the taking.
+#[test]
+fn a_session_is_reinstated_by_its_own_user_alone() {
+    let mut registry = Registry::new(10);
+    let login = |user: Option<&str>| Wish {
+        user: user.map(str::to_owned),
+        ..wish(&port(1), &target('a'), 0)
+    };
+    assert_eq!(registry.decide(&login(Some("a"))), Decision::Admit(1));
+    let refused = Decision::Refuse(AUTHORIZATION_FAILURE);
+    assert_eq!(registry.decide(&login(Some("b"))), refused);
+    assert_eq!(registry.decide(&login(None)), refused);
+    assert_eq!(registry.decide(&login(Some("a"))), Decision::Reinstate(1));
+    registry.ended(1);
+    assert_eq!(registry.decide(&login(None)), Decision::Admit(2));
+    let proven = Decision::Reinstate(2);
+    assert_eq!(
+        registry.decide(&login(Some("a"))),
+        proven,
+        "who proved nothing holds nothing"
+    );
 }

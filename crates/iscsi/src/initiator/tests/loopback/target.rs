@@ -12,7 +12,7 @@ use super::super::rig::{INITIATOR, TARGET, Wire, octets_of};
 use crate::auth::Hash;
 use crate::login::{self, Login};
 use crate::session::{self, Session};
-use crate::target::{Access, Chap, Config, Endpoints, Limits, Node};
+use crate::target::{Access, Chap, ChapUser, Config, Endpoints, Limits, Node};
 
 /// Who may come in.
 #[derive(Clone, Copy)]
@@ -40,7 +40,11 @@ fn access(guard: Guard) -> Access {
     Access {
         allow: matches!(guard, Guard::Listed).then_some(allow),
         chap: matches!(guard, Guard::Chap).then(|| Chap {
-            users: vec![("user".into(), b"a secret of twenty o".to_vec())],
+            users: vec![ChapUser {
+                name: "user".into(),
+                initiator: None,
+                secret: b"a secret of twenty o".to_vec(),
+            }],
             mutual: Some(("them".into(), b"another secret, yes.".to_vec())),
             minimum: Hash::Md5,
         }),
