@@ -191,7 +191,7 @@ impl<L: Lease> Initiator<L> {
     /// When [`Initiator::expire`] wants to be called.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Now> {
-        match self.phase {
+        let earliest = match self.phase {
             Phase::Ended => None,
             Phase::Login(_, deadline) => Some(deadline),
             Phase::Open => [
@@ -201,11 +201,15 @@ impl<L: Lease> Initiator<L> {
                 self.text.as_ref().map(Exchange::deadline),
                 self.logout.as_ref().and_then(Logout::deadline),
                 self.silence_deadline(),
-                self.watch.as_ref().map(Watch::deadline),
             ]
             .into_iter()
             .flatten()
             .min(),
+        };
+        let watch = self.watch.as_ref().map(Watch::deadline);
+        match (earliest, watch) {
+            (Some(earliest), Some(watch)) => Some(earliest.min(watch)),
+            (earliest, watch) => earliest.or(watch),
         }
     }
 

@@ -285,10 +285,13 @@ impl<L: Lease> Session<L> {
             self.functions.deadline(),
             self.liveness.logout_deadline(),
             self.owed.deadline(),
-            self.gap.map(|(_, deadline)| deadline),
             self.untaken.progress.deadline(),
         ];
-        others.into_iter().flatten().chain([silence]).min()
+        let earliest = others.into_iter().flatten().chain([silence]).min();
+        match self.gap {
+            Some((_, deadline)) => earliest.min(Some(deadline)),
+            None => earliest,
+        }
     }
 
     /// The deadline passed.

@@ -36,6 +36,7 @@ pub(super) enum Control {
 impl<L: Lease> Initiator<L> {
     pub(super) fn send(&mut self, out: &mut impl Outgoing<L>) -> bool {
         let mut any = false;
+        let first = self.numbers.cmd_sn;
         let held = self.is_resetting();
         while !out.is_full() {
             if let Some(control) = self.controls.pop_front() {
@@ -51,6 +52,9 @@ impl<L: Lease> Initiator<L> {
                 break;
             }
             any = true;
+        }
+        if self.numbers.cmd_sn != first {
+            self.watch_counting();
         }
         any
     }
@@ -137,7 +141,6 @@ impl<L: Lease> Initiator<L> {
                 data_sn: 0,
             });
         }
-        self.watch_counting();
     }
 
     /// Sends one Data-Out; what is left of its sequence goes to the front of the queue, as data

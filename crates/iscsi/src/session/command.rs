@@ -317,14 +317,11 @@ impl<L: Lease> Session<L> {
             None => 0,
         };
         let limit = keys.first_burst.min(task.expected_out);
-        task.unsolicited = Unsolicited {
-            open: !pdu.last,
-            since: self.now,
-            limit,
-            ..Unsolicited::default()
-        };
+        task.unsolicited.limit = limit;
         task.unsolicited.cover.next = data_len.min(limit);
         if !pdu.last {
+            task.unsolicited.open = true;
+            task.unsolicited.since = self.now;
             self.owed.begin(self.now, self.config.limits.nop_timeout);
         }
         task.condition = if pdu.read && pdu.write || extension.cdb_len > 16 {

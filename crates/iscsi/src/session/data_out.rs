@@ -185,11 +185,14 @@ impl<L: Lease> Session<L> {
 
     /// Puts data where it belongs: into the memory lent, or aside until there is some.
     pub(super) fn fill(&mut self, slot: Slot, offset: u32, octets: &[u8]) {
+        if octets.is_empty() {
+            return;
+        }
         let mut room = self.may_hold().saturating_sub(self.held);
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
-        if !task.wants_data() || octets.is_empty() {
+        if !task.wants_data() {
             return;
         }
         let before = task.held.len();

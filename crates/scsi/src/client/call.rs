@@ -48,13 +48,13 @@ impl<L> Command<L> {
     /// them, is given more, as Linux does: 60 s and 120 s where others have 30 s.
     #[must_use]
     pub fn ends_by(&self, now: Now, usual: Duration) -> Now {
-        let times = match self.cdb[0] {
-            SYNCHRONIZE_CACHE_10 | SYNCHRONIZE_CACHE_16 => 2,
-            WRITE_SAME_10 | WRITE_SAME_16 | UNMAP => 4,
-            _ => 1,
+        let usual = || match self.cdb[0] {
+            SYNCHRONIZE_CACHE_10 | SYNCHRONIZE_CACHE_16 => usual.saturating_mul(2),
+            WRITE_SAME_10 | WRITE_SAME_16 | UNMAP => usual.saturating_mul(4),
+            _ => usual,
         };
         let deadline = self.deadline;
-        deadline.unwrap_or_else(|| now.saturating_add(usual.saturating_mul(times)))
+        deadline.unwrap_or_else(|| now.saturating_add(usual()))
     }
 }
 
