@@ -15,8 +15,15 @@ use serde_json::Value;
 /// What makes it short.
 const SHORT: [&str; 4] = ["--runtime", "300ms", "--ramp-time", "1ms"];
 
+/// The program. `timeout` ends it where it does not end by itself, which no test expects.
+fn program() -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["-k", "1", "60", env!("CARGO_BIN_EXE_lunar")]);
+    command
+}
+
 fn lunar(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lunar"));
+    let mut command = program();
     command.args(args).args(SHORT);
     command
 }
@@ -90,7 +97,7 @@ fn every_malformed_word_is_one_line_that_names_it() {
         assert!(line.contains(name), "{line}");
     }
     for time in ["0", "0s", "5 s", "5h"] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lunar"));
+        let mut command = program();
         let ran = command
             .args(["bench", "ram:1M", "--runtime", time])
             .output()
@@ -230,7 +237,7 @@ fn one_wrong_octet_is_found() {
 
 #[test]
 fn who_interrupts_gets_what_was_measured_so_far() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lunar"));
+    let mut command = program();
     command.args([
         "bench",
         "null:1G",
@@ -273,7 +280,7 @@ fn bare_tcp_is_measured_by_the_same_words() {
 /// ^C goes to all processes of a terminal's group.
 #[test]
 fn a_floor_here_is_interrupted_like_any_other_measurement() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lunar"));
+    let mut command = program();
     command.args(["floor", "local", "--runtime", "100s", "--size", "1M"]);
     command.process_group(0);
     let child = command.stderr(Stdio::piped()).stdout(Stdio::null());

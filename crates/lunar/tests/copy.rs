@@ -22,8 +22,15 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
+/// The program. `timeout` ends it where it does not end by itself, which no test expects.
+fn program() -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["-k", "1", "60", env!("CARGO_BIN_EXE_lunar")]);
+    command
+}
+
 fn lunar(folder: &Path, args: &[&str]) -> Ran {
-    let output = Command::new(env!("CARGO_BIN_EXE_lunar"))
+    let output = program()
         .args(args)
         .current_dir(folder)
         .env("STATE_DIRECTORY", folder.join("state"))
@@ -198,7 +205,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
     let cases = [
         (
             ["file:a", "file:small"],
-            "only 512: nothing was done; choose one",
+            "only 512 bytes: nothing was done; choose one",
         ),
         (["file:a", "file:./a"], "are the same volume"),
         (["file:a", "concat(ram:1M,file:a)"], "are the same volume"),

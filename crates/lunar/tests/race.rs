@@ -25,9 +25,15 @@ const SHORT: [&str; 6] = [
 
 const LUNAR: &str = env!("CARGO_BIN_EXE_lunar");
 
+/// The program. `timeout` ends it where it does not end by itself, which no test expects.
+fn program() -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["-k", "1", "60", LUNAR]);
+    command
+}
+
 fn lunar(args: &[&str]) -> Output {
-    let mut command = Command::new(LUNAR);
-    command.arg("race").args(args).output().unwrap()
+    program().arg("race").args(args).output().unwrap()
 }
 
 fn text(octets: &[u8]) -> String {
@@ -185,7 +191,7 @@ fn needs_a_private_network() {
 #[test]
 fn a_volume_is_served_in_a_network_of_its_own() {
     needs_a_private_network();
-    let outcome = served(&mut Command::new(LUNAR), "iscsi,fcoe");
+    let outcome = served(&mut program(), "iscsi,fcoe");
     let [iscsi, fcoe] = addresses(&outcome)[..] else {
         panic!("not two rows");
     };
@@ -198,10 +204,15 @@ fn a_volume_is_served_in_a_network_of_its_own() {
 fn a_volume_is_served_over_loopback_and_a_cable_where_no_network_is_to_be_had() {
     let scratch = scratch("no-network");
     let path = std::env::var("PATH").unwrap();
-    let setpriv = path.split(':').map(|dir| Path::new(dir).join("setpriv"));
-    let setpriv = setpriv.into_iter().find(|file| file.exists());
-    symlink(setpriv.unwrap(), scratch.join("setpriv")).unwrap();
-    let mut command = Command::new(LUNAR);
+    for tool in ["setpriv", "timeout"] {
+        let mut files = path.split(':').map(|dir| Path::new(dir).join(tool));
+        symlink(
+            files.find(|file| file.exists()).unwrap(),
+            scratch.join(tool),
+        )
+        .unwrap();
+    }
+    let mut command = program();
     let outcome = served(command.env("PATH", &scratch), "iscsi,fcoe");
     let [iscsi, fcoe] = addresses(&outcome)[..] else {
         panic!("not two rows");
@@ -262,10 +273,24 @@ fn target_of(race: &mut Child) -> Pid {
     }
 }
 
+/// Waits for the end of a race, which is ended itself if it takes too long.
+#[track_caller]
+fn waited_for(race: Child) -> Output {
+    let pid = Pid::from_child(&race);
+    let (tell, told) = mpsc::channel();
+    let waits = thread::spawn(move || tell.send(race.wait_with_output().unwrap()));
+    let ran = told.recv_timeout(PATIENCE);
+    if ran.is_err() {
+        kill_process(pid, Signal::KILL).unwrap();
+    }
+    waits.join().unwrap().ok();
+    ran.expect("the race does not end")
+}
+
 /// Whoever is signalled, nothing of the race is left.
 #[track_caller]
 fn ends(race: Child, target: Pid, scratch: &Path) -> (Option<i32>, String) {
-    let ran = race.wait_with_output().unwrap();
+    let ran = waited_for(race);
     assert!(
         rustix::process::test_kill_process(target).is_err(),
         "the target lives on"
@@ -350,7 +375,7 @@ fn the_place_where_frames_were_lost_is_named() {
             thread::sleep(Duration::from_millis(10));
         }
     });
-    let ran = race.wait_with_output().unwrap();
+    let ran = waited_for(race);
     drop(end);
     sends.join().unwrap();
     assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));

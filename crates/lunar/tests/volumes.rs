@@ -12,11 +12,15 @@ struct Ran {
     err: String,
 }
 
+/// The program. `timeout` ends it where it does not end by itself, which no test expects.
+fn program() -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["-k", "1", "60", env!("CARGO_BIN_EXE_lunar")]);
+    command
+}
+
 fn lunar(args: &[&str]) -> Ran {
-    let output = Command::new(env!("CARGO_BIN_EXE_lunar"))
-        .args(args)
-        .output()
-        .unwrap();
+    let output = program().args(args).output().unwrap();
     Ran {
         code: output.status.code(),
         out: String::from_utf8(output.stdout).unwrap(),
