@@ -151,9 +151,8 @@ impl<L: Lease> Session<L> {
                 return self.request(bhs);
             }
             Opcode::SnackRequest if !self.is_discovery() => self.snack(bhs),
-            Opcode::NopOut | Opcode::TextRequest | Opcode::LogoutRequest => {
-                return self.request(bhs);
-            }
+            Opcode::NopOut if !self.is_discovery() => return self.request(bhs),
+            Opcode::TextRequest | Opcode::LogoutRequest => return self.request(bhs),
             opcode => self.out_of_place(opcode, bhs),
         }
         Inbound::Drop
@@ -173,7 +172,7 @@ impl<L: Lease> Session<L> {
             ),
             opcode if opcode.is_request() => (
                 reason::PROTOCOL_ERROR,
-                "a SCSI PDU in a discovery session",
+                "neither text nor logout in a discovery session",
                 "RFC 7143 §4.3",
             ),
             _ => (
