@@ -398,9 +398,13 @@ impl<R: Ring, P: Post> Core<R, P> {
 
     /// Logs that a connection's peer broke a rule.
     fn tell(&mut self, now: Now, key: Key, violation: impl Into<Violation>) {
-        let Some(peer) = self.connections.get(key).map(|connection| connection.peer) else {
+        let Some(connection) = self.connections.get(key) else {
             return;
         };
+        let (host, claimed) = (connection.peer, connection.claimed());
+        let peer = claimed.map_or(Peer::Host(host), |name| {
+            Peer::Claimed(host, name.to_owned())
+        });
         self.tell_of(now, peer, violation);
     }
 

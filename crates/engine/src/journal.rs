@@ -46,10 +46,13 @@ struct Crowd {
 }
 
 /// Who broke a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Peer {
     /// A host of iSCSI.
     Host(IpAddr),
+    /// One whose login failed, with what it said it was: the name that access lists name it by,
+    /// and its CHAP user.
+    Claimed(IpAddr, String),
     /// An Ethernet port.
     Port(Mac),
     /// A port of Fibre Channel, by the WWPN that access lists name it by.
@@ -97,6 +100,7 @@ impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host(host) => host.fmt(f),
+            Self::Claimed(host, name) => write!(f, "{host} as {name}"),
             Self::Port(port) => port.fmt(f),
             Self::NPort(port, wwpn) => write!(f, "{wwpn} ({port})"),
         }
@@ -121,12 +125,13 @@ impl Journal {
     ) -> Option<String> {
         let (peer, violation) = (peer.into(), violation.into());
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = entries.pairs.get_mut(&(violation, peer)) {
+        let pair = (violation, peer);
+        if let Some(entry) = entries.pairs.get_mut(&pair) {
             if now.saturating_sub(entry.since) < QUIET {
                 entry.untold += 1;
                 return None;
             }
-            let line = line(peer, violation, entry.untold);
+            let line = line(&pair.1, violation, entry.untold);
             *entry = Entry {
                 since: now,
                 untold: 0,
@@ -147,8 +152,9 @@ impl Journal {
             since: now,
             untold: 0,
         };
-        entries.pairs.insert((violation, peer), first);
-        Some(line(peer, violation, 0))
+        let line = line(&pair.1, violation, 0);
+        entries.pairs.insert(pair, first);
+        Some(line)
     }
 
     /// Whether nothing is remembered.
@@ -177,7 +183,7 @@ impl Journal {
             if untold == 0 {
                 return false;
             }
-            lines.push(line(*peer, *violation, untold - 1));
+            lines.push(line(peer, *violation, untold - 1));
             entry.since = now;
             true
         });

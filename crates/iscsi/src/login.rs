@@ -49,6 +49,7 @@ pub struct Login<L> {
     data: Vec<u8>,
     state: State,
     outgoing: Vec<u8>,
+    claimed: Option<String>,
     events: VecDeque<Event>,
     /// A login holds no lease, so it may move to another core whatever its session's leases are.
     lease: PhantomData<fn() -> L>,
@@ -124,6 +125,7 @@ impl<L: Lease> Login<L> {
             data: Vec::new(),
             state: State::Waiting,
             outgoing: Vec::new(),
+            claimed: None,
             events: VecDeque::new(),
             lease: PhantomData,
         }
@@ -133,6 +135,14 @@ impl<L: Lease> Login<L> {
     #[must_use]
     pub fn endpoints(&self) -> Endpoints {
         self.endpoints
+    }
+
+    /// Which initiator a login that failed said it was, and which CHAP user, for the log: the names
+    /// that an administrator may have to let in. Both are claims. A user may be any text, so it is
+    /// quoted.
+    #[must_use]
+    pub fn claimed(&self) -> Option<&str> {
+        self.claimed.as_deref()
     }
 
     /// The configuration it goes by.
@@ -196,6 +206,9 @@ impl<L: Lease> Login<L> {
     /// There may not.
     pub fn refuse(&mut self, status: LoginStatus) {
         if let Some(mut asking) = self.asked() {
+            let name = Some(asking.agreed.identity.initiator.clone());
+            let user = asking.agreed.proof.as_ref().map(|proof| &*proof.user);
+            self.claimed = identity::claim(name, user);
             self.fail(&mut asking.dialogue, Fault::refused(status));
         }
     }
@@ -294,6 +307,7 @@ impl<L: Lease> Login<L> {
         if !self.outgoing.is_empty() {
             return self.fail(&mut dialogue, TWO_AT_ONCE);
         }
+        let known = stage.initiator().map(str::to_owned);
         match self.turn(&mut dialogue, stage, &request, bhs.ahs_len(), &data) {
             Ok(Turn::Stage(stage)) => self.state = State::Negotiating(dialogue, stage),
             Ok(Turn::Over {
@@ -308,7 +322,10 @@ impl<L: Lease> Login<L> {
                     agreed,
                 });
             }
-            Err(fault) => self.fail(&mut dialogue, fault),
+            Err(fault) => {
+                self.claimed = identity::claimed(known, &data);
+                self.fail(&mut dialogue, fault);
+            }
         }
     }
 

@@ -56,6 +56,17 @@ impl Parameters {
             user.unwrap_or_default(),
         )
     }
+
+    /// The end of the session for the log: a logout, or another end.
+    #[must_use]
+    pub fn farewell(&self, logged_out: bool) -> String {
+        let name = &self.initiator.name;
+        let place = self.node().map_or("discovery", |node| &node.name);
+        match logged_out {
+            true => format!("{name} logged out of {place}"),
+            false => format!("{name} lost its session with {place}"),
+        }
+    }
 }
 
 /// SessionType (RFC 7143 §13.21), with what follows from it.

@@ -90,6 +90,14 @@ pub(super) struct Remote {
 }
 
 impl Connection {
+    /// What a login that failed said it was.
+    pub(super) fn claimed(&self) -> Option<&str> {
+        match &self.phase {
+            Phase::Login(login) => login.claimed(),
+            _ => None,
+        }
+    }
+
     /// PDUs that its session has not sent.
     pub(super) fn queued(&self) -> usize {
         match &self.phase {

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 
 use ::io::ring::Ring;
 use iscsi::login::{Event, Login};
+use iscsi::parameters::Parameters;
 use iscsi::target::{Decision, Endpoints, Wish};
 use iscsi::violation::Violation;
 use scsi::medium::Now;
@@ -17,6 +18,15 @@ use super::logins::Admission;
 use super::session::PARTING;
 use super::token::Key;
 use crate::mail::{Message, NewSession, Post};
+
+/// Logs what became of a session. Discovery sessions come and go, and change nothing.
+pub(super) fn tell_of_session(session: &Parameters, what: &str) {
+    let peer = session.endpoints.peer;
+    match session.node() {
+        Some(_) => tracing::info!("{peer}: {what}"),
+        None => tracing::debug!("{peer}: {what}"),
+    }
+}
 
 const TOO_MANY_LOGINS: Violation = Violation {
     rule: "too many connections that have not logged in",
@@ -196,7 +206,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         let Some(session) = login.outcome() else {
             return;
         };
-        tracing::debug!("{}: {}", connection.peer, session.introduction());
+        tell_of_session(session, &session.introduction());
         let (tsih, nexus) = (session.tsih, front.nexus(session));
         // A discovery session, even one that names the target, has no nexus to tell anything to.
         let port = front.registry.identity(tsih).filter(|_| nexus.is_some());

@@ -13,6 +13,7 @@ use scsi::unit::CoreId;
 
 use super::Core;
 use super::connection::{Connection, Known, Phase, Place};
+use super::login::tell_of_session;
 use super::token::{Key, Purpose};
 use crate::mail::{Message, NewSession, Post};
 
@@ -169,11 +170,25 @@ impl<R: Ring, P: Post> Core<R, P> {
             Event::Manage { id, lun, function } => self.device.manage(nexus, id, lun, function),
             Event::Close(violation) => {
                 self.tell(now, key, violation);
+                self.tell_of_end(key, false);
                 self.close_after_send(now, key);
             }
             Event::ColdReset => self.post_cold_reset(key),
-            Event::LoggedOut => self.logged_out(now, key),
+            Event::LoggedOut => {
+                self.tell_of_end(key, true);
+                self.logged_out(now, key);
+            }
             Event::Remark(violation) => self.tell(now, key, violation),
+        }
+    }
+
+    /// Logs that a session has ended.
+    fn tell_of_end(&mut self, key: Key, logged_out: bool) {
+        if let Some(connection) = self.connections.get(key)
+            && let Phase::Session { session, .. } = &connection.phase
+        {
+            let session = session.parameters();
+            tell_of_session(session, &session.farewell(logged_out));
         }
     }
 
@@ -305,6 +320,13 @@ impl<R: Ring, P: Post> Core<R, P> {
 
     /// Closes the socket; the slot is free when the device server has let the nexus go.
     pub(super) fn hang_up(&mut self, key: Key) {
+        if self
+            .connections
+            .get(key)
+            .is_some_and(|one| one.closing.is_none())
+        {
+            self.tell_of_end(key, false);
+        }
         let Some(connection) = self.connections.get(key) else {
             return;
         };

@@ -6,7 +6,7 @@ use fc::wire::ethernet::Mac;
 use fc::wire::names::Wwn;
 use iscsi::violation::Violation;
 
-use super::{Journal, LINES, Unsaved};
+use super::{Journal, LINES, Peer, Unsaved};
 
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const JUNK: Violation = Violation {
@@ -28,6 +28,16 @@ fn a_rule_broken_a_thousand_times_is_one_line_and_a_count() {
         later.as_deref(),
         Some("127.0.0.1: junk (RFC 7143 §6.3), 1000 times more")
     );
+}
+
+/// Only the name can be put on a list of those that may log in.
+#[test]
+fn an_initiator_whose_login_failed_is_named() {
+    let journal = Journal::default();
+    let peer = Peer::Claimed(PEER, "iqn.2026-01.test:ini".into());
+    let line = journal.tell(Duration::ZERO, peer, JUNK);
+    let told = "127.0.0.1 as iqn.2026-01.test:ini: junk (RFC 7143 §6.3)";
+    assert_eq!(line.as_deref(), Some(told));
 }
 
 /// Only the WWPN can be put on a list of those that may log in.

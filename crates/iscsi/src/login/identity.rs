@@ -9,6 +9,7 @@ use crate::keys::{Admitted, Key};
 use crate::names;
 use crate::parameters::Purpose;
 use crate::target::{Config, Endpoints, Node, Scope};
+use crate::text;
 
 /// What the first text told.
 #[derive(Clone, Debug)]
@@ -140,6 +141,24 @@ impl Identity {
             Some(target) => Scope::Node(target.clone()),
             None => Scope::Portal(endpoints.local),
         }
+    }
+}
+
+/// Who a login that fails with this text said it was, as [`claim`] puts it. `known` is the
+/// InitiatorName of an earlier text.
+pub(super) fn claimed(known: Option<String>, octets: &[u8]) -> Option<String> {
+    let pairs = text::parse(octets).unwrap_or_default();
+    let value = |name| pairs.iter().find(|pair| pair.key == name);
+    let declared = || names::normalise(value("InitiatorName")?.value).ok();
+    let user = value("CHAP_N").map(|pair| pair.value);
+    claim(known.or_else(declared), user)
+}
+
+/// An initiator and its user for the log.
+pub(super) fn claim(initiator: Option<String>, user: Option<&str>) -> Option<String> {
+    match (initiator, user) {
+        (Some(name), Some(user)) => Some(format!("{name}, user {user:?}")),
+        (name, _) => name,
     }
 }
 

@@ -76,6 +76,15 @@ impl Stage {
         })
     }
 
+    /// InitiatorName, normalised, once it is known.
+    pub(super) fn initiator(&self) -> Option<&str> {
+        match self {
+            Self::Start(_) => None,
+            Self::Security(stage) => Some(&stage.identity.initiator),
+            Self::Operational(stage) => Some(&stage.identity.initiator),
+        }
+    }
+
     /// CSG.
     pub(super) const fn current(&self) -> u8 {
         match self {

@@ -54,6 +54,15 @@ fn names_that_are_missing_unknown_or_not_allowed() {
     );
 }
 
+/// Its name is what has to go on the list, and its host cannot tell it.
+#[test]
+fn an_initiator_that_is_not_allowed_is_named() {
+    let mut peer = Peer::new(&three_nodes());
+    let names = format!("{INITIATOR} TargetName=iqn.2026-11.org.lunar:b");
+    peer.send("O>F", &names);
+    assert_eq!(peer.login.claimed(), Some("iqn.2026-01.test:ini"));
+}
+
 #[test]
 fn authentication_that_is_needed() {
     let to_c = |more: &str| format!("{INITIATOR} TargetName=iqn.2026-11.org.lunar:c {more}");
@@ -94,6 +103,8 @@ fn authentication_that_is_needed() {
         "reject 0201",
     );
     assert_eq!(peer.closes().rule, "CHAP authentication failed");
+    let claimed = "iqn.2026-01.test:ini, user \"user1\"";
+    assert_eq!(peer.login.claimed(), Some(claimed));
 }
 
 /// A challenge is only good once: the second answer has none to answer.

@@ -37,6 +37,10 @@ fn open_iscsi_logs_in_in_one_round() {
         "iqn.2026-01.test:ini (\"ini\") logged in to iqn.2026-11.org.lunar:a"
     );
     assert_eq!(
+        parameters.farewell(true),
+        "iqn.2026-01.test:ini logged out of iqn.2026-11.org.lunar:a"
+    );
+    assert_eq!(
         (parameters.user.as_deref(), parameters.endpoints),
         (None, endpoints())
     );
