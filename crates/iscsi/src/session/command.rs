@@ -6,7 +6,7 @@ use scsi::task::{Attribute, Command};
 
 use super::receive::{Fill, Inbound};
 use super::sense::Condition;
-use super::task::{Slot, Stage, Unsolicited};
+use super::task::{Slot, Stage};
 use super::window::Place;
 use super::{Event, Session};
 use crate::wire::ahs::{self, Ahs};

@@ -1,5 +1,5 @@
-//! The end of an initiator that is alive, but does not send what it owes: data that was asked for or
-//! announced, or the request whose CmdSN is missing.
+//! The end of an initiator that is alive, but does not send what it owes: data that was asked for
+//! or announced, or the request whose CmdSN is missing.
 //!
 //! A write that waits for its data holds the blocks that it goes to, and COMPARE AND WRITE, FORMAT
 //! UNIT or a fence of another initiator wait for it. Pings answered in time say nothing of that.

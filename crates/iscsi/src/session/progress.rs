@@ -12,7 +12,8 @@ pub(super) struct Progress {
 }
 
 /// Bytes between two looks below which a peer counts as slow: by default about 1 KiB a second. A
-/// peer that sends a byte now and then would otherwise hold the memory that was lent to it for ever.
+/// peer that sends a byte now and then would otherwise hold the memory that was lent to it for
+/// ever.
 const LEAST: u32 = 64 << 10;
 
 impl Progress {

@@ -185,8 +185,8 @@ fn data_in_any_order_where_none_was_agreed_upon() {
     assert_eq!(rig.sent(), ["Response #1 00"]);
 }
 
-/// The R2T for what is missing would ask for the data behind the hole too, and bytes that were never
-/// sent would count as come: what the memory held before would be written.
+/// The R2T for what is missing would ask for the data behind the hole too, and bytes that were
+/// never sent would count as come: what the memory held before would be written.
 #[test]
 fn unsolicited_data_with_a_hole() {
     let mut rig = disordered();
