@@ -252,5 +252,5 @@ fn a_thousand_remote_ports_fit_into_64_mib() {
     let up = crowd.target.remotes().filter(|remote| remote.is_up());
     assert_eq!(up.count(), 1000);
     let held = crowd.held;
-    assert!(held < 64 << 20, "{held} octets");
+    assert!(held < 64 << 20, "{held} bytes");
 }

@@ -146,9 +146,9 @@ fn a_whole_core_does_not_use_the_heap() {
             };
             let read = |n| (cdb::read(lba(n, blocks), blocks), Data::In(octets));
             let written = alone.cost(commands, write);
-            assert_eq!(written, 0, "{kind:?}: writes of {octets} octets");
+            assert_eq!(written, 0, "{kind:?}: writes of {octets} bytes");
             let read = alone.cost(commands, read);
-            assert_eq!(read, 0, "{kind:?}: reads of {octets} octets");
+            assert_eq!(read, 0, "{kind:?}: reads of {octets} bytes");
         }
     }
 }

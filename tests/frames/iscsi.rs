@@ -35,7 +35,7 @@ fn cut(title: &str, octets: &[u8], digests: bool) -> (Bhs, Vec<u8>) {
             other => panic!("{title}: {other:?}"),
         }
     }
-    assert!(rest.is_empty(), "{title}: octets left over");
+    assert!(rest.is_empty(), "{title}: bytes left over");
     assert_eq!(framer.is_between(), !title.contains("header"), "{title}");
     (bhs, data)
 }

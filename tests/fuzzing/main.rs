@@ -46,11 +46,7 @@ fn replay(name: &str) {
     let files = corpus(target);
     assert!(files.len() > 3, "a corpus of {}", files.len());
     for (name, octets) in &files {
-        assert!(
-            octets.len() <= LONGEST,
-            "{name} has {} octets",
-            octets.len()
-        );
+        assert!(octets.len() <= LONGEST, "{name} has {} bytes", octets.len());
         run(target, name, octets);
     }
     let mut chance = Chance::new(name);

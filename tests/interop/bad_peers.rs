@@ -119,5 +119,5 @@ fn calm(server: &Server, before: u64) {
     let after = resident(server.pid()).unwrap();
     // The volume itself may have grown by what the good session wrote.
     let grown = after.saturating_sub(before + (16 << 20));
-    assert!(grown < GROWTH, "it grew by {grown} octets");
+    assert!(grown < GROWTH, "it grew by {grown} bytes");
 }

@@ -169,7 +169,7 @@ fn what_qemu_copies_lunar_finds_identical_and_one_octet_else() {
     other.write_all_at(&[0x5a], octet).unwrap();
     let ran = stage.lunar(&["verify", &stage.image, stage.unit()]);
     assert_eq!(ran.status.unwrap().code(), Some(1));
-    let said = "lunar: 1 of 131072 blocks differ, the first at octet 40000001 (block 78125)\n";
+    let said = "lunar: 1 of 131072 blocks differ, the first at byte 40000001 (block 78125)\n";
     assert!(ran.output.ends_with(said), "{}", ran.output);
 }
 

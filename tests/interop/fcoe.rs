@@ -346,7 +346,7 @@ fn what_is_in_the_way_of_frames_is_told_with_what_mends_it() {
     }
     ip("back up");
     ip("front up");
-    told("back: an MTU of 1500 has room for 1452 of 2112 octets");
+    told("back: an MTU of 1500 has room for 1452 of 2112 bytes");
     ip("front mtu 2500");
     ip("back mtu 2500");
     told("back: the link is up, the MTU 2500");

@@ -76,7 +76,7 @@ fn what_was_counted_is_logged_when_asked_for_and_at_the_end() {
     let told: Vec<_> = told.collect();
     assert_eq!(told.len(), 2, "{log}");
     assert!(
-        told[1].contains("writes: 2, 0 of them failed, 1024 octets"),
+        told[1].contains("writes: 2, 0 of them failed, 1024 bytes"),
         "{log}"
     );
 }

@@ -166,7 +166,7 @@ impl Liar {
     fn word(&mut self, pdu: &mut [u8]) {
         let at = 4 * (2 + self.rng.below(10));
         let field = &mut pdu[at..at + 4];
-        let word = u32::from_be_bytes(field.try_into().expect("four octets"));
+        let word = u32::from_be_bytes(field.try_into().expect("four bytes"));
         let word = match self.rng.below(5) {
             0 => word.wrapping_add(1),
             1 => word.wrapping_sub(1),

@@ -212,7 +212,7 @@ impl Oracle {
         let size = self.units[unit].block_size;
         if data.len() != extent.blocks as usize * size {
             let len = data.len();
-            return Err(Wrong(format!("{len} octets read of {extent:?}")));
+            return Err(Wrong(format!("{len} bytes read of {extent:?}")));
         }
         for (lba, block) in (extent.lba..).zip(data.chunks(size)) {
             self.may_be(begun, ended, unit, lba, block)?;

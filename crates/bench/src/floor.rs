@@ -110,7 +110,7 @@ fn not_ours() -> io::Error {
 /// Data shall lie in more memory than there is.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error(
-    "bare TCP needs {size} octets of memory for its data, and {available} are available: give a \
+    "bare TCP needs {size} bytes of memory for its data, and {available} are available: give a \
      smaller --size"
 )]
 pub struct NoRoom {

@@ -73,7 +73,7 @@ fn block_size(text: &str) -> Result<u32, String> {
         .parse()
         .map_err(|error: engine::address::ParseError| error.one_line())?;
     if !(512..=SEGMENT_BYTES).contains(&octets) {
-        return Err("an I/O has from 512 octets to 256k".to_owned());
+        return Err("an I/O has from 512 bytes to 256k".to_owned());
     }
     Ok(octets as u32)
 }
@@ -202,7 +202,7 @@ pub enum Unfit {
     #[error("it cannot be written, and --rw {0} writes: give --rw read or randread")]
     ReadOnly(&'static str),
     /// Not whole blocks.
-    #[error("--{word} {octets} is no multiple of its blocks of {block_size} octets")]
+    #[error("--{word} {octets} is no multiple of its blocks of {block_size} bytes")]
     NotBlocks {
         /// The option.
         word: &'static str,
@@ -213,7 +213,7 @@ pub enum Unfit {
     },
     /// Beyond its end.
     #[error(
-        "--offset {offset}{end} beyond its {capacity} octets: give less",
+        "--offset {offset}{end} beyond its {capacity} bytes: give less",
         end = .size.map_or(" is".to_owned(), |size| format!(" and --size {size} end"))
     )]
     TooLarge {
@@ -226,7 +226,7 @@ pub enum Unfit {
     },
     /// Less than one I/O for each job.
     #[error(
-        "{octets} octets from --offset on are too few for I/Os of {needed}: give a smaller --bs, \
+        "{octets} bytes from --offset on are too few for I/Os of {needed}: give a smaller --bs, \
          or a larger part"
     )]
     TooSmall {
@@ -239,7 +239,7 @@ pub enum Unfit {
     #[error("a cable has one port, and --numjobs {0} needs as many: give --numjobs 1")]
     Cable(u32),
     /// Nothing is left of a sweep.
-    #[error("none of the block sizes fits its blocks of {0} octets: give others by --bs")]
+    #[error("none of the block sizes fits its blocks of {0} bytes: give others by --bs")]
     NoBlockSize(u32),
 }
 

@@ -46,7 +46,7 @@ pub enum OpenError {
     #[error("the device has no capacity (no medium, or a loop device without a file)")]
     NoMedium,
     /// Less than a block.
-    #[error("its {octets} octets are less than a block of {block_size}")]
+    #[error("its {octets} bytes are less than a block of {block_size}")]
     TooSmall {
         /// What there is.
         octets: u64,
@@ -54,14 +54,14 @@ pub enum OpenError {
         block_size: u32,
     },
     /// Not a block size that is served.
-    #[error("a block size of {octets} octets is not supported, only 512 and 4096")]
+    #[error("a block size of {octets} bytes is not supported, only 512 and 4096")]
     BlockSize {
         /// What was asked for, or what the device has.
         octets: u32,
     },
     /// The blocks would be smaller than what can be read and written at once.
     #[error(
-        "blocks of {asked} octets cannot be had, as everything here is done by {least}; \
+        "blocks of {asked} bytes cannot be had, as everything here is done by {least}; \
          give --block-size {least}"
     )]
     Granularity {
@@ -104,21 +104,21 @@ pub enum OpenError {
     #[error("the file system cannot reserve space; give ?sparse to do without")]
     NoReservation,
     /// The file system is full.
-    #[error("no space for {octets} octets; make room, or give ?sparse to take it when needed")]
+    #[error("no space for {octets} bytes; make room, or give ?sparse to take it when needed")]
     NoSpace {
         /// What was to be reserved.
         octets: u64,
     },
     /// Longer than files can be there.
-    #[error("its file system does not hold a file of {octets} octets")]
+    #[error("its file system does not hold a file of {octets} bytes")]
     TooLong {
         /// What was asked for.
         octets: u64,
     },
     /// Parts whose blocks cannot stand for blocks of one volume.
     #[error(
-        "{one} has blocks of {one_octets} octets, but {other} of {other_octets}; lunar serve \
-         --block-size {larger} gives blocks of {larger} octets to volumes that have none of their \
+        "{one} has blocks of {one_octets} bytes, but {other} of {other_octets}; lunar serve \
+         --block-size {larger} gives blocks of {larger} bytes to volumes that have none of their \
          own"
     )]
     PartBlockSizes {
@@ -134,7 +134,7 @@ pub enum OpenError {
         larger: u32,
     },
     /// A chunk that would cut blocks.
-    #[error("chunks of {chunk} octets would cut blocks of {block_size}; give a multiple of that")]
+    #[error("chunks of {chunk} bytes would cut blocks of {block_size}; give a multiple of that")]
     Chunk {
         /// Its octets.
         chunk: u64,
@@ -142,7 +142,7 @@ pub enum OpenError {
         block_size: u32,
     },
     /// A part of a stripe without a whole chunk.
-    #[error("{name} is shorter than a chunk of {chunk} octets; give a smaller chunk")]
+    #[error("{name} is shorter than a chunk of {chunk} bytes; give a smaller chunk")]
     PartTooShort {
         /// Which part.
         name: String,
@@ -150,7 +150,7 @@ pub enum OpenError {
         chunk: u64,
     },
     /// A capacity without bounds.
-    #[error("together the volumes have more octets than 64 bits can count")]
+    #[error("together the volumes have more bytes than 64 bits can count")]
     PartsTooLong,
     /// Everything else.
     #[error("cannot {what}: {cause}")]

@@ -103,7 +103,7 @@ pub struct Count {
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (operations, errors, octets) = (self.operations, self.errors, self.octets);
-        write!(f, "{operations}, {errors} of them failed, {octets} octets")?;
+        write!(f, "{operations}, {errors} of them failed, {octets} bytes")?;
         let shares = [
             (0.5, "half"),
             (0.99, "99 %"),

@@ -144,7 +144,7 @@ fn start(options: &Options, orders: &Orders, made: Made) -> Result<Server, Error
 /// Fresh random octets; the kernel always has some after boot.
 fn random<const N: usize>() -> [u8; N] {
     let mut octets = [0; N];
-    getrandom::fill(&mut octets).expect("the kernel gives random octets");
+    getrandom::fill(&mut octets).expect("the kernel gives random bytes");
     octets
 }
 

@@ -474,7 +474,7 @@ const WEAK_HASH: Violation = Violation {
 };
 
 const TOO_LONG: Violation = Violation {
-    rule: "a Login Request over 8192 octets",
+    rule: "a Login Request over 8192 bytes",
     clause: "RFC 7143 §6.3",
 };
 

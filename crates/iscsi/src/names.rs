@@ -17,7 +17,7 @@ pub const PORTAL_GROUP: u16 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Over [`ISCSI_NAME_MAX`] octets.
-    #[error("an iSCSI name has at most 223 octets")]
+    #[error("an iSCSI name has at most 223 bytes")]
     TooLong,
     /// Neither `iqn.`, `eui.` nor `naa.`.
     #[error("an iSCSI name begins with iqn., eui. or naa.")]

@@ -126,7 +126,7 @@ impl<'a> Report<'a> {
             None => "no".to_owned(),
         };
         let capacity = format!(
-            "{} ({} octets, {} blocks of {})",
+            "{} ({} bytes, {} blocks of {})",
             human_size(self.size_bytes),
             self.size_bytes,
             self.size_bytes / u64::from(self.block_size),

@@ -36,7 +36,7 @@ pub(crate) struct LsArgs {
 
     /// The file that holds the secret of --user
     ///
-    /// Its first line is the secret, 12 to 255 octets. A file that its group or others can read or
+    /// Its first line is the secret, 12 to 255 bytes. A file that its group or others can read or
     /// write is refused.
     #[arg(long, value_name = "FILE", requires = "user")]
     secret_file: Option<PathBuf>,

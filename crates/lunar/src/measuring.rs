@@ -34,7 +34,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=100))]
     rwmixread: Option<u32>,
 
-    /// Octets of each I/O, up to 256k; of a list, each is a row [default: 4k]
+    /// Bytes of each I/O, up to 256k; of a list, each is a row [default: 4k]
     #[arg(long, value_name = "SIZE,...")]
     bs: Option<BlockSizes>,
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use engine::address::{ParseError, Size, Time};
 
-/// A size in octets: `512`, `64k`, `1G`.
+/// A size in bytes: `512`, `64k`, `1G`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(Size(octets)) => Ok(octets),

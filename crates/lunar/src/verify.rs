@@ -100,7 +100,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
 pub(crate) fn failure(verified: &Verified, a: &str, b: &str) -> Option<Failure> {
     let found = match verified.differences.first {
         Some(first) => format!(
-            "{} of {} blocks differ, the first at octet {first} (block {})",
+            "{} of {} blocks differ, the first at byte {first} (block {})",
             verified.differences.blocks,
             verified.progress.total / verified.block_size,
             first / verified.block_size
@@ -155,7 +155,7 @@ pub(crate) fn said(verified: &Verified) -> String {
         let first = range.start / verified.block_size;
         let (start, last) = (range.start, range.end - 1);
         format!(
-            "differ: octets {start} to {last}, blocks {first} to {}\n",
+            "differ: bytes {start} to {last}, blocks {first} to {}\n",
             first + blocks - 1
         )
     };

@@ -60,7 +60,7 @@ fn an_exposed_portal_says_the_ways_out() {
 
 #[test]
 fn open_contradicts_a_guard() {
-    let file = secret_file("open", "twelve octets\n", 0o600);
+    let file = secret_file("open", "twelve bytes\n", 0o600);
     let file = file.to_str().unwrap();
     let line = refused(&["ram:1M", "--open", "--allow", "iqn.2026-11.org.example:a"]);
     assert!(
@@ -137,7 +137,7 @@ fn nothing_to_serve_and_no_verb() {
 #[test]
 fn a_secret_that_others_can_read_is_refused() {
     for mode in [0o640, 0o604, 0o644, 0o660] {
-        let file = secret_file(&format!("mode{mode:o}"), "twelve octets\n", mode);
+        let file = secret_file(&format!("mode{mode:o}"), "twelve bytes\n", mode);
         let line = refused(&[
             "ram:1M",
             "--chap",
@@ -210,7 +210,7 @@ fn a_secret_is_12_to_255_octets_of_the_first_line() {
 
 #[test]
 fn each_user_has_a_secret_file() {
-    let file = secret_file("pair", "twelve octets\n", 0o600);
+    let file = secret_file("pair", "twelve bytes\n", 0o600);
     let file = file.to_str().unwrap();
     refused(&["ram:1M", "--chap", "a"]);
     refused(&["ram:1M", "--secret-file", file]);

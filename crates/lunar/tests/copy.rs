@@ -107,11 +107,7 @@ fn a_copy_that_cannot_be_read_back_is_no_success() {
         "{}",
         ran.err
     );
-    assert!(
-        ran.err.contains("the first at octet 1048576"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("the first at byte 1048576"), "{}", ran.err);
     let ran = lunar(
         &folder,
         &["copy", "--verify", "file:a", "fault:read=gone(ram:4M)"],
@@ -148,7 +144,7 @@ fn what_was_counted_is_told_at_the_end() {
     for verb in ["copy", "verify"] {
         let ran = lunar(&folder, &[verb, "stats(file:a)", "file:b"]);
         assert_eq!(ran.code, Some(0), "{}", ran.err);
-        let reads = "stats(file:a): reads: 8, 0 of them failed, 2097152 octets; half within";
+        let reads = "stats(file:a): reads: 8, 0 of them failed, 2097152 bytes; half within";
         assert!(ran.err.contains(reads), "{verb}: {}", ran.err);
     }
 }
@@ -397,10 +393,10 @@ fn what_differs_is_told_by_block() {
     b.set_len(5 << 20).unwrap();
     let ran = lunar(&folder, &["verify", "file:a", "file:b"]);
     assert_eq!(ran.code, Some(1));
-    let lines = "differ: octets 512 to 2047, blocks 1 to 3\n\
-        differ: octets 1048576 to 1049087, blocks 2048 to 2048\n";
+    let lines = "differ: bytes 512 to 2047, blocks 1 to 3\n\
+        differ: bytes 1048576 to 1049087, blocks 2048 to 2048\n";
     assert_eq!(ran.out, lines);
-    let line = "lunar: 4 of 8192 blocks differ, the first at octet 1000 (block 1)\n";
+    let line = "lunar: 4 of 8192 blocks differ, the first at byte 1000 (block 1)\n";
     assert_eq!(ran.err, line);
     let ran = lunar(&folder, &["verify", "file:a", "file:b", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();

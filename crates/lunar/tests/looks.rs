@@ -49,7 +49,7 @@ fn a_volume_tells_of_those_that_it_is_made_of() {
     ];
     assert_eq!(heads, expected.iter().collect::<Vec<_>>());
     assert!(
-        said.contains("2.0 MiB (2097152 octets, 4096 blocks of 512)"),
+        said.contains("2.0 MiB (2097152 bytes, 4096 blocks of 512)"),
         "{said}"
     );
 }
@@ -122,7 +122,7 @@ fn a_file_that_holds_no_secret_is_told_in_one_line() {
     fs::create_dir(&folder).unwrap();
     let file = |name: &str, mode| {
         let path = folder.join(name);
-        fs::write(&path, "twelve octets\n").unwrap();
+        fs::write(&path, "twelve bytes\n").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     };
     file("open", 0o640);
@@ -137,7 +137,7 @@ fn a_file_that_holds_no_secret_is_told_in_one_line() {
     for (name, words) in [
         ("none", "cannot read the secret in"),
         ("open", "is open to others (mode 640): chmod 600"),
-        ("short", "is no secret: 12 to 255 octets are needed"),
+        ("short", "is no secret: 12 to 255 bytes are needed"),
         ("pipe", "is a pipe: put the secret into a regular file"),
     ] {
         let path = folder.join(name).display().to_string();

@@ -19,7 +19,7 @@ pub(super) const KINDS: &[(&str, Kind)] = &[
     ("sends noise", |portal, _, number| {
         sends(portal, &noise(number, 4096))
     }),
-    ("sends one octet", |portal, _, _| sends(portal, &[0x43])),
+    ("sends one byte", |portal, _, _| sends(portal, &[0x43])),
     ("sends half a header", |portal, _, _| {
         sends(portal, &login(0, b"")[..24])
     }),

@@ -285,7 +285,7 @@ fn short(reply: &Reply) -> String {
             sense,
             data,
         } => format!(
-            "{user} ended: status {status:02x}, sense {sense:02x?}, {} octets",
+            "{user} ended: status {status:02x}, sense {sense:02x?}, {} bytes",
             data.len()
         ),
         other => format!("{other:?}"),

@@ -323,7 +323,7 @@ fn line(frame: &[u8]) -> String {
     use fc::wire::{ethernet, fcoe};
     match ethernet::Header::parse(frame) {
         Ok((header, inside)) if header.ethertype == ethernet::FCOE => match fcoe::decode(inside) {
-            Ok(frame) => format!("{:?}, {} octets", frame.header, frame.payload.len()),
+            Ok(frame) => format!("{:?}, {} bytes", frame.header, frame.payload.len()),
             Err(error) => error.to_string(),
         },
         _ => format!("FIP {:02x?}", &frame[16..20]),

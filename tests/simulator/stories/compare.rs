@@ -144,5 +144,5 @@ fn counter(blocks: &[u8]) -> u64 {
 }
 
 fn be64(octets: &[u8]) -> u64 {
-    u64::from_be_bytes(*octets.first_chunk().expect("eight octets"))
+    u64::from_be_bytes(*octets.first_chunk().expect("eight bytes"))
 }

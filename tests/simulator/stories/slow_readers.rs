@@ -42,8 +42,8 @@ fn a_host_that_takes_nothing_stops_nobody() {
             "others were answered {} times",
             answered(&lab)
         );
-        lab.tell(|| format!("at most {most} octets"));
-        assert!(most <= LIMIT, "it cost {most} octets");
+        lab.tell(|| format!("at most {most} bytes"));
+        assert!(most <= LIMIT, "it cost {most} bytes");
         if lab.rng.one_in(2) {
             is_dropped(&mut lab);
         } else {
@@ -75,7 +75,7 @@ fn long_reads_of_a_host_that_takes_nothing_leave_the_pool_to_others() {
         assert_eq!(lab.hosts[SLOW].tasks.len() as u64, READS);
         lab.quiesce();
         let held = costs(&lab);
-        assert!((2 << 20..=MOST_READ).contains(&held), "{held} octets");
+        assert!((2 << 20..=MOST_READ).contains(&held), "{held} bytes");
         for at in 0..16 {
             let user = lab.read(1, 0, extent);
             assert_eq!(lab.answer(1, user).0, 0, "another host reads");
@@ -135,7 +135,7 @@ fn a_host_that_owes_data_leaves_the_pool_to_others() {
         lab.quiesce();
         let held = costs(&lab);
         let expected = MOST_WRITTEN..MOST_WRITTEN + (1 << 20);
-        assert!(expected.contains(&held), "{held} octets");
+        assert!(expected.contains(&held), "{held} bytes");
         for at in 0..16 {
             let user = lab.read(1, 0, extent);
             assert_eq!(lab.answer(1, user).0, 0, "another host reads");

@@ -50,10 +50,7 @@ fn a_cut_anywhere_changes_nothing() {
         assert_eq!(answers.len(), 11, "{} answers", answers.len());
         for at in 1..octets {
             let (cut, _) = conversation(kind, keys, Cut::After(at));
-            assert!(
-                cut == answers,
-                "cut after {at} of {octets} octets, {keys:?}"
-            );
+            assert!(cut == answers, "cut after {at} of {octets} bytes, {keys:?}");
         }
     }
 }
@@ -67,7 +64,7 @@ fn pieces_of_any_size_change_nothing() {
         let (answers, _) = conversation(kind, keys, Cut::Nowhere);
         for size in (1..8).chain([16, 47, 48, 49, 52, 511, 512]) {
             let (cut, _) = conversation(kind, keys, Cut::Every(size));
-            assert!(cut == answers, "in pieces of {size} octets, {keys:?}");
+            assert!(cut == answers, "in pieces of {size} bytes, {keys:?}");
         }
     }
 }

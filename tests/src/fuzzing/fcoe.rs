@@ -99,7 +99,7 @@ fn made(script: &mut Script<'_>) {
     let (at, change) = (summed.start + changed.0 % summed.len(), changed.1);
     inside[at] ^= change;
     if change != 0 {
-        assert_eq!(fcoe::decode(inside), Err(FcoeError::Crc), "octet {at}");
+        assert_eq!(fcoe::decode(inside), Err(FcoeError::Crc), "byte {at}");
     }
 }
 

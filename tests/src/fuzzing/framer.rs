@@ -80,7 +80,7 @@ fn made(script: &mut Script<'_>, digests: (bool, bool), step: usize) {
     octets[at] ^= 0x10;
     let wrong = same_in_pieces(&octets, digests, MAX_DATA_LEN, step);
     if digests == (true, true) {
-        assert_ne!(right, wrong, "octet {at} was changed");
+        assert_ne!(right, wrong, "byte {at} was changed");
     }
 }
 
@@ -208,5 +208,5 @@ fn additional(octets: &[u8]) {
             Err(ahs::Malformed) => {}
         }
     }
-    assert!(len <= octets.len(), "{len} of {} octets", octets.len());
+    assert!(len <= octets.len(), "{len} of {} bytes", octets.len());
 }

@@ -178,7 +178,7 @@ impl Play {
                 if self.events() == 0 && used == 0 {
                     assert!(
                         self.initiator.is_stalled(),
-                        "octets are left without a reason"
+                        "bytes are left without a reason"
                     );
                     self.transmit(0);
                 }

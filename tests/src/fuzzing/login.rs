@@ -105,7 +105,7 @@ impl Dialogue {
             assert!(used <= piece.len());
             self.events();
             if used < piece.len() {
-                assert!(self.asked || self.done, "octets are left without a reason");
+                assert!(self.asked || self.done, "bytes are left without a reason");
                 return;
             }
         }

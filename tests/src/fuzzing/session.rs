@@ -109,10 +109,7 @@ impl Play {
                 self.watch.given(&rest[..used]);
                 rest = &rest[used..];
                 if self.events() == 0 && used == 0 {
-                    assert!(
-                        self.session.is_stalled(),
-                        "octets are left without a reason"
-                    );
+                    assert!(self.session.is_stalled(), "bytes are left without a reason");
                     self.transmit(0);
                 }
             }

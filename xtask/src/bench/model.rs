@@ -156,7 +156,7 @@ fn fits(lines: &[(&Way, Line)], copy_gb_s: f64) -> Table {
         let fills = |gbps| {
             let octets = NETWORKS[0].one_core_fills(gbps, *line);
             let octets = octets.filter(|octets| *octets < f64::from(LARGEST));
-            octets.map_or("never".to_owned(), |octets| format!("{octets:.0} octets"))
+            octets.map_or("never".to_owned(), |octets| format!("{octets:.0} bytes"))
         };
         let costs = [
             way.name.to_owned(),
@@ -167,15 +167,15 @@ fn fits(lines: &[(&Way, Line)], copy_gb_s: f64) -> Table {
     };
     Table {
         caption: format!(
-            "Target CPU of an I/O: a fixed part and one of each octet, fitted to all sizes; from \
+            "Target CPU of an I/O: a fixed part and one of each byte, fitted to all sizes; from \
              which size on one core fills a link of MTU 1500. Copying alone, from random places of \
-             memory that is in no cache, was measured at {copy_gb_s:.1} GB/s: {:.3} ns an octet",
+             memory that is in no cache, was measured at {copy_gb_s:.1} GB/s: {:.3} ns a byte",
             1.0 / copy_gb_s
         ),
         head: words(&[
             "",
             "fixed",
-            "an octet",
+            "a byte",
             "10 Gb/s from",
             "40 Gb/s from",
             "100 Gb/s from",
@@ -282,7 +282,7 @@ fn links(network: Network, lines: &[(&Way, Line)]) -> Table {
     Table {
         caption: format!(
             "Where links saturate, MTU {}: I/Os a second that fill them, and the cores that \
-             takes ({}). Of each segment {FRAME} octets are Ethernet's, with its gap, {IP} IP's \
+             takes ({}). Of each segment {FRAME} bytes are Ethernet's, with its gap, {IP} IP's \
              and {} TCP's, with time stamps; of each I/O {PDU} are iSCSI's, each way. Full \
              duplex: the way the data goes counts. The last column is what the seed reached of \
              that on 40 Gb/s, and without time stamps, which at 512 and 1k its cores limited",
@@ -292,7 +292,7 @@ fn links(network: Network, lines: &[(&Way, Line)]) -> Table {
         ),
         head: words(&[
             "",
-            "wire octets",
+            "wire bytes",
             "packets",
             "10 Gb/s",
             "40 Gb/s",

@@ -96,10 +96,9 @@ fn by_size(rows: &[Finished]) -> Part {
     };
     Part {
         name: "cpu",
-        reading:
-            "Less is better. The floor is bare TCP: the same octets in the same pieces at the \
+        reading: "Less is better. The floor is bare TCP: the same bytes in the same pieces at the \
                   same depth without iSCSI."
-                .to_owned(),
+            .to_owned(),
         chart: (!sizes.is_empty()).then_some(chart),
         tables: Vec::new(),
     }

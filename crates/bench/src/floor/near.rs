@@ -101,7 +101,7 @@ fn connect(place: Place, size: u64) -> io::Result<TcpStream> {
 pub(super) fn refused(cause: io::Error, size: u64) -> io::Error {
     match cause.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => io::Error::other(format!(
-            "no lunar floor --listen is there, or it does not give each connection {size} octets \
+            "no lunar floor --listen is there, or it does not give each connection {size} bytes \
              of memory and 1 MiB: see its --size"
         )),
         // What a timeout of the socket is.

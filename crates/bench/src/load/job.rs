@@ -329,7 +329,7 @@ impl<'a> Job<'a> {
             let what = if write { "write" } else { "read" };
             let offset = extent.lba * u64::from(self.task.subject.span.block_size);
             let way_out = way_out(*error);
-            format!("{what} of {block_bytes} octets at offset {offset}: {error}{way_out}")
+            format!("{what} of {block_bytes} bytes at offset {offset}: {error}{way_out}")
         });
         if let Some(book) = &mut self.book {
             if write {

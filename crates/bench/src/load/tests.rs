@@ -149,7 +149,7 @@ fn the_first_failure_ends_it_and_says_where() {
     let (row, failure) = run("fault:read=0.01(ram:1M)", &words);
     let failure = failure.unwrap();
     assert!(
-        failure.contains("read of 4096 octets at offset"),
+        failure.contains("read of 4096 bytes at offset"),
         "{failure}"
     );
     assert!(failure.starts_with("fault:"), "{failure}");

@@ -22,7 +22,7 @@ const READING: &[(&str, &str)] = &[
     ),
     (
         "throughput",
-        "Octets of data moved, in millions a second. Large blocks show what data cost.",
+        "Bytes of data moved, in millions a second. Large blocks show what data cost.",
     ),
     (
         "latency",
@@ -318,11 +318,11 @@ fn foot(outcome: &Outcome) -> String {
     let bare = if outcome.floors.is_empty() {
         ""
     } else {
-        " Bare TCP is the same octets in the same pieces at the same depth without iSCSI: no \
+        " Bare TCP is the same bytes in the same pieces at the same depth without iSCSI: no \
          target or initiator can do more over this wire."
     };
     format!(
-        "</main>\n<footer>\n<p>1 MB is 1,000,000 octets; block sizes count in 1024s. Percentiles \
+        "</main>\n<footer>\n<p>1 MB is 1,000,000 bytes; block sizes count in 1024s. Percentiles \
          are within 1 %. CPU time of 100 % is one core.{bare}</p>\n</footer>\n</body>\n</html>\n"
     )
 }

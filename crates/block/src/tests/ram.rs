@@ -301,7 +301,7 @@ fn the_last_block_can_be_used() {
     let memory = MemoryLimit::new(64 * MIB);
     let ram = Ram::new(MIB + 1000, 512, &memory).unwrap();
     let last = ram.traits().blocks - 1;
-    assert_eq!(last, 2048, "one whole block fits into the 1000 octets");
+    assert_eq!(last, 2048, "one whole block fits into the 1000 bytes");
     let mut rig = Rig::new(FakeRing::default(), &ram);
     assert!(is_done(&rig.write(last, 1, 1)));
     assert_eq!(rig.read(last, 1), [1; 512]);

@@ -58,9 +58,9 @@ fn operations_of_all_cores_are_counted_by_kind() {
     assert_eq!(
         heads,
         [
-            "stats(slow): reads: 3, 1 of them failed, 8192 octets",
-            "stats(slow): writes: 4, 0 of them failed, 8192 octets",
-            "stats(slow): flushes: 1, 0 of them failed, 0 octets",
+            "stats(slow): reads: 3, 1 of them failed, 8192 bytes",
+            "stats(slow): writes: 4, 0 of them failed, 8192 bytes",
+            "stats(slow): flushes: 1, 0 of them failed, 0 bytes",
         ]
     );
     let whole = concat::open(vec![Part {

@@ -290,7 +290,7 @@ impl Problem {
                 "a target is named as in iqn.2026-11.org.example:disk0, or by eui. or naa.".into()
             }
             Self::Key => "write 1 to 16 hexadecimal digits, not all of them 0, as in 1f00d".into(),
-            Self::PortName => "write eight octets, as in 20:00:ac:de:48:23:45:67".into(),
+            Self::PortName => "write eight bytes, as in 20:00:ac:de:48:23:45:67".into(),
             Self::Trailing { shape } => format!("the shape is {shape}"),
             Self::Unclosed => "write \")\" after its last volume".into(),
             Self::Behind(',') => "only inside parentheses may several volumes be listed".into(),

@@ -22,7 +22,7 @@ pub enum FaultError {
     /// Neither a probability nor an error.
     #[error(
         "{key}={value}: neither a probability from 0 to 1, such as 1e-4, nor {errors}, with @SIZE \
-         if only after so many octets"
+         if only after so many bytes"
     )]
     Value {
         /// Of which argument.

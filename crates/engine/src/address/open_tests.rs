@@ -243,7 +243,7 @@ fn what_is_wrong_inside_is_told_by_its_own_address() {
     );
     assert_eq!(
         refusal("concat(ram:1M,stripe:1k(ram:1M,ram:512))"),
-        "stripe:1k(ram:1M,ram:512): ram:512 is shorter than a chunk of 1024 octets; give a \
+        "stripe:1k(ram:1M,ram:512): ram:512 is shorter than a chunk of 1024 bytes; give a \
          smaller chunk"
     );
     let folder = Folder::new();

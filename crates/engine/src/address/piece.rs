@@ -115,7 +115,7 @@ impl<'a> Piece<'a> {
     pub(super) fn path(self) -> Parsed<PathBuf> {
         let octets = self.octets()?;
         match octets.contains(&0) {
-            true => Err(self.fault(Problem::Octets("a path cannot hold the octet 0"))),
+            true => Err(self.fault(Problem::Octets("a path cannot hold the byte 0"))),
             false => Ok(OsString::from_vec(octets).into()),
         }
     }

@@ -9,7 +9,7 @@ use fc::wire::frame::{MAX_PAYLOAD, MIN_PAYLOAD};
 pub enum Obstacle {
     /// Its frames are too short for anybody to log in.
     #[error(
-        "{0}: an MTU of {1} has no room for {MIN_PAYLOAD} octets of payload, without which no port \
+        "{0}: an MTU of {1} has no room for {MIN_PAYLOAD} bytes of payload, without which no port \
          of Fibre Channel logs in: ip link set {0} mtu {MTU}"
     )]
     Narrow(String, u32),
@@ -18,7 +18,7 @@ pub enum Obstacle {
     Down(String),
     /// Its frames are shorter than they could be.
     #[error(
-        "{0}: an MTU of {1} has room for {payload} of {MAX_PAYLOAD} octets of payload in a frame, \
+        "{0}: an MTU of {1} has room for {payload} of {MAX_PAYLOAD} bytes of payload in a frame, \
          which costs speed: ip link set {0} mtu {MTU}",
         payload = payload_max(*.1 as usize)
     )]

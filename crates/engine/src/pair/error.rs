@@ -63,8 +63,8 @@ pub enum Misfit {
     },
     /// Its end is no end of a block.
     #[error(
-        "{volume} has {octets} octets, which are no whole blocks of {block_size}: nothing was \
-         done; give it {} octets first",
+        "{volume} has {octets} bytes, which are no whole blocks of {block_size}: nothing was \
+         done; give it {} bytes first",
         octets.next_multiple_of(*block_size)
     )]
     Uneven {

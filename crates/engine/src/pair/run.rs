@@ -303,7 +303,7 @@ fn whole(ended: Result<(), Failure>, shortened: Option<Failure>) -> Result<(), F
     }
     let Failure { side, at, .. } = failure;
     let at = at.unwrap_or_default();
-    tracing::error!("{side:?} was made shorter meanwhile: it ends at octet {at}");
+    tracing::error!("{side:?} was made shorter meanwhile: it ends at byte {at}");
     Err(failure)
 }
 

@@ -181,6 +181,6 @@ const OTHER_SENDER: Violation = Violation {
 };
 
 const SMALL: Violation = Violation {
-    rule: "a Max FCoE Size that has no room for 256 octets of payload",
+    rule: "a Max FCoE Size that has no room for 256 bytes of payload",
     clause: "FC-BB-6, VN2VN",
 };

@@ -17,7 +17,7 @@ pub enum Refusal {
     #[error("as much is under way as may be: wait until something of it has ended")]
     Full,
     /// The lease is longer than FCP_DL can say.
-    #[error("a command moves at most 4294967295 octets")]
+    #[error("a command moves at most 4294967295 bytes")]
     TooLong,
     /// There is no such command: it has ended.
     #[error("there is no such command: it has ended")]

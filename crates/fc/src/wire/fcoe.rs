@@ -90,7 +90,7 @@ pub enum FcoeError {
     #[error("an FCoE frame with the optional headers {0:02x}")]
     OptionalHeaders(u8),
     /// More fill octets than payload.
-    #[error("more fill octets than payload")]
+    #[error("more fill bytes than payload")]
     Fill,
 }
 

@@ -39,7 +39,7 @@ impl Lost {
         let given = self.given.take();
         assert!(
             given.is_none_or(|given| len <= given),
-            "{len} octets in a slot of {given:?}"
+            "{len} bytes in a slot of {given:?}"
         );
         given.is_some()
     }

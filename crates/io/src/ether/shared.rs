@@ -90,7 +90,7 @@ impl Shared {
 
     fn at(&self, at: usize, len: usize) -> NonNull<u8> {
         let inside = at <= self.len && len <= self.len - at;
-        assert!(inside, "{len} octets at {at} of {}", self.len);
+        assert!(inside, "{len} bytes at {at} of {}", self.len);
         // SAFETY: within the mapping.
         unsafe { self.start.add(at) }
     }

@@ -68,11 +68,7 @@ impl Slots {
 
     /// The slot that was given last holds a frame.
     pub(super) fn commit(&mut self, len: usize) {
-        assert!(
-            len <= self.given,
-            "{len} octets in a slot of {}",
-            self.given
-        );
+        assert!(len <= self.given, "{len} bytes in a slot of {}", self.given);
         self.given = 0;
         self.iovecs[self.end].iov_len = len;
         self.end += 1;

@@ -282,7 +282,7 @@ impl Buffer {
 
     fn range(&self, offset: usize, len: usize) -> NonNull<u8> {
         let inside = offset <= self.len && len <= self.len - offset;
-        assert!(inside, "{len} octets at {offset} of {}", self.len);
+        assert!(inside, "{len} bytes at {offset} of {}", self.len);
         // SAFETY: within the memory claimed.
         unsafe { self.start.add(offset) }
     }
@@ -307,7 +307,7 @@ impl std::fmt::Debug for Buffer {
             Owner::Lent(_) => "lent of region",
             Owner::Zeros => "zeros",
         };
-        write!(f, "Buffer({owner}, {} octets)", self.len)
+        write!(f, "Buffer({owner}, {} bytes)", self.len)
     }
 }
 

@@ -147,7 +147,7 @@ impl Pool {
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Shared { limit, .. } = *self.shared;
-        write!(f, "Pool({} of {limit} octets in use)", self.in_use())
+        write!(f, "Pool({} of {limit} bytes in use)", self.in_use())
     }
 }
 
@@ -276,7 +276,7 @@ impl Drop for Slot {
 }
 
 fn too_long(len: usize) -> ! {
-    panic!("a pool buffer of {len} octets")
+    panic!("a pool buffer of {len} bytes")
 }
 
 fn too_many() -> ! {

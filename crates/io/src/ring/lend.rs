@@ -77,7 +77,7 @@ impl Lender {
     /// Receives what is there, without waiting, behind the first `len` octets of a buffer that was
     /// taken; returns how many octets it holds then. An error is left for the next receive to tell.
     pub(super) fn top_up(&self, id: u16, len: usize, socket: &OwnedFd) -> usize {
-        assert!(len <= LENT_OCTETS, "{len} octets received");
+        assert!(len <= LENT_OCTETS, "{len} bytes received");
         let to = self.address(id).as_ptr().wrapping_add(len).cast();
         let flags = libc::MSG_DONTWAIT;
         // SAFETY: the rest of the buffer is mapped, and was taken for this call.
@@ -91,7 +91,7 @@ impl Lender {
     ///
     /// Until the buffer is given back, nobody writes it, nor lends it again.
     pub(super) unsafe fn lend(self: &Rc<Self>, id: u16, len: usize) -> Received {
-        assert!(len <= LENT_OCTETS, "{len} octets received");
+        assert!(len <= LENT_OCTETS, "{len} bytes received");
         Received {
             lender: Rc::clone(self),
             id: Some(id),
@@ -133,6 +133,6 @@ impl Drop for Received {
 
 impl std::fmt::Debug for Received {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Received({} octets)", self.len)
+        write!(f, "Received({} bytes)", self.len)
     }
 }

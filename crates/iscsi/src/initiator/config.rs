@@ -293,13 +293,13 @@ pub enum Misconfigured {
     #[error("one CHAP secret for both directions: give the target a secret of its own")]
     SharedSecret,
     /// CHAP without a user or a secret.
-    #[error("CHAP needs a user name of 1 to 255 octets, and secrets that are not empty")]
+    #[error("CHAP needs a user name of 1 to 255 bytes, and secrets that are not empty")]
     Credentials,
     /// CHAP without a hash.
     #[error("CHAP needs a hash to offer")]
     Hashes,
     /// An alias that does not fit a value.
-    #[error("an alias has at most 255 octets, none of them null")]
+    #[error("an alias has at most 255 bytes, none of them null")]
     Alias,
     /// [`Limits::tasks`].
     #[error("a session has 1 to {MAX_TASKS} commands at once")]

@@ -136,7 +136,7 @@ const ORDER: Violation = Violation {
 };
 
 const OVERLAP: Violation = Violation {
-    rule: "Data-In for octets that came before",
+    rule: "Data-In for bytes that came before",
     clause: "RFC 7143 §11.7.6",
 };
 

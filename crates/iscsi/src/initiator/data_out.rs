@@ -157,7 +157,7 @@ const ORDER: Violation = Violation {
 };
 
 const OVERLAP: Violation = Violation {
-    rule: "an R2T for octets that were sent or asked for before",
+    rule: "an R2T for bytes that were sent or asked for before",
     clause: "RFC 7143 §11.8",
 };
 

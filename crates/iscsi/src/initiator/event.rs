@@ -27,7 +27,7 @@ pub enum Refusal {
     #[error("a discovery session carries SendTargets only")]
     Discovery,
     /// The lease is longer than the Expected Data Transfer Length can say.
-    #[error("a command moves at most 4294967295 octets")]
+    #[error("a command moves at most 4294967295 bytes")]
     TooLong,
     /// iSCSIProtocolLevel 2 was not agreed upon (RFC 7144 §6).
     #[error("the target does not know this task management function")]
@@ -36,7 +36,7 @@ pub enum Refusal {
     #[error("there is no such command: it has ended")]
     NoCommand,
     /// A value that cannot be sent.
-    #[error("not a value of SendTargets: All, nothing, or a name of at most 223 octets")]
+    #[error("not a value of SendTargets: All, nothing, or a name of at most 223 bytes")]
     Value,
 }
 

@@ -91,7 +91,7 @@ impl From<Refusal> for Fault {
 impl From<Malformed> for Fault {
     fn from(malformed: Malformed) -> Self {
         let rule = match malformed {
-            Malformed::TooLong => "a text over 16384 octets",
+            Malformed::TooLong => "a text over 16384 bytes",
             Malformed::Unterminated => "a key=value pair without its null",
             Malformed::NoValue => "a key without a value",
             Malformed::BadKey => "a key that is no key-name",

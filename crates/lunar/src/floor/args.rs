@@ -12,7 +12,7 @@ use crate::serve::portal::Place;
 
 /// Measure bare TCP or Ethernet, to compare storage protocols above it with
 ///
-/// The same octets in pieces of the same length, as many under way, and data from and to random
+/// The same bytes in pieces of the same length, as many under way, and data from and to random
 /// places of as much memory, without iSCSI. With local, the other end is a process of this machine
 /// that is started and ended with it; else it is lunar floor --listen on another one.
 ///
@@ -32,7 +32,7 @@ pub(crate) struct FloorArgs {
 
     /// Be the other end, until ended; prints where it listens
     ///
-    /// Whoever reaches it can have it move data of no meaning, in up to --size octets of memory, of
+    /// Whoever reaches it can have it move data of no meaning, in up to --size bytes of memory, of
     /// which each connection takes 1 MiB beside its data. Any address but a loopback one needs
     /// --open.
     #[arg(long, value_name = "HOST:PORT|fcoe://IFACE", conflicts_with = "place")]

@@ -103,7 +103,7 @@ pub(crate) enum End {
 const LOCAL: &str = "local";
 
 impl End {
-    /// Starts it, for data of so many octets and so many connections, if it is to be here, else
+    /// Starts it, for data of so many bytes and so many connections, if it is to be here, else
     /// says where it is.
     pub(crate) fn reach(
         place: &str,

@@ -39,7 +39,7 @@ pub(crate) struct RaceArgs {
     )]
     pub(super) over: Vec<Transport>,
 
-    /// Octets that a frame between both ends of --volume may carry [default: 2500]
+    /// Bytes that a frame between both ends of --volume may carry [default: 2500]
     #[arg(long, value_name = "OCTETS", requires = "volume",
           value_parser = clap::value_parser!(u32).range(1280..=65535))]
     pub(super) mtu: Option<u32>,

@@ -119,7 +119,7 @@ struct AccessArgs {
 
     /// The file that holds the secret of the --chap before it
     ///
-    /// Its first line is the secret, 12 to 255 octets. A file that its group or others can read
+    /// Its first line is the secret, 12 to 255 bytes. A file that its group or others can read
     /// or write is refused.
     #[arg(long, value_name = "FILE", requires = "chap")]
     secret_file: Vec<PathBuf>,
@@ -154,7 +154,7 @@ struct UnitArgs {
     #[arg(long)]
     sole_gateway: bool,
 
-    /// Octets in a logical block [default: 512, for block: the device's own]
+    /// Bytes in a logical block [default: 512, for block: the device's own]
     ///
     /// With 512, a physical block of 4096 is reported.
     #[arg(long, value_name = "OCTETS")]

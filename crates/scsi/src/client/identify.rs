@@ -24,7 +24,7 @@ pub enum Refusal {
     #[error("it does not become ready: see to the target")]
     NotReady,
     /// The logical block size is neither 512 nor 4096.
-    #[error("its blocks have {0} octets; 512 and 4096 can be used")]
+    #[error("its blocks have {0} bytes; 512 and 4096 can be used")]
     BlockSize(u32),
     /// The capacity cannot be.
     #[error("it does not tell its capacity")]
@@ -36,7 +36,7 @@ pub enum Refusal {
     #[error("another unit than before answers at this address")]
     Another,
     /// The logical block size has changed.
-    #[error("its blocks have {now} octets, and had {before}")]
+    #[error("its blocks have {now} bytes, and had {before}")]
     OtherBlocks {
         /// What it was.
         before: u32,

@@ -41,7 +41,7 @@ pub enum StoreError {
     #[error("it ends within {0}")]
     Truncated(&'static str),
     /// Octets that were not written.
-    #[error("{0} octets follow after its end")]
+    #[error("{0} bytes follow after its end")]
     Trailing(usize),
     /// Damaged.
     #[error("its checksum is {found:08x}, and should be {expected:08x}")]

@@ -22,7 +22,7 @@ pub enum TransportIdError {
     #[error("a TransportID is cut off")]
     Truncated,
     /// An octet of it is wrong.
-    #[error("octet {0} of a TransportID is not valid")]
+    #[error("byte {0} of a TransportID is not valid")]
     Octet(u16),
 }
 

@@ -132,11 +132,7 @@ impl Watch {
             true => self.keys.peer_data_segment.max(DEFAULT_DATA_SEGMENT),
             false => DEFAULT_DATA_SEGMENT,
         };
-        assert!(
-            bhs.data_len() <= limit,
-            "{} octets in a PDU",
-            bhs.data_len()
-        );
+        assert!(bhs.data_len() <= limit, "{} bytes in a PDU", bhs.data_len());
         match bhs.opcode() {
             Opcode::LoginRequest => {
                 assert!(!self.logged_in, "a login in the full-feature phase");
@@ -168,7 +164,7 @@ impl Watch {
         self.cmd_sn = self.cmd_sn.next();
         let id = command.cdb[8..].try_into().map(u64::from_be_bytes);
         assert!(
-            self.ids.insert(id.expect("8 octets")),
+            self.ids.insert(id.expect("8 bytes")),
             "a command is sent twice"
         );
         assert!(!command.read || !command.write);
@@ -198,7 +194,7 @@ impl Watch {
         let most = self.keys.first_burst.min(seen.command.expected);
         assert!(
             seen.unsolicited <= most,
-            "{} of {most} octets",
+            "{} of {most} bytes",
             seen.unsolicited
         );
     }
@@ -224,7 +220,7 @@ impl Watch {
         let grant = grants
             .iter_mut()
             .find(fits)
-            .expect("octets that were asked for");
+            .expect("bytes that were asked for");
         *grant = (grant.0 + len, grant.1 - len);
         assert_eq!(pdu.last, grant.1 == 0, "the F bit");
     }
@@ -243,6 +239,6 @@ const DECLARED_LATER: u32 = 1024;
 
 fn check_octets(offset: u32, data: &[u8]) {
     for (octet, at) in data.iter().zip(offset as usize..) {
-        assert_eq!(*octet, pattern(at), "octet {at} of a write");
+        assert_eq!(*octet, pattern(at), "byte {at} of a write");
     }
 }

@@ -37,7 +37,7 @@ fn one_core_fills_a_link_from_its_size_on() {
     let cores = NETWORKS[0].iops(10.0, octets) * line.us(octets) / 1e6;
     assert!(
         (cores - 1.0).abs() < 0.01,
-        "{cores} cores at {octets} octets"
+        "{cores} cores at {octets} bytes"
     );
     let slow = Line {
         octet_ns: 1.0,

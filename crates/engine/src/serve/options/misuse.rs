@@ -146,7 +146,7 @@ pub enum Misuse {
     },
     /// A CHAP user that no login can name.
     #[error(
-        "{option} {name:?} cannot log in: a CHAP name has 1 to 255 octets and no control \
+        "{option} {name:?} cannot log in: a CHAP name has 1 to 255 bytes and no control \
          characters (RFC 7143 §6.1)"
     )]
     UserName {
@@ -160,7 +160,7 @@ pub enum Misuse {
     DuplicateUser(String),
     /// A secret that is too short or too long.
     #[error(
-        "the secret of {user} has {octets} octets: 12 to 255 are needed (RFC 7143 §9.2.1), put \
+        "the secret of {user} has {octets} bytes: 12 to 255 are needed (RFC 7143 §9.2.1), put \
          them on the first line of its file"
     )]
     SecretLength {

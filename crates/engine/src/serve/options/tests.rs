@@ -42,7 +42,7 @@ fn an_exposed_portal_needs_one() {
     };
     assert_eq!(guarded.validate(), Ok(()));
     let authenticated = Options {
-        chap: Some(chap(&[("a", "twelve octets")], None)),
+        chap: Some(chap(&[("a", "twelve bytes")], None)),
         ..options.clone()
     };
     assert_eq!(authenticated.validate(), Ok(()));
@@ -186,7 +186,7 @@ fn open_excludes_every_guard() {
     };
     assert_eq!(allow.validate(), Err(Misuse::OpenAndGuarded));
     let chap = Options {
-        chap: Some(chap(&[("a", "twelve octets")], None)),
+        chap: Some(chap(&[("a", "twelve bytes")], None)),
         ..open
     };
     assert_eq!(chap.validate(), Err(Misuse::OpenAndGuarded));
@@ -323,7 +323,7 @@ fn inquiry_texts_are_short_and_printable() {
 fn secrets_have_12_to_255_octets() {
     for (octets, good) in [(11, false), (12, true), (255, true), (256, false)] {
         let chap = chap(&[("a", &"x".repeat(octets))], None);
-        assert_eq!(validate_chap(&chap).is_ok(), good, "{octets} octets");
+        assert_eq!(validate_chap(&chap).is_ok(), good, "{octets} bytes");
     }
 }
 

@@ -55,7 +55,7 @@ fn two_ports_find_each_other() {
             "0002 > all ProbeRequest 000002",
             "0002 > all ProbeRequest 000002",
             "0002 > all ClaimNotification 000002",
-            "0001 > 0002 ClaimResponse 000001, 2172 octets",
+            "0001 > 0002 ClaimResponse 000001, 2172 bytes",
             "1: claimed 000002",
             "0001 > 0002 ElsRequest FLOGI 000001 > 000002 0000",
             "1: found 000001",
@@ -103,11 +103,11 @@ fn frames_are_as_long_as_both_ends_and_the_mtu_allow() {
     small.max_fcoe = max_fcoe(1500);
     lan.add(small, 2);
     lan.run(ms(2000));
-    let padded = |line: &String| line.ends_with("octets");
+    let padded = |line: &String| line.ends_with("bytes");
     let padded: Vec<_> = lan.trace().into_iter().filter(padded).collect();
     assert!(!padded.is_empty());
     assert!(
-        padded.iter().all(|line| line.ends_with(", 1512 octets")),
+        padded.iter().all(|line| line.ends_with(", 1512 bytes")),
         "{padded:?}"
     );
     for port in &lan.ports {
@@ -124,6 +124,6 @@ fn a_path_too_narrow_makes_no_link() {
     lan.add(config(1), 1);
     lan.run(ms(1000));
     lan.add(config(2), 2);
-    lan.run_with(ms(60_000), |line| !line.ends_with("octets"));
+    lan.run_with(ms(60_000), |line| !line.ends_with("bytes"));
     assert_eq!(lan.ports[1].neighbours().count(), 0);
 }

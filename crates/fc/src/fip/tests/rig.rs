@@ -112,7 +112,7 @@ pub(super) fn line(frame: &[u8]) -> String {
         line.push_str(" P");
     }
     if frame.len() > 300 {
-        write!(line, ", {} octets", frame.len()).unwrap();
+        write!(line, ", {} bytes", frame.len()).unwrap();
     }
     line
 }

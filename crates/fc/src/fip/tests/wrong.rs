@@ -95,7 +95,7 @@ fn a_port_is_what_it_says_to_be() {
     let sender = "a VN2VN message from another MAC address than it names";
     assert_eq!(rule(spoilt(11, &[9])), sender);
     assert_eq!(rule(spoilt(MAC + 2, &[3])), sender, "a group");
-    let small = "a Max FCoE Size that has no room for 256 octets of payload";
+    let small = "a Max FCoE Size that has no room for 256 bytes of payload";
     assert_eq!(rule(spoilt(SIZE + 2, &301u16.to_be_bytes())), small);
     assert!(spoilt(SIZE + 2, &302u16.to_be_bytes()).is_ok());
 }

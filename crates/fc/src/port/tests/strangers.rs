@@ -21,7 +21,7 @@ fn nothing_is_answered_that_is_for_another_or_from_a_stranger() {
     }
     assert_eq!(rig.target.port.statistics().strangers, 2);
     for len in 0..good.len() {
-        assert!(answers(&mut rig, &good[..len]).is_empty(), "{len} octets");
+        assert!(answers(&mut rig, &good[..len]).is_empty(), "{len} bytes");
     }
 }
 

@@ -52,7 +52,7 @@ fn fc(frame: &Frame<'_>) -> String {
 
 fn request(els: &Els) -> String {
     match els {
-        Els::Plogi(says) => format!("PLOGI {} octets", says.receive_size),
+        Els::Plogi(says) => format!("PLOGI {} bytes", says.receive_size),
         Els::Prli(pages) => format!("PRLI {:03x}", pages[0].parameters),
         other => other.code().to_string(),
     }

@@ -97,7 +97,7 @@ fn any_damage_is_seen() {
             assert_eq!(
                 fcoe::decode(&octets),
                 Err(FcoeError::Crc),
-                "octet {at} bit {bit}"
+                "byte {at} bit {bit}"
             );
         }
     }

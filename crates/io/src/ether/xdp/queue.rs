@@ -145,11 +145,7 @@ impl Queue {
 
     /// Puts the slot that was given last into the transmit ring.
     pub(super) fn commit(&mut self, len: usize) {
-        assert!(
-            len <= self.given,
-            "{len} octets in a slot of {}",
-            self.given
-        );
+        assert!(len <= self.given, "{len} bytes in a slot of {}", self.given);
         self.given = 0;
         if let Some(address) = self.free.pop() {
             self.outgoing.push_descriptor(address, len as u32);

@@ -64,13 +64,13 @@ fn zeros_are_not_written() {
 }
 
 #[test]
-#[should_panic(expected = "3 octets at 6 of 8")]
+#[should_panic(expected = "3 bytes at 6 of 8")]
 fn a_range_past_the_end_is_refused() {
     Buffer::from_vec(vec![0; 8]).copy_out(6, &mut [0; 3]);
 }
 
 #[test]
-#[should_panic(expected = "octets at 4 of 8")]
+#[should_panic(expected = "bytes at 4 of 8")]
 fn a_range_that_overflows_is_refused() {
     let _ = Buffer::from_vec(vec![0; 8]).slice(4, usize::MAX);
 }

@@ -349,14 +349,14 @@ fn a_text_without_end() {
     peer.exchange("O C", &"x".repeat(8192), "O:");
     peer.exchange("O C", &"x".repeat(8192), "O:");
     peer.exchange("O C", "x", "reject 0200");
-    assert_eq!(peer.closes().rule, "a text over 16384 octets");
+    assert_eq!(peer.closes().rule, "a text over 16384 bytes");
 }
 
 #[test]
 fn a_data_segment_over_the_default_closes() {
     let mut peer = Peer::new(&three_nodes());
     peer.exchange("O C", &"x".repeat(8193), "");
-    assert_eq!(peer.closes().rule, "a Login Request over 8192 octets");
+    assert_eq!(peer.closes().rule, "a Login Request over 8192 bytes");
 }
 
 /// spdk/spdk #3927: a scanner sends something else before the login.

@@ -50,7 +50,7 @@ fn every_opcode_in_each_kind_of_session() {
             if told == last {
                 continue;
             }
-            write!(table, "{code:02x} {opcode:?} with {} octets", data.len()).unwrap();
+            write!(table, "{code:02x} {opcode:?} with {} bytes", data.len()).unwrap();
             table += if data.is_empty() {
                 ", and so on\n"
             } else {

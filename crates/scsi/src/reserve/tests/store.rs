@@ -79,7 +79,7 @@ fn every_damaged_octet_is_noticed() {
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x10;
-        assert!(Reservations::from_bytes(&damaged).is_err(), "octet {at}");
+        assert!(Reservations::from_bytes(&damaged).is_err(), "byte {at}");
     }
 }
 

@@ -94,7 +94,7 @@ impl Target {
                 break;
             }
         }
-        assert!(rest.is_empty(), "octets are left");
+        assert!(rest.is_empty(), "bytes are left");
     }
 
     /// Whether anything happened.
