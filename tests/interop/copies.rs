@@ -36,7 +36,10 @@ impl Stage {
     fn new(name: &str, options: &[&str]) -> Self {
         let dir = tests::scratch(name).unwrap();
         image(&dir.join("image"));
-        let volume = format!("file:{}?size=64M&sparse", dir.join("disk").display());
+        File::create(dir.join("disk"))
+            .and_then(|disk| disk.set_len(SIZE))
+            .unwrap();
+        let volume = format!("file:{}", dir.join("disk").display());
         Self {
             image: format!("file:{}", dir.join("image").display()),
             server: Server::start_in(&dir, &[&volume], options).unwrap(),
