@@ -412,6 +412,11 @@ impl<R: Ring, P: Post> Core<R, P> {
         if let Some(line) = self.journal.tell(now, peer, violation) {
             tracing::warn!("{line}");
         }
+        self.sweep_later(now);
+    }
+
+    /// Has the journal swept in a minute.
+    fn sweep_later(&mut self, now: Now) {
         if !self.sweeping {
             self.sweeping = true;
             self.timers.set(now + QUIET, Timer::Sweep);
@@ -423,9 +428,9 @@ impl<R: Ring, P: Post> Core<R, P> {
         for line in self.journal.sweep(now) {
             tracing::warn!("{line}");
         }
-        self.sweeping = !self.journal.is_empty();
-        if self.sweeping {
-            self.timers.set(now + QUIET, Timer::Sweep);
+        self.sweeping = false;
+        if !self.journal.is_empty() {
+            self.sweep_later(now);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The log of what peers can bring about again and again: at most one line a rule and peer a
-//! minute, with a count, and at most [`LINES`] a rule, as addresses cost nothing to forge.
+//! minute, with a count, and at most [`LINES`] a rule, as addresses cost nothing to forge. Logins
+//! and ends of sessions have at most [`SESSION_LINES`] a host a minute.
 
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,9 @@ pub const QUIET: Duration = Duration::from_secs(60);
 /// so that neither the log nor memory is for scanners to fill.
 const LINES: u32 = 16;
 
+/// Lines about sessions that a host has in a minute. Those beyond are counted.
+const SESSION_LINES: u32 = 64;
+
 /// The log of broken rules, for all cores. It locks, but only when a rule is broken.
 #[derive(Debug, Default)]
 pub struct Journal {
@@ -32,6 +36,9 @@ pub struct Journal {
 struct Entries {
     pairs: HashMap<(Violation, Peer), Entry>,
     rules: HashMap<Violation, Crowd>,
+    /// Logins and ends of sessions by host, since the instant of the last sweep that counted them.
+    sessions: HashMap<IpAddr, u32>,
+    sessions_since: Now,
 }
 
 /// All who break one rule.
@@ -157,17 +164,25 @@ impl Journal {
         Some(line)
     }
 
+    /// A host logged in, or a session with it ended: whether that has a line of its own.
+    pub fn tells_of_session(&self, host: IpAddr) -> bool {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = entries.sessions.entry(host).or_default();
+        *count = count.saturating_add(1);
+        *count <= SESSION_LINES
+    }
+
     /// Whether nothing is remembered.
     pub fn is_empty(&self) -> bool {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.pairs.is_empty() && entries.rules.is_empty()
+        entries.pairs.is_empty() && entries.rules.is_empty() && entries.sessions.is_empty()
     }
 
     /// The lines for counts of which a minute has passed; to be called now and then, as a rule that
     /// is not broken again would keep its count for ever.
     pub fn sweep(&self, now: Now) -> Vec<String> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut lines = Vec::new();
+        let mut lines = entries.sweep_sessions(now);
         entries.rules.retain(|violation, crowd| {
             let is_over = now.saturating_sub(crowd.since) >= QUIET;
             if is_over && crowd.untold > 0 {
@@ -188,6 +203,22 @@ impl Journal {
             true
         });
         lines
+    }
+}
+
+impl Entries {
+    fn sweep_sessions(&mut self, now: Now) -> Vec<String> {
+        if now.saturating_sub(self.sessions_since) < QUIET {
+            return Vec::new();
+        }
+        self.sessions_since = now;
+        let counts = self.sessions.drain();
+        let untold = counts.filter(|(_, count)| *count > SESSION_LINES);
+        let line = |(host, count)| {
+            let more = count - SESSION_LINES;
+            format!("{host}: {more} more logins and ends of sessions within a minute")
+        };
+        untold.map(line).collect()
     }
 }
 

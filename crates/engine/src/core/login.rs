@@ -5,7 +5,6 @@ use std::os::fd::OwnedFd;
 
 use ::io::ring::Ring;
 use iscsi::login::{Event, Login};
-use iscsi::parameters::Parameters;
 use iscsi::target::{Decision, Endpoints, Wish};
 use iscsi::violation::Violation;
 use scsi::medium::Now;
@@ -15,18 +14,9 @@ use scsi::unit::CoreId;
 use super::Core;
 use super::connection::Phase;
 use super::logins::Admission;
-use super::session::PARTING;
+use super::session::{PARTING, tell_of_session};
 use super::token::Key;
 use crate::mail::{Message, NewSession, Post};
-
-/// Logs what became of a session. Discovery sessions come and go, and change nothing.
-pub(super) fn tell_of_session(session: &Parameters, what: &str) {
-    let peer = session.endpoints.peer;
-    match session.node() {
-        Some(_) => tracing::info!("{peer}: {what}"),
-        None => tracing::debug!("{peer}: {what}"),
-    }
-}
 
 const TOO_MANY_LOGINS: Violation = Violation {
     rule: "too many connections that have not logged in",
@@ -122,6 +112,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             Decision::Admit(tsih) => {
                 front.place(tsih);
                 login.admit(tsih);
+                self.sweep_later(now);
             }
             Decision::Refuse(status) => login.refuse(status),
             Decision::Reinstate(old) => {
@@ -157,6 +148,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         for (_, key, wish) in ready {
             self.decide(now, key, wish);
         }
+        self.sweep_later(now);
     }
 
     /// A session loses its nexus: what its port had heard is kept until that comes back.
@@ -206,7 +198,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         let Some(session) = login.outcome() else {
             return;
         };
-        tell_of_session(session, &session.introduction());
+        tell_of_session(&self.journal, session, &session.introduction());
         let (tsih, nexus) = (session.tsih, front.nexus(session));
         // A discovery session, even one that names the target, has no nexus to tell anything to.
         let port = front.registry.identity(tsih).filter(|_| nexus.is_some());

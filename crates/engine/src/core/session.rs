@@ -6,6 +6,7 @@ use std::io;
 use ::io::ring::{Ring, SendBatch, SocketId, Token};
 use block::lease::Lease;
 use iscsi::datamover::Outgoing;
+use iscsi::parameters::Parameters;
 use iscsi::session::Event;
 use scsi::medium::{Lease as _, Now};
 use scsi::nexus::NexusId;
@@ -13,8 +14,8 @@ use scsi::unit::CoreId;
 
 use super::Core;
 use super::connection::{Connection, Known, Phase, Place};
-use super::login::tell_of_session;
 use super::token::{Key, Purpose};
+use crate::journal::Journal;
 use crate::mail::{Message, NewSession, Post};
 
 /// As many answers as are worth a system call of their own, while there are more to come.
@@ -22,6 +23,16 @@ const EARLY: usize = 32;
 
 /// How long a peer has to take what is still to be sent before its connection is closed.
 pub(super) const PARTING: Now = Now::from_secs(15);
+
+/// Logs what became of a session. Discovery sessions come and go, and change nothing.
+pub(super) fn tell_of_session(journal: &Journal, session: &Parameters, what: &str) {
+    let peer = session.endpoints.peer;
+    if session.node().is_none() {
+        tracing::debug!("{peer}: {what}");
+    } else if journal.tells_of_session(peer.ip()) {
+        tracing::info!("{peer}: {what}");
+    }
+}
 
 impl<R: Ring, P: Post> Core<R, P> {
     /// A connection comes over from the core that logged it in.
@@ -188,7 +199,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             && let Phase::Session { session, .. } = &connection.phase
         {
             let session = session.parameters();
-            tell_of_session(session, &session.farewell(logged_out));
+            tell_of_session(&self.journal, session, &session.farewell(logged_out));
         }
     }
 

@@ -6,7 +6,7 @@ use fc::wire::ethernet::Mac;
 use fc::wire::names::Wwn;
 use iscsi::violation::Violation;
 
-use super::{Journal, LINES, Peer, Unsaved};
+use super::{Journal, LINES, Peer, SESSION_LINES, Unsaved};
 
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const JUNK: Violation = Violation {
@@ -121,6 +121,23 @@ fn a_scanner_with_many_addresses_fills_neither_the_log_nor_memory() {
     assert_eq!(lines, ["others: junk (RFC 7143 §6.3), 9983 times more"]);
     assert!(journal.is_empty());
     assert!(journal.tell(SECOND * 61, PEER, JUNK).is_some());
+}
+
+/// An initiator that logs in and out in a loop fills the log no more than a scanner does.
+#[test]
+fn a_host_that_logs_in_again_and_again_has_a_count() {
+    let journal = Journal::default();
+    let lines = (0..1000).filter(|_| journal.tells_of_session(PEER)).count();
+    assert_eq!(lines, SESSION_LINES as usize);
+    let other = IpAddr::from([192, 0, 2, 1]);
+    assert!(journal.tells_of_session(other), "another host");
+    assert!(journal.sweep(SECOND * 59).is_empty());
+    assert_eq!(
+        journal.sweep(SECOND * 60),
+        ["127.0.0.1: 936 more logins and ends of sessions within a minute"]
+    );
+    assert!(journal.is_empty());
+    assert!(journal.tells_of_session(PEER), "the next minute");
 }
 
 #[test]
