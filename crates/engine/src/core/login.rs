@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 
 use ::io::ring::Ring;
 use iscsi::login::{Event, Login};
+use iscsi::parameters::Parameters;
 use iscsi::target::{Decision, Endpoints, Wish};
 use iscsi::violation::Violation;
 use scsi::medium::Now;
@@ -198,7 +199,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         let Some(session) = login.outcome() else {
             return;
         };
-        tell_of_session(&self.journal, session, &session.introduction());
+        tell_of_session(&self.journal, session, Parameters::introduction);
         let (tsih, nexus) = (session.tsih, front.nexus(session));
         // A discovery session, even one that names the target, has no nexus to tell anything to.
         let port = front.registry.identity(tsih).filter(|_| nexus.is_some());

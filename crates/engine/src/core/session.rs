@@ -11,6 +11,7 @@ use iscsi::session::Event;
 use scsi::medium::{Lease as _, Now};
 use scsi::nexus::NexusId;
 use scsi::unit::CoreId;
+use tracing::Level;
 
 use super::Core;
 use super::connection::{Connection, Known, Phase, Place};
@@ -25,12 +26,16 @@ const EARLY: usize = 32;
 pub(super) const PARTING: Now = Now::from_secs(15);
 
 /// Logs what became of a session. Discovery sessions come and go, and change nothing.
-pub(super) fn tell_of_session(journal: &Journal, session: &Parameters, what: &str) {
+pub(super) fn tell_of_session(
+    journal: &Journal,
+    session: &Parameters,
+    what: impl FnOnce(&Parameters) -> String,
+) {
     let peer = session.endpoints.peer;
     if session.node().is_none() {
-        tracing::debug!("{peer}: {what}");
-    } else if journal.tells_of_session(peer.ip()) {
-        tracing::info!("{peer}: {what}");
+        tracing::debug!("{peer}: {}", what(session));
+    } else if tracing::enabled!(Level::INFO) && journal.tells_of_session(peer.ip()) {
+        tracing::info!("{peer}: {}", what(session));
     }
 }
 
@@ -199,7 +204,9 @@ impl<R: Ring, P: Post> Core<R, P> {
             && let Phase::Session { session, .. } = &connection.phase
         {
             let session = session.parameters();
-            tell_of_session(&self.journal, session, &session.farewell(logged_out));
+            tell_of_session(&self.journal, session, |session| {
+                session.farewell(logged_out)
+            });
         }
     }
 
