@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::units::{counted, without_codes};
+
 /// The environment variable that says how much is logged: `error`, `warn`, `info`, `debug`, or
 /// directives such as `info,iscsi=debug`.
 pub(crate) const VARIABLE: &str = "LUNAR_LOG";
@@ -43,7 +45,7 @@ pub(crate) fn start() {
 
 /// A line on standard error, behind those of the log. It is lost where that cannot be written.
 pub(crate) fn say(line: &str) {
-    let line = format!("lunar: {line}\n");
+    let line = format!("lunar: {}\n", without_codes(line));
     match QUEUE.get() {
         Some(queue) => {
             queue.send(Entry::Line(line.into_bytes()), Instant::now() + PATIENCE);
@@ -120,7 +122,8 @@ fn write(queued: &Receiver<Entry>, lost: &AtomicU64) {
         if lost > 0 {
             let _ = writeln!(
                 out,
-                "lunar: {lost} lines of the log are missing here: it was read too slowly"
+                "lunar: {} of the log missing here, as it was read too slowly",
+                counted(usize::try_from(lost).unwrap_or(usize::MAX), "line")
             );
         }
         if let Entry::Flush(done) = entry {
@@ -136,7 +139,8 @@ impl Write for Line {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         match &self.0 {
             Some(queue) => {
-                if queue.entries.try_send(Entry::Line(line.to_vec())).is_err() {
+                let text = without_codes(&String::from_utf8_lossy(line)).into_bytes();
+                if queue.entries.try_send(Entry::Line(text)).is_err() {
                     queue.lost.fetch_add(1, SeqCst);
                 }
                 Ok(line.len())
@@ -175,7 +179,7 @@ const LINES: usize = 1024;
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A word that is no level would be taken for the name of a module, and silence all others.
+/// A word that is not a level would be taken for the name of a module, and silence all others.
 fn filter(wanted: &str) -> Result<EnvFilter, String> {
     if wanted.is_empty() {
         return Ok(EnvFilter::new("info"));

@@ -14,23 +14,23 @@ use engine::discovery::{Target, Unit, discover};
 use serde::Serialize;
 
 use crate::client::open_options;
-use crate::units::human_size;
+use crate::units::{human_size, without_codes};
 use crate::{Failure, documents, log};
 
-/// List the targets behind portals, with their units
+/// List the targets of portals and their units
 ///
-/// Each portal is asked for its targets, and each target is logged in to and asked for its units. A
-/// target that does not let us in says so in its row. What is in the last column can be given to
-/// the other verbs.
+/// lunar asks each portal for its targets, logs in to each target, and asks it for its units. A
+/// target that refuses the login is listed with the reason. The addresses in the last column work
+/// with all other verbs.
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
-    /// HOST, HOST:PORT, iscsi://HOST or fcoe://IFACE; an IPv6 address stands in brackets
+    /// HOST, HOST:PORT, iscsi://HOST or fcoe://IFACE; IPv6 addresses in brackets
     #[arg(value_name = "PORTAL", required = true)]
     portals: Vec<String>,
 
-    /// Who we are where a target wants to know, by CHAP
+    /// CHAP user, for targets that require authentication
     ///
-    /// The secret is in --secret-file, else in the environment variable LUNAR_SECRET.
+    /// The secret is read from --secret-file, else from the environment variable LUNAR_SECRET.
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     user: Option<String>,
 
@@ -41,7 +41,7 @@ pub(crate) struct LsArgs {
     #[arg(long, value_name = "FILE", requires = "user")]
     secret_file: Option<PathBuf>,
 
-    /// Print it as JSON, one object a target, and one a port of Fibre Channel
+    /// Print one JSON object per target, and one per Fibre Channel port
     #[arg(long)]
     json: bool,
 }
@@ -130,7 +130,7 @@ fn portal_name(portal: &Portal) -> String {
 fn portal(text: &str) -> Result<Portal, Failure> {
     match text.parse() {
         Ok(Portal::Iser(_)) => Err(Failure::usage(format!(
-            "{text}: there is no iSER in this version of lunar: give HOST:PORT or fcoe://IFACE"
+            "{text}: this version of lunar does not support iSER: give HOST:PORT or fcoe://IFACE"
         ))),
         Ok(portal) => Ok(portal),
         Err(error) => Err(Failure::usage(ParseError::to_string(&error))),
@@ -143,7 +143,7 @@ fn print_json(targets: &[Target]) -> Result<ExitCode, Failure> {
         documents::print_json(&Report {
             target: &target.name,
             portals: &target.portals,
-            error: units.err().map(ToString::to_string),
+            error: units.err().map(words),
             units: units.map_or_else(|_| Vec::new(), |units| units.iter().map(report).collect()),
         })?;
     }
@@ -164,8 +164,13 @@ fn report(unit: &Unit) -> UnitReport {
         product: said("product"),
         revision: said("revision"),
         identity: particulars.ok().and_then(|told| told.identity.clone()),
-        error: particulars.err().map(ToString::to_string),
+        error: particulars.err().map(words),
     }
+}
+
+/// An error as users read it.
+fn words(cause: &impl ToString) -> String {
+    without_codes(&cause.to_string())
 }
 
 /// What a unit says of itself under this name.
@@ -186,7 +191,11 @@ fn table(targets: &[Target]) -> String {
             table.add_row([target.name.clone(), portals.clone(), lun, size, address]);
         };
         match &target.units {
-            Err(cause) => row("-".into(), "-".into(), format!("not logged in: {cause}")),
+            Err(cause) => row(
+                "-".into(),
+                "-".into(),
+                format!("not logged in: {}", words(cause)),
+            ),
             Ok(units) if units.is_empty() => row("-".into(), "-".into(), "no units".into()),
             Ok(units) => {
                 for unit in units {
@@ -206,6 +215,6 @@ fn size_and_address(unit: &Unit) -> (String, String) {
             let octets = told.traits.blocks * u64::from(told.traits.block_size);
             (human_size(octets), unit.address.to_string())
         }
-        Err(cause) => ("-".to_owned(), cause.to_string()),
+        Err(cause) => ("-".to_owned(), words(cause)),
     }
 }

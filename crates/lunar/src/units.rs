@@ -1,4 +1,4 @@
-//! Sizes and times as people write and read them.
+//! Sizes, times and errors as people write and read them.
 
 use std::time::Duration;
 
@@ -44,6 +44,21 @@ pub(crate) fn counted(number: usize, what: &str) -> String {
         1 => format!("1 {what}"),
         number => format!("{number} {what}s"),
     }
+}
+
+/// The text without the numbers that Rust adds to errors of the operating system, as in
+/// `Connection refused (os error 111)`: the words before them say the same.
+pub(crate) fn without_codes(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let after = part.trim_start_matches(|c: char| c == '-' || c.is_ascii_digit());
+        match after.strip_prefix(')') {
+            Some(rest) if after.len() < part.len() => plain.push_str(rest),
+            _ => plain.extend([" (os error ", part]),
+        }
+    }
+    plain
 }
 
 /// A rate.

@@ -44,6 +44,7 @@ fn refused(code: i32, args: &[&str]) -> String {
     assert_eq!(status.code(), Some(code), "{args:?}: {err}");
     assert_eq!(text(&stdout), "", "{args:?}");
     assert_eq!(err.lines().count(), 1, "{args:?}: {err}");
+    assert!(!err.contains("os error"), "{args:?}: {err}");
     err
 }
 

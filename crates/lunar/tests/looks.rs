@@ -108,7 +108,7 @@ fn wrong_input_is_told_before_anything_is_tried() {
         (&["ls", "localhost", "--user", ""], "--user"),
         (&["ls", "::1"], "stands in brackets"),
         (&["ls", "127.0.0.1:99999"], "port"),
-        (&["ls", "iser://san"], "there is no iSER"),
+        (&["ls", "iser://san"], "does not support iSER"),
     ];
     for (args, words) in cases {
         let said = refused(2, args);
