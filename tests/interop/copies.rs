@@ -172,7 +172,7 @@ fn what_qemu_copies_lunar_finds_identical_and_one_octet_else() {
     other.write_all_at(&[0x5a], octet).unwrap();
     let ran = stage.lunar(&["verify", &stage.image, stage.unit()]);
     assert_eq!(ran.status.unwrap().code(), Some(1));
-    let said = "lunar: 1 of 131072 blocks differ, the first at byte 40000001 (block 78125)\n";
+    let said = "lunar: 1 of 131072 blocks differs, the first at byte 40000001 (block 78125)\n";
     assert!(ran.output.ends_with(said), "{}", ran.output);
 }
 
@@ -188,7 +188,7 @@ fn an_interrupted_copy_says_how_to_go_on_and_does() {
     let lines = said.lines().filter(|line| !line.contains("another ^C"));
     assert_eq!(lines.count(), 1, "{said}");
     assert!(
-        said.contains("go on with: lunar copy --resume 'limit:rate=4M("),
+        said.contains("continue with: lunar copy --resume 'limit:rate=4M("),
         "{said}"
     );
     stage.good(&["copy", "--resume", &stage.image, stage.unit()]);
@@ -205,7 +205,10 @@ fn who_interrupts_a_copy_while_its_target_is_away_is_told_what_it_waits_for() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.contains("another ^C ends it at once"), "{said}");
-    assert!(said.contains("go on with: lunar copy --resume"), "{said}");
+    assert!(
+        said.contains("continue with: lunar copy --resume"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -223,7 +226,8 @@ fn a_second_interruption_ends_a_copy_at_once_and_says_so() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{said}");
     let last = said.lines().last().unwrap();
-    let words = "interrupted again: ended at once, without a last flush; go on with: lunar copy";
+    let words = "interrupted again: stopped at once, without a final flush; continue with: lunar \
+                 copy";
     assert!(last.contains(words), "{said}");
 }
 

@@ -427,7 +427,7 @@ impl<F: Fc4> NPort<F> {
         };
         let before = std::mem::replace(&mut self.told.lost, lost);
         if let Some(lost) = lost.told_since(&before) {
-            tracing::warn!("{}: frames were lost: {lost}", self.place);
+            tracing::warn!("{}: frames lost: {lost}", self.place);
         }
     }
 

@@ -21,7 +21,7 @@ use crate::verify::VerifyArgs;
 /// A storage area network in one program: block devices over iSCSI and FCoE, in user space
 ///
 /// Every volume has an address, such as ram:1G or file:/srv/disk.img, and every verb takes
-/// addresses. Exit codes: 0 done; 1 failed; 2 the command line or an address is malformed and
+/// addresses. Exit codes: 0 success; 1 failure; 2 the command line or an address is malformed, and
 /// nothing was tried; 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(
@@ -59,7 +59,7 @@ pub(crate) enum Verb {
     ///
     /// To read it: lunar manual serve | man -l -
     Manual {
-        /// The verb; without one, or as lunar, the page of lunar itself
+        /// The verb; without one, the page of lunar itself
         verb: Option<String>,
     },
 }
@@ -144,7 +144,7 @@ fn no_verb(error: &clap::Error) -> String {
         None if wrong.contains(':') => format!("did you mean lunar serve {wrong}?"),
         None => format!("choose from {}", verbs.join(", ")),
     };
-    format!("there is no verb {wrong:?}: {way_out}")
+    format!("unknown verb {wrong:?}: {way_out}")
 }
 
 fn text(error: &clap::Error, kind: ContextKind) -> Option<&str> {

@@ -33,37 +33,37 @@ pub(crate) struct CopyArgs {
     #[arg(value_name = "B")]
     b: String,
 
-    /// Go on with a copy of A onto B that was interrupted
+    /// Continue an interrupted copy of A to B
     #[arg(long)]
     resume: bool,
 
-    /// Once all is durable, read both again and compare
+    /// Read A and B again and compare them, once all data is durable
     ///
-    /// All of A, with what an earlier run copied.
+    /// The comparison covers all of A, including what an earlier run copied.
     #[arg(long)]
     verify: bool,
 
-    /// Pieces of 256 KiB that are under way at once
+    /// Pieces of 256 KiB in flight at once, from 1 to 128
     #[arg(long, value_name = "N", default_value = "32", value_parser = parse_depth)]
     depth: usize,
 
-    /// Go on past what cannot be read of A, which becomes zeros at B
+    /// Skip blocks of A that cannot be read, and write zeros to B
     ///
-    /// Its ranges are printed, and the exit code is 1.
+    /// Their ranges are printed, and the exit code is 1.
     #[arg(long, conflicts_with = "verify")]
     skip_unreadable: bool,
 
-    /// For how long no progress is waited for, such as for a target that is away
+    /// Longest time without progress, for example while a target restarts
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_time)]
     timeout: Duration,
 
-    /// Print what was done as JSON, one object
+    /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
 
-    /// Where it is remembered how far a copy came
+    /// Directory for the records of interrupted copies
     ///
-    /// Without it: $STATE_DIRECTORY, else /var/lib/lunar as root, else $XDG_STATE_HOME/lunar.
+    /// By default $STATE_DIRECTORY, else /var/lib/lunar for root, else $XDG_STATE_HOME/lunar.
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
 }
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
         timeout: args.timeout,
     };
     log::start();
-    let mut watch = Watch::new(format!("{ENDED}, without a last flush; {}", args.resume()));
+    let mut watch = Watch::new(format!("{ENDED}, without a final flush; {}", args.resume()));
     let manner = Manner {
         resume: args.resume,
         verify: args.verify,
@@ -121,7 +121,10 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
     let verified = copied.verified.as_ref();
     let is_same = verified.is_some_and(|verified| verify::failure(verified, a, b).is_none());
     if copied.changed && !is_same {
-        tracing::warn!("A was written to meanwhile: B may be neither what A was nor what it is");
+        tracing::warn!(
+            "A was written to during the copy: B may match neither the old nor the new \
+                        contents of A"
+        );
     }
     if !args.json {
         let found = verified.map(verify::said).unwrap_or_default();
@@ -133,7 +136,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
     }
     match verified.and_then(|verified| verify::failure(verified, a, b)) {
         Some(found) => Err(Failure {
-            line: format!("all of A was copied, but read back: {}", found.line),
+            line: format!("all of A was copied; the comparison: {}", found.line),
             code: found.code,
         }),
         None => Ok(ExitCode::SUCCESS),
@@ -153,7 +156,7 @@ impl CopyArgs {
         let state = match copied.durable {
             0 => "nothing of A is durable at B yet".to_owned(),
             durable => format!(
-                "the first {} of {} are durable at B, what is behind them is not",
+                "the first {} of {} are durable at B, the rest is not",
                 human_size(durable),
                 human_size(copied.progress.total)
             ),
@@ -162,9 +165,9 @@ impl CopyArgs {
         let way_out = match copied.resumable {
             true => self.resume(),
             false if copied.changed => {
-                format!("A was written to meanwhile, begin anew with: lunar copy {a} {b}")
+                format!("A was written to during the copy, start over with: lunar copy {a} {b}")
             }
-            false => format!("begin anew with: lunar copy {a} {b}"),
+            false => format!("start over with: lunar copy {a} {b}"),
         };
         let line = format!("{why}; {state}; {way_out}");
         Some(Failure { line, code })
@@ -174,10 +177,10 @@ impl CopyArgs {
     fn resume(&self) -> String {
         let (a, b) = (quoted(&self.a), quoted(&self.b));
         match &self.state_dir {
-            None => format!("go on with: lunar copy --resume {a} {b}"),
+            None => format!("continue with: lunar copy --resume {a} {b}"),
             Some(dir) => {
                 let dir = quoted(&dir.display().to_string());
-                format!("go on with: lunar copy --resume --state-dir {dir} {a} {b}")
+                format!("continue with: lunar copy --resume --state-dir {dir} {a} {b}")
             }
         }
     }
@@ -232,7 +235,7 @@ fn summary(copied: &Copied) -> String {
         human_size(progress.data),
         human_size(per_second(progress.data, copied.time)),
         human_size(progress.holes),
-        more(progress.before, "were there before"),
+        more(progress.before, "copied before"),
         more(progress.again, "sent twice"),
     )
 }

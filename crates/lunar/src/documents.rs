@@ -26,7 +26,7 @@ pub(crate) fn manual(verb: Option<&str>) -> Result<ExitCode, Failure> {
     match page {
         Some(page) => print(page.as_bytes()),
         None => Err(Failure::usage(format!(
-            "there is no verb {:?}, so it has no page: choose from {}",
+            "unknown verb {:?}: choose from {}",
             verb.unwrap_or_default(),
             cli::verbs().join(", ")
         ))),

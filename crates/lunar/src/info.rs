@@ -11,10 +11,10 @@ use crate::client::{address, open_options};
 use crate::units::human_size;
 use crate::{Failure, documents, log};
 
-/// Print everything that a volume says of itself
+/// Print what a volume reports about itself
 ///
-/// Its capacity, how it is cached and provisioned, what it can do, who it is, for a remote unit
-/// what was negotiated with its target, and the same of each volume that it is made of.
+/// Prints capacity, caching, provisioning, features and identity; for a remote unit also what was
+/// negotiated with its target; and the same for each volume inside a composed one.
 ///
 /// Addresses are those of lunar serve.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub(crate) struct InfoArgs {
     #[arg(value_name = "ADDR")]
     volume: String,
 
-    /// Print it as JSON, one object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -139,11 +139,9 @@ impl<'a> Report<'a> {
         let medium = if self.solid_state {
             "solid state"
         } else {
-            "rotates"
+            "rotating"
         };
-        let identity = self
-            .identity
-            .unwrap_or("none: it is another one after a restart");
+        let identity = self.identity.unwrap_or("none: it changes at each restart");
         let serial = self.serial.as_deref().unwrap_or("a new one at each start");
         vec![
             ("capacity", capacity),
@@ -153,7 +151,10 @@ impl<'a> Report<'a> {
                 if self.read_only { "no" } else { "yes" }.to_owned(),
             ),
             ("write cache", cache.to_owned()),
-            ("can unmap", or_no(self.unmap_granularity_bytes, "by")),
+            (
+                "can unmap",
+                or_no(self.unmap_granularity_bytes, "in units of"),
+            ),
             (
                 "can anchor",
                 if self.anchor { "yes" } else { "no" }.to_owned(),

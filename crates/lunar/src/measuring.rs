@@ -26,52 +26,53 @@ use crate::{Failure, documents, log};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadArgs {
-    /// What is done: read, write, rw, randread, randwrite or randrw [default: read]
+    /// Direction: read, write, rw, randread, randwrite or randrw [default: read]
     #[arg(long, value_name = "WORD")]
     rw: Option<Rw>,
 
-    /// Of 100 I/Os, how many read; for rw and randrw [default: 50]
+    /// Percentage of reads, for rw and randrw [default: 50]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=100))]
     rwmixread: Option<u32>,
 
-    /// Bytes of each I/O, up to 256k; of a list, each is a row [default: 4k]
+    /// Size of each I/O, up to 256k; a list gives one row each [default: 4k]
     #[arg(long, value_name = "SIZE,...")]
     bs: Option<BlockSizes>,
 
-    /// I/Os that each job keeps under way, up to 4096 [default: 1]
+    /// I/Os that each job keeps in flight, from 1 to 4096 [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     iodepth: Option<u32>,
 
-    /// Threads, each with a session of its own, up to 256 [default: 1]
+    /// Threads, each with its own session, from 1 to 256 [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     numjobs: Option<u32>,
 
-    /// How long each row is measured; a number alone is in seconds
+    /// Time to measure each row; a plain number is in seconds
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_time)]
     runtime: Duration,
 
-    /// How long each row runs before it is measured
+    /// Time that each row runs before it is measured
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_time)]
     ramp_time: Duration,
 
-    /// How much is used; without it all, for floor 512M
+    /// Size of the part to use [without it: all; for floor: 512M]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     size: Option<u64>,
 
-    /// Where random places, and what is written, are drawn from
+    /// Seed for random offsets and for written data
     #[arg(long, value_name = "N", default_value = "1")]
     randseed: u64,
 
-    /// Measure block sizes from 512 to 32k, reading, writing and both, at random places
+    /// Measure random reads, writes and both, with block sizes from 512 to 32k
     ///
-    /// With --iodepth 32 where nothing else is said. Sizes that the volume cannot do are left out.
+    /// The depth is 32 unless --iodepth is given. Sizes that the volume does not support are left
+    /// out.
     #[arg(long, conflicts_with = "preset")]
     sweep: bool,
 
-    /// Take the words of a well-known test
+    /// Use the options of a well-known test
     ///
-    /// disktest: four threads, 64k, once reading and once writing in sequence. iometer: a sweep
-    /// with eight threads and 50 I/Os of each. What is given besides counts.
+    /// disktest: four threads, 64k, one row of sequential reads and one of sequential writes.
+    /// iometer: a sweep with eight threads and depth 50. Other options override the preset.
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
 }
@@ -98,7 +99,7 @@ impl LoadArgs {
             ..preset
         };
         if self.rwmixread.is_some() && !words.mixes() {
-            let why = "--rwmixread says how much of rw and randrw reads: give --rw rw or randrw";
+            let why = "--rwmixread applies to mixed loads only: give --rw rw or randrw";
             return Err(Failure::usage(why));
         }
         words.check().map_err(misuse)?;
@@ -117,8 +118,8 @@ impl LoadArgs {
             ("--preset", self.preset.is_some()),
         ];
         if let Some((option, _)) = meaningless.iter().find(|(_, given)| *given) {
-            let why = "means nothing for frames, which are as long as the link takes";
-            return Err(Failure::usage(format!("{option} {why}: leave it away")));
+            let why = "does not apply to frames, whose length follows from the link";
+            return Err(Failure::usage(format!("{option} {why}: omit it")));
         }
         let words = self.words()?;
         let both = || ["read", "write"].iter().filter_map(|rw| rw.parse().ok());
@@ -130,32 +131,32 @@ impl LoadArgs {
 /// What the verbs that measure volumes have besides the load.
 #[derive(Debug, Args)]
 pub(crate) struct MeansArgs {
-    /// Where on each volume the part begins that is used
+    /// Offset of the part of each volume to use
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = parse_size)]
     offset: u64,
 
-    /// Write everything once before it is measured
+    /// Write the whole part once before it is measured
     ///
-    /// What was never written reads as zeros from nowhere, and that flatters.
+    /// Reads of blocks that were never written cost less than reads of data.
     #[arg(long)]
     pub(crate) fill: bool,
 
-    /// How the kernel is asked
+    /// Kernel interface for I/O
     #[arg(long, value_name = "RING", default_value = "auto")]
     pub(crate) ring: RingArg,
 
-    /// Process whose CPU time is the target's; may be repeated
+    /// Process ID of the target, for its CPU time; may be repeated
     ///
-    /// Without it: who is at the other end of our connections, if that is on this machine and we
-    /// may see it.
+    /// By default, the process at the other end of the connections, if it runs on this machine and
+    /// is visible to this user.
     #[arg(long, value_name = "PID")]
     target_pid: Vec<u32>,
 
-    /// Print everything as JSON, with histograms and throughput over time
+    /// Print JSON, with histograms and throughput over time
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write a report with plots, and each plot as SVG and PNG beside it
+    /// Write a report with plots, and each plot as SVG and PNG next to it
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 }
@@ -178,7 +179,7 @@ impl MeansArgs {
         let gone = |pid: &&u32| processes::cpu_time_of(&[**pid]).is_none();
         if let Some(pid) = self.target_pid.iter().find(gone) {
             return Err(Failure::failed(format!(
-                "--target-pid {pid}: there is no such process here"
+                "--target-pid {pid}: no such process on this machine"
             )));
         }
         self.html.as_deref().map_or(Ok(()), can_write)
@@ -204,11 +205,12 @@ impl MeansArgs {
 pub(crate) fn warn_of_holes(plan: &Plan) {
     for (address, holes) in plan.holes() {
         let what = match holes {
-            Holes::All => "nothing was written there yet",
-            _ => "some of it was not written yet",
+            Holes::All => "the measured range was never written",
+            _ => "parts of the measured range were never written",
         };
         log::say(&format!(
-            "{address}: {what}, so that reads cost less than they will; --fill writes it before"
+            "{address}: {what}, so reads are faster than reads of data; give --fill to write it \
+             first"
         ));
     }
 }
@@ -260,7 +262,7 @@ impl Line {
                 format!("filling, {} of {}", human_size(done), human_size(total))
             }
             Live::Begin(_) | Live::Meet => "connecting".to_owned(),
-            Live::Drain => "waiting for what is in flight".to_owned(),
+            Live::Drain => "waiting for I/Os in flight".to_owned(),
             Live::Turn { .. } | Live::Ramp => "warming up".to_owned(),
             Live::Measure { iops, mb_per_s, .. } if self.turn.is_some() => {
                 format!("{iops:.0} IOPS  {mb_per_s:.1} MB/s")

@@ -14,27 +14,27 @@ use crate::units::{human_size, per_second};
 use crate::watch::{ENDED, INTERRUPTED, Watch};
 use crate::{Failure, documents, log};
 
-/// Compare a volume with another
+/// Compare two volumes
 ///
-/// All of A is compared with the beginning of B; neither is written. Exit code 0: they are the
-/// same; 1: they differ, and it is said where first, and how many blocks do.
+/// Compares all of A with the beginning of B and writes to neither. Exit code 0: the data is the
+/// same; 1: it differs, and the output names the first difference and the number of blocks.
 ///
 /// Addresses are those of lunar serve.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// Address of the volume of which all is compared
+    /// Address of the first volume, which is compared as a whole
     #[arg(value_name = "A")]
     a: String,
 
-    /// Address of the volume that it is compared with, which may be longer
+    /// Address of the second volume, which may be longer
     #[arg(value_name = "B")]
     b: String,
 
-    /// Pieces of 256 KiB that are under way at once
+    /// Pieces of 256 KiB in flight at once, from 1 to 128
     #[arg(long, value_name = "N", default_value = "32", value_parser = parse_depth)]
     depth: usize,
 
-    /// Print what was found as JSON, one object
+    /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -100,9 +100,13 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
 pub(crate) fn failure(verified: &Verified, a: &str, b: &str) -> Option<Failure> {
     let found = match verified.differences.first {
         Some(first) => format!(
-            "{} of {} blocks differ, the first at byte {first} (block {})",
+            "{} of {} blocks {}, the first at byte {first} (block {})",
             verified.differences.blocks,
             verified.progress.total / verified.block_size,
+            match verified.differences.blocks {
+                1 => "differs",
+                _ => "differ",
+            },
             first / verified.block_size
         ),
         None => "no difference was found".to_owned(),
@@ -167,7 +171,7 @@ pub(crate) fn said(verified: &Verified) -> String {
         .sum();
     let more = found.blocks.saturating_sub(listed / verified.block_size);
     if more > 0 {
-        lines += &format!("differ: {more} more blocks behind these\n");
+        lines += &format!("differ: {more} more blocks after these\n");
     }
     lines
 }

@@ -16,7 +16,7 @@ use crate::units::human_size;
 use crate::{Failure, log};
 
 /// What a second ^C says where nothing can be gone on with.
-pub(crate) const ENDED: &str = "interrupted again: ended at once";
+pub(crate) const ENDED: &str = "interrupted again: stopped at once";
 
 /// What a script is told that was interrupted: 128 and the number of SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -70,7 +70,7 @@ impl Watch {
         if !self.told && since.elapsed() >= SAME_ORDER {
             self.told = true;
             tracing::warn!(
-                "interrupted, but what is under way is waited for; another ^C ends it at once"
+                "interrupted: waiting for operations in flight; another ^C stops at once"
             );
         }
     }

@@ -301,7 +301,7 @@ fn each_wrong_command_line_says_what_would_be_right() {
         (&["help", "fly"], "choose from serve, "),
         (&["cp", "a", "b"], "did you mean copy?"),
         (&["resize", "ram:1M"], "\"resize\": choose from serve, "),
-        (&["version", "2"], "there is no verb"),
+        (&["version", "2"], "unknown verb"),
         (&["serve", "ram:1M", "--daemon"], "'--daemon' found (see "),
         (&["sevre", "ram:1M"], "did you mean serve?"),
         (&["ram:1M"], "did you mean lunar serve ram:1M?"),

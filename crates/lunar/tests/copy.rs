@@ -103,7 +103,7 @@ fn a_copy_that_cannot_be_read_back_is_no_success() {
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert!(ran.out.starts_with("copied 4.0 MiB"), "{}", ran.out);
     assert!(
-        ran.err.contains("all of A was copied, but read back: "),
+        ran.err.contains("all of A was copied; the comparison: "),
         "{}",
         ran.err
     );
@@ -284,14 +284,13 @@ fn a_failure_says_where_and_the_copy_goes_on_from_there() {
     );
     assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
     let said = "fault:read=eio@1M(file:a): unrecovered read error at byte 3145728; the first 3.0 \
-        MiB of 4.0 MiB are durable at B, what is behind them is not; go on with: lunar copy \
-        --resume 'fault:read=eio@1M(file:a)' file:b\n";
+        MiB of 4.0 MiB are durable at B, the rest is not; continue with: lunar copy --resume \
+        'fault:read=eio@1M(file:a)' file:b\n";
     assert_eq!(ran.err, format!("lunar: {said}"));
     let ran = lunar(&folder, &["copy", "--resume", "file:a", "file:b"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(
-        ran.out
-            .ends_with("0 B of holes, 3.0 MiB were there before\n"),
+        ran.out.ends_with("0 B of holes, 3.0 MiB copied before\n"),
         "{}",
         ran.out
     );
@@ -374,7 +373,7 @@ fn a_source_that_is_written_to_meanwhile_is_told_of() {
         assert_eq!(ran.code, Some(0), "{}", ran.err);
         let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(report["source_changed"], true, "{report}");
-        let warns = ran.err.contains("A was written to meanwhile");
+        let warns = ran.err.contains("A was written to during the copy");
         assert_eq!(warns, options.is_empty(), "{}", ran.err);
     }
 }

@@ -321,7 +321,7 @@ fn a_target_that_dies_ends_the_race() {
     let line = err.lines().last().unwrap();
     assert_eq!(
         line,
-        "lunar: the target has ended before the race: signal: 9 (SIGKILL)"
+        "lunar: the target exited before the race: signal: 9 (SIGKILL)"
     );
 }
 
@@ -401,5 +401,5 @@ fn a_volume_elsewhere_is_refused_where_nothing_else_can_be_reached() {
     let err = text(&ran.stderr);
     assert!(!err.contains("no private network"), "{err}");
     assert_eq!(ran.status.code(), Some(2), "{err}");
-    assert!(err.contains("has a network of its own"), "{err}");
+    assert!(err.contains("has a private network"), "{err}");
 }

@@ -14,7 +14,7 @@ pub struct Loss {
     pub place: &'static str,
     /// How many frames.
     pub frames: u64,
-    /// What befell them.
+    /// Why they were lost.
     pub fate: &'static str,
 }
 
@@ -23,22 +23,14 @@ impl Lost {
     #[must_use]
     pub fn places(&self) -> [Loss; 6] {
         let Self(drops) = self;
-        let unsent = "were to be sent while the link was down";
+        let unsent = "link down";
         [
-            ("ring", drops.ring_full, "came while our ring was full"),
-            (
-                "nic",
-                drops.missed,
-                "came while the interface had no memory",
-            ),
-            ("too_long", drops.too_long, "came in too long"),
-            ("oversize", drops.oversize, "were too long to be sent"),
+            ("ring", drops.ring_full, "receive ring full"),
+            ("nic", drops.missed, "no memory in the interface"),
+            ("too_long", drops.too_long, "too long to receive"),
+            ("oversize", drops.oversize, "too long to send"),
             ("link_down", drops.unsent, unsent),
-            (
-                "sending",
-                drops.transmitted,
-                "were not sent by the interface",
-            ),
+            ("sending", drops.transmitted, "not sent by the interface"),
         ]
         .map(|(place, frames, fate)| Loss {
             place,
@@ -58,7 +50,7 @@ impl Lost {
         let places = self.places().into_iter().zip(before.places());
         let words: Vec<_> = places
             .filter(|(now, before)| now.frames > before.frames)
-            .map(|(now, before)| format!("{} {}", now.frames - before.frames, now.fate))
+            .map(|(now, before)| format!("{} ({})", now.frames - before.frames, now.fate))
             .collect();
         (!words.is_empty()).then(|| words.join(", "))
     }

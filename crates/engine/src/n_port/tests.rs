@@ -90,7 +90,7 @@ fn only_what_has_grown_is_told() {
         received: 9,
         ..before.0
     });
-    let told = "2 came while our ring was full, 1 came while the interface had no memory";
+    let told = "2 (receive ring full), 1 (no memory in the interface)";
     assert_eq!(now.told_since(&before).as_deref(), Some(told));
     assert_eq!(now.told_since(&now), None);
 }

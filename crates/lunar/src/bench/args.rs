@@ -4,11 +4,11 @@ use clap::Args;
 
 use crate::measuring::{LoadArgs, MeansArgs};
 
-/// Put load on volumes, by fio's words, and say what they gave
+/// Measure volumes under load, with options named as in fio
 ///
-/// All ADDRs are measured at the same time, each by as many threads as --numjobs says, and have a
-/// row each. A load that writes destroys what is on the volumes, without asking. ^C ends it with
-/// 130 and tells what was measured so far; the first I/O that fails ends it with 1.
+/// All ADDRs are measured at the same time, each by --numjobs threads, with one row each. A load
+/// that writes destroys the data on the volumes, without asking. ^C stops with exit code 130 and
+/// prints what was measured so far; the first I/O error stops with exit code 1.
 ///
 /// Addresses are those of lunar serve.
 #[derive(Debug, Args)]
@@ -23,19 +23,19 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(super) means: MeansArgs,
 
-    /// I/Os a second that each job does at the most
+    /// Limit for each job, in I/Os per second
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) rate_iops: Option<u64>,
 
-    /// Check data: what is read must be what was written
+    /// Check that the data read is the data written
     ///
-    /// Blocks carry --randseed, their number, and how often they were written. After a load that
-    /// writes, all that it wrote is read again. A load that only reads checks what an earlier
-    /// --verify or --fill with the same --randseed left.
+    /// Blocks carry --randseed, their number, and a write counter. After a load that writes, all
+    /// data it wrote is read again. A load that only reads checks the data of an earlier --verify
+    /// or --fill with the same --randseed.
     #[arg(long)]
     pub(super) verify: bool,
 
-    /// Measure bare TCP as well, to local or to a lunar floor --listen
+    /// Also measure bare TCP, to this machine (local) or to a lunar floor --listen
     #[arg(long, value_name = "local|HOST[:PORT]")]
     pub(super) floor: Option<String>,
 }

@@ -10,17 +10,17 @@ use engine::address::{ParseError, Portal};
 use crate::measuring::LoadArgs;
 use crate::serve::portal::Place;
 
-/// Measure bare TCP or Ethernet, to compare storage protocols above it with
+/// Measure bare TCP or Ethernet, as a baseline for storage protocols
 ///
-/// The same bytes in pieces of the same length, as many under way, and data from and to random
-/// places of as much memory, without iSCSI. With local, the other end is a process of this machine
-/// that is started and ended with it; else it is lunar floor --listen on another one.
+/// Moves the same bytes in pieces of the same size and at the same depth, from and to random places
+/// in memory, but without iSCSI. With local, lunar starts the other end as a process on this
+/// machine; otherwise run lunar floor --listen on another machine.
 ///
-/// Of fcoe://IFACE, frames as long as Fibre Channel's, first from its other end, then to it; there
-/// lunar floor --listen fcoe://IFACE runs.
+/// With fcoe://IFACE it measures frames of the size that Fibre Channel uses, first received, then
+/// sent; run lunar floor --listen fcoe://IFACE at the other end.
 #[derive(Debug, Args)]
 pub(crate) struct FloorArgs {
-    /// The other end: local, or where it listens; for Ethernet, the interface that it is behind
+    /// The other end: local, its address, or the Ethernet interface that leads to it
     #[arg(
         value_name = "local|HOST[:PORT]|fcoe://IFACE",
         required_unless_present = "listen"
@@ -30,15 +30,15 @@ pub(crate) struct FloorArgs {
     #[command(flatten)]
     pub(super) load: LoadArgs,
 
-    /// Be the other end, until ended; prints where it listens
+    /// Run as the other end until stopped, and print the address
     ///
-    /// Whoever reaches it can have it move data of no meaning, in up to --size bytes of memory, of
-    /// which each connection takes 1 MiB beside its data. Any address but a loopback one needs
+    /// Anyone who can reach it can make it move meaningless data, in up to --size bytes of memory.
+    /// Each connection takes 1 MiB in addition to its data. Any address except loopback needs
     /// --open.
     #[arg(long, value_name = "HOST:PORT|fcoe://IFACE", conflicts_with = "place")]
     pub(super) listen: Option<Listen>,
 
-    /// Let everybody who reaches --listen use this floor
+    /// Let anyone who can reach --listen use this floor
     #[arg(long, requires = "listen")]
     pub(super) open: bool,
 
@@ -46,15 +46,15 @@ pub(crate) struct FloorArgs {
     #[arg(long, hide = true, requires = "listen")]
     pub(super) with_input: bool,
 
-    /// Have the other end spin in place of sleeping
+    /// Make the other end spin instead of sleeping
     #[arg(long)]
     pub(super) spin: bool,
 
-    /// Sum each frame, and check it at its other end, as Fibre Channel does; for fcoe://IFACE
+    /// Add a CRC to each frame and check it, as Fibre Channel does; for fcoe://IFACE
     #[arg(long, conflicts_with = "listen")]
     pub(super) crc: bool,
 
-    /// Print everything as JSON, with histograms and throughput over time
+    /// Print JSON, with histograms and throughput over time
     #[arg(long)]
     pub(super) json: bool,
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
     let place = args.place.as_deref().unwrap_or(LOCAL);
     let interface = args::interface(place).map_err(|cause| {
         Failure::usage(format!(
-            "{place:?} is no Ethernet port for a floor: {cause}"
+            "{place:?} is not an Ethernet port for a floor: {cause}"
         ))
     })?;
     if let Some(interface) = interface {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
         }
         Some(Listen::Ether(listen)) => return frames::answer(listen, size),
         None if args.crc => {
-            let only = "--crc is for frames: give fcoe://IFACE, or leave it away";
+            let only = "--crc applies to frames only: give fcoe://IFACE, or omit --crc";
             return Err(Failure::usage(only.to_owned()));
         }
         None => {}
@@ -59,8 +59,8 @@ fn answer(listen: &Place, size: u64, args: &FloorArgs) -> Result<ExitCode, Failu
     let addresses = portal::listen(slice::from_ref(listen))?;
     if !args.open && !addresses.iter().all(|address| address.ip().is_loopback()) {
         return Err(Failure::usage(format!(
-            "--listen {listen} can be reached by others: give --open to let them all use this \
-             machine's memory and time, or listen on 127.0.0.1"
+            "--listen {listen} can be reached by other machines: give --open to let all of them \
+             use the memory and CPU time of this one, or listen on 127.0.0.1"
         )));
     }
     floor::has_room(size).map_err(no_room)?;
@@ -121,15 +121,17 @@ impl End {
         let parsed: Result<Place, String> = args::tcp(place);
         let parsed = parsed.map_err(|cause| {
             Failure::usage(format!(
-                "{place:?} is no place for a floor: {cause}, or local"
+                "{place:?} is not the address of a floor: {cause}, or local"
             ))
         })?;
         let addresses = parsed.addresses().map_err(Failure::failed)?;
         let address = addresses.first().copied();
-        let address = address.ok_or_else(|| Failure::failed(format!("{place}: no address")))?;
+        let address = address.ok_or_else(|| Failure::failed(format!("{place} has no address")))?;
         let far = floor::Place::far(address, spin).map_err(|cause| {
             let way_out = "start lunar floor --listen there";
-            Failure::failed(format!("no floor at {place}: {cause}: {way_out}"))
+            Failure::failed(format!(
+                "cannot reach a floor at {place}: {cause}: {way_out}"
+            ))
         });
         far.map(Self::Far)
     }
@@ -145,7 +147,7 @@ impl End {
 /// This very program as the other end, which ends when we do.
 fn own(size: u64) -> Result<Command, Failure> {
     let own = std::env::current_exe()
-        .map_err(|cause| Failure::failed(format!("cannot find my own program: {cause}")))?;
+        .map_err(|cause| Failure::failed(format!("cannot find the lunar executable: {cause}")))?;
     let mut command = Command::new(own);
     // Each job has whole blocks, which may be a little more.
     let size = size.saturating_add(SPARE).to_string();

@@ -49,7 +49,7 @@ pub(super) fn tables(interface: Option<&str>, found: &Found) -> String {
         }
     }
     let lost = found.lost.told();
-    let lost = lost.map_or_else(String::new, |lost| format!("\nframes were lost: {lost}\n"));
+    let lost = lost.map_or_else(String::new, |lost| format!("\nframes lost: {lost}\n"));
     format!("{}\n{}{lost}", lines(&ports), lines(&units))
 }
 

@@ -7,13 +7,14 @@ use clap::{Args, ValueEnum};
 use crate::measuring::{LoadArgs, MeansArgs};
 use crate::units::parse_time;
 
-/// Put the same load on several volumes by turns, and say which is faster
+/// Compare the speed of volumes under the same load, in turns
 ///
-/// The first ADDR is what the others are compared with. Turns are short, so that what else goes on
-/// hits all alike, and each round begins with another one; ratios are taken within a round. What is
-/// said is what chance alone would not do. Of each row --runtime is the time of all turns of an
-/// ADDR, and --ramp-time is spent once for each. A load that writes destroys what is on the
-/// volumes, without asking. ^C ends it with 130 and tells what was measured so far.
+/// The other ADDRs are compared with the first. Turns are short, so noise affects all volumes
+/// alike; each round starts with another volume, and ratios are taken within a round. A difference
+/// is reported only if it is statistically significant. In each row --runtime is the total time of
+/// all turns of an ADDR, and --ramp-time is spent once for each. A load that writes destroys the
+/// data on the volumes, without asking. ^C stops with exit code 130 and prints what was measured so
+/// far.
 ///
 /// Addresses are those of lunar serve.
 #[derive(Debug, Args)]
@@ -22,32 +23,32 @@ pub(crate) struct RaceArgs {
     #[arg(value_name = "ADDR", required_unless_present = "volume")]
     pub(super) volumes: Vec<String>,
 
-    /// Serve this volume here, and race the ways of --over to it
+    /// Serve this volume, and compare the transports of --over to it
     ///
-    /// The target gets a network namespace of its own, and this process another one, with a pair of
-    /// virtual Ethernet interfaces between them. Where frames were lost is told.
+    /// The target and this process get a network namespace each, with a pair of virtual Ethernet
+    /// interfaces between them. Lost frames are reported with the place of the loss.
     #[arg(long, value_name = "ADDR", requires = "over",
           conflicts_with_all = ["volumes", "target_pid"])]
     pub(super) volume: Option<String>,
 
-    /// The ways to reach --volume; the first is what the others are compared with
+    /// Transports to --volume; the others are compared with the first
     #[arg(
         long,
-        value_name = "WAY,...",
+        value_name = "TRANSPORT,...",
         requires = "volume",
         value_delimiter = ','
     )]
     pub(super) over: Vec<Transport>,
 
-    /// Bytes that a frame between both ends of --volume may carry [default: 2500]
-    #[arg(long, value_name = "OCTETS", requires = "volume",
+    /// MTU between both ends of --volume, from 1280 to 65535 [default: 2500]
+    #[arg(long, value_name = "BYTES", requires = "volume",
           value_parser = clap::value_parser!(u32).range(1280..=65535))]
     pub(super) mtu: Option<u32>,
 
     #[command(flatten)]
     pub(super) load: LoadArgs,
 
-    /// How long each turn is measured; a quarter of it is run before
+    /// Time to measure each turn; a quarter of it is a warm-up before
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse_time)]
     pub(super) turn: Duration,
 

@@ -36,8 +36,8 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Failure> {
     let private = network::enter()?;
     if private && is_elsewhere(&parsed) {
         return Err(Failure::usage(format!(
-            "--volume {volume}: the target of a race has a network of its own, from which no other \
-             target can be reached: serve it by lunar serve, and race those addresses"
+            "--volume {volume}: the target of a race has a private network and cannot reach other \
+             targets: serve the volume with lunar serve and race the addresses that it prints"
         )));
     }
     // From here on there is something to be put away.
@@ -108,10 +108,11 @@ impl RaceArgs {
         }
         match (self.volumes.len(), self.over.len()) {
             (1, _) => Err(Failure::usage(
-                "a race takes two addresses or more: give another, or lunar bench for one alone",
+                "a race needs at least two addresses: give another one, or measure a single volume \
+                 with lunar bench",
             )),
             (_, 1) => Err(Failure::usage(
-                "--over has one way, and a race takes two or more: give another, as in iscsi,fcoe",
+                "--over needs at least two transports: give another one, as in iscsi,fcoe",
             )),
             _ => Ok(()),
         }

@@ -50,7 +50,7 @@ pub(super) fn enter() -> Result<bool, Failure> {
         }
     }
     log::say(&format!(
-        "no private network ({reason}): racing over loopback, and over a cable of Unix sockets"
+        "no private network ({reason}): the race uses loopback and a cable of Unix sockets instead"
     ));
     Ok(false)
 }
@@ -96,7 +96,7 @@ fn ran(command: &mut Command) -> Result<(), String> {
         false => Err(said
             .lines()
             .last()
-            .unwrap_or("it does not say why")
+            .unwrap_or("it gives no reason")
             .to_owned()),
     }
 }
@@ -104,5 +104,5 @@ fn ran(command: &mut Command) -> Result<(), String> {
 /// This very program.
 pub(super) fn own() -> Result<PathBuf, Failure> {
     env::current_exe()
-        .map_err(|cause| Failure::failed(format!("cannot find my own program: {cause}")))
+        .map_err(|cause| Failure::failed(format!("cannot find the lunar executable: {cause}")))
 }

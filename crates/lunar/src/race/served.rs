@@ -36,7 +36,7 @@ impl Served {
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
         let folder = Folder::new().map_err(|cause| {
-            Failure::failed(format!("cannot make a folder for the target: {cause}"))
+            Failure::failed(format!("cannot create a directory for the target: {cause}"))
         })?;
         let mut command = command(args, volume, private, &folder)?;
         let child = command.spawn().map_err(|cause| {
@@ -48,7 +48,7 @@ impl Served {
             private,
             _folder: folder,
         };
-        let failed = |cause| Failure::failed(format!("the target does not start: {cause}"));
+        let failed = |cause| Failure::failed(format!("the target did not start: {cause}"));
         let out = served.child.stdout.take();
         let mut out = BufReader::new(
             out.ok_or(io::ErrorKind::BrokenPipe.into())
@@ -104,7 +104,7 @@ impl Drop for Served {
 fn ended(status: ExitStatus) -> Failure {
     match status.code() {
         Some(code) if code > 0 => Failure::told(code),
-        _ => Failure::failed(format!("the target has ended before the race: {status}")),
+        _ => Failure::failed(format!("the target exited before the race: {status}")),
     }
 }
 

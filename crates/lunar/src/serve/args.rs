@@ -17,22 +17,21 @@ use crate::units::{parse_size, parse_time};
 
 /// Export volumes over iSCSI and FCoE until told to stop
 ///
-/// Each ADDR becomes a LUN of one target: 0, 1, and so on, or the one in front of it, as in
-/// 3=ram:1G, which it keeps when others are left out. When ready, a line for each LUN at each
-/// portal is printed: ADDRESS, SIZE and VOLUME, with two spaces between. Logs go to standard
-/// error; LUNAR_LOG says how much (error, warn, info, debug). SIGTERM, ^C or SIGHUP asks the
-/// initiators to log out, flushes the volumes and ends with 0; a second signal, at least 1 s
-/// later, ends at once.
+/// Each ADDR becomes a LUN of one target. LUNs count from 0; a number in front, as in 3=ram:1G,
+/// sets the LUN. When ready, lunar prints one line for each LUN at each portal: ADDRESS, SIZE and
+/// VOLUME, separated by two spaces. The log goes to standard error; LUNAR_LOG sets its level
+/// (error, warn, info, debug). SIGTERM, ^C or SIGHUP asks the initiators to log out, flushes the
+/// volumes and exits with 0. A second signal, at least 1 s later, stops at once.
 ///
 /// Addresses: ram:SIZE is a RAM disk, empty at each start; null:SIZE reads zeros and drops
-/// writes; file:PATH is a file, file:PATH?size=SIZE makes or extends it (?sparse: without taking
-/// the room), ?direct goes past the page cache, ?sync makes every write durable, ?readonly opens
-/// it for reading; block:DEV is a block device. Others are made out of these:
-/// iscsi://[USER@]HOST[:PORT]/TARGET/LUN and fcoe://IFACE/WWPN/LUN are units of another target,
-/// stripe:CHUNK(ADDR,ADDR,...) is RAID-0, concat(ADDR,ADDR,...) is one after the other,
-/// readonly(ADDR) cannot be written, limit:iops=N,rate=SIZE(ADDR) does no more a second,
-/// delay:TIME(ADDR) is slower, fault:read=P,write=P,flush=P(ADDR) fails, verify(ADDR) checks what
-/// it reads, stats(ADDR) counts. Sizes take k, M, G, T and P, powers of 1024.
+/// writes; file:PATH is a file, file:PATH?size=SIZE creates or extends it (?sparse: without
+/// reserving space), ?direct bypasses the page cache, ?sync makes every write durable, ?readonly
+/// opens it read-only; block:DEV is a block device;
+/// iscsi://[USER@]HOST[:PORT]/TARGET/LUN and fcoe://IFACE/WWPN/LUN are units of another target.
+/// Volumes combine: stripe:CHUNK(ADDR,ADDR,...) is RAID-0, concat(ADDR,ADDR,...) appends volumes,
+/// readonly(ADDR) refuses writes, limit:iops=N,rate=SIZE(ADDR) throttles, delay:TIME(ADDR) adds
+/// latency, fault:read=P,write=P,flush=P(ADDR) injects errors, verify(ADDR) checks what it reads,
+/// stats(ADDR) counts operations. Sizes take k, M, G, T and P, powers of 1024.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Addresses of the volumes, such as ram:1G or file:/srv/disk.img?size=10G
@@ -41,11 +40,11 @@ pub(crate) struct ServeArgs {
 
     /// Give each volume a target of its own
     ///
-    /// The targets are called NAME:0, NAME:1, ... by number, and each volume is LUN 0 of its own.
+    /// The targets are called NAME:0, NAME:1, and so on. Each volume is LUN 0 of its target.
     #[arg(long)]
     target_per_volume: bool,
 
-    /// Print the ready lines as JSON, one object a LUN
+    /// Print the ready lines as JSON, one object per LUN
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -70,8 +69,8 @@ pub(crate) struct ServeArgs {
 struct NetworkArgs {
     /// Listen here; may be repeated [default: 127.0.0.1:3260]
     ///
-    /// HOST is a name, an IPv4 address, or an IPv6 address in brackets; port 0 picks a free one,
-    /// no port means 3260. A portal that other machines can reach needs --allow, --chap or
+    /// HOST is a name, an IPv4 address, or an IPv6 address in brackets. The default port is 3260;
+    /// port 0 picks a free one. A portal that other machines can reach needs --allow, --chap or
     /// --open.
     #[arg(long, value_name = "HOST:PORT")]
     listen: Vec<Place>,
@@ -79,17 +78,16 @@ struct NetworkArgs {
     /// Serve as a Fibre Channel port over Ethernet; may be repeated
     ///
     /// IFACE is an Ethernet interface, or cable:PATH, a cable of two sockets to another lunar or a
-    /// virtual machine on this one. The port has the WWPN 20:00:MAC where wwpn=WWPN does not say
-    /// another, the WWNN 10:00:MAC (wwnn=WWNN), and finds others by VN2VN (mode=vn2vn), without a
-    /// switch. With e_d_tov=100ms lost frames are asked for again sooner than after 2 s, by
-    /// initiators that say so too. The port is there beside --listen, or in place of it where that
-    /// is not given. An interface needs --allow or --open.
+    /// virtual machine on this host. The WWPN is 20:00:MAC unless wwpn=WWPN sets another, and the
+    /// WWNN is 10:00:MAC (wwnn=WWNN). The port finds its peers by VN2VN (mode=vn2vn), without a
+    /// switch. e_d_tov=100ms recovers lost frames sooner than after 2 s; initiators need the same
+    /// setting. Without --listen, lunar serves FCoE only. An interface needs --allow or --open.
     #[arg(long, value_name = "IFACE[,wwpn=WWPN]")]
     fcoe: Vec<FcoePort>,
 
-    /// Tell initiators that discover to connect here; may be repeated
+    /// Address given to initiators by discovery; may be repeated
     ///
-    /// For portals behind NAT. Without it they are told every portal that they can use.
+    /// For portals behind NAT. Without it, discovery returns every portal that can be reached.
     #[arg(long, value_name = "HOST:PORT", value_parser = super::portal::advertised)]
     advertise: Vec<String>,
 
@@ -101,19 +99,19 @@ struct NetworkArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Who may log in")]
 struct AccessArgs {
-    /// Let everybody in who reaches a portal
+    /// Let every initiator that reaches a portal log in
     #[arg(long)]
     open: bool,
 
-    /// Let this initiator name, or the port of this WWPN, in; may be repeated
+    /// Let the initiator of this name or WWPN log in; may be repeated
     ///
-    /// A name is a claim, not a proof: together with --chap both must hold.
+    /// A name is a claim, not a proof. With --chap, both must match.
     #[arg(long, value_name = "IQN|WWPN")]
     allow: Vec<String>,
 
-    /// Let this user in by CHAP; may be repeated, with one --secret-file each
+    /// Let this user log in by CHAP; may be repeated, with one --secret-file each
     ///
-    /// With @IQN under that initiator name alone: else each user may log in under any name.
+    /// @IQN binds the user to that initiator name; otherwise it may log in under any name.
     #[arg(long, value_name = "USER[@IQN]", requires = "secret_file")]
     chap: Vec<String>,
 
@@ -124,15 +122,15 @@ struct AccessArgs {
     #[arg(long, value_name = "FILE", requires = "chap")]
     secret_file: Vec<PathBuf>,
 
-    /// Our own CHAP name, for initiators that ask who we are
+    /// CHAP name of this target, for initiators that authenticate it
     #[arg(long, value_name = "USER", requires_all = ["chap", "mutual_secret_file"])]
     mutual_user: Option<String>,
 
-    /// The file that holds our own secret; it must differ from the initiators'
+    /// The file that holds the secret of --mutual-user; it must differ from the initiators' secrets
     #[arg(long, value_name = "FILE", requires = "mutual_user")]
     mutual_secret_file: Option<PathBuf>,
 
-    /// The weakest CHAP hash that will do
+    /// The weakest CHAP hash to accept
     #[arg(long, value_name = "HASH", requires = "chap", default_value = "md5")]
     chap_min: HashArg,
 }
@@ -144,20 +142,20 @@ struct UnitArgs {
     #[arg(long)]
     readonly: bool,
 
-    /// Say that the medium can be removed; it can be ejected and loaded
+    /// Report a removable medium, which can be ejected and loaded
     #[arg(long)]
     removable: bool,
 
-    /// Offer COMPARE AND WRITE, ORWRITE and reservations on units of other targets too
+    /// Offer COMPARE AND WRITE, ORWRITE and reservations on remote units too
     ///
-    /// They hold in this server alone: nothing else may use those units.
+    /// They are enforced by this server only: no other host may use those units.
     #[arg(long)]
     sole_gateway: bool,
 
     /// Bytes in a logical block [default: 512, for block: the device's own]
     ///
-    /// With 512, a physical block of 4096 is reported.
-    #[arg(long, value_name = "OCTETS")]
+    /// With 512, the units report a physical block of 4096.
+    #[arg(long, value_name = "BYTES")]
     block_size: Option<BlockSizeArg>,
 
     /// Vendor that INQUIRY reports, up to 8 characters [default: LUNAR]
@@ -170,9 +168,8 @@ struct UnitArgs {
 
     /// Unit serial number of a LUN, up to 36 characters; may be repeated
     ///
-    /// LUN= may be left out where there is one ADDR. Without this option a serial number follows
-    /// from the file or device itself, however it is addressed; a RAM disk gets a new one each
-    /// start.
+    /// With a single ADDR, LUN= can be omitted. By default the serial number follows from the file
+    /// or device itself, whatever its address; a RAM disk gets a new one at each start.
     #[arg(long, value_name = "LUN=TEXT")]
     serial: Vec<String>,
 }
@@ -180,25 +177,25 @@ struct UnitArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Machine")]
 struct MachineArgs {
-    /// How many cores serve, up to 1024
+    /// Number of cores that serve, from 1 to 1024
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = parse_threads)]
     threads: Threads,
 
-    /// How the kernel is asked
+    /// Kernel interface for I/O
     #[arg(long, value_name = "RING", default_value = "auto")]
     ring: RingArg,
 
-    /// When to spin in place of sleeping
+    /// When to spin instead of sleeping
     #[arg(long, value_name = "WHEN", default_value = "adaptive")]
     poll: PollArg,
 
-    /// How much memory all RAM disks may take [default: by what is available]
+    /// Memory for all RAM disks together [default: from available memory]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory_limit: Option<u64>,
 
-    /// Where persistent reservations are kept
+    /// Directory for persistent reservations
     ///
-    /// Without it: $STATE_DIRECTORY, else /var/lib/lunar as root, else $XDG_STATE_HOME/lunar.
+    /// By default $STATE_DIRECTORY, else /var/lib/lunar for root, else $XDG_STATE_HOME/lunar.
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
 }
@@ -206,27 +203,27 @@ struct MachineArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 struct LimitArgs {
-    /// How long a login may take
+    /// Time limit for a login
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = parse_time)]
     login_timeout: Duration,
 
-    /// Silence after which an initiator is asked for a sign of life
+    /// Idle time after which an initiator is pinged (NOP-In)
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_time)]
     nop_interval: Duration,
 
-    /// Silence after that question after which it is dropped
+    /// Time without an answer to the ping after which an initiator is dropped
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time)]
     nop_timeout: Duration,
 
-    /// Connections that have not logged in, at once
+    /// Connections at once that have not logged in yet
     #[arg(long, value_name = "N", default_value = "256", value_parser = parse_count)]
     max_logins: usize,
 
-    /// Sessions, at once
+    /// Sessions at once
     #[arg(long, value_name = "N", default_value = "16384", value_parser = parse_count)]
     max_sessions: usize,
 
-    /// How much unprocessed data one connection may hold
+    /// Unprocessed data that one connection may hold
     #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = parse_small_size)]
     connection_memory: u32,
 }
@@ -277,9 +274,9 @@ impl RingArg {
 enum PollArg {
     /// Never
     Never,
-    /// For as long as it pays
+    /// While it is likely to save a wakeup
     Adaptive,
-    /// Always; each core is used up
+    /// Always: this takes all of each core
     Always,
 }
 
@@ -427,5 +424,5 @@ fn parse_count(text: &str) -> Result<usize, String> {
 }
 
 fn parse_small_size(text: &str) -> Result<u32, String> {
-    u32::try_from(parse_size(text)?).map_err(|_| "less than 4G is needed".to_owned())
+    u32::try_from(parse_size(text)?).map_err(|_| "a size below 4G is needed".to_owned())
 }

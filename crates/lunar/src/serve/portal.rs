@@ -67,14 +67,14 @@ pub(crate) fn advertised(text: &str) -> Result<String, String> {
         Host::Name(_) => false,
     };
     if nowhere {
-        let way_out = "give the one that initiators reach";
+        let way_out = "give one that initiators can reach";
         return Err(format!(
-            "{} is no machine's address: {way_out}",
+            "{} is not the address of a machine: {way_out}",
             portal.host
         ));
     }
     if portal.port == 0 {
-        return Err("port 0 is nowhere to connect to: give another".to_owned());
+        return Err("port 0 cannot be connected to: give another port".to_owned());
     }
     Ok(portal.to_string())
 }

@@ -12,7 +12,7 @@ pub(crate) fn print(luns: &[ReadyLun], json: bool) {
     let lines: String = luns.iter().map(|lun| line(lun, json) + "\n").collect();
     let mut out = io::stdout().lock();
     if let Err(cause) = out.write_all(lines.as_bytes()).and_then(|()| out.flush()) {
-        tracing::warn!("the ready lines could not be printed: {cause}");
+        tracing::warn!("the ready lines cannot be printed: {cause}");
     }
 }
 
