@@ -51,14 +51,22 @@ pub(super) fn run(
 
 fn work(ends: &mut [Near], spins: bool, report: &mut Report, post: &Post<'_>) -> io::Result<()> {
     let mut heard = Instant::now();
+    let mut counts = false;
     loop {
-        let counts = match post.phase() {
-            Phase::Rest | Phase::Ramp => false,
-            Phase::Measure => true,
-            _ => return Ok(()),
-        };
+        let phase = post.phase();
+        let idle = || ends.iter().all(|near| near.under_way.is_empty());
+        match phase {
+            Phase::Rest | Phase::Ramp => counts = false,
+            Phase::Measure => counts = true,
+            // What is in flight began in the row, so it counts as it did there.
+            Phase::Stop if !idle() => {}
+            Phase::Stop | Phase::Cancel | Phase::Abandon => return Ok(()),
+        }
         let mut told = None;
         for near in &mut *ends {
+            if !phase.is_end() {
+                near.fill();
+            }
             told = near.step(counts, report)?.or(told);
         }
         match told {
@@ -154,11 +162,15 @@ impl Near {
         })
     }
 
-    /// Asks for as much as may be under way, and takes what has come. Returns when that was.
-    fn step(&mut self, counts: bool, report: &mut Report) -> io::Result<Option<Instant>> {
+    /// Asks for as much as may be in flight.
+    fn fill(&mut self) {
         while self.under_way.len() < self.load.depth as usize {
             self.request();
         }
+    }
+
+    /// Sends what is asked for, and takes what has come. Returns when that was.
+    fn step(&mut self, counts: bool, report: &mut Report) -> io::Result<Option<Instant>> {
         self.send()?;
         match self.socket.read(&mut self.buffer) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),

@@ -75,6 +75,29 @@ fn every_direction_is_counted() {
     }
 }
 
+/// A floor that answers the first requests when the row is over: they began in it.
+#[test]
+fn what_is_in_flight_at_the_end_of_a_row_is_counted() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let slow = thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut header = [0; HEADER];
+        socket.read_exact(&mut header).unwrap();
+        socket.write_all(&header).unwrap();
+        thread::sleep(Duration::from_secs(1));
+        while socket.read_exact(&mut header).is_ok() {
+            if socket.write_all(&[0; HEADER + 4096]).is_err() {
+                break;
+            }
+        }
+    });
+    let Measured { rows, failure } = run_at(address, "read", 1, (false, false), MEMORY);
+    assert_eq!(failure, None);
+    assert_eq!(rows[0].ios(), 8);
+    slow.join().unwrap();
+}
+
 #[test]
 fn more_memory_than_there_is_names_the_option() {
     let all = MEMORY + BUFFER as u64;
