@@ -138,7 +138,7 @@ impl Race {
         let Some(sure) = iops.sure else {
             let rounds = rounds(iops.rounds);
             return format!(
-                "{own}: {rounds} are too few to tell: give a longer --runtime or a shorter --turn"
+                "{own}: {rounds} too few to tell: give a longer --runtime or a shorter --turn"
             );
         };
         let (times, sure) = (digits(iops.median), range(sure));
@@ -180,8 +180,8 @@ fn range((low, high): (f64, f64)) -> String {
 
 fn rounds(count: usize) -> String {
     match count {
-        1 => "1 round".to_owned(),
-        _ => format!("{count} rounds"),
+        1 => "1 round is".to_owned(),
+        _ => format!("{count} rounds are"),
     }
 }
 

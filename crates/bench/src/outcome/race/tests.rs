@@ -93,6 +93,14 @@ fn too_few_rounds_and_empty_turns_are_no_verdict() {
 }
 
 #[test]
+fn one_round_is_too_few() {
+    says(
+        &race(lane("a", &STEADY[..1], None), lane("b", &[9000; 1], None)),
+        "b: 1 round is too few to tell: give a longer --runtime or a shorter --turn",
+    );
+}
+
+#[test]
 fn a_file_has_counts_and_verdict_and_is_read_again() {
     let race = race(lane("a", &STEADY, Some(10)), lane("b", &STEADY, Some(10)));
     let json = serde_json::to_value(&race).unwrap();
