@@ -20,7 +20,7 @@ use block::volume::Volume;
 use engine::serve::options::RingChoice;
 
 use crate::crew::{self, Report, Times, Watch};
-use crate::outcome::{Load, Row, Tally};
+use crate::outcome::{Load, Row, TOGETHER, Tally};
 use crate::plan::{Span, Words};
 use crate::processes;
 use job::{Job, Task};
@@ -118,7 +118,7 @@ pub(crate) fn members<'a>(
 /// Rows of what the jobs counted, as many for each address. CPU time cannot be told apart by
 /// volume, so that it stands with what all gave together.
 pub(crate) fn measured(addresses: Vec<String>, load: Load, result: &crew::Result) -> Measured {
-    let all = format!("all {}", addresses.len());
+    let all = format!("{TOGETHER}{}", addresses.len());
     let row = |(address, reports): (_, &[Report])| row(address, load, result.runtime, reports);
     let each = result.reports.chunks(load.jobs as usize);
     let mut rows: Vec<_> = addresses.into_iter().zip(each).map(row).collect();

@@ -16,6 +16,9 @@ pub use race::Race;
 
 use serde::{Deserialize, Serialize};
 
+/// What the address of a row begins with that tells what several volumes gave together.
+pub(crate) const TOGETHER: &str = "all ";
+
 /// What one run yields.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
@@ -36,6 +39,18 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// The addresses that were measured, each once. Tables number them in this order, from 1 on.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<&str> {
+        let mut addresses = Vec::new();
+        for Row { address, .. } in &self.rows {
+            if !address.starts_with(TOGETHER) && !addresses.contains(&address.as_str()) {
+                addresses.push(address.as_str());
+            }
+        }
+        addresses
+    }
+
     /// The floor under the same load as this row's.
     #[must_use]
     pub fn floor_of(&self, row: &Row) -> Option<&Row> {

@@ -50,26 +50,50 @@ pub(crate) fn two_addresses() -> Outcome {
     outcome
 }
 
+/// A served volume by two ways by turns, reading and writing two block sizes.
+pub(crate) fn two_ways() -> Outcome {
+    let mut outcome = outcome("race --volume ram:1G --over iscsi,fcoe");
+    let ways = [
+        "iscsi://198.18.0.1:3260/iqn.2026-11.org.lunar:a-long-host-name/0",
+        "fcoe://san0/20:00:8e:7b:23:0c:39:bd/0",
+    ];
+    for direction in [Direction::Read, Direction::Write] {
+        for block_bytes in [512, 262_144] {
+            let load = load(direction, block_bytes);
+            let rows = ways.map(|way| row(way, load, 10.0));
+            outcome.races.push(by_turns(&rows));
+            outcome.rows.extend(rows);
+        }
+    }
+    outcome
+}
+
 /// Two addresses by turns, the second always faster.
 pub(crate) fn race() -> Outcome {
     let mut outcome = two_addresses();
+    outcome.races = vec![by_turns(&outcome.rows)];
+    outcome
+}
+
+fn by_turns(rows: &[Row]) -> Race {
     let lane = |(row, ios): (&Row, u64)| Lane {
         address: row.address.clone(),
         turns: vec![
             Turn {
                 runtime_us: 500_000,
                 ios,
+                cpu_us: row.cpu_us.map(|_| ios * 2),
+                target_cpu_us: row.target_cpu_us.map(|_| ios * 3),
                 ..Turn::default()
             };
             20
         ],
         losses: None,
     };
-    outcome.races = vec![Race {
-        load: outcome.rows[0].load,
-        lanes: outcome.rows.iter().zip([4_000, 5_000]).map(lane).collect(),
-    }];
-    outcome
+    Race {
+        load: rows[0].load,
+        lanes: rows.iter().zip([4_000, 5_000]).map(lane).collect(),
+    }
 }
 
 fn outcome(words: &str) -> Outcome {

@@ -7,25 +7,80 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::race::{Lane, Quantity};
 use super::spread::Spread;
-use super::{Outcome, Race, Row};
+use super::{Load, Outcome, Race, Row};
 use crate::numbers::{block_size, digits, mb_per_s, or_dash, percent, time, whole};
 use crate::series::{Across, Series};
 
 /// One line a measurement. Columns that would be the same or empty all the way down are left out.
+/// Rows of several addresses have a table for each of fio's words, so that each fits a terminal.
 #[must_use]
 pub fn table(outcome: &Outcome) -> String {
-    let rows = &outcome.rows;
-    let columns = columns(outcome);
+    let rows = outcome.rows.iter().collect::<Vec<_>>();
+    if !is_of_several(outcome) {
+        return table_of(outcome, &rows);
+    }
+    let mut groups: Vec<Vec<&Row>> = Vec::new();
+    for row in rows {
+        let word = row.load.word();
+        let same = |group: &&mut Vec<&Row>| group[0].load.word() == word;
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(row),
+            None => groups.push(vec![row]),
+        }
+    }
+    let table = |rows: &Vec<&Row>| format!("{}:\n{}", shared(rows), table_of(outcome, rows));
+    let tables: Vec<_> = groups.iter().map(table).collect();
+    legend(outcome) + &tables.join("\n\n")
+}
+
+fn table_of(outcome: &Outcome, rows: &[&Row]) -> String {
+    let columns = columns(outcome, rows);
     let lines = rows
         .iter()
         .map(|row| columns.iter().map(|column| (column.cell)(row)).collect());
-    draw(
-        columns
-            .iter()
-            .map(|column| column.name.to_owned())
-            .collect(),
-        lines,
-    )
+    let head = columns.iter().map(|column| column.name.to_owned());
+    draw(head.collect(), lines)
+}
+
+/// The addresses by their numbers.
+fn legend(outcome: &Outcome) -> String {
+    let addresses = outcome.addresses().into_iter().enumerate();
+    addresses
+        .map(|(at, address)| format!("{}: {address}\n", at + 1))
+        .collect()
+}
+
+/// What rows of several addresses share: `randread, 4k, iodepth 32`. It has no column then, so that
+/// the others fit a terminal.
+pub(crate) fn shared(rows: &[&Row]) -> String {
+    let Some(load) = rows.first().map(|row| row.load) else {
+        return String::new();
+    };
+    let mut facts = Vec::new();
+    facts.extend(is_same(rows, Load::word).then(|| load.word().to_owned()));
+    let block = is_same(rows, |load| load.block_bytes);
+    facts.extend(block.then(|| block_size(load.block_bytes)));
+    facts.push(format!("iodepth {}", load.depth));
+    facts.extend((load.jobs > 1).then(|| format!("numjobs {}", load.jobs)));
+    facts.join(", ")
+}
+
+/// Whether rows are of several addresses, and have numbers in place of them.
+pub(crate) fn is_of_several(outcome: &Outcome) -> bool {
+    let mut rows = outcome.rows.iter();
+    rows.any(|row| row.address != outcome.rows[0].address)
+}
+
+/// Whether something is the same of all rows.
+fn is_same<T: PartialEq>(rows: &[&Row], of: impl Fn(&Load) -> T) -> bool {
+    rows.iter().all(|row| of(&row.load) == of(&rows[0].load))
+}
+
+/// The number of an address, or what stands in its place.
+fn number(outcome: &Outcome, address: &str) -> String {
+    let addresses = outcome.addresses();
+    let at = addresses.iter().position(|other| *other == address);
+    at.map_or_else(|| address.to_owned(), |at| (at + 1).to_string())
 }
 
 /// Block sizes down; for each direction MB/s, IOPS and CPU across, as vendors print it. `None` when
@@ -89,7 +144,7 @@ pub fn races(outcome: &Outcome) -> String {
 
 /// What the numbers of [`races`] are.
 pub(crate) const TIMES_THE_FIRST: &str =
-    "Times that of the first address: median of all rounds (lowest to highest)";
+    "Times that of address 1: median of all rounds (lowest to highest)";
 
 /// What [`races`] tells.
 pub(crate) struct Compared {
@@ -108,10 +163,10 @@ pub(crate) fn compared(outcome: &Outcome) -> Compared {
     let told = |quantity| pairs().any(|(race, lane)| race.ratio(lane, quantity).is_some());
     quantities.retain(|(_, quantity)| told(*quantity));
     let names = quantities.iter().map(|(name, _)| *name);
-    let head = ["address", "rw", "bs", "rounds"].into_iter().chain(names);
+    let head = ["#", "rw", "bs", "rounds"].into_iter().chain(names);
     let line = |(race, lane): (&Race, &Lane)| {
         let mut cells = vec![
-            lane.address.clone(),
+            number(outcome, &lane.address),
             race.load.word().to_owned(),
             block_size(race.load.block_bytes),
             lane.turns.len().to_string(),
@@ -143,20 +198,24 @@ pub(crate) struct Column<'a> {
 }
 
 /// Those that have something to tell.
-pub(crate) fn columns(outcome: &Outcome) -> Vec<Column<'_>> {
-    let rows = &outcome.rows;
+pub(crate) fn columns<'a>(outcome: &'a Outcome, rows: &[&Row]) -> Vec<Column<'a>> {
     let mut columns = Vec::new();
-    let mut add = |there: bool, name, cell: Box<dyn Fn(&Row) -> String>| {
+    let mut add = |there: bool, name, cell: Box<dyn Fn(&Row) -> String + 'a>| {
         if there {
             columns.push(Column { name, cell });
         }
     };
-    let several = rows.iter().any(|row| row.address != rows[0].address);
-    add(several, "address", Box::new(|row| row.address.clone()));
-    add(true, "rw", Box::new(|row| row.load.word().to_owned()));
-    add(true, "bs", Box::new(|row| block_size(row.load.block_bytes)));
-    add(true, "iodepth", Box::new(|row| row.load.depth.to_string()));
-    let jobs = rows.iter().any(|row| row.load.jobs > 1);
+    let several = is_of_several(outcome);
+    let number = |row: &Row| number(outcome, &row.address);
+    add(several, "#", Box::new(number));
+    let words = !several || !is_same(rows, Load::word);
+    add(words, "rw", Box::new(|row| row.load.word().to_owned()));
+    let blocks = !several || !is_same(rows, |load| load.block_bytes);
+    let block = |row: &Row| block_size(row.load.block_bytes);
+    add(blocks, "bs", Box::new(block));
+    let depth = |row: &Row| row.load.depth.to_string();
+    add(!several, "iodepth", Box::new(depth));
+    let jobs = !several && rows.iter().any(|row| row.load.jobs > 1);
     add(jobs, "numjobs", Box::new(|row| row.load.jobs.to_string()));
     add(true, "IOPS", Box::new(|row| whole(row.iops())));
     add(true, "MB/s", Box::new(|row| mb_per_s(row.mb_per_s())));

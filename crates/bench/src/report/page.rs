@@ -8,7 +8,7 @@ use super::escape::{escape, reference};
 use super::figure::Figure;
 use super::plots;
 use crate::numbers;
-use crate::outcome::table::{Compared, TIMES_THE_FIRST, columns, compared};
+use crate::outcome::table::{Compared, TIMES_THE_FIRST, columns, compared, is_of_several, shared};
 use crate::outcome::{Outcome, Race, Row};
 use crate::series::Series;
 
@@ -180,7 +180,10 @@ fn races(outcome: &Outcome) -> String {
     let said: String = said
         .map(|line| format!("<li>{}</li>\n", escape(&line)))
         .collect();
-    format!("<section id=\"race\">\n<h2>By turns</h2>\n<ul>\n{said}</ul>\n{table}</section>\n")
+    format!(
+        "<section id=\"race\">\n<h2>By turns</h2>\n<ul>\n{said}</ul>\n{}{table}</section>\n",
+        numbered(outcome)
+    )
 }
 
 fn section(series: &Series<'_>, figure: &Figure, path: &Path) -> String {
@@ -272,21 +275,26 @@ fn grid(series: &Series<'_>, caption: &str, cell: impl Fn(&Row) -> String) -> St
 }
 
 fn all_numbers(outcome: &Outcome) -> String {
-    let columns = columns(outcome);
+    let rows: Vec<_> = outcome.rows.iter().collect();
+    let columns = columns(outcome, &rows);
     let head: Vec<_> = columns.iter().map(|column| column.name).collect();
     let line = |row| columns.iter().map(|column| (column.cell)(row)).collect();
-    let table = table("", &head, outcome.rows.iter().map(line));
-    let mut addresses: Vec<&String> = Vec::new();
-    for Row { address, .. } in &outcome.rows {
-        if !addresses.contains(&address) {
-            addresses.push(address);
-        }
-    }
-    let addresses = addresses
-        .iter()
-        .map(|address| format!("<code>{}</code>", escape(address)));
-    let addresses = addresses.collect::<Vec<_>>().join(", ");
-    format!("<section id=\"all\">\n<h2>All numbers</h2>\n<p>{addresses}</p>\n{table}</section>\n")
+    let shared = is_of_several(outcome).then(|| shared(&rows));
+    let table = table(
+        &shared.unwrap_or_default(),
+        &head,
+        outcome.rows.iter().map(line),
+    );
+    let addresses = numbered(outcome);
+    format!("<section id=\"all\">\n<h2>All numbers</h2>\n{addresses}{table}</section>\n")
+}
+
+/// The addresses by their numbers.
+fn numbered(outcome: &Outcome) -> String {
+    let addresses = outcome.addresses().into_iter();
+    let item = |address| format!("<li><code>{}</code></li>\n", escape(address));
+    let items: String = addresses.map(item).collect();
+    format!("<ol>\n{items}</ol>\n")
 }
 
 pub(super) fn table(
