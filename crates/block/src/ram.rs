@@ -2,8 +2,8 @@
 //!
 //! Memory is taken where blocks are written and given back where they are unmapped; the region's
 //! own map says which are, so that reading a hole takes none. What is read leaves from the memory
-//! of the volume itself, and what is written into memory that [`MediumOp::Lend`] gave is there
-//! already.
+//! of the volume itself, and blocks that were received into memory that [`MediumOp::Lend`] gave are
+//! there already.
 //!
 //! # What it promises
 //!
@@ -12,7 +12,8 @@
 //! A write of up to a segment from private memory is all there or not at all, since space is
 //! reserved before anything is copied and the copy cannot fail; no power cut can leave half of it
 //! behind, because none leaves anything. So it offers atomic writes of up to a segment, at any
-//! alignment. That does not hold for memory that was lent: who wants atomicity asks for
+//! alignment. Of memory that was lent that holds for each block alone: when a write is given up,
+//! each of its blocks is old or new, and never a part of one. A write that has to be whole asks for
 //! [`MediumOp::Buffer`], and keeps readers on other cores away for the time of the copy.
 //!
 //! SANITIZE is real: overwriting overwrites the only copy that there is, and a block erase gives
@@ -120,7 +121,7 @@ impl Volume for Ram {
     fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         Ok(Box::new(RamHandle {
             read: self.region.attach(),
-            written: self.region.attach(),
+            written: self.region.attach_in_blocks(self.block_size.octets()),
             shared: Arc::clone(&self.region),
             block_size: self.block_size,
             pool: core.pool.clone(),

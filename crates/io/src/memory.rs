@@ -13,6 +13,7 @@ mod bitmap;
 mod buffer;
 mod granules;
 mod huge;
+mod lent;
 mod limit;
 mod mapping;
 mod pool;

@@ -81,8 +81,8 @@ pub enum MediumOp<L> {
         copied: bool,
     },
     /// Hand out memory to receive the data of a coming `Write` of `extent` into →
-    /// [`Outcome::Lease`]. A RAM disk lends its own memory, so octets received are octets stored;
-    /// other volumes lend a buffer. At most [`SEGMENT_BYTES`] long.
+    /// [`Outcome::Lease`]. A RAM disk lends its own memory, so a block is stored when all of it was
+    /// received; other volumes lend a buffer. At most [`SEGMENT_BYTES`] long.
     Lend {
         /// Where the data is to go.
         extent: Extent,

@@ -1,5 +1,7 @@
 //! Turns of a core, some of whose sessions have much to say: all of them are served alike.
 
+mod blocks;
+
 use ::io::ring::Kind;
 use iscsi::target::Limits;
 use scsi::wire::lun::Lun;

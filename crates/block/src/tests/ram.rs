@@ -137,6 +137,22 @@ fn write_given_up_beside_an_unmap_leaves_nothing_for_the_next_one() {
 }
 
 #[test]
+fn write_given_up_in_the_middle_of_a_block_leaves_the_block() {
+    for block in [512, 4096] {
+        let ram = Ram::new(MIB, block, &MemoryLimit::new(MIB)).unwrap();
+        let mut rig = Rig::new(FakeRing::default(), &ram);
+        let block = block as usize;
+        assert!(is_done(&rig.write(0, 3, 1)));
+        let extent = Extent::new(0, 3);
+        let mut lent = rig.lease(MediumOp::Lend { extent });
+        lent.copy_in(0, &vec![2; 2 * block - 1]);
+        drop(lent);
+        let whole = [vec![2; block], vec![1; 2 * block]].concat();
+        assert_eq!(rig.read(0, 3), whole);
+    }
+}
+
+#[test]
 fn write_from_elsewhere_is_copied() {
     let (_, mut rig) = thin(MIB);
     let extent = Extent::new(0, 8);

@@ -78,7 +78,7 @@ impl Disk {
         let len = block_size as usize * blocks as usize;
         let region = (kind == Kind::Memory).then(|| region(len as u64));
         let octets = match &region {
-            Some(region) => lent(region),
+            Some(region) => lent(region, block_size),
             None => Buffer::from_vec(vec![0; len]),
         };
         let medium = Medium {
@@ -320,8 +320,8 @@ fn region(len: u64) -> Arc<Region> {
 }
 
 /// All of the memory of a region, to be written.
-fn lent(region: &Arc<Region>) -> Buffer {
-    let lent = region.attach().lend(0..region.len());
+fn lent(region: &Arc<Region>, block_size: u32) -> Buffer {
+    let lent = region.attach_in_blocks(block_size).lend(0..region.len());
     lent.expect("the limit is as large")
 }
 

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
+use super::lent::Lent;
 use super::mapping::Mapping;
 use super::pool::Slot;
 use super::raw;
@@ -21,7 +22,9 @@ const STEP: usize = 2048;
 ///
 /// Clones and slices share the memory: what is copied into one is seen in all. Of memory that was
 /// not written yet the content is that of the former use, except for regions, which read as zeros.
-/// Memory of a region can be written only where it was lent for that.
+/// Memory of a region can be written only where it was lent for that. Where it was lent in blocks
+/// ([`Region::attach_in_blocks`](super::Region::attach_in_blocks)), a block that one claim has
+/// been given a part of is seen as it was, until that claim has all of it.
 #[derive(Clone)]
 pub struct Buffer {
     start: NonNull<u8>,
@@ -36,7 +39,7 @@ enum Owner {
     /// To be read.
     Region(#[expect(dead_code, reason = "held")] LocalRegion),
     /// To be written, which the region is told of when it is over, however it ends.
-    Lent(LocalRegion),
+    Lent(Lent),
     Zeros,
 }
 
@@ -51,10 +54,6 @@ impl Drop for Heap {
         drop(unsafe { Box::from_raw(self.octets.as_ptr()) });
     }
 }
-
-/// From here on what is stored in a region goes past the cache. Shorter pieces are parts of a
-/// block, whose other parts follow.
-const STREAM_FROM: usize = 512;
 
 impl Buffer {
     /// Octets on the heap, for what is not on the path of data.
@@ -90,7 +89,7 @@ impl Buffer {
     }
 
     pub(super) fn lent(start: NonNull<u8>, len: usize, region: LocalRegion) -> Self {
-        let owner = Owner::Lent(region);
+        let owner = Owner::Lent(Lent::new(region));
         Self { start, len, owner }
     }
 
@@ -196,18 +195,17 @@ impl Buffer {
     ///
     /// As of [`raw::copy`].
     unsafe fn store(&self, to: *mut u8, from: *const u8, len: usize) {
-        let past_cache = matches!(self.owner, Owner::Lent(_)) && len >= STREAM_FROM;
-        // SAFETY: as ours.
+        // SAFETY: as ours; what is lent covers what the buffer does.
         unsafe {
-            if past_cache {
-                raw::stream(to, from, len);
-            } else {
-                raw::copy(to, from, len);
+            match &self.owner {
+                Owner::Lent(lent) => lent.store(to, from, len),
+                _ => raw::copy(to, from, len),
             }
         }
     }
 
-    /// Sets `len` octets from `offset` to zero.
+    /// Sets `len` octets from `offset` to zero. Where memory was lent in blocks these are whole
+    /// ones.
     ///
     /// # Panics
     ///
@@ -290,10 +288,10 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Owner::Lent(region) = &self.owner
+        if let Owner::Lent(lent) = &self.owner
             && self.len > 0
         {
-            region.written(self.start, self.len);
+            lent.end(self.start, self.len);
         }
     }
 }

@@ -32,6 +32,7 @@ use rustix::mm::Advice;
 use super::bitmap::Bitmap;
 use super::buffer::{Buffer, ZEROS_MAX};
 use super::granules::{Clear, GRANULE, GROUP, Granules, Pages};
+use super::lent::Stages;
 use super::limit::{MemoryLimit, NoSpace};
 use super::mapping::{Manner, Mapping};
 use super::raw;
@@ -133,12 +134,23 @@ impl Region {
         self.granules.charged()
     }
 
-    /// What one core works with.
+    /// What one core works with. What it lends is stored a byte at a time.
     #[must_use]
     pub fn attach(self: &Arc<Self>) -> LocalRegion {
-        LocalRegion {
-            region: Rc::new(Arc::clone(self)),
-        }
+        LocalRegion::new(self, 1)
+    }
+
+    /// The same for a region of blocks of `block` octets: what is received into memory that it
+    /// lends is stored a block at a time. Of one that never comes whole all is left as it was.
+    ///
+    /// # Panics
+    ///
+    /// When `block` is not a power of two from 64 to [`GRANULE`].
+    #[must_use]
+    pub fn attach_in_blocks(self: &Arc<Self>, block: u32) -> LocalRegion {
+        let fits = block.is_power_of_two() && (64..=GRANULE).contains(&block.into());
+        assert!(fits, "blocks of {block} bytes");
+        LocalRegion::new(self, block as usize)
     }
 
     /// Makes the range read as zeros, and gives back the memory of granules (of huge pages) that it
@@ -269,14 +281,30 @@ impl Region {
 /// A region as one core uses it: claims on it are counted without atomics.
 #[derive(Clone, Debug)]
 pub struct LocalRegion {
-    #[expect(
-        clippy::redundant_allocation,
-        reason = "claims of one core need no atomics"
-    )]
-    region: Rc<Arc<Region>>,
+    local: Rc<Local>,
+}
+
+#[derive(Debug)]
+struct Local {
+    region: Arc<Region>,
+    /// The bits of an address that tell where in a block it lies. The region begins at a group, and
+    /// with it at a block.
+    within_block: usize,
+    stages: Stages,
 }
 
 impl LocalRegion {
+    fn new(region: &Arc<Region>, block: usize) -> Self {
+        let local = Local {
+            region: Arc::clone(region),
+            within_block: block - 1,
+            stages: Stages::default(),
+        };
+        Self {
+            local: Rc::new(local),
+        }
+    }
+
     /// The data of a range, to be read. Where nothing is allocated these are zeros that take no
     /// memory.
     ///
@@ -285,9 +313,9 @@ impl LocalRegion {
     /// When the range is not inside the region.
     #[must_use]
     pub fn buffer(&self, range: Range<u64>) -> Buffer {
-        let touched = self.region.touched(range.clone());
+        let touched = self.touched(range.clone());
         let len = len(&range);
-        if len <= ZEROS_MAX && !self.region.granules.any(touched) {
+        if len <= ZEROS_MAX && !self.granules.any(touched) {
             return Buffer::zeros(len);
         }
         Buffer::of_region(self.start(&range), len, self.clone())
@@ -305,12 +333,12 @@ impl LocalRegion {
     ///
     /// When the range is not inside the region.
     pub fn lend(&self, range: Range<u64>) -> Result<Buffer, NoSpace> {
-        let touched = self.region.touched(range.clone());
-        if let Some(open) = &self.region.open {
-            self.region.open(open, &range)?;
+        let touched = self.touched(range.clone());
+        if let Some(open) = &self.open {
+            self.open(open, &range)?;
         }
-        if self.region.granules.allocate(touched)? {
-            self.region.limit.replacer().wake();
+        if self.granules.allocate(touched)? {
+            self.limit.replacer().wake();
         }
         let start = self.start(&range);
         Ok(Buffer::lent(start, len(&range), self.clone()))
@@ -319,35 +347,43 @@ impl LocalRegion {
     /// Whether a buffer is exactly the memory of a range, such as what was lent of it.
     #[must_use]
     pub fn is_memory_of(&self, range: &Range<u64>, buffer: &Buffer) -> bool {
-        let _ = self.region.touched(range.clone());
+        let _ = self.touched(range.clone());
         buffer.address() == self.start(range) && buffer.len() == len(range)
     }
 
     /// Tells apart what was claimed until now from what will be: buffers of before, and they alone,
     /// are waited for by what is returned.
     pub fn recall(&mut self) -> Recall {
-        let region = Rc::new(Arc::clone(&self.region));
-        let before = std::mem::replace(&mut self.region, region);
-        Recall(vec![Rc::downgrade(&before)])
+        let next = Self::new(&self.local.region, self.local.within_block + 1);
+        let before = std::mem::replace(self, next);
+        Recall(vec![Rc::downgrade(&before.local)])
+    }
+
+    pub(super) fn within_block(&self) -> usize {
+        self.local.within_block
+    }
+
+    pub(super) fn stages(&self) -> &Stages {
+        &self.local.stages
     }
 
     /// Octets of ours may have been stored from `start` on: see the module's text.
     pub(super) fn written(&self, start: NonNull<u8>, len: usize) {
-        let first = self.region.octets.at(self.region.base).addr().get();
+        let first = self.octets.at(self.base).addr().get();
         let offset = (start.addr().get() - first) as u64;
-        let touched = self.region.touched(offset..offset + len as u64);
-        self.region.granules.confirm(touched);
+        let touched = self.touched(offset..offset + len as u64);
+        self.granules.confirm(touched);
     }
 
     fn start(&self, range: &Range<u64>) -> NonNull<u8> {
-        let start = self.region.base + range.start as usize;
-        self.region.octets.at(start)
+        let start = self.base + range.start as usize;
+        self.octets.at(start)
     }
 }
 
 /// Buffers that are waited for; see [`LocalRegion::recall`].
 #[derive(Debug)]
-pub struct Recall(Vec<Weak<Arc<Region>>>);
+pub struct Recall(Vec<Weak<Local>>);
 
 impl Recall {
     /// What waits for both.
@@ -368,7 +404,7 @@ impl Deref for LocalRegion {
     type Target = Region;
 
     fn deref(&self) -> &Region {
-        &self.region
+        &self.local.region
     }
 }
 

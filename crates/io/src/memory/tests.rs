@@ -1,5 +1,6 @@
 mod buffer;
 #[cfg(not(loom))]
 mod granules;
+mod lent;
 mod pool;
 mod region;
