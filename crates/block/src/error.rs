@@ -89,13 +89,22 @@ pub enum OpenError {
     #[error("permission denied; let this user open it, or run as another one")]
     Denied,
     /// Permission to write is lacking, and that to read is not.
-    #[error("it may be read, but not written; give ?readonly, or run as another user")]
+    #[error(
+        "it may be read, but not written; let this user write it, or give ?readonly where it is \
+         only to be read"
+    )]
     DeniedToWrite,
+    /// Permission to create it is lacking.
+    #[error("it cannot be created: permission denied; let this user write in its directory")]
+    DeniedToCreate,
+    /// A file system that cannot be written.
+    #[error("it cannot be created: the file system is mounted read-only; name another place")]
+    NoneCreated,
     /// Our own limit.
     #[error("too many files are open; raise the limit (ulimit -n): a core takes two for a volume")]
     TooManyFiles,
     /// A medium that cannot be written.
-    #[error("it cannot be written; give ?readonly to serve it all the same")]
+    #[error("it cannot be written; give ?readonly where it is only to be read")]
     Unwritable,
     /// No O_DIRECT.
     #[error("the file system cannot do direct I/O; leave ?direct out")]

@@ -97,6 +97,8 @@ fn open_or_create(options: &FileOptions) -> Result<(OwnedFd, bool), OpenError> {
     match rustix::fs::open(&options.path, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => Ok((file, true)),
         Err(Errno::NOENT) => Err(OpenError::NoDirectory),
+        Err(Errno::ACCESS | Errno::PERM) => Err(OpenError::DeniedToCreate),
+        Err(Errno::ROFS) => Err(OpenError::NoneCreated),
         Err(error) => Err(refused(error, options)),
     }
 }

@@ -99,6 +99,10 @@ fn open_refuses_what_is_no_file() {
         error(&sized(nowhere, 512)),
         OpenError::NoDirectory
     ));
+    // No user may create files there, and some containers have it mounted read-only.
+    let text = error(&sized("/sys/lunar-none".into(), 512)).to_string();
+    assert!(text.starts_with("it cannot be created: "), "{text}");
+    assert!(!text.contains("readonly"), "{text}");
     assert!(matches!(error(&at(folder.file(""))), OpenError::Neither));
     assert!(matches!(error(&at("/dev/null".into())), OpenError::Neither));
     std::fs::write(folder.file("empty"), []).unwrap();
