@@ -201,7 +201,8 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
     let cases = [
         (
             ["file:a", "file:small"],
-            "only 512 bytes: nothing was done; choose one",
+            "only 512 bytes: nothing was done; choose one that is as large, or extend it: \
+             file:small?size=4M",
         ),
         (["file:a", "file:./a"], "are the same volume"),
         (["file:a", "concat(ram:1M,file:a)"], "are the same volume"),

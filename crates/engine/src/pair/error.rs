@@ -34,8 +34,8 @@ pub enum Error {
 pub enum Misfit {
     /// What is in A has no room in B.
     #[error(
-        "{a} has {}, but {b} only {}: nothing was done; choose one that is as large",
-        size(*a_octets), size(*b_octets)
+        "{a} has {}, but {b} only {}: nothing was done; {}",
+        size(*a_octets), size(*b_octets), room(extended.as_deref())
     )]
     Larger {
         /// The first volume.
@@ -46,6 +46,8 @@ pub enum Misfit {
         b: String,
         /// Its capacity.
         b_octets: u64,
+        /// Its address with the size that it lacks, where it is a file that can be extended.
+        extended: Option<String>,
     },
     /// It cannot be written to.
     #[error(
@@ -75,6 +77,14 @@ pub enum Misfit {
         /// The larger of the two block sizes.
         block_size: u64,
     },
+}
+
+/// How B gets the room.
+fn room(extended: Option<&str>) -> String {
+    match extended {
+        Some(address) => format!("choose one that is as large, or extend it: {address}"),
+        None => "choose one that is as large".to_owned(),
+    }
 }
 
 /// A number of bytes in the largest unit that tells it exactly: `65 MiB`, `1221 bytes`.

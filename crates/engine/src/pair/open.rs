@@ -10,7 +10,7 @@ use block::particulars::Particulars;
 use block::volume::Volume;
 
 use super::{Error, Misfit, Shape};
-use crate::address::{Address, OpenOptions, Size};
+use crate::address::{Address, FileAddress, OpenOptions, Size};
 
 /// What is to be done with which volumes.
 #[derive(Clone, Debug)]
@@ -112,6 +112,9 @@ impl Pair {
                 a_octets,
                 b,
                 b_octets,
+                extended: (!read_only)
+                    .then(|| extended(&options.b, a_octets))
+                    .flatten(),
             }));
         }
         if !read_only && theirs.traits.read_only {
@@ -171,6 +174,20 @@ fn created(address: &Address, octets: u64) -> (Address, Option<PathBuf>) {
     }
     let path = file.path.clone();
     (address, Some(path))
+}
+
+/// The address that has a file extended to so many octets. One that is only read is not extended.
+fn extended(address: &Address, octets: u64) -> Option<String> {
+    match address {
+        Address::File(file) if !file.read_only => {
+            let file = FileAddress {
+                size: Some(Size(octets)),
+                ..file.clone()
+            };
+            Some(Address::File(file).to_string())
+        }
+        _ => None,
+    }
 }
 
 fn leaves(address: &Address) -> Vec<&Address> {
