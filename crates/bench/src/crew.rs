@@ -56,6 +56,8 @@ pub enum Live {
         round: u32,
         /// How many there are to be.
         rounds: u32,
+        /// How long the rest of all loads takes, from the begin of this turn.
+        left: Duration,
     },
     /// Not all jobs have a session yet.
     Meet,

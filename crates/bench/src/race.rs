@@ -39,8 +39,10 @@ impl Plan {
     ///
     /// When it failed; what was measured before is in `outcome`.
     pub fn run(&self, outcome: &mut Outcome, watch: &mut Watch<'_>) -> Result<(), RunError> {
+        let mut later = self.plan.loads() as u32;
         self.plan.each_load(watch, |load, watch| {
-            let mut course = Course::new(self, load);
+            later = later.saturating_sub(1);
+            let mut course = Course::new(self, load, later);
             let failure = course.run(watch)?;
             let Course { mut rows, race, .. } = course;
             rows.retain(|row| row.runtime_us > 0);
@@ -54,19 +56,48 @@ impl Plan {
         let rounds = self.plan.words.runtime.as_secs_f64() / self.turn.as_secs_f64();
         (rounds.round() as u32).max(1)
     }
+
+    /// The times of a turn in a round; round 0 warms up.
+    fn times(&self, round: u32) -> Times {
+        let words = &self.plan.words;
+        if round == 0 {
+            return Times {
+                ramp: words.ramp,
+                runtime: Duration::ZERO,
+            };
+        }
+        let runtime = words.runtime / self.rounds();
+        Times {
+            ramp: runtime / LEAD_IN,
+            runtime,
+        }
+    }
+
+    /// How long a load still takes in which so many lanes had their turn in this round.
+    fn left(&self, round: u32, had: u32) -> Duration {
+        let lanes = self.plan.subjects.len() as u32;
+        let turn = |round| {
+            let Times { ramp, runtime } = self.times(round);
+            ramp + runtime
+        };
+        let rounds = self.rounds().saturating_sub(round);
+        turn(round) * lanes.saturating_sub(had) + turn(1) * lanes * rounds
+    }
 }
 
 /// One load of a race.
 struct Course<'a> {
     plan: &'a Plan,
     load: Load,
+    /// How many loads come after this one.
+    later: u32,
     /// What all turns of a lane gave together.
     rows: Vec<Row>,
     race: Race,
 }
 
 impl<'a> Course<'a> {
-    fn new(plan: &'a Plan, load: Load) -> Self {
+    fn new(plan: &'a Plan, load: Load, later: u32) -> Self {
         let subjects = plan.plan.subjects.iter();
         let row = |address: String| load::row(address, load, Duration::ZERO, &[]);
         let rows: Vec<_> = subjects
@@ -81,6 +112,7 @@ impl<'a> Course<'a> {
         Self {
             plan,
             load,
+            later,
             rows,
             race: Race { load, lanes },
         }
@@ -100,26 +132,20 @@ impl<'a> Course<'a> {
             targets: machinery.targets.clone(),
         };
         let groups = subjects.iter().map(group).collect();
-        let warm = Times {
-            ramp: words.ramp,
-            runtime: Duration::ZERO,
-        };
         let rounds = self.plan.rounds();
-        let runtime = words.runtime / rounds;
-        let times = Times {
-            ramp: runtime / LEAD_IN,
-            runtime,
-        };
+        let later = self.plan.left(0, 0) * self.later;
         let failure = crew::take_turns(groups, watch, |resting, watch| {
             for round in 0..=rounds {
-                for lane in order(round as usize, resting.len()) {
+                let times = self.plan.times(round);
+                for (had, lane) in order(round as usize, resting.len()).enumerate() {
                     (watch.live)(Live::Turn {
                         lane: lane + 1,
                         round,
                         rounds,
+                        left: self.plan.left(round, had as u32) + later,
                     });
                     let before = self.losses();
-                    let result = resting[lane].turn(if round == 0 { warm } else { times }, watch);
+                    let result = resting[lane].turn(times, watch);
                     // A turn that was cut short is no turn.
                     if !resting[lane].goes_on(watch) {
                         return;

@@ -154,9 +154,7 @@ impl Plan {
                 self.fill(subject, watch)?;
             }
         }
-        let sizes = self.subjects.iter().map(|subject| subject.span.block_size);
-        let block_size = sizes.max().unwrap_or(1);
-        for block_bytes in self.words.block_sizes_for(block_size) {
+        for block_bytes in self.block_sizes() {
             for &rw in &self.words.rws {
                 if watch.stopped() {
                     return Ok(());
@@ -167,6 +165,18 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    /// How many loads [`Self::each_load`] has.
+    pub(crate) fn loads(&self) -> usize {
+        self.block_sizes().len() * self.words.rws.len()
+    }
+
+    /// Those of the words that all volumes can do.
+    fn block_sizes(&self) -> Vec<u32> {
+        let sizes = self.subjects.iter().map(|subject| subject.span.block_size);
+        let sizes = self.words.block_sizes_for(sizes.max().unwrap_or(1));
+        sizes.collect()
     }
 
     /// Logs what the volumes have gathered of what went through them.

@@ -1,26 +1,29 @@
 //! What the verbs that measure have in common: the words of a load, and the live line.
 
+mod line;
+
 use std::fs::{self, File};
-use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bench::load::{Holes, Machinery, Subject};
 use bench::outcome::{Outcome, table};
 use bench::plan::{BlockSizes, Misuse, Rw, Words};
 use bench::run::{Plan, RunError};
-use bench::{Live, Watch, processes, report};
+use bench::{Watch, processes, report};
 use clap::Args;
 use engine::address::Address;
 
 use crate::client::{open_options, quoted};
 use crate::serve::args::RingArg;
-use crate::units::{human_size, parse_size, parse_time};
+use crate::units::{parse_size, parse_time};
 use crate::watch::{ENDED, INTERRUPTED, heed_signals};
 use crate::{Failure, documents, log};
+
+pub(crate) use line::Line;
 
 /// fio's words, where fio has them.
 #[derive(Debug, Args)]
@@ -212,86 +215,6 @@ pub(crate) fn warn_of_holes(plan: &Plan) {
             "{address}: {what}, so reads are faster than reads of data; give --fill to write it \
              first"
         ));
-    }
-}
-
-/// One line on standard error that says how it goes, where that is a terminal.
-pub(crate) struct Line {
-    shown: bool,
-    /// What is measured.
-    what: String,
-    /// Whose turn it is, where there are any.
-    turn: Option<String>,
-    runtime: Duration,
-    last: Option<Instant>,
-}
-
-/// No eye needs more.
-const REFRESH: Duration = Duration::from_millis(250);
-
-impl Line {
-    pub(crate) fn new(runtime: Duration) -> Self {
-        Self {
-            shown: stderr().is_terminal(),
-            what: String::new(),
-            turn: None,
-            runtime,
-            last: None,
-        }
-    }
-
-    pub(crate) fn show(&mut self, live: Live) {
-        if let Live::Begin(load) = live {
-            self.what = format!("{} {}", load.word(), load.block_bytes);
-            return self.last = None;
-        }
-        if let Live::Turn {
-            lane,
-            round,
-            rounds,
-        } = live
-        {
-            self.turn = Some(format!("  round {round} of {rounds}, address {lane}"));
-        }
-        if !self.shown || self.last.is_some_and(|last| last.elapsed() < REFRESH) {
-            return;
-        }
-        self.last = Some(Instant::now());
-        let how = match live {
-            Live::Fill { done, total } => {
-                format!("filling, {} of {}", human_size(done), human_size(total))
-            }
-            Live::Begin(_) | Live::Meet => "connecting".to_owned(),
-            Live::Drain => "waiting for I/Os in flight".to_owned(),
-            Live::Turn { .. } | Live::Ramp => "warming up".to_owned(),
-            Live::Measure { iops, mb_per_s, .. } if self.turn.is_some() => {
-                format!("{iops:.0} IOPS  {mb_per_s:.1} MB/s")
-            }
-            Live::Measure {
-                elapsed,
-                iops,
-                mb_per_s,
-            } => format!(
-                "{:.0} of {:.0} s  {iops:.0} IOPS  {mb_per_s:.1} MB/s",
-                elapsed.as_secs_f64(),
-                self.runtime.as_secs_f64()
-            ),
-        };
-        let turn = self.turn.as_deref().unwrap_or_default();
-        self.write(&format!("\r{}{turn}  {how}\x1b[K", self.what));
-    }
-
-    /// Takes the line away.
-    pub(crate) fn clear(&self) {
-        if self.shown {
-            self.write("\r\x1b[K");
-        }
-    }
-
-    fn write(&self, text: &str) {
-        let mut out = stderr().lock();
-        // A terminal that has gone away does not end a measurement.
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 }
 

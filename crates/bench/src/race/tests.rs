@@ -69,10 +69,14 @@ fn a_race_of_two_has_both_in_each_round() {
         block_sizes: vec![512, 4096],
         ..words("randrw")
     };
-    let turns = RefCell::new(Vec::new());
+    let (turns, lefts) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
     let (outcome, result) = race(&plan(&["ram:1M", "null:1M"], &words), |live, _| {
-        if let Live::Turn { lane, round, .. } = live {
+        if let Live::Turn {
+            lane, round, left, ..
+        } = live
+        {
             turns.borrow_mut().push((round, lane));
+            lefts.borrow_mut().push(left);
         }
     });
     assert!(result.is_ok(), "{result:?}");
@@ -87,6 +91,12 @@ fn a_race_of_two_has_both_in_each_round() {
         (3, 1),
     ];
     assert_eq!(turns.borrow()[..8], two_rounds);
+    let warm = words.ramp;
+    let turn = words.runtime / 4 * 5 / 4;
+    let load = warm * 2 + turn * 8;
+    let lefts = lefts.borrow();
+    assert_eq!(lefts[..3], [load * 2, load * 2 - warm, load + turn * 8]);
+    assert_eq!(lefts.last(), Some(&turn), "the last turn of the last load");
     assert_eq!((outcome.rows.len(), outcome.races.len()), (4, 2));
     for race in &outcome.races {
         for lane in &race.lanes {
