@@ -119,6 +119,7 @@ fn start(options: &Options, orders: &Orders, made: Made) -> Result<Server, Error
         units: states.into_iter().map(Arc::new).collect(),
         volumes: volumes.clone(),
         journal: Arc::new(Journal::default()),
+        pool: cores::pool_bytes(::io::limits::address_space(), count),
         start,
     };
     let entrance = Entrance {

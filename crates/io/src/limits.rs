@@ -37,6 +37,17 @@ pub fn available_memory() -> io::Result<u64> {
     Ok(left.map_or(available, |left| left.min(available)))
 }
 
+/// The address space that this process can still reserve, in bytes: what RLIMIT_AS leaves
+/// (`ulimit -v`, `LimitAS=` of systemd). `None` where there is no limit.
+#[must_use]
+pub fn address_space() -> Option<u64> {
+    let limit = getrlimit(Resource::As).current?;
+    let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: Option<u64> = statm.split(' ').next().and_then(|size| size.parse().ok());
+    let used = pages.unwrap_or(0) * rustix::param::page_size() as u64;
+    Some(limit.saturating_sub(used))
+}
+
 /// The field MemAvailable, in octets.
 fn mem_available(meminfo: &str) -> Option<u64> {
     let value = meminfo

@@ -25,6 +25,31 @@ use crate::volumes::Volumes;
 /// their way.
 const POOL_BYTES: usize = 256 << 20;
 
+/// The least, 16 segments, however little address space there is: a server that has less is not
+/// worth starting.
+const POOL_MIN: usize = 4 << 20;
+
+/// Address space that a core takes for other things: three threads, for the heap of each of which
+/// the C library reserves 64 MiB and for a moment twice that, and 32 MiB of received data.
+const OTHERS: u64 = 320 << 20;
+
+/// How much memory the buffers of each core may take where so much address space is left, in bytes.
+pub(super) fn pool_bytes(address_space: Option<u64>, cores: u16) -> usize {
+    let each =
+        |left: u64| (left / u64::from(cores.max(1))).saturating_sub(OTHERS) / Pool::ADDRESSES;
+    let fits = address_space.map(|left| usize::try_from(each(left)).unwrap_or(POOL_BYTES));
+    let bytes = fits.map_or(POOL_BYTES, |fits| fits.clamp(POOL_MIN, POOL_BYTES));
+    if bytes < POOL_BYTES {
+        tracing::warn!(
+            "the limit of address space (ulimit -v) leaves each core {} MiB of buffers for files \
+             and devices, in place of {} MiB",
+            bytes >> 20,
+            POOL_BYTES >> 20
+        );
+    }
+    bytes
+}
+
 /// What every core needs to begin.
 #[derive(Clone)]
 pub(super) struct Common {
@@ -33,6 +58,8 @@ pub(super) struct Common {
     pub(super) units: Vec<Arc<UnitState>>,
     pub(super) volumes: Vec<Arc<dyn Volume>>,
     pub(super) journal: Arc<Journal>,
+    /// The most that a core's buffers take, in bytes.
+    pub(super) pool: usize,
     pub(super) start: Instant,
 }
 
@@ -128,7 +155,7 @@ fn run(
     {
         tracing::info!("io_uring is not to be had ({cause}): going on with epoll");
     }
-    let context = CoreContext::new(Pool::new(POOL_BYTES)?);
+    let context = CoreContext::new(Pool::new(common.pool)?);
     let volumes = Volumes::attach(&common.volumes, &context)?;
     let mut front = None;
     if let Some((entrance, listeners)) = doors.entrance {

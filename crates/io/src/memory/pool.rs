@@ -59,6 +59,9 @@ struct Slots {
 }
 
 impl Pool {
+    /// Address space that a pool reserves for each byte of its limit: a range for each size.
+    pub const ADDRESSES: u64 = SIZES.len() as u64;
+
     /// A pool that holds `limit` octets at the most. It takes memory when it is used.
     ///
     /// # Errors
