@@ -32,7 +32,7 @@ impl Doubts {
         // Only a hostile target has that many places: no login ends the doubts about all of them.
         if self.0.len() > DOUBTS {
             let first = self.extents().map(|extent| extent.lba).min().unwrap_or(0);
-            let end = self.extents().map(|extent| extent.end()).max().unwrap_or(0);
+            let end = self.extents().map(Extent::end).max().unwrap_or(0);
             self.0 = vec![(usize::MAX, Extent::new(first, end - first))];
         }
     }
