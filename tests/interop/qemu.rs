@@ -1,10 +1,13 @@
 //! QEMU's block layer as an initiator.
 
 use std::fs::{self, File};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use tests::server::Server;
+use tests::tool;
 
 use crate::{must, run};
 
@@ -270,3 +273,64 @@ fn a_readonly_volume_is_read_only() {
     );
     assert!(!ran.good(), "{}", ran.output);
 }
+
+/// Runs `lunar info` of a file that cannot be had, and returns what it says.
+fn refusal(path: &str) -> String {
+    let mut info = Command::new(tests::server::binary().unwrap());
+    let ran = tool::run(info.args(["info", path]), LIMIT).unwrap();
+    assert!(!ran.good(), "{}", ran.output);
+    ran.output
+}
+
+#[test]
+fn what_is_served_is_not_opened_by_qemu() {
+    let dir = tests::scratch("served-lock").unwrap();
+    let path = dir.join("disk").display().to_string();
+    let server = Server::start("served-lock", &[&format!("file:{path}?size=16M")], &[]).unwrap();
+    let write = run("qemu-io", &["-f", "raw", "-c", "write 0 4k", &path]);
+    assert!(
+        !write.good() && write.output.contains("lock"),
+        "{}",
+        write.output
+    );
+    must(
+        "qemu-io",
+        &["-r", "-U", "-f", "raw", "-c", "read 0 4k", &path],
+    );
+    let told = refusal(&format!("file:{path}?readonly"));
+    let holder = format!("lunar serve (pid {}) has it open", server.pid());
+    assert!(told.contains(&holder), "{told}");
+    drop(server);
+}
+
+#[test]
+fn what_qemu_has_open_is_not_served() {
+    let dir = tests::scratch("qemu-lock").unwrap();
+    let path = dir.join("disk");
+    image(&path);
+    let path = path.display().to_string();
+    let mut qemu = Command::new("qemu-io")
+        .args(["-f", "raw", &path])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It answers once it has opened the file.
+    let mut commands = qemu.stdin.take().unwrap();
+    commands.write_all(b"read 0 512\n").unwrap();
+    let lines = BufReader::new(qemu.stdout.take().unwrap()).lines();
+    assert!(
+        lines
+            .map(Result::unwrap)
+            .any(|line| line.contains("read 512/512"))
+    );
+    let told = refusal(&format!("file:{path}"));
+    let holder = format!("qemu-io (pid {}) has it open", qemu.id());
+    assert!(told.contains(&holder), "{told}");
+    drop(commands);
+    assert!(qemu.wait().unwrap().success());
+    let mut info = Command::new(tests::server::binary().unwrap());
+    tool::must(info.args(["info", &format!("file:{path}")])).unwrap();
+}
+
+const LIMIT: Duration = Duration::from_secs(30);

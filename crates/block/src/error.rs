@@ -7,6 +7,8 @@ use rustix::fs::Access;
 use rustix::io::Errno;
 use scsi::medium::MediumError;
 
+use crate::file::Holder;
+
 /// Why a volume cannot be opened, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -79,9 +81,9 @@ pub enum OpenError {
     /// A directory, socket, pipe or the like.
     #[error("this is neither a file nor a block device; name one that is")]
     Neither,
-    /// Another server, or this one by another address, has it.
-    #[error("another server has it open (or it is given twice); stop that one first")]
-    Locked,
+    /// Another program, or this one by another address, has it.
+    #[error("{0}")]
+    Locked(Holder),
     /// The device is mounted, or part of a RAID, LVM, dm or swap.
     #[error("the device is in use: mounted, part of RAID or LVM, or open exclusively elsewhere")]
     Held,

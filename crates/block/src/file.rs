@@ -5,10 +5,12 @@
 //! the space, unless `sparse` says that it shall be taken when blocks are written. UNMAP gives
 //! space back in either case, reserved or not: who wants to keep it does not unmap.
 //!
-//! Whoever may write locks the file for himself, whoever only reads locks it against writers
-//! (flock), so that two servers never write one file.
+//! Whoever may write locks the file for himself, whoever only reads locks it against writers, so
+//! that two servers never write one file, nor a server and QEMU.
 
+mod holder;
 mod identity;
+mod lock;
 mod made;
 mod open;
 
@@ -23,6 +25,7 @@ use crate::backing::Backing;
 use crate::error::OpenError;
 use crate::particulars::Particulars;
 use crate::volume::{CoreContext, Handle, Volume};
+pub use holder::Holder;
 pub use made::Made;
 
 /// How a file is to be opened.

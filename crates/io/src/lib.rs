@@ -10,6 +10,7 @@ pub mod cpu;
 pub mod device;
 pub mod ether;
 pub mod limits;
+pub mod lock;
 pub mod memory;
 pub mod ring;
 mod sync;

@@ -1,16 +1,15 @@
-//! Opens, creates, locks and extends files.
+//! Opens, creates and extends files.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{
-    AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, Stat, Statx, StatxFlags,
-};
+use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, Stat, Statx, StatxFlags};
 use rustix::io::Errno;
 use scsi::medium::Atomic;
 
 use super::FileOptions;
+use super::lock::lock;
 use super::made::Before;
 use crate::backing::{Backing, Rules, Zeroing, punch};
 use crate::device::sysfs;
@@ -28,7 +27,7 @@ pub(super) fn open(options: &FileOptions) -> Result<Arc<Backing>, OpenError> {
     match &prepared {
         Ok((backing, found)) => note(options, backing, created, *found),
         // Somebody found it between our creating and our locking it: it is his now.
-        Err(OpenError::Locked) => {}
+        Err(OpenError::Locked(_)) => {}
         Err(_) if created => {
             let _ = rustix::fs::unlink(&options.path);
         }
@@ -239,18 +238,6 @@ fn block_size(options: &FileOptions, direct: Option<&Direct>) -> Result<BlockSiz
     match asked < least {
         true => Err(OpenError::Granularity { asked, least }),
         false => Ok(block_size),
-    }
-}
-
-fn lock(file: &OwnedFd, read_only: bool) -> Result<(), OpenError> {
-    let how = match read_only {
-        true => FlockOperation::NonBlockingLockShared,
-        false => FlockOperation::NonBlockingLockExclusive,
-    };
-    match rustix::fs::flock(file, how) {
-        Ok(()) => Ok(()),
-        Err(Errno::WOULDBLOCK) => Err(OpenError::Locked),
-        Err(error) => Err(OpenError::kernel("lock it")(error)),
     }
 }
 

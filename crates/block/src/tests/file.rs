@@ -152,9 +152,9 @@ fn lock_keeps_a_second_writer_out() {
     let writer = File::open(&sized(path.clone(), 4096)).unwrap();
     assert!(matches!(
         File::open(&at(path.clone())),
-        Err(OpenError::Locked)
+        Err(OpenError::Locked(_))
     ));
-    assert!(matches!(File::open(&read_only), Err(OpenError::Locked)));
+    assert!(matches!(File::open(&read_only), Err(OpenError::Locked(_))));
     drop(writer);
     let readers = [
         reopen(|| File::open(&read_only)),
@@ -162,10 +162,73 @@ fn lock_keeps_a_second_writer_out() {
     ];
     assert!(matches!(
         File::open(&at(path.clone())),
-        Err(OpenError::Locked)
+        Err(OpenError::Locked(_))
     ));
     drop(readers);
     reopen(|| File::open(&at(path.clone())));
+}
+
+/// QEMU locks byte 100 + n for what it does, and byte 200 + n for what others must not do.
+#[test]
+fn lock_keeps_to_those_of_qemu() {
+    let folder = Folder::on_disk();
+    let path = folder.file("disk");
+    std::fs::write(&path, [0; 4096]).unwrap();
+    let read_only = FileOptions {
+        read_only: true,
+        ..at(path.clone())
+    };
+    for (byte, may_read, may_write) in [
+        (100, true, true),
+        (101, false, false),
+        (103, false, false),
+        (200, false, false),
+        (201, true, false),
+        (203, true, false),
+    ] {
+        let qemu = std::fs::File::open(&path).unwrap();
+        ::io::lock::share_byte(&qemu, byte).unwrap();
+        for (options, may) in [(&read_only, may_read), (&at(path.clone()), may_write)] {
+            match may {
+                true => drop(reopen(|| File::open(options))),
+                false => assert!(
+                    matches!(File::open(options), Err(OpenError::Locked(_))),
+                    "byte {byte}"
+                ),
+            }
+        }
+    }
+    let writer = reopen(|| File::open(&at(path.clone())));
+    let qemu = std::fs::File::open(&path).unwrap();
+    let locked = |byte: &u64| ::io::lock::is_byte_locked(&qemu, *byte).unwrap();
+    let bytes: Vec<u64> = (0..300).filter(locked).collect();
+    assert_eq!(bytes, [100, 101, 103, 201, 203]);
+    drop(writer);
+}
+
+#[test]
+fn lock_tells_who_has_it() {
+    let folder = Folder::on_disk();
+    let path = folder.file("disk");
+    let writer = File::open(&sized(path.clone(), 4096)).unwrap();
+    let ours = File::open(&at(path.clone())).unwrap_err().to_string();
+    assert!(ours.contains("given twice"), "{ours}");
+    drop(writer);
+    let mut other = std::process::Command::new("flock")
+        .args(["--close".as_ref(), path.as_os_str(), "cat".as_ref()])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // What it says shows that it has the lock.
+    let mut answer = [0; 1];
+    std::io::Write::write_all(other.stdin.as_mut().unwrap(), b"x").unwrap();
+    std::io::Read::read_exact(other.stdout.as_mut().unwrap(), &mut answer).unwrap();
+    let theirs = File::open(&at(path)).unwrap_err().to_string();
+    let id = format!("(pid {}) has it open", other.id());
+    drop(other.stdin.take());
+    other.wait().unwrap();
+    assert!(theirs.contains(&id), "{theirs}");
 }
 
 #[test]

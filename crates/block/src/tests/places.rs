@@ -128,7 +128,7 @@ pub(super) fn reopen<T>(open: impl Fn() -> Result<T, OpenError>) -> T {
     let begin = Instant::now();
     loop {
         match open() {
-            Err(OpenError::Locked | OpenError::Held) if begin.elapsed() < PATIENCE => {
+            Err(OpenError::Locked(_) | OpenError::Held) if begin.elapsed() < PATIENCE => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             result => return result.unwrap(),

@@ -1,0 +1,95 @@
+//! Who has a file open that cannot be locked.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::path::Path;
+use std::process;
+
+/// A program that has locked a file; not known where it belongs to another user, or where /proc is
+/// not mounted.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Holder(Option<Process>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Process {
+    id: u32,
+    /// As in `lunar serve`.
+    name: String,
+}
+
+impl Holder {
+    /// Who has locked a file that was opened to be locked: this process itself, or another one.
+    pub(super) fn of(file: impl AsFd) -> Self {
+        let file = file.as_fd();
+        let Ok(stat) = rustix::fs::fstat(file) else {
+            return Self(None);
+        };
+        let place = (stat.st_dev, stat.st_ino);
+        let own = process::id();
+        let id = match has_locked(own, place, Some(file.as_raw_fd())) {
+            true => Some(own),
+            false => processes().find(|id| *id != own && has_locked(*id, place, None)),
+        };
+        Self(id.map(|id| Process { id, name: name(id) }))
+    }
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Whether a process has a descriptor of this file (device and inode) with a lock, other than one
+/// to be left out. /proc/locks does not tell the processes of locks of open file descriptions.
+fn has_locked(process: u32, place: (u64, u64), but: Option<RawFd>) -> bool {
+    let folder = Path::new("/proc").join(process.to_string());
+    let entries = fs::read_dir(folder.join("fd")).into_iter().flatten();
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let but = but.map(|fd| OsString::from(fd.to_string()));
+    names.filter(|name| Some(name) != but.as_ref()).any(|name| {
+        let stat = rustix::fs::stat(folder.join("fd").join(&name));
+        let is_this = stat.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == place);
+        let facts = || fs::read_to_string(folder.join("fdinfo").join(&name)).unwrap_or_default();
+        is_this && facts().lines().any(|line| line.starts_with("lock:"))
+    })
+}
+
+/// The program of a process, and what it was told to do where it is one of ours.
+fn name(process: u32) -> String {
+    let line = fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let mut words = line.split('\0');
+    let path = Path::new(words.next().unwrap_or_default());
+    let program = path.file_name().unwrap_or_default().to_string_lossy();
+    match words.find(|word| !word.starts_with('-')) {
+        Some(command) if program == OURS => format!("{program} {command}"),
+        _ => program.into_owned(),
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(Process { id, .. }) if *id == process::id() => {
+                write!(f, "this command has it open already: it is given twice")
+            }
+            Some(Process { id, name }) if name.starts_with(OURS) => write!(
+                f,
+                "{name} (pid {id}) has it open; use the address that its server tells \
+                 (lunar ls), or stop it first"
+            ),
+            Some(Process { id, name }) => {
+                write!(f, "{name} (pid {id}) has it open; stop it first")
+            }
+            None => write!(
+                f,
+                "another program has it open; stop it first, or use the address of its server \
+                 (lunar ls)"
+            ),
+        }
+    }
+}
+
+/// The name of our own program.
+const OURS: &str = "lunar";

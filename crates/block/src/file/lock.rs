@@ -1,0 +1,72 @@
+//! Keeps other programs away from a file: Lunar by a lock on the whole file (flock), QEMU by locks
+//! on single bytes, one for each permission (its block/file-posix.c).
+//!
+//! Byte 100 + n is locked by all that use permission n, byte 200 + n by all that do not share it.
+//! All locks are shared ones, taken first and compared then: of two that come at once both may be
+//! refused, and never both let in.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+
+use super::holder::Holder;
+use crate::error::OpenError;
+
+/// Locks a file against writers, and for writing against readers too.
+pub(super) fn lock(file: &OwnedFd, read_only: bool) -> Result<(), OpenError> {
+    let how = match read_only {
+        true => FlockOperation::NonBlockingLockShared,
+        false => FlockOperation::NonBlockingLockExclusive,
+    };
+    match rustix::fs::flock(file, how) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Err(OpenError::Locked(Holder::of(file))),
+        Err(error) => return Err(OpenError::kernel("lock it")(error)),
+    }
+    let used = match read_only {
+        true => &[CONSISTENT_READ][..],
+        false => &[CONSISTENT_READ, WRITE, RESIZE],
+    };
+    match is_shared(file, used) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(OpenError::Locked(Holder::of(file))),
+        // Lunar's own lock holds all the same.
+        Err(error) => {
+            tracing::debug!("no locks on bytes, so QEMU is not kept away: {error}");
+            Ok(())
+        }
+    }
+}
+
+/// Takes QEMU's locks for the use of these permissions, and tells whether others let us.
+fn is_shared(file: impl AsFd, used: &[u64]) -> io::Result<bool> {
+    for permission in used {
+        ::io::lock::share_byte(&file, USED + permission)?;
+    }
+    for permission in KEPT {
+        ::io::lock::share_byte(&file, KEPT_FROM_OTHERS + permission)?;
+    }
+    for permission in used {
+        if ::io::lock::is_byte_locked(&file, KEPT_FROM_OTHERS + permission)? {
+            return Ok(false);
+        }
+    }
+    for permission in KEPT {
+        if ::io::lock::is_byte_locked(&file, USED + permission)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// RAW_LOCK_PERM_BASE and RAW_LOCK_SHARED_BASE.
+const USED: u64 = 100;
+const KEPT_FROM_OTHERS: u64 = 200;
+/// The numbers of the bits of BLK_PERM_CONSISTENT_READ, BLK_PERM_WRITE and BLK_PERM_RESIZE.
+const CONSISTENT_READ: u64 = 0;
+const WRITE: u64 = 1;
+const RESIZE: u64 = 3;
+/// What others must not do: initiators keep in mind what they have read.
+const KEPT: [u64; 2] = [WRITE, RESIZE];
