@@ -333,4 +333,44 @@ fn what_qemu_has_open_is_not_served() {
     tool::must(info.args(["info", &format!("file:{path}")])).unwrap();
 }
 
+#[test]
+fn what_is_not_the_disk_it_may_be_taken_for_is_warned_of() {
+    let dir = tests::scratch("no-disk").unwrap();
+    let at = |name: &str| dir.join(name).display().to_string();
+    for format in ["qcow2", "vmdk", "vdi", "vhdx"] {
+        must("qemu-img", &["create", "-f", format, &at(format), "16M"]);
+    }
+    fs::write(at("tail"), [7; 1221]).unwrap();
+    image(Path::new(&at("raw")));
+    let names = ["qcow2", "vmdk", "vdi", "vhdx", "tail", "raw"];
+    let volumes = names.map(|name| format!("file:{}", at(name)));
+    let server = Server::start(
+        "no-disk-server",
+        &volumes.each_ref().map(String::as_str),
+        &[],
+    )
+    .unwrap();
+    let log = server.log();
+    let lines = |name: &str| -> Vec<&str> {
+        let place = format!("file:{}: ", at(name));
+        log.lines()
+            .filter(|line| line.contains("WARN") && line.contains(&place))
+            .collect()
+    };
+    for format in &names[..4] {
+        let convert = format!("qemu-img convert -f {format} -O raw");
+        assert!(
+            lines(format).iter().any(|line| line.contains(&convert)),
+            "{log}"
+        );
+    }
+    assert!(
+        lines("tail")
+            .iter()
+            .any(|line| line.contains("last 197 bytes")),
+        "{log}"
+    );
+    assert!(lines("raw").is_empty(), "{log}");
+}
+
 const LIMIT: Duration = Duration::from_secs(30);

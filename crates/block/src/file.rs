@@ -13,6 +13,7 @@ mod identity;
 mod lock;
 mod made;
 mod open;
+mod warnings;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -11,6 +11,7 @@ use scsi::medium::Atomic;
 use super::FileOptions;
 use super::lock::lock;
 use super::made::Before;
+use super::warnings;
 use crate::backing::{Backing, Rules, Zeroing, punch};
 use crate::device::sysfs;
 use crate::error::{OpenError, is_unsupported};
@@ -172,6 +173,8 @@ fn prepare(file: OwnedFd, options: &FileOptions) -> Result<(Arc<Backing>, u64), 
     if octets > found {
         extend(&file, found, octets, options.sparse)?;
     }
+    warnings::of_tail(&options.path, octets, block_size);
+    warnings::of_format(&options.path);
     let rules = Rules {
         name: format!("file:{}", options.path.display()),
         is_device: false,
