@@ -373,4 +373,24 @@ fn what_is_not_the_disk_it_may_be_taken_for_is_warned_of() {
     assert!(lines("raw").is_empty(), "{log}");
 }
 
+#[test]
+fn what_lacks_proc_is_told_so() {
+    let dir = tests::scratch("no-proc").unwrap();
+    fs::write(dir.join("disk"), [0; 4096]).unwrap();
+    let hide = "mount -t tmpfs none /proc && exec \"$@\"";
+    let mut serve = Command::new("unshare");
+    serve.args(["--mount", "sh", "-c", hide, "sh"]);
+    serve.arg(tests::server::binary().unwrap());
+    let disk = format!("file:{}", dir.join("disk").display());
+    let state = dir.join("state").display().to_string();
+    serve.args(["serve", &disk, "--listen", "127.0.0.1:0"]);
+    serve.args(["--memory-limit", "64M", "--state-dir", &state]);
+    let ran = tool::run(&mut serve, LIMIT).unwrap();
+    assert!(
+        !ran.good() && ran.output.contains("mount /proc"),
+        "{}",
+        ran.output
+    );
+}
+
 const LIMIT: Duration = Duration::from_secs(30);

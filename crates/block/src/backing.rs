@@ -27,7 +27,7 @@ use rustix::io::Errno;
 use scsi::medium::{Atomic, MediumError, Traits};
 use scsi::statistics::Usage;
 
-use crate::error::{read_error, write_error};
+use crate::error::{OpenError, read_error, write_error};
 use crate::size::BlockSize;
 use crate::volume::{CoreContext, Handle};
 
@@ -181,7 +181,16 @@ impl Backing {
         };
         let path = format!("/proc/self/fd/{}", self.master.as_raw_fd());
         let flags = access | direct | OFlags::CLOEXEC | OFlags::NOCTTY;
-        Ok(rustix::fs::open(path, flags, Mode::empty())?)
+        rustix::fs::open(path, flags, Mode::empty()).map_err(|cause| self.not_reopened(cause))
+    }
+
+    fn not_reopened(&self, cause: Errno) -> io::Error {
+        let name = &self.rules.name;
+        let why = match cause {
+            Errno::NOENT => "each core opens it by /proc/self/fd; mount /proc".to_owned(),
+            cause => OpenError::kernel("open it for a core")(cause).to_string(),
+        };
+        io::Error::new(cause.kind(), format!("{name}: {why}"))
     }
 
     /// Whether what was accepted can still be made durable.

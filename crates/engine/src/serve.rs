@@ -129,7 +129,10 @@ fn start(options: &Options, orders: &Orders, made: Made) -> Result<Server, Error
     };
     let (office, threads) =
         cores::start(count, &common, entrance, orders).map_err(|cause| Error::Machine {
-            what: format!("cannot start {count} cores; --threads says how many"),
+            what: match rustix::io::Errno::from_io_error(&cause) {
+                Some(_) => format!("cannot start {count} cores; --threads says how many"),
+                None => format!("cannot start {count} cores"),
+            },
             cause,
         })?;
     Ok(Server {
