@@ -3,6 +3,8 @@
 mod link;
 mod tgtd;
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use iscsi::auth::Hash;
@@ -155,6 +157,31 @@ fn own_initiator_proves_itself_to_tgtd() {
     chap.secret.push(b'!');
     let told = Link::refused(tgtd.portal, config);
     assert!(told.contains("the user name or the secret"), "{told}");
+}
+
+/// tgtd takes the number of SHA-256 for SHA1. What the message advises has to help.
+#[test]
+fn the_verbs_log_in_to_tgtd_by_the_hash_that_it_knows() {
+    let tgtd = Tgtd::start("hash", &["user"]);
+    let secret = tests::scratch("tgtd-hash-secret").unwrap().join("secret");
+    fs::write(&secret, SECRET).unwrap();
+    fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
+    let portal = tgtd.portal.to_string();
+    let lunar = |args: &[&str]| {
+        let mut command = Command::new(server::binary().unwrap());
+        tool::must(command.args(args)).unwrap()
+    };
+    let ls = ["ls", &portal, "--user", "user", "--secret-file"];
+    let ls = [&ls[..], &[secret.to_str().unwrap()]].concat();
+    let told = lunar(&ls);
+    assert!(told.contains("or --chap-hash md5 to lunar ls"), "{told}");
+    let told = lunar(&[&ls[..], &["--chap-hash", "md5"]].concat());
+    let address = told.split_whitespace().find(|word| {
+        word.starts_with(&format!("iscsi://user@{portal}/{TARGET}/1?"))
+            && word.ends_with("&chap-hash=md5")
+    });
+    let told = lunar(&["info", address.expect(&told)]);
+    assert!(told.contains("CHAP with md5"), "{told}");
 }
 
 #[test]

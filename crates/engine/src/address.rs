@@ -32,6 +32,7 @@ pub use error::{ParseError, Problem, nearest};
 pub use faults::FaultError;
 use fc::wire::names::Wwn;
 pub use host::{Host, HostPort, Portal};
+use iscsi::auth::Hash as ChapHash;
 pub use number::{Count, Rate, Size, Time};
 pub use open::{Cause, OpenError, OpenOptions, REPLACEMENT};
 pub(crate) use open::{fcoe_settings, portal_of, remote_settings, secret};
@@ -169,6 +170,8 @@ pub struct SessionOptions {
     pub mutual: bool,
     /// The file that holds what the target has to prove.
     pub mutual_secret_file: Option<PathBuf>,
+    /// The one hash that is offered for CHAP; all are where this is `None`.
+    pub chap_hash: Option<ChapHash>,
     /// Whether PDUs have to have CRC32C digests, or must not.
     pub digests: Option<bool>,
     /// How long a command may take.

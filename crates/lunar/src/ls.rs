@@ -14,6 +14,7 @@ use engine::discovery::{Target, Unit, discover};
 use serde::Serialize;
 
 use crate::client::open_options;
+use crate::serve::args::HashArg;
 use crate::units::{human_size, without_codes};
 use crate::{Failure, documents, log};
 
@@ -40,6 +41,12 @@ pub(crate) struct LsArgs {
     /// write is refused.
     #[arg(long, value_name = "FILE", requires = "user")]
     secret_file: Option<PathBuf>,
+
+    /// The only hash to offer for CHAP, for targets that mistake the others; tgtd needs md5
+    ///
+    /// By default all are offered, the strongest first.
+    #[arg(long, value_name = "HASH", requires = "user")]
+    chap_hash: Option<HashArg>,
 
     /// Print one JSON object per target, and one per Fibre Channel port
     #[arg(long)]
@@ -78,6 +85,7 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
     log::start();
     let session = SessionOptions {
         secret_file: args.secret_file.clone(),
+        chap_hash: args.chap_hash.map(Into::into),
         ..SessionOptions::default()
     };
     let (mut targets, mut ethernets) = (Vec::new(), Vec::new());

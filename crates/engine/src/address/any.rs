@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 use ::io::ether::Place;
+use iscsi::initiator::config::HASHES;
 use proptest::prelude::*;
 
 use super::fault_tests::any_faults;
@@ -88,6 +89,7 @@ fn any_unit() -> impl Strategy<Value = UnitAddress> {
                     secret_file: None,
                     mutual: false,
                     mutual_secret_file: None,
+                    chap_hash: None,
                     ..session
                 },
             },
@@ -129,8 +131,9 @@ fn any_session() -> impl Strategy<Value = SessionOptions> {
     let sessions = prop::option::of(1..=SESSIONS);
     let wishes = prop::option::of((1..=u64::MAX, any::<bool>()));
     let file = || prop::option::of(path());
+    let hash = prop::option::of(prop::sample::select(HASHES.to_vec()));
     (
-        any::<bool>(),
+        (any::<bool>(), hash),
         (file(), file()),
         digests,
         (time(), time()),
@@ -139,7 +142,7 @@ fn any_session() -> impl Strategy<Value = SessionOptions> {
     )
         .prop_map(
             |(
-                mutual,
+                (mutual, chap_hash),
                 (secret_file, mutual_secret_file),
                 digests,
                 (timeout, replacement),
@@ -152,6 +155,7 @@ fn any_session() -> impl Strategy<Value = SessionOptions> {
                     secret_file,
                     mutual: mutual || mutual_secret_file.is_some(),
                     mutual_secret_file,
+                    chap_hash,
                     digests,
                     timeout,
                     replacement,

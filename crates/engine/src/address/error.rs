@@ -164,6 +164,9 @@ pub enum Problem {
     /// Neither digests nor none.
     #[error("crc32c or none is expected here")]
     Digests,
+    /// No hash of CHAP.
+    #[error("md5, sha1, sha256 or sha3-256 is expected here")]
+    ChapHash,
     /// Not a number of sessions.
     #[error("a number of sessions from 1 to {SESSIONS} is expected here")]
     Sessions,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iscsi::auth::Hash as ChapHash;
 use iscsi::names;
 
 use super::error::Problem;
@@ -252,7 +253,11 @@ fn session(options: &Options<'_>) -> Parsed<SessionOptions> {
         value => value.map(Piece::path).transpose(),
     };
     let mutual_secret_file = file("mutual-secret-file", "mutual-secret-file=/path")?;
+    let hash = options.value("chap-hash", "chap-hash=md5")?;
+    let hash =
+        hash.map(|value| ChapHash::named(value.text).ok_or_else(|| value.fault(Problem::ChapHash)));
     Ok(SessionOptions {
+        chap_hash: hash.transpose()?,
         secret_file: file("secret-file", "secret-file=/path")?,
         mutual: options.flag("mutual")? || mutual_secret_file.is_some(),
         mutual_secret_file,
@@ -394,11 +399,12 @@ pub(super) const RBD: Rule = rule(
     rbd,
 );
 /// Options that say something only where there is a user.
-const SECRET: [&str; 3] = ["secret-file", "mutual", "mutual-secret-file"];
+const SECRET: [&str; 4] = ["secret-file", "mutual", "mutual-secret-file", "chap-hash"];
 const SESSION: &[&str] = &[
     "secret-file",
     "mutual",
     "mutual-secret-file",
+    "chap-hash",
     "digests",
     "timeout",
     "replacement",

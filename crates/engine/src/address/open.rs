@@ -355,7 +355,9 @@ fn credentials(user: &str, session: &SessionOptions, options: &OpenOptions) -> R
         user: user.to_owned(),
         secret: secret.ok_or_else(|| Cause::NoSecret(user.to_owned()))?,
         mutual: mutual.transpose()?,
-        hashes: HASHES.to_vec(),
+        hashes: session
+            .chap_hash
+            .map_or_else(|| HASHES.to_vec(), |hash| vec![hash]),
     })
 }
 

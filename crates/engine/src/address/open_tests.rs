@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use io::memory::MemoryLimit;
-use iscsi::initiator::config::Auth;
+use iscsi::auth::Hash;
+use iscsi::initiator::config::{Auth, HASHES};
 
 use super::{Address, Cause, OpenOptions, REPLACEMENT, portal_of};
 use crate::remote::IdlePorts;
@@ -295,4 +296,6 @@ fn each_address_has_the_secret_of_its_file() {
     assert_eq!(both.mutual.unwrap().secret[..], *b"their secret");
     let usual = chap(format!("mutual-secret-file={theirs}"));
     assert_eq!(usual.secret[..], *b"the usual secret");
+    assert_eq!(usual.hashes, HASHES);
+    assert_eq!(chap("chap-hash=md5".to_owned()).hashes, [Hash::Md5]);
 }

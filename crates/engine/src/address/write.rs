@@ -155,6 +155,9 @@ impl fmt::Display for SessionOptions {
             None if self.mutual => list.item(f, format_args!("mutual"))?,
             None => {}
         }
+        if let Some(hash) = self.chap_hash {
+            list.item(f, format_args!("chap-hash={}", hash.name()))?;
+        }
         if let Some(digests) = self.digests {
             let digests = if digests { "crc32c" } else { "none" };
             list.item(f, format_args!("digests={digests}"))?;

@@ -57,7 +57,9 @@ fn at((host, port): (&str, u16), session: &Outcome) -> Values {
     if let Some(alias) = &session.alias {
         values.push(("alias", alias.clone()));
     }
-    let chap = session.hash.map(|hash| format!("CHAP with {hash:?}"));
+    let chap = session
+        .hash
+        .map(|hash| format!("CHAP with {}", hash.name()));
     values.push(("proof", chap.unwrap_or_else(|| "none".to_owned())));
     values
 }

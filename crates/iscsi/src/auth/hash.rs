@@ -35,6 +35,23 @@ impl Hash {
             .max()
     }
 
+    /// How it is written in options: `md5`, `sha1`, `sha256` or `sha3-256`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Md5 => "md5",
+            Self::Sha1 => "sha1",
+            Self::Sha256 => "sha256",
+            Self::Sha3 => "sha3-256",
+        }
+    }
+
+    /// The hash of a [`Self::name`].
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        ALL.into_iter().find(|hash| hash.name() == name)
+    }
+
     /// Octets of its result, and of the challenges made for it.
     #[must_use]
     pub const fn octets(self) -> usize {

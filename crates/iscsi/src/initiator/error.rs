@@ -186,8 +186,8 @@ fn refusal(status: u16, proven: bool, hash: Option<Hash>) -> String {
             "the target wants to know who asks: give a CHAP user and secret (status 0201)".into()
         }
         (0x0200 | 0x0201, Some((_, text))) if hash == Some(Hash::Sha256) => format!(
-            "{text}; tgtd takes SHA-256 for another hash, so offer MD5 only there \
-             (status {status:04x})"
+            "{text}; tgtd takes SHA-256 for another hash, so give ?chap-hash=md5 there, or \
+             --chap-hash md5 to lunar ls (status {status:04x})"
         ),
         (_, Some((_, text))) => format!("{text} (status {status:04x})"),
         (0x0300..=0x03ff, None) => {

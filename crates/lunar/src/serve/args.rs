@@ -228,9 +228,9 @@ struct LimitArgs {
     connection_memory: u32,
 }
 
-/// `--chap-min`.
+/// `--chap-min`, and `--chap-hash` of `ls`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum HashArg {
+pub(crate) enum HashArg {
     Md5,
     Sha1,
     Sha256,
