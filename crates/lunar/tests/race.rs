@@ -174,6 +174,32 @@ fn addresses(outcome: &Value) -> Vec<&str> {
 /// As root, and as a user where the system lets users have namespaces.
 const NAMESPACES: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
 
+/// The names of all fields in it, at any depth.
+fn fields(value: &Value) -> Vec<String> {
+    match value {
+        Value::Object(object) => {
+            let inner = object.values().flat_map(fields);
+            object.keys().cloned().chain(inner).collect()
+        }
+        Value::Array(values) => values.iter().flat_map(fields).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn the_manuals_have_each_field_of_json() {
+    let ran = lunar(&[&["ram:1M", "ram:1M", "--json"], &SHORT[..]].concat());
+    let outcome = serde_json::from_slice(&ran.stdout).unwrap();
+    let manuals = [
+        include_str!("../../../docs/manual/bench.md"),
+        include_str!("../../../docs/manual/race.md"),
+    ];
+    let manuals = manuals.concat();
+    for field in fields(&outcome) {
+        assert!(manuals.contains(&format!("`{field}`")), "{field}");
+    }
+}
+
 /// Fails with the reason where `race` cannot have a network of its own.
 #[track_caller]
 fn needs_a_private_network() {
