@@ -50,24 +50,6 @@ pub(crate) fn two_addresses() -> Outcome {
     outcome
 }
 
-/// A served volume by two ways by turns, reading and writing two block sizes.
-pub(crate) fn two_ways() -> Outcome {
-    let mut outcome = outcome("race --volume ram:1G --over iscsi,fcoe");
-    let ways = [
-        "iscsi://198.18.0.1:3260/iqn.2026-11.org.lunar:a-long-host-name/0",
-        "fcoe://san0/20:00:8e:7b:23:0c:39:bd/0",
-    ];
-    for direction in [Direction::Read, Direction::Write] {
-        for block_bytes in [512, 262_144] {
-            let load = load(direction, block_bytes);
-            let rows = ways.map(|way| row(way, load, 10.0));
-            outcome.races.push(by_turns(&rows));
-            outcome.rows.extend(rows);
-        }
-    }
-    outcome
-}
-
 /// Two addresses by turns, the second always faster.
 pub(crate) fn race() -> Outcome {
     let mut outcome = two_addresses();
@@ -75,7 +57,7 @@ pub(crate) fn race() -> Outcome {
     outcome
 }
 
-fn by_turns(rows: &[Row]) -> Race {
+pub(crate) fn by_turns(rows: &[Row]) -> Race {
     let lane = |(row, ios): (&Row, u64)| Lane {
         address: row.address.clone(),
         turns: vec![
@@ -96,7 +78,7 @@ fn by_turns(rows: &[Row]) -> Race {
     }
 }
 
-fn outcome(words: &str) -> Outcome {
+pub(crate) fn outcome(words: &str) -> Outcome {
     let machine = Machine {
         host: "san".to_owned(),
         processor: "Example CPU @ 3.0 GHz".to_owned(),
@@ -113,7 +95,7 @@ fn outcome(words: &str) -> Outcome {
     }
 }
 
-fn load(direction: Direction, block_bytes: u32) -> Load {
+pub(crate) fn load(direction: Direction, block_bytes: u32) -> Load {
     Load {
         direction,
         order: Order::Random,
@@ -124,7 +106,7 @@ fn load(direction: Direction, block_bytes: u32) -> Load {
 }
 
 /// Costs of an I/O and of an octet, as a wire has them; each 500th I/O is late.
-fn row(address: &str, load: Load, speed: f64) -> Row {
+pub(crate) fn row(address: &str, load: Load, speed: f64) -> Row {
     let way = match load.direction {
         Direction::Read => 1.0,
         Direction::Write => 0.8,

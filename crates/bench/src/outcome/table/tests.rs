@@ -1,5 +1,24 @@
 use super::*;
+use crate::outcome::Direction;
 use crate::testing;
+
+/// A served volume by two ways by turns, reading and writing two block sizes.
+fn two_ways() -> Outcome {
+    let mut outcome = testing::outcome("race --volume ram:1G --over iscsi,fcoe");
+    let ways = [
+        "iscsi://198.18.0.1:3260/iqn.2026-11.org.lunar:a-long-host-name/0",
+        "fcoe://san0/20:00:8e:7b:23:0c:39:bd/0",
+    ];
+    for direction in [Direction::Read, Direction::Write] {
+        for block_bytes in [512, 262_144] {
+            let load = testing::load(direction, block_bytes);
+            let rows = ways.map(|way| testing::row(way, load, 10.0));
+            outcome.races.push(testing::by_turns(&rows));
+            outcome.rows.extend(rows);
+        }
+    }
+    outcome
+}
 
 #[test]
 fn rows_in_fios_words() {
@@ -14,7 +33,7 @@ fn columns_with_nothing_to_tell_are_left_out() {
 /// Addresses are long: they stand once before the tables, and rows have their numbers.
 #[test]
 fn tables_of_several_addresses_fit_a_terminal() {
-    let outcome = testing::two_ways();
+    let outcome = two_ways();
     let (table, races) = (table(&outcome), races(&outcome));
     let text = format!("{table}\n{races}");
     for line in text.lines().filter(|line| line.starts_with('|')) {
