@@ -5,11 +5,12 @@ use std::fs::{self, Permissions};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use iscsi::wire::bhs::{BHS_LEN, Bhs, Itt};
 use iscsi::wire::login_request::{LoginRequest, stage};
 use iscsi::wire::serial::{CmdSn, StatSn};
-use tests::server::{ReadyLun, Server};
+use tests::server::{self, ReadyLun, Server};
 
 use crate::{must, run};
 
@@ -205,4 +206,22 @@ fn no_challenge_comes_again_after_a_restart() {
             assert!(seen.insert(challenge.clone()), "{challenge} came twice");
         }
     }
+}
+
+/// A target that wants proof warns of each login that offers none.
+#[test]
+fn ls_offers_its_proof_at_once() {
+    let file = secret("ls", "aliceknowsthis");
+    let chap = ["--chap", "alice", "--secret-file", &file];
+    let server = Server::start("ls-chap", &["ram:16M"], &chap).unwrap();
+    let portal = &server.luns[0].portals[0];
+    let mut command = Command::new(server::binary().unwrap());
+    let ls = ["ls", "--user", "alice", "--secret-file", &file, portal];
+    let output = command.args(ls).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("16.0 MiB"), "{told}");
+    let log = server.log_path().to_owned();
+    server.stop().unwrap();
+    let log = fs::read_to_string(log).unwrap();
+    assert!(!log.contains("WARN"), "{log}");
 }

@@ -101,19 +101,30 @@ fn host_port(portal: &iscsi::initiator::portal::Portal) -> Option<HostPort> {
     text.parse().ok()
 }
 
-/// Without a proof first: many targets want none for discovery, and some none but that.
+/// With the proof first, if there is one: a target that requires it logs each attempt without it.
+/// Many targets require none for discovery and refuse a user that they do not know, so without it
+/// second.
 fn send_targets(mut portal: Portal) -> Result<Vec<Found>, RemoteError> {
-    let proof = std::mem::take(&mut portal.config.auth);
     portal.config.purpose = Purpose::Discovery;
-    match ask_for_targets(&portal) {
-        Err(RemoteError::Session(remote::End::Session(End::Login(
-            LoginError::Refused { .. } | LoginError::Lost { .. },
-        )))) if matches!(proof, Auth::Chap(_)) => {
-            portal.config.auth = proof;
-            ask_for_targets(&portal)
-        }
-        result => result,
+    let told = ask_for_targets(&portal);
+    if !is_about_proof(&told) || !matches!(portal.config.auth, Auth::Chap(_)) {
+        return told;
     }
+    portal.config.auth = Auth::default();
+    ask_for_targets(&portal).or(told)
+}
+
+/// Whether the proof may be why a login failed.
+fn is_about_proof<T>(told: &Result<T, RemoteError>) -> bool {
+    matches!(
+        told,
+        Err(RemoteError::Session(remote::End::Session(End::Login(
+            LoginError::Refused { .. }
+                | LoginError::Lost { .. }
+                | LoginError::Key { .. }
+                | LoginError::Chap(_)
+        ))))
+    )
 }
 
 fn ask_for_targets(portal: &Portal) -> Result<Vec<Found>, RemoteError> {
