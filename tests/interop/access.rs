@@ -208,6 +208,22 @@ fn no_challenge_comes_again_after_a_restart() {
     }
 }
 
+/// A target that hides must not look like one that is not there, and scripts have to notice.
+#[test]
+fn ls_names_the_initiator_that_a_target_hides_from() {
+    let server = Server::start("hidden", &["ram:16M"], &["--allow", NODE1]).unwrap();
+    let portal = &server.luns[0].portals[0];
+    for more in [&[][..], &["--json"]] {
+        let mut command = Command::new(server::binary().unwrap());
+        let output = command.args(["ls", portal]).args(more).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        let begins = format!("lunar: {portal} shows no targets to iqn.2026-11.org.lunar:");
+        assert!(told.starts_with(&begins), "{told}");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(output.stdout.is_empty(), "{:?}", output.stdout);
+    }
+}
+
 /// A target that wants proof warns of each login that offers none.
 #[test]
 fn ls_offers_its_proof_at_once() {

@@ -95,7 +95,12 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
             Portal::Fcoe(place) => look(place).map(|found| ethernets.push((place, found))),
             Portal::Iscsi(host) | Portal::Iser(host) => {
                 let found = discover(host, args.user.as_deref(), &session, &options);
-                found.map(|found| targets.extend(found))
+                found.map(|found| {
+                    if found.is_empty() {
+                        failed.push(format!("{host} shows no targets to {}", options.initiator));
+                    }
+                    targets.extend(found);
+                })
             }
         };
         if let Err(cause) = found {
@@ -110,10 +115,7 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
         }
     } else if failed.len() < portals.len() {
         let mut text = String::new();
-        if portals
-            .iter()
-            .any(|portal| matches!(portal, Portal::Iscsi(_)))
-        {
+        if !targets.is_empty() {
             text += &table(&targets);
         }
         for (place, found) in &ethernets {
