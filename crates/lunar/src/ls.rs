@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use comfy_table::{Table, TableStyle};
-use engine::address::{ParseError, Particulars, Portal, SessionOptions};
+use engine::address::{Cause, ParseError, Particulars, Portal, SessionOptions};
 use engine::discovery::fcoe::look;
 use engine::discovery::{Target, Unit, discover};
 use serde::Serialize;
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
             }
         };
         if let Err(cause) = found {
-            failed.push(format!("{}: {cause}", portal_name(portal)));
+            failed.push(format!("{}: {}", portal_name(portal), told(&cause)));
         }
     }
     if args.json {
@@ -126,6 +126,18 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
     match failed.is_empty() {
         true => Ok(ExitCode::SUCCESS),
         false => Err(Failure::failed(failed.join("\nlunar: "))),
+    }
+}
+
+/// Why a portal was not listed. This verb has an option for the secret, where addresses have a
+/// parameter.
+fn told(cause: &Cause) -> String {
+    match cause {
+        Cause::NoSecret(user) => format!(
+            "no secret for user {user}: give --secret-file FILE, or set the environment variable \
+             LUNAR_SECRET"
+        ),
+        other => other.to_string(),
     }
 }
 

@@ -90,7 +90,7 @@ fn what_is_not_there_is_told_in_one_line() {
             "cannot connect",
         ),
         (&["ls", "127.0.0.1:1"], "nothing listens there"),
-        (&["ls", "127.0.0.1:1", "--user", "me"], "LUNAR_SECRET"),
+        (&["ls", "127.0.0.1:1", "--user", "me"], "--secret-file FILE"),
     ];
     for (args, words) in cases {
         let said = refused(1, args);
