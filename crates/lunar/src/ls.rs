@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use comfy_table::{Table, TableStyle};
-use engine::address::{Cause, ParseError, Particulars, Portal, SessionOptions};
+use engine::address::{Address, Cause, ParseError, Particulars, Portal, SessionOptions};
 use engine::discovery::fcoe::look;
 use engine::discovery::{Target, Unit, discover};
 use serde::Serialize;
@@ -26,7 +26,7 @@ use crate::{Failure, documents, log};
 #[derive(Debug, Args)]
 pub(crate) struct LsArgs {
     /// HOST, HOST:PORT, iscsi://HOST or fcoe://IFACE; IPv6 addresses in brackets
-    #[arg(value_name = "PORTAL", required = true)]
+    #[arg(value_name = "PORTAL", default_value = "127.0.0.1")]
     portals: Vec<String>,
 
     /// CHAP user, for targets that require authentication
@@ -155,8 +155,21 @@ fn portal(text: &str) -> Result<Portal, Failure> {
             "{text}: this version of lunar does not support iSER: give HOST:PORT or fcoe://IFACE"
         ))),
         Ok(portal) => Ok(portal),
-        Err(error) => Err(Failure::usage(ParseError::to_string(&error))),
+        Err(error) => Err(Failure::usage(
+            misplaced(text).unwrap_or_else(|| ParseError::to_string(&error)),
+        )),
     }
+}
+
+/// What to write instead of an address that is valid for other verbs but is not a portal.
+fn misplaced(text: &str) -> Option<String> {
+    if text.starts_with("cable:") {
+        return Some(format!(
+            "{text}: a cable carries Fibre Channel: write fcoe://{text}"
+        ));
+    }
+    let is_volume = !text.contains("://") && text.parse::<Address>().is_ok();
+    is_volume.then(|| format!("{text} is a volume, not a portal: try lunar info '{text}'"))
 }
 
 fn print_json(targets: &[Target]) -> Result<ExitCode, Failure> {

@@ -101,10 +101,12 @@ fn what_is_not_there_is_told_in_one_line() {
 
 #[test]
 fn wrong_input_is_told_before_anything_is_tried() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["info"], "not provided"),
         (&["info", "ram:1Q"], "k, M, G, T"),
-        (&["ls"], "not provided"),
+        (&["ls", "cable:san.sock"], "write fcoe://cable:san.sock"),
+        (&["ls", "ram:1G"], "try lunar info 'ram:1G'"),
+        (&["ls", "file:x"], "try lunar info 'file:x'"),
         (&["ls", "localhost", "--user", ""], "--user"),
         (&["ls", "::1"], "stands in brackets"),
         (&["ls", "127.0.0.1:99999"], "port"),
