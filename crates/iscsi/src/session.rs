@@ -151,7 +151,7 @@ impl<L: Lease> Session<L> {
             tasks: Tasks::new(),
             held: 0,
             next_ttt: 0,
-            retired: Retired::default(),
+            retired: Retired::new(config.limits.window, keys.outstanding_r2t),
             functions: Functions::default(),
             text: None,
             logout: None,

@@ -19,18 +19,25 @@ use crate::wire::bhs::{Bhs, Itt, Ttt};
 use crate::wire::data_out::DataOut;
 use crate::wire::reject::reason;
 
-/// Tags of aborted commands for which data may still come; that is dropped without a word.
-#[derive(Debug, Default)]
+/// Tags of aborted commands for which data may still come; that is dropped without a Reject.
+#[derive(Debug)]
 pub(super) struct Retired {
     tags: VecDeque<(Itt, Ttt)>,
+    limit: usize,
 }
 
-/// More tags than an initiator that stops its bursts soon will ever need.
-const MAX_RETIRED: usize = 64;
-
 impl Retired {
+    /// Keeps the tags of all commands in a window of this width, as a reset of the unit aborts them
+    /// together: of each its unsolicited data and each R2T in flight. Beyond that the oldest go.
+    pub(super) fn new(window: u32, outstanding_r2t: u16) -> Self {
+        Self {
+            tags: VecDeque::new(),
+            limit: window.max(1) as usize * (1 + usize::from(outstanding_r2t)),
+        }
+    }
+
     fn push(&mut self, itt: Itt, ttt: Ttt) {
-        if self.tags.len() == MAX_RETIRED {
+        if self.tags.len() == self.limit {
             self.tags.pop_front();
         }
         self.tags.push_back((itt, ttt));

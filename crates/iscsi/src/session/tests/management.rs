@@ -3,9 +3,10 @@
 use scsi::task::{Function, FunctionResult};
 
 use super::rig::{FIRST_CMD_SN, LUN, Rig, keys, pattern};
-use crate::parameters::{Operational, TaskReporting};
+use crate::parameters::{FIRST_WINDOW, Operational, TaskReporting};
 use crate::session::Event;
 use crate::wire::bhs::{Itt, Ttt};
+use crate::wire::r2t::R2t;
 use crate::wire::serial::CmdSn;
 use crate::wire::task_request::function;
 
@@ -63,6 +64,34 @@ fn a_write_half_way_is_aborted_and_its_data_dropped_quietly() {
     assert_eq!(rig.sent(), [""; 0]);
     rig.data_out(1, Ttt(0), 2, 2048, true, &pattern(4));
     assert_eq!(rig.sent(), ["Reject 09 of DataOut"]);
+}
+
+/// A reset of the unit by another initiator aborts all writes in flight at once.
+#[test]
+fn data_of_a_window_of_aborted_writes_is_dropped_quietly() {
+    let mut rig = Rig::with(Operational {
+        outstanding_r2t: 8,
+        ..keys()
+    });
+    let mut tags = Vec::new();
+    for itt in 1..=FIRST_WINDOW {
+        let command = rig.write(itt, 16_384, true, &[]);
+        rig.grant(command.tag, 0, 16_384);
+        tags.push(command.tag);
+    }
+    let asked: Vec<R2t> = rig.pdus().iter().map(|(bhs, _)| R2t::decode(bhs)).collect();
+    assert_eq!(asked.len(), 8 * tags.len());
+    for tag in tags {
+        rig.aborted(tag);
+    }
+    for r2t in &asked {
+        rig.data_out(r2t.itt.0, r2t.ttt, 0, r2t.offset, true, &pattern(2048));
+    }
+    let sent = rig.sent();
+    assert!(
+        !sent.iter().any(|pdu| pdu.starts_with("Reject")),
+        "{sent:?}"
+    );
 }
 
 #[test]
