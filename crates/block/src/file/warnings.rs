@@ -38,15 +38,18 @@ pub(super) fn of_format(path: &Path) {
 
 /// What a format is called, and how qemu-img calls it.
 fn format(start: &[u8]) -> Option<(&'static str, &'static str)> {
-    let has = |(at, magic): &(usize, &[u8])| start.get(*at..).is_some_and(|s| s.starts_with(magic));
+    let has = |(at, magic): &Magic| start.get(*at..).is_some_and(|s| s.starts_with(magic));
     let found = FORMATS.iter().find(|(place, ..)| has(place))?;
     Some((found.1, found.2))
 }
 
 /// How much of a file is looked at.
 const START: u64 = 512;
-/// Where a format has which magic number.
-const FORMATS: [((usize, &[u8]), &str, &str); 8] = [
+/// The first byte of a magic number in the file, and its bytes.
+type Magic = (usize, &'static [u8]);
+
+/// Formats by their magic numbers.
+const FORMATS: [(Magic, &str, &str); 8] = [
     ((0, b"QFI\xfb\0\0\0\x01"), "qcow", "qcow"),
     ((0, b"QFI\xfb"), "qcow2", "qcow2"),
     ((0, b"QED\0"), "QED", "qed"),
