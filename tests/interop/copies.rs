@@ -311,16 +311,13 @@ fn what_cannot_be_copied_says_why_in_one_line() {
         ),
         (
             ["copy", "ram:65M", &unit],
-            "only 64 MiB: nothing was done; choose one",
+            "only 64 MiB: nothing was done; choose a larger one",
         ),
         (
             ["verify", "ram:65M", &unit],
-            "only 64 MiB: nothing was done; choose one",
+            "only 64 MiB: nothing was done; choose a larger one",
         ),
-        (
-            ["copy", &missing, image],
-            "there is no such LUN: `lunar ls` shows",
-        ),
+        (["copy", &missing, image], "no such LUN: `lunar ls` lists"),
         (["copy", image, &elsewhere], "there is no such target there"),
         (["copy", &unit, &unit], "are the same volume"),
     ];
@@ -401,5 +398,5 @@ fn a_unit_that_is_not_there_is_named() {
     let stage = Stage::new("copies-absent", &[]);
     let unit = stage.unit().strip_suffix("/0").unwrap();
     let line = stage.refused(&["copy", &stage.image, &format!("{unit}/7")]);
-    assert!(line.contains("LUN 7: there is no such LUN"), "{line}");
+    assert!(line.contains("LUN 7: no such LUN"), "{line}");
 }

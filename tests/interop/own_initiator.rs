@@ -135,7 +135,7 @@ fn ls_tells_the_units_of_tgtd() {
     let text = tool::must(command.args(["ls", &portal])).unwrap();
     let rows: Vec<&str> = text.lines().skip(1).collect();
     assert_eq!(rows.len(), 2, "{text}");
-    assert!(rows[0].contains("LUN 0: it is no disk"), "{text}");
+    assert!(rows[0].contains("LUN 0: it is not a disk"), "{text}");
     for told in [
         "16.0 MiB".to_owned(),
         format!("iscsi://{portal}/{TARGET}/1"),

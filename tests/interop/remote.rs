@@ -181,10 +181,7 @@ fn what_cannot_be_opened_is_named_with_the_way_out() {
     let portal = &lun.portals[0];
     let target = &lun.target;
     for (address, says) in [
-        (
-            format!("iscsi://{portal}/{target}/5"),
-            "there is no such LUN",
-        ),
+        (format!("iscsi://{portal}/{target}/5"), "no such LUN"),
         (
             format!("iscsi://{portal}/iqn.2026-11.org.lunar.test:none/0"),
             "there is no such target there",

@@ -113,8 +113,8 @@ impl Shared {
         let left_out = std::mem::take(&mut told.left_out);
         told.last = Some(now);
         tracing::error!(
-            "{}: LBA {lba} reads other than it was written ({blocks} blocks of this read, \
-             {left_out} reads left out)",
+            "{}: wrong data at LBA {lba} (wrong blocks in this read: {blocks}, mismatches not \
+             logged: {left_out})",
             self.name
         );
     }

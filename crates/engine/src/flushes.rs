@@ -67,7 +67,7 @@ impl Flushes {
                 return None;
             }
             results.told = Some(now);
-            return Some(format!("flushing: {done} of {all} volumes have ended"));
+            return Some(format!("flushing: {done} of {all} volumes done"));
         }
         let failed = results.each.iter().filter(|each| **each != Some(Ok(())));
         Some(match failed.count() {

@@ -247,8 +247,8 @@ impl Unsaved {
             },
         );
         Some(format!(
-            "the reservations of unit {unit} cannot be saved, so the command that changed them \
-             fails: {cause}; see to the state directory{}",
+            "cannot save the reservations of unit {unit}, so the command that changed them fails: \
+             {cause}; check the state directory{}",
             times_more(untold)
         ))
     }
@@ -261,6 +261,6 @@ fn line(peer: impl fmt::Display, Violation { rule, clause }: Violation, more: u3
 fn times_more(more: u32) -> String {
     match more {
         0 => String::new(),
-        more => format!(", {more} times more"),
+        more => format!(" (and {more} more)"),
     }
 }

@@ -129,8 +129,8 @@ pub enum NoPort {
     Narrow(Obstacle),
     /// The kernel's fcoe has the same names there.
     #[error(
-        "{0}: the kernel has an FCoE port on {1}, of the same names: end that first, \
-         echo {1} > /sys/module/libfcoe/parameters/destroy"
+        "{0}: the kernel has an FCoE port on {1} with the same names: remove it first with echo \
+         {1} > /sys/module/libfcoe/parameters/destroy"
     )]
     Kernel(Place, String),
     /// It cannot be used as is needed.
@@ -185,8 +185,8 @@ fn no_priority(place: &Place, in_tags: Option<u32>) -> Option<String> {
     let in_tags = in_tags.filter(|priority| *priority != PRIORITY)?;
     let name = place.interface()?;
     Some(format!(
-        "{place}: frames have priority {in_tags} in their tags, by which switches may drop them: \
-         ip link set {name} type vlan egress-qos-map {PRIORITY}:{PRIORITY}"
+        "{place}: frames carry VLAN priority {in_tags}, so switches may drop them: ip link set \
+         {name} type vlan egress-qos-map {PRIORITY}:{PRIORITY}"
     ))
 }
 
@@ -278,7 +278,7 @@ impl<F: Fc4> NPort<F> {
             self.rest = Some(self.time(now) + DEAF);
             if !was_deaf {
                 tracing::error!(
-                    "{}: the ring cannot wait for frames, which are polled for instead: {cause}",
+                    "{}: the ring cannot wait for frames, so they are polled: {cause}",
                     self.place
                 );
             }
@@ -316,7 +316,7 @@ impl<F: Fc4> NPort<F> {
                 obstacle.is_barrier()
             }
             None => {
-                tracing::info!("{}: the link is up, the MTU {}", self.place, link.mtu);
+                tracing::info!("{}: the link is up, with MTU {}", self.place, link.mtu);
                 false
             }
         };
@@ -352,12 +352,12 @@ impl<F: Fc4> NPort<F> {
         if let Some(before) = std::mem::replace(&mut self.joined, mac)
             && let Err(cause) = self.ether.leave(before.0)
         {
-            tracing::warn!("{}: frames to {before} still come in: {cause}", self.place);
+            tracing::warn!("{}: {before} still receives frames: {cause}", self.place);
         }
         if let Some(mac) = mac
             && let Err(cause) = self.ether.join(mac.0)
         {
-            tracing::error!("{}: frames to {mac} do not come in: {cause}", self.place);
+            tracing::error!("{}: cannot receive frames to {mac}: {cause}", self.place);
         }
     }
 
@@ -383,7 +383,7 @@ impl<F: Fc4> NPort<F> {
             }
         }
         if let Err(cause) = self.ether.more_to_send() {
-            tracing::error!("{}: cannot wait for its turn to send: {cause}", self.place);
+            tracing::error!("{}: cannot wait for room to send: {cause}", self.place);
         }
     }
 

@@ -98,7 +98,7 @@ impl Failure {
             Trouble::Medium(error) => error,
             Trouble::Stalled(time) => {
                 let (seconds, at) = (time.as_secs_f64(), self.at.unwrap_or_default());
-                let way_out = "see to the volume, or wait for longer by --timeout";
+                let way_out = "check the volume, or wait longer with --timeout";
                 return format!("{volume}: no progress for {seconds} s at byte {at} ({way_out})");
             }
         };
@@ -115,9 +115,9 @@ impl Failure {
 pub const fn way_out(error: MediumError) -> &'static str {
     match error {
         MediumError::NoSpace => " (make room there first)",
-        MediumError::Gone => " (see to the volume first)",
+        MediumError::Gone => " (check the volume first)",
         MediumError::Unknown => {
-            " (it may have been written, or may still be: see to the volume, then write it again)"
+            " (it may have been written, or may still be: check the volume, then write it again)"
         }
         _ => "",
     }

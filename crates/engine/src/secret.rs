@@ -29,7 +29,7 @@ pub enum SecretError {
     },
     /// Its first line is too short or too long.
     #[error(
-        "the first line of {0} is no secret: {first} to {last} bytes are needed",
+        "the first line of {0} is not a secret: {first} to {last} bytes are needed",
         first = SECRET_OCTETS.start(),
         last = SECRET_OCTETS.end()
     )]

@@ -130,7 +130,7 @@ fn start(options: &Options, orders: &Orders, made: Made) -> Result<Server, Error
     let (office, threads) =
         cores::start(count, &common, entrance, orders).map_err(|cause| Error::Machine {
             what: match rustix::io::Errno::from_io_error(&cause) {
-                Some(_) => format!("cannot start {count} cores; --threads says how many"),
+                Some(_) => format!("cannot start {count} cores: give a smaller --threads"),
                 None => format!("cannot start {count} cores"),
             },
             cause,
@@ -156,7 +156,7 @@ fn open_options(options: &Options, made: Made) -> Result<OpenOptions, Error> {
     let limit = match options.memory_limit {
         Some(limit) => limit,
         None => ::io::limits::available_memory().map_err(|cause| Error::Machine {
-            what: "cannot tell how much memory is available; give --memory-limit".into(),
+            what: "cannot find out how much memory is available: give --memory-limit".into(),
             cause,
         })?,
     };
@@ -270,9 +270,9 @@ fn lock(
         Ok(Some(lock)) => return Ok(lock),
         Ok(None) => (
             format!(
-                "another server serves {written}, or a disk of the same serial number {serial}, \
-                 and keeps its reservations in {}: stop that one; a snapshot or clone of it can be \
-                 served by --serial {}=TEXT",
+                "another server serves {written}, or a disk with the same serial number {serial}, \
+                 and keeps its reservations in {}: stop that server; serve a snapshot or clone \
+                 with --serial {}=TEXT",
                 path.display(),
                 unit.number
             ),

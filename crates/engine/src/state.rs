@@ -55,7 +55,7 @@ impl StateDir {
         let none = || {
             io::Error::new(
                 io::ErrorKind::NotFound,
-                "there is no home for it: give --state-dir",
+                "no home directory for it: give --state-dir",
             )
         };
         self.dir.as_deref().ok_or_else(none)

@@ -31,7 +31,7 @@ pub fn raise_open_files() -> io::Result<Option<u64>> {
 pub fn available_memory() -> io::Result<u64> {
     let unread = |cause: io::Error| io::Error::new(cause.kind(), format!("/proc/meminfo: {cause}"));
     let meminfo = fs::read_to_string("/proc/meminfo").map_err(unread)?;
-    let untold = || io::Error::other("/proc/meminfo does not tell MemAvailable");
+    let untold = || io::Error::other("/proc/meminfo has no MemAvailable");
     let available = mem_available(&meminfo).ok_or_else(untold)?;
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let left = memory_groups(&groups).iter().filter_map(Group::left).min();

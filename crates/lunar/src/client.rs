@@ -19,7 +19,9 @@ pub(crate) fn addresses(texts: &[String]) -> Result<Vec<Address>, Failure> {
 /// How volumes are opened.
 pub(crate) fn open_options() -> Result<OpenOptions, Failure> {
     OpenOptions::new(format!("{}:initiator", identity::default_name())).map_err(|cause| {
-        Failure::failed(format!("cannot tell how much memory is available: {cause}"))
+        Failure::failed(format!(
+            "cannot find out how much memory is available: {cause}"
+        ))
     })
 }
 

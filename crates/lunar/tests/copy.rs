@@ -201,7 +201,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
     let cases = [
         (
             ["file:a", "file:small"],
-            "only 512 bytes: nothing was done; choose one that is as large, or extend it: \
+            "only 512 bytes: nothing was done; choose a larger one, or extend it: \
              file:small?size=4M",
         ),
         (["file:a", "file:./a"], "are the same volume"),
@@ -213,7 +213,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
         ),
         (
             ["file:odd", "file:new"],
-            "no whole blocks of 512: nothing was done; give it 1024",
+            "not a multiple of the block size 512: nothing was done; extend it to 1024",
         ),
         (["file:none", "file:new"], "file:none: no such file"),
         (["file:a", "file:none/new"], "no such directory"),
@@ -263,7 +263,7 @@ fn only_what_was_interrupted_is_resumed() {
     let folder = folder("copy-nothing-to-resume");
     image(&folder.join("a"));
     let line = refused(&folder, 1, &["file:a", "file:b", "--resume"]);
-    assert!(line.contains("leave --resume out"), "{line}");
+    assert!(line.contains("omit --resume"), "{line}");
     assert!(!folder.join("b").exists());
     let line = refused(&folder, 1, &["file:a", "ram:4M", "--resume"]);
     assert!(line.contains("empty after a restart"), "{line}");
@@ -319,7 +319,7 @@ fn another_file_in_its_place_is_not_gone_on_with() {
         .set_len(4 << 20)
         .unwrap();
     let line = refused(&folder, 1, &["file:a", "file:b", "--resume"]);
-    assert!(line.contains("another volume than then"), "{line}");
+    assert!(line.contains("a different volume now"), "{line}");
     let ran = lunar(&folder, &["copy", "file:a", "file:c", "--resume"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
 }
@@ -339,7 +339,7 @@ fn a_source_that_was_written_to_is_not_gone_on_with() {
     let a = File::options().write(true).open(folder.join("a")).unwrap();
     a.write_all_at(b"new", 7).unwrap();
     let line = refused(&folder, 1, &["file:a", "file:b", "--resume"]);
-    assert!(line.contains("the source was changed since"), "{line}");
+    assert!(line.contains("the source has changed since"), "{line}");
     let ran = lunar(&folder, &["copy", "file:a", "file:b"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
 }

@@ -139,7 +139,7 @@ fn a_file_that_holds_no_secret_is_told_in_one_line() {
     for (name, words) in [
         ("none", "cannot read the secret in"),
         ("open", "is open to others (mode 640): chmod 600"),
-        ("short", "is no secret: 12 to 255 bytes are needed"),
+        ("short", "is not a secret: 12 to 255 bytes are needed"),
         ("pipe", "is a pipe: put the secret into a regular file"),
     ] {
         let path = folder.join(name).display().to_string();

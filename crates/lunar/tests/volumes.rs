@@ -42,7 +42,7 @@ fn a_serial_number_is_for_one_volume() {
     let two = ["ram:1M", "4=ram:1M"];
     for (serials, told) in [
         (&["--serial", "S1"][..], "--serial 0=S1"),
-        (&["--serial", "1=S1"], "no volume is served as that LUN"),
+        (&["--serial", "1=S1"], "no volume has this LUN"),
         (&["--serial", "4=S1", "--serial", "4=S2"], "given twice"),
         (&["--serial", "0=S1", "--serial", "4=S1"], "each its own"),
         (&["--serial", "4=caf\u{e9}"], "printable ASCII"),
@@ -85,7 +85,7 @@ fn one_volume_is_not_served_as_two() {
     ]);
     assert_eq!((ran.code, &*ran.out), (Some(1), ""), "{}", ran.err);
     assert!(
-        ran.err.contains("are one volume") && ran.err.contains("--serial 1=TEXT"),
+        ran.err.contains("are the same volume") && ran.err.contains("--serial 1=TEXT"),
         "{}",
         ran.err
     );

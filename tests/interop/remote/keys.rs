@@ -48,7 +48,7 @@ fn who_is_registered_uses_a_reserved_unit_until_it_is_fenced_off() {
         "{said}"
     );
     assert!(
-        said.contains("it is reserved by another initiator: register by a key"),
+        said.contains("it is reserved by another initiator: register with a key"),
         "{said}"
     );
 

@@ -164,7 +164,7 @@ fn call(side: &mut Side, place: &Place, run: Run, watch: &Watch<'_>) -> io::Resu
     }
     let absent = match place.interface() {
         Some(name) if !side.is_up() => {
-            format!("the link is down: ip link set {name} up, or see to its cable")
+            format!("the link is down: ip link set {name} up, or check its cable")
         }
         _ => "nobody answers: start lunar floor --listen fcoe://IFACE at its other end".to_owned(),
     };

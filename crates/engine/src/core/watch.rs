@@ -70,7 +70,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                 };
                 self.owner(UnitId(unit), Input::Request(request));
             }
-            Err(cause) => tracing::warn!("cannot look after {volume:?}: {cause}"),
+            Err(cause) => tracing::warn!("cannot watch {volume:?} for changes: {cause}"),
         }
     }
 }

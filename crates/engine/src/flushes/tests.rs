@@ -38,7 +38,7 @@ fn many_volumes_have_a_line_a_second_together() {
     );
     let slow = lines(1000, Duration::from_millis(10), None);
     assert_eq!(slow.len(), 10, "{slow:?}");
-    assert_eq!(slow[0], "flushing: 101 of 1000 volumes have ended");
+    assert_eq!(slow[0], "flushing: 101 of 1000 volumes done");
     let failed = lines(1000, Duration::ZERO, Some(999));
     assert_eq!(failed, ["flushed 999 of 1000 volumes"]);
 }

@@ -26,7 +26,7 @@ fn a_rule_broken_a_thousand_times_is_one_line_and_a_count() {
     let later = journal.tell(SECOND * 60, PEER, JUNK);
     assert_eq!(
         later.as_deref(),
-        Some("127.0.0.1: junk (RFC 7143 §6.3), 1000 times more")
+        Some("127.0.0.1: junk (RFC 7143 §6.3) (and 1000 more)")
     );
 }
 
@@ -92,7 +92,7 @@ fn a_count_is_told_though_the_rule_is_not_broken_again() {
     assert!(journal.sweep(SECOND * 59).is_empty());
     assert_eq!(
         journal.sweep(SECOND * 60),
-        ["127.0.0.1: junk (RFC 7143 §6.3), 1 times more"]
+        ["127.0.0.1: junk (RFC 7143 §6.3) (and 1 more)"]
     );
     assert!(
         journal.tell(SECOND * 100, PEER, JUNK).is_none(),
@@ -118,7 +118,7 @@ fn a_scanner_with_many_addresses_fills_neither_the_log_nor_memory() {
     };
     assert!(journal.tell(SECOND, PEER, other).is_some(), "another rule");
     let lines = journal.sweep(SECOND * 61);
-    assert_eq!(lines, ["others: junk (RFC 7143 §6.3), 9983 times more"]);
+    assert_eq!(lines, ["others: junk (RFC 7143 §6.3) (and 9983 more)"]);
     assert!(journal.is_empty());
     assert!(journal.tell(SECOND * 61, PEER, JUNK).is_some());
 }
@@ -145,11 +145,11 @@ fn reservations_that_cannot_be_saved_are_told_once_a_minute_for_each_unit() {
     let mut unsaved = Unsaved::default();
     let full = io::Error::from(io::ErrorKind::StorageFull);
     let first = unsaved.tell(Duration::ZERO, 0, &full).expect("a line");
-    assert!(first.ends_with("see to the state directory"), "{first}");
+    assert!(first.ends_with("check the state directory"), "{first}");
     for _ in 0..1000 {
         assert_eq!(unsaved.tell(SECOND, 0, &full), None);
     }
     assert!(unsaved.tell(SECOND, 1, &full).is_some(), "another unit");
     let later = unsaved.tell(SECOND * 60, 0, &full).expect("a line");
-    assert!(later.ends_with(", 1000 times more"), "{later}");
+    assert!(later.ends_with(" (and 1000 more)"), "{later}");
 }

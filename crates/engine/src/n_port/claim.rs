@@ -112,7 +112,7 @@ fn make_private(folder: &Path, user: u32) -> io::Result<()> {
     }
     Err(io::Error::new(
         io::ErrorKind::PermissionDenied,
-        "others can write there: remove it, or set XDG_RUNTIME_DIR",
+        "other users can write there: remove it, or set XDG_RUNTIME_DIR",
     ))
 }
 

@@ -87,7 +87,7 @@ impl IdlePorts {
         // Without a thread to end it, it ends now.
         drop(ports);
         tracing::warn!(
-            "{}: the port cannot be kept for the next use, and logs out: {cause}",
+            "{}: cannot keep the port for the next use, so it logs out: {cause}",
             idle.place
         );
     }

@@ -102,10 +102,10 @@ impl Numbers {
         }
         Err(io::Error::other(match (owner, last) {
             (Owner::Server, Some(other)) => format!(
-                "{other} serves there already: end it, or give this port a name of its own \
-                 (--fcoe {interface},wwpn=WWPN)"
+                "{other} already serves there: stop it, or give this port its own name (--fcoe \
+                 {interface},wwpn=WWPN)"
             ),
-            _ => format!("{PORTS_MAX} ports of Fibre Channel are in use there: end some of them"),
+            _ => format!("{PORTS_MAX} Fibre Channel ports are in use there: stop some of them"),
         }))
     }
 }

@@ -9,17 +9,17 @@ use fc::wire::frame::{MAX_PAYLOAD, MIN_PAYLOAD};
 pub enum Obstacle {
     /// Its frames are too short for anybody to log in.
     #[error(
-        "{0}: an MTU of {1} has no room for {MIN_PAYLOAD} bytes of payload, without which no port \
-         of Fibre Channel logs in: ip link set {0} mtu {MTU}"
+        "{0}: an MTU of {1} is too small for the {MIN_PAYLOAD} bytes of payload that every Fibre \
+         Channel port needs: ip link set {0} mtu {MTU}"
     )]
     Narrow(String, u32),
     /// It is down, or there is nothing at its other end.
-    #[error("{0}: the link is down: ip link set {0} up, or see to its cable")]
+    #[error("{0}: the link is down: ip link set {0} up, or check its cable")]
     Down(String),
     /// Its frames are shorter than they could be.
     #[error(
-        "{0}: an MTU of {1} has room for {payload} of {MAX_PAYLOAD} bytes of payload in a frame, \
-         which costs speed: ip link set {0} mtu {MTU}",
+        "{0}: an MTU of {1} limits frames to {payload} of {MAX_PAYLOAD} bytes of payload, which \
+         costs speed: ip link set {0} mtu {MTU}",
         payload = payload_max(*.1 as usize)
     )]
     Short(String, u32),

@@ -51,8 +51,8 @@ pub enum Misfit {
     },
     /// It cannot be written to.
     #[error(
-        "{0} cannot be written: nothing was done; choose another one, or have it opened for \
-         writing where it is"
+        "{0} cannot be written: nothing was done; choose another volume, or make this one \
+         writable at its server"
     )]
     ReadOnly(String),
     /// One volume twice.
@@ -65,8 +65,8 @@ pub enum Misfit {
     },
     /// Its end is no end of a block.
     #[error(
-        "{volume} has {octets} bytes, which are no whole blocks of {block_size}: nothing was \
-         done; give it {} bytes first",
+        "{volume} has {octets} bytes, which is not a multiple of the block size {block_size}: \
+         nothing was done; extend it to {} bytes first",
         octets.next_multiple_of(*block_size)
     )]
     Uneven {
@@ -82,8 +82,8 @@ pub enum Misfit {
 /// How B gets the room.
 fn room(extended: Option<&str>) -> String {
     match extended {
-        Some(address) => format!("choose one that is as large, or extend it: {address}"),
-        None => "choose one that is as large".to_owned(),
+        Some(address) => format!("choose a larger one, or extend it: {address}"),
+        None => "choose a larger one".to_owned(),
     }
 }
 

@@ -139,13 +139,12 @@ fn reached(lines: &str) -> Option<(u64, Ranges)> {
     Some((copied, unreadable))
 }
 
-const NONE: &str = "no copy between these two was interrupted, or one of them is another volume \
-    than then; leave --resume out to begin anew";
-const OTHER: &str = "the source was changed since the copy was begun; leave --resume out to begin \
-    anew";
+const NONE: &str = "no interrupted copy between these two is recorded, or one of them is a \
+    different volume now; omit --resume to start over";
+const OTHER: &str = "the source has changed since the copy started; omit --resume to start over";
 const UNREADABLE: &str =
-    "the record of the copy is damaged, or of another version; leave --resume out to begin anew";
+    "the record of the copy is damaged or of another version; omit --resume to start over";
 
 /// Why a volume cannot be known again.
-pub(super) const UNKNOWN: &str = "one of the two is empty after a restart, or does not say who it \
-    is; leave --resume out to begin anew";
+pub(super) const UNKNOWN: &str = "one of the two is empty after a restart, or has no identity; \
+    omit --resume to start over";

@@ -151,8 +151,7 @@ pub fn copy(
 /// In one line, as it happens again and again where a target does not stay.
 fn tell_back(b: &Address, at: u64, bytes: u64) {
     tracing::warn!(
-        "{b}: what it had not flushed may be lost: going back to byte {at}, to copy {:.1} MiB \
-         again",
+        "{b}: unflushed data may be lost: going back to byte {at}, to copy {:.1} MiB again",
         bytes as f64 / f64::from(1 << 20)
     );
 }
@@ -254,8 +253,8 @@ impl<'a> Kept<'a> {
         let kept = record.map_or(Ok(()), |record| record.save(self.durable, &self.unreadable));
         if let Err(cause) = kept {
             tracing::warn!(
-                "this copy cannot be resumed once it is interrupted, as the state directory \
-                 cannot be written: {cause}; give another one by --state-dir"
+                "this copy cannot be resumed if it is interrupted, as the state directory cannot \
+                 be written: {cause}; give another one with --state-dir"
             );
             self.record = None;
         }
@@ -303,7 +302,11 @@ fn whole(ended: Result<(), Failure>, shortened: Option<Failure>) -> Result<(), F
     }
     let Failure { side, at, .. } = failure;
     let at = at.unwrap_or_default();
-    tracing::error!("{side:?} was made shorter meanwhile: it ends at byte {at}");
+    let side = match side {
+        Side::A => "A",
+        Side::B => "B",
+    };
+    tracing::error!("{side} was made shorter during the copy: it ends at byte {at}");
     Err(failure)
 }
 
@@ -327,7 +330,7 @@ fn ring(cause: io::Error) -> Error {
 
 fn leave(worker: Worker) {
     if let Err(cause) = worker.leave() {
-        tracing::warn!("sessions were not ended in good order: {cause}");
+        tracing::warn!("sessions were not logged out: {cause}");
     }
 }
 

@@ -147,7 +147,7 @@ impl RemoteHandle {
             ),
             Told::Conflict => tracing::error!(
                 "{place}: RESERVATION CONFLICT: another initiator has reserved the unit, and what \
-                 it does not admit fails; register by a key that its registrants know, as in \
+                 it does not admit fails; register with a key of its registrants, as in \
                  ?key=1f00d, or have it release the reservation"
             ),
             Told::Fenced => tracing::error!(

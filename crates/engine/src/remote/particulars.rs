@@ -18,7 +18,7 @@ pub(super) fn of_unit(facts: &Facts) -> Group {
 /// What a session of iSCSI at a portal was like, of which there are so many.
 pub(super) fn session(session: &Outcome, portal: (&str, u16), sessions: u16) -> Vec<Group> {
     let mut values = at(portal, session);
-    values.push(("sessions of a core", sessions.to_string()));
+    values.push(("sessions per core", sessions.to_string()));
     vec![
         group("session", values),
         group("negotiated", negotiated(session)),
@@ -30,7 +30,7 @@ type Values = Vec<(&'static str, String)>;
 fn unit(facts: &Facts) -> Values {
     let identity = &facts.identity;
     let most = match facts.max_transfer {
-        0 => "not told".to_owned(),
+        0 => "not reported".to_owned(),
         blocks => format!("{blocks} blocks"),
     };
     vec![
@@ -40,7 +40,7 @@ fn unit(facts: &Facts) -> Values {
         ("serial", identity.serial.clone()),
         ("designator", hex(&identity.designator)),
         ("longest transfer", most),
-        ("tells its holes", yes(facts.provisioned)),
+        ("reports holes", yes(facts.provisioned)),
         ("FUA", yes(facts.dpofua)),
     ]
 }
@@ -60,7 +60,7 @@ fn at((host, port): (&str, u16), session: &Outcome) -> Values {
     let chap = session
         .hash
         .map(|hash| format!("CHAP with {}", hash.name()));
-    values.push(("proof", chap.unwrap_or_else(|| "none".to_owned())));
+    values.push(("authentication", chap.unwrap_or_else(|| "none".to_owned())));
     values
 }
 
@@ -90,7 +90,7 @@ fn negotiated(session: &Outcome) -> Values {
         ("DefaultTime2Wait", keys.time2wait.to_string()),
         ("DefaultTime2Retain", keys.time2retain.to_string()),
         ("ErrorRecoveryLevel", keys.error_recovery_level.to_string()),
-        ("TaskReporting", format!("{:?}", keys.task_reporting)),
+        ("TaskReporting", keys.task_reporting.name().to_owned()),
         ("iSCSIProtocolLevel", keys.protocol_level.to_string()),
     ]
 }
@@ -109,7 +109,7 @@ pub(super) fn ports<F: Fc4>(
         ("node name", ours.wwnn().to_string()),
         ("FC-ID", address.fc_id.to_string()),
         ("MAC", address.mac.to_string()),
-        ("payload of a frame", ours.payload_max().to_string()),
+        ("frame payload", ours.payload_max().to_string()),
         ("frames lost", lost.unwrap_or_else(|| "none".to_owned())),
     ];
     let mut groups = vec![group("port", own)];
@@ -120,7 +120,7 @@ pub(super) fn ports<F: Fc4>(
             ("node name", target.neighbour().wwnn.to_string()),
             ("FC-ID", address.fc_id.to_string()),
             ("MAC", address.mac.to_string()),
-            ("payload of a frame", target.payload_max().to_string()),
+            ("frame payload", target.payload_max().to_string()),
         ];
         groups.push(group("target port", values));
     }

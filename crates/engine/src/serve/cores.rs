@@ -138,7 +138,7 @@ fn spawn(core: CoreId, common: Common, doors: Doors, orders: &Orders) -> io::Res
 fn failure(thread: JoinHandle<io::Result<()>>) -> io::Error {
     match thread.join() {
         Ok(Err(error)) => error,
-        _ => io::Error::other("a core ended before it began"),
+        _ => io::Error::other("a core stopped before it started"),
     }
 }
 
@@ -153,7 +153,7 @@ fn run(
     if let Some(cause) = instead
         && id == CoreId(0)
     {
-        tracing::info!("io_uring is not to be had ({cause}): going on with epoll");
+        tracing::info!("io_uring is unavailable ({cause}): using epoll");
     }
     let context = CoreContext::new(Pool::new(common.pool)?);
     let volumes = Volumes::attach(&common.volumes, &context)?;

@@ -228,8 +228,8 @@ pub enum Error {
     },
     /// Two volumes are one, or say so. Nothing is half-started.
     #[error(
-        "{one} and {other} are one volume (serial number {serial}): leave one out, or, if they are \
-         two, give one another serial number with --serial {number}=TEXT"
+        "{one} and {other} are the same volume (serial number {serial}): omit one of them or, if \
+         they are different, set another serial number with --serial {number}=TEXT"
     )]
     SameVolume {
         /// The address of one.
@@ -264,7 +264,7 @@ pub enum Error {
     #[error("not flushed: {}", .0.join(", "))]
     NotFlushed(Vec<String>),
     /// Told twice to stop, when there was nothing to flush.
-    #[error("told twice to stop: sessions were cut off; no volume has anything left to flush")]
+    #[error("stopped by a second signal: sessions were cut off, but all volumes are flushed")]
     CutShort,
 }
 

@@ -68,8 +68,8 @@ impl Unit {
             None => {
                 if !is_empty {
                     tracing::warn!(
-                        "nothing tells {} from other volumes: LUN {} is another disk at each \
-                         start (--serial {}=TEXT makes it the same one)",
+                        "{} has no identity of its own: LUN {} is a new disk at each start \
+                         (--serial {}=TEXT keeps it the same)",
                         self.written,
                         self.lun,
                         self.number

@@ -251,7 +251,7 @@ fn take_end(own: &Path) -> io::Result<Option<UnixDatagram>> {
             if !fs::symlink_metadata(own)?.file_type().is_socket() {
                 return Err(io::Error::new(
                     cause.kind(),
-                    "a file is there that is no socket: name another path, or remove it",
+                    "the path is a file and not a socket: name another path, or remove the file",
                 ));
             }
             fs::remove_file(own)?;

@@ -78,13 +78,13 @@ impl Default for Options {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// No such interface.
-    #[error("there is no interface {0:?}: see ip link")]
+    #[error("no interface {0:?}: see ip link")]
     Missing(String),
     /// It is not Ethernet.
     #[error("{0} is not Ethernet, which FCoE needs")]
     NotEthernet(String),
     /// No right to.
-    #[error("{0}: raw Ethernet takes a privilege ({PRIVILEGES}): be root, or give it by setcap")]
+    #[error("{0}: raw Ethernet needs {PRIVILEGES}: run as root, or grant it with setcap")]
     Forbidden(String),
     /// Another program has the interface by AF_XDP.
     #[error("{0}: another program takes its frames by XDP: omit xdp: to share it")]
@@ -93,13 +93,13 @@ pub enum OpenError {
     #[error("cable:{0}: both of its ends are in use")]
     Taken(String),
     /// No right to make sockets where a cable is to be.
-    #[error("cable:{0}: its folder is not for this user to write to: name another one")]
+    #[error("cable:{0}: this user cannot write to its directory: name another one")]
     Closed(String),
     /// More than the address of a Unix socket has room for.
-    #[error("cable:{0}: the path has {1} bytes, and may have {PATH_MAX}: name a shorter one")]
+    #[error("cable:{0}: the path has {1} bytes, but the limit is {PATH_MAX}: name a shorter one")]
     LongPath(String, usize),
     /// No place for a cable.
-    #[error("cable:{0}: its folder is not there: make it, or name another one")]
+    #[error("cable:{0}: its directory does not exist: create it, or name another one")]
     NoFolder(String),
     /// Anything else.
     #[error("{0}: {1}")]

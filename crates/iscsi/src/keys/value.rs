@@ -80,7 +80,9 @@ impl Operational {
 }
 
 impl TaskReporting {
-    const fn name(self) -> &'static str {
+    /// The value of the key TaskReporting, RFC 7143 §13.23.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Rfc3720 => "RFC3720",
             Self::ResponseFence => "ResponseFence",

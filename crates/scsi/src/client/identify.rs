@@ -15,25 +15,25 @@ use crate::wire::cdb::{Field, be16, bit, octet};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// There is none under this number.
-    #[error("there is no such LUN: `lunar ls` shows those that there are")]
+    #[error("no such LUN: `lunar ls` lists the LUNs of the target")]
     NoUnit,
     /// It is something else than a disk; the peripheral device type.
-    #[error("it is no disk, but a device of type {0:#04x}")]
+    #[error("it is not a disk but a device of type {0:#04x}")]
     NoDisk(u8),
     /// It stays not ready, busy, or answers nothing that makes sense.
-    #[error("it does not become ready: see to the target")]
+    #[error("it does not become ready: check the target")]
     NotReady,
     /// The logical block size is neither 512 nor 4096.
-    #[error("its blocks have {0} bytes; 512 and 4096 can be used")]
+    #[error("its blocks have {0} bytes; 512 and 4096 are supported")]
     BlockSize(u32),
     /// The capacity cannot be.
-    #[error("it does not tell its capacity")]
+    #[error("it does not report its capacity")]
     NoCapacity,
     /// Nobody can count its octets.
-    #[error("it claims {0} blocks, more than there can be")]
+    #[error("it claims {0} blocks, more than a unit can have")]
     TooLarge(u64),
     /// Another unit stands where it was.
-    #[error("another unit than before answers at this address")]
+    #[error("a different unit answers at this address now")]
     Another,
     /// The logical block size has changed.
     #[error("its blocks have {now} bytes, and had {before}")]
@@ -45,20 +45,20 @@ pub enum Refusal {
     },
     /// A reservation keeps us out.
     #[error(
-        "it is reserved by another initiator: register by a key that its registrants know, as in \
+        "it is reserved by another initiator: register with a key of its registrants, as in \
          ?key=1f00d, or have it release the reservation"
     )]
     Reserved,
     /// It takes no registration.
     #[error(
-        "it refuses to register a key: leave out \"key\", or see at the target whether it has \
-         persistent reservations, and room for one more registration"
+        "it refuses to register a key: omit \"key\", or check that the target supports persistent \
+         reservations and has room for another registration"
     )]
     Unregistered,
     /// WCE cannot be changed.
     #[error(
-        "the target refuses to switch its write cache {}: leave out \"write-cache\", or switch it \
-         at the target",
+        "the target refuses to switch its write cache {}: omit \"write-cache\", or switch it at \
+         the target",
         if *.0 { "on" } else { "off" }
     )]
     CacheStays(bool),

@@ -32,13 +32,13 @@ const NO_HOLDER: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// Not a file of reservations.
-    #[error("it does not begin as stored reservations do")]
+    #[error("it is not a file of stored reservations")]
     Magic,
     /// Written by something newer.
-    #[error("its format is version {0}, known is {VERSION}")]
+    #[error("its format has version {0}, but only version {VERSION} is supported")]
     Version(u16),
     /// Cut off.
-    #[error("it ends within {0}")]
+    #[error("it ends in the middle of {0}")]
     Truncated(&'static str),
     /// Octets that were not written.
     #[error("{0} bytes follow after its end")]

@@ -178,7 +178,7 @@ fn a_write_of_unknown_outcome_is_to_be_done_again() {
     assert_eq!(
         failure.line("file:a", "iscsi://host/disk/0"),
         "iscsi://host/disk/0: outcome unknown at byte 4096 (it may have been written, or may \
-         still be: see to the volume, then write it again)"
+         still be: check the volume, then write it again)"
     );
 }
 

@@ -64,7 +64,10 @@ fn a_source_that_others_shorten_is_not_copied() {
     assert_eq!(copied.durable, LEFT);
     assert!(copied.changed && !copied.resumable);
     let refused = pair::copy(&options, RESUME, &mut |_| true).unwrap_err();
-    assert!(refused.to_string().contains("was changed"), "{refused}");
+    assert!(
+        refused.to_string().contains("the source has changed"),
+        "{refused}"
+    );
 
     // As it was, it is copied on from there.
     fill(&source);

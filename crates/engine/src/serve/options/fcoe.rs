@@ -30,25 +30,25 @@ pub enum NotAPort {
     #[error("name an interface first, as in eth0 or cable:/run/x.sock")]
     NoInterface,
     /// What the kernel would not take for a name.
-    #[error("{0:?} is no name of an interface: see ip link")]
+    #[error("{0:?} is not an interface name: see ip link")]
     NoName(String),
     /// Not a key, or one without a value.
     #[error(
-        "there is no {0:?} here: mode=vn2vn, wwpn=WWPN, wwnn=WWNN and e_d_tov=TIME may \
-         follow the interface"
+        "unknown parameter {0:?}: mode=vn2vn, wwpn=WWPN, wwnn=WWNN and e_d_tov=TIME may follow \
+         the interface"
     )]
     Unknown(String),
     /// A key twice.
     #[error("{0} is given twice")]
     Twice(&'static str),
     /// A way to find each other that there is not.
-    #[error("mode={0}: this version finds other ports by vn2vn alone")]
+    #[error("mode={0}: this version supports vn2vn only")]
     Mode(String),
     /// Not a worldwide name.
     #[error("{0}={1}: a worldwide name has 16 hexadecimal digits, as in 20:00:52:54:00:78:41:00")]
     Name(&'static str, String),
     /// A worldwide name that is nobody's.
-    #[error("{0}={1}: no port has that name; without {0}= it gets one of its Ethernet address")]
+    #[error("{0}={1}: this name is reserved; omit {0}= to derive one from the Ethernet address")]
     Nobody(&'static str, Wwn),
     /// Not a time, or one by which nothing works.
     #[error("e_d_tov={0}: a time from 1ms to 10s is expected here, as in e_d_tov=100ms")]

@@ -20,50 +20,54 @@ pub enum Misuse {
     #[error("nothing to serve: give at least one volume, such as ram:1G")]
     NoVolume,
     /// `--open` with `--allow` or CHAP.
-    #[error("--open lets everybody in, --allow and --chap do not: give one or the other")]
+    #[error(
+        "--open admits every initiator, --allow and --chap restrict logins: give one or the other"
+    )]
     OpenAndGuarded,
     /// A portal that others reach, and nothing said about who may.
     #[error(
-        "portal {0} can be reached by other machines: say who may log in with --allow or --chap, \
-         or let everybody in with --open"
+        "portal {0} can be reached by other machines: restrict logins with --allow or --chap, or \
+         admit every initiator with --open"
     )]
     Exposed(SocketAddr),
     /// An interface that others reach, and nothing said about who may.
     #[error(
-        "--fcoe {0}: whoever is on its Ethernet can reach it: say who may log in with --allow \
-         WWPN, or let everybody in with --open"
+        "--fcoe {0}: every machine on its Ethernet can reach it: restrict logins with --allow \
+         WWPN, or admit every initiator with --open"
     )]
     ExposedInterface(Place),
     /// A name that no initiator has.
     #[error(
-        "--allow {0}: that is neither an iSCSI name, which begins with iqn., eui. or naa., nor a \
+        "--allow {0}: this is neither an iSCSI name, which begins with iqn., eui. or naa., nor a \
          WWPN such as 20:00:52:54:00:78:41:00"
     )]
     NoInitiator(String),
     /// An interface twice.
-    #[error("--fcoe {0}: that is served on already, leave one of them out")]
+    #[error("--fcoe {0} is given twice: omit one of them")]
     SameInterface(Place),
     /// A WWPN twice.
-    #[error("--fcoe …,wwpn={0}: each port has a name of its own, give another")]
+    #[error("--fcoe …,wwpn={0}: another port has this name: give each port its own")]
     SameWwpn(Wwn),
     /// `--target-per-volume` with a port that is one target.
     #[error(
-        "--target-per-volume makes several targets, but a port of --fcoe is one: leave one out"
+        "--target-per-volume makes several targets, but a Fibre Channel port is a single one: \
+         omit --target-per-volume or --fcoe"
     )]
     OnePortOneTarget,
     /// A portal to which no TCP connection can be made.
-    #[error("--listen {0}: nobody connects to a multicast or broadcast address, listen on another")]
+    #[error(
+        "--listen {0}: a multicast or broadcast address cannot accept connections: give another \
+         one"
+    )]
     Unconnectable(SocketAddr),
     /// An address of one link, and nothing said about which.
-    #[error(
-        "--listen {0}: each link has such an address, name the interface, as in [fe80::1%25eth0]"
-    )]
+    #[error("--listen {0}: a link-local address needs its interface, as in [fe80::1%25eth0]")]
     NoInterface(SocketAddr),
     /// A portal twice.
-    #[error("--listen {1}: that is listened on already by --listen {0}, leave one of them out")]
+    #[error("--listen {1} is already covered by --listen {0}: omit one of them")]
     SamePortal(SocketAddr, SocketAddr),
     /// More volumes than there are LUNs.
-    #[error("{0} volumes are too many: one command serves up to 16384, start several")]
+    #[error("{0} volumes are too many: one server has at most 16384, so start several")]
     TooManyVolumes(usize),
     /// A volume that would have no block.
     #[error("{address} is smaller than a block of --block-size {block_size}: make it larger")]
@@ -74,7 +78,7 @@ pub enum Misuse {
         block_size: u32,
     },
     /// A number that no LUN has.
-    #[error("{0}: a LUN is a number from 0 to {LUN_MAX}, give a smaller one")]
+    #[error("{0}: a LUN is a number from 0 to {LUN_MAX}")]
     LunTooHigh(String),
     /// Two volumes of one number.
     #[error(
@@ -90,19 +94,20 @@ pub enum Misuse {
     },
     /// `--serial` without a number, for several volumes.
     #[error(
-        "--serial {0} could be of any of the volumes: put the LUN in front, as in --serial 0={0}"
+        "--serial {0} does not say which volume it is for: put the LUN in front, as in --serial \
+         0={0}"
     )]
     WhoseSerial(String),
     /// `--serial` of a LUN without a volume.
-    #[error("--serial {0}: no volume is served as that LUN, give the number of one that is")]
+    #[error("--serial {0}: no volume has this LUN: give the LUN of a volume")]
     SerialOfNothing(String),
     /// `--serial` twice for one LUN.
-    #[error("--serial {0}=… is given twice: leave one of them out")]
+    #[error("--serial {0}=… is given twice: omit one of them")]
     TwoSerials(u16),
     /// One serial number for two LUNs.
     #[error(
-        "--serial {serial:?} of LUN {one} is that of LUN {other} too: initiators would take them \
-         for one disk, give each its own"
+        "--serial {serial:?} of LUN {one} is that of LUN {other} too: initiators would treat them \
+         as one disk: give each its own"
     )]
     SharedSerial {
         /// The serial number.
@@ -146,7 +151,7 @@ pub enum Misuse {
     },
     /// A CHAP user that no login can name.
     #[error(
-        "{option} {name:?} cannot log in: a CHAP name has 1 to 255 bytes and no control \
+        "{option} {name:?} is not a CHAP name: it must have 1 to 255 bytes and no control \
          characters (RFC 7143 §6.1)"
     )]
     UserName {
@@ -156,12 +161,12 @@ pub enum Misuse {
         name: String,
     },
     /// One CHAP user twice.
-    #[error("CHAP user {0} is given twice: one secret for each USER or USER@IQN")]
+    #[error("CHAP user {0} is given twice: give each USER or USER@IQN once")]
     DuplicateUser(String),
     /// A secret that is too short or too long.
     #[error(
-        "the secret of {user} has {octets} bytes: 12 to 255 are needed (RFC 7143 §9.2.1), put \
-         them on the first line of its file"
+        "the secret of {user} has {octets} bytes: put 12 to 255 on the first line of its file \
+         (RFC 7143 §9.2.1)"
     )]
     SecretLength {
         /// Whose.

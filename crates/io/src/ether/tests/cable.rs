@@ -61,7 +61,10 @@ fn a_path_that_is_too_long_for_a_socket_is_told_with_what_it_may_have() {
     let place = |len: usize| Place::Cable(folder.0.join("x".repeat(len - beside)));
     let _ends = [open(&place(102)).unwrap(), open(&place(102)).unwrap()];
     let refused = open(&place(103)).unwrap_err().to_string();
-    assert!(refused.contains("103 bytes, and may have 102"), "{refused}");
+    assert!(
+        refused.contains("103 bytes, but the limit is 102"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -70,7 +73,7 @@ fn what_cannot_be_a_cable_is_refused() {
     let nowhere = Place::Cable(folder.0.join("nowhere/x.sock"));
     let error = open(&nowhere).unwrap_err().to_string();
     assert!(
-        error.starts_with("cable:/") && error.contains("its folder is not there"),
+        error.starts_with("cable:/") && error.contains("its directory does not exist"),
         "{error}"
     );
     let file = folder.0.join("file");

@@ -49,7 +49,7 @@ fn another_unit_that_comes_in_its_place_is_not_written() {
         assert_eq!(rig.go(write(1, false)).unwrap_err(), MediumError::Gone);
         let told = rig.take_told();
         let told = told.last().unwrap();
-        assert!(told.starts_with("refused: another unit"), "{code:#06x}");
+        assert!(told.starts_with("refused: a different unit"), "{code:#06x}");
         let writes = rig.asked.iter().filter(|cdb| cdb.starts_with("2a"));
         assert_eq!(writes.count(), 1, "{code:#06x}");
     }
@@ -132,7 +132,7 @@ fn announcements_without_end_are_given_up() {
     rig.run();
     assert_eq!(
         rig.take_told(),
-        ["not now: it does not become ready: see to the target"]
+        ["not now: it does not become ready: check the target"]
     );
 }
 

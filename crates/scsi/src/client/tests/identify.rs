@@ -102,7 +102,7 @@ fn what_never_becomes_ready_is_given_up() {
     }
     assert_eq!(
         rig.take_told(),
-        ["refused: it does not become ready: see to the target"]
+        ["refused: it does not become ready: check the target"]
     );
     assert!(rig.now < Duration::from_secs(60));
 }
@@ -133,7 +133,7 @@ fn a_unit_that_is_larger_than_anything_is_refused() {
     rig.run();
     assert_eq!(
         rig.take_told(),
-        ["refused: it claims 18014398509481984 blocks, more than there can be"]
+        ["refused: it claims 18014398509481984 blocks, more than a unit can have"]
     );
 }
 
@@ -147,6 +147,6 @@ fn a_lun_without_a_unit_is_told() {
     assert_eq!(rig.asked, ["", "12000000ff"]);
     assert_eq!(
         rig.take_told(),
-        ["refused: there is no such LUN: `lunar ls` shows those that there are"]
+        ["refused: no such LUN: `lunar ls` lists the LUNs of the target"]
     );
 }

@@ -63,7 +63,7 @@ fn another_unit_in_its_place_is_not_written() {
     rig.run();
     assert_eq!(
         rig.take_told(),
-        ["refused: another unit than before answers at this address"]
+        ["refused: a different unit answers at this address now"]
     );
     assert!(matches!(
         rig.results.pop(),
@@ -263,7 +263,7 @@ fn a_unit_that_is_away_for_now_may_come_back() {
     rig.client.begin();
     rig.run();
     let told = rig.take_told();
-    assert!(told[0].starts_with("not now: there is no such LUN"));
+    assert!(told[0].starts_with("not now: no such LUN"));
     rig.client.lost();
     rig.unit.unknown.clear();
     rig.client.begin();

@@ -57,7 +57,7 @@ fn a_registered_nexus_is_let_in() {
     assert_eq!(rig.unit.key, KEY);
     rig.go(write()).unwrap();
     let refused = self::rig(reserved(), Wishes::default()).take_told();
-    assert!(refused[0].starts_with("refused: it is reserved by another initiator: register by"));
+    assert!(refused[0].starts_with("refused: it is reserved by another initiator: register with"));
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_cache_that_cannot_be_switched_is_told() {
     };
     for unit in [refusing, deaf, without_page] {
         let told = rig(unit, caching(false)).take_told();
-        let expected = "refused: the target refuses to switch its write cache off: leave out";
+        let expected = "refused: the target refuses to switch its write cache off: omit";
         assert!(told[0].starts_with(expected), "{told:?}");
     }
 }

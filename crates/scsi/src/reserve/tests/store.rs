@@ -92,11 +92,11 @@ fn says_what_is_wrong() {
         Reservations::from_bytes(&bytes).map_err(|error| error.to_string())
     };
     let says = |text: &str| Err(text.to_string());
+    assert_eq!(with(0, 0), says("it is not a file of stored reservations"));
     assert_eq!(
-        with(0, 0),
-        says("it does not begin as stored reservations do")
+        with(9, 2),
+        says("its format has version 2, but only version 1 is supported")
     );
-    assert_eq!(with(9, 2), says("its format is version 2, known is 1"));
     assert_eq!(with(11, 2), says("its reservation type is not valid"));
     assert_eq!(with(11, 1), says("its holder is not valid"));
     assert_eq!(
