@@ -54,7 +54,9 @@ impl SpareBatches {
 impl<R: Ring, P: Post> Core<R, P> {
     /// Sees to it that idle buffers are looked at. A core that has none is not woken for them.
     pub(super) fn trim_later(&mut self, now: Now) {
-        let is_idle = self.buffers.resident() > self.buffers.in_use() || self.batches.has_idle();
+        let is_idle = self.buffers.resident() > self.buffers.in_use()
+            || self.batches.has_idle()
+            || self.ring.has_idle();
         if !self.trimming && is_idle {
             self.trimming = true;
             self.timers.set(now + INTERVAL, Timer::Trim);
@@ -66,6 +68,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         self.trimming = false;
         self.buffers.trim();
         self.batches.trim();
+        self.ring.trim();
     }
 }
 

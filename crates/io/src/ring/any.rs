@@ -95,6 +95,14 @@ impl Ring for AnyRing {
         either!(self, ring => ring.pauses())
     }
 
+    fn has_idle(&self) -> bool {
+        either!(self, ring => ring.has_idle())
+    }
+
+    fn trim(&mut self) {
+        either!(self, ring => ring.trim());
+    }
+
     fn waker(&self) -> Waker {
         either!(self, ring => ring.waker())
     }

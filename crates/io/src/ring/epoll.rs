@@ -296,6 +296,14 @@ impl Ring for EpollRing {
         !self.paused.is_empty()
     }
 
+    fn has_idle(&self) -> bool {
+        self.lender.has_idle()
+    }
+
+    fn trim(&mut self) {
+        self.lender.trim();
+    }
+
     fn waker(&self) -> Waker {
         Waker::new(&self.bell)
     }

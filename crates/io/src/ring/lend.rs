@@ -19,13 +19,42 @@ pub struct Received {
     len: usize,
 }
 
-/// Buffers that a ring receives in, numbered from 0. They take memory when they are first used;
-/// the one given back last is taken first, as it is in the cache.
+/// Buffers that a ring receives in, numbered from 0. They take memory when they are used, until a
+/// trim finds them idle; the one given back last is taken first, as it is in the cache.
 pub(super) struct Lender {
     memory: Mapping,
-    free: RefCell<Vec<u16>>,
+    free: RefCell<Free>,
     /// Parts of the memory that may be written, from the first on.
     open: Cell<usize>,
+}
+
+/// Buffers that are not taken.
+struct Free {
+    /// Their numbers.
+    ids: Vec<u16>,
+    /// Of all buffers, whether they may have memory.
+    resident: Vec<bool>,
+    /// How many of the free ones may have memory.
+    spare: usize,
+    /// The fewest free ones there were since the last trim: those that no receive needed.
+    idle: usize,
+}
+
+impl Free {
+    fn take(&mut self) -> Option<u16> {
+        let id = self.ids.pop()?;
+        self.idle = self.idle.min(self.ids.len());
+        match &mut self.resident[usize::from(id)] {
+            true => self.spare -= 1,
+            first_use => *first_use = true,
+        }
+        Some(id)
+    }
+
+    fn give_back(&mut self, id: u16) {
+        self.ids.push(id);
+        self.spare += 1;
+    }
 }
 
 impl Lender {
@@ -33,7 +62,12 @@ impl Lender {
         let len = usize::from(buffers) * LENT_OCTETS;
         let lender = Self {
             memory: Mapping::closed(len, Manner::here())?,
-            free: RefCell::new((0..buffers).rev().collect()),
+            free: RefCell::new(Free {
+                ids: (0..buffers).rev().collect(),
+                resident: vec![false; usize::from(buffers)],
+                spare: 0,
+                idle: usize::from(buffers),
+            }),
             open: Cell::new(0),
         };
         lender.open(0)?;
@@ -58,7 +92,7 @@ impl Lender {
     /// A buffer of [`LENT_OCTETS`] to receive in; `None` when all are taken that there is memory
     /// for. Of those that were never used it is the first.
     pub(super) fn take(&self) -> Option<u16> {
-        let id = self.free.borrow_mut().pop()?;
+        let id = self.free.borrow_mut().take()?;
         if self.open(id).is_err() {
             self.give_back(id);
             return None;
@@ -67,7 +101,31 @@ impl Lender {
     }
 
     pub(super) fn give_back(&self, id: u16) {
-        self.free.borrow_mut().push(id);
+        self.free.borrow_mut().give_back(id);
+    }
+
+    /// Whether a trim, now or later, can give memory back.
+    pub(super) fn has_idle(&self) -> bool {
+        self.free.borrow().spare > 0
+    }
+
+    /// Gives back the memory of buffers that were not needed since the last trim.
+    pub(super) fn trim(&self) {
+        let mut free = self.free.borrow_mut();
+        let Free {
+            ids,
+            resident,
+            spare,
+            idle,
+        } = &mut *free;
+        for id in &ids[..*idle] {
+            if std::mem::take(&mut resident[usize::from(*id)]) {
+                let start = usize::from(*id) * LENT_OCTETS;
+                self.memory.discard(start, LENT_OCTETS);
+                *spare -= 1;
+            }
+        }
+        *idle = ids.len();
     }
 
     pub(super) fn address(&self, id: u16) -> NonNull<u8> {

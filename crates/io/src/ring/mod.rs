@@ -67,6 +67,14 @@ pub trait Ring: SocketRing {
         false
     }
 
+    /// Whether a [`Self::trim`], now or later, can give memory back.
+    fn has_idle(&self) -> bool {
+        false
+    }
+
+    /// Gives back the memory of receive buffers that were not needed since the last call.
+    fn trim(&mut self) {}
+
     /// Wakes `wait` from another thread.
     fn waker(&self) -> Waker;
 }

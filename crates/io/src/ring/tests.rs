@@ -5,6 +5,7 @@ mod files;
 mod limits;
 mod listening;
 mod sockets;
+mod trims;
 mod waiting;
 
 use std::io::{self, ErrorKind};

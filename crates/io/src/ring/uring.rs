@@ -338,6 +338,14 @@ impl Ring for UringRing {
         !self.paused.is_empty()
     }
 
+    fn has_idle(&self) -> bool {
+        self.buffers.has_idle()
+    }
+
+    fn trim(&mut self) {
+        self.buffers.trim();
+    }
+
     fn waker(&self) -> Waker {
         Waker::new(&self.bell)
     }

@@ -88,14 +88,30 @@ impl Buffers {
         }
         self.peak = self.peak.max(self.wanted.saturating_sub(self.provided));
         self.handed_over += 1;
-        if self.handed_over < PERIOD {
-            return;
+        if self.handed_over >= PERIOD {
+            self.end_period();
         }
+    }
+
+    fn end_period(&mut self) {
         if self.peak <= self.wanted / 4 {
             self.wanted = (self.wanted / 2).max(WANTED_MIN);
         }
         self.handed_over = 0;
         self.peak = 0;
+    }
+
+    /// Whether a trim, now or later, can give memory back.
+    pub(super) fn has_idle(&self) -> bool {
+        self.wanted > WANTED_MIN || self.lender.has_idle()
+    }
+
+    /// Gives back the memory of buffers that were not needed since the last trim. What the kernel
+    /// has cannot be taken from it: where it has more than are wanted, each receive brings one
+    /// back.
+    pub(super) fn trim(&mut self) {
+        self.end_period();
+        self.lender.trim();
     }
 
     /// The kernel had no buffer for a receive.
