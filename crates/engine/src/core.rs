@@ -220,6 +220,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     fn event(&mut self, now: Now, event: Event<R::Received>) {
         match event {
             Event::Accepted { socket, peer, .. } => self.accepted(now, socket, peer),
+            Event::NotAccepted { cause } => self.not_accepted(now, &cause),
             Event::Received { token, octets } => match Purpose::of(token) {
                 Some(Purpose::Receive(key)) => self.received(now, key, octets),
                 Some(Purpose::Volume(node, slot)) => {

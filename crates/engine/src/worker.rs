@@ -204,7 +204,7 @@ impl Worker {
                     handle.ready(cx, node, slot);
                 });
             }
-            Event::Accepted { .. } | Event::Woken => {}
+            Event::Accepted { .. } | Event::NotAccepted { .. } | Event::Woken => {}
         }
     }
 

@@ -10,6 +10,7 @@ use block::volume::Volume;
 use iscsi::names;
 use iscsi::parameters::Parameters;
 use iscsi::target::{Config, Registry, Wish};
+use scsi::medium::Now;
 use scsi::nexus::{Identity, Nexus, TargetDevice};
 use scsi::owner::{Output, Owner};
 use scsi::unit::{CoreId, UnitId};
@@ -39,6 +40,8 @@ pub struct Front {
     pub(super) waiting: Vec<(u16, Key, Wish)>,
     /// Connections that have not logged in.
     pub(super) logins: Logins,
+    /// When it was told last that no connection could be accepted.
+    pub(super) not_accepted: Option<Now>,
     pub(super) owners: Vec<Owner>,
     pub(super) store: Arc<dyn Store>,
     pub(super) unsaved: Unsaved,
@@ -85,6 +88,7 @@ impl Front {
             places: BTreeMap::new(),
             waiting: Vec::new(),
             logins: Logins::default(),
+            not_accepted: None,
             owners: parts.owners,
             store: parts.store,
             unsaved: Unsaved::default(),

@@ -1,7 +1,9 @@
 //! Connections that log in, on core 0, and their way to the core that their session lives on.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use ::io::ring::Ring;
 use iscsi::login::{Event, Login};
@@ -23,6 +25,9 @@ const TOO_MANY_LOGINS: Violation = Violation {
     rule: "too many connections that have not logged in",
     clause: "--max-logins",
 };
+
+/// How often it is worth a line that connections are not accepted.
+const NOT_ACCEPTED_EVERY: Duration = Duration::from_secs(60);
 
 impl<R: Ring, P: Post> Core<R, P> {
     /// A connection came in.
@@ -48,6 +53,21 @@ impl<R: Ring, P: Post> Core<R, P> {
         front.logins.insert(peer.ip(), key);
         self.listen_to(key);
         self.arm(now, key);
+    }
+
+    /// Connections wait until there are descriptors or memory again; the log says so once a minute.
+    pub(super) fn not_accepted(&mut self, now: Now, cause: &io::Error) {
+        let Some(front) = &mut self.front else { return };
+        if front
+            .not_accepted
+            .is_none_or(|last| now - last >= NOT_ACCEPTED_EVERY)
+        {
+            front.not_accepted = Some(now);
+            tracing::error!(
+                "cannot accept connections, which wait until others end: {cause}; the limit of \
+                 open files is set by ulimit -n"
+            );
+        }
     }
 
     /// Whether another connection from `peer` may log in. Where an address that holds many more

@@ -147,7 +147,7 @@ impl Probe {
             Event::Ready { token } => self.act(|machine, cx| {
                 machine.link.ready(cx, token.0 as u32);
             }),
-            Event::Accepted { .. } | Event::Woken => {}
+            Event::Accepted { .. } | Event::NotAccepted { .. } | Event::Woken => {}
         }
         Ok(())
     }

@@ -200,7 +200,10 @@ impl User {
                 let (node, slot) = place(token);
                 self.act(now, |h, cx| h.sent(cx, node, slot, batch, result));
             }
-            Event::Ready { .. } | Event::Accepted { .. } | Event::Woken => {}
+            Event::Ready { .. }
+            | Event::Accepted { .. }
+            | Event::NotAccepted { .. }
+            | Event::Woken => {}
         }
     }
 

@@ -42,7 +42,8 @@ pub trait Ring: SocketRing {
     type Received: std::ops::Deref<Target = [u8]>;
 
     /// Accepts one connection after the other on a listening socket → [`Event::Accepted`], until
-    /// the ring is dropped or `stop_listening` is called.
+    /// the ring is dropped or `stop_listening` is called. While there are no descriptors or no
+    /// memory: [`Event::NotAccepted`], again and again with pauses.
     fn listen(&mut self, listener: OwnedFd, token: Token) -> io::Result<()>;
 
     /// Closes every listening socket.
@@ -191,6 +192,12 @@ pub enum Event<R> {
         socket: OwnedFd,
         /// Who.
         peer: SocketAddr,
+    },
+    /// No connection can be accepted for a while, as there are no descriptors or no memory. It is
+    /// tried again.
+    NotAccepted {
+        /// Why.
+        cause: io::Error,
     },
     /// Octets came in; none at all means that the peer has closed. Dropping `octets` gives the
     /// memory back to the ring: do so before the next event is asked for.

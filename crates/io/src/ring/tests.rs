@@ -46,6 +46,7 @@ fn open(kind: Kind) -> AnyRing {
 #[derive(Debug)]
 enum Seen {
     Accepted(Token, OwnedFd),
+    NotAccepted,
     Received(Token, io::Result<Vec<u8>>),
     Sent(Token, Box<SendBatch>, io::Result<()>),
     File(Token, io::Result<u64>, Option<Buffer>),
@@ -57,6 +58,7 @@ impl From<Event<Received>> for Seen {
     fn from(event: Event<Received>) -> Self {
         match event {
             Event::Accepted { token, socket, .. } => Self::Accepted(token, socket),
+            Event::NotAccepted { .. } => Self::NotAccepted,
             Event::Received { token, octets } => {
                 Self::Received(token, octets.map(|octets| octets.to_vec()))
             }

@@ -100,7 +100,11 @@ impl Listeners {
                 }
                 Err(rustix::io::Errno::AGAIN) => {}
                 Err(error) if is_passing(error) => {}
-                Err(_) => self.pause(epoll, key),
+                Err(cause) => {
+                    self.pause(epoll, key);
+                    let cause = cause.into();
+                    return Some(Event::NotAccepted { cause });
+                }
             }
         }
         None

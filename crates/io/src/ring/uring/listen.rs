@@ -115,10 +115,10 @@ impl Listeners {
                 (event, again)
             }
             Err(error) if is_passing(&error) => (None, again),
-            Err(_) => {
+            Err(cause) => {
                 // There are no descriptors, or no memory: trying at once would be a busy loop.
                 self.paused_until = Some(Instant::now() + ACCEPT_PAUSE);
-                (None, false)
+                (Some(Event::NotAccepted { cause }), false)
             }
         }
     }
