@@ -15,6 +15,7 @@ use crate::floor::args::FloorArgs;
 use crate::info::InfoArgs;
 use crate::ls::LsArgs;
 use crate::race::args::RaceArgs;
+use crate::secret::SecretArgs;
 use crate::serve::args::ServeArgs;
 use crate::verify::VerifyArgs;
 
@@ -46,6 +47,7 @@ pub(crate) enum Verb {
     Floor(Box<FloorArgs>),
     Info(InfoArgs),
     Ls(LsArgs),
+    Secret(SecretArgs),
 
     /// Print a completion script for a shell
     ///
@@ -156,7 +158,7 @@ fn text(error: &clap::Error, kind: ContextKind) -> Option<&str> {
 }
 
 /// What other programs call the verbs.
-const USUAL: [(&str, &str); 8] = [
+const USUAL: [(&str, &str); 9] = [
     ("cp", "copy"),
     ("cmp", "verify"),
     ("diff", "verify"),
@@ -164,6 +166,7 @@ const USUAL: [(&str, &str); 8] = [
     ("export", "serve"),
     ("list", "ls"),
     ("man", "manual"),
+    ("passwd", "secret"),
     ("target", "serve"),
 ];
 

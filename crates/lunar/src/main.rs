@@ -12,6 +12,7 @@ mod log;
 mod ls;
 mod measuring;
 mod race;
+mod secret;
 mod serve;
 mod units;
 mod verify;
@@ -53,6 +54,7 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, Failure> {
         Verb::Floor(args) => floor::run(&args),
         Verb::Info(args) => info::run(&args),
         Verb::Ls(args) => ls::run(&args),
+        Verb::Secret(args) => secret::run(&args),
         Verb::Completion { shell } => documents::completion(shell),
         Verb::Manual { verb } => documents::manual(verb.as_deref()),
     }

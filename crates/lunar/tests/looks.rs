@@ -1,4 +1,4 @@
-//! `lunar info` and `lunar ls`: what a user sees, and wrong input.
+//! `lunar info`, `lunar ls` and `lunar secret`: what a user sees, and wrong input.
 #![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::fs;
@@ -167,4 +167,41 @@ fn a_file_that_holds_no_secret_is_told_in_one_line() {
     }
     fs::remove_dir_all(folder).unwrap();
     refused(2, &["ls", "127.0.0.1:1", "--secret-file", "/secret"]);
+}
+
+#[test]
+fn a_secret_is_random_and_only_its_owner_can_read_it() {
+    let dir = std::env::temp_dir().join(format!("lunar-secret-{}", std::process::id()));
+    fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("alice.secret");
+    let file = file.to_str().unwrap();
+    let printed = |args: &[&str]| String::from_utf8(lunar(args).stdout).unwrap();
+    assert_eq!(printed(&["secret", file]), "");
+    assert_eq!(
+        fs::metadata(file).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    let kept = fs::read_to_string(file).unwrap();
+    for secret in [&kept, &printed(&["secret"])] {
+        assert_eq!(secret.len(), 25, "{secret:?}");
+        assert!(
+            secret
+                .trim()
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric())
+        );
+    }
+    assert_ne!(kept, printed(&["secret"]));
+    assert_eq!(printed(&["secret", "--length", "255"]).len(), 256);
+
+    let said = refused(1, &["secret", file]);
+    assert!(said.contains("exists already"), "{said}");
+    assert_eq!(fs::read_to_string(file).unwrap(), kept);
+    let said = refused(1, &["secret", "/nowhere/secret"]);
+    assert!(said.contains("cannot create /nowhere/secret"), "{said}");
+    for length in ["11", "256", "x"] {
+        let said = refused(2, &["secret", "--length", length]);
+        assert!(said.contains("12 to 255 bytes"), "{said}");
+    }
+    fs::remove_dir_all(dir).unwrap();
 }

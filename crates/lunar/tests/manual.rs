@@ -4,8 +4,8 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 8] = [
-    "serve", "copy", "verify", "bench", "race", "floor", "info", "ls",
+const VERBS: [&str; 9] = [
+    "serve", "copy", "verify", "bench", "race", "floor", "info", "ls", "secret",
 ];
 
 fn lunar(args: &[&str]) -> String {

@@ -86,7 +86,7 @@ pub(super) fn is_verb(name: &str) -> bool {
 
 const LUNAR: (&str, &str) = ("lunar", include_str!("../../../../docs/manual/lunar.md"));
 
-const VERBS: [(&str, &str); 8] = [
+const VERBS: [(&str, &str); 9] = [
     ("serve", include_str!("../../../../docs/manual/serve.md")),
     ("copy", include_str!("../../../../docs/manual/copy.md")),
     ("verify", include_str!("../../../../docs/manual/verify.md")),
@@ -95,4 +95,5 @@ const VERBS: [(&str, &str); 8] = [
     ("floor", include_str!("../../../../docs/manual/floor.md")),
     ("info", include_str!("../../../../docs/manual/info.md")),
     ("ls", include_str!("../../../../docs/manual/ls.md")),
+    ("secret", include_str!("../../../../docs/manual/secret.md")),
 ];

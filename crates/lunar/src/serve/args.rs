@@ -10,9 +10,10 @@ use engine_options::{
     BlockSize, Chap, FcoePort, Limits, MOST_THREADS, Options, UnitOptions, chap_user,
 };
 
+use super::identity;
 use super::portal::{self, Place};
-use super::{identity, secret};
 use crate::Failure;
+use crate::secret;
 use crate::units::{parse_size, parse_time};
 
 /// Export volumes over iSCSI and FCoE until told to stop

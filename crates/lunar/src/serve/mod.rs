@@ -4,7 +4,6 @@ pub(crate) mod args;
 pub(crate) mod identity;
 pub(crate) mod portal;
 mod ready;
-mod secret;
 
 use std::io;
 use std::process::ExitCode;

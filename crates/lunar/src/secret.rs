@@ -1,0 +1,78 @@
+//! CHAP secrets: `lunar secret` makes one; those of other verbs are read from files, and are never
+//! on a command line.
+
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use engine::secret::{self, SecretError};
+use engine::serve::options::SECRET_OCTETS;
+
+use crate::{Failure, documents};
+
+/// Make a random CHAP secret
+///
+/// It goes to a new file that only its owner can read, or without FILE to standard output.
+#[derive(Debug, Args)]
+pub(crate) struct SecretArgs {
+    /// The file to create, such as /etc/lunar/alice.secret
+    file: Option<PathBuf>,
+
+    /// Bytes of the secret, from 12 to 255; 22 and more hold the 128 bits that RFC 7143 asks for
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = length)]
+    length: usize,
+}
+
+pub(crate) fn run(args: &SecretArgs) -> Result<ExitCode, Failure> {
+    let secret = secret::generate(args.length);
+    let Some(file) = &args.file else {
+        return documents::printed(writeln!(io::stdout(), "{}", *secret));
+    };
+    create(file, &secret).map_err(|cause| not_created(file, &cause))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The file has the secret once it has its name for good.
+fn create(path: &Path, secret: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    let written = writeln!(file, "{secret}").and_then(|()| file.sync_all());
+    if written.is_err() {
+        let _ = std::fs::remove_file(path);
+    }
+    written
+}
+
+fn not_created(path: &Path, cause: &io::Error) -> Failure {
+    let path = path.display();
+    Failure::failed(match cause.kind() {
+        ErrorKind::AlreadyExists => {
+            format!("{path} exists already, and may be in use: give another file, or remove it")
+        }
+        _ => format!("cannot create {path}: {cause}"),
+    })
+}
+
+fn length(text: &str) -> Result<usize, String> {
+    let length = text.parse().ok().filter(|n| SECRET_OCTETS.contains(n));
+    length.ok_or_else(|| {
+        let (first, last) = (SECRET_OCTETS.start(), SECRET_OCTETS.end());
+        format!("a secret has {first} to {last} bytes")
+    })
+}
+
+/// The first line of a file that only its owner can read.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    match secret::read(path) {
+        Ok(secret) => Ok(secret.to_vec()),
+        Err(cause @ SecretError::Unreadable(..)) => Err(Failure::failed(cause.to_string())),
+        Err(cause) => Err(Failure::usage(cause.to_string())),
+    }
+}
