@@ -89,7 +89,7 @@ pub enum Problem {
     #[error("no blanks are allowed around an address")]
     Blank,
     /// A path without a scheme.
-    #[error("a path alone is no address")]
+    #[error("a path alone is not an address")]
     BarePath {
         /// The scheme that would fit.
         scheme: &'static str,

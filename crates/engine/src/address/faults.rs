@@ -11,7 +11,7 @@ use super::piece::{Parsed, Piece};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FaultError {
     /// No such argument.
-    #[error("\"{0}\" is no fault; there are read=…, write=…, flush=…, torn and seed=NUMBER")]
+    #[error("\"{0}\" is not a fault; choose from read=…, write=…, flush=…, torn and seed=NUMBER")]
     Unknown(String),
     /// An argument without its value.
     #[error("\"{0}\" needs a value, as in {0}={1}")]
@@ -39,7 +39,7 @@ pub enum FaultError {
     #[error("\"torn\" says how writes fail, but none does; give write=…")]
     TornAlone,
     /// Nothing at all.
-    #[error("it says of nothing that it fails; give read=…, write=… or flush=…")]
+    #[error("no fault is given; give read=…, write=… or flush=…")]
     Nothing,
 }
 

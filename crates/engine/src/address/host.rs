@@ -172,7 +172,7 @@ fn name_or_v4(piece: Piece<'_>) -> Parsed<Host> {
         return Ok(Host::V4(number));
     }
     if piece.text == "*" {
-        return Err(host_fault(piece, "\"*\" is no host", EVERY_HINT));
+        return Err(host_fault(piece, "\"*\" is not a host", EVERY_HINT));
     }
     let label = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
     if let Some(at) = piece.text.find(|c| !label(c)) {
