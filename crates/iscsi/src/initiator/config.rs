@@ -269,7 +269,7 @@ impl Default for Times {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misconfigured {
     /// InitiatorName or TargetName.
-    #[error("\"{name}\" is no iSCSI name: {cause}")]
+    #[error("\"{name}\" is not an iSCSI name: {cause}")]
     Name {
         /// As given.
         name: String,

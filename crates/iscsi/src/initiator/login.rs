@@ -331,7 +331,7 @@ impl Login {
             Key::TargetAlias => self.outcome.alias = Some(harmless(value)),
             Key::TargetPortalGroupTag => {
                 let tag = text::number(value).and_then(|tag| u16::try_from(tag).ok());
-                let tag = tag.ok_or_else(|| wrong(row, value, "which is no tag", row.clause))?;
+                let tag = tag.ok_or_else(|| wrong(row, value, "which is not a tag", row.clause))?;
                 self.outcome.portal_group = Some(tag);
             }
             _ if matches!(row.rule, Rule::Declare) => {}
@@ -412,7 +412,7 @@ fn redirect(status: u16, data: &[u8]) -> End {
         None => End::Login(LoginError::Key {
             key: pair.key.to_owned(),
             value: shown(pair.value),
-            rule: "which is no address",
+            rule: "which is not an address",
             clause: "RFC 7143 §13.8",
         }),
     }

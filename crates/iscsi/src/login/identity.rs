@@ -172,7 +172,7 @@ fn initiator_name(declared: Option<&str>) -> Result<String, Fault> {
         ));
     };
     names::normalise(name).map_err(|_| {
-        let rule = "an InitiatorName that is no iSCSI name";
+        let rule = "an InitiatorName that is not an iSCSI name";
         Fault::new(status::INITIATOR_ERROR, rule, "RFC 7143 §4.2.7")
     })
 }

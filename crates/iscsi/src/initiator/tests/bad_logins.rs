@@ -178,7 +178,7 @@ fn security_answers_that_cannot_be() {
             "InitiatorName=iqn.2026-11.org.x:y|",
             "which only initiators send",
         ),
-        ("TargetPortalGroupTag=65536|", "which is no tag"),
+        ("TargetPortalGroupTag=65536|", "which is not a tag"),
         ("AuthMethod", "a key=value pair without its null"),
         ("AuthMethod|", "a key without a value"),
     ];
@@ -396,7 +396,7 @@ fn configurations_that_cannot_work() {
     let stories: [(Spoil, &str); 9] = [
         (
             |c| c.initiator = "nobody".into(),
-            "\"nobody\" is no iSCSI name",
+            "\"nobody\" is not an iSCSI name",
         ),
         (|c| c.purpose = Purpose::Normal("iqn.x".into()), "\"iqn.x\""),
         (|c| c.alias = Some("a\0b".into()), "an alias"),

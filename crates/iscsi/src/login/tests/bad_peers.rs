@@ -42,7 +42,7 @@ fn names_that_are_missing_unknown_or_not_allowed() {
     let named = format!("{} SessionType=Discovery", to("iqn.2026-11.org.lunar:b"));
     first_fails("O>F", &named, 0x0202, denied, list);
     let bad = format!("InitiatorName=iqn.bad {TARGET}");
-    let rule = "an InitiatorName that is no iSCSI name";
+    let rule = "an InitiatorName that is not an iSCSI name";
     first_fails("O>F", &bad, 0x0200, rule, "RFC 7143 §4.2.7");
     let kind = with_names("SessionType=Special");
     first_fails(
