@@ -249,7 +249,7 @@ fn what_is_wrong_inside_is_told_by_its_own_address() {
     );
     let folder = Folder::new();
     let twice = format!("concat({0},{0})", folder.file("a?size=1M"));
-    assert!(refusal(&twice).ends_with("(or it is given twice); stop that one first"));
+    assert!(refusal(&twice).contains("it is given twice"));
 }
 
 #[test]
