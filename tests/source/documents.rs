@@ -17,8 +17,8 @@ fn help(verb: &str) -> String {
 }
 
 /// The verbs that have a page in the manual.
-const VERBS: [&str; 8] = [
-    "serve", "copy", "verify", "info", "ls", "bench", "race", "floor",
+const VERBS: [&str; 9] = [
+    "serve", "copy", "verify", "info", "ls", "secret", "bench", "race", "floor",
 ];
 
 fn read(path: &str) -> String {
