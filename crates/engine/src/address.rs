@@ -33,6 +33,7 @@ pub use faults::FaultError;
 use fc::wire::names::Wwn;
 pub use host::{Host, HostPort, Portal};
 use iscsi::auth::Hash as ChapHash;
+pub use iscsi::names::normalise as normalise_iscsi_name;
 pub use number::{Count, Rate, Size, Time};
 pub use open::{Cause, OpenError, OpenOptions, REPLACEMENT};
 pub(crate) use open::{fcoe_settings, portal_of, remote_settings, secret};
@@ -184,6 +185,8 @@ pub struct SessionOptions {
     pub write_cache: Option<bool>,
     /// How many sessions each core has.
     pub sessions: Option<u16>,
+    /// InitiatorName, by which the target knows the sessions.
+    pub initiator: Option<String>,
 }
 
 /// `fcoe://eth0/20:00:ac:de:48:23:45:67/0?mode=vn2vn&e_d_tov=100ms`

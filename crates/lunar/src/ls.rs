@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use comfy_table::{Table, TableStyle};
-use engine::address::{Address, Cause, ParseError, Particulars, Portal, SessionOptions};
+use engine::address::{
+    Address, Cause, ParseError, Particulars, Portal, SessionOptions, normalise_iscsi_name,
+};
 use engine::discovery::fcoe::look;
 use engine::discovery::{Target, Unit, discover};
 use serde::Serialize;
@@ -48,6 +50,12 @@ pub(crate) struct LsArgs {
     #[arg(long, value_name = "HASH", requires = "user")]
     chap_hash: Option<HashArg>,
 
+    /// The iSCSI name of this initiator
+    ///
+    /// Without it the name is iqn.2026-11.org.lunar:HOSTNAME:initiator.
+    #[arg(long, value_name = "IQN", value_parser = initiator_name)]
+    initiator: Option<String>,
+
     /// Print one JSON object per target, and one per Fibre Channel port
     #[arg(long)]
     json: bool,
@@ -86,6 +94,7 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
     let session = SessionOptions {
         secret_file: args.secret_file.clone(),
         chap_hash: args.chap_hash.map(Into::into),
+        initiator: args.initiator.clone(),
         ..SessionOptions::default()
     };
     let (mut targets, mut ethernets) = (Vec::new(), Vec::new());
@@ -97,7 +106,8 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
                 let found = discover(host, args.user.as_deref(), &session, &options);
                 found.map(|found| {
                     if found.is_empty() {
-                        failed.push(format!("{host} shows no targets to {}", options.initiator));
+                        let name = session.initiator.as_ref().unwrap_or(&options.initiator);
+                        failed.push(format!("{host} shows no targets to {name}"));
                     }
                     targets.extend(found);
                 })
@@ -147,6 +157,13 @@ fn portal_name(portal: &Portal) -> String {
         Portal::Iscsi(host) => host.to_string(),
         other => other.to_string(),
     }
+}
+
+/// The value of `--initiator`.
+fn initiator_name(text: &str) -> Result<String, String> {
+    normalise_iscsi_name(text).map_err(|cause| {
+        format!("{cause}: write a name as in iqn.2026-11.org.example:host, or an eui. or naa. name")
+    })
 }
 
 fn portal(text: &str) -> Result<Portal, Failure> {

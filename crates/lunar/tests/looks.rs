@@ -101,8 +101,16 @@ fn what_is_not_there_is_told_in_one_line() {
 
 #[test]
 fn wrong_input_is_told_before_anything_is_tried() {
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["info"], "not provided"),
+        (
+            &["info", "iscsi://san/iqn.2026-11.a:b/0?initiator=host"],
+            "as in iqn.2026-11.org.example:host",
+        ),
+        (
+            &["ls", "127.0.0.1:1", "--initiator", "host"],
+            "as in iqn.2026-11.org.example:host",
+        ),
         (&["info", "ram:1Q"], "k, M, G, T"),
         (&["ls", "cable:san.sock"], "write fcoe://cable:san.sock"),
         (&["ls", "ram:1G"], "try lunar info 'ram:1G'"),

@@ -79,9 +79,8 @@ fn any_file() -> impl Strategy<Value = FileAddress> {
 
 fn any_unit() -> impl Strategy<Value = UnitAddress> {
     let user = prop::option::of(word());
-    let target = "(iqn\\.20[0-9]{2}-0[1-9]\\.[a-z0-9][a-z0-9.:_ä-]{0,20}|(eui|naa)\\.[0-9a-f]{16})";
     let place = (any_host(), 1u16..);
-    (user, place, target, 0..=LUN_MAX, any_session()).prop_map(
+    (user, place, ISCSI_NAME, 0..=LUN_MAX, any_session()).prop_map(
         |(user, (host, port), target, lun, session)| UnitAddress {
             session: match user {
                 Some(_) => session,
@@ -138,7 +137,7 @@ fn any_session() -> impl Strategy<Value = SessionOptions> {
         digests,
         (time(), time()),
         sessions,
-        wishes,
+        (wishes, prop::option::of(ISCSI_NAME)),
     )
         .prop_map(
             |(
@@ -147,7 +146,7 @@ fn any_session() -> impl Strategy<Value = SessionOptions> {
                 digests,
                 (timeout, replacement),
                 sessions,
-                wishes,
+                (wishes, initiator),
             )| {
                 SessionOptions {
                     key: wishes.map(|(key, _)| key),
@@ -160,10 +159,15 @@ fn any_session() -> impl Strategy<Value = SessionOptions> {
                     timeout,
                     replacement,
                     sessions,
+                    initiator,
                 }
             },
         )
 }
+
+/// A regular expression of iSCSI names.
+const ISCSI_NAME: &str =
+    "(iqn\\.20[0-9]{2}-0[1-9]\\.[a-z0-9][a-z0-9.:_ä-]{0,20}|(eui|naa)\\.[0-9a-f]{16})";
 
 fn any_host() -> impl Strategy<Value = Host> {
     prop_oneof![

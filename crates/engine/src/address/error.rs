@@ -213,6 +213,9 @@ pub enum Problem {
     /// Not an iSCSI name.
     #[error("{0}")]
     TargetName(NameError),
+    /// Not an iSCSI name, of an initiator.
+    #[error("{0}")]
+    InitiatorName(NameError),
     /// No way for ports to find each other.
     #[error("vn2vn is expected here, the only mode in this version")]
     Mode,
@@ -291,6 +294,10 @@ impl Problem {
             }
             Self::TargetName(_) => {
                 "a target is named as in iqn.2026-11.org.example:disk0, or by eui. or naa.".into()
+            }
+            Self::InitiatorName(_) => {
+                "an initiator is named as in iqn.2026-11.org.example:host, or by eui. or naa."
+                    .into()
             }
             Self::Key => "write 1 to 16 hexadecimal digits, not all of them 0, as in 1f00d".into(),
             Self::PortName => "write eight bytes, as in 20:00:ac:de:48:23:45:67".into(),

@@ -267,6 +267,10 @@ fn session(options: &Options<'_>) -> Parsed<SessionOptions> {
         key: key(options)?,
         write_cache: write_cache(options)?,
         sessions: sessions.transpose()?,
+        initiator: options
+            .value("initiator", "initiator=iqn.2026-11.org.example:host")?
+            .map(initiator_name)
+            .transpose()?,
     })
 }
 
@@ -333,6 +337,14 @@ fn target_name(piece: Piece<'_>) -> Parsed<String> {
     match names::normalise(&name) {
         Ok(_) => Ok(name),
         Err(cause) => Err(piece.fault(Problem::TargetName(cause))),
+    }
+}
+
+fn initiator_name(piece: Piece<'_>) -> Parsed<String> {
+    let name = piece.string()?;
+    match names::normalise(&name) {
+        Ok(_) => Ok(name),
+        Err(cause) => Err(piece.fault(Problem::InitiatorName(cause))),
     }
 }
 
@@ -409,6 +421,7 @@ const SESSION: &[&str] = &[
     "timeout",
     "replacement",
     "sessions",
+    "initiator",
     "key",
     "write-cache",
 ];

@@ -47,7 +47,7 @@ pub struct OpenOptions {
     pub made: Option<Made>,
     /// What all RAM volumes take their memory from.
     pub memory: Arc<MemoryLimit>,
-    /// InitiatorName, by which remote units know us.
+    /// InitiatorName, by which remote units know us whose address has no `?initiator=`.
     pub initiator: String,
     /// What proves the user of an `iscsi://user@…` address.
     pub secret: Option<Zeroizing<Vec<u8>>>,
@@ -310,7 +310,9 @@ pub(crate) fn portal_of(unit: &UnitAddress, options: &OpenOptions) -> Result<Por
     getrandom::fill(&mut isid[1..4])
         .map_err(|cause| RemoteError::Connect(std::io::Error::other(cause.to_string())))?;
     isid[0] = 0x80;
-    let mut config = Config::normal(&options.initiator, isid, &unit.target);
+    let initiator = unit.session.initiator.as_ref();
+    let initiator = initiator.unwrap_or(&options.initiator);
+    let mut config = Config::normal(initiator, isid, &unit.target);
     // We can come back at once; a target that cannot have us so soon asks for more.
     config.offer.time2wait = 0;
     if let Some(user) = &unit.user {

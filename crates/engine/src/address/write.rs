@@ -179,6 +179,12 @@ impl fmt::Display for SessionOptions {
         if let Some(sessions) = self.sessions {
             list.item(f, format_args!("sessions={sessions}"))?;
         }
+        if let Some(name) = &self.initiator {
+            list.item(
+                f,
+                format_args!("initiator={}", Escaped(name.as_bytes(), b"")),
+            )?;
+        }
         Ok(())
     }
 }

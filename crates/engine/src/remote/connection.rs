@@ -407,7 +407,11 @@ impl Link for Connection {
 
     fn particulars(&self) -> Vec<Particular> {
         let outcome = self.session().and_then(Initiator::outcome);
-        let place = (self.host.as_str(), self.port);
+        let place = (
+            self.host.as_str(),
+            self.port,
+            self.config.initiator.as_str(),
+        );
         outcome.map_or_else(Vec::new, |outcome| {
             particulars::session(outcome, place, self.sessions)
         })

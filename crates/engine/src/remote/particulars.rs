@@ -15,9 +15,10 @@ pub(super) fn of_unit(facts: &Facts) -> Group {
     }
 }
 
-/// What a session of iSCSI at a portal was like, of which there are so many.
-pub(super) fn session(session: &Outcome, portal: (&str, u16), sessions: u16) -> Vec<Group> {
-    let mut values = at(portal, session);
+/// What a session of iSCSI was negotiated to. `place` is the portal's host and port, and the
+/// InitiatorName; `sessions` is how many of them each core has.
+pub(super) fn session(session: &Outcome, place: (&str, u16, &str), sessions: u16) -> Vec<Group> {
+    let mut values = at(place, session);
     values.push(("sessions per core", sessions.to_string()));
     vec![
         group("session", values),
@@ -45,12 +46,15 @@ fn unit(facts: &Facts) -> Values {
     ]
 }
 
-fn at((host, port): (&str, u16), session: &Outcome) -> Values {
+fn at((host, port, initiator): (&str, u16, &str), session: &Outcome) -> Values {
     let host = match host.contains(':') {
         true => format!("[{host}]"),
         false => host.to_owned(),
     };
-    let mut values = vec![("portal", format!("{host}:{port}"))];
+    let mut values = vec![
+        ("portal", format!("{host}:{port}")),
+        ("initiator", initiator.to_owned()),
+    ];
     if let Some(group) = session.portal_group {
         values.push(("portal group", group.to_string()));
     }

@@ -77,7 +77,7 @@ fn logout(code: u8) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// The target refused it (RFC 7143 §11.13.5, status classes 2 and 3).
-    #[error("{}", refusal(*status, *proven, *hash))]
+    #[error("{}", refusal(*status, *proven, *hash, initiator))]
     Refused {
         /// Status-Class and Status-Detail, as 0xCCDD.
         status: u16,
@@ -85,6 +85,8 @@ pub enum LoginError {
         proven: bool,
         /// The hash by which it was done, as far as it came.
         hash: Option<Hash>,
+        /// The InitiatorName of the login.
+        initiator: String,
     },
     /// The target moved, and did not tell where to.
     #[error("the target has moved, but told no address to go to (RFC 7143 §11.13.5)")]
@@ -179,12 +181,16 @@ const fn wants(proven: bool) -> &'static str {
 }
 
 /// What a status means, and what to do.
-fn refusal(status: u16, proven: bool, hash: Option<Hash>) -> String {
+fn refusal(status: u16, proven: bool, hash: Option<Hash>, initiator: &str) -> String {
     let known = STATUSES.iter().find(|row| row.0 == status);
     match (status, known) {
         (0x0201, _) if !proven => {
             "the target wants to know who asks: give a CHAP user and secret (status 0201)".into()
         }
+        (0x0202, _) => format!(
+            "this initiator may not use the target: put {initiator} on the target's list \
+             (status 0202)"
+        ),
         (0x0200 | 0x0201, Some((_, text))) if hash == Some(Hash::Sha256) => format!(
             "{text}; tgtd takes SHA-256 for another hash, so give ?chap-hash=md5 there, or \
              --chap-hash md5 to lunar ls (status {status:04x})"
@@ -199,10 +205,9 @@ fn refusal(status: u16, proven: bool, hash: Option<Hash>) -> String {
 
 /// RFC 7143 §11.13.5, Table of Status-Class and Status-Detail.
 #[rustfmt::skip]
-const STATUSES: [(u16, &str); 16] = [
+const STATUSES: [(u16, &str); 15] = [
     (0x0200, "the target found an error in the login: its log may tell which"),
     (0x0201, "the target did not accept the user name or the secret: check both, at both ends"),
-    (0x0202, "this initiator may not use the target: put its name on the target's list"),
     (0x0203, "there is no such target there: ask the portal which it has"),
     (0x0204, "the target was removed from there, and left no other address"),
     (0x0205, "the target speaks another version of the protocol"),

@@ -175,6 +175,7 @@ impl Login {
                 status,
                 proven: self.chap,
                 hash: self.outcome.hash,
+                initiator: config.initiator.clone(),
             })),
         }
     }

@@ -22,7 +22,10 @@ fn every_refusal_says_what_to_do() {
     let stories = [
         (0x0200, "its log may tell which"),
         (0x0201, "give a CHAP user and secret (status 0201)"),
-        (0x0202, "put its name on the target's list"),
+        (
+            0x0202,
+            "put iqn.2026-11.org.lunar:initiator on the target's list",
+        ),
         (0x0203, "there is no such target there"),
         (0x0204, "was removed"),
         (0x0205, "another version"),

@@ -265,7 +265,11 @@ fn refused_by_our_own_target() {
         (wrong, Guard::Chap, "the user name or the secret"),
         (config(), Guard::Chap, "give a CHAP user and secret"),
         (chap(false), Guard::Open, "the user name or the secret"),
-        (stranger, Guard::Listed, "put its name on the target's list"),
+        (
+            stranger,
+            Guard::Listed,
+            "put iqn.2026-11.org.lunar:stranger on the target's list",
+        ),
         (elsewhere, Guard::Open, "there is no such target there"),
     ];
     for (config, guard, expected) in stories {
