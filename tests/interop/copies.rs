@@ -204,7 +204,7 @@ fn who_interrupts_a_copy_while_its_target_is_away_is_told_what_it_waits_for() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{said}");
-    assert!(said.contains("another ^C ends it at once"), "{said}");
+    assert!(said.contains("another ^C stops at once"), "{said}");
     assert!(
         said.contains("continue with: lunar copy --resume"),
         "{said}"

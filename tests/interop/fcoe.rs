@@ -333,7 +333,7 @@ fn what_is_in_the_way_of_frames_is_told_with_what_mends_it() {
             &["floor", "fcoe://front"],
             "front: the link is down: ip link set front up",
         ),
-        (&["ls", "fcoe://low"], "low: an MTU of 301 has no room"),
+        (&["ls", "fcoe://low"], "low: an MTU of 301 is too small"),
         (
             &["serve", "ram:1M", "--fcoe", "low", "--open"],
             "ip link set low mtu 2500",

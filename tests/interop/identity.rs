@@ -136,7 +136,7 @@ fn one_server_at_a_time_keeps_the_reservations_of_a_disk() {
     };
     let told = told.split(" said: ").last().unwrap();
     assert!(
-        told.contains("stop that one") && told.contains("--serial 0=TEXT"),
+        told.contains("stop that server") && told.contains("--serial 0=TEXT"),
         "{told}"
     );
     assert!(!told.contains("--state-dir"), "{told}");
