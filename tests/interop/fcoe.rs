@@ -346,12 +346,12 @@ fn what_is_in_the_way_of_frames_is_told_with_what_mends_it() {
     }
     ip("back up");
     ip("front up");
-    told("back: an MTU of 1500 has room for 1452 of 2112 bytes");
+    told("back: an MTU of 1500 limits frames to 1452 of 2112 bytes");
     ip("front mtu 2500");
     ip("back mtu 2500");
     told("back: the link is up, with MTU 2500");
     ip("back mtu 300");
-    told("back: an MTU of 300 has no room");
+    told("back: an MTU of 300 is too small");
     assert!(server.stop().unwrap().success());
 }
 
