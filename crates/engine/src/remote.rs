@@ -80,6 +80,19 @@ pub struct Settings {
     pub outside: Outside,
 }
 
+impl Settings {
+    /// The unit as an address names it, for the log.
+    fn name(&self) -> String {
+        let lun = self.lun;
+        match &self.way {
+            Way::Iscsi(portal) => format!("iscsi://{portal}/{lun}"),
+            Way::Fcoe(Target {
+                place, port_name, ..
+            }) => format!("fcoe://{place}/{port_name}/{lun}"),
+        }
+    }
+}
+
 /// A transport, and what it has to know.
 #[derive(Clone, Debug)]
 pub enum Way {

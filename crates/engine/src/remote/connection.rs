@@ -1,5 +1,6 @@
 //! iSCSI: one connection after the other to the same target.
 
+use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +10,7 @@ use ::io::ring::{FileOp, Lane, SendBatch, SocketId};
 use block::lease::Lease;
 use block::particulars::Group as Particular;
 use block::volume::{Context, Node};
-use iscsi::initiator::config::Config;
+use iscsi::initiator::config::{Config, Purpose};
 use iscsi::initiator::error::End;
 use iscsi::initiator::{Command, Event, Initiator, Notice, Refusal};
 use scsi::client::Request;
@@ -32,12 +33,26 @@ pub struct Portal {
     pub config: Config,
 }
 
+/// `HOST:PORT/TARGET`, with an IPv6 address in brackets.
+impl fmt::Display for Portal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port)?,
+            false => write!(f, "{}:{}", self.host, self.port)?,
+        }
+        match &self.config.purpose {
+            Purpose::Normal(target) => write!(f, "/{target}"),
+            Purpose::Discovery => Ok(()),
+        }
+    }
+}
+
 /// A connection that is there, or is to be.
 pub(super) struct Connection {
     node: Node,
     config: Arc<Config>,
     outside: Outside,
-    /// How the target is called in the log.
+    /// How the unit is called in the log.
     name: String,
     sessions: u16,
     /// Where to: a redirection changes it.
@@ -91,7 +106,7 @@ impl Connection {
             node,
             config: Arc::new(config),
             outside: settings.outside,
-            name: portal.host.clone(),
+            name: settings.name(),
             sessions: settings.sessions,
             host: portal.host.clone(),
             port: portal.port,

@@ -30,7 +30,7 @@ use scsi::wire::lun::Lun;
 use self::shared::{Key, News, Seat, SharedPort, SharedPorts};
 use super::link::{self, Heard, Link};
 use super::places::Places;
-use super::{RemoteError, Way, particulars};
+use super::{RemoteError, Settings, Way, particulars};
 use crate::n_port::{IdlePorts, NPort, Names, NoPort, Obstacle, Owner, Site};
 
 /// Where a target port of Fibre Channel is.
@@ -141,11 +141,16 @@ enum Stage {
 const SEEK: Duration = Duration::from_secs(5);
 
 impl FcoeLink {
-    pub(super) fn new(node: Node, target: &Target, core: &CoreContext) -> Self {
+    pub(super) fn new(
+        node: Node,
+        settings: &Settings,
+        target: &Target,
+        core: &CoreContext,
+    ) -> Self {
         Self {
             node,
             target: target.clone(),
-            name: target.port_name.to_string(),
+            name: settings.name(),
             ports: core.common(),
             calls: core.calls.clone(),
             seat: None,

@@ -225,6 +225,6 @@ pub(super) fn link(core: &CoreContext, settings: &Settings, number: u16) -> Box<
     let node = core.node();
     match &settings.way {
         Way::Iscsi(portal) => Box::new(Connection::new(node, settings, portal, number)),
-        Way::Fcoe(target) => Box::new(FcoeLink::new(node, target, core)),
+        Way::Fcoe(target) => Box::new(FcoeLink::new(node, settings, target, core)),
     }
 }
