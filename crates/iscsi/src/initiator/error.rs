@@ -120,6 +120,9 @@ pub enum LoginError {
     /// Another rule.
     #[error("the target broke a rule of the login: {0}")]
     Violated(Violation),
+    /// What came cannot be an answer to a login: a web server listens there, say.
+    #[error("what listens there does not speak iSCSI: check host and port ({0})")]
+    Stranger(Violation),
     /// The connection was closed. LIO does so, without a word, where it wants CHAP and is offered
     /// none.
     #[error("the target closed the connection during the login{}", wants(*proven))]
@@ -176,7 +179,8 @@ const fn wants(proven: bool) -> &'static str {
     if proven {
         ": its log may tell why"
     } else {
-        ": it may want CHAP, so give a user and secret; or its log may tell why"
+        ": it may want CHAP, so give a user and secret; or it does not speak iSCSI, so check the \
+         port; its log may tell why"
     }
 }
 

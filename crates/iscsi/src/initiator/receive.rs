@@ -88,7 +88,7 @@ impl<L: Lease> Initiator<L> {
     /// A rule that is broken before it is known what the PDU is for.
     fn break_off(&mut self, violation: Violation) {
         self.end(match self.phase {
-            Phase::Login(..) => End::Login(LoginError::Violated(violation)),
+            Phase::Login(..) => End::Login(LoginError::Stranger(violation)),
             _ => End::Violated(violation),
         });
     }

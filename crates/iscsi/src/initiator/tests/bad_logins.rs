@@ -380,6 +380,20 @@ fn a_target_that_closes_the_connection() {
     }
 }
 
+/// A web server's answer, and zeros.
+#[test]
+fn what_is_not_a_target_is_told() {
+    let page = format!("HTTP/1.1 400 Bad Request\r\n\r\n{}", "x".repeat(400));
+    for answer in [page.as_bytes(), &[0; 48]] {
+        let mut rig = Rig::new(config());
+        rig.sent();
+        rig.initiator.receive(rig.now, answer);
+        let told = told(&mut rig);
+        let words = "does not speak iSCSI: check host and port";
+        assert!(told.contains(words), "{told}");
+    }
+}
+
 #[test]
 fn text_of_a_target_can_be_shown() {
     let mut rig = Rig::new(config());
