@@ -76,6 +76,22 @@ impl Flushes {
         })
     }
 
+    /// A line with the volumes whose flush has not ended; `None` if all have.
+    pub(crate) fn waiting(&self) -> Option<String> {
+        let results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        let volumes = self.volumes.iter().zip(&results.each);
+        let mut names = volumes.filter_map(|(name, result)| result.is_none().then_some(&**name));
+        let mut line = format!("waiting for the flush of {}", names.next()?);
+        for name in names.by_ref().take(NAMED - 1) {
+            line = line + ", " + name;
+        }
+        match names.count() {
+            0 => {}
+            more => line += &format!(" and {more} more"),
+        }
+        Some(line + "; another signal ends at once, and loses what their caches hold")
+    }
+
     /// The volumes of which no flush went well: numbers and addresses.
     #[must_use]
     pub fn missing(&self) -> Vec<(usize, String)> {
@@ -91,6 +107,9 @@ impl Flushes {
 
 /// Up to so many volumes each has a line of its own.
 const EACH: usize = 16;
+
+/// How many volumes are named that are waited for.
+const NAMED: usize = 3;
 
 /// How long nothing is told of many volumes.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -14,6 +14,9 @@ use crate::mail::{Message, Post};
 /// How long initiators have to log out after they were asked to.
 const GRACE_SECONDS: u16 = 5;
 
+/// How long volumes are flushed at the end before those are named that are not done.
+const FLUSH_TIME: Now = Now::from_secs(2);
+
 /// How long the sessions of volumes have to end.
 const LEAVE_TIME: Now = Now::from_secs(2);
 
@@ -121,6 +124,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             return;
         }
         self.stop.flushing = self.volumes.len();
+        self.timers.set(now + FLUSH_TIME, Timer::Flush);
         for volume in 0..self.volumes.len() as u32 {
             let op = MediumOp::Flush {
                 extent: Extent::new(0, 0),
@@ -128,6 +132,17 @@ impl<R: Ring, P: Post> Core<R, P> {
             self.submit(now, volume, |handle, cx| {
                 handle.submit(cx, FLUSH | u64::from(volume), op);
             });
+        }
+    }
+
+    /// Whoever waits for the end learns what for, and that there is another way.
+    pub(super) fn flush_expired(&mut self) {
+        let waiting = self
+            .front
+            .as_ref()
+            .and_then(|front| front.flushes.waiting());
+        if let Some(line) = waiting {
+            tracing::warn!("{line}");
         }
     }
 

@@ -33,6 +33,8 @@ pub(super) enum Timer {
     Volume(u32),
     /// Initiators have had their time to log out.
     Stop,
+    /// Volumes that are still being flushed at the end are to be named.
+    Flush,
     /// Volumes have had their time to end what they have with others.
     Leave,
     /// Volumes that can grow are to be looked after.
@@ -75,6 +77,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                 Timer::FcPort(fc_port) => self.fc_port_expired(now, at, fc_port),
                 Timer::Volume(volume) => self.volume_expired(now, volume),
                 Timer::Stop => self.stop_expired(),
+                Timer::Flush => self.flush_expired(),
                 Timer::Leave => self.leave_expired(),
                 Timer::Watch => self.watch_expired(now),
                 Timer::Sweep => self.sweep(now),

@@ -42,3 +42,16 @@ fn many_volumes_have_a_line_a_second_together() {
     let failed = lines(1000, Duration::ZERO, Some(999));
     assert_eq!(failed, ["flushed 999 of 1000 volumes"]);
 }
+
+#[test]
+fn what_is_waited_for_is_named() {
+    let flushes = Flushes::new((0..5).map(|n| format!("ram:{n}M")).collect());
+    let way_out = "; another signal ends at once, and loses what their caches hold";
+    let line = format!("waiting for the flush of ram:0M, ram:1M, ram:2M and 2 more{way_out}");
+    assert_eq!(flushes.waiting(), Some(line));
+    (0..4).for_each(|volume| flushes.flushed(volume, Ok(())));
+    let line = format!("waiting for the flush of ram:4M{way_out}");
+    assert_eq!(flushes.waiting(), Some(line));
+    flushes.flushed(4, Ok(()));
+    assert_eq!(flushes.waiting(), None);
+}
