@@ -78,7 +78,8 @@ impl Drop for Server {
 
 #[test]
 fn a_closed_terminal_stops_a_server_in_good_order() {
-    let mut server = Server::start("exec \"$@\"", Stdio::piped());
+    // Under nohup it would be ignored.
+    let mut server = Server::start("exec env --default-signal=HUP \"$@\"", Stdio::piped());
     server.signal("HUP");
     assert_eq!(server.ended().code(), Some(0));
     let log = server.log();
