@@ -51,7 +51,8 @@ impl Progress {
             return false;
         }
         let overdue = oldest.is_some_and(|oldest| oldest.saturating_add(wait) <= now);
-        let slow = overdue && std::mem::take(&mut self.moved) < LEAST;
+        let moved = std::mem::take(&mut self.moved);
+        let slow = overdue && moved < LEAST;
         self.look = (oldest.is_some() && !slow).then(|| now.saturating_add(wait));
         slow
     }

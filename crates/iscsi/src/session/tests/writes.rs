@@ -1,8 +1,11 @@
 //! Writes: immediate, unsolicited and solicited data (RFC 7143 §4.2.5.2, §11.7, §11.8; UNH FFP 4.1,
 //! 7.x, 8.x, 10.1, 16.3.x).
 
+use std::time::Duration;
+
 use super::rig::{Rig, keys, pattern};
 use crate::parameters::Operational;
+use crate::session::progress::Progress;
 use crate::wire::bhs::Ttt;
 
 #[test]
@@ -170,6 +173,17 @@ fn who_sends_data_slowly_is_not() {
         rig.sent().last().map(String::as_str),
         Some("NOP-In #9 \"\"")
     );
+}
+
+/// At the first look the write is young.
+#[test]
+fn who_sends_slowly_is_judged_by_the_bytes_since_the_last_look() {
+    let at = Duration::from_secs;
+    let mut progress = Progress::default();
+    progress.begin(at(0), at(60));
+    assert!(!progress.is_slow(at(60), at(60), Some(at(59))));
+    progress.moved(1);
+    assert!(progress.is_slow(at(120), at(60), Some(at(59))));
 }
 
 /// A write that waited for a lock gets its memory late; the clock of its data begins then.
