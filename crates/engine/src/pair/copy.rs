@@ -75,6 +75,8 @@ struct Stall {
     done: u64,
     durable: u64,
     since: Option<Now>,
+    /// It was too long, and what is in flight was cancelled.
+    is_over: bool,
 }
 
 /// Numbers of operations that are no piece's; those of questions are this and what follows.
@@ -229,7 +231,7 @@ impl<L: Lease> Copy<L> {
     }
 
     /// Of several failures the first in A tells how far the copy is good.
-    fn fail(&mut self, side: Side, at: Option<u64>, error: MediumError) {
+    pub(super) fn fail(&mut self, side: Side, at: Option<u64>, error: MediumError) {
         let end = at.unwrap_or(0);
         self.is_hopeless |= side == Side::B && error == MediumError::Gone;
         let error = Trouble::Medium(error);
@@ -268,13 +270,16 @@ impl<L: Lease> Copy<L> {
             stall.done = stall.done.max(done);
             stall.durable = durable;
             stall.since = Some(now);
-        } else if now.saturating_sub(since) >= self.plan.timeout && self.end_at.is_none() {
+        } else if now.saturating_sub(since) >= self.plan.timeout && !stall.is_over {
+            stall.is_over = true;
             self.is_hopeless = true;
-            self.failure = Some(Failure {
+            let stalled = Failure {
                 side: self.waits_for(),
                 at: Some(self.frontier()),
                 error: Trouble::Stalled(self.plan.timeout),
-            });
+            };
+            // What ended the copy before is the cause, even if the rest of it hangs.
+            self.failure.get_or_insert(stalled);
             self.end_at = Some(0);
             self.orders.push_back(Order::Cancel);
         }

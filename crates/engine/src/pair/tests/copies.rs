@@ -217,35 +217,53 @@ fn a_destination_that_keeps_nothing_is_given_up() {
     assert_eq!(world.durable, 0);
 }
 
-#[test]
-fn without_progress_it_ends_when_its_time_is_over() {
-    let world = world(1);
+/// Polls a machine whose operations have no answer but that they were cancelled.
+fn poll_in_vain(machine: &mut Copy<HeapLease>, asked: &mut Vec<u64>, second: u64) -> String {
+    loop {
+        match machine.poll(Duration::from_secs(second)) {
+            Some(Order::Submit(_, id, _)) => asked.push(id),
+            Some(Order::Cancel) => {
+                for id in asked.drain(..) {
+                    machine.done(id, Err(MediumError::Cancelled));
+                }
+            }
+            other => return format!("{other:?}"),
+        }
+    }
+}
+
+/// It may go so long without progress.
+fn impatient(world: &World) -> Copy<HeapLease> {
     let (a, b) = world.shapes();
     let timeout = Duration::from_secs(60);
-    let mut machine: Copy<HeapLease> = Copy::new(
+    Copy::new(
         a,
         b,
         Plan {
             timeout,
-            ..plan(&world)
+            ..plan(world)
         },
-    );
-    let mut asked = Vec::new();
-    let mut poll = |second, machine: &mut Copy<HeapLease>| loop {
-        match machine.poll(Duration::from_secs(second)) {
-            Some(Order::Submit(_, id, op)) => asked.push((id, op)),
-            Some(Order::Cancel) => {
-                for (id, _) in asked.drain(..) {
-                    machine.done(id, Err(MediumError::Cancelled));
-                }
-            }
-            other => return other.map(|order| format!("{order:?}")),
-        }
-    };
-    assert_eq!(poll(5, &mut machine), None);
-    assert_eq!(poll(64, &mut machine), None);
-    let ended = poll(65, &mut machine).unwrap();
+    )
+}
+
+#[test]
+fn without_progress_it_ends_when_its_time_is_over() {
+    let (mut machine, mut asked) = (impatient(&world(1)), Vec::new());
+    assert_eq!(poll_in_vain(&mut machine, &mut asked, 5), "None");
+    assert_eq!(poll_in_vain(&mut machine, &mut asked, 64), "None");
+    let ended = poll_in_vain(&mut machine, &mut asked, 65);
     assert!(ended.contains("Stalled(60s)"), "{ended}");
+}
+
+/// A block of A cannot be read, and nothing before it is answered.
+#[test]
+fn without_progress_it_ends_after_a_failure_too() {
+    let (mut machine, mut asked) = (impatient(&world(1)), Vec::new());
+    assert_eq!(poll_in_vain(&mut machine, &mut asked, 5), "None");
+    machine.fail(Side::A, Some(GRANULE as u64), MediumError::Read);
+    assert_eq!(poll_in_vain(&mut machine, &mut asked, 64), "None");
+    let ended = poll_in_vain(&mut machine, &mut asked, 65);
+    assert!(ended.contains("Medium(Read)"), "{ended}");
 }
 
 #[test]
