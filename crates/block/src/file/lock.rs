@@ -32,6 +32,9 @@ pub(super) fn lock(file: &OwnedFd, read_only: bool) -> Result<(), OpenError> {
     match is_shared(file, used) {
         Ok(true) => Ok(()),
         Ok(false) => Err(OpenError::Locked(Holder::of(file))),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Err(OpenError::Locked(Holder::of(file)))
+        }
         // Lunar's own lock holds all the same.
         Err(error) => {
             tracing::debug!("no locks on bytes, so QEMU is not kept away: {error}");
