@@ -359,9 +359,11 @@ pub(super) fn validate_chap(chap: &Chap) -> Result<(), Misuse> {
         }
     }
     for (at, user) in chap.users.iter().enumerate() {
+        // Names of initiators do not differ by case (RFC 7143 §4.2.7.1).
+        let bound = |user: &ChapUser| user.initiator.as_ref().map(|name| name.to_lowercase());
         let same = |other: &ChapUser| {
             let apart = user.initiator.is_some() && other.initiator.is_some();
-            other.name == user.name && !(apart && other.initiator != user.initiator)
+            other.name == user.name && !(apart && bound(other) != bound(user))
         };
         if chap.users[..at].iter().any(same) {
             return Err(Misuse::DuplicateUser(user.name.clone()));

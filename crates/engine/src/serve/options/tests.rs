@@ -349,6 +349,7 @@ fn a_user_has_one_name_and_one_secret() {
     for (one, other, good) in [
         ("a@iqn.2026-11.org:1", "a@iqn.2026-11.org:2", true),
         ("a@iqn.2026-11.org:1", "a@iqn.2026-11.org:1", false),
+        ("a@iqn.2026-11.org:a", "a@iqn.2026-11.org:A", false),
         ("a@iqn.2026-11.org:1", "a", false),
     ] {
         let both = chap(&[(one, secrets[0]), (other, secrets[1])], None);
