@@ -73,6 +73,16 @@ pub struct Violation {
     clause: &'static str,
 }
 
+impl Peer {
+    /// Where it is, whatever it says it was.
+    fn place(&self) -> Self {
+        match self {
+            Self::Claimed(host, _) => Self::Host(*host),
+            other => other.clone(),
+        }
+    }
+}
+
 impl From<IpAddr> for Peer {
     fn from(host: IpAddr) -> Self {
         Self::Host(host)
@@ -132,13 +142,14 @@ impl Journal {
     ) -> Option<String> {
         let (peer, violation) = (peer.into(), violation.into());
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let pair = (violation, peer);
+        // A name is the peer's to choose: it must not take the lines of others.
+        let pair = (violation, peer.place());
         if let Some(entry) = entries.pairs.get_mut(&pair) {
             if now.saturating_sub(entry.since) < QUIET {
                 entry.untold += 1;
                 return None;
             }
-            let line = line(&pair.1, violation, entry.untold);
+            let line = line(&peer, violation, entry.untold);
             *entry = Entry {
                 since: now,
                 untold: 0,
@@ -159,7 +170,7 @@ impl Journal {
             since: now,
             untold: 0,
         };
-        let line = line(&pair.1, violation, 0);
+        let line = line(&peer, violation, 0);
         entries.pairs.insert(pair, first);
         Some(line)
     }

@@ -40,6 +40,18 @@ fn an_initiator_whose_login_failed_is_named() {
     assert_eq!(line.as_deref(), Some(told));
 }
 
+#[test]
+fn a_host_with_many_names_has_one_line() {
+    let journal = Journal::default();
+    let tell = |name: u32| {
+        let peer = Peer::Claimed(PEER, format!("iqn.2026-01.test:{name}"));
+        journal.tell(SECOND, peer, JUNK)
+    };
+    assert_eq!((0..100).filter_map(tell).count(), 1);
+    let other = IpAddr::from([192, 0, 2, 1]);
+    assert!(journal.tell(SECOND, other, JUNK).is_some(), "another host");
+}
+
 /// Only the WWPN can be put on a list of those that may log in.
 #[test]
 fn a_port_of_fibre_channel_is_named_by_its_wwpn() {
