@@ -2,56 +2,114 @@
 //! lock (RTNL), which whoever resets a network card may hold for hundreds of milliseconds.
 
 use std::io;
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::link::{self, Interface};
 
-/// A question, or none.
-#[derive(Debug, Default)]
-pub(super) struct Asked(Option<Arc<Answer>>);
+/// A question that may be asked again and again. There is one thread for it at the most, however
+/// often that happens while the kernel does not answer.
+#[derive(Debug)]
+pub(super) struct Asked {
+    name: String,
+    look: Look,
+    /// Where the thread leaves its answer, until that was taken.
+    thread: Option<Arc<Answer>>,
+    wanted: Wanted,
+}
+
+/// How the kernel is asked for the interface of a name.
+type Look = fn(&str) -> io::Result<Interface>;
 
 type Answer = Mutex<Option<io::Result<Interface>>>;
 
+/// Which answer is waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Wanted {
+    #[default]
+    None,
+    /// That of the thread.
+    Next,
+    /// That of another thread, as the question was forgotten since this one began.
+    Another,
+}
+
 impl Asked {
-    /// Asks for the interface of this name, unless an answer is waited for already.
+    /// Nothing is asked yet about the interface of this name.
+    pub(super) fn about(name: &str) -> Self {
+        Self::by(name, link::look)
+    }
+
+    pub(super) fn by(name: &str, look: Look) -> Self {
+        Self {
+            name: name.to_owned(),
+            look,
+            thread: None,
+            wanted: Wanted::None,
+        }
+    }
+
+    /// Asks for the interface, unless an answer is waited for already.
     ///
     /// # Errors
     ///
     /// When there can be no thread.
-    pub(super) fn ask(&mut self, name: &str) -> io::Result<()> {
-        if self.0.is_some() {
+    pub(super) fn ask(&mut self) -> io::Result<()> {
+        if self.wanted != Wanted::None {
             return Ok(());
         }
-        let (name, answer) = (name.to_owned(), Arc::<Answer>::default());
-        let left = Arc::clone(&answer);
-        let thread = thread::Builder::new().name("link".to_owned());
-        thread.spawn(move || {
-            let told = link::look(&name);
-            *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
-        })?;
-        self.0 = Some(answer);
+        // An answer that has come to what was forgotten.
+        self.take();
+        self.wanted = match self.thread {
+            Some(_) => Wanted::Another,
+            None => {
+                self.thread = Some(self.start()?);
+                Wanted::Next
+            }
+        };
         Ok(())
     }
 
+    fn start(&self) -> io::Result<Arc<Answer>> {
+        let (name, look, answer) = (self.name.clone(), self.look, Arc::<Answer>::default());
+        let left = Arc::clone(&answer);
+        let thread = thread::Builder::new().name("link".to_owned());
+        thread.spawn(move || {
+            let told = look(&name);
+            *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+        })?;
+        Ok(answer)
+    }
+
     /// Whether an answer is waited for, or there.
-    pub(super) const fn is_open(&self) -> bool {
-        self.0.is_some()
+    pub(super) fn is_open(&self) -> bool {
+        self.wanted != Wanted::None
     }
 
     /// The answer, if it is there.
     pub(super) fn answer(&mut self) -> Option<io::Result<Interface>> {
-        let answer = self.0.as_ref()?;
+        let told = self.take()?;
+        match mem::take(&mut self.wanted) {
+            Wanted::None => None,
+            Wanted::Next => Some(told),
+            Wanted::Another => self.ask().err().map(Err),
+        }
+    }
+
+    /// What the thread has left, with which it ends.
+    fn take(&mut self) -> Option<io::Result<Interface>> {
+        let answer = self.thread.as_ref()?;
         let told = answer
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take()?;
-        self.0 = None;
+        self.thread = None;
         Some(told)
     }
 
     /// What was asked is known by other means.
     pub(super) fn forget(&mut self) {
-        self.0 = None;
+        self.wanted = Wanted::None;
     }
 }

@@ -49,8 +49,8 @@ impl Station {
             before: interface.counters,
             watch,
             change: None,
-            asked: Asked::default(),
-            counting: Asked::default(),
+            asked: Asked::about(name),
+            counting: Asked::about(name),
             retry,
             addresses: vec![interface.mac],
         })
@@ -86,7 +86,7 @@ impl Station {
         let news = link::news(&self.watch, &self.name, self.interface.index)?;
         if news.is_overrun {
             self.asked.forget();
-            self.asked.ask(&self.name)?;
+            self.asked.ask()?;
             self.retry.set(PAUSE)?;
         } else if news.last.is_some() {
             // It is whole, and newer than what was asked.
@@ -108,7 +108,7 @@ impl Station {
             }
             Some(Err(cause)) => {
                 self.retry.set(PAUSE)?;
-                self.asked.ask(&self.name)?;
+                self.asked.ask()?;
                 return Err(cause);
             }
             None if self.asked.is_open() => self.retry.set(PAUSE)?,
@@ -216,7 +216,7 @@ impl Station {
             self.fill_in(drops, interface.counters);
         }
         // Without a thread they are counted the next time.
-        let _ = self.counting.ask(&self.name);
+        let _ = self.counting.ask();
     }
 
     fn fill_in(&self, drops: &mut Drops, now: Counters) {

@@ -1,5 +1,6 @@
 //! One suite for every port, and what is peculiar to each.
 
+mod ask;
 mod cable;
 mod every;
 mod filter;
