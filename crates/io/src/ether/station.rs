@@ -19,10 +19,12 @@ pub(super) struct Station {
     watch: OwnedFd,
     /// What was told, and not acted on yet.
     change: Option<Change>,
+    /// What could not be acted on, until `retry` is due.
+    failed: Option<Change>,
     /// What was asked as more was told than could be kept, and for the sake of the counters.
     asked: Asked,
     counting: Asked,
-    /// What it told could not be acted on.
+    /// When to try again what failed.
     retry: Retry,
     /// That come in: our own, then those that were joined.
     addresses: Vec<Mac>,
@@ -49,6 +51,7 @@ impl Station {
             before: interface.counters,
             watch,
             change: None,
+            failed: None,
             asked: Asked::about(name),
             counting: Asked::about(name),
             retry,
@@ -112,7 +115,10 @@ impl Station {
                 return Err(cause);
             }
             None if self.asked.is_open() => self.retry.set(PAUSE)?,
-            None => self.change = self.change.or(Some(Change::Is(self.interface))),
+            None => {
+                let now = Some(Change::Is(self.interface));
+                self.change = self.change.or(self.failed.take()).or(now);
+            }
         }
         Ok(())
     }
@@ -124,15 +130,18 @@ impl Station {
 
     /// How the link is, if it has changed, after `act` has done what that takes; it is told whether
     /// another interface has the name now. When either fails nothing has changed yet, and it is
-    /// time to look again in a while.
+    /// time to look again in a while, or when something else is told: the reactor wakes for other
+    /// reasons many times before that.
     pub(super) fn look(
         &mut self,
         act: impl FnOnce(&Self, bool) -> io::Result<()>,
     ) -> io::Result<Option<Link>> {
         let (before, change) = (self.interface, self.change.take());
+        // What was told since is whole, and newer.
+        self.failed = None;
         if let Err(cause) = self.look_and(change, act) {
             self.interface = before;
-            self.change = change;
+            self.failed = change;
             self.retry.set(PAUSE)?;
             return Err(cause);
         }

@@ -1,5 +1,8 @@
 //! Interfaces: what the kernel does to a port.
 
+use std::io;
+
+use super::super::station::Station;
 use super::super::{Link, OpenError, PacketPort};
 use super::*;
 
@@ -11,6 +14,7 @@ mod mtu_2500 {
         frames_go_again_once_the_link_is_back
         a_port_at_an_interface_that_is_down_waits_for_it
         an_interface_that_is_made_anew_is_taken_up
+        what_cannot_be_acted_on_is_tried_again_when_it_is_time
         a_change_of_the_mtu_is_news
         news_is_taken_from_what_was_told_without_asking
         news_of_which_too_much_came_is_asked_for
@@ -164,6 +168,27 @@ fn an_interface_that_is_made_anew_is_taken_up() {
     let to = pair.a.mac();
     send(&mut pair.b, &frame(to, FCOE, 100));
     assert_eq!(receive(&mut pair.a, 1), [(frame(to, FCOE, 100), None)]);
+}
+
+/// And not at each wake of the reactor, which has other sockets.
+fn what_cannot_be_acted_on_is_tried_again_when_it_is_time() {
+    let mut station = Station::open("va").unwrap();
+    ip("link set va mtu 2000");
+    let mut fail = || {
+        let fails = |_: &Station, _| Err(io::ErrorKind::OutOfMemory.into());
+        station.may_have_changed().unwrap() && station.look(fails).is_err()
+    };
+    // More may be told meanwhile of what was done before.
+    let failed = (0..1000).filter(|_| fail()).count();
+    assert!((1..10).contains(&failed), "{failed} of 1,000 wakes");
+    let deadline = Instant::now() + LONG;
+    while !station.may_have_changed().unwrap() {
+        let [news, timer] = station.waited().map(|fd| PollFd::new(fd, PollFlags::IN));
+        assert!(Instant::now() < deadline, "it is never tried again");
+        poll(&mut [news, timer], Some(&Timespec::try_from(LONG).unwrap())).unwrap();
+    }
+    let told = station.look(|_, _| Ok(())).unwrap();
+    assert_eq!(told, Some(link(true, 2000)));
 }
 
 fn a_change_of_the_mtu_is_news() {
