@@ -117,33 +117,45 @@ impl Granules {
     }
 
     /// Allocates and charges what is free of the granules. When that fails, a part of it may have
-    /// been allocated. Returns whether a group has become ripe.
-    pub(super) fn allocate(&self, granules: Range<u64>) -> Result<bool, NoSpace> {
+    /// been allocated. Calls `ripened` if a group has become ripe, also then.
+    pub(super) fn allocate(
+        &self,
+        granules: Range<u64>,
+        ripened: impl FnOnce(),
+    ) -> Result<(), NoSpace> {
         if self.allocated.all(granules.clone()) {
-            return Ok(false);
+            return Ok(());
+        }
+        let mut is_ripe = false;
+        let allocated = by_group(granules).try_for_each(|part| {
+            let _guard = self.lock(&part);
+            let octets = self.lacking(&part);
+            self.limit.charge(octets)?;
+            is_ripe |= self.take(part, octets);
+            Ok(())
+        });
+        if is_ripe {
+            ripened();
+        }
+        allocated
+    }
+
+    /// To be called after octets were stored, once `allocate` had been. It may exceed the limit, as
+    /// the memory is taken already. Calls `ripened` if a group has become ripe.
+    pub(super) fn confirm(&self, granules: Range<u64>, ripened: impl FnOnce()) {
+        barrier::light();
+        if self.allocated.all(granules.clone()) {
+            return;
         }
         let mut is_ripe = false;
         for part in by_group(granules) {
             let _guard = self.lock(&part);
             let octets = self.lacking(&part);
-            self.limit.charge(octets)?;
+            self.limit.charge_anyway(octets);
             is_ripe |= self.take(part, octets);
         }
-        Ok(is_ripe)
-    }
-
-    /// To be called after octets were stored, once `allocate` had been. It may exceed the limit, as
-    /// the memory is taken already.
-    pub(super) fn confirm(&self, granules: Range<u64>) {
-        barrier::light();
-        if self.allocated.all(granules.clone()) {
-            return;
-        }
-        for part in by_group(granules) {
-            let _guard = self.lock(&part);
-            let octets = self.lacking(&part);
-            self.limit.charge_anyway(octets);
-            self.take(part, octets);
+        if is_ripe {
+            ripened();
         }
     }
 
@@ -177,21 +189,20 @@ impl Granules {
 
     /// Charges a huge page for a group that is still ripe, and whose small pages the caller will
     /// have the kernel replace; then [`Self::have_replaced`] is to be called. Returns whether that
-    /// is to be done.
-    pub(super) fn replace(&self, group: u64) -> bool {
+    /// is to be done. When the limit leaves no room for it the group stays ripe, but is not told of
+    /// again.
+    pub(super) fn replace(&self, group: u64) -> Result<bool, NoSpace> {
         let group = self.group(group);
         let _guard = self.lock(&group);
         let allocated = self.allocated.count(group.clone());
         if self.pages == Pages::Small || self.is_huge(&group) || allocated < RIPE {
-            return false;
+            return Ok(false);
         }
         let octets = GROUP - allocated * GRANULE;
-        if self.limit.charge(octets).is_err() {
-            return false;
-        }
+        self.limit.charge(octets)?;
         self.charged.fetch_add(octets, Relaxed);
         self.huge.set(bit(&group));
-        true
+        Ok(true)
     }
 
     /// What became of a group that was to be replaced. If that failed, or if so much was

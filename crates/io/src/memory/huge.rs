@@ -17,6 +17,7 @@
 //!
 //! On older kernels the advice stays, and khugepaged comes along in its own time.
 
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::{self, Thread};
@@ -25,6 +26,7 @@ use std::time::{Duration, Instant};
 use rustix::mm::Advice;
 
 use super::granules::GROUP;
+use super::limit::NoSpace;
 use super::mapping::Mapping;
 use super::region::Region;
 
@@ -32,7 +34,8 @@ use super::region::Region;
 const REST: Duration = Duration::from_secs(1);
 
 /// How often a group is tried, each time after a rest: the kernel may have no huge page just then,
-/// or some page of the group be in use by a system call.
+/// or some page of the group be in use by a system call. A group that fails as often, or for which
+/// the memory limit leaves no room, is tried again when others have become ripe.
 const TRIES: u32 = 5;
 
 /// The thread that replaces pages, for all regions of a memory limit. It sleeps when there is
@@ -81,13 +84,6 @@ impl Drop for Replacer {
     }
 }
 
-/// A group that is to be replaced.
-struct Ripe {
-    region: Weak<Region>,
-    group: u64,
-    tries: u32,
-}
-
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Vec<Weak<Region>>> {
         self.regions.lock().unwrap_or_else(PoisonError::into_inner)
@@ -95,41 +91,87 @@ impl Shared {
 
     fn work(&self) {
         let spare = Mapping::reserve(2 * GROUP as usize).ok();
-        let mut ripe = Vec::new();
+        let mut work = Work::default();
         while !self.over.load(Relaxed) {
-            self.find(&mut ripe);
-            if ripe.is_empty() {
+            for region in self.lock().iter().filter_map(Weak::upgrade) {
+                work.find(&region);
+            }
+            if work.is_done() {
                 thread::park();
                 continue;
             }
             thread::sleep(REST);
-            ripe.retain_mut(|ripe| ripe.replace(spare.as_ref()));
+            work.go_round(spare.as_ref());
+        }
+    }
+}
+
+/// Groups that are to be replaced.
+#[derive(Default)]
+pub(super) struct Work {
+    ripe: Vec<Ripe>,
+    /// Those that wait for others to become ripe.
+    put_off: Vec<Ripe>,
+}
+
+/// A group that is to be replaced.
+struct Ripe {
+    region: Weak<Region>,
+    group: u64,
+    tries: u32,
+}
+
+/// What came of a group.
+enum Outcome {
+    Over,
+    /// It is tried again after a rest.
+    Again,
+    /// It is tried again when others have become ripe.
+    Later,
+}
+
+impl Work {
+    /// Takes note of what has become ripe in a region.
+    pub(super) fn find(&mut self, region: &Arc<Region>) {
+        let mut from = 0;
+        while let Some(group) = region.next_ripe(from) {
+            from = group + 1;
+            let region = Arc::downgrade(region);
+            let tries = TRIES;
+            self.ripe.append(&mut self.put_off);
+            self.ripe.push(Ripe {
+                region,
+                group,
+                tries,
+            });
         }
     }
 
-    /// Takes note of what is ripe.
-    fn find(&self, ripe: &mut Vec<Ripe>) {
-        for region in self.lock().iter().filter_map(Weak::upgrade) {
-            let mut from = 0;
-            while let Some(group) = region.next_ripe(from) {
-                from = group + 1;
-                let region = Arc::downgrade(&region);
-                let tries = TRIES;
-                ripe.push(Ripe {
-                    region,
-                    group,
-                    tries,
-                });
+    /// Whether there is nothing to do until others become ripe.
+    pub(super) const fn is_done(&self) -> bool {
+        self.ripe.is_empty()
+    }
+
+    /// Tries each that is ripe once.
+    pub(super) fn go_round(&mut self, spare: Option<&Mapping>) {
+        // One that was put off may have become ripe anew.
+        let key = |ripe: &Ripe| (ripe.region.as_ptr().addr(), ripe.group);
+        self.ripe.sort_unstable_by_key(key);
+        self.ripe.dedup_by_key(|ripe| key(ripe));
+        for mut ripe in mem::take(&mut self.ripe) {
+            match ripe.replace(spare) {
+                Outcome::Over => {}
+                Outcome::Again => self.ripe.push(ripe),
+                Outcome::Later => self.put_off.push(ripe),
             }
         }
     }
 }
 
 impl Ripe {
-    /// Returns whether it is to be tried again.
-    fn replace(&mut self, spare: Option<&Mapping>) -> bool {
+    fn replace(&mut self, spare: Option<&Mapping>) -> Outcome {
         let Some(region) = self.region.upgrade() else {
-            return false;
+            return Outcome::Over;
         };
         let begin = Instant::now();
         spare.inspect(|spare| warm_up(spare));
@@ -137,7 +179,14 @@ impl Ripe {
         self.tries -= 1;
         // No more than half of a processor, which others may want.
         thread::sleep(begin.elapsed());
-        !is_over && self.tries > 0
+        match is_over {
+            Ok(true) => Outcome::Over,
+            Ok(false) if self.tries > 0 => Outcome::Again,
+            Ok(false) | Err(NoSpace) => {
+                self.tries = TRIES;
+                Outcome::Later
+            }
+        }
     }
 }
 

@@ -180,9 +180,13 @@ impl Region {
 
     /// Replaces the small pages of a group by a huge one, unless it is not worth it any more.
     /// Returns whether that is over, or else may be tried again.
-    pub(super) fn replace(&self, group: u64) -> bool {
-        if !self.granules.replace(group) {
-            return true;
+    ///
+    /// # Errors
+    ///
+    /// [`NoSpace`] when the limit leaves no room for the rest of a huge page.
+    pub(super) fn replace(&self, group: u64) -> Result<bool, NoSpace> {
+        if !self.granules.replace(group)? {
+            return Ok(true);
         }
         let (start, len) = (self.base + (group * GROUP) as usize, GROUP as usize);
         self.octets.advise(start, len, Advice::LinuxHugepage);
@@ -192,7 +196,7 @@ impl Region {
         }
         let clear = |what: Clear| self.clear(&what);
         self.granules.have_replaced(group, is_done, clear);
-        is_done
+        Ok(is_done)
     }
 
     /// Whether the octet at `offset` is allocated, and for how many octets from there that holds
@@ -337,9 +341,8 @@ impl LocalRegion {
         if let Some(open) = &self.open {
             self.open(open, &range)?;
         }
-        if self.granules.allocate(touched)? {
-            self.limit.replacer().wake();
-        }
+        self.granules
+            .allocate(touched, || self.limit.replacer().wake())?;
         let start = self.start(&range);
         Ok(Buffer::lent(start, len(&range), self.clone()))
     }
@@ -372,7 +375,8 @@ impl LocalRegion {
         let first = self.octets.at(self.base).addr().get();
         let offset = (start.addr().get() - first) as u64;
         let touched = self.touched(offset..offset + len as u64);
-        self.granules.confirm(touched);
+        self.granules
+            .confirm(touched, || self.limit.replacer().wake());
     }
 
     fn start(&self, range: &Range<u64>) -> NonNull<u8> {

@@ -25,9 +25,9 @@ impl Memory {
 
     /// Whether it ends well or is given up, a write is over by `confirm`.
     fn write(&self, granule: u64) -> Result<(), NoSpace> {
-        let _ = self.granules.allocate(granule..granule + 1)?;
+        self.granules.allocate(granule..granule + 1, || {})?;
         self.octets[granule as usize].store(7, Relaxed);
-        self.granules.confirm(granule..granule + 1);
+        self.granules.confirm(granule..granule + 1, || {});
         Ok(())
     }
 
@@ -43,7 +43,7 @@ impl Memory {
     }
 
     fn replace(&self, works: bool) {
-        if self.granules.replace(0) {
+        if self.granules.replace(0) == Ok(true) {
             self.granules
                 .have_replaced(0, works, |what| self.clear(what));
         }
@@ -136,7 +136,7 @@ fn two_late_writers_pay_once() {
     with_all_pages(1, |memory| {
         memory.write(0).unwrap();
         memory.unmap(0..1);
-        let late = |memory: &Memory| memory.granules.confirm(0..1);
+        let late = |memory: &Memory| memory.granules.confirm(0..1, || {});
         both(memory, late, late);
         assert!(memory.is_allocated(0));
     });

@@ -4,11 +4,19 @@ use std::cell::RefCell;
 
 use super::super::MemoryLimit;
 use super::super::granules::{Clear, GRANULE, GROUP, GROUP_GRANULES, Granules, Pages};
+use super::super::limit::NoSpace;
 
 fn granules(groups: u64, pages: Pages) -> (Granules, MemoryLimit) {
     let limit = MemoryLimit::new(groups * GROUP);
     let granules = Granules::new(groups * GROUP_GRANULES, pages, &limit).unwrap();
     (granules, limit)
+}
+
+/// Whether a group has become ripe.
+fn allocate(granules: &Granules, range: std::ops::Range<u64>) -> Result<bool, NoSpace> {
+    let mut is_ripe = false;
+    granules.allocate(range, || is_ripe = true)?;
+    Ok(is_ripe)
 }
 
 /// What is cleared when granules are deallocated.
@@ -23,7 +31,7 @@ fn deallocate(granules: &Granules, range: std::ops::Range<u64>) -> Vec<Clear> {
 fn scattered_granules_are_given_back_once_a_group() {
     let (granules, limit) = granules(3, Pages::Small);
     for at in (1..2 * GROUP_GRANULES).step_by(2) {
-        granules.allocate(at..at + 1).unwrap();
+        allocate(&granules, at..at + 1).unwrap();
     }
     let cleared = deallocate(&granules, 0..3 * GROUP_GRANULES);
     let expected = [1..GROUP_GRANULES, GROUP_GRANULES + 1..2 * GROUP_GRANULES];
@@ -35,7 +43,7 @@ fn scattered_granules_are_given_back_once_a_group() {
 #[test]
 fn only_what_is_deallocated_of_a_group_is_given_back() {
     let (granules, _) = granules(1, Pages::Small);
-    granules.allocate(0..8).unwrap();
+    allocate(&granules, 0..8).unwrap();
     assert_eq!(deallocate(&granules, 2..5), [Clear::Discard(2..5)]);
     assert_eq!(granules.charged(), 5 * GRANULE);
 }
@@ -44,18 +52,22 @@ fn only_what_is_deallocated_of_a_group_is_given_back() {
 fn a_group_is_ripe_once_three_quarters_are_allocated() {
     let (granules, _) = granules(2, Pages::Huge);
     let ripe = GROUP_GRANULES / 4 * 3;
-    assert_eq!(granules.allocate(0..ripe - 1), Ok(false));
+    assert_eq!(allocate(&granules, 0..ripe - 1), Ok(false));
     assert_eq!(granules.next_ripe(0), None);
-    assert!(!granules.replace(0), "too little of it is allocated");
     assert_eq!(
-        granules.allocate(GROUP_GRANULES - 1..GROUP_GRANULES),
+        granules.replace(0),
+        Ok(false),
+        "too little of it is allocated"
+    );
+    assert_eq!(
+        allocate(&granules, GROUP_GRANULES - 1..GROUP_GRANULES),
         Ok(true)
     );
-    assert_eq!(granules.allocate(0..GROUP_GRANULES), Ok(false));
+    assert_eq!(allocate(&granules, 0..GROUP_GRANULES), Ok(false));
     assert_eq!(granules.next_ripe(0), Some(0));
     assert_eq!(granules.next_ripe(0), None, "it was told of");
     assert_eq!(
-        granules.allocate(GROUP_GRANULES..2 * GROUP_GRANULES),
+        allocate(&granules, GROUP_GRANULES..2 * GROUP_GRANULES),
         Ok(true)
     );
     assert_eq!(granules.next_ripe(0), Some(1));
@@ -64,10 +76,10 @@ fn a_group_is_ripe_once_three_quarters_are_allocated() {
 #[test]
 fn small_pages_and_the_rest_behind_the_last_group_are_never_ripe() {
     let (small, _) = granules(1, Pages::Small);
-    assert_eq!(small.allocate(0..GROUP_GRANULES), Ok(false));
+    assert_eq!(allocate(&small, 0..GROUP_GRANULES), Ok(false));
     let limit = MemoryLimit::new(GROUP);
     let rest = Granules::new(GROUP_GRANULES - 1, Pages::Huge, &limit).unwrap();
-    assert_eq!(rest.allocate(0..GROUP_GRANULES - 1), Ok(false));
+    assert_eq!(allocate(&rest, 0..GROUP_GRANULES - 1), Ok(false));
     assert_eq!((small.next_ripe(0), rest.next_ripe(0)), (None, None));
 }
 
@@ -75,11 +87,11 @@ fn small_pages_and_the_rest_behind_the_last_group_are_never_ripe() {
 fn a_huge_page_is_charged_whole_and_cut_up_when_less_than_half_is_left() {
     let (granules, limit) = granules(1, Pages::Huge);
     let (half, ripe) = (GROUP_GRANULES / 2, GROUP_GRANULES / 4 * 3);
-    granules.allocate(0..ripe).unwrap();
-    assert!(granules.replace(0));
+    allocate(&granules, 0..ripe).unwrap();
+    assert_eq!(granules.replace(0), Ok(true));
     granules.have_replaced(0, true, |what| panic!("{what:?}"));
     assert_eq!((granules.charged(), limit.used()), (GROUP, GROUP));
-    granules.allocate(ripe..ripe + 2).unwrap();
+    allocate(&granules, ripe..ripe + 2).unwrap();
     assert_eq!(limit.used(), GROUP);
     let cleared = deallocate(&granules, half..ripe + 2);
     assert_eq!(cleared, [Clear::Zero(half..ripe + 2)]);
@@ -95,8 +107,8 @@ fn a_huge_page_is_charged_whole_and_cut_up_when_less_than_half_is_left() {
 fn a_replacement_that_fails_gives_back_what_is_free() {
     let (granules, limit) = granules(1, Pages::Huge);
     let ripe = GROUP_GRANULES / 4 * 3;
-    granules.allocate(0..ripe).unwrap();
-    assert!(granules.replace(0));
+    allocate(&granules, 0..ripe).unwrap();
+    assert_eq!(granules.replace(0), Ok(true));
     assert_eq!(deallocate(&granules, 3..4), [Clear::Zero(3..4)]);
     let cleared = RefCell::new(Vec::new());
     granules.have_replaced(0, false, |what| cleared.borrow_mut().push(what));
@@ -109,8 +121,8 @@ fn a_replacement_that_fails_gives_back_what_is_free() {
 #[test]
 fn what_is_freed_during_a_replacement_is_given_back_after_it() {
     let (granules, limit) = granules(1, Pages::Huge);
-    granules.allocate(0..GROUP_GRANULES).unwrap();
-    assert!(granules.replace(0));
+    allocate(&granules, 0..GROUP_GRANULES).unwrap();
+    assert_eq!(granules.replace(0), Ok(true));
     deallocate(&granules, 1..GROUP_GRANULES);
     let cleared = RefCell::new(Vec::new());
     granules.have_replaced(0, true, |what| cleared.borrow_mut().push(what));
@@ -122,7 +134,27 @@ fn what_is_freed_during_a_replacement_is_given_back_after_it() {
 fn a_huge_page_that_exceeds_the_limit_is_not_taken() {
     let limit = MemoryLimit::new(GROUP - GRANULE);
     let granules = Granules::new(GROUP_GRANULES, Pages::Huge, &limit).unwrap();
-    granules.allocate(0..GROUP_GRANULES - 1).unwrap();
-    assert!(!granules.replace(0));
+    allocate(&granules, 0..GROUP_GRANULES - 1).unwrap();
+    assert_eq!(granules.replace(0), Err(NoSpace), "it stays worth it");
     assert_eq!(limit.used(), GROUP - GRANULE);
+}
+
+#[test]
+fn a_group_that_ripened_before_the_limit_was_met_is_told_of() {
+    let limit = MemoryLimit::new(GROUP);
+    let granules = Granules::new(2 * GROUP_GRANULES, Pages::Huge, &limit).unwrap();
+    let mut is_ripe = false;
+    let all = 0..2 * GROUP_GRANULES;
+    assert_eq!(granules.allocate(all, || is_ripe = true), Err(NoSpace));
+    assert!(is_ripe);
+    assert_eq!(granules.next_ripe(0), Some(0));
+}
+
+/// As another core deallocated it meanwhile.
+#[test]
+fn a_group_that_ripens_after_its_data_was_stored_is_told_of() {
+    let (granules, _) = granules(1, Pages::Huge);
+    let mut is_ripe = false;
+    granules.confirm(0..GROUP_GRANULES, || is_ripe = true);
+    assert!(is_ripe);
 }

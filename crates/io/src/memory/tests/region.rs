@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::super::huge::Work;
 use super::super::mapping::Manner;
 use super::super::{Buffer, GRANULE, LocalRegion, MemoryLimit, NoSpace, Pages, Region};
 
@@ -186,7 +187,7 @@ fn resident(region: &LocalRegion) -> u64 {
 
 /// Replaces the first pages by a huge one. The kernel may have none.
 fn replace(region: &LocalRegion) -> bool {
-    (0..100).any(|_| region.replace(0))
+    (0..100).any(|_| region.replace(0).unwrap())
 }
 
 #[test]
@@ -269,6 +270,37 @@ fn what_has_filled_up_gets_a_huge_page_after_a_rest() {
     assert_eq!(read(&region, 4 * MIB - 4097, 2), [9, 0]);
 }
 
+/// By the next round of the thread, which does not poll for it.
+#[test]
+fn what_exceeded_the_limit_gets_its_huge_page_when_others_ripen() {
+    let limit = MemoryLimit::new(4 * MIB);
+    let [first, second, other] = [(2, Pages::Huge), (2, Pages::Huge), (4, Pages::Small)]
+        .map(|(len, pages)| Region::in_manner(len * MIB, pages, &limit, Manner::here()).unwrap());
+    let (probe, _) = with_pages(2 * MIB, Pages::Huge);
+    write(&probe, 0, &vec![9; 2 * MIB as usize]);
+    if first.pages() == Pages::Small || !replace(&probe) {
+        return;
+    }
+    let octets = vec![9; 2 * MIB as usize];
+    write(&first.attach(), 0, &octets[..3 * MIB as usize / 2]);
+    write(&other.attach(), 0, &octets);
+    write(&other.attach(), 2 * MIB, &octets[..4096]);
+    let (mut work, used) = (Work::default(), 7 * MIB / 2 + GRANULE);
+    work.find(&first);
+    assert!(!work.is_done());
+    work.go_round(None);
+    assert_eq!((work.is_done(), limit.used()), (true, used));
+    other.deallocate(0..4 * MIB);
+    work.find(&first);
+    assert!(work.is_done(), "it would be tried without end");
+    write(&second.attach(), 0, &octets);
+    work.find(&second);
+    while !work.is_done() {
+        work.go_round(None);
+    }
+    assert_eq!(limit.used(), 4 * MIB);
+}
+
 /// What of a region may be written, in octets. Under strict overcommitment all of that counts as
 /// used.
 fn writable(region: &LocalRegion) -> u64 {
@@ -301,7 +333,7 @@ fn where_memory_is_not_overcommitted_only_what_is_used_is_committed() {
         assert_eq!(read(&region, 101 * MIB - 1, 3)[..], [0, 7, 7]);
         assert_eq!(read(&region, 103 * MIB - 1, 3)[..], [7, 0, 0]);
         region.deallocate(100 * MIB..102 * MIB);
-        region.replace(51);
+        region.replace(51).unwrap();
         region.deallocate(0..1 << 30);
         assert_eq!(limit.used(), 0);
     }
@@ -361,7 +393,7 @@ fn writes_and_unmaps_at_once_leave_a_true_account() {
         });
         while !writers.iter().all(JoinHandle::is_finished) {
             for group in [0, 1] {
-                region.replace(group);
+                region.replace(group).unwrap();
             }
         }
         for writer in writers {
