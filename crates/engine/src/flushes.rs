@@ -37,6 +37,11 @@ impl Flushes {
         }
     }
 
+    /// The address of a volume.
+    pub(crate) fn name(&self, volume: usize) -> &str {
+        &self.volumes[volume]
+    }
+
     /// A flush has ended. Logs a line for it, or for many at once where there are many volumes.
     pub(crate) fn flushed(&self, volume: usize, result: Result<(), MediumError>) {
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
 //! What core 0 alone has: logins, the registry of sessions, and the owners of units.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -19,6 +19,7 @@ use super::logins::Logins;
 use super::ports::Ports;
 use super::token::Key;
 use super::units::Store;
+use super::watch::Looks;
 use crate::flushes::Flushes;
 use crate::journal::Unsaved;
 
@@ -47,8 +48,7 @@ pub struct Front {
     pub(super) unsaved: Unsaved,
     pub(super) flushes: Arc<Flushes>,
     pub(super) volumes: Vec<Arc<dyn Volume>>,
-    /// Units whose volumes are being looked at.
-    pub(super) looking: BTreeSet<u32>,
+    pub(super) looks: Looks,
     pub(super) random: Box<dyn FnMut() -> [u8; 64] + Send>,
     pub(super) local_address: fn(&OwnedFd) -> io::Result<SocketAddr>,
 }
@@ -94,7 +94,7 @@ impl Front {
             unsaved: Unsaved::default(),
             flushes: parts.flushes,
             volumes: parts.volumes,
-            looking: BTreeSet::new(),
+            looks: Looks::default(),
             random: parts.random,
             local_address: parts.local_address,
         }

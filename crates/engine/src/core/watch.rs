@@ -1,9 +1,10 @@
 //! Volumes that grow while they are served, or change in what else is told of them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
-use ::io::ring::{FileOp, Ring};
+use ::io::ring::{FileOp, Lane, Ring};
 use scsi::medium::Now;
 use scsi::owner::{Change, Input, Request};
 use scsi::unit::UnitId;
@@ -17,6 +18,33 @@ use crate::mail::Post;
 /// also tells of our own writes, so waking up for it would cost more than this; of block devices
 /// nothing tells but events of the whole machine.
 const INTERVAL: Now = Now::from_secs(1);
+
+/// Looks at volumes, each known by the number of its unit.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    under_way: BTreeSet<u32>,
+    /// Why volumes cannot be looked at, as the log has told.
+    failed: BTreeMap<u32, String>,
+}
+
+impl Looks {
+    /// Returns false if one is under way.
+    fn begin(&mut self, unit: u32) -> bool {
+        self.under_way.insert(unit)
+    }
+
+    /// Returns the cause if the look has failed, and the one before it had not for the same cause:
+    /// there is one each second.
+    fn end(&mut self, unit: u32, failed: Option<&io::Error>) -> Option<String> {
+        self.under_way.remove(&unit);
+        let Some(cause) = failed.map(io::Error::to_string) else {
+            self.failed.remove(&unit);
+            return None;
+        };
+        let before = self.failed.insert(unit, cause.clone());
+        (before.as_ref() != Some(&cause)).then_some(cause)
+    }
+}
 
 /// No core's device server numbers its requests up to this, so the answer is nobody's.
 const NOBODYS: u64 = u64::MAX;
@@ -36,7 +64,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         let Some(front) = &mut self.front else { return };
         let units = (0..).zip(&front.volumes).zip(&front.owners);
         for ((unit, volume), owner) in units {
-            if !volume.can_grow() || !front.looking.insert(unit) {
+            if !volume.can_grow() || !front.looks.begin(unit) {
                 continue;
             }
             let volume = Arc::clone(volume);
@@ -45,7 +73,10 @@ impl<R: Ring, P: Post> Core<R, P> {
                 statistics.look();
                 volume.refresh().map(u64::from)
             };
-            let op = FileOp::Blocking(Box::new(look));
+            let op = FileOp::Apart {
+                lane: Lane::Watch,
+                call: Box::new(look),
+            };
             self.ring.file(Purpose::Watch(unit).token(), op);
         }
         self.watch(now);
@@ -54,23 +85,25 @@ impl<R: Ring, P: Post> Core<R, P> {
     /// A volume was looked at: tells the owner of its unit if it has changed.
     pub(super) fn looked_at(&mut self, unit: u32, result: &io::Result<u64>) {
         let Some(front) = &mut self.front else { return };
-        front.looking.remove(&unit);
+        if let Some(cause) = front.looks.end(unit, result.as_ref().err()) {
+            let name = front.flushes.name(unit as usize);
+            tracing::warn!("{name}: cannot be watched for changes: {cause}");
+        }
         let Some(volume) = front.volumes.get(unit as usize) else {
             return;
         };
-        match result {
-            Ok(0) => {}
-            Ok(_) => {
-                let change = Change::Medium(volume.traits());
-                let request = Request {
-                    core: self.id,
-                    id: NOBODYS,
-                    nexus: None,
-                    change,
-                };
-                self.owner(UnitId(unit), Input::Request(request));
-            }
-            Err(cause) => tracing::warn!("cannot watch {volume:?} for changes: {cause}"),
+        if matches!(result, Ok(changed) if *changed != 0) {
+            let change = Change::Medium(volume.traits());
+            let request = Request {
+                core: self.id,
+                id: NOBODYS,
+                nexus: None,
+                change,
+            };
+            self.owner(UnitId(unit), Input::Request(request));
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,12 +19,15 @@ const MEDIUM_MAX: usize = 8;
 /// Connections that are made at the same time: each may take seconds.
 const CONNECT_MAX: usize = 8;
 
+/// Looks at media at the same time, so that one that is stuck delays none of the others.
+const WATCH_MAX: usize = 4;
+
 /// Lanes, the first of which a free thread looks into first, each with how many of its operations
 /// run at the same time.
-const LANES: [usize; 3] = [1, MEDIUM_MAX, CONNECT_MAX];
+const LANES: [usize; 4] = [1, MEDIUM_MAX, CONNECT_MAX, WATCH_MAX];
 
 /// Threads of a ring at the most. Each lane can have all that it may.
-const THREADS_MAX: usize = 1 + MEDIUM_MAX + CONNECT_MAX;
+const THREADS_MAX: usize = 1 + MEDIUM_MAX + CONNECT_MAX + WATCH_MAX;
 
 /// What a thread does.
 pub(super) enum Job {
@@ -271,6 +274,7 @@ impl Job {
             Self::Apart(Lane::Persist, _) => 0,
             Self::Transfer(_) | Self::DataSync(_) | Self::Call(_) => 1,
             Self::Apart(Lane::Connect, _) => 2,
+            Self::Apart(Lane::Watch, _) => 3,
         }
     }
 

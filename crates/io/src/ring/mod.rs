@@ -179,6 +179,9 @@ pub enum Lane {
     Persist,
     /// What waits for another machine or for an interface.
     Connect,
+    /// Looks at media that may have changed: those at one that is stuck keep no thread from the
+    /// I/O of the others.
+    Watch,
 }
 
 /// What happened.

@@ -22,6 +22,7 @@ super::on_every_ring! {
     a_full_device_is_an_error
     what_blocks_runs_on_a_thread
     what_a_medium_takes_long_for_holds_up_nothing_apart
+    looks_at_media_that_are_stuck_hold_up_no_io
     much_that_lies_in_memory_is_done_in_several_turns
     a_ring_is_dropped_while_a_file_is_written
     files_and_sockets_do_not_wait_for_each_other
@@ -256,11 +257,32 @@ fn what_a_medium_takes_long_for_holds_up_nothing_apart(ring: &mut AnyRing) {
         };
         ring.file(Token(at), FileOp::Blocking(Box::new(stuck)));
     }
-    for (at, lane) in [(100, Lane::Persist), (101, Lane::Connect)] {
+    let lanes = [Lane::Persist, Lane::Connect, Lane::Watch];
+    for (at, lane) in (100..).zip(lanes) {
         let call = Box::new(|| Ok(7));
         ring.file(Token(at), FileOp::Apart { lane, call });
         assert_eq!(done(ring, at).0, 7);
     }
+    drop(release);
+    for _ in 0..32 {
+        assert!(matches!(next(ring), Seen::File(_, Ok(0), None)));
+    }
+}
+
+fn looks_at_media_that_are_stuck_hold_up_no_io(ring: &mut AnyRing) {
+    let (release, until) = std::sync::mpsc::channel::<()>();
+    let until = Arc::new(std::sync::Mutex::new(until));
+    for at in 0..32 {
+        let until = Arc::clone(&until);
+        let call = Box::new(move || {
+            let _ = until.lock().unwrap().recv_timeout(LONG);
+            Ok(0)
+        });
+        let lane = Lane::Watch;
+        ring.file(Token(at), FileOp::Apart { lane, call });
+    }
+    ring.file(Token(100), FileOp::Blocking(Box::new(|| Ok(7))));
+    assert_eq!(done(ring, 100).0, 7);
     drop(release);
     for _ in 0..32 {
         assert!(matches!(next(ring), Seen::File(_, Ok(0), None)));

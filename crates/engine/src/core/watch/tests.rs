@@ -1,0 +1,29 @@
+//! What the log is told of looks that fail.
+
+use std::io::{self, ErrorKind};
+
+use super::Looks;
+
+#[test]
+fn a_failure_is_told_once_until_it_changes() {
+    let mut looks = Looks::default();
+    let mut told = |failed: Option<ErrorKind>| {
+        assert!(looks.begin(3) && !looks.begin(3));
+        let failed = failed.map(io::Error::from);
+        looks.end(3, failed.as_ref()).is_some()
+    };
+    let (denied, stale) = (
+        ErrorKind::PermissionDenied,
+        ErrorKind::StaleNetworkFileHandle,
+    );
+    let each = [
+        Some(denied),
+        Some(denied),
+        Some(stale),
+        Some(stale),
+        None,
+        Some(stale),
+    ];
+    let expected = [true, false, true, false, false, true];
+    assert_eq!(each.map(&mut told), expected);
+}
