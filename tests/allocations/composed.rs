@@ -26,7 +26,7 @@ impl Rig {
             read_only: false,
             as_is: false,
             keep_identity: false,
-            made: None,
+            undo: None,
             memory: Arc::new(MemoryLimit::new(64 << 20)),
             initiator: String::new(),
             secret: None,

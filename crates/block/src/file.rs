@@ -11,8 +11,8 @@
 mod holder;
 mod identity;
 mod lock;
-mod made;
 mod open;
+mod undo;
 mod warnings;
 
 use std::io;
@@ -27,7 +27,7 @@ use crate::error::OpenError;
 use crate::particulars::Particulars;
 use crate::volume::{CoreContext, Handle, Volume};
 pub use holder::Holder;
-pub use made::Made;
+pub use undo::UndoLog;
 
 /// How a file is to be opened.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +49,7 @@ pub struct FileOptions {
     /// Keep the identity with the file, in an extended attribute, where it may be written.
     pub keep_identity: bool,
     /// Where it is noted that the file was created or extended.
-    pub made: Option<Made>,
+    pub undo: Option<UndoLog>,
     /// Octets in a logical block; `None`: 512, or what direct I/O needs at least.
     pub block_size: Option<u32>,
     /// Where direct I/O needs more than 512 octets, `block_size` has to say so. That depends on the

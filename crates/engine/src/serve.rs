@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use ::io::limits::processor_quota;
 use ::io::memory::MemoryLimit;
 use ::io::tcp;
-use block::file::Made;
+use block::file::UndoLog;
 use block::identity::hex;
 use block::volume::Volume;
 use scsi::owner::Owner;
@@ -54,10 +54,10 @@ pub fn run(
     options.validate()?;
     // Fewer descriptors only mean fewer sessions.
     let _ = ::io::limits::raise_open_files();
-    let made = Made::default();
-    let server = start(options, orders, made.clone()).inspect_err(|_| made.undo())?;
+    let undo = UndoLog::default();
+    let server = start(options, orders, undo.clone()).inspect_err(|_| undo.undo())?;
     // From here on initiators write to the files.
-    drop(made);
+    drop(undo);
     ready(&server.luns);
     let volumes = &server.volumes;
     let ended = wait(
@@ -82,11 +82,11 @@ struct Server {
     locks: Vec<StateLock>,
 }
 
-fn start(options: &Options, orders: &Orders, made: Made) -> Result<Server, Error> {
+fn start(options: &Options, orders: &Orders, undo: UndoLog) -> Result<Server, Error> {
     let start = Instant::now();
     let units = plan::units(options)?;
     let mut config = plan::config(options, &units)?;
-    let volumes = plan::open(&units, &open_options(options, made)?)?;
+    let volumes = plan::open(&units, &open_options(options, undo)?)?;
     let called = plan::designations(&units, &volumes)?;
     let (listeners, portals) = bind(options)?;
     let (ports, berths) = fc_ports::open(options, &units)?;
@@ -152,7 +152,7 @@ fn random<const N: usize>() -> [u8; N] {
     octets
 }
 
-fn open_options(options: &Options, made: Made) -> Result<OpenOptions, Error> {
+fn open_options(options: &Options, undo: UndoLog) -> Result<OpenOptions, Error> {
     let limit = match options.memory_limit {
         Some(limit) => limit,
         None => ::io::limits::available_memory().map_err(|cause| Error::Machine {
@@ -165,7 +165,7 @@ fn open_options(options: &Options, made: Made) -> Result<OpenOptions, Error> {
         read_only: options.units.readonly,
         as_is: false,
         keep_identity: true,
-        made: Some(made),
+        undo: Some(undo),
         memory: Arc::new(MemoryLimit::new(limit)),
         initiator: format!("{}:initiator", options.iqn),
         secret: secret("LUNAR_SECRET"),

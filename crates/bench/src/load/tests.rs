@@ -20,7 +20,7 @@ pub(crate) fn subject(address: &str, words: &Words) -> Subject {
         read_only: false,
         as_is: false,
         keep_identity: false,
-        made: None,
+        undo: None,
         memory: Arc::new(MemoryLimit::new(1 << 30)),
         initiator: "iqn.2026-11.org.lunar.test:bench".into(),
         secret: None,

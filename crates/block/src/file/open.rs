@@ -10,7 +10,7 @@ use scsi::medium::Atomic;
 
 use super::FileOptions;
 use super::lock::lock;
-use super::made::Before;
+use super::undo::Change;
 use super::warnings;
 use crate::backing::{Backing, Rules, Zeroing, punch};
 use crate::device::sysfs;
@@ -18,30 +18,67 @@ use crate::error::{OpenError, is_unsupported};
 use crate::size::{BlockSize, DEFAULT_BLOCK_SIZE};
 
 pub(super) fn open(options: &FileOptions) -> Result<Arc<Backing>, OpenError> {
+    open_with(options, |file| rustix::fs::fsync(file))
+}
+
+/// Opens a file that `sync` makes durable. What was done to the file is undone before the lock on
+/// it goes, so that another program never has it meanwhile.
+fn open_with(
+    options: &FileOptions,
+    sync: impl Fn(&OwnedFd) -> rustix::io::Result<()>,
+) -> Result<Arc<Backing>, OpenError> {
     let (file, created) = open_or_create(options)?;
-    let prepared = prepare(file, options).and_then(|(backing, found)| {
-        if created || options.size.is_some_and(|size| size > found) {
-            settle(&backing, &options.path, created)?;
+    check_type(&file)?;
+    let path = &options.path;
+    match lock(&file, options.read_only) {
+        Ok(()) => {}
+        // Another program that found the file between its creation and this lock owns it now.
+        Err(error @ OpenError::Locked(_)) => return Err(error),
+        Err(error) => {
+            if created {
+                Change::Created.undo(&file, path);
+            }
+            return Err(error);
         }
-        Ok((backing, found))
-    });
-    match &prepared {
-        Ok((backing, found)) => note(options, backing, created, *found),
-        // Somebody found it between our creating and our locking it: it is his now.
-        Err(OpenError::Locked(_)) => {}
-        Err(_) if created => {
-            let _ = rustix::fs::unlink(&options.path);
-        }
-        Err(_) => {}
     }
-    prepared.map(|(backing, _)| backing)
+    let found = len(&file)?;
+    let change = change(options, created, found);
+    let prepared = prepare(&file, found, options).and_then(|prepared| {
+        change.map_or(Ok(()), |change| settle(&file, path, change, sync))?;
+        Ok(prepared)
+    });
+    if prepared.is_err()
+        && let Some(change) = change
+    {
+        change.undo(&file, path);
+    }
+    let (rules, blocks) = prepared?;
+    let backing = Backing::new(file, rules, blocks);
+    if let (Some(log), Some(change)) = (&options.undo, change) {
+        log.add(&backing, path, change);
+    }
+    Ok(backing)
+}
+
+/// What opening does to a file of so many bytes.
+fn change(options: &FileOptions, created: bool, found: u64) -> Option<Change> {
+    match options.size {
+        _ if created => Some(Change::Created),
+        Some(size) if size > found => Some(Change::Extended { from: found }),
+        _ => None,
+    }
 }
 
 /// Makes durable what opening has changed: flushes of the volume reach its data, not the name of
 /// the file.
-fn settle(backing: &Arc<Backing>, path: &Path, created: bool) -> Result<(), OpenError> {
-    rustix::fs::fsync(backing.master()).map_err(OpenError::kernel("make it durable"))?;
-    if created {
+fn settle(
+    file: &OwnedFd,
+    path: &Path,
+    change: Change,
+    sync: impl Fn(&OwnedFd) -> rustix::io::Result<()>,
+) -> Result<(), OpenError> {
+    sync(file).map_err(OpenError::kernel("make it durable"))?;
+    if change == Change::Created {
         sync_parent(path).map_err(OpenError::kernel("make its name durable"))?;
     }
     Ok(())
@@ -58,18 +95,6 @@ fn sync_parent(path: &Path) -> rustix::io::Result<()> {
         Ok(parent) => rustix::fs::fsync(parent),
         Err(Errno::ACCESS) => Ok(()),
         Err(error) => Err(error),
-    }
-}
-
-/// Notes what opening has changed of a file that had so many bytes.
-fn note(options: &FileOptions, backing: &Arc<Backing>, created: bool, found: u64) {
-    let before = match options.size {
-        Some(_) if created => Before::Nothing,
-        Some(size) if size > found => Before::File(found),
-        _ => return,
-    };
-    if let Some(made) = &options.made {
-        made.add(backing, &options.path, before);
     }
 }
 
@@ -145,20 +170,28 @@ fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// Everything between a descriptor and a volume. Tells how many bytes the file had, too.
-fn prepare(file: OwnedFd, options: &FileOptions) -> Result<(Arc<Backing>, u64), OpenError> {
-    let stat = rustix::fs::fstat(&file).map_err(OpenError::kernel("look at it"))?;
-    match file_type(&stat) {
-        FileType::RegularFile => {}
-        FileType::BlockDevice => return Err(OpenError::IsDevice),
-        _ => return Err(OpenError::Neither),
+fn check_type(file: &OwnedFd) -> Result<(), OpenError> {
+    match file_type(&stat(file)?) {
+        FileType::RegularFile => Ok(()),
+        FileType::BlockDevice => Err(OpenError::IsDevice),
+        _ => Err(OpenError::Neither),
     }
-    let facts = facts(&file)?;
+}
+
+fn stat(file: &OwnedFd) -> Result<Stat, OpenError> {
+    rustix::fs::fstat(file).map_err(OpenError::kernel("look at it"))
+}
+
+fn len(file: &OwnedFd) -> Result<u64, OpenError> {
+    Ok(u64::try_from(stat(file)?.st_size).unwrap_or(0))
+}
+
+/// Everything between a locked file of so many bytes and a volume: how it is to be treated, and its
+/// blocks.
+fn prepare(file: &OwnedFd, found: u64, options: &FileOptions) -> Result<(Rules, u64), OpenError> {
+    let facts = facts(file)?;
     let direct = options.direct.then(|| Direct::of(&facts)).transpose()?;
     let block_size = block_size(options, direct.as_ref())?;
-    lock(&file, options.read_only)?;
-    let found = rustix::fs::fstat(&file).map_err(OpenError::kernel("look at it"))?;
-    let found = u64::try_from(found.st_size).unwrap_or(0);
     let octets = options.size.map_or(found, |size| size.max(found));
     if options.as_is && octets > found {
         return Err(OpenError::Shorter {
@@ -171,7 +204,7 @@ fn prepare(file: OwnedFd, options: &FileOptions) -> Result<(Arc<Backing>, u64), 
     }
     let blocks = block_size.capacity(octets)?;
     if octets > found {
-        extend(&file, found, octets, options.sparse)?;
+        extend(file, found, octets, options.sparse)?;
     }
     warnings::of_tail(&options.path, octets, block_size);
     warnings::of_format(&options.path);
@@ -184,16 +217,16 @@ fn prepare(file: OwnedFd, options: &FileOptions) -> Result<(Arc<Backing>, u64), 
         write_cache: !options.sync,
         sync: options.sync,
         direct: direct.as_ref().map(|direct| direct.memory),
-        unmap_granularity: unmap_granularity(&file, options, octets, block_size),
+        unmap_granularity: unmap_granularity(file, options, octets, block_size),
         zeroing: match options.sparse {
             true => &[Zeroing::Punch, Zeroing::Range],
             false => &[Zeroing::Range],
         },
         knows_holes: true,
         atomic: direct.and_then(|_| atomic(&facts, block_size)),
-        solid_state: sysfs::is_solid_state(stat.st_dev),
+        solid_state: sysfs::is_solid_state(stat(file)?.st_dev),
     };
-    Ok((Backing::new(file, rules, blocks), found))
+    Ok((rules, blocks))
 }
 
 pub(super) fn facts(file: &OwnedFd) -> Result<Statx, OpenError> {
@@ -244,20 +277,17 @@ fn block_size(options: &FileOptions, direct: Option<&Direct>) -> Result<BlockSiz
     }
 }
 
-/// Makes a file longer; when that fails it is as it was.
+/// Makes a file longer, or a part of that where it fails.
 fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), OpenError> {
     let extended = match sparse {
         true => rustix::fs::ftruncate(file, to),
         false => rustix::fs::fallocate(file, FallocateFlags::empty(), from, to - from),
     };
-    extended.map_err(|error| {
-        let _ = rustix::fs::ftruncate(file, from);
-        match error {
-            Errno::OPNOTSUPP | Errno::NOSYS => OpenError::NoReservation,
-            Errno::NOSPC | Errno::DQUOT => OpenError::NoSpace { octets: to - from },
-            Errno::FBIG | Errno::INVAL => OpenError::TooLong { octets: to },
-            error => OpenError::kernel("extend it")(error),
-        }
+    extended.map_err(|error| match error {
+        Errno::OPNOTSUPP | Errno::NOSYS => OpenError::NoReservation,
+        Errno::NOSPC | Errno::DQUOT => OpenError::NoSpace { octets: to - from },
+        Errno::FBIG | Errno::INVAL => OpenError::TooLong { octets: to },
+        error => OpenError::kernel("extend it")(error),
     })
 }
 

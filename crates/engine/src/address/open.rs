@@ -7,7 +7,7 @@ use std::time::Duration;
 use block::delay::Delay;
 use block::device::{Device, DeviceOptions};
 use block::fault::Fault;
-use block::file::{File, FileOptions, Made};
+use block::file::{File, FileOptions, UndoLog};
 use block::limit::Limit;
 use block::null::Null;
 use block::parts::Part;
@@ -44,7 +44,7 @@ pub struct OpenOptions {
     /// their block size must not depend on the kernel either.
     pub keep_identity: bool,
     /// Where it is noted which files were created or extended, so that it can be undone.
-    pub made: Option<Made>,
+    pub undo: Option<UndoLog>,
     /// What all RAM volumes take their memory from.
     pub memory: Arc<MemoryLimit>,
     /// InitiatorName, by which remote units know us whose address has no `?initiator=`.
@@ -72,7 +72,7 @@ impl OpenOptions {
             read_only: false,
             as_is: false,
             keep_identity: false,
-            made: None,
+            undo: None,
             memory: Arc::new(MemoryLimit::new(io::limits::available_memory()?)),
             initiator,
             secret: secret("LUNAR_SECRET"),
@@ -249,7 +249,7 @@ fn file_options(file: &FileAddress, options: &OpenOptions) -> FileOptions {
         read_only,
         as_is: read_only || options.as_is,
         keep_identity: options.keep_identity && !options.read_only,
-        made: options.made.clone(),
+        undo: options.undo.clone(),
         block_size: options.block_size,
         lasting_block_size: options.keep_identity,
     }

@@ -25,7 +25,7 @@ pub(crate) fn options() -> OpenOptions {
         read_only: false,
         as_is: false,
         keep_identity: false,
-        made: None,
+        undo: None,
         memory: Arc::new(MemoryLimit::new(1 << 30)),
     }
 }

@@ -105,3 +105,74 @@ fn blocks_are_never_smaller_than_what_is_written_at_once() {
         assert!(error.to_string().contains("--block-size 4096"));
     }
 }
+
+/// A folder that goes when the test ends.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("lunar-block-open-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn sized(&self, size: u64) -> FileOptions {
+        FileOptions {
+            path: self.0.join("disk"),
+            size: Some(size),
+            ..FileOptions::default()
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn fails(_: &OwnedFd) -> rustix::io::Result<()> {
+    Err(Errno::IO)
+}
+
+#[test]
+fn file_that_cannot_be_made_durable_is_what_it_was() {
+    let folder = Folder::new("durable");
+    let options = folder.sized(8192);
+    open_with(&options, fails).unwrap_err();
+    assert!(!options.path.exists());
+    std::fs::write(&options.path, [7; 4096]).unwrap();
+    open_with(&options, fails).unwrap_err();
+    assert_eq!(std::fs::read(&options.path).unwrap(), [7; 4096]);
+}
+
+#[test]
+fn file_that_another_one_has_replaced_is_not_removed() {
+    let folder = Folder::new("replaced");
+    let options = folder.sized(8192);
+    let replaces = |_: &OwnedFd| {
+        let other = folder.0.join("other");
+        std::fs::write(&other, b"other").unwrap();
+        std::fs::rename(&other, &options.path).unwrap();
+        Err(Errno::IO)
+    };
+    open_with(&options, replaces).unwrap_err();
+    assert_eq!(std::fs::read(&options.path).unwrap(), b"other");
+}
+
+#[test]
+fn file_that_is_refused_unchanged_keeps_its_time() {
+    let folder = Folder::new("time");
+    let options = FileOptions {
+        block_size: Some(1024),
+        ..folder.sized(8192)
+    };
+    std::fs::write(&options.path, [7; 4096]).unwrap();
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1);
+    let file = std::fs::File::options().write(true).open(&options.path);
+    file.unwrap().set_modified(time).unwrap();
+    open(&options).unwrap_err();
+    let found = std::fs::metadata(&options.path).unwrap();
+    assert_eq!((found.len(), found.modified().unwrap()), (4096, time));
+}

@@ -1,0 +1,81 @@
+//! Undoes what opening did to files, until it is known that they are used.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::backing::Backing;
+
+/// Files that were created or extended for a command that has not begun its work yet: where
+/// something else that it needs cannot be had, they become again what they were.
+///
+/// It keeps the files open, so that they stay locked; drop it when they are in use.
+#[derive(Clone, Debug, Default)]
+pub struct UndoLog(Arc<Mutex<Vec<Entry>>>);
+
+#[derive(Debug)]
+struct Entry {
+    backing: Arc<Backing>,
+    path: PathBuf,
+    change: Change,
+}
+
+/// What opening did to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It was not there.
+    Created,
+    /// It had so many bytes.
+    Extended {
+        /// Before.
+        from: u64,
+    },
+}
+
+impl UndoLog {
+    pub(super) fn add(&self, backing: &Arc<Backing>, path: &Path, change: Change) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.push(Entry {
+            backing: Arc::clone(backing),
+            path: path.to_owned(),
+            change,
+        });
+    }
+
+    /// Removes what was created and cuts off what was added. Nothing may have been written to it.
+    pub fn undo(&self) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(entry) = entries.pop() {
+            entry.change.undo(entry.backing.master(), &entry.path);
+        }
+    }
+}
+
+impl Change {
+    /// Makes a file, which must be open and locked, what it was before. Another file that has its
+    /// name by now is left alone, and a file that was not extended yet keeps its time of change.
+    pub(super) fn undo(self, file: &OwnedFd, path: &Path) {
+        let is_longer = |len: u64| {
+            let stat = rustix::fs::fstat(file);
+            stat.is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|size| size > len))
+        };
+        match self {
+            Self::Created if is_at(file, path) => {
+                let _ = rustix::fs::unlink(path);
+            }
+            Self::Extended { from } if is_longer(from) => {
+                let _ = rustix::fs::ftruncate(file, from);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether the path still leads to the file.
+fn is_at(file: &OwnedFd, path: &Path) -> bool {
+    let (ours, found) = (rustix::fs::fstat(file), rustix::fs::lstat(path));
+    match (ours, found) {
+        (Ok(ours), Ok(found)) => (ours.st_dev, ours.st_ino) == (found.st_dev, found.st_ino),
+        _ => false,
+    }
+}
