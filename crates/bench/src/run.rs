@@ -104,10 +104,9 @@ impl Subject {
 
 /// Whether it has a unit at the other end of a cable.
 fn is_on_a_cable(address: &Address) -> bool {
-    match address {
-        Address::Fcoe(unit) => matches!(unit.place, Place::Cable(_)),
-        other => other.inner().iter().any(is_on_a_cable),
-    }
+    let is_cable =
+        |leaf| matches!(leaf, &Address::Fcoe(ref unit) if matches!(unit.place, Place::Cable(_)));
+    address.leaves().any(is_cable)
 }
 
 /// What a measurement by these words begins with: nothing measured yet, on this machine.

@@ -21,7 +21,9 @@ mod piece;
 mod wrapper;
 mod write;
 
+use std::iter;
 use std::path::PathBuf;
+use std::slice;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -213,6 +215,37 @@ pub struct FcoeOptions {
     pub key: Option<u64>,
     /// Whether the unit has to cache writes, or must not.
     pub write_cache: Option<bool>,
+}
+
+impl Address {
+    /// The volumes that a wrapper stands around; none for a leaf.
+    #[must_use]
+    pub fn inner(&self) -> &[Address] {
+        match self {
+            Self::Stripe { volumes, .. } | Self::Concat(volumes) | Self::Mirror(volumes) => volumes,
+            Self::Limit { volume, .. }
+            | Self::Delay { volume, .. }
+            | Self::Fault { volume, .. }
+            | Self::Verify(volume)
+            | Self::Stats(volume)
+            | Self::Readonly(volume) => slice::from_ref(volume),
+            _ => &[],
+        }
+    }
+    /// The volumes within that stand around no other, in the order in which they are written: the
+    /// address itself where it is a leaf.
+    pub fn leaves(&self) -> impl Iterator<Item = &Self> {
+        let mut left = vec![self];
+        iter::from_fn(move || {
+            loop {
+                let next = left.pop()?;
+                match next.inner() {
+                    [] => return Some(next),
+                    inner => left.extend(inner.iter().rev()),
+                }
+            }
+        })
+    }
 }
 
 impl FromStr for Address {

@@ -104,6 +104,20 @@ fn a_comma_and_a_parenthesis_end_a_leaf_only_inside_parentheses() {
 }
 
 #[test]
+fn leaves_are_told_in_the_order_in_which_they_are_written() {
+    for text in [
+        "ram:1M",
+        "concat(ram:1M,stats(stripe:64k(ram:2M,ram:3M)),ram:4M)",
+    ] {
+        let address = parse(text);
+        let leaves: Vec<_> = address.leaves().map(Address::to_string).collect();
+        let expected = text.split([',', '(', ')']);
+        let expected: Vec<_> = expected.filter(|word| word.starts_with("ram")).collect();
+        assert_eq!(leaves, expected);
+    }
+}
+
+#[test]
 fn portals_come_with_and_without_a_scheme() {
     for (text, written) in [
         ("192.0.2.1", "iscsi://192.0.2.1:3260"),

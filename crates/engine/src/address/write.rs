@@ -79,21 +79,6 @@ impl Address {
             Self::Readonly(_) => "readonly",
         }
     }
-
-    /// The volumes that a wrapper stands around; none for a leaf.
-    #[must_use]
-    pub fn inner(&self) -> &[Address] {
-        match self {
-            Self::Stripe { volumes, .. } | Self::Concat(volumes) | Self::Mirror(volumes) => volumes,
-            Self::Limit { volume, .. }
-            | Self::Delay { volume, .. }
-            | Self::Fault { volume, .. }
-            | Self::Verify(volume)
-            | Self::Stats(volume)
-            | Self::Readonly(volume) => std::slice::from_ref(volume),
-            _ => &[],
-        }
-    }
 }
 
 impl fmt::Display for FileAddress {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use block::file::UndoLog;
 use block::particulars::Particulars;
 use block::volume::Volume;
 
@@ -38,8 +39,8 @@ pub(super) struct Pair {
     pub(super) particulars: [Particulars; 2],
     /// When the files of A had been written to last.
     pub(super) written: Vec<(i64, u64)>,
-    /// The file that was not there.
-    created: Option<PathBuf>,
+    /// What opening B did to files.
+    undo: UndoLog,
 }
 
 impl Pair {
@@ -49,8 +50,10 @@ impl Pair {
         if shares_a_file(&options.a, &options.b) {
             return Err(same(options));
         }
+        let undo = UndoLog::default();
         let for_writing = OpenOptions {
             replacement: options.timeout,
+            undo: Some(undo.clone()),
             ..options.open.clone()
         };
         let for_reading = OpenOptions {
@@ -61,22 +64,17 @@ impl Pair {
         let written = a.written();
         let octets = Shape::of(&a.traits()).octets;
         even(&options.a, &a.traits().block_size.into())?;
-        let (address, created) = match read_only {
-            true => (options.b.clone(), None),
-            false => created(&options.b, octets),
+        let (address, how) = match read_only {
+            true => (options.b.clone(), &for_reading),
+            false => (with_size(&options.b, octets), &for_writing),
         };
-        let how = if read_only {
-            &for_reading
-        } else {
-            &for_writing
-        };
-        let b = address.open(how)?;
+        let b = address.open(how).inspect_err(|_| undo.undo())?;
         let pair = Self {
             shapes: [Shape::of(&a.traits()), Shape::of(&b.traits())],
             particulars: [a.particulars(), b.particulars()],
             written,
             volumes: [a, b],
-            created,
+            undo,
         };
         match pair.fit(options, read_only) {
             Ok(()) => Ok(pair),
@@ -86,9 +84,7 @@ impl Pair {
 
     /// Nothing comes of it: as if it had not been tried.
     pub(super) fn undo(&self, error: Error) -> Error {
-        if let Some(path) = &self.created {
-            let _ = fs::remove_file(path);
-        }
+        self.undo.undo();
         error
     }
 
@@ -148,7 +144,7 @@ fn uneven(volume: &Address, octets: u64, block_size: u64) -> Error {
 /// A file's octets behind its last whole block are not part of the volume: they would be left out
 /// without a word.
 fn even(address: &Address, block_size: &u64) -> Result<(), Error> {
-    for leaf in leaves(address) {
+    for leaf in address.leaves() {
         if let Address::File(file) = leaf
             && let Ok(facts) = fs::metadata(&file.path)
             && !facts.len().is_multiple_of(*block_size)
@@ -159,21 +155,17 @@ fn even(address: &Address, block_size: &u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The address, with what it takes to create a file that is not there, and that file.
-fn created(address: &Address, octets: u64) -> (Address, Option<PathBuf>) {
+/// The address, with what it takes to create a file that is not there.
+fn with_size(address: &Address, octets: u64) -> Address {
     let mut address = address.clone();
-    let Address::File(file) = &mut address else {
-        return (address, None);
-    };
-    if file.path.symlink_metadata().is_ok() {
-        return (address, None);
-    }
-    if file.size.is_none() {
+    if let Address::File(file) = &mut address
+        && file.size.is_none()
+        && file.path.symlink_metadata().is_err()
+    {
         file.size = Some(Size(octets));
         file.sparse = true;
     }
-    let path = file.path.clone();
-    (address, Some(path))
+    address
 }
 
 /// The address that has a file extended to so many octets. One that is only read is not extended.
@@ -190,18 +182,12 @@ fn extended(address: &Address, octets: u64) -> Option<String> {
     }
 }
 
-fn leaves(address: &Address) -> Vec<&Address> {
-    match address.inner() {
-        [] => vec![address],
-        inner => inner.iter().flat_map(leaves).collect(),
-    }
-}
-
 /// Whether two addresses name one file or device: it would be found locked by ourselves.
 fn shares_a_file(a: &Address, b: &Address) -> bool {
-    let files = |address| -> Vec<_> { leaves(address).into_iter().filter_map(file_id).collect() };
-    let ours = files(a);
-    files(b).iter().any(|file| ours.contains(file))
+    let ours: Vec<_> = a.leaves().filter_map(file_id).collect();
+    b.leaves()
+        .filter_map(file_id)
+        .any(|file| ours.contains(&file))
 }
 
 /// Tells a file or device from others as long as it is there.

@@ -2,6 +2,7 @@
 
 mod copies;
 mod disk;
+mod opens;
 mod ranges;
 mod shortened;
 mod spans;

@@ -179,18 +179,15 @@ fn unit(
 
 /// Whether every volume in memory has a block.
 fn has_block(address: &Address, block_size: u32) -> Result<(), Misuse> {
-    match address {
+    address.leaves().try_for_each(|leaf| match leaf {
         Address::Ram(Size(size)) | Address::Null(Size(size)) if *size < block_size.into() => {
             Err(Misuse::NoBlock {
-                address: address.to_string(),
+                address: leaf.to_string(),
                 block_size,
             })
         }
-        around => around
-            .inner()
-            .iter()
-            .try_for_each(|inner| has_block(inner, block_size)),
-    }
+        _ => Ok(()),
+    })
 }
 
 fn name(given: &str) -> Result<String, Error> {

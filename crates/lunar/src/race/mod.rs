@@ -52,11 +52,11 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Failure> {
 
 /// Whether it has a unit that is reached by a network.
 fn is_elsewhere(address: &Address) -> bool {
-    match address {
+    address.leaves().any(|leaf| match leaf {
         Address::Iscsi(_) => true,
         Address::Fcoe(unit) => !matches!(unit.place, ether::Place::Cable(_)),
-        other => other.inner().iter().any(is_elsewhere),
-    }
+        _ => false,
+    })
 }
 
 /// Opens everything before anything is measured.
