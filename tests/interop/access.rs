@@ -217,7 +217,7 @@ fn ls_names_the_initiator_that_a_target_hides_from() {
         let mut command = Command::new(server::binary().unwrap());
         let output = command.args(["ls", portal]).args(more).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
-        let begins = format!("lunar: {portal} shows no targets to iqn.2026-11.org.lunar:");
+        let begins = format!("lunar: {portal} reports no targets to iqn.2026-11.org.lunar:");
         assert!(told.starts_with(&begins), "{told}");
         assert_eq!(output.status.code(), Some(1));
         assert!(output.stdout.is_empty(), "{:?}", output.stdout);

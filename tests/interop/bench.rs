@@ -127,7 +127,11 @@ fn a_target_with_room_for_fewer_sessions_says_for_how_many() {
     let told = tool::run(&mut command, Duration::from_secs(30)).unwrap();
     let code = told.status.and_then(|status| status.code());
     assert_eq!(code, Some(1), "{}", told.output);
-    for said in ["lets in 2 of 3 sessions", "no room", "write sessions=2"] {
+    for said in [
+        "accepts 2 of 3 sessions",
+        "accepts no more sessions",
+        "give sessions=2",
+    ] {
         assert!(told.output.contains(said), "{}", told.output);
     }
     assert_eq!(told.output.lines().count(), 1, "{}", told.output);

@@ -239,7 +239,7 @@ fn a_second_copy_of_the_same_two_is_refused() {
         let args = [&["copy", &stage.image, stage.unit()], options].concat();
         let line = stage.refused(&args);
         assert!(
-            line.contains("another lunar copy works on these two"),
+            line.contains("another lunar copy is running on these two"),
             "{line}"
         );
     }
@@ -318,7 +318,10 @@ fn what_cannot_be_copied_says_why_in_one_line() {
             "only 64 MiB: nothing was done; choose a larger one",
         ),
         (["copy", &missing, image], "no such LUN: `lunar ls` lists"),
-        (["copy", image, &elsewhere], "there is no such target there"),
+        (
+            ["copy", image, &elsewhere],
+            "this portal has no such target",
+        ),
         (["copy", &unit, &unit], "are the same volume"),
     ];
     for (args, words) in cases {
@@ -380,15 +383,16 @@ fn a_wrong_secret_is_told_from_none() {
     let line = stage.refused(&args);
     assert!(line.contains("LUNAR_SECRET"), "{line}");
     let line = stage.refused(&["copy", &stage.image, stage.unit()]);
-    assert!(line.contains("give a CHAP user and secret"), "{line}");
+    assert!(
+        line.contains("requires CHAP: give a user and secret"),
+        "{line}"
+    );
     for (secret, code) in [("another of twenty oc", 1), ("a secret of twenty o", 0)] {
         let mut command = stage.command(&args);
         command.env("LUNAR_SECRET", secret);
         let ran = tool::run(&mut command, Duration::from_secs(60)).unwrap();
         assert_eq!(ran.status.unwrap().code(), Some(code), "{}", ran.output);
-        let told = ran
-            .output
-            .contains("did not accept the user name or the secret");
+        let told = ran.output.contains("rejected CHAP user");
         assert_eq!(told, code == 1, "{}", ran.output);
     }
 }

@@ -136,7 +136,7 @@ fn who_is_not_named_is_not_let_in() {
         ran.output
     );
     assert!(
-        ran.output.contains("whether it lets us in as 20:00:02"),
+        ran.output.contains("that it admits 20:00:02"),
         "{}",
         ran.output
     );
@@ -149,7 +149,7 @@ fn a_cable_that_nothing_else_has_open_is_told_of() {
     let ran = tool::run(&mut lunar(&[], &["info", &unit]), LIMIT).unwrap();
     let code = ran.status.and_then(|status| status.code());
     assert_eq!(code, Some(1), "{}", ran.output);
-    let told = "nothing has the other end of cable:";
+    let told = "no server has opened the other end of cable:";
     assert!(ran.output.contains(told), "{}", ran.output);
 }
 

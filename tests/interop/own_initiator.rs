@@ -123,7 +123,7 @@ fn own_initiator_at_tgtd() {
     assert_eq!(targets[0].portals[0].port, tgtd.portal.port());
     let nowhere = Config::normal(INITIATOR, ISID, "iqn.2026-11.org.lunar.test:none");
     let told = Link::refused(tgtd.portal, nowhere);
-    assert!(told.contains("there is no such target"), "{told}");
+    assert!(told.contains("this portal has no such target"), "{told}");
 }
 
 /// LUN 0 of every target of tgtd is no disk, but a controller.
@@ -156,7 +156,7 @@ fn own_initiator_proves_itself_to_tgtd() {
     };
     chap.secret.push(b'!');
     let told = Link::refused(tgtd.portal, config);
-    assert!(told.contains("the user name or the secret"), "{told}");
+    assert!(told.contains("rejected CHAP user"), "{told}");
 }
 
 /// tgtd takes the number of SHA-256 for SHA1. What the message advises has to help.
@@ -198,7 +198,7 @@ fn own_initiator_and_tgtd_prove_themselves() {
         mutual.secret.push(b'!');
     }
     let told = Link::refused(tgtd.portal, config);
-    assert!(told.contains("does not know its secret"), "{told}");
+    assert!(told.contains("failed mutual CHAP"), "{told}");
 }
 
 #[test]

@@ -94,7 +94,7 @@ impl Flushes {
             0 => {}
             more => line += &format!(" and {more} more"),
         }
-        Some(line + "; another signal ends at once, and loses what their caches hold")
+        Some(line + "; another signal stops at once and loses the data in their caches")
     }
 
     /// The volumes of which no flush went well: numbers and addresses.

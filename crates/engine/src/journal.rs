@@ -227,7 +227,7 @@ impl Entries {
         let untold = counts.filter(|(_, count)| *count > SESSION_LINES);
         let line = |(host, count)| {
             let more = count - SESSION_LINES;
-            format!("{host}: {more} more logins and ends of sessions within a minute")
+            format!("{host}: {more} more logins and logouts within a minute")
         };
         untold.map(line).collect()
     }
@@ -258,8 +258,8 @@ impl Unsaved {
             },
         );
         Some(format!(
-            "cannot save the reservations of unit {unit}, so the command that changed them fails: \
-             {cause}; check the state directory{}",
+            "cannot save the reservations of unit {unit}, so the command fails: {cause}; check the \
+             state directory{}",
             times_more(untold)
         ))
     }

@@ -278,7 +278,7 @@ impl<F: Fc4> NPort<F> {
             self.rest = Some(self.time(now) + DEAF);
             if !was_deaf {
                 tracing::error!(
-                    "{}: the ring cannot wait for frames, so they are polled: {cause}",
+                    "{}: cannot wait for frames, so polling for them: {cause}",
                     self.place
                 );
             }
@@ -302,7 +302,7 @@ impl<F: Fc4> NPort<F> {
         match self.ether.news() {
             Ok(Some(link)) => self.relink(now, before, link),
             Ok(None) => {}
-            Err(cause) => tracing::error!("{}: its link cannot be read: {cause}", self.place),
+            Err(cause) => tracing::error!("{}: cannot read its link: {cause}", self.place),
         }
     }
 
@@ -338,7 +338,7 @@ impl<F: Fc4> NPort<F> {
         let event = self.port.poll()?;
         match event {
             Event::Online(address) => {
-                tracing::debug!("{}: our address is {}", self.place, address.fc_id);
+                tracing::debug!("{}: this port's address is {}", self.place, address.fc_id);
                 self.receive_at(Some(address.mac));
             }
             Event::Offline => self.receive_at(None),
@@ -352,7 +352,7 @@ impl<F: Fc4> NPort<F> {
         if let Some(before) = std::mem::replace(&mut self.joined, mac)
             && let Err(cause) = self.ether.leave(before.0)
         {
-            tracing::warn!("{}: {before} still receives frames: {cause}", self.place);
+            tracing::warn!("{}: still receives frames to {before}: {cause}", self.place);
         }
         if let Some(mac) = mac
             && let Err(cause) = self.ether.join(mac.0)

@@ -105,7 +105,7 @@ impl Failure {
         let way_out = way_out(error);
         match self.at {
             Some(at) => format!("{volume}: {error} at byte {at}{way_out}"),
-            None => format!("{volume}: {error} when it was flushed{way_out}"),
+            None => format!("{volume}: {error} during the flush{way_out}"),
         }
     }
 }
@@ -117,7 +117,8 @@ pub const fn way_out(error: MediumError) -> &'static str {
         MediumError::NoSpace => " (make room there first)",
         MediumError::Gone => " (check the volume first)",
         MediumError::Unknown => {
-            " (it may have been written, or may still be: check the volume, then write it again)"
+            " (the write may or may not have taken effect, or may do so later: check the volume, \
+             then write it again)"
         }
         _ => "",
     }

@@ -142,8 +142,8 @@ pub enum RemoteError {
     },
     /// REPORT LUNS did not go well.
     #[error(
-        "the target does not tell its LUNs (status {status:#04x}, sense {sense:?}): see what it \
-         says of it, and whether it lets this initiator in"
+        "the target does not report its LUNs (status {status:#04x}, sense {sense:?}): see its log, \
+         and check that it admits this initiator"
     )]
     Luns {
         /// SAM-5 §5.3.1.
@@ -152,14 +152,14 @@ pub enum RemoteError {
         sense: SenseBytes,
     },
     /// The target moved us on again and again.
-    #[error("the target redirects {0} times; let it name the portal where it is")]
+    #[error("the target redirected the login {0} times; give the address of its final portal")]
     Redirected(u8),
     /// Nothing came of it.
     #[error("the target did not answer within {0} s")]
     Late(u64),
     /// Room for some of the sessions, but not for all.
     #[error(
-        "the target lets in {there} of {wanted} sessions, then: {cause}; write sessions={there}"
+        "the target accepts {there} of {wanted} sessions, then: {cause}; give sessions={there}"
     )]
     Sessions {
         /// How many there can be.
@@ -170,17 +170,17 @@ pub enum RemoteError {
         cause: Box<RemoteError>,
     },
     /// Our own machine.
-    #[error("cannot open a ring to ask it: {0}")]
+    #[error("cannot set up I/O to reach it: {0}")]
     Ring(io::Error),
 }
 
 /// What to do about a connection that does not come about.
 fn way_out(cause: &io::Error) -> &'static str {
     match cause.kind() {
-        io::ErrorKind::ConnectionRefused => ": nothing listens there, check host and port",
+        io::ErrorKind::ConnectionRefused => ": no server listens there; check host and port",
         io::ErrorKind::TimedOut
         | io::ErrorKind::HostUnreachable
-        | io::ErrorKind::NetworkUnreachable => ": check the host, and the network up to it",
+        | io::ErrorKind::NetworkUnreachable => "; check the host and the network to it",
         _ => "",
     }
 }

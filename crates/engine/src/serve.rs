@@ -156,7 +156,7 @@ fn open_options(options: &Options, undo: UndoLog) -> Result<OpenOptions, Error> 
     let limit = match options.memory_limit {
         Some(limit) => limit,
         None => ::io::limits::available_memory().map_err(|cause| Error::Machine {
-            what: "cannot find out how much memory is available: give --memory-limit".into(),
+            what: "cannot determine the available memory: give --memory-limit".into(),
             cause,
         })?,
     };
@@ -245,7 +245,7 @@ fn states(
 fn load(store: &StateDir, id: UnitId) -> Result<Option<Reservations>, Error> {
     let unusable = |cause| Error::Machine {
         what: format!(
-            "the reservations in {} cannot be read (without the file, there are none)",
+            "the reservations in {} cannot be read (if the file is removed, there are none)",
             store.path(id).display()
         ),
         cause,

@@ -55,7 +55,7 @@ impl StateDir {
         let none = || {
             io::Error::new(
                 io::ErrorKind::NotFound,
-                "no home directory for it: give --state-dir",
+                "no home directory for the state directory: give --state-dir",
             )
         };
         self.dir.as_deref().ok_or_else(none)

@@ -68,11 +68,8 @@ impl Refusal {
 impl From<Refusal> for Violation {
     fn from(refusal: Refusal) -> Self {
         let (rule, clause) = match refusal {
-            Refusal::NoMethod => (
-                "no authentication method that is allowed",
-                "RFC 7143 §6.3.2",
-            ),
-            Refusal::NoHash => ("no CHAP hash that is strong enough", "RFC 7143 §12.1.3"),
+            Refusal::NoMethod => ("no acceptable authentication method", "RFC 7143 §6.3.2"),
+            Refusal::NoHash => ("no sufficiently strong CHAP hash", "RFC 7143 §12.1.3"),
             Refusal::WrongResponse => ("CHAP authentication failed", "RFC 7143 §12.1.3"),
             Refusal::AnotherInitiator => (
                 "a CHAP user that is bound to another initiator name",
@@ -80,7 +77,7 @@ impl From<Refusal> for Violation {
             ),
             Refusal::Reflected => ("our own CHAP challenge sent back", "RFC 7143 §9.2.1"),
             Refusal::SharedSecret => ("one CHAP secret used in both directions", "RFC 7143 §9.2.1"),
-            Refusal::NoMutual => ("mutual CHAP where it is not configured", "RFC 7143 §12.1.3"),
+            Refusal::NoMutual => ("mutual CHAP, which is not configured", "RFC 7143 §12.1.3"),
             Refusal::Malformed => ("a malformed CHAP exchange", "RFC 7143 §12.1.3"),
         };
         Self { rule, clause }

@@ -247,8 +247,8 @@ impl<L: Lease> Login<L> {
             return;
         }
         let rule = match self.state {
-            State::Asking(_) => "an old session that did not end in time",
-            _ => "a login that did not end in time",
+            State::Asking(_) => "the old session did not end in time",
+            _ => "a login that took too long",
         };
         self.close(Violation {
             rule,

@@ -23,13 +23,13 @@ pub enum NameError {
     #[error("an iSCSI name begins with iqn., eui. or naa.")]
     Type,
     /// `iqn.` without a `yyyy-mm.` and a naming authority.
-    #[error("an iqn. name goes on with year-month, a dot and a reversed domain name")]
+    #[error("iqn. is followed by YYYY-MM, a dot and a reversed domain name")]
     Authority,
     /// `eui.` or `naa.` with another number of digits.
     #[error("eui. is followed by 16 hexadecimal digits, naa. by 16 or 32")]
     Digits,
     /// A character that no name may hold.
-    #[error("an iSCSI name has no blanks and of punctuation only '-', '.', ':'")]
+    #[error("an iSCSI name has no spaces, and no punctuation other than '-', '.' and ':'")]
     Character,
 }
 

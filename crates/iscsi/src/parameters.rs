@@ -64,7 +64,7 @@ impl Parameters {
         let place = self.node().map_or("discovery", |node| &node.name);
         match logged_out {
             true => format!("{name} logged out of {place}"),
-            false => format!("{name} lost its session with {place}"),
+            false => format!("{name}: session with {place} lost"),
         }
     }
 }

@@ -17,16 +17,16 @@ pub const MAX_TEXT: usize = 16_384;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// More octets than [`MAX_TEXT`].
-    #[error("text without end")]
+    #[error("text that does not end")]
     TooLong,
     /// The last pair has no null delimiter.
-    #[error("a key=value pair without its null")]
+    #[error("a key=value pair without its terminating null")]
     Unterminated,
     /// A pair without `=`.
     #[error("a key without a value")]
     NoValue,
     /// Not a key-name: empty, over [`MAX_KEY`] octets, or of other characters.
-    #[error("a key that is no key-name")]
+    #[error("an invalid key name")]
     BadKey,
     /// The value is not UTF-8.
     #[error("a value that is not UTF-8")]

@@ -18,11 +18,8 @@ pub(crate) fn addresses(texts: &[String]) -> Result<Vec<Address>, Failure> {
 
 /// How volumes are opened.
 pub(crate) fn open_options() -> Result<OpenOptions, Failure> {
-    OpenOptions::new(format!("{}:initiator", identity::default_name())).map_err(|cause| {
-        Failure::failed(format!(
-            "cannot find out how much memory is available: {cause}"
-        ))
-    })
+    OpenOptions::new(format!("{}:initiator", identity::default_name()))
+        .map_err(|cause| Failure::failed(format!("cannot determine the available memory: {cause}")))
 }
 
 /// An argument as a shell has to be given it.

@@ -136,7 +136,10 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
     }
     match verified.and_then(|verified| verify::failure(verified, a, b)) {
         Some(found) => Err(Failure {
-            line: format!("all of A was copied; the comparison: {}", found.line),
+            line: format!(
+                "all of A was copied, but verification failed: {}",
+                found.line
+            ),
             code: found.code,
         }),
         None => Ok(ExitCode::SUCCESS),

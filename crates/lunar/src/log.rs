@@ -39,7 +39,7 @@ pub(crate) fn start() {
         .log_internal_errors(false)
         .init();
     if let Some(cause) = wrong {
-        tracing::warn!("{VARIABLE}={wanted} is not understood ({cause}): logging at info");
+        tracing::warn!("{VARIABLE}={wanted} is not valid ({cause}): logging at info");
     }
 }
 
@@ -122,7 +122,7 @@ fn write(queued: &Receiver<Entry>, lost: &AtomicU64) {
         if lost > 0 {
             let _ = writeln!(
                 out,
-                "lunar: {} of the log missing here, as it was read too slowly",
+                "lunar: {} of the log were dropped here because it was read too slowly",
                 counted(usize::try_from(lost).unwrap_or(usize::MAX), "line")
             );
         }

@@ -107,7 +107,7 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
                 found.map(|found| {
                     if found.is_empty() {
                         let name = session.initiator.as_ref().unwrap_or(&options.initiator);
-                        failed.push(format!("{host} shows no targets to {name}"));
+                        failed.push(format!("{host} reports no targets to {name}"));
                     }
                     targets.extend(found);
                 })
@@ -162,7 +162,9 @@ fn portal_name(portal: &Portal) -> String {
 /// The value of `--initiator`.
 fn initiator_name(text: &str) -> Result<String, String> {
     normalise_iscsi_name(text).map_err(|cause| {
-        format!("{cause}: write a name as in iqn.2026-11.org.example:host, or an eui. or naa. name")
+        format!(
+            "{cause}: write a name such as iqn.2026-11.org.example:host, or an eui. or naa. name"
+        )
     })
 }
 

@@ -112,7 +112,7 @@ pub(crate) fn failure(verified: &Verified, a: &str, b: &str) -> Option<Failure> 
         None => "no difference was found".to_owned(),
     };
     let done = human_size(verified.progress.done());
-    let until = format!("until then, after {done}, {found}");
+    let until = format!("after {done}, {found}");
     let (line, code) = match verified.failure {
         Some(failure) => (format!("{}; {until}", failure.line(a, b)), 1),
         None if !verified.is_complete() => (format!("interrupted; {until}"), INTERRUPTED),

@@ -89,7 +89,7 @@ fn what_is_not_there_is_told_in_one_line() {
             &["info", "iscsi://127.0.0.1:1/iqn.2026-11.org.example:x"],
             "cannot connect",
         ),
-        (&["ls", "127.0.0.1:1"], "nothing listens there"),
+        (&["ls", "127.0.0.1:1"], "no server listens there"),
         (&["ls", "127.0.0.1:1", "--user", "me"], "--secret-file FILE"),
     ];
     for (args, words) in cases {
@@ -105,11 +105,11 @@ fn wrong_input_is_told_before_anything_is_tried() {
         (&["info"], "not provided"),
         (
             &["info", "iscsi://san/iqn.2026-11.a:b/0?initiator=host"],
-            "as in iqn.2026-11.org.example:host",
+            "such as iqn.2026-11.org.example:host",
         ),
         (
             &["ls", "127.0.0.1:1", "--initiator", "host"],
-            "as in iqn.2026-11.org.example:host",
+            "such as iqn.2026-11.org.example:host",
         ),
         (&["info", "ram:1Q"], "k, M, G, T"),
         (&["ls", "cable:san.sock"], "write fcoe://cable:san.sock"),

@@ -121,13 +121,13 @@ fn a_command_that_fails_leaves_files_as_they_were() {
 #[test]
 fn what_no_volume_can_be_is_malformed() {
     for (address, told) in [
-        ("ram:100", "a block of 512"),
-        ("null:511", "a block of 512"),
-        ("iscsi://127.0.0.1:1/iqn.x", "year-month"),
+        ("ram:100", "one block of 512 bytes"),
+        ("null:511", "one block of 512 bytes"),
+        ("iscsi://127.0.0.1:1/iqn.x", "YYYY-MM"),
         ("iscsi://127.0.0.1:1/eui.12/0", "16 hexadecimal digits"),
         (
             "limit:iops=1(iscsi://127.0.0.1:1/iqn.2026-11.a%2fb)",
-            "blanks",
+            "has no spaces",
         ),
     ] {
         for verb in ["serve", "info"] {

@@ -75,7 +75,7 @@ fn who_is_registered_uses_a_reserved_unit_until_it_is_fenced_off() {
     assert_eq!(keys(&mut host), [1, 3]);
     assert!(
         one.log()
-            .contains("somebody has taken our registration back"),
+            .contains("another initiator removed this one's registration"),
         "{}",
         one.log()
     );

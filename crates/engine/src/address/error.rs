@@ -97,7 +97,7 @@ pub enum Problem {
         path: String,
     },
     /// No such scheme or name.
-    #[error("there is no volume \"{name}\"")]
+    #[error("unknown kind of volume \"{name}\"")]
     UnknownScheme {
         /// What was written.
         name: String,
@@ -123,7 +123,7 @@ pub enum Problem {
         example: &'static str,
     },
     /// A character that the grammar keeps for itself.
-    #[error("\"{found}\" cannot stand here as it is")]
+    #[error("\"{found}\" is not allowed here unescaped")]
     Reserved {
         /// Which.
         found: char,
@@ -159,7 +159,7 @@ pub enum Problem {
     #[error("\"{0}\" takes no value")]
     TakesNoValue(&'static str),
     /// An option that means something only with a CHAP name.
-    #[error("\"{0}\" needs a user, whom the target knows too")]
+    #[error("\"{0}\" needs a user, which must be known to the target")]
     NeedsUser(&'static str),
     /// Neither digests nor none.
     #[error("crc32c or none is expected here")]
@@ -194,7 +194,7 @@ pub enum Problem {
     #[error("{0} cannot be 0")]
     Zero(&'static str),
     /// Less than a block.
-    #[error("the size of a volume is a block of 512 bytes at least")]
+    #[error("a volume must have at least one block of 512 bytes")]
     NoBlock,
     /// Not a host.
     #[error("{problem}")]
@@ -205,7 +205,7 @@ pub enum Problem {
         hint: &'static str,
     },
     /// A password in an address.
-    #[error("a secret never stands in an address")]
+    #[error("a secret is not allowed in an address")]
     Secret,
     /// No target.
     #[error("the name of a target is expected here")]
@@ -226,7 +226,7 @@ pub enum Problem {
     #[error("a WWPN is expected here")]
     PortName,
     /// More parts between slashes than there is a meaning for.
-    #[error("nothing can follow here")]
+    #[error("nothing may follow here")]
     Trailing {
         /// The shape of the whole.
         shape: &'static str,
@@ -285,25 +285,24 @@ impl Problem {
             Self::Number { hint, .. } | Self::Host { hint, .. } => (*hint).into(),
             Self::NeedsUser(_) => "write the user before the host, as in iscsi://user@host".into(),
             Self::Secret => {
-                "name a file that holds it, as in ?secret-file=FILE, or put it into the \
-                 environment variable LUNAR_SECRET"
+                "name a file that holds it, as in ?secret-file=FILE, or set the environment \
+                 variable LUNAR_SECRET"
                     .into()
             }
             Self::NoTarget => {
-                "lunar ls HOST tells the targets behind a host, with addresses to use".into()
+                "lunar ls HOST lists the targets of a host, with their addresses".into()
             }
             Self::TargetName(_) => {
-                "a target is named as in iqn.2026-11.org.example:disk0, or by eui. or naa.".into()
+                "write a name such as iqn.2026-11.org.example:disk0, or an eui. or naa. name".into()
             }
             Self::InitiatorName(_) => {
-                "an initiator is named as in iqn.2026-11.org.example:host, or by eui. or naa."
-                    .into()
+                "write a name such as iqn.2026-11.org.example:host, or an eui. or naa. name".into()
             }
             Self::Key => "write 1 to 16 hexadecimal digits, not all of them 0, as in 1f00d".into(),
             Self::PortName => "write eight bytes, as in 20:00:ac:de:48:23:45:67".into(),
             Self::Trailing { shape } => format!("the shape is {shape}"),
             Self::Unclosed => "write \")\" after its last volume".into(),
-            Self::Behind(',') => "only inside parentheses may several volumes be listed".into(),
+            Self::Behind(',') => "several volumes may be listed only inside parentheses".into(),
             _ => return None,
         })
     }
@@ -319,7 +318,7 @@ fn unknown_scheme(near: Option<&str>) -> String {
 fn unknown_option(key: &str, known: &[&'static str]) -> String {
     match (nearest(key, known.iter().copied()), known) {
         (Some(near), _) => format!("did you mean \"{near}\"?"),
-        (None, []) => "it has no options at all".into(),
+        (None, []) => "it has no options".into(),
         (None, known) => format!("there are {}", known.join(", ")),
     }
 }

@@ -21,8 +21,8 @@ pub enum FaultError {
     TornValue,
     /// Neither a probability nor an error.
     #[error(
-        "{key}={value}: neither a probability from 0 to 1, such as 1e-4, nor {errors}, with @SIZE \
-         if only after so many bytes"
+        "{key}={value}: neither a probability from 0 to 1, such as 1e-4, nor {errors}, optionally \
+         with @SIZE to start after SIZE bytes"
     )]
     Value {
         /// Of which argument.
@@ -36,7 +36,7 @@ pub enum FaultError {
     #[error("seed={0}: a whole number is expected here")]
     Seed(String),
     /// Nothing that could be torn.
-    #[error("\"torn\" says how writes fail, but none does; give write=…")]
+    #[error("\"torn\" affects failing writes only; give write=…")]
     TornAlone,
     /// Nothing at all.
     #[error("no fault is given; give read=…, write=… or flush=…")]

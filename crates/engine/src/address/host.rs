@@ -106,11 +106,7 @@ fn portal(piece: Piece<'_>) -> Parsed<Portal> {
         "iscsi" => HostPort::parse(place).map(Portal::Iscsi),
         "iser" => HostPort::parse(place).map(Portal::Iser),
         "fcoe" => fcoe::place(place).map(Portal::Fcoe),
-        _ => Err(host_fault(
-            scheme,
-            "there is no such kind of portal",
-            PORTAL_HINT,
-        )),
+        _ => Err(host_fault(scheme, "unknown kind of portal", PORTAL_HINT)),
     }
 }
 
@@ -190,7 +186,7 @@ fn name_or_v4(piece: Piece<'_>) -> Parsed<Host> {
     }
     let too_long = |label: &str| label.len() > LABEL_OCTETS;
     if piece.text.len() > NAME_OCTETS || piece.text.split('.').any(too_long) {
-        return Err(host_fault(piece, "no host name is that long", LENGTH_HINT));
+        return Err(host_fault(piece, "this host name is too long", LENGTH_HINT));
     }
     Ok(Host::Name(piece.text.to_owned()))
 }

@@ -127,15 +127,14 @@ pub enum Cause {
     Secret(#[from] SecretError),
     /// An address with a user, and nothing to prove it by.
     #[error(
-        "there is no secret for user {0}: name a file that holds it, as in \
-         iscsi://…?secret-file=FILE, or put it into the environment variable LUNAR_SECRET"
+        "no secret for user {0}: name a file that holds it, as in iscsi://…?secret-file=FILE, or \
+         set the environment variable LUNAR_SECRET"
     )]
     NoSecret(String),
     /// A target that has to prove who it is, and nothing to compare that with.
     #[error(
-        "there is no secret of the target's: name a file that holds it, as in \
-         iscsi://…?mutual-secret-file=FILE, or put it into the environment variable \
-         LUNAR_MUTUAL_SECRET"
+        "no mutual secret for the target: name a file that holds it, as in \
+         iscsi://…?mutual-secret-file=FILE, or set the environment variable LUNAR_MUTUAL_SECRET"
     )]
     NoMutualSecret,
     /// What the sessions shall be cannot work.
@@ -143,7 +142,7 @@ pub enum Cause {
     Session(#[from] Misconfigured),
     /// The address means something that this version does not have.
     #[error(
-        "\"{0}\" is not built yet in this version of lunar; there are {built}",
+        "this version of lunar does not support \"{0}\" yet; it supports {built}",
         built = parse::built().join(", ")
     )]
     NotBuilt(&'static str),

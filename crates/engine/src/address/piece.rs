@@ -104,9 +104,9 @@ impl<'a> Piece<'a> {
     /// The text that the piece stands for.
     pub(super) fn string(self) -> Parsed<String> {
         let text = String::from_utf8(self.octets()?)
-            .map_err(|_| self.fault(Problem::Octets("this is not UTF-8 when %XX is undone")))?;
+            .map_err(|_| self.fault(Problem::Octets("this is not UTF-8 after decoding %XX")))?;
         match text.chars().any(char::is_control) {
-            true => Err(self.fault(Problem::Octets("control characters have no place here"))),
+            true => Err(self.fault(Problem::Octets("control characters are not allowed here"))),
             false => Ok(text),
         }
     }
@@ -115,7 +115,7 @@ impl<'a> Piece<'a> {
     pub(super) fn path(self) -> Parsed<PathBuf> {
         let octets = self.octets()?;
         match octets.contains(&0) {
-            true => Err(self.fault(Problem::Octets("a path cannot hold the byte 0"))),
+            true => Err(self.fault(Problem::Octets("a path cannot contain the byte 0"))),
             false => Ok(OsString::from_vec(octets).into()),
         }
     }

@@ -191,7 +191,7 @@ fn delay(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
 }
 
 fn fault(arguments: &Arguments<'_>, volumes: Vec<Address>) -> Parsed<Address> {
-    let faults = faults::parse(arguments.value("fault", "to be told how to fail")?)?;
+    let faults = faults::parse(arguments.value("fault", "a description of the faults")?)?;
     let volume = single(arguments, volumes)?;
     Ok(Address::Fault { faults, volume })
 }

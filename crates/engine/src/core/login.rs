@@ -64,8 +64,8 @@ impl<R: Ring, P: Post> Core<R, P> {
         {
             front.not_accepted = Some(now);
             tracing::error!(
-                "cannot accept connections, which wait until others end: {cause}; the limit of \
-                 open files is set by ulimit -n"
+                "cannot accept new connections until others end: {cause}; raise the limit of open \
+                 files (ulimit -n)"
             );
         }
     }

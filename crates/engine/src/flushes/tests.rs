@@ -46,7 +46,7 @@ fn many_volumes_have_a_line_a_second_together() {
 #[test]
 fn what_is_waited_for_is_named() {
     let flushes = Flushes::new((0..5).map(|n| format!("ram:{n}M")).collect());
-    let way_out = "; another signal ends at once, and loses what their caches hold";
+    let way_out = "; another signal stops at once and loses the data in their caches";
     let line = format!("waiting for the flush of ram:0M, ram:1M, ram:2M and 2 more{way_out}");
     assert_eq!(flushes.waiting(), Some(line));
     (0..4).for_each(|volume| flushes.flushed(volume, Ok(())));

@@ -146,7 +146,7 @@ fn a_host_that_logs_in_again_and_again_has_a_count() {
     assert!(journal.sweep(SECOND * 59).is_empty());
     assert_eq!(
         journal.sweep(SECOND * 60),
-        ["127.0.0.1: 936 more logins and ends of sessions within a minute"]
+        ["127.0.0.1: 936 more logins and logouts within a minute"]
     );
     assert!(journal.is_empty());
     assert!(journal.tells_of_session(PEER), "the next minute");

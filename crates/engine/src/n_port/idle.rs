@@ -87,7 +87,7 @@ impl IdlePorts {
         // Without a thread to end it, it ends now.
         drop(ports);
         tracing::warn!(
-            "{}: cannot keep the port for the next use, so it logs out: {cause}",
+            "{}: cannot keep the port for its next use, so it logs out: {cause}",
             idle.place
         );
     }
@@ -195,7 +195,7 @@ impl Drop for Idle {
         if let Some(n_port) = self.n_port.take()
             && let Err(cause) = log_out(*n_port, self.epoch)
         {
-            tracing::debug!("{}: the logout: {cause}", self.place);
+            tracing::debug!("{}: logout: {cause}", self.place);
         }
     }
 }

@@ -17,7 +17,9 @@ pub enum Error {
     #[error("cannot resume: {0}")]
     Resume(&'static str),
     /// Two copies would undo each other's record, and write the same volume.
-    #[error("another lunar copy works on these two volumes: nothing was done; wait until it ends")]
+    #[error(
+        "another lunar copy is running on these two volumes: nothing was done; wait until it ends"
+    )]
     Busy,
     /// Our own machine.
     #[error("cannot {what}: {cause}")]

@@ -306,7 +306,7 @@ fn whole(ended: Result<(), Failure>, shortened: Option<Failure>) -> Result<(), F
         Side::A => "A",
         Side::B => "B",
     };
-    tracing::error!("{side} was made shorter during the copy: it ends at byte {at}");
+    tracing::error!("{side} shrank during the copy: it ends at byte {at}");
     Err(failure)
 }
 

@@ -51,8 +51,8 @@ pub struct Target {
 pub enum End {
     /// Nobody has that name.
     #[error(
-        "no target logs in as {wwpn} within {} s: lunar ls fcoe://{place} tells who is there, and \
-         its log whether it lets us in as {ours}",
+        "no target with WWPN {wwpn} logged in within {} s: list the ports with lunar ls \
+         fcoe://{place}, and check in the target's log that it admits {ours}",
         SEEK.as_secs()
     )]
     NotFound {
@@ -64,7 +64,7 @@ pub enum End {
         ours: Wwn,
     },
     /// It is not there yet.
-    #[error("nothing has the other end of {0} open: start the server first")]
+    #[error("no server has opened the other end of {0}: start one first")]
     Alone(Place),
     /// No frame passes at our Ethernet port.
     #[error(transparent)]
@@ -76,20 +76,20 @@ pub enum End {
     #[error("{}", ended(*.0))]
     Lost(remote::End),
     /// Commands end neither by themselves nor by an abort.
-    #[error("the target answers neither commands nor their abort")]
+    #[error("the target answers neither commands nor aborts")]
     Stuck,
     /// By us, without waiting for the target.
-    #[error("the login was given up")]
+    #[error("the login was abandoned")]
     GivenUp,
 }
 
 fn ended(end: remote::End) -> &'static str {
     match end {
         remote::End::LoggedOut => "the target logged us out",
-        remote::End::Replaced => "the target has begun anew",
-        remote::End::Lost(_) => "the target is not heard any more",
+        remote::End::Replaced => "the target logged in again, as after a restart",
+        remote::End::Lost(_) => "the target no longer responds",
         remote::End::ByUs => "logged out",
-        remote::End::Stuck => "the target does not end exchanges",
+        remote::End::Stuck => "the target does not complete exchanges",
     }
 }
 

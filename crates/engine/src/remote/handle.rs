@@ -142,17 +142,17 @@ impl RemoteHandle {
                     .for_each(|facts| self.shared.is_now(facts));
             }
             Told::CacheLost => tracing::error!(
-                "{place}: the target was reset with writes in its cache that had not been \
-                 flushed; the next flush fails"
+                "{place}: the target was reset with writes in its cache that had not been flushed: \
+                 the next flush fails"
             ),
             Told::Conflict => tracing::error!(
-                "{place}: RESERVATION CONFLICT: another initiator has reserved the unit, and what \
-                 it does not admit fails; register with a key of its registrants, as in \
-                 ?key=1f00d, or have it release the reservation"
+                "{place}: RESERVATION CONFLICT: another initiator has reserved the unit, and \
+                 commands that the reservation excludes fail; register with a key of its \
+                 registrants, as in ?key=1f00d, or release the reservation there"
             ),
             Told::Fenced => tracing::error!(
-                "{place}: somebody has taken our registration back, to keep us out: what is \
-                 reserved fails until the volume is opened again"
+                "{place}: another initiator removed this one's registration (fencing): commands \
+                 that the reservation excludes fail until the volume is opened again"
             ),
             Told::Departed => {
                 self.machine.link.log_out(now);
@@ -164,10 +164,10 @@ impl RemoteHandle {
             Told::Moved => {
                 self.tell_doubts();
                 tracing::error!(
-                    "{place}: the target is in another portal group now, and commands to the one \
-                     before had no answer: what waits fails, and its outcome is unknown; what \
-                     touches the same blocks fails until the target is in that group again, or \
-                     the volume is opened anew"
+                    "{place}: the target moved to another portal group while commands were in \
+                     flight: those commands fail with unknown outcome; I/O to the same blocks \
+                     fails until the target returns to the first group, or the volume is opened \
+                     again"
                 );
             }
             Told::Ended(_) if self.leaving => {}

@@ -100,7 +100,7 @@ impl Probe {
             match self.turn() {
                 Ok(Some(Told::Ended(end))) => {
                     if !end.is_wanted() {
-                        tracing::debug!("the logout after asking what the unit is: {end}");
+                        tracing::debug!("logout after the inquiry: {end}");
                     }
                     return;
                 }

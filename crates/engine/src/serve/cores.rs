@@ -42,7 +42,7 @@ pub(super) fn pool_bytes(address_space: Option<u64>, cores: u16) -> usize {
     if bytes < POOL_BYTES {
         tracing::warn!(
             "the limit of address space (ulimit -v) leaves each core {} MiB of buffers for files \
-             and devices, in place of {} MiB",
+             and devices, instead of {} MiB",
             bytes >> 20,
             POOL_BYTES >> 20
         );

@@ -264,7 +264,7 @@ pub enum Error {
     #[error("not flushed: {}", .0.join(", "))]
     NotFlushed(Vec<String>),
     /// Told twice to stop, when there was nothing to flush.
-    #[error("stopped by a second signal: sessions were cut off, but all volumes are flushed")]
+    #[error("stopped by a second signal: sessions were cut off, but all volumes were flushed")]
     CutShort,
 }
 

@@ -14,13 +14,13 @@ pub enum Refusal {
     #[error("not logged in to the target")]
     NotLoggedIn,
     /// As many commands or functions are under way as may be.
-    #[error("as much is under way as may be: wait until something of it has ended")]
+    #[error("too many tasks are in flight: wait until one has ended")]
     Full,
     /// The lease is longer than FCP_DL can say.
-    #[error("a command moves at most 4294967295 bytes")]
+    #[error("a command transfers at most 4294967295 bytes")]
     TooLong,
     /// There is no such command: it has ended.
-    #[error("there is no such command: it has ended")]
+    #[error("unknown command: it has already ended")]
     NoCommand,
 }
 

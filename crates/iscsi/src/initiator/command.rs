@@ -174,7 +174,7 @@ pub(super) fn sense(data: &[u8]) -> Result<SenseBytes, Violation> {
 }
 
 pub(super) const NO_TASK: Violation = Violation {
-    rule: "an Initiator Task Tag that names nothing",
+    rule: "an unknown Initiator Task Tag",
     clause: "RFC 7143 §11.2.1.8",
 };
 
@@ -184,12 +184,12 @@ const RESIDUAL: Violation = Violation {
 };
 
 const INCOMPLETE: Violation = Violation {
-    rule: "a good status for a read whose data did not come as the residual says",
+    rule: "GOOD for a read whose data does not match its residual",
     clause: "RFC 7143 §11.4.5",
 };
 
 const UNASKED: Violation = Violation {
-    rule: "a good status for a write before its data was sent",
+    rule: "GOOD for a write before its data was sent",
     clause: "RFC 7143 §11.4.2",
 };
 

@@ -287,10 +287,10 @@ pub enum Misconfigured {
         clause: &'static str,
     },
     /// RFC 7143 §13.14.
-    #[error("FirstBurstLength is above MaxBurstLength: make it {0} at most")]
+    #[error("FirstBurstLength exceeds MaxBurstLength: set it to at most {0}")]
     FirstBurst(u32),
     /// RFC 7143 §9.2.1.
-    #[error("one CHAP secret for both directions: give the target a secret of its own")]
+    #[error("the same CHAP secret is used in both directions: give the target a secret of its own")]
     SharedSecret,
     /// CHAP without a user or a secret.
     #[error("CHAP needs a user name of 1 to 255 bytes, and secrets that are not empty")]
@@ -299,10 +299,10 @@ pub enum Misconfigured {
     #[error("CHAP needs a hash to offer")]
     Hashes,
     /// An alias that does not fit a value.
-    #[error("an alias has at most 255 bytes, none of them null")]
+    #[error("an alias must have at most 255 bytes and no null byte")]
     Alias,
     /// [`Limits::tasks`].
-    #[error("a session has 1 to {MAX_TASKS} commands at once")]
+    #[error("a session must allow 1 to {MAX_TASKS} commands at once")]
     Tasks,
 }
 

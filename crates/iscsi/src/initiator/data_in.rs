@@ -116,7 +116,7 @@ const fn misfit(misfit: Misfit) -> Violation {
 }
 
 const NOT_A_READ: Violation = Violation {
-    rule: "Data-In for a command that reads nothing",
+    rule: "Data-In for a command that does not read",
     clause: "RFC 7143 §11.7",
 };
 
@@ -136,12 +136,12 @@ const ORDER: Violation = Violation {
 };
 
 const OVERLAP: Violation = Violation {
-    rule: "Data-In for bytes that came before",
+    rule: "Data-In for bytes already received",
     clause: "RFC 7143 §11.7.6",
 };
 
 const SCATTERED: Violation = Violation {
-    rule: "Data-In in more pieces than are kept apart: ask for it in order",
+    rule: "Data-In out of order in too many pieces: set DataPDUInOrder=Yes at the target",
     clause: "RFC 7143 §13.18",
 };
 

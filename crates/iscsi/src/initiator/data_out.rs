@@ -122,7 +122,7 @@ impl<L: Lease> Initiator<L> {
 }
 
 const NOT_A_WRITE: Violation = Violation {
-    rule: "an R2T for a command that writes nothing",
+    rule: "an R2T for a command that does not write",
     clause: "RFC 7143 §11.8",
 };
 
@@ -137,7 +137,7 @@ const GAP: Violation = Violation {
 };
 
 const BURST: Violation = Violation {
-    rule: "an R2T for nothing, or for more than MaxBurstLength",
+    rule: "an R2T for zero bytes, or for more than MaxBurstLength",
     clause: "RFC 7143 §11.8.4",
 };
 
@@ -147,7 +147,7 @@ const BEYOND: Violation = Violation {
 };
 
 const TOO_MANY: Violation = Violation {
-    rule: "more R2Ts at once than MaxOutstandingR2T",
+    rule: "more outstanding R2Ts than MaxOutstandingR2T",
     clause: "RFC 7143 §13.17",
 };
 
@@ -157,12 +157,12 @@ const ORDER: Violation = Violation {
 };
 
 const OVERLAP: Violation = Violation {
-    rule: "an R2T for bytes that were sent or asked for before",
+    rule: "an R2T for bytes already sent or requested",
     clause: "RFC 7143 §11.8",
 };
 
 const SCATTERED: Violation = Violation {
-    rule: "R2Ts in more pieces than are kept apart: let them come in order",
+    rule: "R2Ts out of order in too many pieces: set DataSequenceInOrder=Yes at the target",
     clause: "RFC 7143 §13.19",
 };
 

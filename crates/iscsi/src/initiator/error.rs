@@ -24,26 +24,28 @@ pub enum End {
         permanent: bool,
     },
     /// The target broke a rule.
-    #[error("the target broke a rule: {0}")]
+    #[error("protocol error by the target: {0}")]
     Violated(Violation),
     /// The octets were damaged on their way (RFC 7143 §7.8).
-    #[error("{0} digest error: the connection damages what it carries")]
+    #[error("{0} digest error: data is corrupted between initiator and target")]
     Damaged(&'static str),
     /// Neither data nor the answer to a ping came in time.
-    #[error("the target is silent")]
+    #[error("the target does not respond")]
     Silent,
     /// A command was late, and neither could it be aborted nor its logical unit be reset in time.
-    #[error("the target answers pings, but neither commands nor their abort")]
+    #[error("the target answers pings, but neither commands nor task management")]
     Stuck,
     /// The target rejected a command before it counted it, or never counted it: it waits for that
     /// CmdSN and executes nothing behind it (RFC 7143 §4.2.2.1, §7.3).
-    #[error("ExpCmdSN stays at a command that the target rejected or never received")]
+    #[error(
+        "the target does not advance ExpCmdSN past a command that it rejected or never received"
+    )]
     CmdSnGap,
     /// A text or a logout was not answered in time.
     #[error("the target did not answer a {0} request in time")]
     Unanswered(&'static str),
     /// The target said that it drops the connection or the session (RFC 7143 §11.9.1).
-    #[error("the target dropped the session; come back after {time2wait} s")]
+    #[error("the target dropped the session and asks to reconnect after {time2wait} s")]
     Dropped {
         /// Seconds before which a new connection is not wanted.
         time2wait: u16,
@@ -60,15 +62,15 @@ pub enum End {
     #[error("the connection was lost")]
     Lost,
     /// It was given up: [`super::Initiator::give_up`] was called.
-    #[error("the connection was given up")]
+    #[error("the connection was closed by the initiator")]
     GivenUp,
 }
 
 fn logout(code: u8) -> String {
     match code {
-        response::NO_CID => "it does not know the connection".into(),
-        response::NO_RECOVERY => "it recovers no connections".into(),
-        response::CLEANUP_FAILED => "it could not clean up".into(),
+        response::NO_CID => "the connection is unknown to it".into(),
+        response::NO_RECOVERY => "it does not support connection recovery".into(),
+        response::CLEANUP_FAILED => "its cleanup failed".into(),
         code => format!("response {code}"),
     }
 }
@@ -77,19 +79,19 @@ fn logout(code: u8) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// The target refused it (RFC 7143 §11.13.5, status classes 2 and 3).
-    #[error("{}", refusal(*status, *proven, *hash, initiator))]
+    #[error("{}", refusal(*status, user.as_deref(), *hash, initiator))]
     Refused {
         /// Status-Class and Status-Detail, as 0xCCDD.
         status: u16,
-        /// Whether CHAP was offered.
-        proven: bool,
+        /// The CHAP user of the login; `None` without CHAP.
+        user: Option<String>,
         /// The hash by which it was done, as far as it came.
         hash: Option<Hash>,
         /// The InitiatorName of the login.
         initiator: String,
     },
     /// The target moved, and did not tell where to.
-    #[error("the target has moved, but told no address to go to (RFC 7143 §11.13.5)")]
+    #[error("the target redirects the login without giving an address (RFC 7143 §11.13.5)")]
     Nowhere,
     /// A key with a value that does not go with what was offered, or with no value at all.
     #[error("the target answered {key}={value} {rule} ({clause})")]
@@ -104,7 +106,10 @@ pub enum LoginError {
         clause: &'static str,
     },
     /// What was required was not agreed upon.
-    #[error("the target does not offer {key}={value}, which is required: allow others, or none")]
+    #[error(
+        "the target does not support {key}={value}, which is required: enable it there, or do not \
+         require it here"
+    )]
     Required {
         /// Which key.
         key: &'static str,
@@ -118,10 +123,10 @@ pub enum LoginError {
     #[error("the target sent {0} (RFC 7143 §6.1)")]
     Text(Malformed),
     /// Another rule.
-    #[error("the target broke a rule of the login: {0}")]
+    #[error("protocol error by the target during login: {0}")]
     Violated(Violation),
     /// What came cannot be an answer to a login: a web server listens there, say.
-    #[error("what listens there does not speak iSCSI: check host and port ({0})")]
+    #[error("this port does not speak iSCSI: check host and port ({0})")]
     Stranger(Violation),
     /// The connection was closed. LIO does so, without a word, where it wants CHAP and is offered
     /// none.
@@ -145,7 +150,7 @@ impl From<Malformed> for LoginError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChapError {
     /// The target does not do CHAP.
-    #[error("the target does not do CHAP: configure it there, or give no user and secret here")]
+    #[error("the target does not use CHAP: configure it there, or omit the CHAP user here")]
     NoMethod,
     /// It chose a hash that was not offered.
     #[error("the target chose the CHAP hash {0}, which was not offered")]
@@ -157,75 +162,85 @@ pub enum ChapError {
     #[error("the target sent a {0} that cannot be read")]
     Malformed(&'static str),
     /// It went on without proving who it is.
-    #[error("the target did not prove who it is: give it the mutual secret, or ask for none")]
+    #[error(
+        "the target did not authenticate itself: configure mutual CHAP there, or omit the mutual \
+         secret here"
+    )]
     Unproven,
     /// It proved to be another.
-    #[error("the target calls itself {0}, and not what was expected")]
+    #[error("the target authenticated as CHAP user \"{0}\", which is not the expected name")]
     Name(String),
     /// Not the right response.
     #[error(
-        "the target does not know its secret: it is not the one expected, or the secret differs"
+        "the target failed mutual CHAP: it has another mutual secret, or is not the expected target"
     )]
     WrongResponse,
     /// It sent our challenge back, or proved itself with our secret (RFC 7143 §9.2.1).
-    #[error("the target uses our own secret to prove itself: give it one of its own")]
+    #[error(
+        "the target authenticates itself with the initiator's secret: give the target a secret of \
+         its own"
+    )]
     SharedSecret,
     /// Its challenge is the one that we send.
-    #[error("the target sent our own CHAP challenge back")]
+    #[error("the target sent the initiator's own CHAP challenge back")]
     Reflected,
 }
 
 const fn wants(proven: bool) -> &'static str {
     if proven {
-        ": its log may tell why"
+        ": its log may say why"
     } else {
-        ": it may want CHAP, so give a user and secret; or it does not speak iSCSI, so check the \
-         port; its log may tell why"
+        ": if it requires CHAP, give a user and secret; if it does not speak iSCSI, check the \
+         port; otherwise see its log"
     }
 }
 
 /// What a status means, and what to do.
-fn refusal(status: u16, proven: bool, hash: Option<Hash>, initiator: &str) -> String {
-    let known = STATUSES.iter().find(|row| row.0 == status);
+fn refusal(status: u16, user: Option<&str>, hash: Option<Hash>, initiator: &str) -> String {
+    let known = match (status, user) {
+        (0x0201, None) => Some("the target requires CHAP: give a user and secret".into()),
+        (0x0201, Some(user)) => Some(format!(
+            "the target rejected CHAP user {user:?} or its secret: check both at both ends"
+        )),
+        (0x0202, _) => Some(format!(
+            "the target does not admit this initiator: add {initiator} to its access list"
+        )),
+        _ => STATUSES
+            .iter()
+            .find_map(|row| (row.0 == status).then(|| row.1.to_owned())),
+    };
     match (status, known) {
-        (0x0201, _) if !proven => {
-            "the target wants to know who asks: give a CHAP user and secret (status 0201)".into()
-        }
-        (0x0202, _) => format!(
-            "this initiator may not use the target: put {initiator} on the target's list \
-             (status 0202)"
+        (0x0200 | 0x0201, Some(text)) if hash == Some(Hash::Sha256) => format!(
+            "{text}; tgtd mistakes SHA-256 for another hash: for tgtd add ?chap-hash=md5 to the \
+             address, or --chap-hash md5 to lunar ls (status {status:04x})"
         ),
-        (0x0200 | 0x0201, Some((_, text))) if hash == Some(Hash::Sha256) => format!(
-            "{text}; tgtd takes SHA-256 for another hash, so give ?chap-hash=md5 there, or \
-             --chap-hash md5 to lunar ls (status {status:04x})"
-        ),
-        (_, Some((_, text))) => format!("{text} (status {status:04x})"),
+        (_, Some(text)) => format!("{text} (status {status:04x})"),
         (0x0300..=0x03ff, None) => {
-            format!("the target cannot serve now: try again later (status {status:04x})")
+            format!("the target is not available now: try again later (status {status:04x})")
         }
         _ => format!("the target refused the login (status {status:04x})"),
     }
 }
 
-/// RFC 7143 §11.13.5, Table of Status-Class and Status-Detail.
+/// RFC 7143 §11.13.5, Table of Status-Class and Status-Detail. Where the text depends on the login,
+/// [`refusal`] has it.
 #[rustfmt::skip]
-const STATUSES: [(u16, &str); 15] = [
-    (0x0200, "the target found an error in the login: its log may tell which"),
-    (0x0201, "the target did not accept the user name or the secret: check both, at both ends"),
-    (0x0203, "there is no such target there: ask the portal which it has"),
-    (0x0204, "the target was removed from there, and left no other address"),
-    (0x0205, "the target speaks another version of the protocol"),
-    (0x0206, "the target has too many connections of this session: end others first"),
-    (0x0207, "the target misses a parameter in the login"),
-    (0x0208, "the target cannot put this connection into the session"),
-    (0x0209, "the target does not do this type of session"),
-    (0x020a, "the target does not know the session any more: log in anew"),
-    (0x020b, "the target got something else where it expected a login"),
-    (0x0300, "the target failed: its log may tell why"),
-    (0x0301, "the target does not serve now, or (LIO) is not there: try again later, or ask the \
-        portal which it has"),
-    (0x0302, "the target has no room for another session: end others, or try again later"),
-    (0x0303, "the target failed in a way of its own: its log may tell why"),
+const STATUSES: [(u16, &str); 14] = [
+    (0x0200, "the target found an error in the login request: see its log"),
+    (0x0203, "this portal has no such target: list its targets with lunar ls"),
+    (0x0204, "the target was removed from this portal and left no new address"),
+    (0x0205, "the target supports another version of the protocol"),
+    (0x0206, "the session has too many connections: end others first"),
+    (0x0207, "the target requires a parameter that the login lacks"),
+    (0x0208, "the target cannot add this connection to the session"),
+    (0x0209, "the target does not support this type of session"),
+    (0x020a, "the target no longer has this session: log in again"),
+    (0x020b, "the target received something other than a Login Request"),
+    (0x0300, "the target failed: see its log"),
+    (0x0301, "the target is not available now, or with LIO does not exist: try again later, or \
+        list the portal's targets with lunar ls"),
+    (0x0302, "the target accepts no more sessions: end others, or try again later"),
+    (0x0303, "the target failed for a vendor-specific reason: see its log"),
 ];
 
 /// A value of a peer, so that it can be shown: no control characters, and not longer than a line.

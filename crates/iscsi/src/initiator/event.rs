@@ -21,22 +21,22 @@ pub enum Refusal {
     #[error("the session is over")]
     Over,
     /// As many commands, functions or texts are under way as may be.
-    #[error("as much is under way as may be: wait until something of it has ended")]
+    #[error("too many tasks are in flight: wait until one has ended")]
     Full,
     /// SCSI in a discovery session (RFC 7143 §4.3).
-    #[error("a discovery session carries SendTargets only")]
+    #[error("a discovery session allows SendTargets only")]
     Discovery,
     /// The lease is longer than the Expected Data Transfer Length can say.
-    #[error("a command moves at most 4294967295 bytes")]
+    #[error("a command transfers at most 4294967295 bytes")]
     TooLong,
     /// iSCSIProtocolLevel 2 was not agreed upon (RFC 7144 §6).
-    #[error("the target does not know this task management function")]
+    #[error("the target does not support this task management function")]
     Level,
     /// There is no such command: it has ended.
-    #[error("there is no such command: it has ended")]
+    #[error("unknown command: it has already ended")]
     NoCommand,
     /// A value that cannot be sent.
-    #[error("not a value of SendTargets: All, nothing, or a name of at most 223 bytes")]
+    #[error("invalid SendTargets value: it must be All, empty, or a name of at most 223 bytes")]
     Value,
 }
 

@@ -173,7 +173,10 @@ impl Login {
             0x0100..=0x01ff => Err(redirect(response.status, data)),
             status => Err(End::Login(LoginError::Refused {
                 status,
-                proven: self.chap,
+                user: match &config.auth {
+                    Auth::Chap(chap) => Some(chap.user.clone()),
+                    Auth::None => None,
+                },
                 hash: self.outcome.hash,
                 initiator: config.initiator.clone(),
             })),
@@ -195,7 +198,7 @@ impl Login {
         if !self.outgoing.is_empty() {
             // The target has but a part of our text.
             if response.transit || response.more || !data.is_empty() {
-                return Err(broken("text in answer to a C bit", "RFC 7143 §6.2"));
+                return Err(broken("text in response to a C bit", "RFC 7143 §6.2"));
             }
             return self.again();
         }
@@ -232,11 +235,14 @@ impl Login {
         } else if response.current != self.template.current {
             ("a Login Response of another stage", "RFC 7143 §6.3")
         } else if response.transit && response.more {
-            ("T and C bit together", "RFC 7143 §11.13.1")
+            ("the T bit and the C bit together", "RFC 7143 §11.13.1")
         } else if response.transit && self.asked != Some(response.next) {
-            ("a step to a stage that was not asked for", "RFC 7143 §6.3")
+            (
+                "a transition to a stage that was not requested",
+                "RFC 7143 §6.3",
+            )
         } else if self.requests >= MAX_REQUESTS {
-            ("a login without end", "RFC 7143 §6.2")
+            ("a login that does not complete", "RFC 7143 §6.2")
         } else {
             return Ok(());
         };
@@ -369,10 +375,7 @@ impl Login {
             }
             (Step::Proof(None) | Step::Secure, _) if sent.is_empty() => Step::Secure,
             _ => {
-                return Err(broken(
-                    "CHAP keys that nobody asked for",
-                    "RFC 7143 §12.1.3",
-                ));
+                return Err(broken("unexpected CHAP keys", "RFC 7143 §12.1.3"));
             }
         };
         Ok(())
@@ -386,13 +389,10 @@ fn none(method: Option<&str>, sent: &Sent<'_>) -> Result<Step, LoginError> {
         Some(other) if other != "None" => Err(LoginError::Key {
             key: "AuthMethod".into(),
             value: shown(other),
-            rule: "where None was offered: give a CHAP user and secret",
+            rule: "although None was offered: give a CHAP user and secret",
             clause: "RFC 7143 §12.1",
         }),
-        _ => Err(broken(
-            "CHAP keys that nobody asked for",
-            "RFC 7143 §12.1.3",
-        )),
+        _ => Err(broken("unexpected CHAP keys", "RFC 7143 §12.1.3")),
     }
 }
 

@@ -98,6 +98,6 @@ impl<L: Lease> Initiator<L> {
 }
 
 const NOT_ASKED: Violation = Violation {
-    rule: "a Logout Response that nobody asked for",
+    rule: "an unexpected Logout Response",
     clause: "RFC 7143 §11.15",
 };

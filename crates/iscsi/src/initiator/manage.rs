@@ -283,6 +283,6 @@ const fn ends_tasks(code: u8, answer: u8) -> bool {
 const MAX_FUNCTIONS: usize = 4;
 
 const NO_FUNCTION: Violation = Violation {
-    rule: "an answer to task management that nobody asked for",
+    rule: "an unexpected Task Management Function Response",
     clause: "RFC 7143 §11.6",
 };

@@ -148,6 +148,6 @@ impl<L: Lease> Initiator<L> {
 }
 
 const NO_PING: Violation = Violation {
-    rule: "an answer to a ping that was not sent",
+    rule: "a response to a ping that was not sent",
     clause: "RFC 7143 §11.19",
 };

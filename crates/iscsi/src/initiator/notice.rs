@@ -102,6 +102,6 @@ impl<L: Lease> Initiator<L> {
 }
 
 const NO_HEADER: Violation = Violation {
-    rule: "a Reject without the header that is rejected",
+    rule: "a Reject without the header of the rejected PDU",
     clause: "RFC 7143 §11.17",
 };

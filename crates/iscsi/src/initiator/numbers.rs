@@ -82,6 +82,6 @@ const GAP: Violation = Violation {
 };
 
 const AHEAD: Violation = Violation {
-    rule: "an ExpCmdSN beyond what was sent",
+    rule: "an ExpCmdSN beyond the last CmdSN sent",
     clause: "RFC 7143 §4.2.2.1",
 };

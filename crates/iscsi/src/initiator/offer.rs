@@ -85,7 +85,7 @@ impl Negotiation {
             (_, "Irrelevant") if !matches!(row.irrelevant, Irrelevant::Never) => {}
             (_, "NotUnderstood") if row.clause_is_late() => {}
             (_, "Irrelevant" | "NotUnderstood") => {
-                let rule = "to a key that every target has to know";
+                let rule = "to a key that every target must support";
                 return Err(wrong(row, value, rule, "RFC 7143 §6.2"));
             }
             _ => self.negotiated(row, value, out)?,
@@ -171,7 +171,7 @@ fn accept(row: &Row, offer: &str, answer: &str) -> Option<Value> {
 fn out_of_bounds(row: &Row, value: &str) -> LoginError {
     let rule = match row.rule {
         Rule::DeclareNumber(..) => "which is out of bounds",
-        _ => "which does not follow from what was offered",
+        _ => "which is not valid for what was offered",
     };
     wrong(row, value, rule, row.clause)
 }

@@ -189,6 +189,6 @@ const UNKNOWN_OPCODE: Violation = Violation {
 };
 
 const OUT_OF_PLACE: Violation = Violation {
-    rule: "a PDU that no target sends in this phase",
+    rule: "a PDU that a target must not send in this phase",
     clause: "RFC 7143 §4.3",
 };

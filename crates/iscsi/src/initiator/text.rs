@@ -167,7 +167,7 @@ fn found(pairs: &[Pair<'_>]) -> Result<Vec<Found>, Violation> {
 }
 
 const NO_EXCHANGE: Violation = Violation {
-    rule: "a Text Response that nobody asked for",
+    rule: "an unexpected Text Response",
     clause: "RFC 7143 §11.11",
 };
 
@@ -177,12 +177,12 @@ const FLAGS: Violation = Violation {
 };
 
 const ENDLESS: Violation = Violation {
-    rule: "more text than is taken",
+    rule: "more text than the limit",
     clause: "RFC 7143 §6.2",
 };
 
 const UNREADABLE: Violation = Violation {
-    rule: "text that cannot be read",
+    rule: "malformed text",
     clause: "RFC 7143 §6.1",
 };
 
@@ -192,6 +192,6 @@ const INADMISSIBLE: Violation = Violation {
 };
 
 const NO_NAME: Violation = Violation {
-    rule: "an answer to SendTargets without a name where one belongs",
+    rule: "a SendTargets response with a TargetName missing",
     clause: "RFC 7143 Appendix C",
 };

@@ -72,11 +72,11 @@ impl Dialogue {
             return Err(broken("a Login Request of another stage", "RFC 7143 §6.3"));
         }
         if self.requests > MAX_REQUESTS {
-            return Err(broken("a login without end", "RFC 7143 §6.2"));
+            return Err(broken("a login that does not complete", "RFC 7143 §6.2"));
         }
         if !self.outgoing.is_empty() {
             let asks = data.is_empty() && !request.more;
-            let fault = broken("text in answer to a C bit", "RFC 7143 §6.2");
+            let fault = broken("text in response to a C bit", "RFC 7143 §6.2");
             return if asks { Ok(Taken::Part) } else { Err(fault) };
         }
         self.incoming.push(data)?;
@@ -194,12 +194,15 @@ fn check_flags(request: &LoginRequest) -> Result<(), Fault> {
         let clause = "RFC 7143 §11.12.4";
         return Err(Fault::new(
             status::UNSUPPORTED_VERSION,
-            "a version we do not speak",
+            "an unsupported version",
             clause,
         ));
     }
     if request.transit && request.more {
-        return Err(broken("T and C bit together", "RFC 7143 §11.12.2"));
+        return Err(broken(
+            "the T bit and the C bit together",
+            "RFC 7143 §11.12.2",
+        ));
     }
     if !matches!(request.current, stage::SECURITY | stage::OPERATIONAL) {
         return Err(broken("a reserved current stage", "RFC 7143 §11.12.3"));

@@ -186,7 +186,7 @@ fn session_type(declared: Option<&str>) -> Result<bool, Fault> {
             let clause = "RFC 7143 §13.21";
             Err(Fault::new(
                 status::SESSION_TYPE,
-                "a SessionType that does not exist",
+                "an unknown SessionType",
                 clause,
             ))
         }
@@ -218,14 +218,10 @@ fn candidates(
         .find(|node| node.name == target)
         .ok_or(NOT_HERE)?;
     if !node.access.admits(initiator) {
-        let rule = "an initiator that is not allowed here";
+        let rule = "an initiator that is not allowed";
         return Err(Fault::new(status::AUTHORIZATION_FAILURE, rule, "--allow"));
     }
     Ok(vec![node.clone()])
 }
 
-const NOT_HERE: Fault = Fault::new(
-    status::NOT_FOUND,
-    "a target that does not exist",
-    "RFC 7143 §11.13.5",
-);
+const NOT_HERE: Fault = Fault::new(status::NOT_FOUND, "an unknown target", "RFC 7143 §11.13.5");

@@ -237,6 +237,6 @@ impl Negotiating {
 
 const UNPROVEN: Fault = Fault::new(
     status::AUTHENTICATION_FAILURE,
-    "a login without the authentication that is needed",
+    "a login without the required authentication",
     "RFC 7143 §6.3.1",
 );

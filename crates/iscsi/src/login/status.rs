@@ -27,7 +27,7 @@ pub const TOO_MANY_CONNECTIONS: LoginStatus = 0x0206;
 pub const MISSING_PARAMETER: LoginStatus = 0x0207;
 /// No such SessionType.
 pub const SESSION_TYPE: LoginStatus = 0x0209;
-/// A connection for a session that does not exist.
+/// A connection for an unknown session.
 pub const SESSION_DOES_NOT_EXIST: LoginStatus = 0x020a;
 /// A PDU that is no Login Request.
 pub const INVALID_DURING_LOGIN: LoginStatus = 0x020b;
@@ -56,13 +56,10 @@ impl Fault {
     /// Of a session that the registry refuses.
     pub(super) const fn refused(status: LoginStatus) -> Self {
         let (rule, clause) = match status {
-            TOO_MANY_CONNECTIONS => ("a second connection in a session", "RFC 7143 §13.2"),
-            SESSION_DOES_NOT_EXIST => ("a session that does not exist", "RFC 7143 §6.3.1"),
-            AUTHORIZATION_FAILURE => (
-                "a login in the place of another user's session",
-                "RFC 7143 §9.2",
-            ),
-            SERVICE_UNAVAILABLE => ("a login while the target goes down", "RFC 7143 §11.13.5"),
+            TOO_MANY_CONNECTIONS => ("a second connection in one session", "RFC 7143 §13.2"),
+            SESSION_DOES_NOT_EXIST => ("an unknown session", "RFC 7143 §6.3.1"),
+            AUTHORIZATION_FAILURE => ("a login to replace another user's session", "RFC 7143 §9.2"),
+            SERVICE_UNAVAILABLE => ("a login during shutdown", "RFC 7143 §11.13.5"),
             OUT_OF_RESOURCES => ("no room for another session", "--max-sessions"),
             _ => ("the session was refused", "RFC 7143 §11.13.5"),
         };
@@ -92,9 +89,9 @@ impl From<Malformed> for Fault {
     fn from(malformed: Malformed) -> Self {
         let rule = match malformed {
             Malformed::TooLong => "a text over 16384 bytes",
-            Malformed::Unterminated => "a key=value pair without its null",
+            Malformed::Unterminated => "a key=value pair without its terminating null",
             Malformed::NoValue => "a key without a value",
-            Malformed::BadKey => "a key that is no key-name",
+            Malformed::BadKey => "an invalid key name",
             Malformed::NotUtf8 => "a value that is not UTF-8",
         };
         Self::new(INITIATOR_ERROR, rule, "RFC 7143 §6.1")

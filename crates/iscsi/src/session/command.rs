@@ -97,7 +97,7 @@ impl<L: Lease> Session<L> {
         let data = self.collected.clone();
         if self.held + data.len() > self.may_hold() {
             self.remark(
-                "more early requests than can be held",
+                "too many requests ahead of a missing CmdSN",
                 "--connection-memory",
             );
             return Inbound::Drop;
@@ -240,7 +240,7 @@ impl<L: Lease> Session<L> {
         let (code, rule, clause) = if pdu.itt == Itt::NONE {
             (
                 reason::INVALID_FIELD,
-                "a command without a task tag",
+                "a command with the reserved Initiator Task Tag",
                 "RFC 7143 §11.2.1.8",
             )
         } else if self.is_itt_in_use(pdu.itt) {
@@ -264,13 +264,13 @@ impl<L: Lease> Session<L> {
         } else if !pdu.read && !pdu.write && expects {
             (
                 reason::INVALID_FIELD,
-                "data expected in no direction",
+                "a data length without a direction",
                 "RFC 7143 §11.3.1",
             )
         } else if both != extension.bidirectional_read.is_some() {
             (
                 reason::INVALID_FIELD,
-                "half a bidirectional command",
+                "an incomplete bidirectional command",
                 "RFC 7143 §11.3.4",
             )
         } else if pdu.task_attribute().is_none() {

@@ -121,7 +121,7 @@ impl<L: Lease> Session<L> {
             .logout_deadline()
             .is_some_and(|by| self.now >= by)
         {
-            self.violated("no logout when it was asked for", "RFC 7143 §11.9.1");
+            self.violated("no logout after a logout request", "RFC 7143 §11.9.1");
         }
     }
 

@@ -95,7 +95,10 @@ impl<L: Lease> Session<L> {
             // An answer to a ping of ours, or only an ExpStatSN: that it came was all.
             if !ping.immediate {
                 self.reject(reason::PROTOCOL_ERROR, bhs);
-                self.remark("a numbered NOP-Out without a task tag", "RFC 7143 §11.18.1");
+                self.remark(
+                    "a numbered NOP-Out with the reserved Initiator Task Tag",
+                    "RFC 7143 §11.18.1",
+                );
             }
             return ping.immediate;
         }

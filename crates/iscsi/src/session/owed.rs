@@ -16,7 +16,7 @@ impl<L: Lease> Session<L> {
         let oldest = self.tasks.iter().filter_map(oldest).min();
         let wait = self.config.limits.nop_timeout;
         if self.owed.is_slow(self.now, wait, oldest) {
-            self.violated("data that was asked for does not come", "--nop-timeout");
+            self.violated("requested data did not arrive", "--nop-timeout");
         }
     }
 
@@ -40,7 +40,7 @@ impl<L: Lease> Session<L> {
                 self.watch_gap();
             }
             Some((_, deadline)) if deadline <= self.now && self.has_gap() => {
-                self.violated("a CmdSN that does not come", "RFC 7143 §4.2.2.1");
+                self.violated("a missing CmdSN", "RFC 7143 §4.2.2.1");
             }
             Some((_, deadline)) if deadline <= self.now => self.gap = None,
             _ => {}

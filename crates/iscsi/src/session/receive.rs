@@ -139,7 +139,7 @@ impl<L: Lease> Session<L> {
     fn dispatch(&mut self, bhs: &Bhs) -> Inbound {
         if bhs.ahs_len() > 0 && bhs.opcode() != Opcode::ScsiCommand {
             self.violated(
-                "additional header segments on another PDU",
+                "additional header segments on a PDU other than SCSI Command",
                 "RFC 7143 §11.2.1.5",
             );
             return Inbound::Drop;
@@ -172,12 +172,12 @@ impl<L: Lease> Session<L> {
             ),
             opcode if opcode.is_request() => (
                 reason::PROTOCOL_ERROR,
-                "neither text nor logout in a discovery session",
+                "a request other than text or logout in a discovery session",
                 "RFC 7143 §4.3",
             ),
             _ => (
                 reason::PROTOCOL_ERROR,
-                "a target's opcode from an initiator",
+                "a target opcode from an initiator",
                 "RFC 7143 §11.2.1.2",
             ),
         };

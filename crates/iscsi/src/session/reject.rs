@@ -42,7 +42,7 @@ impl<L: Lease> Session<L> {
     /// Queues a Reject of the PDU that just came.
     pub(super) fn reject(&mut self, reason: u8, bhs: &Bhs) {
         if !self.patience.spend(self.now) {
-            self.violated("too many PDUs that had to be rejected", "RFC 7143 §11.17");
+            self.violated("too many rejected PDUs", "RFC 7143 §11.17");
             return;
         }
         let mut header = bhs.0.to_vec();

@@ -39,7 +39,7 @@ impl From<Misuse> for Failed {
 impl From<text::Malformed> for Failed {
     fn from(_: text::Malformed) -> Self {
         Self(Violation {
-            rule: "text that cannot be read",
+            rule: "malformed text",
             clause: "RFC 7143 §6.1",
         })
     }
@@ -72,7 +72,10 @@ impl<L: Lease> Session<L> {
             let current = current.filter(goes_on);
             if current.is_none() {
                 self.reject(reason::INVALID_FIELD, bhs);
-                self.remark("a text request for no exchange", "RFC 7143 §11.10.4");
+                self.remark(
+                    "a Text Request for an unknown exchange",
+                    "RFC 7143 §11.10.4",
+                );
             }
             return current;
         }
@@ -105,7 +108,7 @@ impl<L: Lease> Session<L> {
                 Ok(())
             } else {
                 Err(Failed(Violation {
-                    rule: "text in the middle of an answer",
+                    rule: "text in the middle of a response",
                     clause: "RFC 7143 §11.10.4",
                 }))
             };

@@ -35,7 +35,7 @@ impl<L: Lease> Session<L> {
             under_way,
         } = &mut self.untaken;
         if progress.is_stuck(self.now, wait, *under_way) {
-            self.violated("what is sent is not taken", "--nop-timeout");
+            self.violated("the peer does not read its data", "--nop-timeout");
         }
     }
 }

@@ -59,7 +59,7 @@ pub enum FrameError {
     #[error("header digest error")]
     HeaderDigest,
     /// The data segment is longer than MaxRecvDataSegmentLength (RFC 7143 §13.12).
-    #[error("a data segment of {length} bytes where {limit} were declared")]
+    #[error("a data segment of {length} bytes, above the declared {limit}")]
     TooLong {
         /// The header.
         header: Bhs,

@@ -43,7 +43,7 @@ impl BenchArgs {
     fn words(&self) -> Result<Words, Failure> {
         if self.floor.is_some() && self.volumes.len() > 1 {
             return Err(Failure::usage(
-                "--floor is compared with one volume: give one ADDR, or leave it out",
+                "--floor compares with one volume only: give one ADDR, or omit --floor",
             ));
         }
         Ok(Words {

@@ -96,7 +96,7 @@ impl Line {
             (Live::Fill { done, total }, _) => {
                 format!("filling, {} of {}", human_size(done), human_size(total))
             }
-            (Live::Drain, _) => "waiting for what is in flight".to_owned(),
+            (Live::Drain, _) => "waiting for I/O in flight".to_owned(),
             (_, Some(race)) => race.text(now),
             (Live::Begin(_) | Live::Meet, None) => "connecting".to_owned(),
             (Live::Turn { .. } | Live::Ramp, None) => "warming up".to_owned(),

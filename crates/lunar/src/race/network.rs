@@ -96,7 +96,7 @@ fn ran(command: &mut Command) -> Result<(), String> {
         false => Err(said
             .lines()
             .last()
-            .unwrap_or("it gives no reason")
+            .unwrap_or("it gave no reason")
             .to_owned()),
     }
 }

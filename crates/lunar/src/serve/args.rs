@@ -425,5 +425,5 @@ fn parse_count(text: &str) -> Result<usize, String> {
 }
 
 fn parse_small_size(text: &str) -> Result<u32, String> {
-    u32::try_from(parse_size(text)?).map_err(|_| "a size below 4G is needed".to_owned())
+    u32::try_from(parse_size(text)?).map_err(|_| "give a size below 4G".to_owned())
 }

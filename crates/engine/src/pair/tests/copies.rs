@@ -177,8 +177,8 @@ fn a_write_of_unknown_outcome_is_to_be_done_again() {
     };
     assert_eq!(
         failure.line("file:a", "iscsi://host/disk/0"),
-        "iscsi://host/disk/0: outcome unknown at byte 4096 (it may have been written, or may \
-         still be: check the volume, then write it again)"
+        "iscsi://host/disk/0: outcome unknown at byte 4096 (the write may or may not have taken \
+         effect, or may do so later: check the volume, then write it again)"
     );
 }
 

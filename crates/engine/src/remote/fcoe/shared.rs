@@ -349,7 +349,10 @@ impl SharedPort {
         };
         let mut users = self.users.iter_mut().flatten();
         if users.any(|user| user.wwpn == wwpn && user.there.is_some_and(|there| there != id)) {
-            tracing::warn!("{}: two ports are called {wwpn}", n_port.place());
+            tracing::warn!(
+                "{}: two ports have the WWPN {wwpn}; give one of them another name",
+                n_port.place()
+            );
         }
         for number in 0..self.users.len() {
             self.find_again(number);

@@ -20,25 +20,28 @@ fn told(rig: &mut Rig) -> String {
 #[test]
 fn every_refusal_says_what_to_do() {
     let stories = [
-        (0x0200, "its log may tell which"),
-        (0x0201, "give a CHAP user and secret (status 0201)"),
+        (0x0200, "see its log"),
+        (
+            0x0201,
+            "requires CHAP: give a user and secret (status 0201)",
+        ),
         (
             0x0202,
-            "put iqn.2026-11.org.lunar:initiator on the target's list",
+            "add iqn.2026-11.org.lunar:initiator to its access list (status 0202)",
         ),
-        (0x0203, "there is no such target there"),
+        (0x0203, "this portal has no such target"),
         (0x0204, "was removed"),
         (0x0205, "another version"),
         (0x0206, "too many connections"),
-        (0x0207, "misses a parameter"),
-        (0x0208, "cannot put this connection"),
+        (0x0207, "requires a parameter"),
+        (0x0208, "cannot add this connection"),
         (0x0209, "this type of session"),
-        (0x020a, "log in anew"),
-        (0x020b, "something else"),
+        (0x020a, "log in again"),
+        (0x020b, "something other than a Login Request"),
         (0x02ee, "refused the login (status 02ee)"),
         (0x0300, "the target failed"),
         (0x0301, "try again later"),
-        (0x0302, "no room for another session"),
+        (0x0302, "accepts no more sessions"),
         (0x03ee, "try again later (status 03ee)"),
         (0x7777, "refused the login (status 7777)"),
     ];
@@ -66,7 +69,7 @@ fn a_wrong_secret() {
     rig.send(pdu.encode(), &[]);
     let told = told(&mut rig);
     assert!(
-        told.contains("user name or the secret: check both"),
+        told.contains("rejected CHAP user \"user\" or its secret: check both"),
         "{told}"
     );
 }
@@ -84,13 +87,13 @@ fn headers_that_cannot_be() {
         (|pdu| pdu.current = 1, "of another stage"),
         (
             |pdu| (pdu.transit, pdu.more, pdu.next) = (true, true, 1),
-            "T and C bit",
+            "the T bit and the C bit together",
         ),
-        (|pdu| (pdu.transit, pdu.next) = (true, 3), "not asked for"),
-        (|pdu| (pdu.transit, pdu.next) = (true, 0), "not asked for"),
+        (|pdu| (pdu.transit, pdu.next) = (true, 3), "not requested"),
+        (|pdu| (pdu.transit, pdu.next) = (true, 0), "not requested"),
         (|pdu| pdu.stamps.exp_cmd_sn = CmdSn(102), "ExpCmdSN beyond"),
-        (|pdu| pdu.status = 0x0101, "no address"),
-        (|pdu| pdu.status = 0x0102, "no address"),
+        (|pdu| pdu.status = 0x0101, "without giving an address"),
+        (|pdu| pdu.status = 0x0102, "without giving an address"),
     ];
     for (spoil, expected) in stories {
         let mut rig = Rig::new(config());
@@ -129,8 +132,8 @@ fn a_session_without_a_handle() {
 #[test]
 fn pdus_that_are_no_login_response() {
     let stories = [
-        (Opcode::NopIn, "no target sends in this phase"),
-        (Opcode::LoginRequest, "no target sends in this phase"),
+        (Opcode::NopIn, "must not send in this phase"),
+        (Opcode::LoginRequest, "must not send in this phase"),
         (Opcode::Other(0x3c), "unassigned opcode"),
     ];
     for (opcode, expected) in stories {
@@ -163,26 +166,29 @@ impl Rig {
 #[test]
 fn security_answers_that_cannot_be() {
     let stories = [
-        ("AuthMethod=CHAP|", "AuthMethod=CHAP where None was offered"),
+        (
+            "AuthMethod=CHAP|",
+            "AuthMethod=CHAP although None was offered",
+        ),
         (
             "AuthMethod=Reject|",
-            "AuthMethod=Reject where None was offered",
+            "AuthMethod=Reject although None was offered",
         ),
         (
             "AuthMethod=None|AuthMethod=None|",
             "AuthMethod=None a second time",
         ),
-        (
-            "AuthMethod=None|CHAP_A=7|",
-            "CHAP keys that nobody asked for",
-        ),
+        ("AuthMethod=None|CHAP_A=7|", "unexpected CHAP keys"),
         ("HeaderDigest=None|", "in a stage that does not allow it"),
         (
             "InitiatorName=iqn.2026-11.org.x:y|",
             "which only initiators send",
         ),
         ("TargetPortalGroupTag=65536|", "which is not a tag"),
-        ("AuthMethod", "a key=value pair without its null"),
+        (
+            "AuthMethod",
+            "a key=value pair without its terminating null",
+        ),
         ("AuthMethod|", "a key without a value"),
     ];
     for (text, expected) in stories {
@@ -340,7 +346,7 @@ fn a_login_without_end() {
         assert!(requests < 100, "it goes on");
         rig.login(0, None, "");
     }
-    assert!(told(&mut rig).contains("a login without end"));
+    assert!(told(&mut rig).contains("a login that does not complete"));
 }
 
 #[test]
@@ -351,7 +357,7 @@ fn text_in_answer_to_a_c_bit() {
     rig.login(0, None, &keys.concat());
     rig.sent();
     rig.login(0, None, "AuthMethod=None|");
-    assert!(told(&mut rig).contains("text in answer to a C bit"));
+    assert!(told(&mut rig).contains("text in response to a C bit"));
 }
 
 #[test]
@@ -372,7 +378,10 @@ fn a_redirect_to_nowhere() {
 
 #[test]
 fn a_target_that_closes_the_connection() {
-    for (config, expected) in [(config(), "it may want CHAP"), (chap(false), "its log may")] {
+    for (config, expected) in [
+        (config(), "if it requires CHAP"),
+        (chap(false), "its log may say why"),
+    ] {
         let mut rig = Rig::new(config);
         rig.sent();
         rig.initiator.lost();
@@ -418,7 +427,7 @@ fn configurations_that_cannot_work() {
         (|c| c.purpose = Purpose::Normal("iqn.x".into()), "\"iqn.x\""),
         (|c| c.alias = Some("a\0b".into()), "an alias"),
         (|c| c.limits.tasks = 0, "1 to 32768 commands"),
-        (|c| c.offer.first_burst = 4096, "make it 2048 at most"),
+        (|c| c.offer.first_burst = 4096, "set it to at most 2048"),
         (|c| c.offer.max_burst = 511, "MaxBurstLength cannot be 511"),
         (
             |c| c.offer.data_segment = 1 << 24,

@@ -122,7 +122,7 @@ fn no_targets() {
 #[test]
 fn answers_to_send_targets_that_cannot_be() {
     let flags = "a Text Response whose F bit, C bit and Target Transfer Tag contradict each other";
-    let no_name = "an answer to SendTargets without a name where one belongs";
+    let no_name = "a SendTargets response with a TargetName missing";
     type Story = (&'static str, fn(&mut Rig));
     let stories: [Story; 8] = [
         (flags, |rig| rig.text(0x1fff2, true, None, "")),
@@ -133,13 +133,13 @@ fn answers_to_send_targets_that_cannot_be() {
         (no_name, |rig| {
             rig.text(0x1fff2, false, None, "TargetName=|");
         }),
-        ("text that cannot be read", |rig| {
+        ("malformed text", |rig| {
             rig.text(0x1fff2, false, None, "TargetName");
         }),
-        ("more text than is taken", |rig| {
+        ("more text than the limit", |rig| {
             rig.text(0x1fff2, false, None, &"A=1|".repeat(300));
         }),
-        ("more text than is taken", |rig| {
+        ("more text than the limit", |rig| {
             for _ in 0..21 {
                 rig.text(0x1fff2, true, Some(1), "");
                 rig.sent();
@@ -187,7 +187,10 @@ fn a_discovery_session_carries_text_only() {
     rig.wait(3600);
     assert!(rig.sent().is_empty(), "no ping");
     rig.respond(1, 0);
-    assert_eq!(rig.rule(), "a PDU that no target sends in this phase");
+    assert_eq!(
+        rig.rule(),
+        "a PDU that a target must not send in this phase"
+    );
 }
 
 #[test]

@@ -262,15 +262,19 @@ fn refused_by_our_own_target() {
     let mut elsewhere = config();
     elsewhere.purpose = crate::initiator::config::Purpose::Normal("iqn.2026-11.org.x:y".into());
     let stories = [
-        (wrong, Guard::Chap, "the user name or the secret"),
-        (config(), Guard::Chap, "give a CHAP user and secret"),
-        (chap(false), Guard::Open, "the user name or the secret"),
+        (wrong, Guard::Chap, "rejected CHAP user"),
+        (
+            config(),
+            Guard::Chap,
+            "requires CHAP: give a user and secret",
+        ),
+        (chap(false), Guard::Open, "rejected CHAP user"),
         (
             stranger,
             Guard::Listed,
-            "put iqn.2026-11.org.lunar:stranger on the target's list",
+            "add iqn.2026-11.org.lunar:stranger to its access list",
         ),
-        (elsewhere, Guard::Open, "there is no such target there"),
+        (elsewhere, Guard::Open, "this portal has no such target"),
     ];
     for (config, guard, expected) in stories {
         let mut initiator = Initiator::new(Arc::new(config), Duration::ZERO, random()).unwrap();

@@ -412,7 +412,7 @@ fn a_rejected_function() {
     rig.answer_with(0x1fff4, 0, stamps);
     assert_eq!(
         rig.rule(),
-        "an answer to task management that nobody asked for"
+        "an unexpected Task Management Function Response"
     );
 }
 

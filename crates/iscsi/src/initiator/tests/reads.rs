@@ -73,7 +73,7 @@ fn in_any_order_that_was_agreed_upon() {
     rig.give_data(0x20000, 0, 500, 500, true);
     rig.give_data(0x20000, 1, 999, 500, true);
     assert_eq!(rig.failed().id, 8);
-    assert_eq!(rig.rule(), "Data-In for bytes that came before");
+    assert_eq!(rig.rule(), "Data-In for bytes already received");
 }
 
 #[test]

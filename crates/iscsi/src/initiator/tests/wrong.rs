@@ -41,13 +41,13 @@ fn check(stories: &[Story]) {
 #[test]
 fn data_in() {
     check(&[
-        ("an Initiator Task Tag that names nothing", |rig| {
+        ("an unknown Initiator Task Tag", |rig| {
             rig.give_data(0x30000, 0, 0, 512, true);
         }),
-        ("an Initiator Task Tag that names nothing", |rig| {
+        ("an unknown Initiator Task Tag", |rig| {
             rig.give_data(0xffff_ffff, 0, 0, 512, true);
         }),
-        ("Data-In for a command that reads nothing", |rig| {
+        ("Data-In for a command that does not read", |rig| {
             rig.give_data(0x20001, 0, 0, 512, true);
         }),
         ("a DataSN that is not the next one", |rig| {
@@ -101,8 +101,8 @@ fn data_in() {
 
 #[test]
 fn responses() {
-    let incomplete = "a good status for a read whose data did not come as the residual says";
-    let unasked = "a good status for a write before its data was sent";
+    let incomplete = "GOOD for a read whose data does not match its residual";
+    let unasked = "GOOD for a write before its data was sent";
     let residual = "a residual above the Expected Data Transfer Length";
     check(&[
         (incomplete, |rig| rig.respond(0x10000, 0)),
@@ -131,7 +131,7 @@ fn responses() {
             let pdu = rig.response_pdu(0x10000, 2);
             rig.send(pdu.encode(), &[0]);
         }),
-        ("an Initiator Task Tag that names nothing", |rig| {
+        ("an unknown Initiator Task Tag", |rig| {
             rig.respond(0x30000, 0);
         }),
         ("a StatSN that is not the next one", |rig| {
@@ -144,7 +144,7 @@ fn responses() {
             pdu.stamps.stat_sn = StatSn(pdu.stamps.stat_sn.0 - 1);
             rig.send(pdu.encode(), &[]);
         }),
-        ("an ExpCmdSN beyond what was sent", |rig| {
+        ("an ExpCmdSN beyond the last CmdSN sent", |rig| {
             let mut pdu = rig.response_pdu(0x10000, 2);
             pdu.stamps.exp_cmd_sn = CmdSn(103);
             rig.send(pdu.encode(), &[]);
@@ -155,10 +155,10 @@ fn responses() {
 #[test]
 fn r2ts() {
     check(&[
-        ("an Initiator Task Tag that names nothing", |rig| {
+        ("an unknown Initiator Task Tag", |rig| {
             rig.r2t(0x30000, 1, 0, 1024, 512);
         }),
-        ("an R2T for a command that writes nothing", |rig| {
+        ("an R2T for a command that does not write", |rig| {
             rig.r2t(0x10000, 1, 0, 0, 512);
         }),
         ("an R2T with the reserved Target Transfer Tag", |rig| {
@@ -168,13 +168,13 @@ fn r2ts() {
             rig.r2t(0x20001, 1, 1, 1024, 512);
         }),
         (
-            "an R2T for nothing, or for more than MaxBurstLength",
+            "an R2T for zero bytes, or for more than MaxBurstLength",
             |rig| {
                 rig.r2t(0x20001, 1, 0, 1024, 0);
             },
         ),
         (
-            "an R2T for nothing, or for more than MaxBurstLength",
+            "an R2T for zero bytes, or for more than MaxBurstLength",
             |rig| {
                 rig.r2t(0x20001, 1, 0, 0, 2049);
             },
@@ -191,7 +191,7 @@ fn r2ts() {
         ("an R2T that is not the next in order", |rig| {
             rig.r2t(0x20001, 1, 0, 1025, 512);
         }),
-        ("more R2Ts at once than MaxOutstandingR2T", |rig| {
+        ("more outstanding R2Ts than MaxOutstandingR2T", |rig| {
             for sn in 0..3 {
                 rig.r2t(0x20001, sn, sn, 1024 + 10 * sn, 10);
             }
@@ -207,7 +207,7 @@ fn r2ts() {
 #[test]
 fn answers_that_nobody_asked_for() {
     check(&[
-        ("an answer to a ping that was not sent", |rig| {
+        ("a response to a ping that was not sent", |rig| {
             let pdu = NopIn {
                 lun: Lun([0; 8]),
                 itt: Itt(1),
@@ -216,19 +216,16 @@ fn answers_that_nobody_asked_for() {
             };
             rig.send(pdu.encode(), &[]);
         }),
-        (
-            "an answer to task management that nobody asked for",
-            |rig| {
-                let pdu = TaskResponse {
-                    response: 0,
-                    information: [0; 3],
-                    itt: Itt(0x10000),
-                    stamps: rig.next_stamps(),
-                };
-                rig.send(pdu.encode(), &[]);
-            },
-        ),
-        ("a Text Response that nobody asked for", |rig| {
+        ("an unexpected Task Management Function Response", |rig| {
+            let pdu = TaskResponse {
+                response: 0,
+                information: [0; 3],
+                itt: Itt(0x10000),
+                stamps: rig.next_stamps(),
+            };
+            rig.send(pdu.encode(), &[]);
+        }),
+        ("an unexpected Text Response", |rig| {
             let pdu = TextResponse {
                 last: true,
                 more: false,
@@ -239,7 +236,7 @@ fn answers_that_nobody_asked_for() {
             };
             rig.send(pdu.encode(), &[]);
         }),
-        ("a Logout Response that nobody asked for", |rig| {
+        ("an unexpected Logout Response", |rig| {
             let pdu = LogoutResponse {
                 response: 0,
                 itt: Itt(0x10000),
@@ -249,17 +246,17 @@ fn answers_that_nobody_asked_for() {
             };
             rig.send(pdu.encode(), &[]);
         }),
-        ("a PDU that no target sends in this phase", |rig| {
+        ("a PDU that a target must not send in this phase", |rig| {
             let pdu = rig.login_pdu(1, Some(3));
             rig.send(pdu.encode(), &[]);
         }),
-        ("a PDU that no target sends in this phase", |rig| {
+        ("a PDU that a target must not send in this phase", |rig| {
             rig.send(Bhs::new(Opcode::ScsiCommand), &[]);
         }),
         ("an unassigned opcode", |rig| {
             rig.send(Bhs::new(Opcode::Other(0x3d)), &[]);
         }),
-        ("a Reject without the header that is rejected", |rig| {
+        ("a Reject without the header of the rejected PDU", |rig| {
             let mut bhs = Bhs::new(Opcode::Reject);
             bhs.stamp(rig.next_stamps());
             rig.send(bhs, &[0; 47]);

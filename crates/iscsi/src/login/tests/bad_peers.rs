@@ -33,11 +33,11 @@ fn names_that_are_missing_unknown_or_not_allowed() {
     first_fails("O>F", INITIATOR, 0x0207, "no TargetName", rfc);
     first_fails("S>O", INITIATOR, 0x0207, "no TargetName", rfc);
     let to = |name: &str| format!("{INITIATOR} TargetName={name}");
-    let (unknown, none) = ("a target that does not exist", "RFC 7143 §11.13.5");
+    let (unknown, none) = ("an unknown target", "RFC 7143 §11.13.5");
     first_fails("O>F", &to("iqn.2026-11.org.lunar:z"), 0x0203, unknown, none);
     first_fails("O>F", &to("z"), 0x0203, unknown, none);
     first_fails("O>F", &to(""), 0x0203, unknown, none);
-    let (denied, list) = ("an initiator that is not allowed here", "--allow");
+    let (denied, list) = ("an initiator that is not allowed", "--allow");
     first_fails("O>F", &to("iqn.2026-11.org.lunar:b"), 0x0202, denied, list);
     let named = format!("{} SessionType=Discovery", to("iqn.2026-11.org.lunar:b"));
     first_fails("O>F", &named, 0x0202, denied, list);
@@ -49,7 +49,7 @@ fn names_that_are_missing_unknown_or_not_allowed() {
         "O>F",
         &kind,
         0x0209,
-        "a SessionType that does not exist",
+        "an unknown SessionType",
         "RFC 7143 §13.21",
     );
 }
@@ -66,9 +66,9 @@ fn an_initiator_that_is_not_allowed_is_named() {
 #[test]
 fn authentication_that_is_needed() {
     let to_c = |more: &str| format!("{INITIATOR} TargetName=iqn.2026-11.org.lunar:c {more}");
-    let rule = "a login without the authentication that is needed";
+    let rule = "a login without the required authentication";
     first_fails("O>F", &to_c(""), 0x0201, rule, "RFC 7143 §6.3.1");
-    let rule = "no authentication method that is allowed";
+    let rule = "no acceptable authentication method";
     first_fails("S>O", &to_c(""), 0x0201, rule, "RFC 7143 §6.3.2");
     first_fails(
         "S>O",
@@ -77,7 +77,7 @@ fn authentication_that_is_needed() {
         rule,
         "RFC 7143 §6.3.2",
     );
-    let rule = "no CHAP hash that is strong enough";
+    let rule = "no sufficiently strong CHAP hash";
     first_fails(
         "S",
         &to_c("AuthMethod=CHAP CHAP_A=1"),
@@ -208,7 +208,7 @@ fn stages_that_do_not_exist_or_follow() {
         "O>F C",
         names,
         0x0200,
-        "T and C bit together",
+        "the T bit and the C bit together",
         "RFC 7143 §11.12.2",
     );
     let mut peer = Peer::new(&three_nodes());
@@ -254,7 +254,7 @@ fn headers_that_change_within_a_login() {
             |next| next.version_max = 1,
             "another version within a login",
         ),
-        (|next| next.version_min = 1, "a version we do not speak"),
+        (|next| next.version_min = 1, "an unsupported version"),
     ];
     for (change, rule) in changes {
         let mut peer = Peer::new(&three_nodes());
@@ -278,30 +278,21 @@ fn texts_that_are_malformed() {
         "a key without a value",
         rfc,
     );
-    first_fails(
-        "O>F",
-        &with_names("=1"),
-        0x0200,
-        "a key that is no key-name",
-        rfc,
-    );
+    first_fails("O>F", &with_names("=1"), 0x0200, "an invalid key name", rfc);
     let mut peer = Peer::new(&three_nodes());
     peer.exchange("O C", &with_names("InitialR2T=No"), "O:");
     peer.exchange("O>F", "", "reject 0200");
-    assert_eq!(peer.closes().rule, "a key=value pair without its null");
+    assert_eq!(
+        peer.closes().rule,
+        "a key=value pair without its terminating null"
+    );
 }
 
 /// CVE-2013-2850: a key of any length was echoed in the answer `key=NotUnderstood`.
 #[test]
 fn a_key_that_is_too_long_is_not_echoed() {
     let text = with_names(&format!("X-{}=1", "a".repeat(7000)));
-    first_fails(
-        "O>F",
-        &text,
-        0x0200,
-        "a key that is no key-name",
-        "RFC 7143 §6.1",
-    );
+    first_fails("O>F", &text, 0x0200, "an invalid key name", "RFC 7143 §6.1");
 }
 
 /// CVE-2010-0743: what a peer sent was used as a format of a line in the log. Here no line about a
@@ -340,7 +331,7 @@ fn empty_requests_with_the_c_bit_end_some_time() {
         peer.exchange("O C", "", "O:");
     }
     peer.exchange("O C", "", "reject 0200");
-    assert_eq!(peer.closes().rule, "a login without end");
+    assert_eq!(peer.closes().rule, "a login that does not complete");
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn an_answer_in_several_responses_takes_no_text_meanwhile() {
     peer.send("O>F", &format!("{INITIATOR} {TARGET}{keys}"));
     peer.recv();
     peer.exchange("O>F", "InitialR2T=No", "reject 0200");
-    assert_eq!(peer.closes().rule, "text in answer to a C bit");
+    assert_eq!(peer.closes().rule, "text in response to a C bit");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_login_has_a_deadline() {
     peer.login.timeout(limit - Duration::from_nanos(1));
     assert!(peer.event().is_none());
     peer.login.timeout(limit);
-    assert_eq!(peer.closes().rule, "a login that did not end in time");
+    assert_eq!(peer.closes().rule, "a login that took too long");
     peer.login.timeout(limit);
     assert!(peer.event().is_none(), "told once");
 
@@ -142,10 +142,7 @@ fn a_login_has_a_deadline() {
     peer.send("O>F", &format!("{INITIATOR} {TARGET}"));
     peer.asks();
     peer.login.timeout(limit);
-    assert_eq!(
-        peer.closes().rule,
-        "an old session that did not end in time"
-    );
+    assert_eq!(peer.closes().rule, "the old session did not end in time");
     peer.login.admit(1);
     assert!(peer.event().is_none(), "too late");
     assert!(peer.login.into_session(limit).is_none());
@@ -155,17 +152,11 @@ fn a_login_has_a_deadline() {
 fn a_session_can_be_refused() {
     for (status, rule) in [
         (status::OUT_OF_RESOURCES, "no room for another session"),
-        (
-            status::SERVICE_UNAVAILABLE,
-            "a login while the target goes down",
-        ),
-        (
-            status::SESSION_DOES_NOT_EXIST,
-            "a session that does not exist",
-        ),
+        (status::SERVICE_UNAVAILABLE, "a login during shutdown"),
+        (status::SESSION_DOES_NOT_EXIST, "an unknown session"),
         (
             status::TOO_MANY_CONNECTIONS,
-            "a second connection in a session",
+            "a second connection in one session",
         ),
     ] {
         let mut peer = Peer::new(&three_nodes());

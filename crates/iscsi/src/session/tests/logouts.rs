@@ -146,7 +146,7 @@ fn a_target_that_goes_down_asks_for_logout_and_does_not_wait_for_ever() {
     rig.wait(4);
     rig.quiet();
     rig.wait(1);
-    assert_eq!(rig.rule(), "no logout when it was asked for");
+    assert_eq!(rig.rule(), "no logout after a logout request");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn the_time_to_log_out_begins_when_it_is_asked_for() {
     rig.wait(4);
     rig.quiet();
     rig.wait(1);
-    assert_eq!(rig.rule(), "no logout when it was asked for");
+    assert_eq!(rig.rule(), "no logout after a logout request");
 }
 
 #[test]

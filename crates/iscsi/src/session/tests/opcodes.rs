@@ -81,7 +81,10 @@ fn additional_header_segments_elsewhere_end_the_session() {
     let pdu = rig.nop_pdu(crate::wire::bhs::Itt(1));
     let octets = rig.octets(pdu.encode(), &[0, 1, 0x3f, 0], &[]);
     rig.give(&octets);
-    assert_eq!(rig.rule(), "additional header segments on another PDU");
+    assert_eq!(
+        rig.rule(),
+        "additional header segments on a PDU other than SCSI Command"
+    );
 }
 
 #[test]
@@ -93,5 +96,5 @@ fn a_flood_of_garbage_ends_the_session() {
         rig.sent();
     }
     rig.send(Bhs::new(Opcode::Other(0x1c)), &[]);
-    assert_eq!(rig.rule(), "too many PDUs that had to be rejected");
+    assert_eq!(rig.rule(), "too many rejected PDUs");
 }

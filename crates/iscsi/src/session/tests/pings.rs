@@ -148,7 +148,7 @@ fn who_pings_but_takes_nothing_is_given_up() {
         give_sign_of_life(&mut rig);
         rig.wait(10);
     }
-    assert_eq!(rig.rule(), "what is sent is not taken");
+    assert_eq!(rig.rule(), "the peer does not read its data");
 }
 
 /// Each send takes it 50 s.

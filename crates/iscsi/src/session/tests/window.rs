@@ -186,7 +186,7 @@ fn a_gap_that_is_not_plugged_ends_the_session() {
         rig.ping(9, b"");
         rig.wait(20);
     }
-    assert_eq!(rig.rule(), "a CmdSN that does not come");
+    assert_eq!(rig.rule(), "a missing CmdSN");
 }
 
 #[test]

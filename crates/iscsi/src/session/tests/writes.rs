@@ -113,7 +113,7 @@ fn who_pings_but_sends_no_data_is_given_up() {
         assert_eq!(rig.sent(), [format!("NOP-In #{} \"\"", second + 1)]);
         rig.wait(10);
     }
-    assert_eq!(rig.rule(), "data that was asked for does not come");
+    assert_eq!(rig.rule(), "requested data did not arrive");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn who_announces_data_and_sends_none_is_given_up() {
         rig.ping(itt, b"");
         rig.wait(10);
     }
-    assert_eq!(rig.rule(), "data that was asked for does not come");
+    assert_eq!(rig.rule(), "requested data did not arrive");
 }
 
 /// A byte now and then would hold the memory that was lent to it for ever.
@@ -142,7 +142,7 @@ fn who_sends_next_to_no_data_is_given_up() {
         rig.ping(9, b"");
         rig.wait(25);
     }
-    assert_eq!(rig.rule(), "data that was asked for does not come");
+    assert_eq!(rig.rule(), "requested data did not arrive");
 }
 
 /// 64 KiB in 50 s, over and over.

@@ -58,7 +58,7 @@ fn a_measurement_tells_its_time_and_rate() {
         "randread 4k  connecting",
         "randread 4k  warming up",
         "randread 4k  3 of 10 s  348,182 IOPS  1,426 MB/s",
-        "randread 4k  waiting for what is in flight",
+        "randread 4k  waiting for I/O in flight",
     ];
     assert_eq!(told, expected);
 }
