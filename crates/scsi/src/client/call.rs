@@ -45,7 +45,9 @@ impl<L> Command<L> {
 
     /// When it has to have ended: at its own deadline, or so long after `now` as a command usually
     /// may take. A flush of a cold array, and what writes or frees many blocks without sending
-    /// them, is given more, as Linux does: 60 s and 120 s where others have 30 s.
+    /// them, is given more: 60 s and 120 s where others have 30 s. Linux gives a flush and WRITE
+    /// SAME as much (`SD_FLUSH_TIMEOUT_MULTIPLIER` and `SD_WRITE_SAME_TIMEOUT` in `drivers/scsi`),
+    /// and UNMAP only what others have; but some arrays take as long for that as for WRITE SAME.
     #[must_use]
     pub fn ends_by(&self, now: Now, usual: Duration) -> Now {
         let usual = || match self.cdb[0] {
