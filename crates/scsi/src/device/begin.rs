@@ -142,7 +142,12 @@ impl<L: Lease> DeviceServer<L> {
 
     /// Has a task wait until locks of a unit go.
     pub(super) fn block(&mut self, slot: Slot, unit: UnitId) {
-        self.tasks[slot as usize].phase = Phase::Blocked(unit);
+        let task = &mut self.tasks[slot as usize];
+        task.phase = Phase::Blocked(unit);
+        // Whoever has the lock may write: what was made stable before is not what will be read.
+        if matches!(task.job, Job::Settled) {
+            task.job = Job::Idle;
+        }
         if let Some(unit) = self.units.get_mut(unit.0 as usize) {
             unit.blocked += 1;
         }

@@ -110,6 +110,35 @@ fn a_read_with_fua_and_a_verify_see_what_is_stable() {
     }
 }
 
+/// COMPARE AND WRITE came in between, and what it wrote is in the cache only.
+#[test]
+fn a_read_with_fua_that_waited_for_a_lock_sees_what_is_stable() {
+    let mut rig = Rig::with(2, 1, &super::rig::traits());
+    rig.hold = true;
+    let read = rig.send(&cdb10(0x28, 0x08, 3, 2), 2 * BLOCK, Vec::new());
+    assert!(matches!(rig.held[0].2, MediumOp::Flush { .. }));
+    let mut swap = cdb16(0x89, 0, 3, 0);
+    swap[13] = 1;
+    let data = [vec![0; BLOCK], vec![7; BLOCK]].concat();
+    rig.send_to(NexusId(1), 0, &swap, Attribute::Simple, 0, data);
+    // The lease for the data, the read of what is compared: the lock is held.
+    rig.answer(1);
+    assert!(matches!(rig.held[1].2, MediumOp::Read { .. }));
+    rig.answer(0);
+    assert_eq!(rig.held.len(), 1, "the read waits for the lock");
+    rig.answer(0);
+    assert!(matches!(rig.held[0].2, MediumOp::Write { fua: false, .. }));
+    rig.answer(0);
+    assert!(
+        matches!(rig.held[0].2, MediumOp::Flush { .. }),
+        "{:?}",
+        rig.held[0]
+    );
+    rig.answer(0);
+    rig.answer(0);
+    assert_eq!(rig.data(read)[..BLOCK], [7; BLOCK]);
+}
+
 #[test]
 fn no_blocks_is_no_error() {
     let mut rig = Rig::new();
