@@ -84,7 +84,7 @@ fn limits() -> Limits {
         max_burst: 262_144,
         outstanding_r2t: 4,
         window: 32,
-        held_bytes: 256 << 10,
+        held_bytes: 1 << 20,
         ..Limits::default()
     }
 }

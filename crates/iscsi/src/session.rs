@@ -50,7 +50,7 @@ use self::text::Exchange;
 use self::told::Told;
 use self::transmit::Queue;
 use self::untaken::Untaken;
-use self::window::Window;
+use self::window::{Memory, Window};
 use crate::datamover::Outgoing;
 use crate::parameters::{Operational, Parameters};
 use crate::target::Config;
@@ -146,7 +146,11 @@ impl<L: Lease> Session<L> {
             inbound: Inbound::Drop,
             collected: Vec::new(),
             unsettled: false,
-            window: Window::new(CmdSn(parameters.exp_cmd_sn), config.limits.window),
+            window: Window::new(
+                CmdSn(parameters.exp_cmd_sn),
+                config.limits.window,
+                Memory::new(config.limits.held_bytes, &keys),
+            ),
             deferred: Vec::new(),
             tasks: Tasks::new(),
             held: 0,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use zeroize::Zeroize;
 
 use crate::auth::Hash;
-use crate::parameters::Operational;
+use crate::parameters::{FIRST_WINDOW, Operational};
 use crate::wire::bhs::MAX_DATA_LEN;
 
 mod registry;
@@ -141,7 +141,7 @@ pub struct Limits {
     pub sessions: usize,
     /// MaxRecvDataSegmentLength that we declare.
     pub data_segment: u32,
-    /// FirstBurstLength that we offer.
+    /// FirstBurstLength that we offer, if `held_bytes` is enough for the first commands.
     pub first_burst: u32,
     /// MaxBurstLength that we offer.
     pub max_burst: u32,
@@ -149,7 +149,9 @@ pub struct Limits {
     pub outstanding_r2t: u16,
     /// The widest command window (MaxCmdSN - ExpCmdSN + 1).
     pub window: u32,
-    /// Data-Out octets that may be held for a session before its device server took them.
+    /// Data-Out octets that may be held for a session before its device server took them. It
+    /// bounds how many commands may come at once, too: MaxCmdSN goes no further than the data that
+    /// all of them may bring can be held.
     pub held_bytes: u32,
 }
 
@@ -194,7 +196,7 @@ impl Default for Limits {
             max_burst: 1 << 20,
             outstanding_r2t: 8,
             window: 256,
-            held_bytes: 8 << 20,
+            held_bytes: 16 << 20,
         }
     }
 }
@@ -202,8 +204,9 @@ impl Default for Limits {
 impl Limits {
     /// What we would choose for each negotiated key, and the MaxRecvDataSegmentLength that we
     /// declare. Unsolicited data is welcome, as an R2T for every small write costs four fifths of
-    /// the speed; order of data does not matter to us; there is one connection a session and no
-    /// recovery of it, so nothing is retained.
+    /// the speed, and as much of it can be held as the first commands may bring; order of data does
+    /// not matter to us; there is one connection a session and no recovery of it, so nothing is
+    /// retained.
     #[must_use]
     pub fn preferences(&self) -> Operational {
         let length = |octets: u32| octets.clamp(512, MAX_DATA_LEN);
@@ -213,7 +216,7 @@ impl Limits {
             immediate_data: true,
             own_data_segment: length(self.data_segment),
             max_burst: length(self.max_burst),
-            first_burst: length(self.first_burst),
+            first_burst: length(self.first_burst.min(self.held_bytes / FIRST_WINDOW)),
             time2wait: 0,
             time2retain: 0,
             outstanding_r2t: self.outstanding_r2t.max(1),

@@ -338,6 +338,8 @@ impl<L: Lease> Session<L> {
         if task.condition.is_some() {
             return Inbound::Drop;
         }
+        task.unsolicited.reserved = if pdu.last { data_len } else { limit };
+        self.window.reserve(task.unsolicited.reserved);
         Inbound::Fill(Fill {
             slot,
             offset: 0,

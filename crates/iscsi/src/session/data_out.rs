@@ -182,6 +182,12 @@ impl<L: Lease> Session<L> {
             into,
         };
         grant.filled = task.held.copy(offset, &mut grant.into);
+        let lent = task.unsolicited.reserved.min(grant.into.len() as u32);
+        task.unsolicited.reserved -= lent;
+        if task.unsolicited.reserved == 0 {
+            self.held -= task.held.clear();
+        }
+        self.window.unreserve(lent);
         task.grants.push_back(grant);
         if matches!(self.inbound, Inbound::Fill(fill) if fill.slot == slot) {
             self.settle();
@@ -277,6 +283,8 @@ impl<L: Lease> Session<L> {
         task.condition = Some(condition);
         task.stop_asking();
         self.held -= task.held.clear();
+        let reserved = std::mem::take(&mut task.unsolicited.reserved);
+        self.window.unreserve(reserved);
         if task.stage == Stage::Executing {
             self.events.push_back(Event::Manage {
                 id: manage::OWN,
@@ -309,6 +317,7 @@ impl<L: Lease> Session<L> {
             return;
         };
         self.held -= task.held.clear();
+        self.window.unreserve(task.unsolicited.reserved);
         if !task.immediate && task.stage != Stage::Deferred {
             self.window.release();
         }

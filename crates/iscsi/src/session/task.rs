@@ -95,6 +95,8 @@ pub(super) struct Unsolicited {
     pub(super) since: Now,
     /// The most that may come, immediate data included.
     pub(super) limit: u32,
+    /// How much of it needs memory that the device server has not lent.
+    pub(super) reserved: u32,
     pub(super) next_sn: u32,
     pub(super) cover: Cover,
 }

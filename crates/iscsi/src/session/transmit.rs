@@ -190,7 +190,8 @@ impl<L: Lease> Session<L> {
         }
     }
 
-    fn stamps(&self) -> Stamps {
+    fn stamps(&mut self) -> Stamps {
+        self.window.open();
         Stamps {
             stat_sn: self.stat_sn,
             exp_cmd_sn: self.window.expected(),

@@ -4,8 +4,13 @@
 //! response has been handed to the connection. So a peer that does not read its responses runs out
 //! of places, and what a session can cost is bounded by the width. The width starts small, doubles
 //! whenever the initiator used it up, and never shrinks, as MaxCmdSN must not move back.
+//!
+//! A place that is free is not always open. A command may bring data that was not asked for, which
+//! is held until the device server lends memory. MaxCmdSN goes only so far as all of that could be
+//! held at once: a target that opens more places than that must answer commands it asked for with
+//! TASK SET FULL. Nothing is set aside for an idle session, as all of it is counted, not allocated.
 
-use crate::parameters::FIRST_WINDOW;
+use crate::parameters::{FIRST_WINDOW, Operational};
 use crate::wire::serial::CmdSn;
 
 /// The command window of a session.
@@ -16,6 +21,36 @@ pub(super) struct Window {
     width: u32,
     limit: u32,
     used_up: bool,
+    /// Places that are free, and not open for want of memory.
+    free: u32,
+    memory: Memory,
+}
+
+/// Memory for the data that comes before the device server lends some, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Memory {
+    /// How much there is.
+    limit: u64,
+    /// How much the next command may bring.
+    each: u64,
+    /// How much the commands that have come brought, or may still bring.
+    reserved: u64,
+}
+
+impl Memory {
+    /// So many bytes for a session that agreed upon `keys`.
+    pub(super) fn new(limit: u32, keys: &Operational) -> Self {
+        let each = match (keys.initial_r2t, keys.immediate_data) {
+            (false, _) => keys.first_burst,
+            (true, true) => keys.first_burst.min(keys.own_data_segment),
+            (true, false) => 0,
+        };
+        Self {
+            limit: limit.into(),
+            each: each.into(),
+            reserved: 0,
+        }
+    }
 }
 
 /// Where a CmdSN stands.
@@ -30,16 +65,22 @@ pub(super) enum Place {
 }
 
 impl Window {
-    pub(super) fn new(expected: CmdSn, limit: u32) -> Self {
+    /// With the places open that login responses opened, for all of which there is memory
+    /// ([`crate::target::Limits::preferences`]).
+    pub(super) fn new(expected: CmdSn, limit: u32, memory: Memory) -> Self {
         let limit = limit.max(1);
         let width = FIRST_WINDOW.min(limit);
-        Self {
+        let mut window = Self {
             expected,
-            max: expected.plus(width - 1),
+            max: expected.minus(1),
             width,
             limit,
             used_up: false,
-        }
+            free: width,
+            memory,
+        };
+        window.open();
+        window
     }
 
     pub(super) const fn expected(&self) -> CmdSn {
@@ -75,13 +116,43 @@ impl Window {
     /// The response of an accepted request has left: its place is free, and there are more places
     /// if all had been in use.
     pub(super) fn release(&mut self) {
-        self.max = self.max.next();
+        self.free += 1;
         if self.used_up {
             self.used_up = false;
             let width = self.width.saturating_mul(2).min(self.limit);
-            self.max = self.max.plus(width - self.width);
+            self.free += width - self.width;
             self.width = width;
         }
+    }
+
+    /// A command has come that brings so many bytes before memory is lent for them.
+    pub(super) fn reserve(&mut self, bytes: u32) {
+        self.memory.reserved += u64::from(bytes);
+    }
+
+    /// So many bytes of that need no memory here any more.
+    pub(super) fn unreserve(&mut self, bytes: u32) {
+        debug_assert!(self.memory.reserved >= bytes.into());
+        self.memory.reserved = self.memory.reserved.saturating_sub(bytes.into());
+    }
+
+    /// Opens the places that are free, as far as there is memory; to be called before MaxCmdSN is
+    /// told. An initiator of which nothing is held may always send one command.
+    pub(super) fn open(&mut self) {
+        while self.free > 0 && self.has_memory_for_another() {
+            self.free -= 1;
+            self.max = self.max.next();
+        }
+    }
+
+    fn has_memory_for_another(&self) -> bool {
+        let Memory {
+            limit,
+            each,
+            reserved,
+        } = self.memory;
+        let open = u64::from(self.max.next().since(self.expected));
+        (open + 1) * each + reserved <= limit || open + reserved == 0
     }
 
     fn is_closed(&self) -> bool {

@@ -225,7 +225,9 @@ struct LimitArgs {
     max_sessions: usize,
 
     /// Unprocessed data that one connection may hold
-    #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = parse_small_size)]
+    ///
+    /// It bounds how many commands an initiator may send ahead, and FirstBurstLength.
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_small_size)]
     connection_memory: u32,
 }
 

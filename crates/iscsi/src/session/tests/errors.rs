@@ -273,7 +273,11 @@ fn data_beyond_what_can_be_held_ends_its_command_and_no_other() {
         ..limits()
     });
     let one = rig.write(1, 1000, true, &pattern(1000));
-    let two = rig.write(2, 1000, true, &pattern(1000));
+    // The window is closed, but for commands for immediate delivery.
+    let mut pdu = rig.write_pdu(2, 1000, true);
+    pdu.immediate = true;
+    rig.send(pdu.encode(), &pattern(1000));
+    let two = rig.executed();
     ended_by_session(&mut rig, two.tag);
     assert_eq!(rig.sent(), ["Response #2 28 U=1000"]);
     rig.grant(one.tag, 0, 1000);

@@ -42,7 +42,7 @@ pub(super) struct Rig {
     pub(super) session: Session<HeapLease>,
     pub(super) now: Duration,
     pub(super) keys: Operational,
-    cmd_sn: u32,
+    pub(super) cmd_sn: u32,
     pub(super) events: VecDeque<Event<HeapLease>>,
     wire: Wire,
     framer: Framer,

@@ -1,8 +1,12 @@
 //! The command window (RFC 7143 §4.2.2.1; UNH FFP 1.1 to 1.3, 5.1, 16.4).
 
+use std::collections::VecDeque;
+
 use scsi::task::FunctionResult;
 
-use super::rig::{FIRST_CMD_SN, Rig};
+use super::rig::{FIRST_CMD_SN, Rig, limits};
+use crate::session::window::{Memory, Window};
+use crate::target::Limits;
 use crate::wire::bhs::{Itt, Ttt};
 use crate::wire::serial::CmdSn;
 use crate::wire::task_request::function;
@@ -133,7 +137,10 @@ fn too_many_immediate_commands_are_rejected() {
 
 #[test]
 fn a_window_that_is_used_up_grows_to_its_limit_and_no_further() {
-    let mut rig = Rig::new();
+    let mut rig = Rig::with_limits(Limits {
+        held_bytes: 1 << 20,
+        ..limits()
+    });
     let mut tags = Vec::new();
     let mut widths = Vec::new();
     for itt in 0..400 {
@@ -147,6 +154,83 @@ fn a_window_that_is_used_up_grows_to_its_limit_and_no_further() {
         }
     }
     assert_eq!(widths, [16, 32, 64, 128, 128]);
+}
+
+/// Whoever sends no more than it may is never told that there is no room (TASK SET FULL).
+#[test]
+fn all_data_that_the_window_lets_in_can_be_held() {
+    let mut rig = Rig::with_limits(Limits {
+        held_bytes: 20 << 10,
+        ..limits()
+    });
+    rig.max_cmd_sn = FIRST_CMD_SN + 15;
+    let mut waiting = VecDeque::new();
+    for itt in 0..300 {
+        while rig.cmd_sn > rig.max_cmd_sn {
+            let tag = waiting.pop_front().unwrap();
+            rig.grant(tag, 0, 1024);
+            rig.got_data();
+            rig.good(tag, 0, 1024);
+            assert_eq!(rig.sent().len(), 1);
+        }
+        waiting.push_back(rig.write(itt, 1024, true, &[7; 1024]).tag);
+        assert!(rig.session.held <= 20 << 10);
+    }
+    assert_eq!(waiting.len(), 20);
+}
+
+#[test]
+fn commands_without_data_take_no_memory_of_the_window() {
+    let mut rig = Rig::with_limits(Limits {
+        held_bytes: 16 << 10,
+        ..limits()
+    });
+    rig.max_cmd_sn = FIRST_CMD_SN + 15;
+    let mut waiting = VecDeque::new();
+    for itt in 0..128 {
+        while rig.cmd_sn > rig.max_cmd_sn {
+            rig.good(waiting.pop_front().unwrap(), 0, 0);
+            assert_eq!(rig.sent().len(), 1);
+        }
+        waiting.push_back(rig.read(itt, 0).tag);
+    }
+    assert!(waiting.len() > 100, "{}", waiting.len());
+}
+
+#[test]
+fn data_that_was_lent_memory_makes_room_for_the_next() {
+    let mut rig = Rig::with_limits(Limits {
+        held_bytes: 16 << 10,
+        ..limits()
+    });
+    let tags: Vec<_> = (0..16)
+        .map(|itt| rig.write(itt, 1024, true, &[7; 1024]).tag)
+        .collect();
+    rig.ping(90, b"");
+    rig.sent();
+    assert_eq!(rig.max_cmd_sn, FIRST_CMD_SN + 15);
+    for tag in &tags[..4] {
+        rig.grant(*tag, 0, 1024);
+        rig.got_data();
+    }
+    assert_eq!(rig.session.held, 12 << 10);
+    rig.good(tags[0], 0, 1024);
+    rig.sent();
+    assert_eq!(rig.max_cmd_sn, FIRST_CMD_SN + 19);
+}
+
+/// However little memory there is, the commands that a login lets in can bring what they may.
+#[test]
+fn first_burst_length_leaves_memory_for_the_first_window() {
+    let offered = |held_bytes| {
+        let limits = Limits {
+            held_bytes,
+            ..Limits::default()
+        };
+        limits.preferences().first_burst
+    };
+    assert_eq!([16 << 20, 4 << 20].map(offered), [256 << 10; 2]);
+    assert_eq!(offered(512 << 10), 32 << 10);
 }
 
 #[test]
@@ -165,7 +249,8 @@ fn a_place_is_free_only_when_the_response_has_left() {
 #[test]
 fn numbers_go_on_past_the_end() {
     let mut rig = Rig::new();
-    rig.session.window = super::super::window::Window::new(CmdSn(u32::MAX), 4);
+    let memory = Memory::new(65_536, &rig.keys);
+    rig.session.window = Window::new(CmdSn(u32::MAX), 4, memory);
     for (itt, number) in [(1, u32::MAX), (2, 0), (3, 1)] {
         let mut pdu = rig.read_pdu(itt, 0);
         pdu.cmd_sn = CmdSn(number);
