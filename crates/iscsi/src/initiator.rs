@@ -126,7 +126,7 @@ impl<L: Lease> Initiator<L> {
             phase: Phase::Login(Box::new(login), deadline),
             keys: Operational::default(),
             outcome: None,
-            framer: Framer::new(DEFAULT_DATA_SEGMENT),
+            framer: Framer::of_target(DEFAULT_DATA_SEGMENT),
             inbound: Inbound::Drop,
             collected: Vec::new(),
             numbers: Numbers::new(CmdSn(u32::from_be_bytes([a, b, c, d]))),

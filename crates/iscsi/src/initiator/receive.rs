@@ -161,7 +161,7 @@ impl<L: Lease> Initiator<L> {
             }
             Ok(Turn::Over(outcome)) => {
                 self.keys = outcome.keys;
-                self.framer = Framer::new(self.keys.own_data_segment);
+                self.framer = Framer::of_target(self.keys.own_data_segment);
                 self.framer
                     .set_digests(self.keys.header_digest, self.keys.data_digest);
                 self.outcome = Some(outcome);

@@ -10,6 +10,8 @@ use super::digest::{DIGEST_LEN, Running, crc32c};
 #[derive(Debug)]
 pub struct Framer {
     max_data: u32,
+    /// Additional header segments are waited for.
+    extends: bool,
     header_digest: bool,
     data_digest: Option<Box<Running>>,
     stage: Stage,
@@ -76,11 +78,23 @@ impl Framer {
     pub const fn new(max_data: u32) -> Self {
         Self {
             max_data,
+            extends: true,
             header_digest: false,
             data_digest: None,
             stage: Stage::Header,
             held: Vec::new(),
             ahs: Vec::new(),
+        }
+    }
+
+    /// The same for what a target sends. Only a SCSI Command has additional header segments (RFC
+    /// 7143 §11.2.2), so the caller refuses a header that announces some. It gets that before they
+    /// come, unless a header digest has to tell first whether it is what the target sent.
+    #[must_use]
+    pub fn of_target(max_data: u32) -> Self {
+        Self {
+            extends: false,
+            ..Self::new(max_data)
         }
     }
 
@@ -153,8 +167,11 @@ impl Framer {
     /// told.
     fn header_len(&self, octets: &[u8]) -> Option<usize> {
         let bhs = octets.first_chunk::<BHS_LEN>()?;
-        let digest = if self.header_digest { DIGEST_LEN } else { 0 };
-        Some(BHS_LEN + usize::from(bhs[4]) * 4 + digest)
+        Some(match (self.header_digest, self.extends) {
+            (true, _) => BHS_LEN + usize::from(bhs[4]) * 4 + DIGEST_LEN,
+            (false, true) => BHS_LEN + usize::from(bhs[4]) * 4,
+            (false, false) => BHS_LEN,
+        })
     }
 
     /// Moves octets into `held` until that has `len`, as far as they go.

@@ -161,6 +161,19 @@ fn a_data_segment_past_the_limit_is_told_at_the_header() {
     assert_eq!(cut(&mut Framer::new(7), [&stream[..48]]), Err(too_long));
 }
 
+/// What tells their length may be what was damaged, so a digest is waited for.
+#[test]
+fn additional_header_segments_of_a_target_are_not_waited_for() {
+    for (digest, come) in [(false, 48), (true, 56)] {
+        let stream = octets(&pdu(&[3; 4], b""), digest, false);
+        let mut framer = Framer::of_target(8);
+        framer.set_digests(digest, false);
+        assert_eq!(cut(&mut framer, [&stream[..come - 1]]), Ok(vec![]));
+        let header = cut(&mut framer, [&stream[come - 1..come]]).unwrap();
+        assert_eq!(header[0].header.ahs_len(), 4);
+    }
+}
+
 proptest! {
     #[test]
     fn any_stream_cut_anywhere_gives_its_pdus(
