@@ -226,7 +226,7 @@ impl Fip {
     /// this, not on how many came before it.
     #[must_use]
     pub fn records(&self) -> usize {
-        self.neighbours.records()
+        self.neighbours.records() + self.budget.records()
     }
 
     /// So long may FCoE frames be, as soon as the link, which is down, is up again.

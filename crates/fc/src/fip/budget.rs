@@ -4,11 +4,17 @@
 //!
 //! Senders share token buckets by their MAC address, so that one that floods does not silence the
 //! others. An ENode sends a Beacon each 8 s, and a few messages when it or a neighbour begins.
+//!
+//! Whoever forges MAC addresses can empty all of the buckets. So a port with a virtual link to us
+//! has one of its own besides for either of its addresses, large enough for the Beacons that keep
+//! the link up.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use scsi::medium::Now;
 
+use super::Neighbour;
 use crate::wire::ethernet::Mac;
 
 /// What each sender may still say.
@@ -17,6 +23,8 @@ pub(super) struct Budget {
     /// Others cannot tell which senders share a bucket.
     seed: u64,
     buckets: Vec<Bucket>,
+    /// Of senders with virtual links.
+    reserved: BTreeMap<Mac, Reserved>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,6 +33,31 @@ struct Bucket {
     full_at: Now,
     /// The last message found it empty.
     is_empty: bool,
+}
+
+#[derive(Debug, Default)]
+struct Reserved {
+    bucket: Bucket,
+    /// Virtual links to ports of this address: an ENode may have several.
+    links: u32,
+}
+
+/// How fast a bucket fills, and how much is in it.
+struct Rate {
+    cost: Duration,
+    burst: u32,
+}
+
+impl Bucket {
+    /// Takes what a message costs, if there is as much.
+    fn take(&mut self, now: Now, rate: &Rate) -> bool {
+        let full_at = self.full_at.max(now) + rate.cost;
+        self.is_empty = full_at > now + rate.cost * rate.burst;
+        if !self.is_empty {
+            self.full_at = full_at;
+        }
+        !self.is_empty
+    }
 }
 
 /// A message for which there is no budget.
@@ -39,34 +72,68 @@ impl Budget {
         Self {
             seed,
             buckets: vec![Bucket::default(); BUCKETS],
+            reserved: BTreeMap::new(),
         }
+    }
+
+    /// There is a virtual link to this port.
+    pub(super) fn reserve(&mut self, who: &Neighbour) {
+        for mac in [who.enode, who.mac] {
+            self.reserved.entry(mac).or_default().links += 1;
+        }
+    }
+
+    /// The virtual link to this port is gone.
+    pub(super) fn release(&mut self, who: &Neighbour) {
+        for mac in [who.enode, who.mac] {
+            let Some(reserved) = self.reserved.get_mut(&mac) else {
+                continue;
+            };
+            reserved.links -= 1;
+            if reserved.links == 0 {
+                self.reserved.remove(&mac);
+            }
+        }
+    }
+
+    /// Buckets of single senders.
+    pub(super) fn records(&self) -> usize {
+        self.reserved.len()
     }
 
     /// Takes what a message costs. This is all that one costs for which there is nothing left.
     pub(super) fn take(&mut self, now: Now, from: Mac) -> Result<(), Over> {
+        let reserved = self.reserved.get_mut(&from);
+        if reserved.is_some_and(|reserved| reserved.bucket.take(now, &RESERVED)) {
+            return Ok(());
+        }
         let [a, b, c, d, e, f] = from.0;
         let mac = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
         let mixed = (mac ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let bucket = &mut self.buckets[(mixed >> 32) as usize % BUCKETS];
-        let full_at = bucket.full_at.max(now) + COST;
         let was_empty = bucket.is_empty;
-        bucket.is_empty = full_at > now + COST * BURST;
-        if bucket.is_empty {
-            return Err(Over {
+        match bucket.take(now, &SHARED) {
+            true => Ok(()),
+            false => Err(Over {
                 is_first: !was_empty,
-            });
+            }),
         }
-        bucket.full_at = full_at;
-        Ok(())
     }
 }
 
 /// With 4,096 ports on the Ethernet, 64 share one.
 const BUCKETS: usize = 64;
 
-/// A bucket fills by 128 messages a second. All of them together let 8,192 through, which are some
-/// 2 % of a core.
-const COST: Duration = Duration::from_micros(1_000_000 / 128);
+/// 128 messages a second. All buckets together let 8,192 through, which are some 2 % of a core. A
+/// full one holds 512: more than 64 ports send while all of them begin at once.
+const SHARED: Rate = Rate {
+    cost: Duration::from_micros(1_000_000 / 128),
+    burst: 512,
+};
 
-/// Messages of a full bucket: more than 64 ports send while all of them begin at once.
-const BURST: u32 = 512;
+/// A message each 2 s, and 8 at once, where a Beacon each 8 s is enough. With 4,096 links, the most
+/// that there are, half as much is let through as by the shared buckets.
+const RESERVED: Rate = Rate {
+    cost: Duration::from_secs(2),
+    burst: 8,
+};

@@ -140,9 +140,7 @@ impl Fip {
 
     /// All virtual links end, as does our claim.
     pub(super) fn release(&mut self, why: Why) {
-        for fc_id in self.neighbours.unlink_all() {
-            self.events.push_back(Event::Lost(fc_id, why));
-        }
+        self.unlink_all(why);
         if self.state == State::Up {
             self.events.push_back(Event::Released(self.fc_id));
         }

@@ -143,6 +143,7 @@ impl Fip {
     fn linked(&mut self, fc_id: FcId) {
         if let Some(entry) = self.neighbours.link(fc_id) {
             entry.link.state = LinkState::Up;
+            self.budget.reserve(&entry.who);
             self.events.push_back(Event::Found(entry.who));
         }
     }
@@ -167,11 +168,11 @@ impl Fip {
     pub(super) fn unlink(&mut self, fc_id: FcId, why: Why) -> Option<Mac> {
         let (entry, was_up) = self.neighbours.unlink(fc_id)?;
         entry.heard = false;
-        let enode = entry.who.enode;
+        let who = entry.who;
         if was_up {
-            self.events.push_back(Event::Lost(fc_id, why));
+            self.lost(&who, why);
         }
-        Some(enode)
+        Some(who.enode)
     }
 
     pub(super) fn els_request(
@@ -252,8 +253,7 @@ impl Fip {
         match before {
             LinkState::None => self.linked(who.fc_id),
             LinkState::Up if !again => {
-                self.events
-                    .push_back(Event::Lost(who.fc_id, Why::Restarted));
+                self.lost(who, Why::Restarted);
                 self.linked(who.fc_id);
             }
             _ => {}

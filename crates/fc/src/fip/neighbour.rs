@@ -101,13 +101,13 @@ impl Neighbours {
         self.entries.get(&fc_id).map(|entry| entry.who.enode)
     }
 
-    /// Ends all virtual links, and tells which there were.
-    pub(super) fn unlink_all(&mut self) -> Vec<FcId> {
+    /// Ends all virtual links, and tells to whom there were some.
+    pub(super) fn unlink_all(&mut self) -> Vec<Neighbour> {
         let strangers = &mut self.strangers;
         let entries = self.entries.values_mut();
         let ended = |entry: &mut Entry| {
             strangers.insert(entry.met, entry.who.fc_id);
-            entry.link.end().then_some(entry.who.fc_id)
+            entry.link.end().then_some(entry.who)
         };
         entries.filter_map(ended).collect()
     }
@@ -256,15 +256,26 @@ impl Fip {
 
     /// In point-to-point mode there is no link as long as there are more than two ports.
     fn part(&mut self) {
-        for fc_id in self.neighbours.unlink_all() {
-            self.events.push_back(Event::Lost(fc_id, Why::Crowded));
+        self.unlink_all(Why::Crowded);
+    }
+
+    /// Ends all virtual links.
+    pub(super) fn unlink_all(&mut self, why: Why) {
+        for who in self.neighbours.unlink_all() {
+            self.lost(&who, why);
         }
+    }
+
+    /// The virtual link to a port is gone.
+    pub(super) fn lost(&mut self, who: &Neighbour, why: Why) {
+        self.budget.release(who);
+        self.events.push_back(Event::Lost(who.fc_id, why));
     }
 
     pub(super) fn forget(&mut self, fc_id: FcId, why: Why) {
         let known = self.neighbours.remove(fc_id);
-        if known.is_some_and(|mut entry| entry.link.end()) {
-            self.events.push_back(Event::Lost(fc_id, why));
+        if let Some(entry) = known.filter(|entry| entry.link.is_up()) {
+            self.lost(&entry.who, why);
         }
     }
 

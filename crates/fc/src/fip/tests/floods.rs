@@ -1,5 +1,6 @@
 //! Stations that send without end.
 
+use super::logins::linked;
 use super::rig::{alone, config, frames, message, ms, multicast, port, receive, told};
 use crate::fip::{Config, Fip};
 use crate::wire::ethernet::Mac;
@@ -45,6 +46,36 @@ fn a_flood_is_dropped_unread_and_others_are_heard() {
     let other = multicast(&config(3), Operation::ClaimNotification, 3);
     receive(&mut fip, ms(1000), &other).unwrap();
     assert!(fip.neighbours.knows(crate::wire::names::FcId(3)));
+}
+
+#[test]
+fn forged_addresses_do_not_silence_who_is_linked() {
+    let mut fip = linked();
+    assert_eq!(told(&mut fip), ["found 000001"]);
+    let beacon = multicast(&config(1), Operation::Beacon, 1);
+    let mut forged = beacon.clone();
+    for at in (2000..60_000).step_by(8000) {
+        for number in 2..50_000_u32 {
+            forged[8..12].copy_from_slice(&number.to_be_bytes());
+            let _ = receive(&mut fip, ms(at), &forged);
+        }
+        receive(&mut fip, ms(at), &beacon).unwrap();
+        alone(&mut fip, ms(at + 8000));
+        assert!(told(&mut fip).is_empty(), "at {at}");
+    }
+    fip.link(ms(70_000), false);
+    assert_eq!(fip.records(), 0);
+}
+
+/// What is kept for it is little.
+#[test]
+fn a_flood_of_who_is_linked_is_dropped_too() {
+    let mut fip = linked();
+    let beacon = multicast(&config(1), Operation::Beacon, 1);
+    for _ in 0..10_000 {
+        let _ = receive(&mut fip, ms(100_000), &beacon);
+    }
+    assert_eq!(fip.statistics().dropped, 10_000 - 512 - 8);
 }
 
 #[test]
