@@ -36,7 +36,7 @@ use scsi::medium::Now;
 pub use self::config::Config;
 pub use self::event::Event;
 pub use self::fc4::Fc4;
-use self::remotes::Remotes;
+use self::remotes::{Remotes, Waiting};
 pub use self::statistics::Statistics;
 use crate::exchange::frames::Single;
 use crate::fip::{self, Fip, Neighbour};
@@ -57,8 +57,8 @@ pub struct Port<F: Fc4> {
     is_online: bool,
     remotes: Remotes,
     ox_ids: OxIds,
-    /// Remote ports that wait for a place, the first one for longest.
-    waiting: VecDeque<RemoteId>,
+    /// Remote ports that wait for a place.
+    waiting: Waiting,
     /// What remote ports want done, until it is.
     outputs: VecDeque<(RemoteId, Output)>,
     /// Link services that wait to be transmitted.
@@ -80,7 +80,7 @@ impl<F: Fc4> Port<F> {
             is_online: false,
             remotes: Remotes::default(),
             ox_ids: OxIds::new(),
-            waiting: VecDeque::new(),
+            waiting: Waiting::default(),
             outputs: VecDeque::new(),
             controls: VecDeque::new(),
             events: VecDeque::new(),
@@ -202,9 +202,11 @@ impl<F: Fc4> Port<F> {
         self.tick(now);
         if let Partners::Only(names) = &mut self.local.partners
             && names.insert(wwpn)
-            && let Some(id) = self.find(wwpn).map(Remote::id)
         {
-            self.with_id(id, Remote::log_in);
+            self.remotes.place_all(&self.local);
+            if let Some(id) = self.find(wwpn).map(Remote::id) {
+                self.with_id(id, Remote::log_in);
+            }
         }
     }
 
@@ -322,29 +324,19 @@ impl<F: Fc4> Port<F> {
         let id = self.remotes.meet(neighbour, &self.local);
         let has_place = |remote: &Remote| remote.has_place(&self.local);
         let wants_one = self.remotes.get(id).is_some_and(has_place);
-        if wants_one && self.places() > self.limits.remotes {
+        if wants_one && self.remotes.places() > self.limits.remotes {
             self.remark(neighbour.enode, Some(neighbour.wwpn), TOO_MANY);
-            if !self.waiting.contains(&id) {
-                self.waiting.push_back(id);
-            }
+            self.waiting.push(id);
             self.with_id(id, |remote, _| remote.wait());
         } else {
             self.with_id(id, Remote::begin);
         }
     }
 
-    /// Remote ports with which there is a nexus, or may be one soon.
-    fn places(&self) -> usize {
-        let remotes = self.remotes.iter();
-        remotes
-            .filter(|remote| remote.has_place(&self.local))
-            .count()
-    }
-
     /// A place may have become free.
     fn begin_waiting(&mut self) {
-        while !self.waiting.is_empty() && self.places() < self.limits.remotes {
-            let id = self.waiting.pop_front();
+        while !self.waiting.is_empty() && self.remotes.places() < self.limits.remotes {
+            let id = self.waiting.pop();
             let waits = |id: &RemoteId| self.remotes.get(*id).is_some_and(Remote::is_waiting);
             if let Some(id) = id.filter(waits) {
                 self.with_id(id, Remote::begin);
@@ -372,7 +364,8 @@ impl<F: Fc4> Port<F> {
             ox_ids: &mut self.ox_ids,
             outputs: &mut self.outputs,
         };
-        self.remotes.with(id, |remote| act(remote, &mut cx));
+        let act = |remote: &mut Remote| act(remote, &mut cx);
+        self.remotes.with(id, &self.local, act);
         while let Some((id, output)) = self.outputs.pop_front() {
             self.carry_out(id, output);
         }

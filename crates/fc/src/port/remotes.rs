@@ -1,5 +1,7 @@
 //! The remote ports of an N_Port, by number, by address, and by when they want to be looked at.
 
+use std::collections::{BTreeSet, VecDeque};
+
 use scsi::medium::Now;
 
 use crate::fip::Neighbour;
@@ -14,8 +16,40 @@ pub(super) struct Remotes {
     free: Vec<RemoteId>,
     /// Those that FIP knows, by address.
     addresses: Vec<(FcId, RemoteId)>,
+    /// Those that were lost and have left something behind, by name.
+    lost: BTreeSet<(Wwn, RemoteId)>,
+    /// Those that have a place. With 4,096 ports on the Ethernet, to look for them among all each
+    /// time that one is found would take 16 million steps.
+    placed: BTreeSet<RemoteId>,
     /// Not after the first deadline of one of them.
     wake: Option<Now>,
+}
+
+/// Remote ports that wait for a place.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    /// The first one for longest.
+    queue: VecDeque<RemoteId>,
+    members: BTreeSet<RemoteId>,
+}
+
+impl Waiting {
+    /// Has one wait behind the others, unless it does.
+    pub(super) fn push(&mut self, id: RemoteId) {
+        if self.members.insert(id) {
+            self.queue.push_back(id);
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<RemoteId> {
+        let id = self.queue.pop_front()?;
+        self.members.remove(&id);
+        Some(id)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
 }
 
 impl Remotes {
@@ -35,8 +69,27 @@ impl Remotes {
 
     /// Which one of this name was lost, and has left something behind that has not ended.
     pub(super) fn find_lost(&self, wwpn: Wwn) -> Option<RemoteId> {
-        let mut lost = self.iter().filter(|remote| remote.is_lost());
-        Some(lost.find(|remote| remote.wwpn() == wwpn)?.id())
+        let of_this_name = (wwpn, RemoteId(0))..=(wwpn, RemoteId(u32::MAX));
+        Some(self.lost.range(of_this_name).next()?.1)
+    }
+
+    /// Remote ports with which there is a nexus, or may be one soon.
+    pub(super) fn places(&self) -> usize {
+        self.placed.len()
+    }
+
+    /// Counts all places anew, as it has changed which ports may have one.
+    pub(super) fn place_all(&mut self, local: &Local) {
+        let remotes = self.all.iter().flatten();
+        let placed = remotes.filter(|remote| remote.has_place(local));
+        self.placed = placed.map(Remote::id).collect();
+    }
+
+    fn place(&mut self, id: RemoteId, local: &Local) {
+        match self.get(id).is_some_and(|remote| remote.has_place(local)) {
+            true => self.placed.insert(id),
+            false => self.placed.remove(&id),
+        };
     }
 
     /// FIP has found a port.
@@ -52,6 +105,8 @@ impl Remotes {
             Ok(at) => self.addresses[at].1 = id,
             Err(at) => self.addresses.insert(at, (fc_id, id)),
         }
+        self.lost.remove(&(neighbour.wwpn, id));
+        self.place(id, local);
         id
     }
 
@@ -62,11 +117,12 @@ impl Remotes {
         })
     }
 
-    pub(super) fn with(&mut self, id: RemoteId, act: impl FnOnce(&mut Remote)) {
+    pub(super) fn with(&mut self, id: RemoteId, local: &Local, act: impl FnOnce(&mut Remote)) {
         if let Some(Some(remote)) = self.all.get_mut(id.index()) {
             act(remote);
             let deadline = remote.deadline().into_iter();
             self.wake = deadline.chain(self.wake).min();
+            self.place(id, local);
         }
     }
 
@@ -75,11 +131,18 @@ impl Remotes {
         let Some(remote) = self.get(id).filter(|remote| remote.is_lost()) else {
             return;
         };
-        let is_gone = remote.is_gone();
-        self.addresses.retain(|entry| entry.1 != id);
+        let (wwpn, is_gone) = (remote.wwpn(), remote.is_gone());
+        let fc_id = remote.address().fc_id;
+        let at = self.addresses.binary_search(&(fc_id, id));
+        if let Ok(at) = at {
+            self.addresses.remove(at);
+        }
         if is_gone {
             self.all[id.index()] = None;
             self.free.push(id);
+            self.lost.remove(&(wwpn, id));
+        } else {
+            self.lost.insert((wwpn, id));
         }
     }
 

@@ -102,3 +102,24 @@ fn who_finds_no_place_begins_when_another_one_goes() {
     port.found(neighbour(6, true));
     assert_eq!(state(&port, 6), State::Plogi);
 }
+
+/// Whatever happens to ports, those that have a place are those that are counted.
+#[test]
+fn places_are_counted_right_through_a_long_history() {
+    let mut port = target(5, Partners::Only((2..20).step_by(2).map(Wwn).collect()));
+    let mut random = 1_u32;
+    for step in 0..20_000_u64 {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let number = 2 + (random >> 16) % 20;
+        match random >> 28 {
+            0..8 => port.found(neighbour(number, !number.is_multiple_of(3))),
+            8..14 => port.lost(FcId(number), Why::Silent),
+            14 if step > 10_000 => port.admit(ms(step), Wwn(number.into())),
+            _ => port.expire(ms(step)),
+        }
+        remarks(&mut port);
+        let remotes = port.remotes.iter();
+        let placed = remotes.filter(|remote| remote.has_place(&port.local));
+        assert_eq!(port.remotes.places(), placed.count(), "at step {step}");
+    }
+}
