@@ -167,7 +167,7 @@ fn what_a_volume_cannot_do_is_one_line_before_anything_is_done() {
     refused(1, &["floor", "127.0.0.1:1"]);
     for end in [
         &["floor", "fcoe://nosuch0"][..],
-        &["floor", "--listen", "fcoe://nosuch0"],
+        &["floor", "--listen", "fcoe://nosuch0", "--open"],
     ] {
         let line = refused(1, end);
         assert!(line.contains("no interface \"nosuch0\""), "{line}");
@@ -296,8 +296,10 @@ fn a_floor_here_is_interrupted_like_any_other_measurement() {
 
 #[test]
 fn a_floor_for_others_is_open_on_request_and_ends_by_a_signal() {
-    let line = refused(2, &["floor", "--listen", "0.0.0.0:0"]);
-    assert!(line.contains("--open"), "{line}");
+    for place in ["0.0.0.0:0", "fcoe://nosuch0"] {
+        let line = refused(2, &["floor", "--listen", place]);
+        assert!(line.contains("--open"), "{line}");
+    }
     let mut command = lunar(&["floor", "--listen", "0.0.0.0:0", "--open", "--size", "2M"]);
     let mut far = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut ready = String::new();

@@ -166,7 +166,8 @@ fn call(side: &mut Side, place: &Place, run: Run, watch: &Watch<'_>) -> io::Resu
         Some(name) if !side.is_up() => {
             format!("the link is down: ip link set {name} up, or check its cable")
         }
-        _ => "nobody answers: start lunar floor --listen fcoe://IFACE at its other end".to_owned(),
+        _ => "nobody answers: start lunar floor --listen fcoe://IFACE --open at its other end"
+            .to_owned(),
     };
     Err(io::Error::new(io::ErrorKind::TimedOut, absent))
 }

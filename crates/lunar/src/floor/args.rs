@@ -17,7 +17,7 @@ use crate::serve::portal::Place;
 /// machine; otherwise run lunar floor --listen on another machine.
 ///
 /// With fcoe://IFACE it measures frames of the size that Fibre Channel uses, first received, then
-/// sent; run lunar floor --listen fcoe://IFACE at the other end.
+/// sent; run lunar floor --listen fcoe://IFACE --open at the other end.
 #[derive(Debug, Args)]
 pub(crate) struct FloorArgs {
     /// The other end: local, its address, or the Ethernet interface that leads to it
@@ -34,7 +34,7 @@ pub(crate) struct FloorArgs {
     ///
     /// Anyone who can reach it can make it move meaningless data, in up to --size bytes of memory.
     /// Each connection takes 1 MiB in addition to its data. Any address except loopback needs
-    /// --open.
+    /// --open, as does an interface.
     #[arg(long, value_name = "HOST:PORT|fcoe://IFACE", conflicts_with = "place")]
     pub(super) listen: Option<Listen>,
 

@@ -6,7 +6,7 @@ mod frames;
 use std::process::{self, Command, ExitCode};
 use std::{io, slice, thread};
 
-use args::{FloorArgs, Listen};
+use args::{FCOE, FloorArgs, Listen};
 use bench::floor::{self, CONNECTIONS_MAX, Listener, Lives, Local, NoRoom};
 use bench::run::begun;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -36,7 +36,13 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
             let room = words.size.unwrap_or(floor::room(SIZE, CONNECTIONS_MAX));
             return answer(listen, room, args);
         }
-        Some(Listen::Ether(listen)) => return frames::answer(listen, size),
+        Some(Listen::Ether(listen)) => {
+            // Whoever has the other end of a cable is alone there.
+            let is_alone = listen.interface().is_none();
+            let words = format!("{FCOE}{listen}");
+            open_on_request(args, is_alone, &words, CABLE)?;
+            return frames::answer(listen, size);
+        }
         None if args.crc => {
             let only = "--crc applies to frames only: give fcoe://IFACE, or omit --crc";
             return Err(Failure::usage(only.to_owned()));
@@ -57,12 +63,8 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
 fn answer(listen: &Place, size: u64, args: &FloorArgs) -> Result<ExitCode, Failure> {
     let failed = |cause: io::Error| Failure::failed(format!("--listen {listen}: {cause}"));
     let addresses = portal::listen(slice::from_ref(listen))?;
-    if !args.open && !addresses.iter().all(|address| address.ip().is_loopback()) {
-        return Err(Failure::usage(format!(
-            "--listen {listen} can be reached by other machines: give --open to let all of them \
-             use the memory and CPU time of this one, or listen on 127.0.0.1"
-        )));
-    }
+    let is_alone = addresses.iter().all(|address| address.ip().is_loopback());
+    open_on_request(args, is_alone, &listen.to_string(), "127.0.0.1")?;
     floor::has_room(size).map_err(no_room)?;
     let listener = Listener::new(&addresses, size).map_err(failed)?;
     let address = listener.address().map_err(failed)?;
@@ -75,6 +77,25 @@ fn answer(listen: &Place, size: u64, args: &FloorArgs) -> Result<ExitCode, Failu
     listener.run(lives).map_err(failed)?;
     Ok(ExitCode::SUCCESS)
 }
+
+/// Refuses a place that other machines reach, unless it is to be open to them.
+fn open_on_request(
+    args: &FloorArgs,
+    is_alone: bool,
+    listen: &str,
+    instead: &str,
+) -> Result<(), Failure> {
+    if is_alone || args.open {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "--listen {listen} can be reached by other machines: give --open to let all of them use \
+         the memory and CPU time of this one, or listen on {instead}"
+    )))
+}
+
+/// The end of a cable.
+const CABLE: &str = "fcoe://cable:PATH";
 
 /// A signal is how it ends.
 fn heed_end() -> Result<(), Failure> {
