@@ -115,7 +115,7 @@ impl<L: Lease> Copy<L> {
         }
     }
 
-    /// What of A could not be read, and was skipped.
+    /// What of A could not be read, and is zeros at B.
     #[must_use]
     pub(super) const fn unreadable(&self) -> &Ranges {
         &self.unreadable
@@ -245,6 +245,9 @@ impl<L: Lease> Copy<L> {
     /// B holds this range as it shall be.
     fn did(&mut self, kind: Kind, range: Range<u64>) {
         let bytes = range.end - range.start;
+        if kind == Kind::Unreadable {
+            self.unreadable.add(range.clone());
+        }
         *match kind {
             Kind::Data => &mut self.progress.data,
             Kind::Zeros => &mut self.progress.holes,

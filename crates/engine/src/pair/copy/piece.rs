@@ -56,7 +56,6 @@ impl<L: Lease> Copy<L> {
                 if doing == Doing::Writing {
                     self.progress.again += piece.part - start;
                 }
-                self.unreadable.remove(&piece.rest);
                 self.spans.again(piece.rest);
             }
             (Doing::Writing, Ok(_)) => {
@@ -129,7 +128,6 @@ impl<L: Lease> Copy<L> {
         if len > unit {
             return self.read_part(slot, piece);
         }
-        self.unreadable.add(start..piece.part);
         piece.unreadable = true;
         self.look_again(slot, piece);
     }

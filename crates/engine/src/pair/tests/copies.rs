@@ -308,3 +308,27 @@ fn what_cannot_be_read_is_skipped_on_request_and_no_more_than_that() {
         assert!(b.octets[..a.octets.len()] == a.octets, "seed {seed}");
     }
 }
+
+/// A block is bad at both.
+#[test]
+fn what_cannot_be_zeroed_either_is_not_told_to_be_zeros() {
+    let mut world = world(1);
+    for disk in &mut world.disks {
+        disk.octets.fill(7);
+        disk.mapped.fill(true);
+        disk.shape.unmaps = false;
+        disk.bad = Some(1 << 20);
+    }
+    let skip_unreadable = true;
+    let plan = Plan {
+        skip_unreadable,
+        ..plan(&world)
+    };
+    let mut machine = Copy::new(world.shapes().0, world.shapes().1, plan);
+    let End::Over(Err(failure)) = world.run(&mut machine, FOREVER) else {
+        panic!("it did not fail");
+    };
+    assert_eq!((failure.side, failure.at), (Side::B, Some(1 << 20)));
+    assert!(machine.unreadable().is_empty());
+    assert_eq!(machine.progress().unreadable, 0);
+}
