@@ -119,7 +119,9 @@ pub enum MediumOp<L> {
         /// What.
         extent: Extent,
     },
-    /// Deallocate; reads give zeros afterwards → [`Outcome::Done`].
+    /// Deallocate; reads give zeros afterwards → [`Outcome::Done`]. A volume that finds that it
+    /// would have to write the zeros answers [`MediumError::Unsupported`], and has deallocated the
+    /// beginning at most: a `WriteSame` of zeros can be done in pieces that others get past.
     Unmap {
         /// What; not limited in length.
         extent: Extent,

@@ -38,10 +38,19 @@ enum Pending {
     Prefetch(u64),
     /// The end of a change of allocation that must be durable.
     Settle(u64),
-    /// A change of allocation, step by step; zeros are written where it is not supported.
-    Long(u64, Long),
+    /// A change of allocation, step by step.
+    Long(u64, Long, Goal),
     /// One buffer written again and again.
     Fill(u64, Fill),
+}
+
+/// What a change of allocation is for.
+#[derive(Clone, Copy)]
+enum Goal {
+    /// To give space back. Nothing is written for it: it may be of any length.
+    Space,
+    /// Zeros, which are written where they cannot be made otherwise.
+    Zeros,
 }
 
 struct Fill {
@@ -100,7 +109,7 @@ impl BackingHandle {
             MediumOp::WriteSame {
                 extent,
                 pattern: None,
-            } => self.zero(cx, id, extent),
+            } => self.reallocate(cx, id, extent, Goal::Zeros),
             MediumOp::Unmap {
                 extent,
                 anchor: false,
@@ -255,37 +264,45 @@ impl BackingHandle {
         if self.backing.rules.unmap_granularity.is_none() {
             return Err(MediumError::Unsupported);
         }
-        self.reallocate(cx, id, extent, &[Zeroing::Punch, Zeroing::Range])
+        self.reallocate(cx, id, extent, Goal::Space)
     }
 
-    fn zero(&mut self, cx: &mut Context<'_>, id: u64, extent: Extent) -> Started {
-        self.reallocate(cx, id, extent, self.backing.rules.zeroing)
-    }
-
-    /// Makes an extent read as zeros, a step at a time, by the first of these ways that works.
-    fn reallocate(
-        &mut self,
-        cx: &mut Context<'_>,
-        id: u64,
-        extent: Extent,
-        ways: &'static [Zeroing],
-    ) -> Started {
+    /// Makes an extent read as zeros, a step at a time, by the first way that works.
+    fn reallocate(&mut self, cx: &mut Context<'_>, id: u64, extent: Extent, goal: Goal) -> Started {
         let rules = &self.backing.rules;
         if rules.sync {
             self.backing.check()?;
         }
         let range = rules.block_size.range(extent);
+        let ways = match goal {
+            Goal::Space => &[Zeroing::Punch],
+            Goal::Zeros => rules.zeroing,
+        };
         if !self.backing.unsupported.leaves(ways) {
-            return Ok(self.write_zeros(cx, id, range));
+            return self.no_way(cx, id, range, goal);
         }
         let (backing, file) = (Arc::clone(&self.backing), Arc::clone(&self.durable));
         let work: Work = Arc::new(move |range| backing.unsupported.zero(&file, &range, ways));
-        Ok(self.step(cx, id, Long::new(range, STEP, work)))
+        Ok(self.step(cx, id, Long::new(range, STEP, work), goal))
     }
 
-    fn step(&mut self, cx: &mut Context<'_>, id: u64, long: Long) -> Option<Outcome<Lease>> {
+    /// The rest of a change of allocation of which none is supported.
+    fn no_way(&mut self, cx: &mut Context<'_>, id: u64, rest: Range<u64>, goal: Goal) -> Started {
+        match goal {
+            Goal::Space => Err(MediumError::Unsupported),
+            Goal::Zeros => Ok(self.write_zeros(cx, id, rest)),
+        }
+    }
+
+    fn step(
+        &mut self,
+        cx: &mut Context<'_>,
+        id: u64,
+        long: Long,
+        goal: Goal,
+    ) -> Option<Outcome<Lease>> {
         match long.next() {
-            Some(op) => self.ask(cx, Pending::Long(id, long), op),
+            Some(op) => self.ask(cx, Pending::Long(id, long, goal), op),
             None if self.backing.rules.sync => {
                 let file = Arc::clone(&self.durable);
                 self.ask(cx, Pending::Settle(id), FileOp::DataSync { file });
@@ -300,14 +317,15 @@ impl BackingHandle {
         cx: &mut Context<'_>,
         id: u64,
         mut long: Long,
+        goal: Goal,
         result: &io::Result<u64>,
     ) -> Started {
         match result {
             Ok(_) => {
                 long.advance();
-                Ok(self.step(cx, id, long))
+                Ok(self.step(cx, id, long, goal))
             }
-            Err(error) if is_unsupported(error) => Ok(self.write_zeros(cx, id, long.rest())),
+            Err(error) if is_unsupported(error) => self.no_way(cx, id, long.rest(), goal),
             Err(error) => Err(self.backing.write_failed(error)),
         }
     }
@@ -437,8 +455,8 @@ impl Handle for BackingHandle {
                     settled.map_err(|error| self.backing.flush_failed(&error)),
                 );
             }
-            Pending::Long(id, long) => {
-                let started = self.stepped(cx, id, long, &result);
+            Pending::Long(id, long, goal) => {
+                let started = self.stepped(cx, id, long, goal, &result);
                 tell(cx, id, started);
             }
             Pending::Fill(id, fill) => {

@@ -72,6 +72,15 @@ impl<L: Lease> DeviceServer<L> {
 
     /// Something of a task went wrong at the medium.
     pub(super) fn failed(&mut self, slot: Slot, error: MediumError) {
+        let fills = error == MediumError::Unsupported
+            && match &mut self.tasks[slot as usize].job {
+                Job::Sweep(sweep) => sweep.fill_instead(),
+                Job::Long(long) => long.fill_instead(),
+                _ => false,
+            };
+        if fills {
+            return self.progressed(slot, 0, Outcome::Done);
+        }
         let failure = match &self.tasks[slot as usize].job {
             Job::Copy(_) => copy_failure(error),
             _ => failure(error),

@@ -228,6 +228,13 @@ impl<L: Lease> DeviceServer<L> {
     }
 }
 
+impl<L: Lease> Long<L> {
+    /// See [`Sweep::fill_instead`].
+    pub(super) fn fill_instead(&mut self) -> bool {
+        self.stage == Stage::Working && self.sweep.fill_instead()
+    }
+}
+
 impl<L> Long<L> {
     /// Whether aborting the task leaves the operation going on: a SANITIZE that has begun ends
     /// only by itself (SBC-4 §4.11.3).

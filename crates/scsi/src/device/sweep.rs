@@ -22,8 +22,7 @@ pub(super) struct Sweep<L> {
     todo: Vec<Extent>,
     /// What the operation under way is about. Only here are others kept away.
     at: Extent,
-    /// Blocks at a time.
-    chunk: u64,
+    block_size: u64,
     /// Something was done that may be in a volatile cache still.
     volatile: bool,
 }
@@ -60,15 +59,11 @@ impl<L: Lease> Sweep<L> {
     pub(super) fn new(act: Act<L>, mut extents: Vec<Extent>, traits: &Traits) -> Self {
         extents.reverse();
         let volatile = !extents.is_empty();
-        let chunk = match act {
-            Act::Unmap { .. } => UNMAP_CHUNK_BYTES,
-            Act::Fill(_) | Act::Sanitize(_) => CHUNK_BYTES,
-        };
         Self {
             act,
             todo: extents,
             at: Extent::new(0, 0),
-            chunk: chunk / u64::from(traits.block_size),
+            block_size: traits.block_size.into(),
             volatile,
         }
     }
@@ -82,7 +77,24 @@ impl<L: Lease> Sweep<L> {
     /// The blocks that the next operation may be about.
     fn ahead(&self) -> Option<Extent> {
         let last = self.todo.last()?;
-        Some(Extent::new(last.lba, last.blocks.min(self.chunk)))
+        let chunk = match self.act {
+            Act::Unmap { .. } => UNMAP_CHUNK_BYTES,
+            Act::Fill(_) | Act::Sanitize(_) => CHUNK_BYTES,
+        };
+        let blocks = last.blocks.min(chunk / self.block_size);
+        Some(Extent::new(last.lba, blocks))
+    }
+
+    /// The medium could not deallocate the blocks of the last operation. They and the rest are
+    /// written with zeros then, as that is how deallocated blocks read (LBPRZ); returns whether
+    /// that will do.
+    pub(super) fn fill_instead(&mut self) -> bool {
+        if !matches!(self.act, Act::Unmap { anchor: false }) {
+            return false;
+        }
+        self.act = Act::Fill(None);
+        self.todo.push(self.at);
+        true
     }
 
     /// The next operation, about the first `blocks` of those.

@@ -52,6 +52,16 @@ fn format_leaves_zeros_and_a_unit_that_is_ready() {
 }
 
 #[test]
+fn format_writes_zeros_where_the_medium_turns_out_not_to_deallocate() {
+    let mut rig = Rig::new();
+    rig.disks[0].fill(1);
+    rig.fail = Some(MediumError::Unsupported);
+    let tag = rig.send(&FORMAT, 0, Vec::new());
+    assert_eq!(rig.status(tag), Status::Good);
+    assert!(rig.disks[0].iter().all(|octet| *octet == 0));
+}
+
+#[test]
 fn format_waits_for_others_and_tells_them_its_progress() {
     let mut rig = thick(2);
     rig.hold = true;

@@ -1,7 +1,7 @@
 //! WRITE SAME, UNMAP, SYNCHRONIZE CACHE, PRE-FETCH, GET LBA STATUS.
 
 use super::rig::{BLOCK, Rig, cdb10, cdb16, traits};
-use crate::medium::{Extent, MediumOp};
+use crate::medium::{Extent, MediumError, MediumOp};
 use crate::nexus::NexusId;
 use crate::task::{Attribute, Tag};
 use crate::wire::status::Status;
@@ -127,6 +127,41 @@ fn unmap_does_every_descriptor() {
     assert_eq!(rig.status(tag), Status::Good);
     let zeros = rig.disks[0].iter().filter(|octet| **octet == 0).count();
     assert_eq!(zeros, 200 * BLOCK);
+}
+
+/// A device may tell by the first request only that it cannot discard.
+#[test]
+fn unmap_writes_zeros_in_pieces_where_the_medium_turns_out_not_to_deallocate() {
+    let mut large = traits();
+    large.blocks = 100_000;
+    let mut rig = Rig::with(1, 1, &large);
+    rig.disks[0].fill(1);
+    rig.hold = true;
+    let list = unmap_list(&[(8, 80_000), (90_000, 8)]);
+    let tag = rig.send(&unmap_cdb(list.len()), 0, list);
+    assert!(matches!(rig.held[0].2, MediumOp::Unmap { .. }));
+    rig.fail = Some(MediumError::Unsupported);
+    rig.answer(0);
+    let mut pieces = Vec::new();
+    while let Some((_, _, op)) = rig.held.front() {
+        let MediumOp::WriteSame { extent, .. } = op else {
+            panic!("{op:?}");
+        };
+        pieces.push((extent.lba, extent.blocks));
+        rig.answer(0);
+    }
+    let chunk = 32_768;
+    let rest = 80_000 - 2 * chunk;
+    let expected = [
+        (8, chunk),
+        (8 + chunk, chunk),
+        (8 + 2 * chunk, rest),
+        (90_000, 8),
+    ];
+    assert_eq!(pieces, expected);
+    assert_eq!(rig.status(tag), Status::Good);
+    let zeros = rig.disks[0].iter().filter(|octet| **octet == 0).count();
+    assert_eq!(zeros, 80_008 * BLOCK);
 }
 
 /// A swap of blocks of which the medium is to answer the read.
