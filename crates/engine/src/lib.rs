@@ -7,6 +7,7 @@ pub mod discovery;
 pub mod flushes;
 pub mod identity;
 pub mod journal;
+mod lockfile;
 pub mod mail;
 mod n_port;
 pub mod pair;

@@ -29,9 +29,10 @@ use crate::core::{Front, FrontParts};
 use crate::flushes::Flushes;
 use crate::identity::Designation;
 use crate::journal::Journal;
+use crate::lockfile::LockFile;
 use crate::mail::{Message, PostOffice};
 use crate::n_port::IdlePorts;
-use crate::state::{StateDir, StateLock};
+use crate::state::StateDir;
 use crate::volumes::tell_gathered;
 use cores::{Common, Entrance};
 use fc_ports::Called;
@@ -79,7 +80,7 @@ struct Server {
     office: PostOffice,
     threads: Vec<JoinHandle<io::Result<()>>>,
     #[expect(dead_code, reason = "held")]
-    locks: Vec<StateLock>,
+    locks: Vec<LockFile>,
 }
 
 fn start(options: &Options, orders: &Orders, undo: UndoLog) -> Result<Server, Error> {
@@ -221,7 +222,7 @@ fn states(
     volumes: &[Arc<dyn Volume>],
     called: &[Designation],
     store: &StateDir,
-) -> Result<(Vec<UnitState>, Vec<StateLock>), Error> {
+) -> Result<(Vec<UnitState>, Vec<LockFile>), Error> {
     let persistence = called.iter().any(|called| called.lasts) && is_writable(store);
     let (mut states, mut locks) = (Vec::new(), Vec::new());
     let until = Instant::now() + PATIENCE;
@@ -264,7 +265,7 @@ fn lock(
     store: &StateDir,
     id: UnitId,
     until: Instant,
-) -> Result<StateLock, Error> {
+) -> Result<LockFile, Error> {
     let (written, path) = (&unit.written, store.path(id));
     let (what, cause) = match lock_in_time(store, id, until) {
         Ok(Some(lock)) => return Ok(lock),
@@ -287,7 +288,7 @@ fn lock(
 }
 
 /// A server that was told to stop may still be at it.
-fn lock_in_time(store: &StateDir, id: UnitId, until: Instant) -> io::Result<Option<StateLock>> {
+fn lock_in_time(store: &StateDir, id: UnitId, until: Instant) -> io::Result<Option<LockFile>> {
     loop {
         match store.lock(id) {
             Ok(None) if Instant::now() < until => thread::sleep(PAUSE),

@@ -6,14 +6,16 @@
 mod tests;
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use ::io::path::sync_parent;
 use scsi::unit::UnitId;
 
 use crate::core::Store;
+use crate::lockfile::{Attempt, LockFile};
 
 /// Files of the state directory, one a unit.
 #[derive(Debug)]
@@ -22,21 +24,6 @@ pub struct StateDir {
     dir: Option<PathBuf>,
     /// File names, by unit.
     names: Vec<String>,
-}
-
-/// A unit's state is ours until this is dropped.
-#[derive(Debug)]
-pub struct StateLock {
-    path: PathBuf,
-    #[expect(dead_code, reason = "held")]
-    file: File,
-}
-
-/// Another server that waits for the lock looks whether its file is still there.
-impl Drop for StateLock {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
-    }
 }
 
 impl StateDir {
@@ -92,19 +79,10 @@ impl StateDir {
     /// # Errors
     ///
     /// When the file of the lock cannot be made.
-    pub fn lock(&self, unit: UnitId) -> io::Result<Option<StateLock>> {
-        let path = self.path(unit).with_extension("lock");
-        loop {
-            let mut options = File::options();
-            let file = options.write(true).create(true).truncate(false);
-            let file = file.mode(0o600).open(&path)?;
-            match file.try_lock() {
-                Ok(()) if is_at(&file, &path)? => return Ok(Some(StateLock { path, file })),
-                // Its owner removed it between our opening and our locking it.
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
+    pub(crate) fn lock(&self, unit: UnitId) -> io::Result<Option<LockFile>> {
+        match LockFile::acquire(&self.path(unit).with_extension("lock"))? {
+            Attempt::Locked(lock) => Ok(Some(lock)),
+            Attempt::HeldBy(_) => Ok(None),
         }
     }
 
@@ -125,16 +103,6 @@ impl fmt::Display for StateDir {
     }
 }
 
-/// Whether this path still leads to the file.
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    let ours = file.metadata()?;
-    match fs::symlink_metadata(path) {
-        Ok(found) => Ok((found.dev(), found.ino()) == (ours.dev(), ours.ino())),
-        Err(error) if nothing_is_there(&error) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
 impl Store for StateDir {
     fn save(&self, unit: UnitId, octets: &[u8]) -> io::Result<()> {
         replace(self.dir()?, &self.names[unit.0 as usize], octets)
@@ -151,16 +119,7 @@ pub(crate) fn make(dir: &Path) -> io::Result<()> {
         io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
         _ => error,
     })?;
-    new.iter().try_for_each(|dir| sync_parent(dir))
-}
-
-/// Makes the name of a directory durable, as far as its parent may be opened for that.
-fn sync_parent(dir: &Path) -> io::Result<()> {
-    let parent = match dir.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    File::open(parent).map_or(Ok(()), |parent| parent.sync_all())
+    new.iter().try_for_each(|dir| Ok(sync_parent(dir)?))
 }
 
 /// Writes a new file, syncs it, puts it in the old one's place, and syncs the directory: after a

@@ -12,6 +12,7 @@ pub mod ether;
 pub mod limits;
 pub mod lock;
 pub mod memory;
+pub mod path;
 pub mod ring;
 mod sync;
 pub mod tcp;

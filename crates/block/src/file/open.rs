@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
+use ::io::path::sync_parent;
 use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, Stat, Statx, StatxFlags};
 use rustix::io::Errno;
 use scsi::medium::Atomic;
@@ -82,20 +83,6 @@ fn settle(
         sync_parent(path).map_err(OpenError::kernel("make its name durable"))?;
     }
     Ok(())
-}
-
-/// As far as the directory may be opened for that.
-fn sync_parent(path: &Path) -> rustix::io::Result<()> {
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    match rustix::fs::open(parent, flags, Mode::empty()) {
-        Ok(parent) => rustix::fs::fsync(parent),
-        Err(Errno::ACCESS) => Ok(()),
-        Err(error) => Err(error),
-    }
 }
 
 /// The file, and whether it was created.

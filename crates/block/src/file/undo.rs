@@ -4,6 +4,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ::io::path::leads_to;
+
 use crate::backing::Backing;
 
 /// Files that were created or extended for a command that has not begun its work yet: where
@@ -60,7 +62,7 @@ impl Change {
             stat.is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|size| size > len))
         };
         match self {
-            Self::Created if is_at(file, path) => {
+            Self::Created if leads_to(path, file).unwrap_or(false) => {
                 let _ = rustix::fs::unlink(path);
             }
             Self::Extended { from } if is_longer(from) => {
@@ -68,14 +70,5 @@ impl Change {
             }
             _ => {}
         }
-    }
-}
-
-/// Whether the path still leads to the file.
-fn is_at(file: &OwnedFd, path: &Path) -> bool {
-    let (ours, found) = (rustix::fs::fstat(file), rustix::fs::lstat(path));
-    match (ours, found) {
-        (Ok(ours), Ok(found)) => (ours.st_dev, ours.st_ino) == (found.st_dev, found.st_ino),
-        _ => false,
     }
 }

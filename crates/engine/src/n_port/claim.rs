@@ -1,16 +1,16 @@
 //! Claims to names of an interface, which programs of one user agree on by locking files.
 //!
 //! The files lie where no other user can write, so that nobody else can take a name away, or make a
-//! program follow a link. The kernel unlocks a file however its owner ends.
+//! program follow a link.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::env;
+use std::fs::{self, DirBuilder};
+use std::io;
 use std::os::linux::fs::MetadataExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::{env, fmt, process};
 
-use rustix::fs::OFlags;
+use crate::lockfile::{Attempt, LockFile};
 
 /// A folder of claims, of this user and this network namespace.
 #[derive(Debug)]
@@ -18,27 +18,6 @@ pub(super) struct Folder {
     path: PathBuf,
     user: u32,
 }
-
-/// A name, until it is dropped.
-#[derive(Debug)]
-pub(super) struct Claim {
-    path: PathBuf,
-    /// Locked.
-    _file: File,
-}
-
-/// What came of a claim.
-#[derive(Debug)]
-pub(super) enum Taken {
-    /// It is ours.
-    ByUs(Claim),
-    /// Another one has it.
-    By(Other),
-}
-
-/// A program that has a name.
-#[derive(Debug)]
-pub(super) struct Other(Option<u32>);
 
 impl Folder {
     /// `/run/lunar` for root, else `$XDG_RUNTIME_DIR/lunar`, or what comes nearest.
@@ -90,9 +69,9 @@ impl Folder {
     /// # Errors
     ///
     /// When the name cannot be locked.
-    pub(super) fn take(&self, name: &str) -> io::Result<Taken> {
+    pub(super) fn take(&self, name: &str) -> io::Result<Attempt> {
         let path = self.path.join(name);
-        lock(&path).map_err(|cause| told(&path, &cause))
+        LockFile::acquire(&path).map_err(|cause| told(&path, &cause))
     }
 }
 
@@ -114,53 +93,4 @@ fn make_private(folder: &Path, user: u32) -> io::Result<()> {
         io::ErrorKind::PermissionDenied,
         "other users can write there: remove it, or set XDG_RUNTIME_DIR",
     ))
-}
-
-fn lock(path: &Path) -> io::Result<Taken> {
-    loop {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).mode(0o600);
-        options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-        let mut file = options.open(path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(Taken::By(Other::of(&mut file))),
-            Err(TryLockError::Error(cause)) => return Err(cause),
-        }
-        // Its owner may have removed it before we locked it.
-        let ours = file.metadata()?;
-        let there = fs::symlink_metadata(path);
-        if there.is_ok_and(|there| there.st_ino() == ours.st_ino()) {
-            file.set_len(0)?;
-            writeln!(file, "{}", process::id())?;
-            let path = path.to_owned();
-            return Ok(Taken::ByUs(Claim { path, _file: file }));
-        }
-    }
-}
-
-impl Drop for Claim {
-    /// The file goes before its lock does, so that nobody else's is removed.
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
-impl Other {
-    fn of(file: &mut File) -> Self {
-        let mut text = String::new();
-        let read = file.read_to_string(&mut text);
-        Self(read.ok().and_then(|_| text.trim().parse().ok()))
-    }
-}
-
-impl fmt::Display for Other {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(Some(id)) = self else {
-            return f.write_str("another process");
-        };
-        write!(f, "process {id}")?;
-        let name = fs::read_to_string(format!("/proc/{id}/comm"));
-        name.map_or(Ok(()), |name| write!(f, " ({})", name.trim()))
-    }
 }

@@ -14,7 +14,8 @@ use ::io::ether::{Mac, Place};
 use fc::wire::ethernet;
 use fc::wire::names::Wwn;
 
-use super::claim::{self, Claim, Taken};
+use super::claim;
+use crate::lockfile::{Attempt, LockFile};
 
 /// The right to names that nobody else has, until it is dropped.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub(crate) struct Names {
     pub(crate) wwnn: Wwn,
     /// What FIP is sent from.
     pub(crate) mac: ethernet::Mac,
-    _claim: Option<Claim>,
+    _claim: Option<LockFile>,
 }
 
 /// Whose port it is, on which its names depend.
@@ -89,15 +90,15 @@ impl Numbers {
         Ok(Self { folder, first })
     }
 
-    fn first_free(&self, interface: &str, owner: &Owner) -> io::Result<(u16, Claim)> {
+    fn first_free(&self, interface: &str, owner: &Owner) -> io::Result<(u16, LockFile)> {
         let server = matches!(owner, Owner::Server | Owner::NamedServer).then_some(0);
         let others = self.first..self.first + PORTS_MAX - 1;
         let others = others.filter(|_| !matches!(owner, Owner::Server));
         let mut last = None;
         for number in server.into_iter().chain(others) {
             match self.folder.take(&format!("{interface}-{number}"))? {
-                Taken::ByUs(claim) => return Ok((number, claim)),
-                Taken::By(other) => last = Some(other),
+                Attempt::Locked(claim) => return Ok((number, claim)),
+                Attempt::HeldBy(other) => last = Some(other),
             }
         }
         Err(io::Error::other(match (owner, last) {

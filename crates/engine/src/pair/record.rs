@@ -4,15 +4,15 @@
 //! for another volume that stands in the place of the first. It lies in the state directory and is
 //! written as everything there is, whole or not at all, and synced.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::open::Pair;
 use super::ranges::Ranges;
+use crate::lockfile::{Attempt, LockFile};
 use crate::state;
 
 /// The record of a copy.
@@ -23,7 +23,7 @@ pub(super) struct Record {
     /// Everything in it but how far the copy came.
     head: String,
     /// No other copy of these two is made meanwhile; `None` where there can be no lock.
-    lock: Option<File>,
+    lock: Option<LockFile>,
 }
 
 const FIRST_LINE: &str = "lunar copy 3\n";
@@ -54,29 +54,16 @@ impl Record {
         }
     }
 
-    /// Returns whether no other copy has it. The file goes with the copy that has the lock, so one
-    /// that was locked must still be there.
+    /// Returns whether no other copy has it.
     fn lock(&mut self) -> io::Result<bool> {
         state::make(&self.dir)?;
-        let path = self.lock_path();
-        loop {
-            let mut options = File::options();
-            let options = options.write(true).create(true).truncate(false).mode(0o600);
-            let file = options.open(&path)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(false),
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
-            if file.metadata()?.nlink() > 0 {
-                self.lock = Some(file);
-                return Ok(true);
-            }
+        let path = self.dir.join(&self.name).with_extension("lock");
+        let attempt = LockFile::acquire(&path)?;
+        let is_ours = matches!(attempt, Attempt::Locked(_));
+        if let Attempt::Locked(lock) = attempt {
+            self.lock = Some(lock);
         }
-    }
-
-    fn lock_path(&self) -> PathBuf {
-        self.dir.join(&self.name).with_extension("lock")
+        Ok(is_ours)
     }
 
     /// How much was durable at the end of the run before, and what of it could not be read.
@@ -113,15 +100,6 @@ impl Record {
         match fs::remove_file(self.dir.join(&self.name)) {
             Err(cause) if !state::nothing_is_there(&cause) => Err(cause),
             _ => Ok(()),
-        }
-    }
-}
-
-impl Drop for Record {
-    /// Nobody else can have it before the lock itself goes.
-    fn drop(&mut self) {
-        if self.lock.is_some() {
-            let _ = fs::remove_file(self.lock_path());
         }
     }
 }

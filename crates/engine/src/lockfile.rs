@@ -1,0 +1,93 @@
+//! Lock files: names that one program at a time has.
+//!
+//! The kernel unlocks a file however its owner ends. An owner that ends in good order removes the
+//! file before it unlocks it, so that it never removes that of another one; who gets the lock then
+//! finds that the file has lost its name, and tries again.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process;
+
+use ::io::path::leads_to;
+use rustix::fs::OFlags;
+
+/// A lock file of ours, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct LockFile {
+    path: PathBuf,
+    /// Locked.
+    _file: File,
+}
+
+/// What came of an attempt to lock a file.
+#[derive(Debug)]
+pub(crate) enum Attempt {
+    /// It is ours.
+    Locked(LockFile),
+    /// Another one has it.
+    HeldBy(Holder),
+}
+
+/// The program that holds a lock file, as far as the file says.
+#[derive(Debug)]
+pub(crate) struct Holder(Option<u32>);
+
+impl LockFile {
+    /// Locks a file, which only its owner can read and which is created if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be created or locked, or is a symbolic link.
+    pub(crate) fn acquire(path: &Path) -> io::Result<Attempt> {
+        loop {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).mode(0o600);
+            options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+            let mut file = options.open(path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Ok(Attempt::HeldBy(Holder::of(&mut file)));
+                }
+                Err(TryLockError::Error(cause)) => return Err(cause),
+            }
+            if leads_to(path, &file)? {
+                file.set_len(0)?;
+                writeln!(file, "{}", process::id())?;
+                let path = path.to_owned();
+                return Ok(Attempt::Locked(Self { path, _file: file }));
+            }
+        }
+    }
+}
+
+impl Drop for LockFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Holder {
+    fn of(file: &mut File) -> Self {
+        let mut text = String::new();
+        let read = file.read_to_string(&mut text);
+        Self(read.ok().and_then(|_| text.trim().parse().ok()))
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(Some(id)) = self else {
+            return f.write_str("another process");
+        };
+        write!(f, "process {id}")?;
+        let name = fs::read_to_string(format!("/proc/{id}/comm"));
+        name.map_or(Ok(()), |name| write!(f, " ({})", name.trim()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! Names that go and come back.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+#[test]
+fn path_leads_to_a_file_until_another_one_has_its_name() {
+    let folder = std::env::temp_dir().join(format!("lunar-io-path-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    let path = folder.join("file");
+    let file = File::create(&path).unwrap();
+    assert!(leads_to(&path, &file).unwrap());
+    sync_parent(&path).unwrap();
+    fs::rename(&path, folder.join("other")).unwrap();
+    assert!(!leads_to(&path, &file).unwrap());
+    symlink("other", &path).unwrap();
+    assert!(!leads_to(&path, &file).unwrap(), "a link is not the file");
+    assert!(!leads_to(&folder.join("other/none"), &file).unwrap());
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(sync_parent(&path), Err(Errno::NOENT));
+}
+
+#[test]
+fn name_without_a_folder_is_in_the_current_one() {
+    sync_parent(Path::new("name")).unwrap();
+}
