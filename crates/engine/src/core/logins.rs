@@ -6,9 +6,14 @@
 //! address that holds at least two fewer than the one that holds the most takes the place of the
 //! oldest of those. Where the difference is smaller, the swap would only undo logins that make
 //! progress, as when all hosts come back at once.
+//!
+//! An address stands for a host, which must not have more places for having more addresses. A host
+//! has all of an IPv6 /64 to choose from (RFC 4291 §2.5.1), so all of it counts as one; a whole
+//! network of hosts, too, as it cannot be told apart. Link-local addresses are counted one by one:
+//! all links have the same /64.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use super::token::Key;
 
@@ -37,13 +42,13 @@ impl Logins {
         }
         let mut held: BTreeMap<IpAddr, usize> = BTreeMap::new();
         for (peer, _) in &self.waiting {
-            *held.entry(*peer).or_default() += 1;
+            *held.entry(host(*peer)).or_default() += 1;
         }
-        let own = held.get(&peer).copied().unwrap_or(0);
+        let own = held.get(&host(peer)).copied().unwrap_or(0);
         let Some((&fullest, &count)) = held.iter().max_by_key(|(_, count)| **count) else {
             return Admission::Full;
         };
-        let oldest = self.waiting.iter().find(|(peer, _)| *peer == fullest);
+        let oldest = self.waiting.iter().find(|(peer, _)| host(*peer) == fullest);
         match oldest {
             Some(&(peer, key)) if count >= own + 2 => Admission::InPlaceOf(peer, key),
             _ => Admission::Full,
@@ -64,6 +69,17 @@ impl Logins {
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
+    }
+}
+
+/// What all addresses of a host have in common.
+fn host(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) if !address.is_unicast_link_local() => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+        other => other,
     }
 }
 

@@ -45,3 +45,37 @@ fn one_that_logged_in_gives_its_place_back() {
     assert_eq!(logins.len(), 1);
     assert_eq!(logins.admission(peer(1), 2), Admission::Free);
 }
+
+fn held_by(peers: &[&str]) -> Logins {
+    let mut logins = Logins::default();
+    for (slot, peer) in (0..).zip(peers) {
+        logins.insert(peer.parse().unwrap(), key(slot));
+    }
+    logins
+}
+
+#[test]
+fn all_addresses_of_a_host_count_as_one() {
+    let logins = held_by(&["2001:db8:1::1", "2001:db8:1::a:2", "2001:db8:1::3"]);
+    let stranger = "2001:db8:2::1".parse().unwrap();
+    let made = Admission::InPlaceOf("2001:db8:1::1".parse().unwrap(), key(0));
+    assert_eq!(logins.admission(stranger, 3), made);
+    let another = "2001:db8:1::4".parse().unwrap();
+    assert_eq!(logins.admission(another, 3), Admission::Full);
+}
+
+#[test]
+fn an_ipv4_address_is_the_same_by_a_socket_of_ipv6() {
+    let logins = held_by(&["::ffff:10.0.0.1", "10.0.0.1", "::ffff:10.0.0.2"]);
+    assert_eq!(logins.admission(peer(1), 3), Admission::Full);
+    let made = Admission::InPlaceOf("::ffff:10.0.0.1".parse().unwrap(), key(0));
+    assert_eq!(logins.admission(peer(3), 3), made);
+}
+
+#[test]
+fn neighbours_on_a_link_are_hosts_of_their_own() {
+    let logins = held_by(&["fe80::1", "fe80::1", "fe80::1"]);
+    let neighbour = "fe80::2".parse().unwrap();
+    let made = Admission::InPlaceOf("fe80::1".parse().unwrap(), key(0));
+    assert_eq!(logins.admission(neighbour, 3), made);
+}
