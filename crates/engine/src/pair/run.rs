@@ -143,8 +143,7 @@ pub fn copy(
         failure: ended.err(),
         time,
         verified,
-        changed,
-        ..kept.end()
+        ..kept.end(changed)
     })
 }
 
@@ -260,13 +259,12 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// What came of it; a complete copy needs no record.
-    fn end(self) -> Copied {
+    /// What came of it, where A may have been changed meanwhile; a complete copy needs no record.
+    fn end(self, changed: bool) -> Copied {
         let is_complete = self.durable == self.pair.shapes[0].octets;
         if is_complete && let Some(Err(cause)) = self.record.as_ref().map(Record::forget) {
             tracing::warn!("the record of the copy cannot be removed: {cause}");
         }
-        let changed = self.pair.is_changed();
         Copied {
             progress: Progress::default(),
             durable: self.durable,
