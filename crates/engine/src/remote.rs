@@ -54,6 +54,7 @@ use block::volume::{CoreContext, Handle, Volume};
 use scsi::client::{Cache, Facts, Refusal, Wishes};
 use scsi::medium::Traits;
 use scsi::task::SenseBytes;
+use scsi::wire::designator;
 use scsi::wire::lun::Lun;
 
 pub use self::connection::Portal;
@@ -172,6 +173,23 @@ pub enum RemoteError {
     /// Our own machine.
     #[error("cannot set up I/O to reach it: {0}")]
     Ring(io::Error),
+}
+
+impl RemoteError {
+    /// Whether a later attempt may do better: the target, its unit or the way to it may come.
+    #[must_use]
+    pub const fn may_pass(&self) -> bool {
+        match self {
+            Self::Connect(_)
+            | Self::Port(_)
+            | Self::Session(_)
+            | Self::Unit { .. }
+            | Self::Luns { .. }
+            | Self::Late(_)
+            | Self::Sessions { .. } => true,
+            Self::Redirected(_) | Self::Ring(_) => false,
+        }
+    }
 }
 
 /// What to do about a connection that does not come about.
@@ -299,7 +317,7 @@ impl Volume for Remote {
     fn particulars(&self) -> Particulars {
         let designator = &self.facts.identity.designator;
         let known = !designator.is_empty();
-        let identity = known.then(|| format!("unit {}", particulars::hex(designator)));
+        let identity = known.then(|| format!("unit {}", designator::text(designator)));
         let mut groups = vec![particulars::of_unit(&self.facts)];
         groups.extend_from_slice(&self.session);
         Particulars {

@@ -6,6 +6,7 @@ use fc::port::{Fc4, Port};
 use fc::remote::Remote;
 use iscsi::initiator::Outcome;
 use scsi::client::Facts;
+use scsi::wire::designator;
 
 /// What the unit says.
 pub(super) fn of_unit(facts: &Facts) -> Group {
@@ -39,7 +40,7 @@ fn unit(facts: &Facts) -> Values {
         ("product", identity.product.clone()),
         ("revision", identity.revision.clone()),
         ("serial", identity.serial.clone()),
-        ("designator", hex(&identity.designator)),
+        ("designator", designator::text(&identity.designator)),
         ("longest transfer", most),
         ("reports holes", yes(facts.provisioned)),
         ("FUA", yes(facts.dpofua)),
@@ -137,8 +138,4 @@ const fn group(heading: &'static str, values: Values) -> Group {
 
 fn yes(is: bool) -> String {
     if is { "yes" } else { "no" }.to_owned()
-}
-
-pub(super) fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }

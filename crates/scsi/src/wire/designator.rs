@@ -1,6 +1,8 @@
 //! SPC-5 §7.7.6.1: designation descriptors, by which a logical unit, a target port and a target
 //! device are known.
 
+use super::cdb::octet;
+
 /// What a designator names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -56,6 +58,33 @@ impl Designator<'_> {
             Self::Name(name) => (8, UTF8, terminated(name)),
         }
     }
+}
+
+/// A designator as Linux, multipath and lsscsi write it: `naa.…`, `eui.…`, `t10.…`, or the name
+/// itself. `descriptor` is a designation descriptor without its third and fourth bytes (reserved,
+/// and the length).
+#[must_use]
+pub fn text(descriptor: &[u8]) -> String {
+    let value = descriptor.get(2..).unwrap_or_default();
+    let hex = || -> String { value.iter().map(|byte| format!("{byte:02x}")).collect() };
+    match octet(descriptor, 1) & 0x0f {
+        1 => format!("t10.{}", printable(value)),
+        2 => format!("eui.{}", hex()),
+        3 => format!("naa.{}", hex()),
+        8 => printable(value),
+        kind => format!("type{kind}.{}", hex()),
+    }
+}
+
+/// Without the padding; what is not printable ASCII becomes `_`.
+fn printable(value: &[u8]) -> String {
+    let shown = |byte: &u8| match byte {
+        0x20..=0x7e => char::from(*byte),
+        _ => '_',
+    };
+    let end = value.iter().rposition(|byte| !matches!(byte, 0 | b' '));
+    let value = &value[..end.map_or(0, |last| last + 1)];
+    value.iter().map(shown).collect()
 }
 
 /// SPC-5 §7.7.6.11: zero-terminated, and padded to a multiple of four octets.

@@ -31,3 +31,18 @@ fn what_does_not_fit_the_length_is_cut_off() {
     assert_eq!(descriptor[..4], [0x02, 0x01, 0, 255]);
     assert_eq!(descriptor.len(), 4 + 255);
 }
+
+#[test]
+fn designators_are_written_as_linux_writes_them() {
+    for (descriptor, written) in [
+        (&[1, 3, 0x60, 0x01, 0x40, 0x5a][..], "naa.6001405a"),
+        (&[1, 2, 0, 0x25, 0x38], "eui.002538"),
+        (b"\x02\x01ATA     disk  \0", "t10.ATA     disk"),
+        (b"\x03\x08iqn.2026-11.t:0\0\0\0", "iqn.2026-11.t:0"),
+        (b"\x02\x01a\nb", "t10.a_b"),
+        (&[1, 10, 0xab], "type10.ab"),
+        (&[], "type0."),
+    ] {
+        assert_eq!(text(descriptor), written);
+    }
+}
