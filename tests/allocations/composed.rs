@@ -33,6 +33,7 @@ impl Rig {
             mutual_secret: None,
             ports: IdlePorts::default(),
             replacement: REPLACEMENT,
+            wait_until: None,
         };
         let volume = address.open(&options).unwrap();
         let core = CoreContext::new(Pool::new(16 << 20).unwrap());

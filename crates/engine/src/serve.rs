@@ -87,7 +87,8 @@ fn start(options: &Options, orders: &Orders, undo: UndoLog) -> Result<Server, Er
     let start = Instant::now();
     let units = plan::units(options)?;
     let mut config = plan::config(options, &units)?;
-    let volumes = plan::open(&units, &open_options(options, undo)?)?;
+    let open_options = open_options(options, undo)?;
+    let volumes = plan::open(&units, &open_options)?;
     let called = plan::designations(&units, &volumes)?;
     let (listeners, portals) = bind(options)?;
     let (ports, berths) = fc_ports::open(options, &units)?;
@@ -173,6 +174,7 @@ fn open_options(options: &Options, undo: UndoLog) -> Result<OpenOptions, Error> 
         mutual_secret: secret("LUNAR_MUTUAL_SECRET"),
         ports: IdlePorts::default(),
         replacement: REPLACEMENT,
+        wait_until: Some(Instant::now() + options.wait),
     })
 }
 

@@ -2,9 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 struct Ran {
     code: Option<i32>,
@@ -138,4 +139,68 @@ fn what_no_volume_can_be_is_malformed() {
     }
     let line = refused(&["ram:1k", "--block-size", "4096"]);
     assert!(line.contains("ram:1k") && line.contains("4096"), "{line}");
+}
+
+/// It is killed when the test ends.
+struct Server(Child);
+
+impl Server {
+    fn start(args: &[&str]) -> Self {
+        let mut command = program();
+        command.arg("serve").args(args);
+        let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self(piped.spawn().unwrap())
+    }
+
+    fn ready(&mut self) -> String {
+        let mut line = String::new();
+        let out = self.0.stdout.take().unwrap();
+        BufReader::new(out).read_line(&mut line).unwrap();
+        line
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // timeout(1) passes it on.
+        let pid = self.0.id().to_string();
+        let _ = Command::new("kill").args(["-TERM", &pid]).status();
+        let _ = self.0.wait();
+    }
+}
+
+/// As after a power cut.
+#[test]
+fn a_gateway_waits_for_a_target_that_starts_later() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let address = format!("iscsi://{place}/iqn.2026-11.org.lunar:later/0");
+    let args = [&*address, "--iqn", "iqn.2026-11.org.lunar:first"];
+    let args = [&args[..], &["--listen", "127.0.0.1:0"]].concat();
+    let mut gateway = Server::start(&[&args[..], &["--wait", "50s"]].concat());
+    let mut log = BufReader::new(gateway.0.stderr.take().unwrap());
+    let mut line = String::new();
+    log.read_line(&mut line).unwrap();
+    assert!(line.contains("yet") && line.contains(&address), "{line}");
+    let name = ["--iqn", "iqn.2026-11.org.lunar:later", "--listen", &place];
+    let mut target = Server::start(&[&["ram:1M"], &name[..]].concat());
+    assert!(target.ready().starts_with("iscsi://"));
+    let ready = gateway.ready();
+    assert!(ready.contains("iqn.2026-11.org.lunar:first/0"), "{ready}");
+    // It logs out, while there is a target.
+    drop(gateway);
+}
+
+#[test]
+fn a_gateway_without_wait_ends_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap();
+    drop(listener);
+    let address = format!("iscsi://{place}/iqn.2026-11.org.lunar:later/0");
+    for wait in [&[][..], &["--wait", "300ms"]] {
+        let ran = lunar(&[&["serve", &address, "--listen", "127.0.0.1:0"], wait].concat());
+        assert_eq!(ran.code, Some(1), "{}", ran.err);
+        assert!(ran.err.contains("cannot connect"), "{}", ran.err);
+    }
 }

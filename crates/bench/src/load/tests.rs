@@ -27,6 +27,7 @@ pub(crate) fn subject(address: &str, words: &Words) -> Subject {
         mutual_secret: None,
         ports: IdlePorts::default(),
         replacement: REPLACEMENT,
+        wait_until: None,
     };
     let parsed: Address = address.parse().unwrap();
     let volume = parsed.open(&options).unwrap();

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use block::delay::Delay;
 use block::device::{Device, DeviceOptions};
@@ -57,6 +58,8 @@ pub struct OpenOptions {
     pub ports: IdlePorts,
     /// How long a remote unit may be away whose address does not say; see [`REPLACEMENT`].
     pub replacement: Duration,
+    /// Until when a remote unit is tried again that cannot be opened; `None`: it is not.
+    pub wait_until: Option<Instant>,
 }
 
 impl OpenOptions {
@@ -79,6 +82,7 @@ impl OpenOptions {
             mutual_secret: secret("LUNAR_MUTUAL_SECRET"),
             ports: IdlePorts::default(),
             replacement: REPLACEMENT,
+            wait_until: None,
         })
     }
 }
@@ -221,15 +225,54 @@ impl Address {
             Self::Null(Size(size)) => Arc::new(Null::new(*size, block_size)?),
             Self::File(file) => Arc::new(File::open(&file_options(file, options))?),
             Self::Block(device) => Arc::new(Device::open(&device_options(device, options))?),
-            Self::Iscsi(unit) => Arc::new(Remote::open(remote_settings(unit, options)?)?),
+            Self::Iscsi(unit) => {
+                let settings = remote_settings(unit, options)?;
+                Arc::new(self.open_remote(&settings, options.wait_until)?)
+            }
             Self::Fcoe(unit) => {
                 let settings = fcoe_settings(unit, &options.ports, options.replacement);
-                Arc::new(Remote::open(settings)?)
+                Arc::new(self.open_remote(&settings, options.wait_until)?)
             }
             other => return Err(Cause::NotBuilt(other.name())),
         })
     }
 }
+
+impl Address {
+    /// Opens a remote unit, and tries again until then: after a power cut a target may start later
+    /// than its gateway. The log has each cause once. It blocks.
+    fn open_remote(
+        &self,
+        settings: &Settings,
+        wait_until: Option<Instant>,
+    ) -> Result<Remote, RemoteError> {
+        let mut pause = FIRST_PAUSE;
+        let mut last = String::new();
+        loop {
+            let cause = match Remote::open(settings.clone()) {
+                Err(cause) if cause.may_pass() => cause,
+                opened => return opened,
+            };
+            let next = Instant::now() + pause;
+            let Some(until) = wait_until.filter(|until| next < *until) else {
+                return Err(cause);
+            };
+            let said = cause.to_string();
+            if said != last {
+                let left = until.saturating_duration_since(Instant::now()).as_secs();
+                tracing::warn!("cannot open {self} yet: {said}; trying for {left} s more");
+                last = said;
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+/// Between two attempts to open a remote unit: short at first, as it may be a matter of which of
+/// two programs starts first, and no longer than what it costs to find a target that is there.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The one volume that a wrapper stands around, as the grammar has it.
 fn only(parts: Vec<Part>, around: &Address) -> Result<Part, Cause> {
@@ -344,7 +387,12 @@ pub(crate) fn portal_of(unit: &UnitAddress, options: &OpenOptions) -> Result<Por
     })
 }
 
-fn credentials(user: &str, session: &SessionOptions, options: &OpenOptions) -> Result<Chap, Cause> {
+/// What proves the user of an address, and its target.
+pub(crate) fn credentials(
+    user: &str,
+    session: &SessionOptions,
+    options: &OpenOptions,
+) -> Result<Chap, Cause> {
     let secret = proof(session.secret_file.as_deref(), options.secret.as_ref())?;
     let mutual = session.mutual.then(|| {
         let file = session.mutual_secret_file.as_deref();

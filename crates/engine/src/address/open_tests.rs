@@ -21,6 +21,7 @@ pub(crate) fn options() -> OpenOptions {
         mutual_secret: None,
         ports: IdlePorts::default(),
         replacement: REPLACEMENT,
+        wait_until: None,
         block_size: None,
         read_only: false,
         as_is: false,

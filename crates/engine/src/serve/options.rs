@@ -10,6 +10,7 @@ mod numbers;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ::io::ring::Kind;
 pub use iscsi::auth::Hash as ChapHash;
@@ -57,6 +58,8 @@ pub struct Options {
     pub memory_limit: Option<u64>,
     /// Where acknowledged state is kept (APTPL reservations); `None`: nowhere.
     pub state_dir: Option<PathBuf>,
+    /// How long units of other targets that cannot be opened are tried again at the start.
+    pub wait: Duration,
     /// Bounds on what a peer can cost.
     pub limits: Limits,
 }
@@ -175,6 +178,7 @@ impl Options {
             poll: PollMode::default(),
             memory_limit: None,
             state_dir,
+            wait: Duration::ZERO,
             limits: Limits::default(),
         }
     }

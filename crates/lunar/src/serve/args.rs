@@ -61,6 +61,12 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     machine: MachineArgs,
 
+    /// Time to wait at the start for units of other targets that cannot be opened [default: none]
+    ///
+    /// A gateway that starts at boot, before its targets do, tries them again until then.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    wait: Option<Duration>,
+
     #[command(flatten)]
     limits: LimitArgs,
 }
@@ -310,6 +316,7 @@ impl ServeArgs {
         options.ring = self.machine.ring.into();
         options.poll = self.machine.poll.into();
         options.memory_limit = self.machine.memory_limit;
+        options.wait = self.wait.unwrap_or_default();
         options.limits = self.limits.into();
         Ok(options)
     }
