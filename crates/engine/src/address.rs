@@ -38,7 +38,7 @@ use iscsi::auth::Hash as ChapHash;
 pub use iscsi::names::normalise as normalise_iscsi_name;
 pub use number::{Count, Rate, Size, Time};
 pub use open::{Cause, OpenError, OpenOptions, REPLACEMENT};
-pub(crate) use open::{fcoe_settings, portal_of, remote_settings, secret};
+pub(crate) use open::{credentials, fcoe_settings, portal_of, remote_settings, secret};
 pub use parse::built;
 
 /// The port of iSCSI and iSER where none is given (RFC 7143 §13.8).

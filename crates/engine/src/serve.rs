@@ -6,6 +6,7 @@ pub mod options;
 mod orders;
 mod plan;
 mod portals;
+mod secrets;
 
 use std::io;
 use std::net::SocketAddr;
@@ -88,6 +89,7 @@ fn start(options: &Options, orders: &Orders, undo: UndoLog) -> Result<Server, Er
     let units = plan::units(options)?;
     let mut config = plan::config(options, &units)?;
     let open_options = open_options(options, undo)?;
+    secrets::check(options, &units, &open_options)?;
     let volumes = plan::open(&units, &open_options)?;
     let called = plan::designations(&units, &volumes)?;
     let (listeners, portals) = bind(options)?;

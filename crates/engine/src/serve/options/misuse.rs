@@ -177,6 +177,17 @@ pub enum Misuse {
     /// Our secret is one of theirs.
     #[error("the mutual secret is also an initiator's: they must differ (RFC 7143 §9.2.1)")]
     SharedSecret,
+    /// A secret of an initiator is one of a target.
+    #[error(
+        "the CHAP secrets of {initiator} and of {target} are the same: one proves an initiator, \
+         the other a target, so they must differ (RFC 7143 §9.2.1)"
+    )]
+    SecretOfBothSides {
+        /// Whose it is at an initiator.
+        initiator: String,
+        /// Whose it is at a target.
+        target: String,
+    },
 }
 
 /// A number as its option takes it.

@@ -1,0 +1,173 @@
+//! CHAP secrets of the two roles of a gateway, which is a target and an initiator.
+//!
+//! A secret that proves an initiator must not prove any target, and the two roles of one machine
+//! must not share one (RFC 7143 §9.2.1): whoever is challenged with the one could have the other
+//! role answer it. The secrets of `--chap` and `--mutual-user` alone are compared earlier, with the
+//! other options.
+
+use zeroize::Zeroizing;
+
+use super::options::{Error, Misuse, Options};
+use super::plan::Unit;
+use crate::address::{Address, OpenOptions, UnitAddress, credentials};
+
+/// A secret of the command.
+struct Known {
+    /// Whose it is, for messages.
+    whose: String,
+    /// Which of the two it proves.
+    proves: Side,
+    /// It is of an address: this machine is the initiator.
+    is_remote: bool,
+    secret: Zeroizing<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Initiator,
+    Target,
+}
+
+/// Refuses a secret that proves an initiator and a target. Warns of one that is of both roles, but
+/// proves the same side in each.
+pub(super) fn check(options: &Options, units: &[Unit], open: &OpenOptions) -> Result<(), Error> {
+    let own = of_options(options);
+    let mut remote = Vec::new();
+    for unit in units {
+        collect(&unit.address, open, &mut remote);
+    }
+    let all: Vec<&Known> = own.iter().chain(&remote).collect();
+    for (at, one) in all.iter().enumerate() {
+        for other in &all[..at] {
+            compare(other, one)?;
+        }
+    }
+    Ok(())
+}
+
+fn compare(one: &Known, other: &Known) -> Result<(), Error> {
+    if one.secret != other.secret {
+        return Ok(());
+    }
+    if one.proves != other.proves {
+        let (initiator, target) = match one.proves {
+            Side::Initiator => (one, other),
+            Side::Target => (other, one),
+        };
+        return Err(Error::Misuse(Misuse::SecretOfBothSides {
+            initiator: initiator.whose.clone(),
+            target: target.whose.clone(),
+        }));
+    }
+    if one.is_remote != other.is_remote {
+        tracing::warn!(
+            "{} and {} have the same CHAP secret: whoever challenges this server as an initiator \
+             can use its answer to log in to it; give each its own (RFC 7143 §9.2.1)",
+            one.whose,
+            other.whose
+        );
+    }
+    Ok(())
+}
+
+fn of_options(options: &Options) -> Vec<Known> {
+    let Some(chap) = &options.chap else {
+        return Vec::new();
+    };
+    let known = |whose, proves, secret: &Vec<u8>| Known {
+        whose,
+        proves,
+        is_remote: false,
+        secret: secret.clone().into(),
+    };
+    let users = chap.users.iter();
+    let users = users.map(|user| {
+        known(
+            format!("--chap {}", user.name),
+            Side::Initiator,
+            &user.secret,
+        )
+    });
+    let mutual = chap.mutual.iter();
+    let mutual =
+        mutual.map(|(name, secret)| known(format!("--mutual-user {name}"), Side::Target, secret));
+    users.chain(mutual).collect()
+}
+
+fn collect(address: &Address, open: &OpenOptions, into: &mut Vec<Known>) {
+    if let Address::Iscsi(unit) = address {
+        into.extend(of_unit(address, unit, open));
+    }
+    for inner in address.inner() {
+        collect(inner, open, into);
+    }
+}
+
+/// None where they cannot be read: opening the unit says why.
+fn of_unit(address: &Address, unit: &UnitAddress, open: &OpenOptions) -> Vec<Known> {
+    let user = unit.user.as_ref();
+    let Some(chap) = user.and_then(|user| credentials(user, &unit.session, open).ok()) else {
+        return Vec::new();
+    };
+    let known = |whose, proves, secret| Known {
+        whose,
+        proves,
+        is_remote: true,
+        secret,
+    };
+    let user = known(address.to_string(), Side::Initiator, chap.secret);
+    let target = |secret| known(format!("the target of {address}"), Side::Target, secret);
+    let target = chap.mutual.map(|mutual| target(mutual.secret));
+    [user].into_iter().chain(target).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::open_tests::options as open_options;
+    use crate::serve::options::{Chap, chap_user};
+    use crate::serve::plan;
+
+    const ADDRESS: &str = "iscsi://us@h/iqn.2026-11.org.lunar:t/0?mutual";
+
+    /// With the secrets of `--chap` and `--mutual-user`, of our user, and of its target.
+    fn checked(alice: &str, san: &str, us: &str, target: &str) -> Result<(), Error> {
+        let secret = |text: &str| Zeroizing::new(format!("secret of {text}").into_bytes());
+        let volumes = vec![format!("readonly({ADDRESS})")];
+        let mut options = Options::new(volumes, "iqn.2026-11.org.lunar:us".into(), None);
+        options.chap = Some(Chap {
+            users: vec![chap_user("alice", secret(alice).to_vec())],
+            mutual: Some(("san".into(), secret(san).to_vec())),
+            minimum: iscsi::auth::Hash::Md5,
+        });
+        let open = OpenOptions {
+            secret: Some(secret(us)),
+            mutual_secret: Some(secret(target)),
+            ..open_options()
+        };
+        check(&options, &plan::units(&options)?, &open)
+    }
+
+    #[test]
+    fn a_secret_proves_an_initiator_or_a_target() {
+        checked("alice", "san", "us", "target").unwrap();
+        checked("both", "san", "both", "target").unwrap();
+        for (secrets, told) in [
+            (
+                ["same", "san", "us", "same"],
+                ["--chap alice", "the target of iscsi://us@h"],
+            ),
+            (
+                ["alice", "same", "same", "target"],
+                ["--mutual-user san", "iscsi://us@h"],
+            ),
+        ] {
+            let [alice, san, us, target] = secrets;
+            let error = checked(alice, san, us, target).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            for whose in told {
+                assert!(error.to_string().contains(whose), "{error}");
+            }
+        }
+    }
+}
