@@ -30,7 +30,10 @@ const POOL_BYTES: usize = 256 << 20;
 const POOL_MIN: usize = 4 << 20;
 
 /// Address space that a core takes for other things: three threads, for the heap of each of which
-/// the C library reserves 64 MiB and for a moment twice that, and 32 MiB of received data.
+/// the C library reserves 64 MiB and for a moment twice that, and 32 MiB of received data. Three
+/// are its own and two for calls that block. A core may have more of the latter (`THREADS_MAX` in
+/// `io/src/ring/blocking.rs`), but does without those that find no address space; to keep room for
+/// all of them would leave hardly any for buffers.
 const OTHERS: u64 = 320 << 20;
 
 /// How much memory the buffers of each core may take where so much address space is left, in bytes.
