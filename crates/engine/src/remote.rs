@@ -37,6 +37,7 @@ mod handle;
 mod link;
 mod machine;
 mod particulars;
+pub(crate) mod patience;
 mod places;
 mod probe;
 mod spread;

@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// The program. `timeout` ends it where it does not end by itself, which no test expects.
 fn program() -> Command {
@@ -26,6 +28,31 @@ fn refused(code: i32, args: &[&str]) -> String {
     assert_eq!(ran.status.code(), Some(code), "{args:?}: {said}");
     assert!(ran.stdout.is_empty(), "{args:?}");
     said
+}
+
+/// A port that takes connections and says nothing: a person is told before the login times out.
+#[test]
+fn a_mute_portal_is_named_while_it_is_waited_for() {
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let portal = mute.local_addr().unwrap().to_string();
+    let unit = format!("iscsi://{portal}/iqn.2026-11.org.example:mute/0");
+    let all = format!("iscsi://{portal}");
+    for args in [["info", &unit], ["ls", &all]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lunar"));
+        let command = command.args(args).stdout(Stdio::null());
+        let mut ran = command.stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(ran.stderr.take().unwrap()).lines();
+        let told = format!("waiting for {portal} to answer the login");
+        // It ends by itself, after 15 s.
+        let mut said = Vec::new();
+        let is_told = lines.map_while(Result::ok).any(|line| {
+            said.push(line);
+            said.iter().any(|line| line.contains(&told))
+        });
+        ran.kill().unwrap();
+        ran.wait().unwrap();
+        assert!(is_told, "{args:?}: {said:?}");
+    }
 }
 
 #[test]

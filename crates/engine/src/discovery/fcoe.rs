@@ -21,6 +21,7 @@ use super::{Target, Unit};
 use crate::address::{Address, Cause, FcoeAddress, FcoeOptions, REPLACEMENT, fcoe_settings};
 use crate::n_port::{IdlePorts, Listen, NPort, Owner, Site};
 pub use crate::n_port::{Loss, Lost};
+use crate::remote::patience::Patience;
 use crate::remote::{FcoeEnd, Remote, RemoteError};
 
 /// What was found behind an Ethernet port.
@@ -295,8 +296,12 @@ impl Asks for Eye {
         if machine.execute(now, asked, command).is_err() {
             return Err(lost(FcoeEnd::Stuck));
         }
+        let awaited = self.n_port.port().remote(asked).map(Port::wwpn);
+        let awaited = awaited.map_or_else(String::new, |name| format!("{name} to answer"));
+        let mut patience = Patience::new(Instant::now());
         let until = Instant::now() + LIMIT;
         while Instant::now() < until {
+            patience.wait(Instant::now(), awaited.clone());
             self.turn()?;
             if let Some(ended) = self.ended.take() {
                 return ended;

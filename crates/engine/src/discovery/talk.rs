@@ -13,6 +13,7 @@ use scsi::medium::{HeapLease, Lease};
 use scsi::wire::lun::Lun;
 
 use super::asks::{Asks, Ended, LIMIT};
+use crate::remote::patience::Patience;
 use crate::remote::{Portal, RemoteError};
 
 /// A session.
@@ -24,6 +25,9 @@ pub(crate) struct Talk {
     asked: Instant,
     /// What came and was not taken.
     held: Vec<u8>,
+    /// What the portal is called, and what was told of waiting for it.
+    portal: String,
+    patience: Patience,
 }
 
 /// How long connecting may take for each address.
@@ -62,6 +66,8 @@ impl Talk {
             begun,
             asked,
             held: Vec::new(),
+            portal: portal.to_string(),
+            patience: Patience::new(begun),
         };
         while !matches!(talk.event()?, Event::LoggedIn) {}
         Ok(talk)
@@ -83,9 +89,22 @@ impl Talk {
                 None if self.asked.elapsed() > LIMIT => {
                     return Err(RemoteError::Late(LIMIT.as_secs()));
                 }
-                None => self.turn(),
+                None => {
+                    self.tell();
+                    self.turn();
+                }
             }
         }
+    }
+
+    /// Says what is waited for, when that takes a while.
+    fn tell(&mut self) {
+        let what = match self.initiator.outcome() {
+            None => "answer the login",
+            Some(_) => "answer",
+        };
+        let awaited = format!("{} to {what}", self.portal);
+        self.patience.wait(Instant::now(), awaited);
     }
 
     fn turn(&mut self) {

@@ -184,6 +184,19 @@ impl Link for Connection {
         matches!(&self.state, State::Up(up) if up.session.outcome().is_some())
     }
 
+    fn awaited(&self) -> String {
+        let Self { host, port, .. } = self;
+        let portal = match host.contains(':') {
+            true => format!("[{host}]:{port}"),
+            false => format!("{host}:{port}"),
+        };
+        match self.is_up() {
+            false => format!("{portal} to accept the connection"),
+            true if !self.is_logged_in() => format!("{portal} to answer the login"),
+            true => format!("{} to answer", self.name),
+        }
+    }
+
     fn group(&self) -> usize {
         self.groups.last()
     }

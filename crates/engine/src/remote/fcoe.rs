@@ -287,6 +287,17 @@ impl Link for FcoeLink {
         self.is_up()
     }
 
+    fn awaited(&self) -> String {
+        let Target {
+            place, port_name, ..
+        } = &self.target;
+        match self.stage {
+            Stage::Up => format!("{} to answer", self.name),
+            Stage::Seeking(_) => format!("{port_name} to log in on fcoe://{place}"),
+            Stage::Idle | Stage::Leaving => format!("a port on fcoe://{place}"),
+        }
+    }
+
     fn group(&self) -> usize {
         self.nodes.last()
     }

@@ -31,6 +31,9 @@ pub(super) trait Link {
     /// Whether commands can be carried.
     fn is_logged_in(&self) -> bool;
 
+    /// What the other end is to do next, for people.
+    fn awaited(&self) -> String;
+
     /// The number of the place where the last nexus was, from 0 on. A new nexus ends those of
     /// before in the same place alone.
     fn group(&self) -> usize;

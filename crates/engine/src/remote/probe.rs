@@ -11,6 +11,7 @@ use scsi::medium::Now;
 
 use super::attempts::REDIRECTIONS;
 use super::machine::{Machine, Told};
+use super::patience::Patience;
 use super::{RemoteError, Settings, Way};
 
 /// How long all of it may take.
@@ -35,17 +36,20 @@ struct Probe {
     machine: Machine,
     lun: String,
     start: Instant,
+    patience: Patience,
 }
 
 impl Probe {
     fn new(settings: &Settings) -> std::io::Result<Self> {
         let (ring, _) = AnyRing::open(Kind::Epoll)?;
         let core = CoreContext::new(Pool::new(POOL)?);
+        let start = Instant::now();
         Ok(Self {
             ring,
             machine: Machine::new(settings, Client::default(), 0, &core),
             lun: settings.lun.to_string(),
-            start: Instant::now(),
+            start,
+            patience: Patience::new(start),
         })
     }
 
@@ -115,7 +119,13 @@ impl Probe {
         if let Some(told) = self.act(Machine::drive) {
             return Ok(Some(told));
         }
+        self.patience
+            .wait(Instant::now(), self.machine.link.awaited());
         let left = LIMIT.saturating_sub(self.start.elapsed());
+        let left = self
+            .patience
+            .left(Instant::now())
+            .map_or(left, |until| until.min(left));
         let deadline = self.machine.next_deadline();
         let wait = deadline.map_or(left, |at| at.saturating_sub(self.now()).min(left));
         self.ring.wait(Some(wait)).map_err(RemoteError::Ring)?;
