@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use scsi::client::{Client, Data, Done, Facts, Output, Request};
 use scsi::medium::{HeapLease, Lease as _};
-use scsi::wire::cdb::be32;
+use scsi::wire::cdb::{be32, opcode};
 use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
@@ -40,7 +40,7 @@ const LIST: usize = 8192;
 /// The units that there are (SPC-5 §6.33).
 pub(super) fn report_luns(target: &mut impl Asks) -> Result<Vec<Lun>, RemoteError> {
     let mut cdb = [0; 16];
-    cdb[0] = REPORT_LUNS;
+    cdb[0] = opcode::REPORT_LUNS;
     cdb[6..10].copy_from_slice(&(LIST as u32).to_be_bytes());
     target.begin();
     for last in (0..TRIES).rev() {
@@ -100,5 +100,3 @@ fn luns(list: &HeapLease) -> Vec<Lun> {
     let lun = |octets: &[u8]| octets.try_into().ok().map(Lun);
     listed.filter_map(lun).collect()
 }
-
-const REPORT_LUNS: u8 = 0xa0;

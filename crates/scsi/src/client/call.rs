@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use super::cdb::{SYNCHRONIZE_CACHE_10, WRITE_SAME_16};
 use super::{Answer, Data, Request};
 use crate::medium::Now;
 use crate::residual::Residual;
 use crate::task::{Attribute, SenseBytes};
+use crate::wire::cdb::opcode;
 use crate::wire::lun::Lun;
 use crate::wire::status::Status;
 
@@ -51,8 +51,10 @@ impl<L> Command<L> {
     #[must_use]
     pub fn ends_by(&self, now: Now, usual: Duration) -> Now {
         let usual = || match self.cdb[0] {
-            SYNCHRONIZE_CACHE_10 | SYNCHRONIZE_CACHE_16 => usual.saturating_mul(2),
-            WRITE_SAME_10 | WRITE_SAME_16 | UNMAP => usual.saturating_mul(4),
+            opcode::SYNCHRONIZE_CACHE_10 | opcode::SYNCHRONIZE_CACHE_16 => usual.saturating_mul(2),
+            opcode::WRITE_SAME_10 | opcode::WRITE_SAME_16 | opcode::UNMAP => {
+                usual.saturating_mul(4)
+            }
             _ => usual,
         };
         let deadline = self.deadline;
@@ -157,7 +159,3 @@ pub enum Why<W> {
     /// Something of the transport's own.
     Own(W),
 }
-
-const UNMAP: u8 = 0x42;
-const SYNCHRONIZE_CACHE_16: u8 = 0x91;
-const WRITE_SAME_10: u8 = 0x41;

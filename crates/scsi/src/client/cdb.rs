@@ -2,7 +2,7 @@
 
 use super::Data;
 use crate::medium::Extent;
-use crate::wire::cdb::Field;
+use crate::wire::cdb::{Field, opcode};
 
 /// A CDB with its data.
 pub(super) type Command<L> = ([u8; 16], Data<L>);
@@ -21,9 +21,9 @@ pub(super) fn transfer((short, form): (u8, u8), flags: u8, piece: Extent) -> [u8
 }
 
 /// A CDB of 16 octets with an LBA at 2 and a length at 10.
-fn long(opcode: u8, flags: u8, piece: Extent) -> [u8; 16] {
+fn long(code: u8, flags: u8, piece: Extent) -> [u8; 16] {
     let mut cdb = [0; 16];
-    cdb[0] = opcode;
+    cdb[0] = code;
     cdb[1] = flags;
     LBA_16.write(&mut cdb, piece.lba);
     Field::new(10, 4).write(&mut cdb, piece.blocks);
@@ -32,7 +32,7 @@ fn long(opcode: u8, flags: u8, piece: Extent) -> [u8; 16] {
 
 pub(super) fn write_atomic(flags: u8, piece: Extent) -> [u8; 16] {
     let mut cdb = [0; 16];
-    cdb[0] = WRITE_ATOMIC_16;
+    cdb[0] = opcode::WRITE_ATOMIC_16;
     cdb[1] = flags;
     LBA_16.write(&mut cdb, piece.lba);
     Field::new(12, 2).write(&mut cdb, piece.blocks);
@@ -44,21 +44,21 @@ pub(super) fn write_atomic(flags: u8, piece: Extent) -> [u8; 16] {
 pub(super) fn write_same<L>(piece: Extent, unmap: bool, block: Option<L>) -> Command<L> {
     let unmap = if unmap { WRITE_SAME_UNMAP } else { 0 };
     let ndob = if block.is_none() { NDOB } else { 0 };
-    let cdb = long(WRITE_SAME_16, unmap | ndob, piece);
+    let cdb = long(opcode::WRITE_SAME_16, unmap | ndob, piece);
     (cdb, block.map_or(Data::None, Data::Out))
 }
 
 /// SYNCHRONIZE CACHE(10) of everything.
 pub(super) fn flush() -> [u8; 16] {
     let mut cdb = [0; 16];
-    cdb[0] = SYNCHRONIZE_CACHE_10;
+    cdb[0] = opcode::SYNCHRONIZE_CACHE_10;
     cdb
 }
 
 /// GET LBA STATUS, of one descriptor.
 pub(super) fn status(extent: Extent) -> [u8; 16] {
     let blocks = STATUS_BYTES as u64;
-    let mut cdb = long(SERVICE_ACTION_IN_16, GET_LBA_STATUS, extent);
+    let mut cdb = long(opcode::SERVICE_ACTION_IN_16, GET_LBA_STATUS, extent);
     Field::new(10, 4).write(&mut cdb, blocks);
     cdb
 }
@@ -66,28 +66,24 @@ pub(super) fn status(extent: Extent) -> [u8; 16] {
 /// REPORT SUPPORTED OPERATION CODES of WRITE SAME(16).
 pub(super) fn about_write_same() -> [u8; 16] {
     let mut cdb = [0; 16];
-    cdb[..4].copy_from_slice(&[MAINTENANCE_IN, REPORT_OPCODES, ONE_OPCODE, WRITE_SAME_16]);
+    cdb[0] = opcode::MAINTENANCE_IN;
+    cdb[1..4].copy_from_slice(&[REPORT_OPCODES, ONE_OPCODE, opcode::WRITE_SAME_16]);
     Field::new(6, 4).write(&mut cdb, OPCODE_BYTES as u64);
     cdb
 }
 
 pub(super) fn capacity() -> [u8; 16] {
     let mut cdb = [0; 16];
-    cdb[0] = SERVICE_ACTION_IN_16;
+    cdb[0] = opcode::SERVICE_ACTION_IN_16;
     cdb[1] = READ_CAPACITY_16;
     Field::new(10, 4).write(&mut cdb, CAPACITY_BYTES as u64);
     cdb
 }
 
-pub(super) const READ: (u8, u8) = (0x28, 0x88);
-pub(super) const WRITE: (u8, u8) = (0x2a, 0x8a);
-const WRITE_ATOMIC_16: u8 = 0x9c;
-pub(super) const WRITE_SAME_16: u8 = 0x93;
-pub(super) const SYNCHRONIZE_CACHE_10: u8 = 0x35;
-const MAINTENANCE_IN: u8 = 0xa3;
+pub(super) const READ: (u8, u8) = (opcode::READ_10, opcode::READ_16);
+pub(super) const WRITE: (u8, u8) = (opcode::WRITE_10, opcode::WRITE_16);
 const REPORT_OPCODES: u8 = 0x0c;
 const ONE_OPCODE: u8 = 0x01;
-const SERVICE_ACTION_IN_16: u8 = 0x9e;
 const READ_CAPACITY_16: u8 = 0x10;
 const GET_LBA_STATUS: u8 = 0x12;
 

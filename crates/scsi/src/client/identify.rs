@@ -9,7 +9,7 @@ use super::facts::{Facts, Told, widened};
 use super::wishes::{self, CAPABILITIES_BYTES, PS, WCE, Wishes};
 use super::{Data, TRIES, pause};
 use crate::medium::Lease;
-use crate::wire::cdb::{Field, be16, bit, octet};
+use crate::wire::cdb::{Field, be16, bit, octet, opcode};
 
 /// Why a unit cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -377,8 +377,8 @@ impl<L: Lease> Identify<L> {
                 return wishes::select(page, write_cache == Some(true), save);
             }
             Question::Capacity16 => (capacity(), CAPACITY_BYTES),
-            Question::Capacity10 => (short(READ_CAPACITY_10, [0; 4]), 8),
-            Question::Caching => (short(MODE_SENSE_6, [0, 0x08, 0, 0xff]), PAGE_BYTES),
+            Question::Capacity10 => (short(opcode::READ_CAPACITY_10, [0; 4]), 8),
+            Question::Caching => (short(opcode::MODE_SENSE_6, [0, 0x08, 0, 0xff]), PAGE_BYTES),
             Question::WriteSame => (about_write_same(), OPCODE_BYTES),
         };
         self.into = (len > 0).then(|| L::from_bytes(vec![0; len]));
@@ -397,7 +397,7 @@ impl<L: Lease> Identify<L> {
 }
 
 fn inquiry(flags: u8, page: Option<u8>) -> [u8; 16] {
-    let mut cdb = short(INQUIRY, [flags, page.unwrap_or(0), 0, 0]);
+    let mut cdb = short(opcode::INQUIRY, [flags, page.unwrap_or(0), 0, 0]);
     Field::new(3, 2).write(&mut cdb, PAGE_BYTES as u64);
     cdb
 }
@@ -418,6 +418,3 @@ const PAGE_BYTES: usize = 255;
 const DISK: u8 = 0x00;
 const PTPL_A: u8 = 0x01;
 const EVPD: u8 = 0x01;
-const INQUIRY: u8 = 0x12;
-const MODE_SENSE_6: u8 = 0x1a;
-const READ_CAPACITY_10: u8 = 0x25;

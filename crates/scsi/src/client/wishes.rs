@@ -7,7 +7,7 @@
 use super::cdb::Command;
 use super::{Answer, Client, DEPARTURE, Data, Output, Request, TRIES};
 use crate::medium::Lease;
-use crate::wire::cdb::{Field, octet};
+use crate::wire::cdb::{Field, octet, opcode};
 
 /// What is wanted of a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub(super) fn register<L: Lease>(key: u64, persists: bool) -> Command<L> {
     Field::new(8, 8).write(&mut list, key);
     list[20] = u8::from(persists);
     let mut cdb = [0; 16];
-    cdb[..2].copy_from_slice(&[PERSISTENT_RESERVE_OUT, REGISTER_AND_IGNORE]);
+    cdb[..2].copy_from_slice(&[opcode::PERSISTENT_RESERVE_OUT, REGISTER_AND_IGNORE]);
     Field::new(5, 4).write(&mut cdb, list.len() as u64);
     (cdb, Data::Out(L::from_bytes(list)))
 }
@@ -79,7 +79,7 @@ pub(super) fn register<L: Lease>(key: u64, persists: bool) -> Command<L> {
 /// (PTPL_A). Whoever registers decides that for all, so it is asked how they have it.
 pub(super) fn capabilities() -> [u8; 16] {
     let mut cdb = [0; 16];
-    cdb[..2].copy_from_slice(&[PERSISTENT_RESERVE_IN, REPORT_CAPABILITIES]);
+    cdb[..2].copy_from_slice(&[opcode::PERSISTENT_RESERVE_IN, REPORT_CAPABILITIES]);
     Field::new(7, 2).write(&mut cdb, CAPABILITIES_BYTES as u64);
     cdb
 }
@@ -94,7 +94,7 @@ pub(super) fn select<L: Lease>(page: &[u8], caches: bool, save: bool) -> Command
     }
     let save = if save { SP } else { 0 };
     let mut cdb = [0; 16];
-    cdb[..2].copy_from_slice(&[MODE_SELECT_6, PF | save]);
+    cdb[..2].copy_from_slice(&[opcode::MODE_SELECT_6, PF | save]);
     cdb[4] = list.len() as u8;
     (cdb, Data::Out(L::from_bytes(list)))
 }
@@ -105,10 +105,7 @@ pub(super) const CAPABILITIES_BYTES: usize = 8;
 pub(super) const PS: u8 = 0x80;
 pub(super) const WCE: u8 = 0x04;
 
-const MODE_SELECT_6: u8 = 0x15;
 const PF: u8 = 0x10;
 const SP: u8 = 0x01;
-const PERSISTENT_RESERVE_IN: u8 = 0x5e;
 const REPORT_CAPABILITIES: u8 = 0x02;
-const PERSISTENT_RESERVE_OUT: u8 = 0x5f;
 const REGISTER_AND_IGNORE: u8 = 0x06;

@@ -8,7 +8,7 @@ use crate::commands::{self, Always, Row};
 use crate::medium::Lease;
 use crate::task::{Attribute, Command, Failure};
 use crate::wire::asc;
-use crate::wire::cdb::octet;
+use crate::wire::cdb::{octet, opcode};
 use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
 use crate::wire::sense::{Format, Key, Sense};
 use crate::wire::status::Status;
@@ -24,7 +24,7 @@ const NO_SUCH_UNIT: Sense = Sense::new(Key::IllegalRequest, asc::LOGICAL_UNIT_NO
 /// Whether it is for the REPORT LUNS well known unit, and one of the commands that this has.
 fn is_of_report_luns(command: &Command) -> bool {
     let rows = commands::rows_of(octet(&command.cdb, 0));
-    let has = |row: &Row| row.always == Always::Answered || row.opcode == TEST_UNIT_READY;
+    let has = |row: &Row| row.always == Always::Answered || row.opcode == opcode::TEST_UNIT_READY;
     command.lun == WELL_KNOWN_REPORT_LUNS && rows.iter().any(has)
 }
 
@@ -80,7 +80,10 @@ impl<L: Lease> DeviceServer<L> {
             Ok(row) if row.always == Always::Answered => {
                 return self.query_without_unit(command, row);
             }
-            Ok(row) if command.lun == WELL_KNOWN_REPORT_LUNS && row.opcode == TEST_UNIT_READY => {
+            Ok(row)
+                if command.lun == WELL_KNOWN_REPORT_LUNS
+                    && row.opcode == opcode::TEST_UNIT_READY =>
+            {
                 let ending = Ending::Good;
                 return self.complete_at_once(command, completed(ending, Format::Fixed, (0, 0)));
             }
@@ -154,5 +157,3 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 }
-
-const TEST_UNIT_READY: u8 = 0x00;

@@ -18,7 +18,7 @@ use crate::reserve;
 use crate::task::Failure;
 use crate::unit::UnitId;
 use crate::wire::asc;
-use crate::wire::cdb::octet;
+use crate::wire::cdb::{octet, opcode};
 use crate::wire::sense::{Key, Sense};
 
 /// A copy on its way.
@@ -173,7 +173,10 @@ impl<L: Lease> DeviceServer<L> {
     /// What would be told to the nexus if it read and wrote itself.
     fn check_copy(&self, slot: Slot, piece: &Segment) -> Result<(), Failure> {
         let nexus = self.tasks[slot as usize].nexus;
-        let sides = [(piece.from.0, READ_16), (piece.to.0, WRITE_16)];
+        let sides = [
+            (piece.from.0, opcode::READ_16),
+            (piece.to.0, opcode::WRITE_16),
+        ];
         for (unit, opcode) in sides {
             let state = self.state(unit);
             state.ready().map_err(|_| NOT_REACHABLE)?;
@@ -285,6 +288,3 @@ const NOT_REACHABLE: Failure =
 fn row(opcode: u8) -> Option<&'static Row> {
     rows_of(opcode).first()
 }
-
-const READ_16: u8 = 0x88;
-const WRITE_16: u8 = 0x8a;

@@ -8,13 +8,11 @@ use crate::commands::{Answer, Handler, Length, Local, Query, Row};
 use crate::medium::{Extent, Lease, MediumOp, SEGMENT_BYTES};
 use crate::owner::Change;
 use crate::task::{Command, Failure};
+use crate::wire::cdb::opcode;
 use crate::wire::sense::Format;
 
 /// The longest parameter list that is taken in.
 const PARAMETER_BYTES: u32 = SEGMENT_BYTES as u32;
-
-const REQUEST_SENSE: u8 = 0x03;
-const REPORT_LUNS: u8 = 0xa0;
 
 impl<L: Lease> DeviceServer<L> {
     pub(super) fn query(
@@ -58,8 +56,8 @@ impl<L: Lease> DeviceServer<L> {
             return;
         };
         match (opcode, reported) {
-            (REQUEST_SENSE, Some(code)) => nexus.units[at].attentions.clear(code),
-            (REPORT_LUNS, _) => nexus.forget_luns_changed(),
+            (opcode::REQUEST_SENSE, Some(code)) => nexus.units[at].attentions.clear(code),
+            (opcode::REPORT_LUNS, _) => nexus.forget_luns_changed(),
             _ => {}
         }
     }
@@ -121,7 +119,7 @@ impl<L: Lease> DeviceServer<L> {
             Answer::Fail(failure) => (Ending::Failed(failure), 0),
             _ => (Ending::Good, 0),
         };
-        if row.opcode == REPORT_LUNS
+        if row.opcode == opcode::REPORT_LUNS
             && let Some(nexus) = self.nexus_mut(command.nexus)
         {
             nexus.forget_luns_changed();
