@@ -5,6 +5,12 @@
 //! most a segment. One step is under way at a time, and no data goes to the medium that was not
 //! received whole.
 
+mod program;
+
+use self::program::{
+    COMPARE_AND_WRITE, LONG_OR_WRITE, OR_WRITE, Program, Step, VERIFY, VERIFY_BLOCK, VERIFY_DATA,
+    WRITE_AND_COMPARE, WRITE_AND_VERIFY, WRITE_ATOMIC,
+};
 use super::begin::too_long;
 use super::tasks::{Ending, Phase, Slot};
 use super::transfer::forces_unit_access;
@@ -17,82 +23,6 @@ use crate::task::Failure;
 use crate::wire::asc;
 use crate::wire::cdb::octet;
 use crate::wire::sense::{Key, Sense};
-
-/// One thing to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// Receive the Data-Out that belongs to the piece.
-    Take,
-    /// Receive one block of Data-Out that stands for every block.
-    TakeBlock,
-    /// Receive what to compare with, and what to write (COMPARE AND WRITE).
-    TakeBoth,
-    /// Have the extent alone, on all cores.
-    Lock,
-    /// Read the piece.
-    Read,
-    /// Compare what was received with what was read.
-    Compare,
-    /// Compare the one block received with each that was read.
-    CompareEach,
-    /// Set what was received to itself OR what was read.
-    Or,
-    /// Write what was received.
-    Write,
-}
-
-/// What a command does.
-#[derive(Debug)]
-struct Program {
-    once: &'static [Step],
-    each: &'static [Step],
-}
-
-static VERIFY: Program = Program {
-    once: &[],
-    each: &[Step::Read],
-};
-static VERIFY_DATA: Program = Program {
-    once: &[],
-    each: &[Step::Take, Step::Read, Step::Compare],
-};
-static VERIFY_BLOCK: Program = Program {
-    once: &[Step::TakeBlock],
-    each: &[Step::Read, Step::CompareEach],
-};
-static WRITE_AND_VERIFY: Program = Program {
-    once: &[],
-    each: &[Step::Take, Step::Write, Step::Read],
-};
-static WRITE_AND_COMPARE: Program = Program {
-    once: &[],
-    each: &[Step::Take, Step::Write, Step::Read, Step::Compare],
-};
-/// Of one piece: the lock is held for a moment only.
-static OR_WRITE: Program = Program {
-    once: &[],
-    each: &[Step::Take, Step::Lock, Step::Read, Step::Or, Step::Write],
-};
-/// Of several pieces: it is to be one uninterrupted action (SBC-4 §5.26), which costs others the
-/// wait for the initiator's data.
-static LONG_OR_WRITE: Program = Program {
-    once: &[Step::Lock],
-    each: &[Step::Take, Step::Read, Step::Or, Step::Write],
-};
-static COMPARE_AND_WRITE: Program = Program {
-    once: &[],
-    each: &[
-        Step::TakeBoth,
-        Step::Lock,
-        Step::Read,
-        Step::Compare,
-        Step::Write,
-    ],
-};
-static WRITE_ATOMIC: Program = Program {
-    once: &[],
-    each: &[Step::Take, Step::Lock, Step::Write],
-};
 
 /// A program that is being carried out.
 #[derive(Debug)]
@@ -383,33 +313,6 @@ impl<L: Lease> DeviceServer<L> {
         if self.step_done(slot) {
             self.take_step(slot);
         }
-    }
-}
-
-impl Program {
-    fn uses(&self, step: Step) -> bool {
-        self.once.contains(&step) || self.each.contains(&step)
-    }
-
-    /// How many blocks of Data-Out it takes.
-    fn data_out(&self, blocks: u64) -> u64 {
-        if self.uses(Step::Take) {
-            blocks
-        } else if self.uses(Step::TakeBoth) {
-            2 * blocks
-        } else {
-            u64::from(self.uses(Step::TakeBlock) && blocks > 0)
-        }
-    }
-
-    /// Whether each piece is for itself, and nothing is written: VERIFY, which may take hours.
-    fn goes_by_pieces(&self) -> bool {
-        !self.uses(Step::Lock) && !self.uses(Step::Write)
-    }
-
-    /// Whether it may do its work on the first blocks only, where the initiator sends no more.
-    fn may_be_cut(&self) -> bool {
-        self.uses(Step::Take) && !self.uses(Step::Lock)
     }
 }
 
