@@ -16,6 +16,7 @@ pub mod remote;
 pub mod secret;
 pub mod serve;
 pub mod sim;
+pub mod size;
 pub mod state;
 pub mod volumes;
 pub mod worker;

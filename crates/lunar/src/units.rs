@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use engine::address::{ParseError, Size, Time};
+pub(crate) use engine::size::human as human_size;
 
 /// A size in bytes: `512`, `64k`, `1G`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
@@ -18,24 +19,6 @@ pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
         Ok(Time(time)) => Ok(time),
         Err(error) => Err(ParseError::one_line(&error)),
     }
-}
-
-/// A size for people: `1.0 GiB`, `512 B`.
-pub(crate) fn human_size(octets: u64) -> String {
-    const NAMES: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    if octets < 1024 {
-        return format!("{octets} B");
-    }
-    // A size that rounds to 1024.0 of one unit is 1.0 of the next.
-    let mut value = octets as f64 / 1024.0;
-    let mut names = NAMES.iter();
-    let mut name = names.next();
-    while value >= 1023.95 {
-        let Some(next) = names.next() else { break };
-        value /= 1024.0;
-        name = Some(next);
-    }
-    format!("{value:.1} {}", name.unwrap_or(&NAMES[0]))
 }
 
 /// A number of things: `1 range`, `7 ranges`.

@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::address::OpenError;
+use crate::size;
 
 /// Why nothing was begun. The text names the cause and the way out.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +38,7 @@ pub enum Misfit {
     /// What is in A has no room in B.
     #[error(
         "{a} has {}, but {b} only {}: nothing was done; {}",
-        size(*a_octets), size(*b_octets), room(extended.as_deref())
+        size::exact(*a_octets), size::exact(*b_octets), room(extended.as_deref())
     )]
     Larger {
         /// The first volume.
@@ -87,16 +88,4 @@ fn room(extended: Option<&str>) -> String {
         Some(address) => format!("choose a larger one, or extend it: {address}"),
         None => "choose a larger one".to_owned(),
     }
-}
-
-/// A number of bytes in the largest unit that tells it exactly: `65 MiB`, `1221 bytes`.
-fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes;
-    let mut units = UNITS.into_iter().peekable();
-    while value >= 1024 && value.is_multiple_of(1024) && units.len() > 1 {
-        value /= 1024;
-        units.next();
-    }
-    format!("{value} {}", units.next().unwrap_or_default())
 }

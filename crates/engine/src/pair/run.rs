@@ -15,6 +15,7 @@ use super::record::{Record, UNKNOWN};
 use super::verify::{Differences, Verify};
 use super::{CHUNK, Error, Failure, Machine, Order, Progress, Side, Trouble};
 use crate::address::Address;
+use crate::size;
 use crate::volumes::tell_gathered;
 use crate::worker::Worker;
 
@@ -150,8 +151,8 @@ pub fn copy(
 /// In one line, as it happens again and again where a target does not stay.
 fn tell_back(b: &Address, at: u64, bytes: u64) {
     tracing::warn!(
-        "{b}: unflushed data may be lost: going back to byte {at}, to copy {:.1} MiB again",
-        bytes as f64 / f64::from(1 << 20)
+        "{b}: unflushed data may be lost: going back to byte {at}, to copy {} again",
+        size::human(bytes)
     );
 }
 
