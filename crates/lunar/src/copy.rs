@@ -122,8 +122,8 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
     let is_same = verified.is_some_and(|verified| verify::failure(verified, a, b).is_none());
     if copied.changed && !is_same {
         tracing::warn!(
-            "A was written to during the copy: B may match neither the old nor the new \
-                        contents of A"
+            "A was written to during the copy: B may match neither the old nor the new contents \
+             of A"
         );
     }
     if !args.json {

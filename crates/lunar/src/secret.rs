@@ -35,7 +35,8 @@ pub(crate) fn run(args: &SecretArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The file has the secret once it has its name for good.
+/// Writes the secret to a new file and syncs it; a file that could not be written whole is removed
+/// again.
 fn create(path: &Path, secret: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let mut file = options
