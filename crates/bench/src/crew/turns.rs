@@ -9,7 +9,9 @@ mod tests;
 use std::io;
 use std::thread;
 
-use super::{Event, Lead, Phase, Post, Report, Result, SAMPLE, Stage, Times, Watch};
+use super::lead::{Lead, SAMPLE};
+use super::post::{Event, Phase, Post, Stage};
+use super::{Report, Result, Times, Watch};
 use crate::processes;
 
 /// Members that have their turn together.

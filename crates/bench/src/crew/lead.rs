@@ -1,0 +1,220 @@
+//! The thread that leads: starts the members, tells them the phase, looks at what they count, and
+//! waits for their end.
+
+use std::io;
+use std::mem;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use ::io::ring::Waker;
+
+use super::post::{Event, Phase, Post, Stage};
+use super::{Live, Report, Result, Times, Watch};
+use crate::outcome::Interval;
+use crate::processes;
+
+/// The thread that leads. Once nobody leads any more, nothing is begun any more.
+pub(super) struct Lead<'scope> {
+    stage: &'scope Stage,
+    pub(super) threads: Vec<ScopedJoinHandle<'scope, Report>>,
+    events: Receiver<Event>,
+    wakers: Vec<Waker>,
+    pub(super) turn: u32,
+    /// How many members have ended by themselves.
+    ended: usize,
+    /// Why nothing can be measured, if it is no member's failure.
+    failure: Option<String>,
+}
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        self.set(Phase::Stop);
+    }
+}
+
+impl<'scope> Lead<'scope> {
+    pub(super) fn start<F>(
+        scope: &'scope Scope<'scope, '_>,
+        members: Vec<F>,
+        stage: &'scope Stage,
+    ) -> io::Result<Self>
+    where
+        F: FnOnce(&Post<'_>) -> Report + Send + 'scope,
+    {
+        let (sender, events) = channel();
+        let mut lead = Self {
+            stage,
+            threads: Vec::new(),
+            events,
+            wakers: Vec::new(),
+            turn: 0,
+            ended: 0,
+            failure: None,
+        };
+        for (member, post) in members.into_iter().zip(stage.posts(&sender)) {
+            let body = move || {
+                let report = member(&post);
+                post.tell(Event::Ended);
+                report
+            };
+            let thread = thread::Builder::new().name("job".to_owned());
+            lead.threads.push(thread.spawn_scoped(scope, body)?);
+        }
+        Ok(lead)
+    }
+
+    pub(super) fn set(&self, phase: Phase) {
+        self.stage.set(self.turn, phase);
+        self.wakers.iter().for_each(Waker::wake);
+    }
+
+    /// Waits until all can be measured. Once one can, the others have not much longer: a target
+    /// that has no session for them lets them ask for minutes.
+    pub(super) fn meet(&mut self, watch: &mut Watch<'_>) {
+        let (mut ready, mut last) = (0, Instant::now());
+        while ready < self.threads.len() && self.goes_on(watch) {
+            if let Some(Event::Ready(waker)) = self.event(SAMPLE) {
+                self.wakers.extend(waker);
+                ready += 1;
+                last = Instant::now();
+            } else if ready > 0 && last.elapsed() > LATE {
+                let (missing, all) = (self.threads.len() - ready, self.threads.len());
+                self.failure = Some(format!(
+                    "{missing} of {all} jobs have no session after {} s: see why above, or give \
+                     fewer by --numjobs",
+                    LATE.as_secs()
+                ));
+            }
+            (watch.live)(Live::Meet);
+        }
+    }
+
+    pub(super) fn measure(
+        &mut self,
+        times: Times,
+        watch: &mut Watch<'_>,
+        targets: impl FnOnce() -> Vec<u32>,
+    ) -> Result {
+        let ramp_end = Instant::now() + times.ramp;
+        while self.goes_on(watch) && !ramp_end.saturating_duration_since(Instant::now()).is_zero() {
+            self.event(
+                ramp_end
+                    .saturating_duration_since(Instant::now())
+                    .min(SAMPLE),
+            );
+            (watch.live)(Live::Ramp);
+        }
+        if !self.goes_on(watch) {
+            return Result::default();
+        }
+        let targets = targets();
+        let own = [std::process::id()];
+        let before = [&own[..], &targets].map(processes::cpu_time_of);
+        self.set(Phase::Measure);
+        let begin = Instant::now();
+        let series = self.sample(begin, times.runtime, watch);
+        let runtime = begin.elapsed();
+        let after = [&own[..], &targets].map(processes::cpu_time_of);
+        let used = |at: usize| after[at]?.checked_sub(before[at]?);
+        Result {
+            reports: Vec::new(),
+            runtime,
+            series,
+            cpu: used(0),
+            target_cpu: used(1),
+        }
+    }
+
+    /// Looks at the counters until the time is over.
+    fn sample(&mut self, begin: Instant, time: Duration, watch: &mut Watch<'_>) -> Vec<Interval> {
+        // At most a thousand points, however long it takes.
+        let step = SAMPLE.max(time / 1000);
+        let mut series = Vec::new();
+        let (mut last_ios, mut last_bytes, mut last) = (0, 0, Duration::ZERO);
+        while self.goes_on(watch) && last < time {
+            self.event((last + step).min(time).saturating_sub(begin.elapsed()));
+            let now = begin.elapsed();
+            if now < (last + step).min(time) {
+                continue;
+            }
+            let (ios, bytes) = self.stage.counted();
+            let seconds = (now - last).as_secs_f64();
+            (watch.live)(Live::Measure {
+                elapsed: now,
+                iops: (ios - last_ios) as f64 / seconds,
+                mb_per_s: (bytes - last_bytes) as f64 / seconds / 1e6,
+            });
+            series.push(Interval {
+                end_ms: now.as_millis() as u64,
+                ios: ios - last_ios,
+                bytes: bytes - last_bytes,
+            });
+            (last_ios, last_bytes, last) = (ios, bytes, now);
+        }
+        series
+    }
+
+    pub(super) fn goes_on(&self, watch: &Watch<'_>) -> bool {
+        self.ended == 0 && self.failure.is_none() && !watch.stopped()
+    }
+
+    /// What a member tells within `limit`.
+    pub(super) fn event(&mut self, limit: Duration) -> Option<Event> {
+        match self.events.recv_timeout(limit) {
+            Ok(Event::Ended) => {
+                self.ended += 1;
+                None
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                self.ended = self.threads.len();
+                None
+            }
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Timeout) => None,
+        }
+    }
+
+    /// Waits for all to end, as long as what is in flight takes; not for long after a failure, or
+    /// where somebody wants an end.
+    pub(super) fn end(mut self, watch: &mut Watch<'_>) -> Vec<Report> {
+        let mut phase = Phase::Stop;
+        self.set(phase);
+        let mut in_vain = None;
+        while self.ended < self.threads.len() {
+            if !self.goes_on(watch) {
+                let since = *in_vain.get_or_insert_with(Instant::now);
+                phase = match since.elapsed() > PATIENCE {
+                    true => Phase::Abandon,
+                    false => Phase::Cancel,
+                };
+                self.set(phase);
+            }
+            // One that was late: it has to be told as well.
+            if let Some(Event::Ready(waker)) = self.event(SAMPLE) {
+                self.wakers.extend(waker);
+                self.set(phase);
+            }
+            (watch.live)(Live::Drain);
+        }
+        let joined = mem::take(&mut self.threads).into_iter();
+        let joined = joined.map(ScopedJoinHandle::join);
+        // A panic of a member is ours too.
+        let joined =
+            joined.map(|report| report.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let mut reports: Vec<_> = joined.collect();
+        if let (Some(failure), Some(first)) = (self.failure.take(), reports.first_mut()) {
+            first.failure.get_or_insert(failure);
+        }
+        reports
+    }
+}
+
+/// How often the counters are looked at, at the most.
+pub(super) const SAMPLE: Duration = Duration::from_millis(100);
+
+/// How long others may be without a session once one has one.
+const LATE: Duration = Duration::from_secs(10);
+
+/// How long what is under way may take when somebody wants an end.
+const PATIENCE: Duration = Duration::from_secs(2);
