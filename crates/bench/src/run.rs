@@ -104,9 +104,10 @@ impl Subject {
 
 /// Whether it has a unit at the other end of a cable.
 fn is_on_a_cable(address: &Address) -> bool {
-    let is_cable =
-        |leaf| matches!(leaf, &Address::Fcoe(ref unit) if matches!(unit.place, Place::Cable(_)));
-    address.leaves().any(is_cable)
+    address.leaves().any(|leaf| match leaf {
+        Address::Fcoe(unit) => matches!(unit.place, Place::Cable(_)),
+        _ => false,
+    })
 }
 
 /// What a measurement by these words begins with: nothing measured yet, on this machine.
