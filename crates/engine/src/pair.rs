@@ -23,7 +23,7 @@ use scsi::medium::{Extent, MediumError, MediumOp, MediumResult, Now, SEGMENT_BYT
 pub use error::{Error, Misfit};
 pub use open::Options;
 pub use ranges::Ranges;
-pub use run::{Copied, Manner, Verified, copy, verify};
+pub use run::{Copied, CopyOptions, Verified, copy, verify};
 pub use verify::Differences;
 
 /// What is read or written by one operation, at the most, in octets.

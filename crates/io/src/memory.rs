@@ -13,7 +13,6 @@ mod bitmap;
 mod buffer;
 mod granules;
 mod huge;
-mod lent;
 mod limit;
 mod mapping;
 mod pool;
@@ -21,6 +20,7 @@ mod raw;
 mod region;
 #[cfg(test)]
 mod tests;
+mod write_claim;
 
 pub use ahead::Ahead;
 pub use buffer::{Buffer, ZEROS_MAX};
@@ -29,7 +29,7 @@ pub use limit::{MemoryLimit, NoSpace};
 pub use pool::{Pool, SLOT_MAX};
 pub use region::{LocalRegion, Recall, Region};
 
-pub(crate) use mapping::{Manner, Mapping};
+pub(crate) use mapping::{Mapping, PageRules};
 
 /// Lets what was stored past the cache reach memory before anything that this thread does next.
 /// To be called before other threads or the kernel are told of it.

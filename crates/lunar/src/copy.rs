@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use engine::pair::{self, Copied, MOST_DEPTH, Manner, Options};
+use engine::pair::{self, Copied, CopyOptions, MOST_DEPTH, Options};
 use serde::Serialize;
 
 use crate::client::{address, open_options, quoted};
@@ -103,12 +103,12 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
     };
     log::start();
     let mut watch = Watch::new(format!("{ENDED}, without a final flush; {}", args.resume()));
-    let manner = Manner {
+    let copy_options = CopyOptions {
         resume: args.resume,
         verify: args.verify,
         skip_unreadable: args.skip_unreadable,
     };
-    let copied = pair::copy(&options, manner, &mut |progress| watch.look(progress));
+    let copied = pair::copy(&options, copy_options, &mut |progress| watch.look(progress));
     watch.finish();
     let copied = copied.map_err(|error| Failure::failed(error.to_string()))?;
     if args.json {

@@ -22,8 +22,8 @@ use crate::identity::{digest, hex, machine, serial};
 /// The identity of a file; `None` where nothing tells it from others. With `keep` it is kept with
 /// the file from now on, where that is possible.
 pub(super) fn of(file: &OwnedFd, path: &Path, keep: bool) -> Option<String> {
-    let place = Place::of(file)?;
-    let kept = Kept::read(file);
+    let place = InodeKey::of(file)?;
+    let kept = StoredIdentity::read(file);
     if let Some(kept) = &kept
         && kept.place.matches(&place)
     {
@@ -32,8 +32,8 @@ pub(super) fn of(file: &OwnedFd, path: &Path, keep: bool) -> Option<String> {
     let machine = machine();
     if keep {
         let id = place.lasting_id(machine.as_deref()).or_else(random_id);
-        let renewed = id.and_then(|id| Kept { id, place }.write(file));
-        if let Some(Kept { id, .. }) = renewed {
+        let renewed = id.and_then(|id| StoredIdentity { id, place }.write(file));
+        if let Some(StoredIdentity { id, .. }) = renewed {
             if let Some(old) = kept {
                 let old = serial(&named(&old.id));
                 tracing::warn!(
@@ -53,7 +53,7 @@ pub(super) fn of(file: &OwnedFd, path: &Path, keep: bool) -> Option<String> {
 pub(super) fn place(path: &Path) -> Option<String> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    let place = Place::of(&file)?;
+    let place = InodeKey::of(&file)?;
     let (seconds, nanoseconds) = place.born?;
     Some(format!(
         "inode {} made {seconds}.{nanoseconds}",
@@ -73,7 +73,7 @@ fn random_id() -> Option<String> {
 
 /// Where a file is, in what does not change when a machine starts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct InodeKey {
     inode: u64,
     /// Seconds since 1970 and nanoseconds; an inode number is given to another file when the first
     /// one is gone.
@@ -84,7 +84,7 @@ struct Place {
     device: (u32, u32),
 }
 
-impl Place {
+impl InodeKey {
     fn of(file: &OwnedFd) -> Option<Self> {
         let facts = facts(file).ok()?;
         Some(Self {
@@ -147,13 +147,13 @@ fn subvolume(file: &OwnedFd) -> u64 {
 
 /// What the attribute says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Kept {
+struct StoredIdentity {
     /// 32 hexadecimal digits.
     id: String,
-    place: Place,
+    place: InodeKey,
 }
 
-impl Kept {
+impl StoredIdentity {
     fn read(file: &OwnedFd) -> Option<Self> {
         let mut octets = [0; 256];
         let len = rustix::fs::fgetxattr(file, NAME, &mut octets[..]).ok()?;
@@ -168,7 +168,7 @@ impl Kept {
     }
 
     fn text(&self) -> String {
-        let Place {
+        let InodeKey {
             inode, subvolume, ..
         } = self.place;
         let born = self.place.born.map(|(s, ns)| format!("{s}.{ns:09}"));
@@ -192,7 +192,7 @@ impl Kept {
             }
         };
         let subvolume = u64::from_str_radix(words.next()?, 16).ok()?;
-        let place = Place {
+        let place = InodeKey {
             inode,
             born,
             subvolume,

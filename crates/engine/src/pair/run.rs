@@ -80,7 +80,7 @@ const REMEMBERED_EVERY: Duration = Duration::from_secs(1);
 
 /// How a copy begins and ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
+pub struct CopyOptions {
     /// It goes on from where the last run came to.
     pub resume: bool,
     /// Once all of it is durable, both are read again and compared.
@@ -97,18 +97,18 @@ pub struct Manner {
 /// When nothing was begun. What went wrong later is in [`Copied::failure`].
 pub fn copy(
     options: &Options,
-    manner: Manner,
+    how: CopyOptions,
     watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Copied, Error> {
     let pair = Pair::open(options, false)?;
-    let begun = Kept::begin(&pair, options, manner.resume);
-    let mut kept = begun.map_err(|error| pair.undo(error))?;
+    let begun = Checkpoint::begin(&pair, options, how.resume);
+    let mut checkpoint = begun.map_err(|error| pair.undo(error))?;
     let [a, b] = pair.shapes;
     let plan = Plan {
-        from: kept.durable,
+        from: checkpoint.durable,
         depth: options.depth,
         timeout: options.timeout,
-        skip_unreadable: manner.skip_unreadable,
+        skip_unreadable: how.skip_unreadable,
     };
     let mut worker = worker(&pair, options).map_err(|error| pair.undo(error))?;
     let mut machine = Copy::new(a, b, plan);
@@ -116,24 +116,24 @@ pub fn copy(
     if !watch(&machine.progress()) {
         machine.stop();
     }
-    kept.remember();
+    checkpoint.save();
     let start = Instant::now();
     let ended = drive(
         &mut worker,
         &mut machine,
         &mut |machine, news| match news {
-            News::Durable(at) => kept.keep(at, machine.unreadable()),
+            News::Durable(at) => checkpoint.advance(at, machine.unreadable()),
             News::Back { at, bytes } => tell_back(&options.b, at, bytes),
         },
         watch,
     )?;
-    kept.keep(kept.durable, machine.unreadable());
-    if kept.durable < a.octets {
-        kept.remember();
+    checkpoint.advance(checkpoint.durable, machine.unreadable());
+    if checkpoint.durable < a.octets {
+        checkpoint.save();
     }
-    let ended = whole(ended, kept.shortened);
+    let ended = whole(ended, checkpoint.shortened);
     let time = start.elapsed();
-    let verified = (manner.verify && ended.is_ok() && kept.durable == a.octets)
+    let verified = (how.verify && ended.is_ok() && checkpoint.durable == a.octets)
         .then(|| compare(&mut worker, &pair, options.depth, watch))
         .transpose()?;
     let changed = pair.is_changed();
@@ -144,7 +144,7 @@ pub fn copy(
         failure: ended.err(),
         time,
         verified,
-        ..kept.end(changed)
+        ..checkpoint.end(changed)
     })
 }
 
@@ -194,7 +194,7 @@ fn compare(
 }
 
 /// How much of a copy is durable, and remembered.
-struct Kept<'a> {
+struct Checkpoint<'a> {
     pair: &'a Pair,
     record: Option<Record>,
     durable: u64,
@@ -207,7 +207,7 @@ struct Kept<'a> {
     shortened: Option<Failure>,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> Checkpoint<'a> {
     /// What is known of this copy before it begins, or goes on.
     fn begin(pair: &'a Pair, options: &Options, resume: bool) -> Result<Self, Error> {
         let dir = options.state_dir.as_deref();
@@ -231,7 +231,7 @@ impl<'a> Kept<'a> {
     }
 
     /// So much of what was read is durable, which is a copy so far as both were whole.
-    fn keep(&mut self, copied: u64, unreadable: &Ranges) {
+    fn advance(&mut self, copied: u64, unreadable: &Ranges) {
         let found = self.shortened.into_iter().chain(shortened(self.pair));
         self.shortened = found.min_by_key(|failure| failure.at);
         let whole = self.shortened.and_then(|failure| failure.at);
@@ -242,12 +242,12 @@ impl<'a> Kept<'a> {
         let is_late = self.remembered.elapsed() >= REMEMBERED_EVERY;
         let is_news = durable != before && durable < self.pair.shapes[0].octets;
         if is_news && (is_late || before == 0 || durable < before) {
-            self.remember();
+            self.save();
         }
     }
 
     /// A record that cannot be kept makes a copy that cannot be resumed, and no more.
-    fn remember(&mut self) {
+    fn save(&mut self) {
         self.remembered = Instant::now();
         let record = self.record.as_ref();
         let kept = record.map_or(Ok(()), |record| record.save(self.durable, &self.unreadable));

@@ -79,12 +79,12 @@ enum Group {
 enum State {
     Down,
     /// A thread connects.
-    Connecting(Made),
+    Connecting(ConnectedSocket),
     Up(Box<Up>),
 }
 
 /// Where a thread leaves the socket.
-type Made = Arc<Mutex<Option<OwnedFd>>>;
+type ConnectedSocket = Arc<Mutex<Option<OwnedFd>>>;
 
 struct Up {
     socket: SocketId,
@@ -240,15 +240,15 @@ impl Link for Connection {
 
     fn connect(&mut self, cx: &mut Context<'_>) {
         self.generation = self.generation.wrapping_add(1);
-        let made = Made::default();
-        let (place, host, port) = (Arc::clone(&made), self.host.clone(), self.port);
+        let socket = ConnectedSocket::default();
+        let (place, host, port) = (Arc::clone(&socket), self.host.clone(), self.port);
         let connect = self.outside.connect;
         let connect = move || {
             let socket = connect(&host, port, CONNECT)?;
             *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
             Ok(0)
         };
-        self.state = State::Connecting(made);
+        self.state = State::Connecting(socket);
         let op = FileOp::Apart {
             lane: Lane::Connect,
             call: Box::new(connect),
@@ -262,16 +262,16 @@ impl Link for Connection {
         generation: u32,
         result: io::Result<u64>,
     ) -> Result<(), RemoteError> {
-        let State::Connecting(made) = &self.state else {
+        let State::Connecting(socket) = &self.state else {
             return Ok(());
         };
         if generation != self.generation {
             return Ok(());
         }
-        let made = Arc::clone(made);
+        let socket = Arc::clone(socket);
         self.state = State::Down;
         result.map_err(RemoteError::Connect)?;
-        let socket = made.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let socket = socket.lock().unwrap_or_else(PoisonError::into_inner).take();
         let socket = socket.ok_or_else(|| RemoteError::Connect(io::ErrorKind::NotConnected.into()));
         let socket = cx.ring.adopt(socket?).map_err(RemoteError::Connect)?;
         let mut random = [0; 37];

@@ -103,7 +103,7 @@ pub(super) struct FcoeLink {
     calls: Calls,
     seat: Option<Seat>,
     /// A thread opens the Ethernet port, for all that wait.
-    opening: Option<(Rc<RefCell<SharedPort>>, Made)>,
+    opening: Option<(Rc<RefCell<SharedPort>>, OpenedSite)>,
     /// The ring will tell us that frames have come there, by the generation of that use.
     watched: Vec<(u32, Weak<RefCell<SharedPort>>)>,
     /// Ours, for as long as this lives.
@@ -121,7 +121,7 @@ pub(super) struct FcoeLink {
 }
 
 /// Where a thread leaves what it has opened.
-type Made = Arc<Mutex<Option<Result<Site, NoPort>>>>;
+type OpenedSite = Arc<Mutex<Option<Result<Site, NoPort>>>>;
 
 /// What is made of the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,8 +196,8 @@ impl FcoeLink {
     }
 
     fn open(&mut self, cx: &mut Context<'_>, port: &Rc<RefCell<SharedPort>>) {
-        let made = Made::default();
-        let (left, place) = (made.clone(), self.target.place.clone());
+        let opened = OpenedSite::default();
+        let (left, place) = (opened.clone(), self.target.place.clone());
         let owner = self.names.clone().map_or(Owner::Initiator, Owner::Again);
         let ports = self.target.ports.clone();
         let open = move || {
@@ -206,7 +206,7 @@ impl FcoeLink {
             *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(site);
             Ok(0)
         };
-        self.opening = Some((Rc::clone(port), made));
+        self.opening = Some((Rc::clone(port), opened));
         let op = FileOp::Apart {
             lane: Lane::Connect,
             call: Box::new(open),
@@ -215,10 +215,10 @@ impl FcoeLink {
     }
 
     /// The port that a thread has opened.
-    fn begin(&self, now: Now, made: &Made) -> Result<NPort<Initiator<Lease>>, RemoteError> {
-        let made = made.lock().unwrap_or_else(PoisonError::into_inner).take();
+    fn begin(&self, now: Now, opened: &OpenedSite) -> Result<NPort<Initiator<Lease>>, RemoteError> {
+        let opened = opened.lock().unwrap_or_else(PoisonError::into_inner).take();
         let nothing = || io::Error::from(io::ErrorKind::NotConnected);
-        let mut site = made.ok_or_else(nothing).map_err(RemoteError::Connect)??;
+        let mut site = opened.ok_or_else(nothing).map_err(RemoteError::Connect)??;
         // Each user adds its own.
         site.config.partners = Partners::Only([].into());
         site.config.e_d_tov = self.target.e_d_tov.unwrap_or(site.config.e_d_tov);
@@ -400,11 +400,11 @@ impl Link for FcoeLink {
         _: u32,
         result: io::Result<u64>,
     ) -> Result<(), RemoteError> {
-        let Some((port, made)) = self.opening.take() else {
+        let Some((port, opened)) = self.opening.take() else {
             return Ok(());
         };
         let result = result.map_err(RemoteError::Connect);
-        match result.and_then(|_| self.begin(cx.now, &made)) {
+        match result.and_then(|_| self.begin(cx.now, &opened)) {
             Ok(n_port) => port.borrow_mut().opened(cx.now, n_port),
             Err(cause) => {
                 self.close_seat();

@@ -50,7 +50,7 @@ pub(super) struct SpreadHandle {
     /// The number of its session.
     number: u16,
     book: Book,
-    asked: Slab<Asked>,
+    asked: Slab<PendingOp>,
     ended: Vec<Ended>,
 }
 
@@ -71,7 +71,7 @@ struct Ended {
 }
 
 /// An operation that has not ended.
-struct Asked {
+struct PendingOp {
     id: u64,
     /// Until it goes to a session.
     op: Option<MediumOp<Lease>>,
@@ -260,7 +260,7 @@ impl SpreadHandle {
 impl Handle for SpreadHandle {
     fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
         let claim = claim(&op);
-        let key = self.asked.insert(Asked {
+        let key = self.asked.insert(PendingOp {
             id,
             op: Some(op),
             pieces: 0,

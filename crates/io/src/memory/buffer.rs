@@ -5,11 +5,11 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-use super::lent::Lent;
 use super::mapping::Mapping;
 use super::pool::Slot;
 use super::raw;
 use super::region::LocalRegion;
+use super::write_claim::WriteClaim;
 
 /// The longest [`Buffer::zeros`].
 pub const ZEROS_MAX: usize = 256 << 10;
@@ -39,7 +39,7 @@ enum Owner {
     /// To be read.
     Region(#[expect(dead_code, reason = "held")] LocalRegion),
     /// To be written, which the region is told of when it is over, however it ends.
-    Lent(Lent),
+    WriteClaim(WriteClaim),
     Zeros,
 }
 
@@ -89,7 +89,7 @@ impl Buffer {
     }
 
     pub(super) fn lent(start: NonNull<u8>, len: usize, region: LocalRegion) -> Self {
-        let owner = Owner::Lent(Lent::new(region));
+        let owner = Owner::WriteClaim(WriteClaim::new(region));
         Self { start, len, owner }
     }
 
@@ -114,7 +114,7 @@ impl Buffer {
     /// Whether it is memory of a region, which others may write at the same time.
     #[must_use]
     pub fn is_of_region(&self) -> bool {
-        matches!(self.owner, Owner::Region(_) | Owner::Lent(_))
+        matches!(self.owner, Owner::Region(_) | Owner::WriteClaim(_))
     }
 
     /// Whether `other` claims exactly the same memory.
@@ -198,7 +198,7 @@ impl Buffer {
         // SAFETY: as ours; what is lent covers what the buffer does.
         unsafe {
             match &self.owner {
-                Owner::Lent(lent) => lent.store(to, from, len),
+                Owner::WriteClaim(lent) => lent.store(to, from, len),
                 _ => raw::copy(to, from, len),
             }
         }
@@ -288,7 +288,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Owner::Lent(lent) = &self.owner
+        if let Owner::WriteClaim(lent) = &self.owner
             && self.len > 0
         {
             lent.end(self.start, self.len);
@@ -302,7 +302,7 @@ impl std::fmt::Debug for Buffer {
             Owner::Heap(_) => "heap",
             Owner::Slot(_) => "pool",
             Owner::Region(_) => "region",
-            Owner::Lent(_) => "lent of region",
+            Owner::WriteClaim(_) => "lent of region",
             Owner::Zeros => "zeros",
         };
         write!(f, "Buffer({owner}, {} bytes)", self.len)

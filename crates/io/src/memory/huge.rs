@@ -109,13 +109,13 @@ impl Shared {
 /// Groups that are to be replaced.
 #[derive(Default)]
 pub(super) struct Work {
-    ripe: Vec<Ripe>,
+    ripe: Vec<Candidate>,
     /// Those that wait for others to become ripe.
-    put_off: Vec<Ripe>,
+    put_off: Vec<Candidate>,
 }
 
 /// A group that is to be replaced.
-struct Ripe {
+struct Candidate {
     region: Weak<Region>,
     group: u64,
     tries: u32,
@@ -139,7 +139,7 @@ impl Work {
             let region = Arc::downgrade(region);
             let tries = TRIES;
             self.ripe.append(&mut self.put_off);
-            self.ripe.push(Ripe {
+            self.ripe.push(Candidate {
                 region,
                 group,
                 tries,
@@ -155,7 +155,7 @@ impl Work {
     /// Tries each that is ripe once.
     pub(super) fn go_round(&mut self, spare: Option<&Mapping>) {
         // One that was put off may have become ripe anew.
-        let key = |ripe: &Ripe| (ripe.region.as_ptr().addr(), ripe.group);
+        let key = |ripe: &Candidate| (ripe.region.as_ptr().addr(), ripe.group);
         self.ripe.sort_unstable_by_key(key);
         self.ripe.dedup_by_key(|ripe| key(ripe));
         for mut ripe in mem::take(&mut self.ripe) {
@@ -168,7 +168,7 @@ impl Work {
     }
 }
 
-impl Ripe {
+impl Candidate {
     fn replace(&mut self, spare: Option<&Mapping>) -> Outcome {
         let Some(region) = self.region.upgrade() else {
             return Outcome::Over;

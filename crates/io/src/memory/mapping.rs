@@ -25,14 +25,14 @@ pub(crate) struct Mapping {
 
 /// What a mapping is like.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
+pub(crate) struct PageRules {
     /// The size of the kernel's pages. Tests take larger ones than this machine's.
     pub(crate) page: usize,
     /// Whether the kernel counts what may be written as used, written or not.
     pub(crate) strict: bool,
 }
 
-impl Manner {
+impl PageRules {
     /// As this machine's kernel has it.
     pub(crate) fn here() -> Self {
         static STRICT: OnceLock<bool> = OnceLock::new();
@@ -74,11 +74,11 @@ impl Mapping {
     /// The same, of which [`Self::open`] is to be asked for what is to be written. Where all that
     /// may be written counts as used (vm.overcommit_memory = 2), that is so from then on; what may
     /// only be read is free.
-    pub(crate) fn closed(len: usize, manner: Manner) -> io::Result<Self> {
-        if !manner.strict {
-            return Self::map(len, manner.page, ProtFlags::READ | ProtFlags::WRITE);
+    pub(crate) fn closed(len: usize, rules: PageRules) -> io::Result<Self> {
+        if !rules.strict {
+            return Self::map(len, rules.page, ProtFlags::READ | ProtFlags::WRITE);
         }
-        let mut mapping = Self::map(len, manner.page, ProtFlags::READ)?;
+        let mut mapping = Self::map(len, rules.page, ProtFlags::READ)?;
         let part = (mapping.len / PARTS_MAX).max(PART_MIN);
         mapping.part = Some(part.next_multiple_of(PART_MIN));
         Ok(mapping)

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::buffer::Buffer;
-use super::mapping::{Manner, Mapping};
+use super::mapping::{Mapping, PageRules};
 
 /// The longest buffer of a pool, in octets: a segment.
 pub const SLOT_MAX: usize = 256 << 10;
@@ -68,14 +68,14 @@ impl Pool {
     ///
     /// Of mmap.
     pub fn new(limit: usize) -> io::Result<Self> {
-        Self::in_manner(limit, Manner::here())
+        Self::with_page_rules(limit, PageRules::here())
     }
 
     /// The same on another kernel.
-    pub(super) fn in_manner(limit: usize, manner: Manner) -> io::Result<Self> {
+    pub(super) fn with_page_rules(limit: usize, rules: PageRules) -> io::Result<Self> {
         let class = |size: usize| {
-            let size = size.max(manner.page);
-            let memory = Mapping::closed(limit.max(1).next_multiple_of(size), manner)?;
+            let size = size.max(rules.page);
+            let memory = Mapping::closed(limit.max(1).next_multiple_of(size), rules)?;
             // A huge page would be charged to whoever touches its first octet.
             memory.advise(0, memory.len(), rustix::mm::Advice::LinuxNoHugepage);
             let slots = RefCell::default();

@@ -32,10 +32,10 @@ use rustix::mm::Advice;
 use super::bitmap::Bitmap;
 use super::buffer::{Buffer, ZEROS_MAX};
 use super::granules::{Clear, GRANULE, GROUP, Granules, Pages};
-use super::lent::Stages;
 use super::limit::{MemoryLimit, NoSpace};
-use super::mapping::{Manner, Mapping};
+use super::mapping::{Mapping, PageRules};
 use super::raw;
+use super::write_claim::StagingArea;
 
 /// How far `state` looks, in granules: 16 GiB, for which it reads 512 KiB of bits (30 us).
 const STATE_GRANULES: u64 = 1 << 22;
@@ -68,7 +68,7 @@ impl Region {
     ///
     /// Of mmap: no address space, or overcommitment is forbidden.
     pub fn reserve(len: u64, pages: Pages, limit: &MemoryLimit) -> io::Result<Arc<Self>> {
-        let region = Self::in_manner(len, pages, limit, Manner::here())?;
+        let region = Self::with_page_rules(len, pages, limit, PageRules::here())?;
         if region.pages() == Pages::Huge {
             limit.replacer().add(&region);
         }
@@ -76,18 +76,18 @@ impl Region {
     }
 
     /// The same on another kernel; huge pages only come by [`Self::replace`].
-    pub(super) fn in_manner(
+    pub(super) fn with_page_rules(
         len: u64,
         pages: Pages,
         limit: &MemoryLimit,
-        manner: Manner,
+        rules: PageRules,
     ) -> io::Result<Arc<Self>> {
         let rounded = len
             .checked_next_multiple_of(GROUP)
             .and_then(|len| len.checked_add(GROUP))
             .and_then(|len| usize::try_from(len).ok())
             .ok_or(io::ErrorKind::OutOfMemory)?;
-        let octets = Mapping::closed(rounded, manner)?;
+        let octets = Mapping::closed(rounded, rules)?;
         let base = octets.at(0).as_ptr().align_offset(GROUP as usize);
         // Whatever the kernel would do by itself: the first write takes a small page.
         octets.advise(0, octets.len(), Advice::LinuxNoHugepage);
@@ -294,7 +294,7 @@ struct Local {
     /// The bits of an address that tell where in a block it lies. The region begins at a group, and
     /// with it at a block.
     within_block: usize,
-    stages: Stages,
+    stages: StagingArea,
 }
 
 impl LocalRegion {
@@ -302,7 +302,7 @@ impl LocalRegion {
         let local = Local {
             region: Arc::clone(region),
             within_block: block - 1,
-            stages: Stages::default(),
+            stages: StagingArea::default(),
         };
         Self {
             local: Rc::new(local),
@@ -366,7 +366,7 @@ impl LocalRegion {
         self.local.within_block
     }
 
-    pub(super) fn stages(&self) -> &Stages {
+    pub(super) fn stages(&self) -> &StagingArea {
         &self.local.stages
     }
 

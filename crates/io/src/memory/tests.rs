@@ -1,6 +1,6 @@
 mod buffer;
 #[cfg(not(loom))]
 mod granules;
-mod lent;
 mod pool;
 mod region;
+mod write_claims;

@@ -211,7 +211,7 @@ impl State {
 
 /// Jobs that never wait. A turn does some of them, as whoever else is to be heard waits for it.
 #[derive(Default)]
-pub(super) struct AtOnce {
+pub(super) struct ImmediateJobs {
     jobs: VecDeque<(usize, Job)>,
     /// What was done of the turn.
     octets: usize,
@@ -224,7 +224,7 @@ const TURN_OCTETS: usize = 1 << 20;
 /// Jobs of a turn at the most.
 const TURN_JOBS: usize = 64;
 
-impl AtOnce {
+impl ImmediateJobs {
     pub(super) fn push(&mut self, number: usize, job: Job) {
         self.jobs.push_back((number, job));
     }

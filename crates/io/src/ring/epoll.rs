@@ -24,7 +24,7 @@ use slab::Slab;
 use self::listen::Listeners;
 use self::socket::Socket;
 use super::bell::{Bell, DONE, WOKEN};
-use super::blocking::{AtOnce, Blocking, Job};
+use super::blocking::{Blocking, ImmediateJobs, Job};
 use super::file::PendingFile;
 use super::lend::{Lender, Received};
 use super::{Event, FileOp, FileRing, PAUSE, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
@@ -53,7 +53,7 @@ pub struct EpollRing {
     /// Started by the next `wait`.
     jobs: Vec<(usize, Job)>,
     /// Done by the next `wait`, and by those after it.
-    at_once: AtOnce,
+    at_once: ImmediateJobs,
     done: Vec<(usize, io::Result<u64>)>,
     polled: Vec<epoll::Event>,
     /// Sockets with a receive that was asked for since the last `wait`.
@@ -89,7 +89,7 @@ impl EpollRing {
             blocking: Blocking::new(&bell)?,
             bell,
             jobs: Vec::new(),
-            at_once: AtOnce::default(),
+            at_once: ImmediateJobs::default(),
             done: Vec::new(),
             polled: Vec::with_capacity(POLLED_MAX),
             asked: Vec::new(),

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::rc::Rc;
 
-use crate::memory::{Manner, Mapping};
+use crate::memory::{Mapping, PageRules};
 
 /// Octets of a buffer: what a busy socket has ready at a time, at the most.
 pub(super) const LENT_OCTETS: usize = 256 << 10;
@@ -61,7 +61,7 @@ impl Lender {
     pub(super) fn new(buffers: u16) -> io::Result<Rc<Self>> {
         let len = usize::from(buffers) * LENT_OCTETS;
         let lender = Self {
-            memory: Mapping::closed(len, Manner::here())?,
+            memory: Mapping::closed(len, PageRules::here())?,
             free: RefCell::new(Free {
                 ids: (0..buffers).rev().collect(),
                 resident: vec![false; usize::from(buffers)],

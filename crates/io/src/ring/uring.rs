@@ -34,7 +34,7 @@ use self::op::Op;
 use self::queue::Queue;
 use self::socket::{Next, Socket, result_of};
 use super::bell::{Bell, DONE, WOKEN};
-use super::blocking::{AtOnce, Blocking, Job};
+use super::blocking::{Blocking, ImmediateJobs, Job};
 use super::file::PendingFile;
 use super::lend::Received;
 use super::{Event, FileOp, FileRing, PAUSE, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
@@ -61,7 +61,7 @@ pub struct UringRing {
     /// Started by the next `wait`.
     jobs: Vec<(usize, Job)>,
     /// Done by the next `wait`, and by those after it.
-    at_once: AtOnce,
+    at_once: ImmediateJobs,
     done: Vec<(usize, io::Result<u64>)>,
     /// Sockets whose receive waits for a buffer.
     starved: VecDeque<u32>,
@@ -96,7 +96,7 @@ impl UringRing {
             paused: Slab::new(),
             files: Slab::new(),
             jobs: Vec::new(),
-            at_once: AtOnce::default(),
+            at_once: ImmediateJobs::default(),
             done: Vec::new(),
             starved: VecDeque::new(),
             events: VecDeque::new(),

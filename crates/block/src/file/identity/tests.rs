@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Kept, NAME, Place, of};
+use super::{InodeKey, NAME, StoredIdentity, of};
 
 /// A folder on the disk, which goes when the test ends.
 struct Folder(PathBuf);
@@ -39,8 +39,8 @@ fn identity(path: &Path, keep: bool) -> Option<String> {
     of(&opened(path), path, keep)
 }
 
-fn kept(path: &Path) -> Option<Kept> {
-    Kept::read(&opened(path))
+fn kept(path: &Path) -> Option<StoredIdentity> {
+    StoredIdentity::read(&opened(path))
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_file_in_memory_has_one() {
     assert_eq!(first, identity(&path, false));
 }
 
-const HERE: Place = Place {
+const HERE: InodeKey = InodeKey {
     inode: 12,
     born: Some((1_795_395_949, 248_183_162)),
     subvolume: 0,
@@ -121,12 +121,12 @@ const HERE: Place = Place {
 fn what_is_kept_is_read_as_it_was_written() {
     let id = "0123456789abcdef".repeat(2);
     for born in [HERE.born, None] {
-        let place = Place { born, ..HERE };
-        let kept = Kept {
+        let place = InodeKey { born, ..HERE };
+        let kept = StoredIdentity {
             id: id.clone(),
             place,
         };
-        let read = Kept::parse(&kept.text()).unwrap();
+        let read = StoredIdentity::parse(&kept.text()).unwrap();
         assert!(read.place.matches(&place) && read.id == id, "{read:?}");
     }
     for wrong in [
@@ -137,19 +137,19 @@ fn what_is_kept_is_read_as_it_was_written() {
         &format!("1 {id} 1 5 0"),
         "1 \u{e9} 1 - 0",
     ] {
-        assert_eq!(Kept::parse(wrong), None, "{wrong:?}");
+        assert_eq!(StoredIdentity::parse(wrong), None, "{wrong:?}");
     }
 }
 
 #[test]
 fn a_place_is_an_inode_and_when_it_was_made() {
     let others = [
-        Place { inode: 13, ..HERE },
-        Place {
+        InodeKey { inode: 13, ..HERE },
+        InodeKey {
             born: Some((1_795_395_949, 248_183_163)),
             ..HERE
         },
-        Place {
+        InodeKey {
             subvolume: 5,
             ..HERE
         },
@@ -158,20 +158,20 @@ fn a_place_is_an_inode_and_when_it_was_made() {
         assert!(!HERE.matches(&other), "{other:?}");
         assert_ne!(HERE.id(Some("m")), other.id(Some("m")), "{other:?}");
     }
-    let moved = Place {
+    let moved = InodeKey {
         device: (8, 1),
         ..HERE
     };
     assert!(HERE.matches(&moved), "disks get other numbers at each boot");
     assert_eq!(HERE.id(Some("m")), moved.id(Some("m")));
-    assert!(HERE.matches(&Place { born: None, ..HERE }));
+    assert!(HERE.matches(&InodeKey { born: None, ..HERE }));
 }
 
 #[test]
 fn machines_have_different_files_at_one_place() {
     assert_ne!(HERE.id(Some("a")), HERE.id(Some("b")));
     assert_eq!(HERE.lasting_id(None), None, "drawn, without a machine-id");
-    let unborn = Place { born: None, ..HERE };
+    let unborn = InodeKey { born: None, ..HERE };
     assert_eq!(
         unborn.lasting_id(Some("a")),
         None,

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::address::REPLACEMENT;
 use crate::address::open_tests::{self, Folder};
-use crate::pair::{self, Error, Manner, Options};
+use crate::pair::{self, CopyOptions, Error, Options};
 
 /// Copies the file `a` to `b`, in which `{}` stands for the folder.
 fn refused(folder: &Folder, b: &str) -> Error {
@@ -17,7 +17,7 @@ fn refused(folder: &Folder, b: &str) -> Error {
         state_dir: None,
         timeout: REPLACEMENT,
     };
-    pair::copy(&options, Manner::default(), &mut |_| true).unwrap_err()
+    pair::copy(&options, CopyOptions::default(), &mut |_| true).unwrap_err()
 }
 
 #[test]

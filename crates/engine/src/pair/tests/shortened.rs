@@ -8,7 +8,7 @@ use scsi::medium::MediumError;
 
 use crate::address::REPLACEMENT;
 use crate::address::open_tests::{self, Folder};
-use crate::pair::{self, Failure, Manner, Options, Progress, Side, Trouble};
+use crate::pair::{self, CopyOptions, Failure, Options, Progress, Side, Trouble};
 
 const LEN: u64 = 4 << 20;
 const LEFT: u64 = 1 << 20;
@@ -29,7 +29,7 @@ fn shorten(source: &Path) {
     file.unwrap().set_len(LEFT).unwrap();
 }
 
-const RESUME: Manner = Manner {
+const RESUME: CopyOptions = CopyOptions {
     resume: true,
     verify: false,
     skip_unreadable: false,
@@ -57,7 +57,7 @@ fn a_source_that_others_shorten_is_not_copied() {
         shorten(&source);
         true
     };
-    let copied = pair::copy(&options, Manner::default(), &mut watch).unwrap();
+    let copied = pair::copy(&options, CopyOptions::default(), &mut watch).unwrap();
     let (at, error) = (Some(LEFT), Trouble::Medium(MediumError::Gone));
     let side = Side::A;
     assert_eq!(copied.failure, Some(Failure { side, at, error }));
@@ -88,9 +88,9 @@ fn what_others_cut_off_is_not_skipped_as_unreadable() {
         }
         true
     };
-    let skipping = Manner {
+    let skipping = CopyOptions {
         skip_unreadable: true,
-        ..Manner::default()
+        ..CopyOptions::default()
     };
     let copied = pair::copy(&options, skipping, &mut watch).unwrap();
     let (at, error) = (Some(LEFT), Trouble::Medium(MediumError::Gone));
@@ -113,6 +113,6 @@ fn who_stops_it_before_it_begins_is_heard() {
         looks += 1;
         looks > 1
     };
-    let copied = pair::copy(&options(&folder), Manner::default(), &mut watch).unwrap();
+    let copied = pair::copy(&options(&folder), CopyOptions::default(), &mut watch).unwrap();
     assert!(!copied.is_complete() && copied.resumable, "{copied:?}");
 }

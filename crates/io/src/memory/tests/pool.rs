@@ -1,4 +1,4 @@
-use super::super::mapping::Manner;
+use super::super::mapping::PageRules;
 use super::super::{Buffer, Pool, SLOT_MAX};
 
 const KIB: usize = 1 << 10;
@@ -93,11 +93,11 @@ fn a_trim_gives_back_only_what_was_idle_since_the_last() {
 /// 16 KiB, as some kernels for aarch64 have: four blocks lie in a page, which is given back whole.
 #[test]
 fn a_trim_leaves_what_is_in_use_of_a_larger_page() {
-    let manner = Manner {
+    let rules = PageRules {
         page: 16 * KIB,
-        ..Manner::here()
+        ..PageRules::here()
     };
-    let pool = Pool::in_manner(1 << 20, manner).unwrap();
+    let pool = Pool::with_page_rules(1 << 20, rules).unwrap();
     let mut buffers: Vec<_> = (0..4).map_while(|_| pool.buffer(4096)).collect();
     for buffer in &buffers {
         buffer.copy_in(0, &[7; 4096]);
@@ -113,11 +113,11 @@ fn a_trim_leaves_what_is_in_use_of_a_larger_page() {
 
 #[test]
 fn every_slot_can_be_written_where_memory_is_not_overcommitted() {
-    let manner = Manner {
+    let rules = PageRules {
         strict: true,
-        ..Manner::here()
+        ..PageRules::here()
     };
-    let pool = Pool::in_manner(5 << 20, manner).unwrap();
+    let pool = Pool::with_page_rules(5 << 20, rules).unwrap();
     for len in [4 * KIB, 16 * KIB, 64 * KIB, SLOT_MAX] {
         let buffers: Vec<_> = std::iter::from_fn(|| pool.buffer(len)).collect();
         assert_eq!(buffers.len(), (5 << 20) / len);

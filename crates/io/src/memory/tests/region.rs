@@ -4,7 +4,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::super::huge::Work;
-use super::super::mapping::Manner;
+use super::super::mapping::PageRules;
 use super::super::{Buffer, GRANULE, LocalRegion, MemoryLimit, NoSpace, Pages, Region};
 
 const MIB: u64 = 1 << 20;
@@ -15,7 +15,7 @@ fn region(len: u64) -> (LocalRegion, MemoryLimit) {
 
 fn with_pages(len: u64, pages: Pages) -> (LocalRegion, MemoryLimit) {
     let limit = MemoryLimit::new(64 * MIB);
-    let region = Region::in_manner(len, pages, &limit, Manner::here()).unwrap();
+    let region = Region::with_page_rules(len, pages, &limit, PageRules::here()).unwrap();
     (region.attach(), limit)
 }
 
@@ -274,8 +274,10 @@ fn what_has_filled_up_gets_a_huge_page_after_a_rest() {
 #[test]
 fn what_exceeded_the_limit_gets_its_huge_page_when_others_ripen() {
     let limit = MemoryLimit::new(4 * MIB);
-    let [first, second, other] = [(2, Pages::Huge), (2, Pages::Huge), (4, Pages::Small)]
-        .map(|(len, pages)| Region::in_manner(len * MIB, pages, &limit, Manner::here()).unwrap());
+    let [first, second, other] =
+        [(2, Pages::Huge), (2, Pages::Huge), (4, Pages::Small)].map(|(len, pages)| {
+            Region::with_page_rules(len * MIB, pages, &limit, PageRules::here()).unwrap()
+        });
     let (probe, _) = with_pages(2 * MIB, Pages::Huge);
     write(&probe, 0, &vec![9; 2 * MIB as usize]);
     if first.pages() == Pages::Small || !replace(&probe) {
@@ -318,13 +320,13 @@ fn writable(region: &LocalRegion) -> u64 {
 
 #[test]
 fn where_memory_is_not_overcommitted_only_what_is_used_is_committed() {
-    let manner = Manner {
+    let rules = PageRules {
         strict: true,
-        ..Manner::here()
+        ..PageRules::here()
     };
     for pages in [Pages::Small, Pages::Huge] {
         let limit = MemoryLimit::new(64 * MIB);
-        let region = Region::in_manner(1 << 30, pages, &limit, manner);
+        let region = Region::with_page_rules(1 << 30, pages, &limit, rules);
         let region = region.unwrap().attach();
         assert_eq!(writable(&region), 0);
         assert_eq!(read(&region, 100 * MIB, 2 * MIB), [0; 2 << 20]);
@@ -345,11 +347,11 @@ const LARGE_PAGE: usize = 16 << 10;
 #[test]
 fn an_unmap_within_a_larger_page_leaves_its_neighbours() {
     let limit = MemoryLimit::new(64 * MIB);
-    let manner = Manner {
+    let rules = PageRules {
         page: LARGE_PAGE,
-        ..Manner::here()
+        ..PageRules::here()
     };
-    let region = Region::in_manner(MIB, Pages::Small, &limit, manner);
+    let region = Region::with_page_rules(MIB, Pages::Small, &limit, rules);
     let region = region.unwrap().attach();
     for first in 0..5 {
         for end in first + 1..10 {

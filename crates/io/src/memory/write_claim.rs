@@ -36,13 +36,13 @@ const NONE: u32 = u32::MAX;
 
 /// A claim on memory of a region, to be written. A clone has nothing staged: a block whose parts
 /// come through several claims is not stored.
-pub(super) struct Lent {
+pub(super) struct WriteClaim {
     region: LocalRegion,
-    /// Where in [`Stages`] the parts of blocks are.
+    /// Where in [`StagingArea`] the parts of blocks are.
     stage: Cell<u32>,
 }
 
-impl Lent {
+impl WriteClaim {
     pub(super) const fn new(region: LocalRegion) -> Self {
         Self {
             region,
@@ -141,7 +141,7 @@ impl Lent {
     }
 }
 
-impl Clone for Lent {
+impl Clone for WriteClaim {
     fn clone(&self) -> Self {
         Self::new(self.region.clone())
     }
@@ -166,11 +166,11 @@ unsafe fn place(to: *mut u8, from: *const u8, len: usize) {
 
 /// What the claims of one core have staged, and memory for the next ones.
 #[derive(Debug, Default)]
-pub(super) struct Stages(RefCell<Table>);
+pub(super) struct StagingArea(RefCell<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    all: Vec<Stage>,
+    all: Vec<PartialBlocks>,
     /// Those that no claim has.
     free: Vec<u32>,
 }
@@ -178,7 +178,7 @@ struct Table {
 impl Table {
     fn take(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
-            self.all.push(Stage::default());
+            self.all.push(PartialBlocks::default());
             self.all.len() as u32 - 1
         })
     }
@@ -187,7 +187,7 @@ impl Table {
         let stage = &mut self.all[number as usize];
         stage.blocks.clear();
         if number as usize >= KEPT || stage.bytes.len() > KEPT_BYTES {
-            *stage = Stage::default();
+            *stage = PartialBlocks::default();
         }
         self.free.push(number);
     }
@@ -195,7 +195,7 @@ impl Table {
 
 /// Blocks of which a part has come.
 #[derive(Debug, Default)]
-struct Stage {
+struct PartialBlocks {
     /// Where they belong.
     blocks: Vec<*mut u8>,
     /// A bit for each byte that has come; behind those of the last block what was left there.
@@ -204,7 +204,7 @@ struct Stage {
     bytes: Vec<u8>,
 }
 
-impl Stage {
+impl PartialBlocks {
     fn find_or_add(&mut self, block: *mut u8, len: usize) -> usize {
         if let Some(index) = self.blocks.iter().position(|known| *known == block) {
             return index;
