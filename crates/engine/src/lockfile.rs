@@ -4,8 +4,9 @@
 //! file before it unlocks it, so that it never removes that of another one; who gets the lock then
 //! finds that the file has lost its name, and tries again.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
@@ -21,14 +22,26 @@ pub(crate) struct LockFile {
     _file: File,
 }
 
+/// What came of an attempt to lock a file.
+#[derive(Debug)]
+pub(crate) enum Attempt {
+    /// It is ours.
+    Locked(LockFile),
+    /// Another one has it.
+    HeldBy(Holder),
+}
+
+/// The program that holds a lock file, as far as the file says.
+#[derive(Debug)]
+pub(crate) struct Holder(Option<u32>);
+
 impl LockFile {
-    /// Locks a file, which only its owner can read and which is created if it is not there; `None`
-    /// where another program has it locked. The file says which process has it, for people.
+    /// Locks a file, which only its owner can read and which is created if it is not there.
     ///
     /// # Errors
     ///
     /// When it cannot be created or locked, or is a symbolic link.
-    pub(crate) fn acquire(path: &Path) -> io::Result<Option<Self>> {
+    pub(crate) fn acquire(path: &Path) -> io::Result<Attempt> {
         loop {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).mode(0o600);
@@ -36,14 +49,16 @@ impl LockFile {
             let mut file = options.open(path)?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::WouldBlock) => {
+                    return Ok(Attempt::HeldBy(Holder::of(&mut file)));
+                }
                 Err(TryLockError::Error(cause)) => return Err(cause),
             }
             if leads_to(path, &file)? {
                 file.set_len(0)?;
                 writeln!(file, "{}", process::id())?;
                 let path = path.to_owned();
-                return Ok(Some(Self { path, _file: file }));
+                return Ok(Attempt::Locked(Self { path, _file: file }));
             }
         }
     }
@@ -52,6 +67,25 @@ impl LockFile {
 impl Drop for LockFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Holder {
+    fn of(file: &mut File) -> Self {
+        let mut text = String::new();
+        let read = file.read_to_string(&mut text);
+        Self(read.ok().and_then(|_| text.trim().parse().ok()))
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(Some(id)) = self else {
+            return f.write_str("another process");
+        };
+        write!(f, "process {id}")?;
+        let name = fs::read_to_string(format!("/proc/{id}/comm"));
+        name.map_or(Ok(()), |name| write!(f, " ({})", name.trim()))
     }
 }
 

@@ -15,7 +15,7 @@ use ::io::path::sync_parent;
 use scsi::unit::UnitId;
 
 use crate::core::Store;
-use crate::lockfile::LockFile;
+use crate::lockfile::{Attempt, LockFile};
 
 /// Files of the state directory, one a unit.
 #[derive(Debug)]
@@ -80,7 +80,10 @@ impl StateDir {
     ///
     /// When the file of the lock cannot be made.
     pub(crate) fn lock(&self, unit: UnitId) -> io::Result<Option<LockFile>> {
-        LockFile::acquire(&self.path(unit).with_extension("lock"))
+        match LockFile::acquire(&self.path(unit).with_extension("lock"))? {
+            Attempt::Locked(lock) => Ok(Some(lock)),
+            Attempt::HeldBy(_) => Ok(None),
+        }
     }
 
     /// Where a unit's state is.

@@ -1,94 +1,96 @@
-//! Claims to names of an interface, which all programs of a network namespace agree on by abstract
-//! sockets (unix(7)).
+//! Claims to names of an interface, which programs of one user agree on by locking files.
 //!
-//! Two ports of one name on an Ethernet are in each other's way wherever their programs come from.
-//! A file that is locked would be seen only by programs of the same user and mount namespace; an
-//! abstract socket is seen in the network namespace of the interface, and in no other. The kernel
-//! frees the name however its owner ends. What this costs: any process there may take a name and
-//! keep a port from its own, so whoever is refused is told which process of which user has it.
+//! The files lie where no other user can write, so that nobody else can take a name away, or make a
+//! program follow a link.
 
-use std::os::fd::OwnedFd;
-use std::{fmt, fs, io};
+use std::env;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::linux::fs::MetadataExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 
-use ::io::ether::{Peer, peer};
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
-};
+use crate::lockfile::{Attempt, LockFile};
 
-/// A name, until it is dropped.
+/// A folder of claims, of this user and this network namespace.
 #[derive(Debug)]
-pub(super) struct Claim {
-    /// Bound to it.
-    _socket: OwnedFd,
+pub(super) struct Folder {
+    path: PathBuf,
+    user: u32,
 }
 
-/// What came of a claim.
-#[derive(Debug)]
-pub(super) enum Taken {
-    /// It is ours.
-    ByUs(Claim),
-    /// Another one has it.
-    By(Other),
-}
-
-/// A program that has a name.
-#[derive(Debug)]
-pub(super) struct Other(Option<Peer>);
-
-/// Takes a name of up to 80 bytes, unless another program has it.
-///
-/// # Errors
-///
-/// When there can be no socket.
-pub(super) fn take(name: &str) -> io::Result<Taken> {
-    let address = SocketAddrUnix::new_abstract_name(format!("lunar/fcoe/{name}").as_bytes())?;
-    let socket = socket()?;
-    match bind(&socket, &address) {
-        Ok(()) => {}
-        Err(Errno::ADDRINUSE) => return Ok(Taken::By(Other::at(&address))),
-        Err(error) => return Err(error.into()),
-    }
-    // It accepts nobody: to be connected is enough to see who listens.
-    listen(&socket, BACKLOG)?;
-    Ok(Taken::ByUs(Claim { _socket: socket }))
-}
-
-fn socket() -> io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
-    Ok(socket?)
-}
-
-/// Others that may ask who has a name while it is taken. Later ones are not told.
-const BACKLOG: i32 = 128;
-
-impl Other {
-    fn at(address: &SocketAddrUnix) -> Self {
-        let peer = || {
-            let socket = socket()?;
-            connect(&socket, address)?;
-            peer(&socket)
-        };
-        Self(peer().ok())
-    }
-}
-
-impl fmt::Display for Other {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.and_then(|peer| peer.process) {
-            None => f.write_str("another process")?,
-            Some(id) => {
-                write!(f, "process {id}")?;
-                if let Ok(name) = fs::read_to_string(format!("/proc/{id}/comm")) {
-                    write!(f, " ({})", name.trim())?;
-                }
+impl Folder {
+    /// `/run/lunar` for root, else `$XDG_RUNTIME_DIR/lunar`, or what comes nearest.
+    ///
+    /// # Errors
+    ///
+    /// When there is none that only this user can write to.
+    pub(super) fn of_this_user() -> io::Result<Self> {
+        let user = rustix::process::geteuid().as_raw();
+        let run = (user == 0).then(|| PathBuf::from("/run/lunar"));
+        let own = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let own = own.filter(|own| own.is_absolute());
+        let own = own.map(|own| own.join("lunar"));
+        let any = env::temp_dir().join(format!("lunar-{user}"));
+        let candidates = run.into_iter().chain(own).chain([any]);
+        let mut last = None;
+        for path in candidates {
+            match Self::at(&path, user) {
+                Ok(folder) => return Ok(folder),
+                Err(cause) => last = Some(told(&path, &cause)),
             }
         }
-        let ours = rustix::process::geteuid().as_raw();
-        match self.0.filter(|peer| peer.user != ours) {
-            Some(peer) => write!(f, " of user {}", peer.user),
-            None => Ok(()),
-        }
+        Err(last.unwrap_or_else(|| io::ErrorKind::NotFound.into()))
     }
+
+    /// One of this user at another place.
+    #[cfg(test)]
+    pub(super) fn new(parent: &Path) -> io::Result<Self> {
+        Self::at(parent, rustix::process::geteuid().as_raw())
+    }
+
+    /// Names of interfaces hold within a network namespace.
+    fn at(parent: &Path, user: u32) -> io::Result<Self> {
+        let namespace = fs::metadata("/proc/self/ns/net")?.st_ino();
+        let path = parent.join(format!("fcoe-{namespace}"));
+        for folder in [parent, &path] {
+            make_private(folder, user)?;
+        }
+        Ok(Self { path, user })
+    }
+
+    /// The number of the user whose it is.
+    pub(super) const fn user(&self) -> u32 {
+        self.user
+    }
+
+    /// Takes a name, unless another program has it.
+    ///
+    /// # Errors
+    ///
+    /// When the name cannot be locked.
+    pub(super) fn take(&self, name: &str) -> io::Result<Attempt> {
+        let path = self.path.join(name);
+        LockFile::acquire(&path).map_err(|cause| told(&path, &cause))
+    }
+}
+
+fn told(path: &Path, cause: &io::Error) -> io::Error {
+    io::Error::new(cause.kind(), format!("{}: {cause}", path.display()))
+}
+
+/// A folder that only this user can write to.
+fn make_private(folder: &Path, user: u32) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => return Err(cause),
+        _ => {}
+    }
+    let found = fs::symlink_metadata(folder)?;
+    if found.is_dir() && found.st_uid() == user && found.st_mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        "other users can write there: remove it, or set XDG_RUNTIME_DIR",
+    ))
 }

@@ -14,7 +14,8 @@ use ::io::ether::{Mac, Place};
 use fc::wire::ethernet;
 use fc::wire::names::Wwn;
 
-use super::claim::{self, Claim, Other, Taken};
+use super::claim;
+use crate::lockfile::{Attempt, LockFile};
 
 /// The right to names that nobody else has, until it is dropped.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub(crate) struct Names {
     pub(crate) wwnn: Wwn,
     /// What FIP is sent from.
     pub(crate) mac: ethernet::Mac,
-    _claims: Vec<Claim>,
+    _claim: Option<LockFile>,
 }
 
 /// Whose port it is, on which its names depend.
@@ -33,15 +34,15 @@ pub(crate) struct Names {
 pub(crate) enum Owner {
     /// A server, whose initiators know it by its number.
     Server,
-    /// A server that has this WWPN, so that any number will do.
-    NamedServer(Wwn),
+    /// A server that has another WWPN, so that any number will do.
+    NamedServer,
     /// An initiator.
     Initiator,
     /// Whoever had these names before.
     Again(Arc<Names>),
 }
 
-/// Fibre Channel ports that an interface has at the most.
+/// Fibre Channel ports of a user that an interface has at the most.
 const PORTS_MAX: u16 = 256;
 
 impl Names {
@@ -51,50 +52,53 @@ impl Names {
     ///
     /// When those that the owner may have are in use.
     pub(super) fn claim(place: &Place, own: Mac, owner: &Owner) -> io::Result<Arc<Self>> {
-        match (place, owner) {
-            (_, Owner::Again(names)) => Ok(Arc::clone(names)),
+        let (number, claim) = match (place, owner) {
+            (_, Owner::Again(names)) => return Ok(Arc::clone(names)),
             // Whoever has an end of a cable is alone there.
-            (Place::Cable(_), _) => Ok(Arc::new(Self::numbered(own, 0))),
+            (Place::Cable(_), _) => (0, None),
             (Place::Interface(name) | Place::Xdp(name), _) => {
-                Self::first_free(name, own, owner).map(Arc::new)
+                let (number, claim) = Numbers::here()?.first_free(name, owner)?;
+                (number, Some(claim))
             }
-        }
-    }
-
-    fn numbered(own: Mac, number: u16) -> Self {
-        Self {
-            wwpn: wwpn(own, number),
+        };
+        Ok(Arc::new(Self {
+            wwpn: Wwn(0x2000 << 48 | u64::from(number) << 48 | low_48(own)),
             wwnn: Wwn(0x1000 << 48 | low_48(own)),
             mac: ethernet::Mac(numbered(own, number)),
-            _claims: Vec::new(),
-        }
+            _claim: claim,
+        }))
+    }
+}
+
+/// Where numbers are given out.
+struct Numbers {
+    folder: claim::Folder,
+    /// The first number of an initiator of this user.
+    first: u16,
+}
+
+impl Numbers {
+    /// A user who is not root does not see which numbers root has, nor those of other users. Such a
+    /// user has other ones: 12 bits of a WWPN are free for them (NAA 2h).
+    fn here() -> io::Result<Self> {
+        let folder = claim::Folder::of_this_user()?;
+        let block = match folder.user() {
+            0 => 0,
+            user => 1 + user % 15,
+        };
+        let first = PORTS_MAX * block as u16 + 1;
+        Ok(Self { folder, first })
     }
 
-    fn first_free(interface: &str, own: Mac, owner: &Owner) -> io::Result<Self> {
-        let take = |wwpn: Wwn| claim::take(&format!("{interface}/{wwpn}"));
-        let mut claims = Vec::new();
-        if let Owner::NamedServer(wwpn) = owner {
-            match take(*wwpn)? {
-                Taken::ByUs(claim) => claims.push(claim),
-                Taken::By(other) => return Err(io::Error::other(in_use(&other, *wwpn))),
-            }
-        }
-        let numbers = match owner {
-            Owner::Server => 0..1,
-            Owner::NamedServer(_) => 0..PORTS_MAX,
-            Owner::Initiator | Owner::Again(_) => 1..PORTS_MAX,
-        };
+    fn first_free(&self, interface: &str, owner: &Owner) -> io::Result<(u16, LockFile)> {
+        let server = matches!(owner, Owner::Server | Owner::NamedServer).then_some(0);
+        let others = self.first..self.first + PORTS_MAX - 1;
+        let others = others.filter(|_| !matches!(owner, Owner::Server));
         let mut last = None;
-        for number in numbers {
-            match take(wwpn(own, number))? {
-                Taken::ByUs(claim) => {
-                    claims.push(claim);
-                    return Ok(Self {
-                        _claims: claims,
-                        ..Self::numbered(own, number)
-                    });
-                }
-                Taken::By(other) => last = Some(other),
+        for number in server.into_iter().chain(others) {
+            match self.folder.take(&format!("{interface}-{number}"))? {
+                Attempt::Locked(claim) => return Ok((number, claim)),
+                Attempt::HeldBy(other) => last = Some(other),
             }
         }
         Err(io::Error::other(match (owner, last) {
@@ -105,14 +109,6 @@ impl Names {
             _ => format!("{PORTS_MAX} Fibre Channel ports are in use there: stop some of them"),
         }))
     }
-}
-
-fn in_use(other: &Other, wwpn: Wwn) -> String {
-    format!("{other} already has the WWPN {wwpn} there: stop it, or give this port another one")
-}
-
-fn wwpn(own: Mac, number: u16) -> Wwn {
-    Wwn(0x2000 << 48 | u64::from(number) << 48 | low_48(own))
 }
 
 /// A locally administered address for all but the first, by a hash: the next address after one's

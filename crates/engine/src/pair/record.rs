@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::Error;
 use super::open::Pair;
 use super::ranges::Ranges;
-use crate::lockfile::LockFile;
+use crate::lockfile::{Attempt, LockFile};
 use crate::state;
 
 /// The record of a copy.
@@ -58,9 +58,11 @@ impl Record {
     fn lock(&mut self) -> io::Result<bool> {
         state::make(&self.dir)?;
         let path = self.dir.join(&self.name).with_extension("lock");
-        let lock = LockFile::acquire(&path)?;
-        let is_ours = lock.is_some();
-        self.lock = lock.or(self.lock.take());
+        let attempt = LockFile::acquire(&path)?;
+        let is_ours = matches!(attempt, Attempt::Locked(_));
+        if let Attempt::Locked(lock) = attempt {
+            self.lock = Some(lock);
+        }
         Ok(is_ours)
     }
 

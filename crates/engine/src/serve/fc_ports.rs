@@ -29,7 +29,7 @@ pub(super) fn open(options: &Options, units: &[Unit]) -> Result<(Vec<Called>, Ve
     let mut opened = (Vec::new(), Vec::new());
     for (port, number) in options.fcoe.iter().zip(FIRST_PORT..) {
         let owner = match port.wwpn {
-            Some(wwpn) => Owner::NamedServer(wwpn),
+            Some(_) => Owner::NamedServer,
             None => Owner::Server,
         };
         let mut site = Site::open(&port.place, &owner)?;

@@ -37,7 +37,6 @@ use cable::PATH_MAX;
 
 use crate::memory::drain_stores;
 pub use packet::PacketPort;
-pub use raw::{Peer, peer};
 pub use xdp::XdpPort;
 
 /// A MAC address, as it stands in a frame.

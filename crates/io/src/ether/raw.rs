@@ -56,37 +56,6 @@ pub(super) fn statistics(socket: &OwnedFd) -> io::Result<libc::tpacket_stats> {
     Ok(statistics)
 }
 
-/// Who made a Unix socket listen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer {
-    /// Its process; `None` in a PID namespace that does not see it.
-    pub process: Option<u32>,
-    /// Its effective user.
-    pub user: u32,
-}
-
-/// Who listens where a Unix socket is connected to (SO_PEERCRED, unix(7)).
-///
-/// # Errors
-///
-/// When the socket is not connected.
-pub fn peer(socket: &OwnedFd) -> io::Result<Peer> {
-    let mut peer = libc::ucred {
-        pid: 0,
-        uid: 0,
-        gid: 0,
-    };
-    let mut len = len_of::<libc::ucred>();
-    let (fd, value) = (socket.as_raw_fd(), (&raw mut peer).cast());
-    let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
-    // SAFETY: the kernel writes three integers, and no more octets than `len` says.
-    check(unsafe { libc::getsockopt(fd, level, name, value, &mut len) })?;
-    Ok(Peer {
-        process: u32::try_from(peer.pid).ok().filter(|pid| *pid != 0),
-        user: peer.uid,
-    })
-}
-
 /// Over how many queues an interface receives (ethtool -l), by any socket.
 pub(super) fn receive_queues(socket: &OwnedFd, interface: &str) -> io::Result<u32> {
     // Of command, then the most and the present number of receiving, sending, other and combined.
