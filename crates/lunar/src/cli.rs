@@ -1,6 +1,8 @@
 //! The command line as a whole: verbs, and how a wrong one is answered.
 
+use std::error::Error;
 use std::ffi::OsString;
+use std::num::ParseIntError;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -181,8 +183,15 @@ fn said(mut error: clap::Error) -> String {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::Suggested);
     }
-    one_line(&error.render().to_string())
+    let line = one_line(&error.render().to_string());
+    match error.source().filter(|cause| cause.is::<ParseIntError>()) {
+        Some(cause) => line.replace(&cause.to_string(), "give a whole number"),
+        None => line,
+    }
 }
+
+/// How clap begins its list of valid values.
+const CHOICES: &str = "[possible values: ";
 
 /// clap's message on one line, without the usage block below it.
 fn one_line(message: &str) -> String {
@@ -195,9 +204,14 @@ fn one_line(message: &str) -> String {
         match line.chars().last() {
             None => {}
             Some(':') => line.push(' '),
+            Some(_) if part.starts_with(CHOICES) => line.push_str(": "),
             Some(_) => line.push_str(", "),
         }
-        line.push_str(part.strip_prefix("tip: ").unwrap_or(part));
+        let part = part.strip_prefix("tip: ").unwrap_or(part);
+        match part.strip_prefix(CHOICES) {
+            Some(choices) => line += &format!("choose from {}", choices.trim_end_matches(']')),
+            None => line.push_str(part),
+        }
     }
     line
 }

@@ -10,17 +10,17 @@ use serde::Serialize;
 
 use crate::client::{address, open_options, quoted};
 use crate::serve::identity;
-use crate::units::{counted, human_size, parse_time, per_second};
+use crate::units::{counted, human_size, number, parse_time, per_second};
 use crate::verify::Span;
 use crate::watch::{ENDED, INTERRUPTED, Watch};
 use crate::{Failure, documents, log, verify};
 
 /// Copy a volume onto another
 ///
-/// A is copied onto the beginning of B; the rest of B stays as it is. A that is longer than B is an
-/// error before anything is written. B as file:PATH is created, as long as A, if it is not there.
-/// What reads zeros in A takes no room in B where B can do without. At the end B is flushed, and
-/// one line says what was done. ^C ends it in good order with 130 and says how to go on.
+/// Copies A to the beginning of B and leaves the rest of B unchanged. If A is longer than B, the copy
+/// fails before anything is written. If B is file:PATH and does not exist, it is created with the
+/// size of A. Zeros in A take no space in B if B supports holes. At the end B is flushed, and one
+/// line sums up the copy. ^C stops with exit code 130 and prints the command that continues.
 ///
 /// Addresses are those of lunar serve.
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub(crate) struct CopyArgs {
     verify: bool,
 
     /// Pieces of 256 KiB in flight at once, from 1 to 128
-    #[arg(long, value_name = "N", default_value = "32", value_parser = parse_depth)]
+    #[arg(long, value_name = "N", default_value = "32", value_parser = number(1..=MOST_DEPTH))]
     depth: usize,
 
     /// Skip blocks of A that cannot be read, and write zeros to B
@@ -249,11 +249,4 @@ fn unreadable(copied: &Copied) -> String {
     ranges
         .map(|range| format!("unreadable: bytes {} to {}\n", range.start, range.end - 1))
         .collect()
-}
-
-pub(crate) fn parse_depth(text: &str) -> Result<usize, String> {
-    let depth = text.parse().ok();
-    depth
-        .filter(|depth| (1..=MOST_DEPTH).contains(depth))
-        .ok_or_else(|| format!("give a number from 1 to {MOST_DEPTH}"))
 }

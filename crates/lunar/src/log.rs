@@ -1,8 +1,8 @@
-//! Logs: to standard error, one event a line.
+//! Logs to standard error, one event per line.
 //!
-//! A thread of its own writes them. Standard error may be a pipe that is read slowly or not at all,
-//! and a reactor must not wait for it: peers could then stop every core by what they are logged
-//! for. Lines for which there is no room in the queue are left out and counted.
+//! A separate thread writes them. Standard error may be a pipe that is read slowly or not at all,
+//! and a reactor must not wait for it: peers could then stop every core by causing log lines. Lines
+//! that do not fit into the queue are dropped and counted.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -154,7 +154,7 @@ impl Write for Line {
     }
 }
 
-/// Starts the thread that writes; without one, those who log write themselves.
+/// Starts the writer thread; without it, each logging thread writes its own lines.
 fn writer() -> impl Fn() -> Line {
     let queue = Queue::start().ok();
     if let Some(queue) = &queue {
@@ -168,14 +168,14 @@ fn writer() -> impl Fn() -> Line {
     move || Line(queue.clone())
 }
 
-/// For whoever ends the process.
+/// For the code that ends the process.
 static QUEUE: OnceLock<Queue> = OnceLock::new();
 
 /// Lines that may wait to be written: more than all rules of all peers may log in a minute where
 /// peers are few, and some 100 KiB.
 const LINES: usize = 1024;
 
-/// How long the end of a process waits for whoever reads the log.
+/// How long the exit of the process waits for the reader of the log.
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(10);
 

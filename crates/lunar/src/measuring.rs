@@ -19,7 +19,7 @@ use engine::address::Address;
 
 use crate::client::{open_options, quoted};
 use crate::serve::args::RingArg;
-use crate::units::{parse_size, parse_time};
+use crate::units::{number, parse_size, parse_time};
 use crate::watch::{ENDED, INTERRUPTED, heed_signals};
 use crate::{Failure, documents, log};
 
@@ -34,7 +34,7 @@ pub(crate) struct LoadArgs {
     rw: Option<Rw>,
 
     /// Percentage of reads, for rw and randrw [default: 50]
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "PERCENT", value_parser = number(0..=100_u32))]
     rwmixread: Option<u32>,
 
     /// Size of each I/O, up to 256k; a list gives one row each [default: 4k]
@@ -42,11 +42,11 @@ pub(crate) struct LoadArgs {
     bs: Option<BlockSizes>,
 
     /// I/Os that each job keeps in flight, from 1 to 4096 [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = number(1..=4096_u32))]
     iodepth: Option<u32>,
 
     /// Threads, each with its own session, from 1 to 256 [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = number(1..=256_u32))]
     numjobs: Option<u32>,
 
     /// Time to measure each row; a plain number is in seconds

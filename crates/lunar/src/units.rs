@@ -1,9 +1,26 @@
 //! Sizes, times and errors as people write and read them.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 use engine::address::{ParseError, Size, Time};
 pub(crate) use engine::size::human as human_size;
+
+/// Parses a number within `range`. The error gives the range, which that of clap does not where the
+/// text is not a number.
+pub(crate) fn number<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String> + Clone
+where
+    T: FromStr + PartialOrd + Display + Clone,
+{
+    move |text| {
+        let number = text.parse().ok();
+        number
+            .filter(|number| range.contains(number))
+            .ok_or_else(|| format!("give a number from {} to {}", range.start(), range.end()))
+    }
+}
 
 /// A size in bytes: `512`, `64k`, `1G`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {

@@ -5,12 +5,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use engine::address::REPLACEMENT;
-use engine::pair::{self, Options, Verified};
+use engine::pair::{self, MOST_DEPTH, Options, Verified};
 use serde::Serialize;
 
 use crate::client::{address, open_options};
-use crate::copy::parse_depth;
-use crate::units::{human_size, per_second};
+use crate::units::{human_size, number, per_second};
 use crate::watch::{ENDED, INTERRUPTED, Watch};
 use crate::{Failure, documents, log};
 
@@ -31,7 +30,7 @@ pub(crate) struct VerifyArgs {
     b: String,
 
     /// Pieces of 256 KiB in flight at once, from 1 to 128
-    #[arg(long, value_name = "N", default_value = "32", value_parser = parse_depth)]
+    #[arg(long, value_name = "N", default_value = "32", value_parser = number(1..=MOST_DEPTH))]
     depth: usize,
 
     /// Print the result as one JSON object

@@ -173,7 +173,7 @@ pub(crate) fn orders_to_stop() -> Vec<i32> {
     signals
 }
 
-/// Whether whoever started us wants this signal to be ignored (proc_pid_status(5)).
+/// Whether the parent process set this signal to be ignored (proc_pid_status(5)).
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -134,7 +134,7 @@ fn what_a_volume_cannot_do_is_one_line_before_anything_is_done() {
     let address = format!("file:{}", there.display());
     let read_only = format!("readonly({address})");
     let wrong = [
-        (&["--bs", "700"][..], "no multiple"),
+        (&["--bs", "700"][..], "not a multiple"),
         (&["--size", "2M"], "beyond"),
         (
             &["--offset", "2M"],
@@ -142,7 +142,7 @@ fn what_a_volume_cannot_do_is_one_line_before_anything_is_done() {
         ),
         (&["--offset", "1M"], "too few"),
         (&["--floor", "127.0.0.1:1"], "start lunar floor --listen"),
-        (&["--offset", "100"], "no multiple"),
+        (&["--offset", "100"], "not a multiple"),
         (&["--target-pid", "4194304"], "no such process"),
         (&["--html", "/no/such/folder/a.html"], "--html"),
     ];
@@ -151,7 +151,7 @@ fn what_a_volume_cannot_do_is_one_line_before_anything_is_done() {
         assert!(line.contains(cause), "{line}");
     }
     let line = refused(1, &["bench", &read_only, "--rw", "randwrite"]);
-    assert!(line.contains("cannot be written"), "{line}");
+    assert!(line.contains("read-only"), "{line}");
     refused(1, &["bench", "file:/no/such/file"]);
     refused(
         1,

@@ -296,7 +296,7 @@ fn a_manual_page_of_no_verb_is_refused() {
 
 #[test]
 fn each_wrong_command_line_says_what_would_be_right() {
-    let wrong: [(&[&str], &str); 14] = [
+    let wrong: [(&[&str], &str); 19] = [
         (&[], "choose from serve, "),
         (&["help", "fly"], "choose from serve, "),
         (&["cp", "a", "b"], "did you mean copy?"),
@@ -314,6 +314,17 @@ fn each_wrong_command_line_says_what_would_be_right() {
         (&["manual", "a", "b"], "lunar manual --help"),
         (&["serve", "ram:1M", "--listen", "*:3260"], "0.0.0.0"),
         (&["serve", "ram:1M", "--listen", "iscsi://h"], "HOST:PORT"),
+        (
+            &["serve", "--block-size", "1"],
+            "choose from 512, 4096 (see",
+        ),
+        (&["bench", "--iodepth", "0"], "give a number from 1 to 4096"),
+        (&["bench", "--numjobs", "x"], "give a number from 1 to 256"),
+        (&["bench", "--randseed", "x"], "give a whole number (see"),
+        (
+            &["bench", "--rate-iops", "0"],
+            "give a number of I/Os per second",
+        ),
     ];
     for (args, way_out) in wrong {
         let ran = lunar(args);

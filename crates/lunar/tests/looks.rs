@@ -101,7 +101,7 @@ fn what_is_not_there_is_told_in_one_line() {
     let cases: [(&[&str], &str); 7] = [
         (
             &["info", "file:/none/there"],
-            "file:/none/there: no such file, and it is not created",
+            "file:/none/there: no such file, and none is created",
         ),
         (
             &["info", "file:/tmp"],

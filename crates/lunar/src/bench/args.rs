@@ -24,7 +24,7 @@ pub(crate) struct BenchArgs {
     pub(super) means: MeansArgs,
 
     /// Limit for each job, in I/Os per second
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = parse_rate)]
     pub(super) rate_iops: Option<u64>,
 
     /// Check that the data read is the data written
@@ -38,4 +38,10 @@ pub(crate) struct BenchArgs {
     /// Also measure bare TCP, to this machine (local) or to a lunar floor --listen
     #[arg(long, value_name = "local|HOST[:PORT]")]
     pub(super) floor: Option<String>,
+}
+
+fn parse_rate(text: &str) -> Result<u64, String> {
+    let rate = text.parse().ok();
+    rate.filter(|rate| *rate > 0)
+        .ok_or_else(|| "give a number of I/Os per second, such as 1000".to_owned())
 }

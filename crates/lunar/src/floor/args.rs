@@ -86,10 +86,10 @@ impl fmt::Display for Listen {
     }
 }
 
-/// The port of a floor where none is given; that of iSCSI is for targets.
+/// The default port of a floor; the iSCSI port is left to targets.
 const PORT: u16 = 4000;
 
-/// A place for TCP, with a port. What still takes one had none.
+/// A place for TCP, with the default port added if the text has none.
 pub(super) fn tcp(text: &str) -> Result<Place, String> {
     let with_port = format!("{text}:{PORT}").parse();
     with_port.or_else(|_| text.parse())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::measuring::{LoadArgs, MeansArgs};
-use crate::units::parse_time;
+use crate::units::{number, parse_time};
 
 /// Compare the speed of volumes under the same load, in turns
 ///
@@ -42,7 +42,7 @@ pub(crate) struct RaceArgs {
 
     /// MTU between both ends of --volume, from 1280 to 65535 [default: 2500]
     #[arg(long, value_name = "BYTES", requires = "volume",
-          value_parser = clap::value_parser!(u32).range(1280..=65535))]
+          value_parser = number(1280..=65535_u32))]
     pub(super) mtu: Option<u32>,
 
     #[command(flatten)]

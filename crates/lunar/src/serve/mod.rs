@@ -47,11 +47,11 @@ fn failure(error: &Error) -> Failure {
     }
 }
 
-/// Orders to stop at the first SIGTERM, SIGINT or SIGHUP, and again at one that comes later. Those
-/// that come soon after the first are the same order: who stops a whole group of processes, such
-/// as timeout(1), signals us as a process and as one of the group. SIGUSR1 orders to tell what
-/// volumes have gathered. Until it serves, which may take as long as a remote volume has to answer,
-/// the first one ends the process.
+/// Orders a stop at the first SIGTERM, SIGINT or SIGHUP, and an immediate one at a later signal.
+/// Signals soon after the first count as the same order: a program that stops a process group, such
+/// as timeout(1), signals both the process and its group. SIGUSR1 requests the statistics of the
+/// volumes. Before the server is ready, which may take as long as a remote volume needs to answer,
+/// the first signal ends the process.
 fn heed_signals(orders: &Orders, serves: Arc<AtomicBool>) -> io::Result<()> {
     let mut signals = Signals::new([orders_to_stop(), vec![SIGUSR1]].concat())?;
     let stop = orders.stopper();
