@@ -103,15 +103,15 @@ impl Header {
 }
 
 fn not_ours() -> io::Error {
-    let cause = "the other end is no lunar floor --listen: start one there";
+    let cause = "the other end is not lunar floor --listen: start one there";
     io::Error::new(io::ErrorKind::InvalidData, cause)
 }
 
 /// Data shall lie in more memory than there is.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error(
-    "bare TCP needs {size} bytes of memory for its data, and {available} are available: give a \
-     smaller --size"
+    "bare TCP needs {size} bytes of memory for its data, but only {available} are available: give \
+     a smaller --size"
 )]
 pub struct NoRoom {
     size: u64,
@@ -255,7 +255,7 @@ impl Local {
             },
         };
         local.place.address =
-            address.map_err(|_| io::Error::other("the other end did not say where it listens"))?;
+            address.map_err(|_| io::Error::other("the other end did not report its address"))?;
         Ok(local)
     }
 

@@ -73,7 +73,7 @@ fn block_size(text: &str) -> Result<u32, String> {
         .parse()
         .map_err(|error: engine::address::ParseError| error.one_line())?;
     if !(512..=SEGMENT_BYTES).contains(&octets) {
-        return Err("an I/O has from 512 bytes to 256k".to_owned());
+        return Err("the size of an I/O must be from 512 bytes to 256k".to_owned());
     }
     Ok(octets as u32)
 }
@@ -185,13 +185,13 @@ impl Span {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misuse {
     /// No time to measure in.
-    #[error("--runtime is 0: give the time that each row is to be measured, such as 10s")]
+    #[error("--runtime is 0: give the measuring time of each row, such as 10s")]
     NoTime,
     /// Nothing to measure.
-    #[error("--size is 0: give the part of the volume that is used, such as 1G")]
+    #[error("--size is 0: give the size of the range to use, such as 1G")]
     NoSize,
     /// No such preset.
-    #[error("there is no preset {0:?}: choose from {names}", names = names())]
+    #[error("unknown preset {0:?}: choose from {names}", names = names())]
     NoPreset(String),
 }
 
@@ -199,10 +199,10 @@ pub enum Misuse {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// It cannot be written.
-    #[error("it cannot be written, and --rw {0} writes: give --rw read or randread")]
+    #[error("it is read-only, but --rw {0} writes: give --rw read or randread")]
     ReadOnly(&'static str),
     /// Not whole blocks.
-    #[error("--{word} {octets} is no multiple of its blocks of {block_size} bytes")]
+    #[error("--{word} {octets} is not a multiple of its block size of {block_size} bytes")]
     NotBlocks {
         /// The option.
         word: &'static str,
@@ -213,7 +213,7 @@ pub enum Unfit {
     },
     /// Beyond its end.
     #[error(
-        "--offset {offset}{end} beyond its {capacity} bytes: give less",
+        "--offset {offset}{end} beyond its {capacity} bytes: give a smaller value",
         end = .size.map_or(" is".to_owned(), |size| format!(" and --size {size} end"))
     )]
     TooLarge {
@@ -226,8 +226,8 @@ pub enum Unfit {
     },
     /// Less than one I/O for each job.
     #[error(
-        "{octets} bytes from --offset on are too few for I/Os of {needed}: give a smaller --bs, \
-         or a larger part"
+        "{octets} bytes from --offset are too few for I/Os of {needed} bytes: give a smaller --bs \
+         or a larger range"
     )]
     TooSmall {
         /// What there is.
@@ -236,10 +236,10 @@ pub enum Unfit {
         needed: u64,
     },
     /// Each job has a session of its own, and that needs a port.
-    #[error("a cable has one port, and --numjobs {0} needs as many: give --numjobs 1")]
+    #[error("a cable has one port, but --numjobs {0} needs one for each job: give --numjobs 1")]
     Cable(u32),
     /// Nothing is left of a sweep.
-    #[error("none of the block sizes fits its blocks of {0} bytes: give others by --bs")]
+    #[error("no block size is a multiple of its block size of {0} bytes: give others with --bs")]
     NoBlockSize(u32),
 }
 

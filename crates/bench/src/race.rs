@@ -73,7 +73,7 @@ impl Plan {
         }
     }
 
-    /// How long a load still takes in which so many lanes had their turn in this round.
+    /// The remaining time of a load after `had` lanes had their turn in this round.
     fn left(&self, round: u32, had: u32) -> Duration {
         let lanes = self.plan.subjects.len() as u32;
         let turn = |round| {

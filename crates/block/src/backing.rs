@@ -137,9 +137,9 @@ impl Backing {
         )))
     }
 
-    /// Takes the capacity that is there now, in octets. Returns whether the traits have changed: it
-    /// has grown, or was found not to unmap. What became shorter keeps its capacity; what is not
-    /// there cannot be read.
+    /// Records the current size in bytes. Returns whether the traits have changed: the volume has
+    /// grown, or was found not to support UNMAP. A shorter file keeps its capacity, and its
+    /// missing blocks cannot be read.
     pub(crate) fn resize(&self, octets: u64) -> bool {
         self.notices.len(&self.rules, octets, self.octets());
         let blocks = octets / u64::from(self.rules.block_size.octets());
@@ -149,12 +149,12 @@ impl Backing {
         has_grown || is_news && self.rules.unmap_granularity.is_some()
     }
 
-    /// No name leads to it any more: nobody will find it once it is closed.
+    /// Records that the file has no name any more: its data is lost when it is closed.
     pub(crate) fn is_removed(&self) {
         self.notices.removed(&self.rules);
     }
 
-    /// The octet at which it ends, where it has become shorter and has so many now.
+    /// The byte at which the volume ends, if `octets` is less than its capacity.
     pub(crate) fn shortened_to(&self, octets: u64) -> Option<u64> {
         (octets < self.octets()).then_some(octets)
     }
@@ -187,7 +187,7 @@ impl Backing {
     fn not_reopened(&self, cause: Errno) -> io::Error {
         let name = &self.rules.name;
         let why = match cause {
-            Errno::NOENT => "each core opens it by /proc/self/fd; mount /proc".to_owned(),
+            Errno::NOENT => "each core opens it through /proc/self/fd; mount /proc".to_owned(),
             cause => OpenError::kernel("open it for a core")(cause).to_string(),
         };
         io::Error::new(cause.kind(), format!("{name}: {why}"))

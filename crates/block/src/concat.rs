@@ -84,8 +84,8 @@ impl Layout for Row {
             let blocks = part.volume.traits().blocks;
             if self.starts[number].saturating_add(blocks) > self.end(number) {
                 tracing::warn!(
-                    "{} has grown, but others stand behind it: what follows would have other \
-                     addresses when the concatenation is opened again",
+                    "{} has grown, but other volumes follow it: their blocks will move when the \
+                     concatenation is opened again",
                     part.name
                 );
             }

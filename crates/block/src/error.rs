@@ -15,16 +15,16 @@ pub enum OpenError {
     /// There is no such file, and no size to create it with.
     #[error("no such file; check its name, or give ?size=10G to create it")]
     NoFile,
-    /// There is no such file, and it was to be read only.
+    /// No such file; it was to be opened read-only.
     #[error("no such file; check its name")]
     NothingToRead,
-    /// There is no such file, and none is created to be read.
-    #[error("no such file, and it is not created only to be read; check its name")]
+    /// No such file; `?size=` does not create one for reading only.
+    #[error("no such file, and none is created for reading only; check its name")]
     Missing,
     /// It has less than its address says, and is not extended to be read.
     #[error(
-        "it has {found} bytes, fewer than the {size} of ?size=, and it is not extended only to be \
-         read; leave ?size= out"
+        "it has {found} bytes, fewer than the {size} of ?size=, and it is not extended for reading \
+         only; omit ?size="
     )]
     Shorter {
         /// What it has.
@@ -33,7 +33,7 @@ pub enum OpenError {
         size: u64,
     },
     /// A symbolic link to nothing, through which no file is made.
-    #[error("it is a symbolic link to what is not there; name the file itself")]
+    #[error("it is a dangling symbolic link; name an existing file")]
     Dangling,
     /// There is no such directory.
     #[error("no such directory to create the file in")]
@@ -48,7 +48,7 @@ pub enum OpenError {
     #[error("the device has no capacity (no medium, or a loop device without a file)")]
     NoMedium,
     /// Less than a block.
-    #[error("its {octets} bytes are less than a block of {block_size}")]
+    #[error("its {octets} bytes are less than one block of {block_size}")]
     TooSmall {
         /// What there is.
         octets: u64,
@@ -56,15 +56,15 @@ pub enum OpenError {
         block_size: u32,
     },
     /// Not a block size that is served.
-    #[error("a block size of {octets} bytes is not supported, only 512 and 4096")]
+    #[error("a block size of {octets} bytes is not supported; only 512 and 4096 are")]
     BlockSize {
         /// What was asked for, or what the device has.
         octets: u32,
     },
     /// The blocks would be smaller than what can be read and written at once.
     #[error(
-        "blocks of {asked} bytes cannot be had, as everything here is done by {least}; \
-         give --block-size {least}"
+        "blocks of {asked} bytes are not possible, because its I/O is in units of {least}; give \
+         --block-size {least}"
     )]
     Granularity {
         /// What was asked for.
@@ -73,10 +73,10 @@ pub enum OpenError {
         least: u32,
     },
     /// A block device where a file was expected.
-    #[error("this is a block device; write block: in place of file:")]
+    #[error("this is a block device; write block: instead of file:")]
     IsDevice,
     /// A file where a block device was expected.
-    #[error("this is a file; write file: in place of block:")]
+    #[error("this is a file; write file: instead of block:")]
     IsFile,
     /// A directory, socket, pipe or the like.
     #[error("this is neither a file nor a block device; name one that is")]
@@ -88,40 +88,43 @@ pub enum OpenError {
     #[error("the device is in use: mounted, part of RAID or LVM, or open exclusively elsewhere")]
     Held,
     /// Permission is lacking.
-    #[error("permission denied; let this user open it, or run as another one")]
+    #[error("permission denied; grant this user access, or run as another user")]
     Denied,
     /// Permission to write is lacking, and that to read is not.
-    #[error(
-        "it may be read, but not written; let this user write it, or give ?readonly where it is \
-         only to be read"
-    )]
+    #[error("it can be read but not written; grant this user write permission, or give ?readonly")]
     DeniedToWrite,
     /// Permission to create it is lacking.
-    #[error("it cannot be created: permission denied; let this user write in its directory")]
+    #[error(
+        "it cannot be created: permission denied; grant this user write permission in its \
+         directory"
+    )]
     DeniedToCreate,
     /// A file system that cannot be written.
-    #[error("it cannot be created: the file system is mounted read-only; name another place")]
+    #[error("it cannot be created: the file system is mounted read-only; choose another path")]
     NoneCreated,
     /// Our own limit.
-    #[error("too many files are open; raise the limit (ulimit -n): a core takes two for a volume")]
+    #[error(
+        "too many files are open; raise the limit (ulimit -n): each core opens two for each \
+         volume"
+    )]
     TooManyFiles,
     /// A medium that cannot be written.
-    #[error("it cannot be written; give ?readonly where it is only to be read")]
+    #[error("it cannot be written; give ?readonly to open it for reading only")]
     Unwritable,
     /// No O_DIRECT.
-    #[error("the file system cannot do direct I/O; leave ?direct out")]
+    #[error("the file system does not support direct I/O; omit ?direct")]
     NoDirect,
     /// Space cannot be reserved.
-    #[error("the file system cannot reserve space; give ?sparse to do without")]
+    #[error("the file system cannot reserve space; give ?sparse to create it without")]
     NoReservation,
     /// The file system is full.
-    #[error("no space for {octets} bytes; make room, or give ?sparse to take it when needed")]
+    #[error("no space for {octets} bytes; make room, or give ?sparse to allocate it on demand")]
     NoSpace {
         /// What was to be reserved.
         octets: u64,
     },
     /// Longer than files can be there.
-    #[error("its file system does not hold a file of {octets} bytes")]
+    #[error("its file system does not support a file of {octets} bytes")]
     TooLong {
         /// What was asked for.
         octets: u64,
@@ -129,8 +132,8 @@ pub enum OpenError {
     /// Parts whose blocks cannot stand for blocks of one volume.
     #[error(
         "{one} has blocks of {one_octets} bytes, but {other} of {other_octets}; lunar serve \
-         --block-size {larger} gives blocks of {larger} bytes to volumes that have none of their \
-         own"
+         --block-size {larger} sets blocks of {larger} bytes for volumes without a block size of \
+         their own"
     )]
     PartBlockSizes {
         /// A part.

@@ -3,10 +3,10 @@
 //! The capacity is the file's size in whole blocks; it follows when the file grows. A file is
 //! created and extended to the size that is asked for, and never made shorter. Extending reserves
 //! the space, unless `sparse` says that it shall be taken when blocks are written. UNMAP gives
-//! space back in either case, reserved or not: who wants to keep it does not unmap.
+//! space back in either case, reserved or not.
 //!
-//! Whoever may write locks the file for himself, whoever only reads locks it against writers, so
-//! that two servers never write one file, nor a server and QEMU.
+//! A writer locks the file exclusively and a reader locks it against writers, so that two servers,
+//! or a server and QEMU, never write to the same file.
 
 mod holder;
 mod identity;
@@ -52,7 +52,7 @@ pub struct FileOptions {
     pub undo: Option<UndoLog>,
     /// Octets in a logical block; `None`: 512, or what direct I/O needs at least.
     pub block_size: Option<u32>,
-    /// Where direct I/O needs more than 512 octets, `block_size` has to say so. That depends on the
+    /// Where direct I/O needs more than 512 bytes, `block_size` has to say so. That depends on the
     /// kernel, the file system and the disk, so blocks whose size followed from it would change
     /// under what initiators have stored.
     pub lasting_block_size: bool,

@@ -214,7 +214,7 @@ impl VerifyHandle {
         let mut book = self.shared.book();
         if !book.begin_write(extent, &self.sums) {
             tracing::warn!(
-                "{}: no more blocks are checked than those written until now",
+                "{}: verification table full: blocks not written so far are not checked",
                 self.shared.name
             );
         }

@@ -41,8 +41,8 @@ pub trait Volume: Send + Sync + fmt::Debug {
         None
     }
 
-    /// The octet at which it ends now, if others made it shorter since it was opened, or took it
-    /// away: nothing can be read from there on.
+    /// The byte at which the volume ends now, if it was truncated or removed since it was opened.
+    /// Data from there on cannot be read.
     fn shortened_to(&self) -> Option<u64> {
         None
     }

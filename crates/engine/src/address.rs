@@ -218,7 +218,7 @@ pub struct FcoeOptions {
 }
 
 impl Address {
-    /// The volumes that a wrapper stands around; none for a leaf.
+    /// The volumes inside a wrapper; empty for a leaf.
     #[must_use]
     pub fn inner(&self) -> &[Address] {
         match self {

@@ -101,9 +101,9 @@ fn host_port(portal: &iscsi::initiator::portal::Portal) -> Option<HostPort> {
     text.parse().ok()
 }
 
-/// With the proof first, if there is one: a target that requires it logs each attempt without it.
-/// Many targets require none for discovery and refuse a user that they do not know, so without it
-/// second.
+/// Tries CHAP first, if configured, because a target that requires it logs each attempt without
+/// it. Many targets do not use CHAP for discovery and refuse unknown users, so the second attempt
+/// is without it.
 fn send_targets(mut portal: Portal) -> Result<Vec<Found>, RemoteError> {
     portal.config.purpose = Purpose::Discovery;
     let told = ask_for_targets(&portal);

@@ -110,7 +110,7 @@ impl Flushes {
     }
 }
 
-/// Up to so many volumes each has a line of its own.
+/// Up to this number of volumes, each gets its own line.
 const EACH: usize = 16;
 
 /// How many volumes are named that are waited for.

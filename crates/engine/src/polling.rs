@@ -17,9 +17,9 @@ pub enum PollMode {
 }
 
 impl PollMode {
-    /// What it comes to where so many threads share a quota of so many processors: a reactor that
-    /// spins away what they may take stands still for the rest of the period, some 50 ms, which no
-    /// sleep costs.
+    /// The policy for `threads` threads that share a quota of `quota` processors. A reactor that
+    /// uses up the quota by spinning is stopped for the rest of the period, about 50 ms, which is
+    /// worse than any sleep.
     pub(crate) fn within(self, quota: Option<f64>, threads: u16) -> Self {
         match self {
             Self::Adaptive if quota.is_some_and(|quota| quota < f64::from(threads)) => Self::Never,

@@ -81,7 +81,7 @@ pub fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, SecretError> {
     Err(SecretError::Length(name()))
 }
 
-/// A random secret of so many bytes, of ASCII letters and digits: 5.9 bits each, so 22 hold the 128
+/// A random secret of ASCII letters and digits: 5.9 bits each, so 22 hold the 128
 /// bits of RFC 7143 §9.2.1. It needs no quoting in the files and commands of initiators.
 ///
 /// # Panics
@@ -93,7 +93,7 @@ pub fn generate(length: usize) -> Zeroizing<String> {
     let mut random = Zeroizing::new([0; 64]);
     while secret.len() < length {
         getrandom::fill(&mut *random).expect("the kernel gives random bytes");
-        // Any other rule than leaving out what is no letter or digit would make some more likely.
+        // Other bytes are dropped, not mapped: any mapping would make some letters more likely.
         let letters = random.iter().map(|&byte| char::from(byte & 0x7f));
         let letters = letters.filter(char::is_ascii_alphanumeric);
         let missing = length - secret.len();

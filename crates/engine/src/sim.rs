@@ -181,7 +181,7 @@ impl World {
     /// An initiator connects from this address.
     ///
     /// # Errors
-    /// When nobody listens.
+    /// When no server listens.
     pub fn connect_from(&mut self, peer: [u8; 4]) -> io::Result<Wire> {
         let wire = Wire::default();
         self.kernels[0].connect(&wire, (peer, 40_000).into())?;

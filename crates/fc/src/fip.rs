@@ -253,8 +253,8 @@ impl Fip {
         }
     }
 
-    /// From now on, until the link goes down and up again, there is no new virtual link: a
-    /// neighbour's Beacon that comes just after it was logged out of would begin one else.
+    /// Stops creating virtual links until the link goes down and up again. Otherwise a Beacon that
+    /// arrives just after the logout would create one.
     pub(crate) const fn leave(&mut self) {
         self.is_leaving = true;
     }
@@ -393,7 +393,7 @@ pub const fn max_fcoe(mtu: usize) -> u16 {
 const FCOE_OVERHEAD: usize = 14 + 24 + 4 + 4;
 
 const FLOOD: Violation = Violation {
-    rule: "more than 128 FIP messages a second, of which the rest is dropped",
+    rule: "more than 128 FIP messages per second; the rest is dropped",
     clause: "a limit of Lunar",
 };
 

@@ -410,11 +410,12 @@ impl<F: Fc4> Port<F> {
 const MAX_EVENTS: usize = 1024;
 
 const SAME_NAME: Violation = Violation {
-    rule: "another port on the Ethernet has our WWPN: initiators may find either of them",
+    rule: "another port on the Ethernet has the WWPN of this port: initiators may find either of \
+           them",
     clause: "FC-FS-3",
 };
 
 const TOO_MANY: Violation = Violation {
-    rule: "more ports than may log in at once; it waits for one of them to go",
+    rule: "too many ports want to log in; this one waits until another one logs out",
     clause: "--max-sessions",
 };

@@ -68,7 +68,7 @@ pub struct Remote {
     /// LOGOs of the other end, each soon after the one before, and when the last one came.
     logouts: u8,
     logged_out: Option<Now>,
-    /// There is no place for a login with it, until another one ends.
+    /// Waits for a free slot to log in.
     is_waiting: bool,
 }
 

@@ -64,7 +64,7 @@ impl Options {
 ///
 /// Of getaddrinfo, or of the last address that was tried.
 pub fn connect(host: &str, port: u16, limit: Duration) -> io::Result<OwnedFd> {
-    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no IP address");
     let found = (host, port).to_socket_addrs().map_err(|cause| {
         let way_out = "check its spelling, or give an address";
         io::Error::other(format!("{host} cannot be resolved ({cause}): {way_out}"))
@@ -139,7 +139,7 @@ pub fn peer_address(socket: &impl AsFd) -> io::Result<SocketAddr> {
 }
 
 fn of_ip(address: &socket2::SockAddr) -> io::Result<SocketAddr> {
-    let error = || io::Error::new(io::ErrorKind::InvalidInput, "not an address of IP");
+    let error = || io::Error::new(io::ErrorKind::InvalidInput, "not an IP address");
     address.as_socket().ok_or_else(error)
 }
 

@@ -67,8 +67,8 @@ fn addresses(local: SocketAddr, config: &Config) -> Vec<String> {
     plain.map(|portal| tagged(portal.to_string())).collect()
 }
 
-/// The portals that an initiator can use whose connection came to `local`, that one first. It is
-/// none where it is a wildcard: the initiator then goes on with the address that it used.
+/// The portals that an initiator connected to `local` can use, that one first. Empty if it is a
+/// wildcard: the initiator then keeps the address that it used.
 fn portals(local: SocketAddr, bound: &[SocketAddr]) -> Vec<SocketAddr> {
     let own = plain(local);
     let mut portals = Vec::new();

@@ -149,9 +149,9 @@ pub struct Limits {
     pub outstanding_r2t: u16,
     /// The widest command window (MaxCmdSN - ExpCmdSN + 1).
     pub window: u32,
-    /// Data-Out octets that may be held for a session before its device server took them. It
-    /// bounds how many commands may come at once, too: MaxCmdSN goes no further than the data that
-    /// all of them may bring can be held.
+    /// Data-Out bytes that may be held for a session before its device server took them. It also
+    /// bounds the command window: MaxCmdSN advances only as far as the data of all commands in the
+    /// window can be held.
     pub held_bytes: u32,
 }
 

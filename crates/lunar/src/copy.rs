@@ -17,10 +17,10 @@ use crate::{Failure, documents, log, verify};
 
 /// Copy a volume onto another
 ///
-/// Copies A to the beginning of B and leaves the rest of B unchanged. If A is longer than B, the copy
-/// fails before anything is written. If B is file:PATH and does not exist, it is created with the
-/// size of A. Zeros in A take no space in B if B supports holes. At the end B is flushed, and one
-/// line sums up the copy. ^C stops with exit code 130 and prints the command that continues.
+/// Copies A to the beginning of B and leaves the rest of B unchanged. If A is longer than B, the
+/// copy fails before anything is written. If B is file:PATH and does not exist, it is created with
+/// the size of A. Zeros in A take no space in B if B supports holes. At the end B is flushed, and
+/// one line sums up the copy. ^C stops with exit code 130 and prints the command that continues.
 ///
 /// Addresses are those of lunar serve.
 #[derive(Debug, Args)]

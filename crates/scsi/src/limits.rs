@@ -78,7 +78,7 @@ pub const fn unmap(traits: &Traits) -> u32 {
 }
 
 /// MAXIMUM COMPARE AND WRITE LENGTH: what to compare with and what to write is held at once, in
-/// one segment, and the field in the CDB has one octet; 0 where others use the medium too.
+/// one segment, and the field in the CDB has one byte; 0 where others use the medium too.
 #[must_use]
 pub const fn compare_and_write(traits: &Traits) -> u8 {
     if traits.shared {

@@ -147,8 +147,8 @@ pub fn apply(
 }
 
 /// LOGICAL UNIT RESET: mode parameters are as at power on, as none are saved (SPC-5 §7.5.2),
-/// nobody prevents removal (SPC-5 §6.14), there are no echoes. WCE stays: a host that switched the
-/// cache off does not flush any more, and does not look again whenever somebody resets the unit.
+/// removal is not prevented (SPC-5 §6.14), there are no echoes. WCE stays: a host that switched the
+/// cache off does not flush any more, and does not check again after a reset by another host.
 /// Returns whether a mode parameter has changed.
 pub fn reset(state: &mut UnitState) -> bool {
     let settings = Arc::make_mut(&mut state.settings);

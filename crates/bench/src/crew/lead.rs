@@ -23,7 +23,7 @@ pub(super) struct Lead<'scope> {
     pub(super) turn: u32,
     /// How many members have ended by themselves.
     ended: usize,
-    /// Why nothing can be measured, if it is no member's failure.
+    /// Why nothing can be measured, unless a member failed.
     failure: Option<String>,
 }
 
@@ -81,8 +81,8 @@ impl<'scope> Lead<'scope> {
             } else if ready > 0 && last.elapsed() > LATE {
                 let (missing, all) = (self.threads.len() - ready, self.threads.len());
                 self.failure = Some(format!(
-                    "{missing} of {all} jobs have no session after {} s: see why above, or give \
-                     fewer by --numjobs",
+                    "{missing} of {all} jobs have no session after {} s: see the reasons above, or \
+                     give a smaller --numjobs",
                     LATE.as_secs()
                 ));
             }
@@ -175,8 +175,8 @@ impl<'scope> Lead<'scope> {
         }
     }
 
-    /// Waits for all to end, as long as what is in flight takes; not for long after a failure, or
-    /// where somebody wants an end.
+    /// Waits until all operations in flight have ended; only briefly after a failure or an
+    /// interruption.
     pub(super) fn end(mut self, watch: &mut Watch<'_>) -> Vec<Report> {
         let mut phase = Phase::Stop;
         self.set(phase);

@@ -166,8 +166,9 @@ fn call(side: &mut Side, place: &Place, run: Run, watch: &Watch<'_>) -> io::Resu
         Some(name) if !side.is_up() => {
             format!("the link is down: ip link set {name} up, or check its cable")
         }
-        _ => "nobody answers: start lunar floor --listen fcoe://IFACE --open at its other end"
-            .to_owned(),
+        _ => {
+            "no answer: start lunar floor --listen fcoe://IFACE --open at the other end".to_owned()
+        }
     };
     Err(io::Error::new(io::ErrorKind::TimedOut, absent))
 }

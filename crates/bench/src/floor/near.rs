@@ -109,13 +109,13 @@ fn connect(place: Place, size: u64) -> io::Result<TcpStream> {
 pub(super) fn refused(cause: io::Error, size: u64) -> io::Error {
     match cause.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => io::Error::other(format!(
-            "no lunar floor --listen is there, or it does not give each connection {size} bytes \
-             of memory and 1 MiB: see its --size"
+            "lunar floor --listen is not running there, or its --size is too small: each \
+             connection needs {size} bytes of memory and 1 MiB"
         )),
         // What a timeout of the socket is.
         ErrorKind::WouldBlock => io::Error::new(
             ErrorKind::TimedOut,
-            "it takes connections but does not answer: start lunar floor --listen there",
+            "it accepts connections but does not answer: start lunar floor --listen there",
         ),
         _ => cause,
     }

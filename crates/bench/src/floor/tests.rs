@@ -103,7 +103,7 @@ fn more_memory_than_there_is_names_the_option() {
     let all = MEMORY + BUFFER as u64;
     assert_eq!(run("read", 1, (false, false), all).failure, None);
     let failure = run("read", 1, (false, false), all + 4096).failure.unwrap();
-    assert!(failure.contains("see its --size"), "{failure}");
+    assert!(failure.contains("its --size is too small"), "{failure}");
 }
 
 /// Zeros would be an answer, but to something else.

@@ -137,8 +137,8 @@ impl Book {
             let zeros = found.iter().all(|octet| *octet == 0);
             let what = if zeros { "zeros" } else { "something else" };
             return match expected.run {
-                0 => format!("it holds {what}: write it first, by --rw write --verify"),
-                _ => format!("its write is lost, it holds {what}"),
+                0 => format!("it holds {what}: write it first with --rw write --verify"),
+                _ => format!("its write was lost: it holds {what}"),
             };
         };
         let Stamp {
@@ -150,12 +150,12 @@ impl Book {
         if seed != self.seed {
             format!("it was written with --randseed {seed}")
         } else if lba != expected.lba {
-            format!("it is what was written to block {lba}")
+            format!("it holds the data of block {lba}")
         } else if run != expected.run {
-            "it is what an earlier run wrote".to_owned()
+            "it holds the data of an earlier run".to_owned()
         } else if generation != expected.generation {
             let wanted = expected.generation;
-            format!("it is what write {generation} of this block left, after write {wanted}")
+            format!("it holds write {generation} of this block, not write {wanted}")
         } else {
             "part of it is damaged".to_owned()
         }

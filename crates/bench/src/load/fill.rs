@@ -25,7 +25,7 @@ pub enum FillError {
     #[error("cannot fill it: {0}")]
     Machine(#[from] io::Error),
     /// The volume, from the start.
-    #[error("it cannot be written, and --fill writes: leave that out")]
+    #[error("it is read-only, but --fill writes: omit --fill")]
     ReadOnly,
     /// The volume.
     #[error("cannot fill it: {}{}", .0, way_out(*.0))]

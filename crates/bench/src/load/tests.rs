@@ -192,7 +192,7 @@ fn lost_writes_are_found() {
         let (_, failure) = run("null:1M", &words);
         let failure = failure.unwrap();
         assert!(failure.contains("wrong data at offset"), "{failure}");
-        assert!(failure.contains("lost, it holds zeros"), "{failure}");
+        assert!(failure.contains("lost: it holds zeros"), "{failure}");
     }
 }
 

@@ -88,7 +88,7 @@ impl Lane {
             .map(|Loss { place, count }| format!("{count} {place}"))
             .collect();
         Some(match losses.is_empty() {
-            true => format!("{own}: no frame was lost in any place that was looked at"),
+            true => format!("{own}: no frame was lost in any place checked"),
             false => format!("{own}: lost: {}", losses.join("; ")),
         })
     }
@@ -131,14 +131,14 @@ impl Race {
         let own = &lane.address;
         let Some(iops) = self.ratio(lane, Quantity::Iops) else {
             return format!(
-                "{own}: nothing can be said, as no I/O was finished in some turns: give a longer \
-                 --turn"
+                "{own}: no comparison, because some turns completed no I/O: give a longer --turn"
             );
         };
         let Some(sure) = iops.sure else {
             let rounds = rounds(iops.rounds);
             return format!(
-                "{own}: {rounds} too few to tell: give a longer --runtime or a shorter --turn"
+                "{own}: {rounds} too few for a comparison: give a longer --runtime or a shorter \
+                 --turn"
             );
         };
         let (times, sure) = (digits(iops.median), range(sure));
@@ -147,7 +147,7 @@ impl Race {
             Finding::More => is("faster"),
             Finding::Less => is("slower"),
             Finding::Level | Finding::Unknown => format!(
-                "{own} and {first}: no difference in speed can be told, {sure} times the IOPS"
+                "{own} and {first}: no significant difference in speed, {sure} times the IOPS"
             ),
         };
         for (quantity, whose) in [
@@ -170,7 +170,7 @@ fn cpu(whose: &str, spread: &Spread) -> String {
     };
     let (median, sure) = (digits(spread.median), spread.sure.map(range));
     let sure = sure.unwrap_or_default();
-    format!("CPU time of {whose} an I/O: {what}, {median} times ({sure})")
+    format!("CPU time per I/O of {whose}: {what}, {median} times ({sure})")
 }
 
 /// `1.08 to 1.17`.

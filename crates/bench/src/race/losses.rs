@@ -25,35 +25,35 @@ pub(crate) struct Counts(BTreeMap<String, u64>);
 
 /// Counters of TCP that stand for losses: the file, its group, the counter, and what it means.
 const TCP: [(&str, &str, &str, &str); 4] = [
-    ("snmp", "Tcp:", "InErrs", "segments that came in wrong"),
+    ("snmp", "Tcp:", "InErrs", "segments received with errors"),
     (
         "netstat",
         "TcpExt:",
         "TCPBacklogDrop",
-        "socket busy, its backlog full",
+        "socket backlog full",
     ),
     (
         "netstat",
         "TcpExt:",
         "TCPRcvQDrop",
-        "socket's receive queue full",
+        "socket receive queue full",
     ),
     (
         "netstat",
         "TcpExt:",
         "TCPOFODrop",
-        "socket's queue of early segments full",
+        "socket out-of-order queue full",
     ),
 ];
 
 /// Counters of an interface: their place in a line of `dev`, and what they mean.
 const INTERFACE: [(usize, &str); 6] = [
-    (2, "coming in, with errors"),
-    (3, "coming in, nobody took them or no memory"),
-    (4, "coming in, its ring full"),
-    (10, "going out, with errors"),
-    (11, "going out, the other end's ring full or a queue"),
-    (12, "going out, its ring full"),
+    (2, "receive errors"),
+    (3, "receive drops (no receiver or no memory)"),
+    (4, "receive ring full"),
+    (10, "transmit errors"),
+    (11, "transmit drops (a queue or the other end's ring full)"),
+    (12, "transmit ring full"),
 ];
 
 impl Losses {
@@ -80,10 +80,7 @@ impl Losses {
             let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
             counts.interfaces(side, &read("dev"));
             if let Some(count) = sent_again(&read("snmp"), &read("netstat")) {
-                counts.add(
-                    format!("TCP of the {side}: segments that had to be sent again"),
-                    count,
-                );
+                counts.add(format!("TCP of the {side}: retransmitted segments"), count);
             }
             for (file, group, name, meaning) in TCP {
                 if let Some(count) = counter(&read(file), group, name) {
@@ -97,7 +94,7 @@ impl Losses {
     }
 }
 
-const BACKLOG: &str = "receive backlog of the whole machine (net.core.netdev_max_backlog)";
+const BACKLOG: &str = "receive backlog of the machine full (net.core.netdev_max_backlog)";
 
 impl Counts {
     fn add(&mut self, place: String, count: u64) {

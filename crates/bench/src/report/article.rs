@@ -227,7 +227,7 @@ fn percentiles(lines: &[(String, Latency)]) -> Panels {
     let max = all().map(Latency::max_ns).max().unwrap_or(0);
     let count = all().map(Latency::count).max().unwrap_or(0);
     let y = Axis::times("from submission to completion", min as f64, max as f64);
-    let x = Axis::nines("percentile: this share of all I/Os took no longer", count);
+    let x = Axis::nines("percentile: share of I/Os that took no longer", count);
     let lines = lines.iter().enumerate();
     let curves = lines
         .clone()

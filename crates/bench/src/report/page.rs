@@ -18,25 +18,25 @@ const STYLE: &str = include_str!("page.css");
 const READING: &[(&str, &str)] = &[
     (
         "iops",
-        "How many I/Os were finished a second. Small blocks show what an I/O costs.",
+        "Completed I/Os per second. Small blocks show the cost of an I/O.",
     ),
     (
         "throughput",
-        "Bytes of data moved, in millions a second. Large blocks show what data cost.",
+        "Data transferred, in millions of bytes per second. Large blocks show the cost of data.",
     ),
     (
         "latency",
-        "From submission to completion. p99 is what 99 of 100 I/Os did not exceed; the far end is \
-         what users notice. The scale goes by powers of ten.",
+        "From submission to completion. 99 of 100 I/Os took no longer than p99; users notice the \
+         slowest ones. The scale is logarithmic.",
     ),
     (
         "cpu",
-        "CPU time, in user space and in the kernel, for each I/O: less is better.",
+        "CPU time per I/O, in user space and in the kernel: less is better.",
     ),
     (
         "time",
-        "Each step is the mean of an interval. A steady line means that the other numbers can be \
-         trusted; dips are stalls.",
+        "Each step is the mean of an interval. A steady line means that the other numbers are \
+         reliable; dips are stalls.",
     ),
 ];
 
@@ -164,7 +164,7 @@ fn errors(outcome: &Outcome) -> String {
         "<p class=\"errors\"><strong>{} {} failed.</strong> The first: {}</p>\n",
         numbers::whole(count as f64),
         if count == 1 { "I/O" } else { "I/Os" },
-        escape(first.unwrap_or("no cause was told")),
+        escape(first.unwrap_or("no cause was reported")),
     )
 }
 
@@ -220,7 +220,7 @@ fn table_of(series: &Series<'_>, figure: &str) -> String {
     match figure {
         "iops" => grid(series, "I/Os a second", |row| numbers::whole(row.iops())),
         "throughput" => grid(series, "MB/s", |row| numbers::mb_per_s(row.mb_per_s())),
-        "cpu" => grid(series, "us of CPU an I/O: this process + target", cpu),
+        "cpu" => grid(series, "us of CPU per I/O: this process + target", cpu),
         "latency" => grid(series, "p50 / p99 / p99.9", |row| {
             let latency = row.latency();
             let at = |percent| numbers::time(latency.percentile_ns(percent) as f64);
@@ -228,7 +228,7 @@ fn table_of(series: &Series<'_>, figure: &str) -> String {
         }),
         _ => grid(
             series,
-            "slowest and fastest interval, of the mean",
+            "slowest and fastest interval, relative to the mean",
             steadiness,
         ),
     }
@@ -326,8 +326,8 @@ fn foot(outcome: &Outcome) -> String {
     let bare = if outcome.floors.is_empty() {
         ""
     } else {
-        " Bare TCP is the same bytes in the same pieces at the same depth without iSCSI: no \
-         target or initiator can do more over this wire."
+        " Bare TCP transfers the same bytes in the same pieces at the same depth without iSCSI: an \
+         upper bound for any target and initiator over this link."
     };
     format!(
         "</main>\n<footer>\n<p>1 MB is 1,000,000 bytes; block sizes count in 1024s. Percentiles \

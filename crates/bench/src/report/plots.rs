@@ -48,7 +48,7 @@ const THROUGHPUT: Measure = Measure {
 };
 
 const CPU: Measure = Measure {
-    unit: "us of CPU time an I/O",
+    unit: "us of CPU time per I/O",
     value: Row::cpu_us_per_io,
     text: numbers::digits,
     floor: false,
@@ -82,7 +82,7 @@ impl Plots<'_, '_> {
         let there =
             |measure: &&(&str, &Measure)| rows.iter().any(|row| (measure.1.value)(row).is_some());
         let measures: Vec<_> = measures.iter().filter(there).copied().collect();
-        (!measures.is_empty()).then(|| self.figure("cpu", "CPU an I/O", &measures))
+        (!measures.is_empty()).then(|| self.figure("cpu", "CPU per I/O", &measures))
     }
 
     fn figure(&self, name: &'static str, what: &str, measures: &[(&str, &Measure)]) -> Figure {
@@ -280,7 +280,7 @@ impl Plots<'_, '_> {
     }
 
     fn percentiles(&self, y: &Axis, count: u64) -> Panel {
-        let x = Axis::nines("percentile: this share of all I/Os took no longer", count);
+        let x = Axis::nines("percentile: share of I/Os that took no longer", count);
         let lines = self.series.lines.iter().enumerate();
         let rows = lines.flat_map(|(at, line)| line.rows.iter().map(move |row| (at, row)));
         let curves = rows.map(|(at, row)| percentile_curve(&row.latency(), &x, y, at));

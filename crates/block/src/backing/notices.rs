@@ -18,7 +18,7 @@ pub(super) struct Notices {
 }
 
 impl Notices {
-    /// It was looked at: it has so many bytes, and had a capacity of so many.
+    /// Reports a change of size: `bytes` is the current size, `capacity` the one served.
     pub(super) fn len(&self, rules: &Rules, bytes: u64, capacity: u64) {
         let (name, is_shorter) = (&rules.name, bytes < capacity);
         let was_shorter = self.shorter.swap(is_shorter, Relaxed);
@@ -30,8 +30,8 @@ impl Notices {
                 );
             }
             (false, true) => tracing::error!(
-                "{name}: it was made shorter: it ends at byte {bytes} in place of {capacity}; \
-                 what lies behind cannot be read"
+                "{name}: it shrank from {capacity} to {bytes} bytes; data beyond that cannot be \
+                 read"
             ),
             (true, false) => tracing::info!("{name}: it has {bytes} bytes again"),
             _ if bytes / block_size > capacity / block_size => {
@@ -46,8 +46,8 @@ impl Notices {
         if !self.removed.swap(true, Relaxed) {
             let name = &rules.name;
             tracing::error!(
-                "{name}: the file was removed, or replaced by another one: it is served as long \
-                 as this server runs, and lost then; copy it"
+                "{name}: the file was removed or replaced: its data is served until this server \
+                 stops, and is then lost; copy it first"
             );
         }
     }
@@ -66,8 +66,8 @@ impl Notices {
     pub(super) fn lost(&self, rules: &Rules, cause: &io::Error) {
         let name = &rules.name;
         tracing::error!(
-            "{name}: a write or flush failed, and data may be lost: {cause}; flushes fail until \
-             it is opened anew"
+            "{name}: a write or flush failed, and data may be lost: {cause}; flushes fail until it \
+             is opened again"
         );
     }
 }

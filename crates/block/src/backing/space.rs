@@ -104,7 +104,7 @@ pub(super) fn status(
     let blocks = (range.end - range.start) / size;
     let data = match seek(file, SeekFrom::Data(range.start))? {
         Some(data) => data,
-        // The rest is a hole, up to where the file ends: what others cut off is none.
+        // The rest is a hole up to the end of the file; data that was truncated is not a hole.
         None => end(file)?.max(range.start),
     };
     let hole_blocks = (data.min(range.end) - range.start) / size;

@@ -20,12 +20,12 @@ pub(super) fn open(options: &DeviceOptions) -> Result<Arc<Backing>, OpenError> {
         return Err(OpenError::Unwritable);
     }
     let device = open_exclusively(options)?;
-    let stat = rustix::fs::fstat(&device).map_err(OpenError::kernel("look at it"))?;
+    let stat = rustix::fs::fstat(&device).map_err(OpenError::kernel("inspect it"))?;
     if stat.st_rdev != number {
         return Err(OpenError::NoDevice);
     }
     let octets = ::io::device::size(&device).map_err(|cause| OpenError::Kernel {
-        what: "find out its size",
+        what: "determine its size",
         cause,
     })?;
     if octets == 0 {
@@ -41,7 +41,7 @@ fn device_number(path: &Path) -> Result<u64, OpenError> {
         Ok(stat) => stat,
         Err(Errno::NOENT | Errno::NOTDIR) => return Err(OpenError::NoDevice),
         Err(Errno::ACCESS) => return Err(OpenError::Denied),
-        Err(error) => return Err(OpenError::kernel("look at it")(error)),
+        Err(error) => return Err(OpenError::kernel("inspect it")(error)),
     };
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::BlockDevice => Ok(stat.st_rdev),
@@ -72,7 +72,7 @@ fn rules(
     options: &DeviceOptions,
     attributes: &Attributes,
 ) -> Result<Rules, OpenError> {
-    let own = rustix::fs::ioctl_blksszget(device).map_err(OpenError::kernel("look at it"))?;
+    let own = rustix::fs::ioctl_blksszget(device).map_err(OpenError::kernel("inspect it"))?;
     let physical = rustix::fs::ioctl_blkpbszget(device).unwrap_or(own);
     let block_size = BlockSize::new(options.block_size.unwrap_or(own))?;
     if block_size.octets() < own {

@@ -72,12 +72,12 @@ impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Some(Process { id, .. }) if *id == process::id() => {
-                write!(f, "this command has it open already: it is given twice")
+                write!(f, "it is given twice in this command")
             }
             Some(Process { id, name }) if name.starts_with(OURS) => write!(
                 f,
-                "{name} (pid {id}) has it open; use the address that its server tells \
-                 (lunar ls), or stop it first"
+                "{name} (pid {id}) has it open; use the address of its server (lunar ls), or stop \
+                 it first"
             ),
             Some(Process { id, name }) => {
                 write!(f, "{name} (pid {id}) has it open; stop it first")

@@ -37,9 +37,9 @@ pub(super) fn of(file: &OwnedFd, path: &Path, keep: bool) -> Option<String> {
             if let Some(old) = kept {
                 let old = serial(&named(&old.id));
                 tracing::warn!(
-                    "{} is a copy of a file that was served with serial number {old}, or was \
-                     moved to another file system: it gets an identity of its own (--serial {old} \
-                     gives it the old one, where the original is served no more)",
+                    "{} is a copy of a file that was served with serial number {old}, or was moved \
+                     to another file system: it gets a new identity (if the original is no longer \
+                     served, --serial {old} keeps the old one)",
                     path.display()
                 );
             }

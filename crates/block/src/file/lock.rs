@@ -37,7 +37,7 @@ pub(super) fn lock(file: &OwnedFd, read_only: bool) -> Result<(), OpenError> {
         }
         // Lunar's own lock holds all the same.
         Err(error) => {
-            tracing::debug!("no locks on bytes, so QEMU is not kept away: {error}");
+            tracing::debug!("no byte-range locks, so QEMU is not kept out: {error}");
             Ok(())
         }
     }

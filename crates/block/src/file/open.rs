@@ -166,7 +166,7 @@ fn check_type(file: &OwnedFd) -> Result<(), OpenError> {
 }
 
 fn stat(file: &OwnedFd) -> Result<Stat, OpenError> {
-    rustix::fs::fstat(file).map_err(OpenError::kernel("look at it"))
+    rustix::fs::fstat(file).map_err(OpenError::kernel("inspect it"))
 }
 
 fn len(file: &OwnedFd) -> Result<u64, OpenError> {
@@ -219,7 +219,7 @@ fn prepare(file: &OwnedFd, found: u64, options: &FileOptions) -> Result<(Rules, 
 pub(super) fn facts(file: &OwnedFd) -> Result<Statx, OpenError> {
     let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME | DIRECT_ALIGNMENT | WRITE_ATOMIC;
     rustix::fs::statx(file, Path::new(""), AtFlags::EMPTY_PATH, mask)
-        .map_err(OpenError::kernel("look at it"))
+        .map_err(OpenError::kernel("inspect it"))
 }
 
 /// What direct I/O must be aligned to, in octets.

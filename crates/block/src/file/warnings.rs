@@ -12,9 +12,9 @@ pub(super) fn of_tail(path: &Path, bytes: u64, block_size: BlockSize) {
     let tail = bytes % block_size;
     if tail > 0 {
         tracing::warn!(
-            "file:{}: its last {tail} bytes are less than a block of {block_size}, and are not \
-             part of the volume; make it a multiple of that long (truncate --size %{block_size}) \
-             to have them",
+            "file:{}: its last {tail} bytes are less than one block of {block_size} and are not \
+             part of the volume; extend it to whole blocks (truncate --size %{block_size}) to \
+             include them",
             path.display()
         );
     }
@@ -28,9 +28,9 @@ pub(super) fn of_format(path: &Path) {
         && let Some((format, name)) = format(&start)
     {
         tracing::warn!(
-            "file:{path}: it seems to be a {format} image, and is served as it is, not the disk \
-             in it; for that convert it (qemu-img convert -f {name} -O raw {path} NEW), or serve \
-             the device of qemu-nbd --connect",
+            "file:{path}: it seems to be a {format} image; its raw bytes are served, not the disk \
+             inside it; to serve the disk, convert it (qemu-img convert -f {name} -O raw {path} \
+             NEW), or serve the device of qemu-nbd --connect",
             path = path.display()
         );
     }

@@ -12,7 +12,7 @@ use crate::mail::Post;
 const INTERVAL: Now = Now::from_secs(1);
 
 /// Empty batches that are kept for the next connection that has something to send. Two are in use
-/// for one busy session; more only help when many sends are under way at once.
+/// for one busy session; more only help when many sends are in flight at once.
 const SPARE_MAX: usize = 64;
 
 /// Spare batches that are kept by an idle core too. Each may have 300 KiB of room.

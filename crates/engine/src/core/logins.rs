@@ -30,7 +30,7 @@ pub(super) enum Admission {
     Free,
     /// It takes the place of this connection, which is to be closed.
     InPlaceOf(IpAddr, Key),
-    /// There is none for it.
+    /// No slot is free.
     Full,
 }
 

@@ -1,4 +1,4 @@
-//! Initiator ports that had a nexus since the target started, and have none now.
+//! Initiator ports without a nexus now that had one since the target started.
 
 use std::collections::BTreeMap;
 

@@ -28,7 +28,7 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Returns false if one is under way.
+    /// Returns false if one is already in progress.
     fn begin(&mut self, unit: u32) -> bool {
         self.under_way.insert(unit)
     }

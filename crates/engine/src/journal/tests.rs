@@ -57,15 +57,15 @@ fn a_host_with_many_names_has_one_line() {
 fn a_port_of_fibre_channel_is_named_by_its_wwpn() {
     let (mac, wwpn) = (Mac([2, 0, 0, 0, 0, 7]), Wwn(0x2001_5254_0012_3456));
     let rule = fc::violation::Violation {
-        rule: "a port that is not allowed is found",
+        rule: "a port that is not allowed was discovered",
         clause: "--allow",
     };
     let told = |wwpn| Journal::default().tell(SECOND, (mac, wwpn), rule);
     assert_eq!(
         told(Some(wwpn)).as_deref(),
         Some(
-            "20:01:52:54:00:12:34:56 (02:00:00:00:00:07): a port that is not allowed is found \
-             (--allow)"
+            "20:01:52:54:00:12:34:56 (02:00:00:00:00:07): a port that is not allowed was \
+             discovered (--allow)"
         )
     );
     let line = told(None).unwrap();

@@ -32,13 +32,13 @@ use super::{CHUNK, Failure, Machine, Order, Progress, Shape, Side, Trouble};
 /// What is to be copied, and how.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
-    /// The first so many bytes were copied before.
+    /// Bytes at the beginning that an earlier run copied.
     pub(super) from: u64,
     /// Pieces in flight at once.
     pub(super) depth: usize,
     /// It fails after so long without progress.
     pub(super) timeout: Duration,
-    /// What of A cannot be read becomes zeros at B, and is no failure.
+    /// Writes zeros to B for blocks of A that cannot be read, instead of failing.
     pub(super) skip_unreadable: bool,
 }
 

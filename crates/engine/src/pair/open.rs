@@ -168,7 +168,7 @@ fn with_size(address: &Address, octets: u64) -> Address {
     address
 }
 
-/// The address that has a file extended to so many octets. One that is only read is not extended.
+/// The address that extends a file to `octets` bytes. A read-only file is not extended.
 fn extended(address: &Address, octets: u64) -> Option<String> {
     match address {
         Address::File(file) if !file.read_only => {

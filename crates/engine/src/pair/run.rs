@@ -279,8 +279,8 @@ impl<'a> Checkpoint<'a> {
     }
 }
 
-/// Where the first octet is that others took away from a volume: it cannot be read, or has to be
-/// written anew.
+/// Finds the first byte of a volume that was truncated by others: it cannot be read, or must be
+/// written again.
 fn shortened(pair: &Pair) -> Option<Failure> {
     let sides = pair.volumes.iter().zip([Side::A, Side::B]);
     let failures = sides.filter_map(|(volume, side)| {

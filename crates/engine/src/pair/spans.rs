@@ -45,7 +45,7 @@ pub(super) struct Span {
 /// Questions in flight, at the most; they are numbered from 0.
 pub(super) const QUESTIONS: u64 = 16;
 
-/// Spans known ahead; so many keep the work busy.
+/// Spans known ahead; enough to keep all pieces busy.
 const AHEAD: usize = 128;
 
 /// How many answers a window is for.

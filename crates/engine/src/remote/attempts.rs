@@ -1,4 +1,4 @@
-//! When a lost session is tried again: with pauses that grow, and some chance in them.
+//! Reconnect policy: exponential backoff with jitter.
 
 use std::time::Duration;
 
@@ -26,20 +26,19 @@ const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(4);
 
 impl Attempts {
-    /// An attempt has failed, or what it led to has ended, and the target wants to be left alone
-    /// for `wait`.
+    /// An attempt or its session has failed, and the target asks for no new one before `wait`.
     pub(super) fn fail(&mut self, now: Now, wait: Duration, outside: Outside) {
         self.since.get_or_insert(now);
         let pause = PAUSE.saturating_mul(1 << self.failed.min(16)).min(LONGEST);
         self.failed += 1;
         let mut chance = [0; 1];
-        // Without it the pause is only less spread.
+        // Without randomness the pause only has less jitter.
         let _ = (outside.random)(&mut chance);
         let pause = pause.mul_f64(0.5 + f64::from(chance[0]) / 512.0);
         self.next = Some(now + pause.max(wait));
     }
 
-    /// When what waits fails.
+    /// When commands that wait for a session fail.
     pub(super) fn limit(&self, replacement: Duration) -> Option<Now> {
         self.since.map(|since| since.saturating_add(replacement))
     }

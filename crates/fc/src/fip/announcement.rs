@@ -150,10 +150,10 @@ impl Fip {
 impl From<FipError> for Violation {
     fn from(error: FipError) -> Self {
         let rule = match error {
-            FipError::Truncated => "FIP that ends too early",
-            FipError::Version(_) => "FIP of another version than 1",
-            FipError::Overrun(_) => "a FIP descriptor that leaves the list",
-            FipError::Length(_) => "a FIP descriptor of a wrong length",
+            FipError::Truncated => "a truncated FIP message",
+            FipError::Version(_) => "FIP of a version other than 1",
+            FipError::Overrun(_) => "a FIP descriptor that exceeds the list",
+            FipError::Length(_) => "a FIP descriptor of the wrong length",
         };
         Self {
             rule,
@@ -171,16 +171,16 @@ const DESCRIPTORS: Violation = Violation {
 };
 
 const NO_LOCAL_ID: Violation = Violation {
-    rule: "a VN2VN N_Port_ID outside 000001h to 00FFFEh, or whose MAC address is not of it",
+    rule: "a VN2VN N_Port_ID outside 000001h to 00FFFEh, or with a MAC address that does not match",
     clause: "FC-BB-6, VN2VN",
 };
 
 const OTHER_SENDER: Violation = Violation {
-    rule: "a VN2VN message from another MAC address than it names",
+    rule: "a VN2VN message from a MAC address other than the one in it",
     clause: "FC-BB-6, VN2VN",
 };
 
 const SMALL: Violation = Violation {
-    rule: "a Max FCoE Size that has no room for 256 bytes of payload",
+    rule: "a Max FCoE Size too small for 256 bytes of payload",
     clause: "FC-BB-6, VN2VN",
 };

@@ -308,11 +308,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const TRIES: u32 = 4;
 
 const OTHER_ID: Violation = Violation {
-    rule: "an ELS in FIP for an N_Port_ID that is not ours",
+    rule: "an ELS in FIP for another N_Port_ID",
     clause: "FC-BB-6, VN2VN",
 };
 
 const OTHER_ENODE: Violation = Violation {
-    rule: "an ELS in FIP from another ENode than the one that claimed its S_ID",
+    rule: "an ELS in FIP from an ENode other than the one that claimed its S_ID",
     clause: "FC-BB-6, VN2VN",
 };

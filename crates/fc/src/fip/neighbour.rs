@@ -101,7 +101,7 @@ impl Neighbours {
         self.entries.get(&fc_id).map(|entry| entry.who.enode)
     }
 
-    /// Ends all virtual links, and tells to whom there were some.
+    /// Ends all virtual links and returns their neighbours.
     pub(super) fn unlink_all(&mut self) -> Vec<Neighbour> {
         let strangers = &mut self.strangers;
         let entries = self.entries.values_mut();

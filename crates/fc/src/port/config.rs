@@ -38,8 +38,8 @@ pub struct Config {
 /// Bounds on what others can cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Remote ports with which there is a nexus, or may be one: those that may log in. Others that
-    /// FIP knows take no place; those that find none begin when there is one.
+    /// Maximum number of remote ports that have or may get a nexus. Other ports known to FIP use
+    /// no slot; a port without a free slot logs in when one is free.
     pub remotes: usize,
     /// Link services that wait to be transmitted. What is to be answered beyond that is dropped, as
     /// if it had been lost.

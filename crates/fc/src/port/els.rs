@@ -105,11 +105,11 @@ const NOT_WHOLE: Violation = Violation {
 };
 
 const THIRD_PARTY: Violation = Violation {
-    rule: "a TPRLO, by which other ports were logged out",
+    rule: "a TPRLO, which logged out other ports",
     clause: "FC-LS-2",
 };
 
 const UNREADABLE: Violation = Violation {
-    rule: "an extended link service whose lengths do not agree",
+    rule: "an extended link service with inconsistent lengths",
     clause: "FC-LS-2",
 };

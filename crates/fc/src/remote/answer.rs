@@ -48,11 +48,7 @@ impl Remote {
             Ok(Reply::Process(pages)) => self.prli_answered(cx, &pages),
             Ok(Reply::Reject(why)) => self.refused(cx, why),
             _ => {
-                self.remark(
-                    cx,
-                    "an answer to PLOGI or PRLI that cannot be read",
-                    "FC-LS-2",
-                );
+                self.remark(cx, "a malformed response to PLOGI or PRLI", "FC-LS-2");
                 self.again(cx, cx.local.e_d_tov);
             }
         }

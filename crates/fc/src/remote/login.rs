@@ -19,7 +19,7 @@ impl Remote {
         if !cx.local.partners.admit(self.wwpn()) {
             self.rest(None);
             if cx.local.role == Role::Target && self.neighbour.initiator != Some(false) {
-                self.remark(cx, "a port that is not allowed is found", "--allow");
+                self.remark(cx, "a port that is not allowed was discovered", "--allow");
             }
         } else if is_ours_to_ask {
             self.enter(cx, State::Plogi);
@@ -28,7 +28,7 @@ impl Remote {
         }
     }
 
-    /// It is found, and there is no place for it. [`Self::begin`] follows when there is.
+    /// The port was discovered but no slot is free. [`Self::begin`] follows when one is.
     pub(crate) fn wait(&mut self) {
         self.is_waiting = true;
         self.rest(None);
@@ -143,15 +143,11 @@ impl Remote {
     /// What comes of a PLOGI, or why it is refused.
     fn admit(&self, cx: &mut Cx<'_>, theirs: &ServiceParameters) -> Result<Login, Reject> {
         if theirs.wwpn != self.wwpn() {
-            self.remark(
-                cx,
-                "a PLOGI with another port name than FIP told",
-                "FC-BB-6",
-            );
+            self.remark(cx, "a PLOGI with a port name other than in FIP", "FC-BB-6");
             Err(refusal::OTHER_NAME)
         } else if !cx.local.partners.admit(self.wwpn()) {
             if cx.local.role == Role::Target {
-                self.remark(cx, "a PLOGI of a port that is not allowed", "--allow");
+                self.remark(cx, "a PLOGI from a port that is not allowed", "--allow");
             }
             Err(refusal::NOT_ALLOWED)
         } else if self.is_waiting {
@@ -171,7 +167,7 @@ impl Remote {
     pub(super) fn plogi_answered(&mut self, cx: &mut Cx<'_>, theirs: &ServiceParameters) {
         let login = self.agreed(cx, theirs);
         let Some(login) = login.filter(|_| theirs.wwpn == self.wwpn()) else {
-            let rule = "an answer to PLOGI with another name, or sizes that no port may have";
+            let rule = "a PLOGI response with another name or with invalid sizes";
             self.remark(cx, rule, "FC-LS-2");
             self.again(cx, cx.local.e_d_tov);
             return;

@@ -136,13 +136,13 @@ pub enum Reply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum ElsError {
     /// It ends too early.
-    #[error("an extended link service that ends too early")]
+    #[error("a truncated extended link service")]
     Truncated,
     /// Its lengths do not agree with each other, or with its pages.
-    #[error("{0} with lengths that contradict each other")]
+    #[error("{0} with inconsistent lengths")]
     Length(Code),
     /// An answer that is neither LS_ACC nor LS_RJT.
-    #[error("{0} as an answer")]
+    #[error("{0} as a response")]
     NoReply(Code),
 }
 

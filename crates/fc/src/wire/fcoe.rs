@@ -69,10 +69,10 @@ pub struct Frame<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum FcoeError {
     /// It ends before its end-of-frame delimiter.
-    #[error("an FCoE frame ends too early")]
+    #[error("a truncated FCoE frame")]
     Truncated,
     /// It is longer than any frame of Fibre Channel, or no multiple of 4 octets.
-    #[error("an FCoE frame of a length that Fibre Channel does not have")]
+    #[error("an FCoE frame of a length invalid in Fibre Channel")]
     Length,
     /// Another version than 0.
     #[error("FCoE of version {0}")]

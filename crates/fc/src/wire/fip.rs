@@ -19,7 +19,7 @@ const WORD: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FipError {
     /// The header, or the list of descriptors that it announces, ends too early.
-    #[error("FIP that ends too early")]
+    #[error("a truncated FIP message")]
     Truncated,
     /// Another version.
     #[error("FIP of version {0}")]

@@ -1,5 +1,5 @@
-//! Questions about an interface that a thread of its own asks: to answer them the kernel takes a
-//! lock (RTNL), which whoever resets a network card may hold for hundreds of milliseconds.
+//! Queries about an interface, made by a separate thread: the kernel answers them under a lock
+//! (RTNL), which the reset of a network card may hold for hundreds of milliseconds.
 
 use std::io;
 use std::mem;

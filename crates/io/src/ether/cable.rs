@@ -260,7 +260,7 @@ fn take_end(own: &Path) -> io::Result<Option<UnixDatagram>> {
         Err(cause) => return Err(cause),
     }
     let socket = UnixDatagram::unbound()?;
-    // Before it is bound, so that nobody else can ever write to it.
+    // Before it is bound, so that no other user can ever write to it.
     fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
     bind(&socket, &SocketAddrUnix::new(own)?)?;
     socket.set_nonblocking(true)?;

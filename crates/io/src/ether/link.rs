@@ -48,7 +48,7 @@ pub(super) fn watch() -> io::Result<OwnedFd> {
 pub(super) enum Change {
     /// It is like this now.
     Is(Interface),
-    /// There is none of its name.
+    /// No interface has this name.
     Gone,
 }
 

@@ -204,8 +204,7 @@ impl Buffer {
         }
     }
 
-    /// Sets `len` octets from `offset` to zero. Where memory was lent in blocks these are whole
-    /// ones.
+    /// Sets `len` bytes from `offset` to zero. In memory lent in blocks these must be whole blocks.
     ///
     /// # Panics
     ///

@@ -8,7 +8,7 @@
 //! MADV_COLLAPSE (Linux 6.1) copies a group into a huge page. Whoever touches the group meanwhile
 //! waits, so
 //!
-//! - it is done when the group has rested for a while: who writes in order is somewhere else then;
+//! - it is done when the group has been idle for a while: a sequential writer has then moved on;
 //! - the advice that allows huge pages is given for the time of the call and only to this group,
 //!   which so is a mapping of its own in the kernel, and page faults elsewhere in the region do not
 //!   wait for it; the advice against them, before and after, makes one mapping of all groups again;

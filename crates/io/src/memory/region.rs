@@ -40,7 +40,7 @@ use super::write_claim::StagingArea;
 /// How far `state` looks, in granules: 16 GiB, for which it reads 512 KiB of bits (30 us).
 const STATE_GRANULES: u64 = 1 << 22;
 
-/// The longest region that gets huge pages where advice is kept, in octets: at worst each second
+/// The longest region that gets huge pages where advice is kept, in bytes: at worst each second
 /// group has it, and a process may have some 65,000 mappings.
 const ADVISED_MAX: u64 = 32 << 30;
 
@@ -140,8 +140,8 @@ impl Region {
         LocalRegion::new(self, 1)
     }
 
-    /// The same for a region of blocks of `block` octets: what is received into memory that it
-    /// lends is stored a block at a time. Of one that never comes whole all is left as it was.
+    /// The same for a region of blocks of `block` bytes: data received into its lent memory is
+    /// stored one block at a time. A block that does not arrive completely stays unchanged.
     ///
     /// # Panics
     ///
@@ -421,7 +421,7 @@ fn len(range: &Range<u64>) -> usize {
     (range.end - range.start) as usize
 }
 
-/// The size of a huge page, if the kernel gives them to those who ask.
+/// The size of a huge page, if the kernel gives huge pages on request (madvise).
 fn huge_page() -> Option<u64> {
     let setting = |name: &str| {
         std::fs::read_to_string(format!("/sys/kernel/mm/transparent_hugepage/{name}")).ok()

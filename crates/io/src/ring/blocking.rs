@@ -11,15 +11,15 @@ use super::bell::{Bell, DONE};
 use super::file::{Direction, File, Transfer};
 use crate::memory::drain_stores;
 
-/// Operations on media that run at the same time: where files are read and written by threads, as
-/// many as are under way at once. Each costs a stack, and takes the processor from the reactor when
+/// Maximum number of concurrent operations on media where threads read and write files. Each
+/// costs a stack, and takes the processor from the reactor when
 /// the files are in the cache.
 const MEDIUM_MAX: usize = 8;
 
 /// Connections that are made at the same time: each may take seconds.
 const CONNECT_MAX: usize = 8;
 
-/// Looks at media at the same time, so that one that is stuck delays none of the others.
+/// Maximum number of concurrent checks of media, so that a stuck one does not delay the others.
 const WATCH_MAX: usize = 4;
 
 /// Lanes, the first of which a free thread looks into first, each with how many of its operations
@@ -82,7 +82,7 @@ impl Blocking {
         Self::with_threads(bell, THREADS_MAX)
     }
 
-    /// The same on a machine that lets us have no more than so many threads.
+    /// The same with at most `threads_max` threads.
     pub(super) fn with_threads(bell: &Arc<Bell>, threads_max: usize) -> io::Result<Self> {
         let shared = Shared {
             state: Mutex::default(),
@@ -209,7 +209,7 @@ impl State {
     }
 }
 
-/// Jobs that never wait. A turn does some of them, as whoever else is to be heard waits for it.
+/// Jobs that never wait. A turn runs only some of them, because other events wait meanwhile.
 #[derive(Default)]
 pub(super) struct ImmediateJobs {
     jobs: VecDeque<(usize, Job)>,

@@ -133,8 +133,8 @@ impl Challenge {
         })
     }
 
-    /// Every user is tried, and a wrong name costs as much as a right one.
-    /// A user who knows its secret, but is bound to another initiator name, may know so.
+    /// Tries every user, so that a wrong name takes as long as a right one. An initiator that knows
+    /// the secret of a user bound to another initiator name gets a distinct error.
     fn proves(&self, answer: &Answer<'_>, node: &Node, initiator: &str) -> Result<(), Refusal> {
         let Some(chap) = &node.access.chap else {
             return Err(Refusal::WrongResponse);

@@ -1,6 +1,6 @@
 //! The watchdog on ExpCmdSN. A target executes commands in the order of their CmdSN, so one that it
-//! never counted stops all behind it, and none of them is answered (RFC 7143 §4.2.2.1). Pings and
-//! task management are immediate: they are answered all the while and show nothing.
+//! never counted blocks all later ones (RFC 7143 §4.2.2.1). Pings and task management are
+//! immediate: they are answered all the while and show nothing.
 
 use scsi::medium::{Lease, Now};
 
@@ -13,7 +13,7 @@ use crate::wire::serial::CmdSn;
 pub(super) struct Watch {
     exp_cmd_sn: CmdSn,
     deadline: Now,
-    /// The first deadline has passed, and a ping is under way.
+    /// The first deadline has passed, and a ping is in flight.
     is_overdue: bool,
     /// A ping that followed a command through the connection was answered, and the command is not
     /// counted: however slow the connection is, the target has received both.

@@ -215,8 +215,8 @@ impl<L: Lease> Initiator<L> {
         self.ladder.is_some() || self.functions.iter().any(|known| known.user.is_some())
     }
 
-    /// Whether a reset is under way. It may also end commands that were sent after it, without a
-    /// word (RFC 7143 §11.5.1), so none is sent before it is answered.
+    /// Whether a reset is in flight. It may also silently end commands that were sent after it
+    /// (RFC 7143 §11.5.1), so no command is sent before its response.
     pub(super) fn is_resetting(&self) -> bool {
         let resets = |known: &Pending| {
             matches!(

@@ -1,7 +1,6 @@
-//! The way out. First what the target waits for or is asked beside the data (pings, task
-//! management), then commands as far as the window goes, unless a reset is under way, then Data-Out
-//! in the order in which it was asked for, one PDU a turn, so that a command never waits behind a
-//! long write.
+//! The send order: first pings and task management, then commands within the window (unless a
+//! reset is in flight), then Data-Out in the order of the R2Ts, one PDU per turn, so that a command
+//! never waits behind a long write.
 
 use scsi::medium::Lease;
 use scsi::task::Attribute;

@@ -44,8 +44,8 @@ impl Progress {
         stuck
     }
 
-    /// Looks, if it is time to. Whether something is under way for longer than `wait`, the `oldest`
-    /// since then, and less than [`LEAST`] moved since the last look.
+    /// Checks progress, if it is time to. Returns whether an operation was in flight for longer
+    /// than `wait` (the `oldest` since then) and less than [`LEAST`] moved since the last check.
     pub(super) fn is_slow(&mut self, now: Now, wait: Now, oldest: Option<Now>) -> bool {
         if self.look.is_none_or(|look| now < look) {
             return false;

@@ -108,8 +108,8 @@ impl Registry {
         self.enter(identity, wish.user.clone())
     }
 
-    /// Whether a login may end this session to take its place. One that proved nothing is no
-    /// reason to keep one out that did.
+    /// Whether a login may end this session and replace it. An authenticated login may replace a
+    /// session that is not authenticated.
     fn may_replace(&self, tsih: u16, wish: &Wish) -> bool {
         let user = self.sessions.get(&tsih).and_then(|old| old.user.as_ref());
         user.is_none_or(|user| wish.user.as_ref() == Some(user))

@@ -30,7 +30,7 @@ pub enum Refusal {
     #[error("it does not report its capacity")]
     NoCapacity,
     /// Nobody can count its octets.
-    #[error("it claims {0} blocks, more than a unit can have")]
+    #[error("it reports {0} blocks, more than a unit can have")]
     TooLarge(u64),
     /// Another unit stands where it was.
     #[error("a different unit answers at this address now")]

@@ -124,7 +124,7 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
-    /// Lets a task go to these blocks, or blocks it while somebody has locked them.
+    /// Lets a task access these blocks, or blocks it while another task has locked them.
     pub(super) fn gate(&mut self, slot: Slot, extent: Extent) -> bool {
         let unit = self.tasks[slot as usize].unit;
         if self.is_locked(unit, extent) {

@@ -62,7 +62,7 @@ impl<L> Pieces<L> {
         }
         self.at += self.stride.min(self.extent.blocks - self.at);
         self.step = self.program.once.len();
-        // What was lent is not kept: somebody may wait for it who has locked the next piece.
+        // The lent memory is not kept: the task that has locked the next piece may wait for it.
         self.read = None;
         self.at < self.extent.blocks
     }
@@ -211,7 +211,7 @@ impl<L: Lease> DeviceServer<L> {
                 }
                 Some(Step::Lock) => return self.lock(slot),
                 Some(Step::Read) => {
-                    // The task is at these blocks until it is done with them, so that nobody
+                    // The task holds these blocks until it is done with them, so that no other task
                     // changes them.
                     let copied = false;
                     return self.operate(slot, 0, MediumOp::Read { extent, copied });

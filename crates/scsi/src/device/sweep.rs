@@ -20,7 +20,7 @@ pub(super) struct Sweep<L> {
     act: Act<L>,
     /// What is left, the next last.
     todo: Vec<Extent>,
-    /// What the operation under way is about. Only here are others kept away.
+    /// The blocks of the operation in flight. Other tasks are kept out of these only.
     at: Extent,
     block_size: u64,
     /// Something was done that may be in a volatile cache still.
@@ -49,7 +49,7 @@ const CHUNK_BYTES: u64 = 16 << 20;
 const UNMAP_CHUNK_BYTES: u64 = 16 << 30;
 
 impl<L> Sweep<L> {
-    /// Whether the operation under way is about any of these blocks.
+    /// Whether the operation in flight overlaps these blocks.
     pub(super) const fn is_at(&self, extent: Extent) -> bool {
         self.at.overlaps(extent)
     }

@@ -41,10 +41,10 @@ pub enum StoreError {
     #[error("it ends in the middle of {0}")]
     Truncated(&'static str),
     /// Octets that were not written.
-    #[error("{0} bytes follow after its end")]
+    #[error("{0} bytes follow its end")]
     Trailing(usize),
     /// Damaged.
-    #[error("its checksum is {found:08x}, and should be {expected:08x}")]
+    #[error("its checksum is {found:08x} instead of {expected:08x}")]
     Checksum {
         /// That of the octets.
         expected: u32,

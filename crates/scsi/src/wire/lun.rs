@@ -20,7 +20,7 @@ impl Lun {
     }
 
     /// The number of a single-level LUN in peripheral device (bus 0) or flat space addressing;
-    /// `None` for every other form, extended flat space too, none of which names a unit here.
+    /// `None` for every other form, including extended flat space: these name no unit here.
     #[must_use]
     pub fn index(self) -> Option<u16> {
         let [a, b, rest @ ..] = self.0;

@@ -92,7 +92,7 @@ impl Side {
         let payload_len = room.saturating_sub(HEAD + TAIL).min(PAYLOAD_MAX) & !3;
         if payload_len == 0 {
             return Err(io::Error::other(
-                "no frame of Fibre Channel fits into its MTU",
+                "its MTU is too small for a Fibre Channel frame",
             ));
         }
         let size = usize::try_from(size)

@@ -48,12 +48,12 @@ fn faster_and_slower_are_said_with_what_they_cost() {
     let race_of = |a: &[u64], b: &[u64]| race(lane("a", a, Some(10)), lane("b", b, Some(20)));
     says(
         &race_of(&STEADY, &fast),
-        "b is faster than a: 1.50 times its IOPS (1.50 to 1.50); CPU time of this process an I/O: \
+        "b is faster than a: 1.50 times its IOPS (1.50 to 1.50); CPU time per I/O of this process: \
          more, 2.00 times (2.00 to 2.00)",
     );
     says(
         &race_of(&fast, &STEADY),
-        "b is slower than a: 0.67 times its IOPS (0.67 to 0.67); CPU time of this process an I/O: \
+        "b is slower than a: 0.67 times its IOPS (0.67 to 0.67); CPU time per I/O of this process: \
          more, 2.00 times (2.00 to 2.00)",
     );
 }
@@ -64,7 +64,7 @@ fn what_chance_would_do_is_no_difference() {
     other.reverse();
     says(
         &race(lane("a", &STEADY, None), lane("b", &other, None)),
-        "b and a: no difference in speed can be told, 0.99 to 1.01 times the IOPS",
+        "b and a: no significant difference in speed, 0.99 to 1.01 times the IOPS",
     );
 }
 
@@ -82,13 +82,13 @@ fn a_drift_that_hits_both_is_no_difference() {
 fn too_few_rounds_and_empty_turns_are_no_verdict() {
     says(
         &race(lane("a", &STEADY[..3], None), lane("b", &[9000; 3], None)),
-        "b: 3 rounds are too few to tell: give a longer --runtime or a shorter --turn",
+        "b: 3 rounds are too few for a comparison: give a longer --runtime or a shorter --turn",
     );
     let mut stuck = STEADY;
     stuck[4] = 0;
     says(
         &race(lane("a", &stuck, None), lane("b", &STEADY, None)),
-        "b: nothing can be said, as no I/O was finished in some turns: give a longer --turn",
+        "b: no comparison, because some turns completed no I/O: give a longer --turn",
     );
 }
 
@@ -96,7 +96,7 @@ fn too_few_rounds_and_empty_turns_are_no_verdict() {
 fn one_round_is_too_few() {
     says(
         &race(lane("a", &STEADY[..1], None), lane("b", &[9000; 1], None)),
-        "b: 1 round is too few to tell: give a longer --runtime or a shorter --turn",
+        "b: 1 round is too few for a comparison: give a longer --runtime or a shorter --turn",
     );
 }
 

@@ -22,18 +22,18 @@ fn an_interface_tells_both_directions() {
         .map(|loss| (loss.place.as_str(), loss.count))
         .collect();
     let expected = [
-        ("san0 of the client: coming in, with errors", 1),
+        ("san0 of the client: receive errors", 1),
         (
-            "san0 of the client: coming in, nobody took them or no memory",
+            "san0 of the client: receive drops (no receiver or no memory)",
             2,
         ),
-        ("san0 of the client: coming in, its ring full", 3),
-        ("san0 of the client: going out, with errors", 4),
+        ("san0 of the client: receive ring full", 3),
+        ("san0 of the client: transmit errors", 4),
         (
-            "san0 of the client: going out, the other end's ring full or a queue",
+            "san0 of the client: transmit drops (a queue or the other end's ring full)",
             5,
         ),
-        ("san0 of the client: going out, its ring full", 6),
+        ("san0 of the client: transmit ring full", 6),
     ];
     assert_eq!(told, expected);
 }
@@ -84,16 +84,13 @@ fn the_places_of_this_machine_are_known() {
     let counts = Losses::between(std::process::id()).count();
     let known = |place: &str| counts.0.contains_key(place);
     assert!(
-        known("TCP of the client: segments that had to be sent again"),
+        known("TCP of the client: retransmitted segments"),
         "{counts:?}"
     );
     assert!(
-        known("TCP of the target: segments that had to be sent again"),
+        known("TCP of the target: retransmitted segments"),
         "{counts:?}"
     );
-    assert!(
-        known("lo of the target: coming in, its ring full"),
-        "{counts:?}"
-    );
+    assert!(known("lo of the target: receive ring full"), "{counts:?}");
     assert!(known(BACKLOG), "{counts:?}");
 }

@@ -16,7 +16,7 @@ fn article() -> Article {
         (name.to_owned(), values.to_vec())
     };
     let marks = Chart::Marks {
-        title: "CPU an I/O".to_owned(),
+        title: "CPU per I/O".to_owned(),
         across: "block size".to_owned(),
         marks: ["512", "4k", "64k"].map(str::to_owned).to_vec(),
         unit: "CPU".to_owned(),

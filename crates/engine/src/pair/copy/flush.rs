@@ -14,7 +14,7 @@ use crate::pair::ranges::Ranges;
 /// A flush begins at the latest this long after the one before, when there is something to flush.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// A flush begins once so many bytes of data are not stable. A restart of B costs this and what is
+/// A flush begins once this many bytes are not durable. A restart of B costs this and what is
 /// written while the flush runs: with 16 MiB, five restarts within 1 GiB at 100 MB/s cost 11 % of
 /// it, with 8 MiB 7 %.
 const AMOUNT: u64 = 8 << 20;

@@ -27,19 +27,18 @@ pub(super) struct Piece {
     pub(super) doubtful: bool,
 }
 
-/// What is under way for a piece. All but the first two are about zeros.
+/// The operation in flight for a piece. All but the first two handle zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     Reading,
     Writing,
     Looking,
     Unmapping,
-    /// Up to this octet.
+    /// Up to this byte.
     Zeroing(u64),
 }
 
-/// What is overwritten with zeros by one operation, at the most, in octets: what no transport has
-/// to wait for too long.
+/// Most bytes that one operation overwrites with zeros, so that no transport waits too long.
 const ZEROED_AT_ONCE: u64 = 64 << 20;
 
 impl<L: Lease> Copy<L> {

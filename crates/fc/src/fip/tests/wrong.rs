@@ -46,12 +46,12 @@ fn the_places_are_right() {
 
 #[test]
 fn formats_are_held_to() {
-    assert_eq!(rule(spoilt(14, &[0x20])), "FIP of another version than 1");
-    assert_eq!(rule(spoilt(20, &[1])), "FIP that ends too early");
-    let overrun = "a FIP descriptor that leaves the list";
+    assert_eq!(rule(spoilt(14, &[0x20])), "FIP of a version other than 1");
+    assert_eq!(rule(spoilt(20, &[1])), "a truncated FIP message");
+    let overrun = "a FIP descriptor that exceeds the list";
     assert_eq!(rule(spoilt(MAC + 1, &[0])), overrun);
     assert_eq!(rule(spoilt(SIZE + 1, &[2])), overrun);
-    let length = "a FIP descriptor of a wrong length";
+    let length = "a FIP descriptor of the wrong length";
     assert_eq!(rule(spoilt(MAC + 1, &[1])), length);
 }
 
@@ -82,7 +82,8 @@ fn what_is_not_critical_is_left_out() {
 
 #[test]
 fn a_port_is_what_it_says_to_be() {
-    let id = "a VN2VN N_Port_ID outside 000001h to 00FFFEh, or whose MAC address is not of it";
+    let id = "a VN2VN N_Port_ID outside 000001h to 00FFFEh, or with a MAC address that does not \
+              match";
     for (mac, fc_id) in [([0, 0, 0], [0, 0, 0]), ([0, 0xff, 0xff], [0, 0xff, 0xff])] {
         let mut octets = [0; 10];
         octets[3..6].copy_from_slice(&mac);
@@ -92,10 +93,10 @@ fn a_port_is_what_it_says_to_be() {
     }
     assert_eq!(rule(spoilt(VX_PORT + 2, &[0x0e, 0xfc])), id);
     assert_eq!(rule(spoilt(VX_PORT + 9, &[1])), id);
-    let sender = "a VN2VN message from another MAC address than it names";
+    let sender = "a VN2VN message from a MAC address other than the one in it";
     assert_eq!(rule(spoilt(11, &[9])), sender);
     assert_eq!(rule(spoilt(MAC + 2, &[3])), sender, "a group");
-    let small = "a Max FCoE Size that has no room for 256 bytes of payload";
+    let small = "a Max FCoE Size too small for 256 bytes of payload";
     assert_eq!(rule(spoilt(SIZE + 2, &301u16.to_be_bytes())), small);
     assert!(spoilt(SIZE + 2, &302u16.to_be_bytes()).is_ok());
 }
@@ -196,10 +197,10 @@ fn an_els_comes_from_who_claimed_and_goes_to_us() {
         ["0002 > 0001 ElsReply LS_ACC 000002 > 000001 0000"]
     );
     let (taken, answers) = request(&config(7), &ours);
-    let other = "an ELS in FIP from another ENode than the one that claimed its S_ID";
+    let other = "an ELS in FIP from an ENode other than the one that claimed its S_ID";
     assert_eq!((rule(taken), answers.len()), (other, 0));
     let (taken, answers) = request(&config(1), &els(Kind::FLOGI, 3, &flogi(4)));
-    let other = "an ELS in FIP for an N_Port_ID that is not ours";
+    let other = "an ELS in FIP for another N_Port_ID";
     assert_eq!((rule(taken), answers.len()), (other, 0));
 }
 

@@ -68,7 +68,7 @@ fn another_port_of_our_name_is_told_of() {
     let [remark] = &remarks(&mut port)[..] else {
         panic!("one remark")
     };
-    assert!(remark.contains("has our WWPN"), "{remark}");
+    assert!(remark.contains("has the WWPN of this port"), "{remark}");
 }
 
 #[test]

@@ -187,6 +187,6 @@ fn lengths_that_do_not_agree_are_refused_with_a_remark() {
     let told = rig.target.told.last().unwrap();
     assert_eq!(
         told,
-        "an extended link service whose lengths do not agree (FC-LS-2)"
+        "an extended link service with inconsistent lengths (FC-LS-2)"
     );
 }

@@ -105,11 +105,14 @@ fn who_is_not_allowed_is_told_so() {
     let mut rig = Rig::new(Role::Target, Wwn(9));
     rig.local.partners = Partners::Only([Wwn(8)].into());
     let found = rig.act(Remote::begin);
-    assert_eq!(found, "\"a port that is not allowed is found (--allow)\"");
+    assert_eq!(
+        found,
+        "\"a port that is not allowed was discovered (--allow)\""
+    );
     let theirs = rig.theirs();
     assert_eq!(
         rig.asked(1, Els::Plogi(theirs)),
-        "\"a PLOGI of a port that is not allowed (--allow)\", LS_RJT 09/0d"
+        "\"a PLOGI from a port that is not allowed (--allow)\", LS_RJT 09/0d"
     );
 }
 

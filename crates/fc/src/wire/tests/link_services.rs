@@ -259,7 +259,7 @@ fn lengths_that_contradict_each_other_are_told() {
 fn an_answer_is_an_accept_or_a_reject() {
     let logo = Els::Rtv.encode();
     let error = Reply::parse(Code::PLOGI, &logo).unwrap_err();
-    assert_eq!(error.to_string(), "RTV as an answer");
+    assert_eq!(error.to_string(), "RTV as a response");
     assert_eq!(Els::parse(&[0x7e, 0, 0, 0]), Ok(Els::Other(Code(0x7e))));
     assert_eq!(Code(0x7e).to_string(), "ELS 7eh");
 }

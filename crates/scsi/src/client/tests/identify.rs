@@ -133,7 +133,7 @@ fn a_unit_that_is_larger_than_anything_is_refused() {
     rig.run();
     assert_eq!(
         rig.take_told(),
-        ["refused: it claims 18014398509481984 blocks, more than a unit can have"]
+        ["refused: it reports 18014398509481984 blocks, more than a unit can have"]
     );
 }
 
