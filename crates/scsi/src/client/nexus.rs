@@ -94,18 +94,15 @@ impl<L: Lease> Client<L> {
         std::mem::take(&mut self.doubts)
     }
 
-    /// Gives up those of these operations that no transport has and nothing was done of: they end
-    /// with [`MediumError::Cancelled`]. What changes nothing may wait to be done again, too.
+    /// Gives up these operations: those that no transport has and nothing was done of end with
+    /// [`MediumError::Cancelled`] now. A command that a transport has goes on, but is not tried
+    /// again: where the unit did not carry it out (BUSY, TASK SET FULL), or the nexus is lost, its
+    /// operation ends in the same way. What changes nothing may wait to be done again, too.
     pub fn cancel(&mut self, ids: &Range<u64>) {
-        let waits = |one: &Operation<L>| {
-            ids.contains(&one.id) && !one.sent && !(one.begun && one.work.changes())
-        };
-        let waiting = self.operations.iter().filter(|(_, one)| waits(one));
-        let keys: Vec<usize> = waiting.map(|(key, _)| key).collect();
-        for key in keys {
-            let id = self.operations.remove(key).id;
-            self.done(id, Err(MediumError::Cancelled));
+        for (_, operation) in &mut self.operations {
+            operation.cancelled |= ids.contains(&operation.id);
         }
+        self.end_cancelled();
         let operations = &self.operations;
         self.outputs.retain(|output| match output {
             Output::Execute(request) => is_wanted(operations, request.id),
@@ -118,6 +115,15 @@ impl<L: Lease> Client<L> {
     #[must_use]
     pub fn wants(&self, id: u32) -> bool {
         is_wanted(&self.operations, id)
+    }
+
+    /// Ends what was given up, where no command of it is under way.
+    fn end_cancelled(&mut self) {
+        let given_up = |(key, one): (usize, &Operation<L>)| one.is_given_up().then_some(key);
+        let keys: Vec<usize> = self.operations.iter().filter_map(given_up).collect();
+        for key in keys {
+            self.drop_cancelled(key);
+        }
     }
 
     fn take_back(&mut self, counts: u8) {
@@ -151,6 +157,7 @@ impl<L: Lease> Client<L> {
                 None => self.fail(key),
             }
         }
+        self.end_cancelled();
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Operation<L> {
     pub(super) sent: bool,
     /// A command before it may have been carried out, in part too, or may still be.
     pub(super) begun: bool,
+    /// Its result is not wanted any more.
+    pub(super) cancelled: bool,
     /// Resets of the unit, when it was begun.
     resets: u64,
     /// Octets that its last command gives to the unit.
@@ -39,6 +41,7 @@ impl<L: Lease> Client<L> {
             active: false,
             sent: false,
             begun: false,
+            cancelled: false,
             resets: self.book.resets(),
             given: 0,
             covers: 0,
@@ -89,6 +92,9 @@ impl<L: Lease> Client<L> {
         let Some(operation) = self.operations.get_mut(key) else {
             return;
         };
+        if operation.is_given_up() {
+            return self.drop_cancelled(key);
+        }
         operation.tries += 1;
         if operation.tries < TRIES {
             return self.go_on(key);
@@ -100,12 +106,22 @@ impl<L: Lease> Client<L> {
         let Some(operation) = self.operations.get_mut(key) else {
             return;
         };
+        if operation.is_given_up() {
+            return self.drop_cancelled(key);
+        }
         let (since, times) = operation.busy.get_or_insert((now, 0));
         *times = times.saturating_add(1);
         if now.saturating_sub(*since) >= BUSY {
             return self.end(key, Err(error));
         }
         self.later.push((now + pause(*times), key as u32));
+    }
+
+    /// Ends an operation that was given up before anything was done of it.
+    pub(super) fn drop_cancelled(&mut self, key: usize) {
+        if let Some(operation) = self.operations.try_remove(key) {
+            self.done(operation.id, Err(MediumError::Cancelled));
+        }
     }
 
     /// Goes on with an operation, or ends it.
@@ -155,6 +171,11 @@ impl<L: Lease> Client<L> {
 }
 
 impl<L: Lease> Operation<L> {
+    /// Its result is not wanted, no transport has it, and a change was not begun.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.cancelled && !self.sent && !(self.begun && self.work.changes())
+    }
+
     /// What it may have written, or may still write once the nexus is lost.
     pub(super) fn doubt(&self) -> Option<Extent> {
         let extent = self.work.extent()?;

@@ -1,9 +1,10 @@
 //! What nobody wants any more is given up where nothing of it has gone out.
 
-use super::super::{Fate, Output};
+use super::super::{Answer, Fate, Output};
 use super::unit::{Rig, Unit, write};
 use crate::medium::{Extent, HeapLease, MediumError, MediumOp};
 use crate::wire::sense::Key;
+use crate::wire::status::Status;
 
 fn read() -> MediumOp<HeapLease> {
     let (extent, copied) = (Extent::new(1, 1), false);
@@ -70,6 +71,44 @@ fn a_command_that_was_sent_goes_on() {
     rig.client.cancel(&(id..id + 1));
     rig.run();
     assert!(rig.results.is_empty() && rig.client.wants(sent));
+}
+
+/// One cancellation is enough, whenever the answer comes.
+#[test]
+fn a_command_that_a_unit_refuses_after_it_was_cancelled_is_not_tried_again() {
+    for status in [Status::Busy, Status::TaskSetFull] {
+        let mut rig = Rig::ready(Unit::default());
+        rig.unit.silent.push(0x28);
+        let id = rig.submit(read());
+        rig.run();
+        let sent = rig.unanswered.pop().unwrap();
+        rig.client.sent(sent);
+        rig.client.cancel(&(id..id + 1));
+        rig.client.answered(rig.now, sent, &Answer::bare(status));
+        rig.run();
+        let ended = rig.results.pop();
+        assert!(
+            matches!(ended, Some((done, Err(MediumError::Cancelled))) if done == id),
+            "{status:?}: {ended:?}"
+        );
+        assert_eq!(rig.client.next_deadline(), None, "{status:?}");
+    }
+}
+
+#[test]
+fn a_command_that_was_cancelled_ends_with_its_nexus() {
+    let mut rig = Rig::ready(Unit::default());
+    rig.unit.silent.push(0x28);
+    let id = rig.submit(read());
+    rig.run();
+    let sent = rig.unanswered.pop().unwrap();
+    rig.client.sent(sent);
+    rig.client.cancel(&(id..id + 1));
+    rig.client.unanswered(sent, Fate::Unknown);
+    rig.client.lost();
+    rig.run();
+    let ended = rig.results.pop();
+    assert!(matches!(ended, Some((done, Err(MediumError::Cancelled))) if done == id));
 }
 
 #[test]
