@@ -1,5 +1,6 @@
 //! The loop around a machine.
 
+use std::cell::RefCell;
 use std::io;
 use std::mem;
 use std::time::{Duration, Instant};
@@ -117,21 +118,23 @@ pub fn copy(
         machine.stop();
     }
     checkpoint.save();
+    let checkpoint = RefCell::new(checkpoint);
     let start = Instant::now();
     let ended = drive(
         &mut worker,
         &mut machine,
         &mut |machine, news| match news {
-            News::Durable(at) => checkpoint.advance(at, machine.unreadable()),
+            News::Durable(at) => checkpoint.borrow_mut().advance(at, machine.unreadable()),
             News::Back { at, bytes } => tell_back(&options.b, at, bytes),
         },
-        watch,
+        &mut |progress| watch(progress) && !checkpoint.borrow_mut().is_lost(),
     )?;
+    let mut checkpoint = checkpoint.into_inner();
     checkpoint.advance(checkpoint.durable, machine.unreadable());
     if checkpoint.durable < a.octets {
         checkpoint.save();
     }
-    let ended = whole(ended, checkpoint.shortened);
+    let ended = whole(ended, checkpoint.lost.or(checkpoint.shortened));
     let time = start.elapsed();
     let verified = (how.verify && ended.is_ok() && checkpoint.durable == a.octets)
         .then(|| compare(&mut worker, &pair, options.depth, watch))
@@ -183,7 +186,7 @@ fn compare(
     let mut machine = Verify::new(a, b, depth);
     let start = Instant::now();
     let ended = drive(worker, &mut machine, &mut |_, _| {}, watch)?;
-    let ended = whole(ended, shortened(pair));
+    let ended = whole(ended, shortened(pair, &[Side::A, Side::B]));
     Ok(Verified {
         progress: machine.progress(),
         differences: machine.differences().clone(),
@@ -203,8 +206,10 @@ struct Checkpoint<'a> {
     earlier: Ranges,
     /// When it was remembered last.
     remembered: Instant,
-    /// Where a volume was found shorter, be it longer again since.
+    /// Where A was found shorter, be it longer again since.
     shortened: Option<Failure>,
+    /// Others took something of B away: what it holds now is unknown, and stays so.
+    lost: Option<Failure>,
 }
 
 impl<'a> Checkpoint<'a> {
@@ -227,12 +232,32 @@ impl<'a> Checkpoint<'a> {
             unreadable,
             remembered: Instant::now(),
             shortened: None,
+            lost: None,
         })
+    }
+
+    /// Whether something of B was taken away. Our own writes make a file longer again, so that
+    /// its length tells that it is shorter, but not how short it was: nothing at B is taken for
+    /// copied any more, and no later run goes on from there.
+    fn is_lost(&mut self) -> bool {
+        if self.lost.is_none() {
+            self.lost = shortened(self.pair, &[Side::B]);
+            if self.lost.is_some() {
+                self.durable = 0;
+                self.forget();
+                self.record = None;
+            }
+        }
+        self.lost.is_some()
     }
 
     /// So much of what was read is durable, which is a copy so far as both were whole.
     fn advance(&mut self, copied: u64, unreadable: &Ranges) {
-        let found = self.shortened.into_iter().chain(shortened(self.pair));
+        if self.is_lost() {
+            return;
+        }
+        let found = self.shortened.into_iter();
+        let found = found.chain(shortened(self.pair, &[Side::A]));
         self.shortened = found.min_by_key(|failure| failure.at);
         let whole = self.shortened.and_then(|failure| failure.at);
         let durable = whole.map_or(copied, |whole| whole.min(copied));
@@ -246,7 +271,7 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
-    /// A record that cannot be kept makes a copy that cannot be resumed, and no more.
+    /// A record that cannot be checkpoint makes a copy that cannot be resumed, and no more.
     fn save(&mut self) {
         self.remembered = Instant::now();
         let record = self.record.as_ref();
@@ -260,11 +285,17 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
+    fn forget(&self) {
+        if let Some(Err(cause)) = self.record.as_ref().map(Record::forget) {
+            tracing::warn!("the record of the copy cannot be removed: {cause}");
+        }
+    }
+
     /// What came of it, where A may have been changed meanwhile; a complete copy needs no record.
     fn end(self, changed: bool) -> Copied {
         let is_complete = self.durable == self.pair.shapes[0].octets;
-        if is_complete && let Some(Err(cause)) = self.record.as_ref().map(Record::forget) {
-            tracing::warn!("the record of the copy cannot be removed: {cause}");
+        if is_complete {
+            self.forget();
         }
         Copied {
             progress: Progress::default(),
@@ -279,12 +310,11 @@ impl<'a> Checkpoint<'a> {
     }
 }
 
-/// Finds the first byte of a volume that was truncated by others: it cannot be read, or must be
-/// written again.
-fn shortened(pair: &Pair) -> Option<Failure> {
-    let sides = pair.volumes.iter().zip([Side::A, Side::B]);
-    let failures = sides.filter_map(|(volume, side)| {
-        let (at, error) = (volume.shortened_to(), Trouble::Medium(MediumError::Gone));
+/// Where the first byte is that others took away from one of these volumes.
+fn shortened(pair: &Pair, sides: &[Side]) -> Option<Failure> {
+    let failures = sides.iter().filter_map(|&side| {
+        let at = pair.volumes[side as usize].shortened_to();
+        let error = Trouble::Medium(MediumError::Gone);
         at.is_some().then_some(Failure { side, at, error })
     });
     failures.min_by_key(|failure| failure.at)

@@ -1,4 +1,4 @@
-//! A source that others make shorter while it is copied.
+//! A source or a destination that others make shorter during a copy.
 
 use std::fs;
 use std::path::Path;
@@ -102,6 +102,54 @@ fn what_others_cut_off_is_not_skipped_as_unreadable() {
     let copied = pair::copy(&options, RESUME, &mut |_| true).unwrap();
     assert!(copied.is_complete(), "{copied:?}");
     assert!(fs::read(folder.0.join("b")).unwrap() == data);
+}
+
+/// The copy itself makes the file longer again, so that its length does not tell what is left.
+#[test]
+fn nothing_of_a_destination_that_others_shorten_is_known() {
+    let folder = Folder::new();
+    let (target, data) = (folder.0.join("b"), octets());
+    fill(&folder.0.join("a"));
+    let options = options(&folder);
+    let mut cut = false;
+    let mut watch = |progress: &Progress| {
+        if progress.done() >= 3 << 20 && !std::mem::replace(&mut cut, true) {
+            shorten(&target);
+        }
+        true
+    };
+    let copied = pair::copy(&options, CopyOptions::default(), &mut watch).unwrap();
+    let (at, error) = (Some(LEFT), Trouble::Medium(MediumError::Gone));
+    let side = Side::B;
+    assert_eq!(copied.failure, Some(Failure { side, at, error }));
+    assert_eq!((copied.durable, copied.resumable), (0, false));
+    let file = fs::File::options().write(true).open(&target);
+    file.unwrap().set_len(LEN).unwrap();
+    let refused = pair::copy(&options, RESUME, &mut |_| true).unwrap_err();
+    let said = "no interrupted copy";
+    assert!(refused.to_string().contains(said), "{refused}");
+
+    let copied = pair::copy(&options, CopyOptions::default(), &mut |_| true).unwrap();
+    assert!(copied.is_complete(), "{copied:?}");
+    assert!(fs::read(target).unwrap() == data);
+}
+
+/// Between two flushes, and it is as long as before at the end.
+#[test]
+fn a_destination_that_was_shorter_for_a_moment_is_not_called_complete() {
+    let folder = Folder::new();
+    let target = folder.0.join("b");
+    fill(&folder.0.join("a"));
+    let mut cut = false;
+    let mut watch = |progress: &Progress| {
+        if progress.done() >= 15 << 18 && !std::mem::replace(&mut cut, true) {
+            shorten(&target);
+        }
+        true
+    };
+    let copied = pair::copy(&options(&folder), CopyOptions::default(), &mut watch).unwrap();
+    assert!(!copied.is_complete() && !copied.resumable, "{copied:?}");
+    assert_eq!(copied.failure.map(|failure| failure.side), Some(Side::B));
 }
 
 #[test]
