@@ -53,6 +53,10 @@ impl<A: Around> Volume for A {
         self.inside().shortened_to()
     }
 
+    fn is_removed(&self) -> bool {
+        self.inside().is_removed()
+    }
+
     fn written(&self) -> Vec<(i64, u64)> {
         self.inside().written()
     }

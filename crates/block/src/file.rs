@@ -16,6 +16,7 @@ mod undo;
 mod warnings;
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -63,6 +64,7 @@ pub struct FileOptions {
 pub struct File {
     backing: Arc<Backing>,
     identity: Option<String>,
+    path: PathBuf,
 }
 
 impl File {
@@ -75,7 +77,12 @@ impl File {
         let backing = open::open(options)?;
         let keep = options.keep_identity && !options.read_only;
         let identity = identity::of(backing.master(), &options.path, keep);
-        Ok(Self { backing, identity })
+        let path = options.path.clone();
+        Ok(Self {
+            backing,
+            identity,
+            path,
+        })
     }
 }
 
@@ -100,6 +107,18 @@ impl Volume for File {
     fn shortened_to(&self) -> Option<u64> {
         let size = rustix::fs::fstat(self.backing.master()).ok()?.st_size;
         self.backing.shortened_to(u64::try_from(size).unwrap_or(0))
+    }
+
+    fn is_removed(&self) -> bool {
+        let ours = rustix::fs::fstat(self.backing.master());
+        match (std::fs::metadata(&self.path), ours) {
+            (Ok(found), Ok(ours)) => (found.dev(), found.ino()) != (ours.st_dev, ours.st_ino),
+            (Err(error), _) => matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ),
+            _ => false,
+        }
     }
 
     fn written(&self) -> Vec<(i64, u64)> {

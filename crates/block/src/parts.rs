@@ -146,6 +146,10 @@ impl Volume for Parts {
         shortened.then_some(0)
     }
 
+    fn is_removed(&self) -> bool {
+        self.parts.iter().any(|part| part.volume.is_removed())
+    }
+
     fn written(&self) -> Vec<(i64, u64)> {
         let parts = self.parts.iter();
         parts.flat_map(|part| part.volume.written()).collect()

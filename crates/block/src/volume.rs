@@ -47,6 +47,12 @@ pub trait Volume: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Whether a file that it is made of was removed, renamed or replaced since it was opened: its
+    /// address leads to another one, or to none. May block.
+    fn is_removed(&self) -> bool {
+        false
+    }
+
     /// When each file that it is made of was written to last, in seconds since 1970 and
     /// nanoseconds. Other media do not say.
     fn written(&self) -> Vec<(i64, u64)> {

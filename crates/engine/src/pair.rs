@@ -84,6 +84,8 @@ pub enum Trouble {
     Medium(MediumError),
     /// Nothing has ended for so long.
     Stalled(Duration),
+    /// Its address leads to another file now, or to none.
+    Removed,
 }
 
 impl Failure {
@@ -96,6 +98,10 @@ impl Failure {
         };
         let error = match self.error {
             Trouble::Medium(error) => error,
+            Trouble::Removed => {
+                let what = "the file was removed, renamed or replaced meanwhile";
+                return format!("{volume}: {what}");
+            }
             Trouble::Stalled(time) => {
                 let (seconds, at) = (time.as_secs_f64(), self.at.unwrap_or_default());
                 let way_out = "check the volume, or wait longer with --timeout";

@@ -140,11 +140,12 @@ pub fn copy(
         .then(|| compare(&mut worker, &pair, options.depth, watch))
         .transpose()?;
     let changed = pair.is_changed();
+    checkpoint.look();
     leave(worker);
     tell_gathered(&pair.volumes);
     Ok(Copied {
         progress: machine.progress(),
-        failure: ended.err(),
+        failure: ended.err().or(checkpoint.lost),
         time,
         verified,
         ..checkpoint.end(changed)
@@ -241,19 +242,32 @@ impl<'a> Checkpoint<'a> {
     /// copied any more, and no later run goes on from there.
     fn is_lost(&mut self) -> bool {
         if self.lost.is_none() {
-            self.lost = shortened(self.pair, &[Side::B]);
-            if self.lost.is_some() {
-                self.durable = 0;
-                self.forget();
-                self.record = None;
-            }
+            self.lose(shortened(self.pair, &[Side::B]));
         }
         self.lost.is_some()
     }
 
+    /// Whether B is still whole, and the file that its address names.
+    fn look(&mut self) {
+        if !self.is_lost() && self.pair.volumes[Side::B as usize].is_removed() {
+            let (side, at, error) = (Side::B, None, Trouble::Removed);
+            self.lose(Some(Failure { side, at, error }));
+        }
+    }
+
+    fn lose(&mut self, found: Option<Failure>) {
+        self.lost = found;
+        if found.is_some() {
+            self.durable = 0;
+            self.forget();
+            self.record = None;
+        }
+    }
+
     /// So much of what was read is durable, which is a copy so far as both were whole.
     fn advance(&mut self, copied: u64, unreadable: &Ranges) {
-        if self.is_lost() {
+        self.look();
+        if self.lost.is_some() {
             return;
         }
         let found = self.shortened.into_iter();
@@ -329,7 +343,10 @@ fn whole(ended: Result<(), Failure>, shortened: Option<Failure>) -> Result<(), F
     if ended.as_ref().is_err_and(is_elsewhere) {
         return ended;
     }
-    let Failure { side, at, .. } = failure;
+    let Failure { side, at, error } = failure;
+    if error == Trouble::Removed {
+        return Err(failure);
+    }
     let at = at.unwrap_or_default();
     let side = match side {
         Side::A => "A",

@@ -153,6 +153,30 @@ fn a_destination_that_was_shorter_for_a_moment_is_not_called_complete() {
 }
 
 #[test]
+fn a_destination_that_has_lost_its_name_is_no_copy() {
+    for replaced in [false, true] {
+        let folder = Folder::new();
+        let target = folder.0.join("b");
+        fill(&folder.0.join("a"));
+        let options = options(&folder);
+        let mut cut = false;
+        let mut watch = |progress: &Progress| {
+            if progress.done() >= 1 << 20 && !std::mem::replace(&mut cut, true) {
+                fs::remove_file(&target).unwrap();
+                if replaced {
+                    fs::write(&target, b"another").unwrap();
+                }
+            }
+            true
+        };
+        let copied = pair::copy(&options, CopyOptions::default(), &mut watch).unwrap();
+        let (side, at, error) = (Side::B, None, Trouble::Removed);
+        assert_eq!(copied.failure, Some(Failure { side, at, error }));
+        assert!(!copied.is_complete() && !copied.resumable, "{copied:?}");
+    }
+}
+
+#[test]
 fn who_stops_it_before_it_begins_is_heard() {
     let folder = Folder::new();
     fill(&folder.0.join("a"));
