@@ -5,7 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::io::path::sync_parent;
-use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, Stat, Statx, StatxFlags};
+use rustix::fs::{
+    AtFlags, FallocateFlags, FileType, Mode, OFlags, Stat, Statx, StatxFlags, Timespec, Timestamps,
+    UTIME_OMIT,
+};
 use rustix::io::Errno;
 use scsi::medium::Atomic;
 
@@ -294,10 +297,23 @@ fn unmap_granularity(
     u32::try_from(blocks.max(1)).ok()
 }
 
-/// `None` where no file can be so long.
+/// `None` where no file can be so long. Nothing is written, so the file keeps its modification
+/// time, where we may set it: an interrupted copy onto it tells by that whether others wrote to it.
 fn can_punch(file: &OwnedFd, end: u64) -> Option<bool> {
     let behind = end.checked_next_multiple_of(u64::from(PAGE))?;
+    let before = rustix::fs::fstat(file);
     let result = punch(file, behind..behind.checked_add(u64::from(PAGE))?);
+    if let Ok(before) = before {
+        let time = |tv_sec, tv_nsec| Timespec { tv_sec, tv_nsec };
+        let times = Timestamps {
+            last_access: time(0, UTIME_OMIT),
+            last_modification: time(
+                before.st_mtime,
+                i64::try_from(before.st_mtime_nsec).unwrap_or(0),
+            ),
+        };
+        let _ = rustix::fs::futimens(file, &times);
+    }
     Some(!result.is_err_and(|error| is_unsupported(&error)))
 }
 

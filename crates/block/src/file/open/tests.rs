@@ -176,3 +176,16 @@ fn file_that_is_refused_unchanged_keeps_its_time() {
     let found = std::fs::metadata(&options.path).unwrap();
     assert_eq!((found.len(), found.modified().unwrap()), (4096, time));
 }
+
+#[test]
+fn file_that_is_opened_to_be_written_keeps_its_time_until_it_is() {
+    let folder = Folder::new("opened");
+    let options = folder.sized(4096);
+    std::fs::write(&options.path, [7; 4096]).unwrap();
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1);
+    let file = std::fs::File::options().write(true).open(&options.path);
+    file.unwrap().set_modified(time).unwrap();
+    open(&options).unwrap();
+    let found = std::fs::metadata(&options.path).unwrap();
+    assert_eq!(found.modified().unwrap(), time);
+}
