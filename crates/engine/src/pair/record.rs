@@ -3,6 +3,11 @@
 //! A record is known by who the two volumes are, and not by how they were called: it is never found
 //! for another volume that stands in the place of the first. It lies in the state directory and is
 //! written as everything there is, whole or not at all, and synced.
+//!
+//! A record also has the modification times of B's files. After a run that ended in order they must
+//! be the same. A run that was cut off wrote to B after its last record, so that a slightly later
+//! time is taken for its own. A slightly earlier time is accepted as well: after a power cut a file
+//! may have an older modification time than before.
 
 use std::fs;
 use std::io;
@@ -26,7 +31,23 @@ pub(super) struct Record {
     lock: Option<LockFile>,
 }
 
-const FIRST_LINE: &str = "lunar copy 3\n";
+const FIRST_LINE: &str = "lunar copy 4\n";
+
+/// When the files of a volume were written to last, in seconds since 1970 and nanoseconds.
+pub(super) type Written = Vec<(i64, u64)>;
+
+/// What is remembered, besides who the two are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct State {
+    /// So many bytes are durable at B, ...
+    pub(super) copied: u64,
+    /// ... but for these, which cannot be read from A.
+    pub(super) unreadable: Ranges,
+    /// When the files of B had been written to last.
+    pub(super) written: Written,
+    /// The run ended in order: it has written nothing since.
+    pub(super) ended: bool,
+}
 
 impl Record {
     /// The record of copies between these volumes; `None` where one of them cannot be known again.
@@ -66,8 +87,9 @@ impl Record {
         Ok(is_ours)
     }
 
-    /// How much was durable at the end of the run before, and what of it could not be read.
-    pub(super) fn load(&self) -> Result<(u64, Ranges), Error> {
+    /// What was remembered of the run before, if the files of B may be as it left them; they were
+    /// written to last at these times.
+    pub(super) fn load(&self, written: &Written) -> Result<State, Error> {
         let text = match fs::read_to_string(self.dir.join(&self.name)) {
             Ok(text) => text,
             Err(cause) if state::nothing_is_there(&cause) => return Err(Error::Resume(NONE)),
@@ -80,17 +102,16 @@ impl Record {
             return Err(Error::Resume(UNREADABLE));
         }
         let rest = text.strip_prefix(&self.head).ok_or(Error::Resume(OTHER))?;
-        reached(rest).ok_or(Error::Resume(UNREADABLE))
+        let state = State::parse(rest).ok_or(Error::Resume(UNREADABLE))?;
+        match state.may_have_left(written) {
+            true => Ok(state),
+            false => Err(Error::Resume(WRITTEN)),
+        }
     }
 
-    /// Remembers that so many octets are durable at the destination, but for some of them that
-    /// cannot be read.
-    pub(super) fn save(&self, copied: u64, unreadable: &Ranges) -> io::Result<()> {
-        let mut text = self.head.clone();
-        for Range { start, end } in unreadable.iter().filter(|range| range.start < copied) {
-            text += &format!("unreadable {start} {}\n", end.min(&copied));
-        }
-        text += &format!("copied {copied}\n");
+    /// Remembers how far it came.
+    pub(super) fn save(&self, state: &State) -> io::Result<()> {
+        let text = format!("{}{}", self.head, state.text());
         state::make(&self.dir)?;
         state::replace(&self.dir, &self.name, text.as_bytes())
     }
@@ -104,22 +125,79 @@ impl Record {
     }
 }
 
-/// What the lines behind the head say: ranges that could not be read, and how far the copy came.
-fn reached(lines: &str) -> Option<(u64, Ranges)> {
-    let mut unreadable = Ranges::default();
-    let mut lines = lines.lines();
-    let last = lines.next_back()?;
-    for line in lines {
-        let (start, end) = line.strip_prefix("unreadable ")?.split_once(' ')?;
-        unreadable.add(start.parse().ok()?..end.parse().ok()?);
+impl State {
+    fn text(&self) -> String {
+        let mut text = match self.ended {
+            true => "run ended\n",
+            false => "run going on\n",
+        }
+        .to_owned();
+        for (seconds, nanoseconds) in &self.written {
+            text += &format!("left {seconds}.{nanoseconds:09}\n");
+        }
+        let before = |range: &&Range<u64>| range.start < self.copied;
+        for Range { start, end } in self.unreadable.iter().filter(before) {
+            text += &format!("unreadable {start} {}\n", end.min(&self.copied));
+        }
+        text + &format!("copied {}\n", self.copied)
     }
-    let copied = last.strip_prefix("copied ")?.parse().ok()?;
-    Some((copied, unreadable))
+
+    /// The lines behind the head; a record that was cut anywhere is `None`.
+    fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.strip_suffix('\n')?.lines();
+        let mut state = Self {
+            ended: match lines.next()? {
+                "run ended" => true,
+                "run going on" => false,
+                _ => return None,
+            },
+            copied: lines.next_back()?.strip_prefix("copied ")?.parse().ok()?,
+            ..Self::default()
+        };
+        for line in lines {
+            if let Some(left) = line.strip_prefix("left ") {
+                let (seconds, nanoseconds) = left.split_once('.')?;
+                let left = (seconds.parse().ok()?, nanoseconds.parse().ok()?);
+                state.written.push(left);
+                continue;
+            }
+            let (start, end) = line.strip_prefix("unreadable ")?.split_once(' ')?;
+            state.unreadable.add(start.parse().ok()?..end.parse().ok()?);
+        }
+        Some(state)
+    }
+
+    /// Whether files of B that were written to last at these times may be as the run left them.
+    /// Where nothing was copied, it does not matter what they hold.
+    fn may_have_left(&self, written: &Written) -> bool {
+        let since = |(now, then): (&(i64, u64), &(i64, u64))| {
+            let [now, then] =
+                [now, then].map(|time| i128::from(time.0) * SECOND + i128::from(time.1));
+            (-OLDER * SECOND..=NEWER * SECOND).contains(&(now - then))
+        };
+        let mut times = written.iter().zip(&self.written);
+        self.copied == 0
+            || *written == self.written
+            || !self.ended && written.len() == self.written.len() && times.all(since)
+    }
 }
+
+/// In nanoseconds.
+const SECOND: i128 = 1_000_000_000;
+
+/// A run that was cut off wrote to B for at most so many seconds after its last record, which it
+/// renews once a second and a tick, without a write that begins meanwhile. If that took longer, the
+/// copy is not resumed.
+const NEWER: i128 = 5;
+
+/// File systems write modification times down within half a minute or so.
+const OLDER: i128 = 60;
 
 const NONE: &str = "no interrupted copy between these two is recorded, or one of them is a \
     different volume now; omit --resume to start over";
 const OTHER: &str = "the source has changed since the copy started; omit --resume to start over";
+const WRITTEN: &str =
+    "B was written to since the copy was interrupted; omit --resume to start over";
 const UNREADABLE: &str =
     "the record of the copy is damaged or of another version; omit --resume to start over";
 

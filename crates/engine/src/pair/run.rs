@@ -12,7 +12,7 @@ use scsi::medium::MediumError;
 use super::copy::{Copy, Plan};
 use super::open::{Options, Pair};
 use super::ranges::Ranges;
-use super::record::{Record, UNKNOWN};
+use super::record::{Record, State, UNKNOWN, Written};
 use super::verify::{Differences, Verify};
 use super::{CHUNK, Error, Failure, Machine, Order, Progress, Side, Trouble};
 use crate::address::Address;
@@ -102,7 +102,7 @@ pub fn copy(
     watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Copied, Error> {
     let pair = Pair::open(options, false)?;
-    let begun = Checkpoint::begin(&pair, options, how.resume);
+    let begun = Checkpoint::begin(&pair, options, how);
     let mut checkpoint = begun.map_err(|error| pair.undo(error))?;
     let [a, b] = pair.shapes;
     let plan = Plan {
@@ -127,11 +127,15 @@ pub fn copy(
             News::Durable(at) => checkpoint.borrow_mut().advance(at, machine.unreadable()),
             News::Back { at, bytes } => tell_back(&options.b, at, bytes),
         },
-        &mut |progress| watch(progress) && !checkpoint.borrow_mut().is_lost(),
+        &mut |progress| {
+            let goes_on = checkpoint.borrow_mut().goes_on();
+            watch(progress) && goes_on
+        },
     )?;
     let mut checkpoint = checkpoint.into_inner();
     checkpoint.advance(checkpoint.durable, machine.unreadable());
     if checkpoint.durable < a.octets {
+        checkpoint.ended = true;
         checkpoint.save();
     }
     let ended = whole(ended, checkpoint.lost.or(checkpoint.shortened));
@@ -207,6 +211,10 @@ struct Checkpoint<'a> {
     earlier: Ranges,
     /// When it was remembered last.
     remembered: Instant,
+    /// When the files of B had been written to last, then.
+    written: Written,
+    /// Nothing more is written to B.
+    ended: bool,
     /// Where A was found shorter, be it longer again since.
     shortened: Option<Failure>,
     /// Others took something of B away: what it holds now is unknown, and stays so.
@@ -215,23 +223,35 @@ struct Checkpoint<'a> {
 
 impl<'a> Checkpoint<'a> {
     /// What is known of this copy before it begins, or goes on.
-    fn begin(pair: &'a Pair, options: &Options, resume: bool) -> Result<Self, Error> {
+    fn begin(pair: &'a Pair, options: &Options, how: CopyOptions) -> Result<Self, Error> {
         let dir = options.state_dir.as_deref();
         let record = dir.map_or(Ok(None), |dir| Record::of(pair, dir))?;
-        let (before, unreadable) = match (&record, resume) {
-            (Some(record), true) => record.load()?,
+        let written = pair.volumes[Side::B as usize].written();
+        let before = match (&record, how.resume) {
+            (Some(record), true) => record.load(&written)?,
             (None, true) => return Err(Error::Resume(UNKNOWN)),
-            (_, false) => (0, Ranges::default()),
+            (_, false) => State::default(),
         };
+        if before.copied > 0 && before.written != written && !how.verify {
+            tracing::warn!(
+                "the copy was cut off: if another program wrote to B within seconds of that, B is \
+                 not the same as A; compare them with: lunar verify {} {}",
+                options.a,
+                options.b
+            );
+        }
         let [a, b] = pair.shapes;
         let unit = a.block_size.max(b.block_size);
+        let unreadable = before.unreadable;
         Ok(Self {
             pair,
             record,
-            durable: before.min(a.octets) / unit * unit,
+            durable: before.copied.min(a.octets) / unit * unit,
             earlier: unreadable.clone(),
             unreadable,
             remembered: Instant::now(),
+            written,
+            ended: false,
             shortened: None,
             lost: None,
         })
@@ -278,19 +298,41 @@ impl<'a> Checkpoint<'a> {
         self.unreadable.clone_from(&self.earlier);
         self.unreadable.merge(unreadable.clone());
         let before = mem::replace(&mut self.durable, durable);
-        let is_late = self.remembered.elapsed() >= REMEMBERED_EVERY;
         let is_news = durable != before && durable < self.pair.shapes[0].octets;
-        if is_news && (is_late || before == 0 || durable < before) {
+        if is_news && (self.is_late() || before == 0 || durable < before) {
             self.save();
         }
+    }
+
+    /// Remembers that B was written to, too, even if nothing more is durable there: a later run
+    /// takes what is much newer than the record for the work of others. Returns whether B is whole.
+    fn goes_on(&mut self) -> bool {
+        if self.is_lost() {
+            return false;
+        }
+        let b = &self.pair.volumes[Side::B as usize];
+        if self.is_late() && self.durable > 0 && self.written != b.written() {
+            self.save();
+        }
+        true
+    }
+
+    fn is_late(&self) -> bool {
+        self.remembered.elapsed() >= REMEMBERED_EVERY
     }
 
     /// A record that cannot be checkpoint makes a copy that cannot be resumed, and no more.
     fn save(&mut self) {
         self.remembered = Instant::now();
-        let record = self.record.as_ref();
-        let kept = record.map_or(Ok(()), |record| record.save(self.durable, &self.unreadable));
-        if let Err(cause) = kept {
+        self.written = self.pair.volumes[Side::B as usize].written();
+        let Some(record) = &self.record else { return };
+        let state = State {
+            copied: self.durable,
+            unreadable: self.unreadable.clone(),
+            written: self.written.clone(),
+            ended: self.ended,
+        };
+        if let Err(cause) = record.save(&state) {
             tracing::warn!(
                 "this copy cannot be resumed if it is interrupted, as the state directory cannot \
                  be written: {cause}; give another one with --state-dir"

@@ -1,8 +1,8 @@
-//! A source or a destination that others make shorter during a copy.
+//! A source or a destination that others change during a copy, or before it is resumed.
 
 use std::fs;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use scsi::medium::MediumError;
 
@@ -187,4 +187,49 @@ fn who_stops_it_before_it_begins_is_heard() {
     };
     let copied = pair::copy(&options(&folder), CopyOptions::default(), &mut watch).unwrap();
     assert!(!copied.is_complete() && copied.resumable, "{copied:?}");
+}
+
+/// After `kill -9` or a crash the record is a little older or newer than our last write.
+#[test]
+fn a_destination_of_a_copy_that_was_killed_may_be_little_newer_than_the_record() {
+    const HOUR: i64 = 3600;
+    for (seconds, is_taken) in [
+        (0, true),
+        (3, true),
+        (-30, true),
+        (HOUR, false),
+        (-HOUR, false),
+    ] {
+        let folder = Folder::new();
+        fill(&folder.0.join("a"));
+        let options = options(&folder);
+        let mut watch = |progress: &Progress| progress.done() < 1 << 20;
+        let copied = pair::copy(&options, CopyOptions::default(), &mut watch).unwrap();
+        assert!(copied.resumable && copied.durable > 0, "{copied:?}");
+
+        let files = fs::read_dir(folder.0.join("state")).unwrap();
+        let files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+        let [record] = &files[..] else {
+            panic!("not one record: {files:?}");
+        };
+        let text = fs::read_to_string(record).unwrap();
+        assert!(text.contains("\nrun ended\n"), "{text}");
+        fs::write(record, text.replace("run ended", "run going on")).unwrap();
+        let b = fs::File::options().write(true).open(folder.0.join("b"));
+        let b = b.unwrap();
+        let then = b.metadata().unwrap().modified().unwrap();
+        let by = Duration::from_secs(seconds.unsigned_abs());
+        let now = if seconds > 0 { then + by } else { then - by };
+        b.set_modified(now).unwrap();
+        drop(b);
+
+        match pair::copy(&options, RESUME, &mut |_| true) {
+            Ok(copied) => assert!(is_taken && copied.is_complete(), "{seconds} s: {copied:?}"),
+            Err(error) => {
+                let said = error.to_string();
+                let is_why = said.contains("B was written to since");
+                assert!(!is_taken && is_why, "{seconds} s: {said}");
+            }
+        }
+    }
 }
