@@ -287,7 +287,7 @@ const LIMITS: Limits = Limits {
     max_burst: 262_144,
     outstanding_r2t: 1,
     window: 128,
-    held_bytes: 262_144,
+    held_bytes: 64 * 65_536,
 };
 
 /// How often `turn` uses the heap, after some turns that warm it up.
