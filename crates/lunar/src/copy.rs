@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::client::{address, open_options, quoted};
 use crate::serve::identity;
-use crate::units::{counted, human_size, number, parse_time, per_second};
+use crate::units::{counted, human_size, number, parse_timeout, per_second};
 use crate::verify::Span;
 use crate::watch::{ENDED, INTERRUPTED, Watch};
 use crate::{Failure, documents, log, verify};
@@ -54,7 +54,7 @@ pub(crate) struct CopyArgs {
     skip_unreadable: bool,
 
     /// Longest time without progress, for example while a target restarts
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_timeout)]
     timeout: Duration,
 
     /// Print the result as one JSON object

@@ -38,6 +38,14 @@ pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A time that is not 0.
+pub(crate) fn parse_timeout(text: &str) -> Result<Duration, String> {
+    match parse_time(text)? {
+        Duration::ZERO => Err("a timeout cannot be 0".to_owned()),
+        time => Ok(time),
+    }
+}
+
 /// A number of things: `1 range`, `7 ranges`.
 pub(crate) fn counted(number: usize, what: &str) -> String {
     match number {

@@ -254,8 +254,9 @@ fn what_does_not_go_together_is_refused_before_anything_is_written() {
 #[test]
 fn a_wrong_command_line_is_one_line() {
     let folder = folder("copy-wrong");
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 6] = [
         (&["ram:1M"], "not provided"),
+        (&["ram:1M", "ram:1M", "--timeout", "0"], "cannot be 0"),
         (&["ram:1M", "ram:1M", "ram:1M"], "unexpected argument"),
         (&["ram:1M", "ram:1M", "--depth", "0"], "from 1 to 128"),
         (&["ram:1M", "ram:1M", "--depth", "129"], "from 1 to 128"),
