@@ -367,6 +367,25 @@ fn a_destination_that_was_written_to_is_not_gone_on_with() {
     assert!(a == b);
 }
 
+#[test]
+fn a_damaged_record_is_named() {
+    let folder = cut_off("copy-damaged", "file:a");
+    let state = fs::read_dir(folder.join("state")).unwrap();
+    let record = state.last().unwrap().unwrap().path();
+    let text = fs::read(&record).unwrap();
+    for damaged in [&text[..20], &text[..text.len() - 3], &[0xff; 64], b""] {
+        fs::write(&record, damaged).unwrap();
+        let line = refused(&folder, 1, &["file:a", "file:b", "--resume"]);
+        let words = format!("{}, is damaged", record.display());
+        assert!(line.contains(&words), "{line}");
+    }
+    fs::remove_file(&record).unwrap();
+    fs::create_dir(&record).unwrap();
+    let line = refused(&folder, 1, &["file:a", "file:b", "--resume"]);
+    let words = format!("{}, cannot be read", record.display());
+    assert!(line.contains(&words), "{line}");
+}
+
 /// Its length is no reason to write to it.
 #[test]
 fn a_source_whose_size_is_given_is_gone_on_with() {

@@ -1,6 +1,7 @@
 //! Why two volumes cannot be worked on, in words that name which one and the way out.
 
 use std::io;
+use std::path::PathBuf;
 
 use crate::address::OpenError;
 use crate::size;
@@ -17,6 +18,25 @@ pub enum Error {
     /// A copy cannot be resumed.
     #[error("cannot resume: {0}")]
     Resume(&'static str),
+    /// The record of a copy says nothing that can be understood.
+    #[error(
+        "cannot resume: the record of the copy, {}, is damaged or of another version; omit \
+         --resume to start over",
+        .0.display()
+    )]
+    Damaged(PathBuf),
+    /// The record of a copy cannot be read.
+    #[error(
+        "cannot resume: the record of the copy, {}, cannot be read: {cause}; remove it, and omit \
+         --resume to start over",
+        path.display()
+    )]
+    Record {
+        /// Where it is.
+        path: PathBuf,
+        /// What the kernel said.
+        cause: io::Error,
+    },
     /// Two copies would undo each other's record, and write the same volume.
     #[error(
         "another lunar copy is running on these two volumes: nothing was done; wait until it ends"

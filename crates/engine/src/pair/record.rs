@@ -90,19 +90,17 @@ impl Record {
     /// What was remembered of the run before, if the files of B may be as it left them; they were
     /// written to last at these times.
     pub(super) fn load(&self, written: &Written) -> Result<State, Error> {
-        let text = match fs::read_to_string(self.dir.join(&self.name)) {
-            Ok(text) => text,
+        let path = self.dir.join(&self.name);
+        let text = match fs::read(&path) {
+            Ok(bytes) => String::from_utf8(bytes).unwrap_or_default(),
             Err(cause) if state::nothing_is_there(&cause) => return Err(Error::Resume(NONE)),
-            Err(cause) => {
-                let what = "read the record of the copy";
-                return Err(Error::Machine { what, cause });
-            }
+            Err(cause) => return Err(Error::Record { path, cause }),
         };
-        if !text.starts_with(FIRST_LINE) {
-            return Err(Error::Resume(UNREADABLE));
-        }
-        let rest = text.strip_prefix(&self.head).ok_or(Error::Resume(OTHER))?;
-        let state = State::parse(rest).ok_or(Error::Resume(UNREADABLE))?;
+        let whole = whole(&text).ok_or(Error::Damaged(path))?;
+        let state = match text.starts_with(&self.head) {
+            true => whole,
+            false => return Err(Error::Resume(OTHER)),
+        };
         match state.may_have_left(written) {
             true => Ok(state),
             false => Err(Error::Resume(WRITTEN)),
@@ -123,6 +121,14 @@ impl Record {
             _ => Ok(()),
         }
     }
+}
+
+/// What a record says, of whichever volumes; `None` if it was cut or altered.
+fn whole(text: &str) -> Option<State> {
+    let head = text
+        .starts_with(FIRST_LINE)
+        .then(|| text.find("\nrun "))??;
+    State::parse(&text[head + 1..])
 }
 
 impl State {
@@ -198,8 +204,6 @@ const NONE: &str = "no interrupted copy between these two is recorded, or one of
 const OTHER: &str = "the source has changed since the copy started; omit --resume to start over";
 const WRITTEN: &str =
     "B was written to since the copy was interrupted; omit --resume to start over";
-const UNREADABLE: &str =
-    "the record of the copy is damaged or of another version; omit --resume to start over";
 
 /// Why a volume cannot be known again.
 pub(super) const UNKNOWN: &str = "one of the two is empty after a restart, or has no identity; \
