@@ -14,6 +14,8 @@ use std::process;
 use ::io::path::leads_to;
 use rustix::fs::OFlags;
 
+use crate::state::check_regular;
+
 /// A lock file of ours, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct LockFile {
@@ -40,13 +42,15 @@ impl LockFile {
     ///
     /// # Errors
     ///
-    /// When it cannot be created or locked, or is a symbolic link.
+    /// When it cannot be created or locked, or is no regular file.
     pub(crate) fn acquire(path: &Path) -> io::Result<Attempt> {
         loop {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).mode(0o600);
-            options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+            let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+            options.custom_flags(flags.bits().cast_signed());
             let mut file = options.open(path)?;
+            check_regular(&file)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {

@@ -7,11 +7,12 @@ mod tests;
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use ::io::path::sync_parent;
+use rustix::fs::OFlags;
 use scsi::unit::UnitId;
 
 use crate::core::Store;
@@ -67,7 +68,7 @@ impl StateDir {
         if self.dir.is_none() {
             return Ok(None);
         }
-        match fs::read(self.path(unit)) {
+        match read(&self.path(unit)) {
             Ok(octets) => Ok(Some(octets)),
             Err(error) if nothing_is_there(&error) => Ok(None),
             Err(error) => Err(error),
@@ -143,6 +144,25 @@ fn create(path: &Path) -> io::Result<File> {
     }
     let mut options = File::options();
     options.write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// What a file holds. A link is not followed, and what is no regular file is not waited for.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = File::options();
+    options.read(true).custom_flags(flags.bits().cast_signed());
+    let mut file = options.open(path)?;
+    check_regular(&file)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+pub(crate) fn check_regular(file: &File) -> io::Result<()> {
+    match file.metadata()?.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
 }
 
 /// No file, or no directory that could hold one, or could be there by that name.

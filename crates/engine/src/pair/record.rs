@@ -91,7 +91,7 @@ impl Record {
     /// written to last at these times.
     pub(super) fn load(&self, written: &Written) -> Result<State, Error> {
         let path = self.dir.join(&self.name);
-        let text = match fs::read(&path) {
+        let text = match state::read(&path) {
             Ok(bytes) => String::from_utf8(bytes).unwrap_or_default(),
             Err(cause) if state::nothing_is_there(&cause) => return Err(Error::Resume(NONE)),
             Err(cause) => return Err(Error::Record { path, cause }),

@@ -97,6 +97,22 @@ fn a_link_in_the_way_is_replaced_and_not_followed() {
     assert_eq!(store.load(UNIT).unwrap().as_deref(), Some(&b"keys"[..]));
 }
 
+/// Reading one would wait for a writer for ever.
+#[test]
+fn a_fifo_in_the_way_is_an_error() {
+    let folder = Folder::new();
+    let store = folder.store();
+    store.probe().unwrap();
+    let path = store.path(UNIT);
+    for path in [path.clone(), path.with_extension("lock")] {
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    }
+    for error in [store.load(UNIT).unwrap_err(), store.lock(UNIT).unwrap_err()] {
+        assert!(error.to_string().contains("not a regular file"), "{error}");
+    }
+}
+
 #[test]
 fn one_server_at_a_time_has_the_state_of_a_unit() {
     let folder = Folder::new();
