@@ -214,6 +214,7 @@ impl Held {
     }
 
     /// Drops everything; returns how much that was.
+    #[inline]
     pub(super) fn clear(&mut self) -> usize {
         let len = self.octets.len();
         if len > 0 {

@@ -190,8 +190,7 @@ impl<L: Lease> Session<L> {
         }
     }
 
-    fn stamps(&mut self) -> Stamps {
-        self.window.open();
+    fn stamps(&self) -> Stamps {
         Stamps {
             stat_sn: self.stat_sn,
             exp_cmd_sn: self.window.expected(),

@@ -29,26 +29,26 @@ pub(super) struct Window {
 /// Memory for the data that comes before the device server lends some, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Memory {
-    /// How much there is.
-    limit: u64,
-    /// How much the next command may bring.
-    each: u64,
-    /// How much the commands that have come brought, or may still bring.
-    reserved: u64,
+    /// What neither the commands that have come nor those that may come can take. It can be below
+    /// zero, as commands for immediate delivery need no place.
+    spare: i64,
+    /// How much a command may bring.
+    each: i64,
 }
 
 impl Memory {
-    /// So many bytes for a session that agreed upon `keys`.
+    /// `limit` bytes for a session that agreed upon `keys`.
     pub(super) fn new(limit: u32, keys: &Operational) -> Self {
         let each = match (keys.initial_r2t, keys.immediate_data) {
             (false, _) => keys.first_burst,
             (true, true) => keys.first_burst.min(keys.own_data_segment),
             (true, false) => 0,
         };
+        // While nothing is held, one command may always come.
+        let each = each.min(limit);
         Self {
-            limit: limit.into(),
+            spare: limit.into(),
             each: each.into(),
-            reserved: 0,
         }
     }
 }
@@ -104,6 +104,7 @@ impl Window {
     /// The next request has come.
     pub(super) fn accept(&mut self) {
         self.expected = self.expected.next();
+        self.memory.spare += self.memory.each;
         self.used_up |= self.is_closed();
     }
 
@@ -116,43 +117,47 @@ impl Window {
     /// The response of an accepted request has left: its place is free, and there are more places
     /// if all had been in use.
     pub(super) fn release(&mut self) {
-        self.free += 1;
+        if self.free == 0 && self.memory.spare >= self.memory.each && !self.used_up {
+            self.memory.spare -= self.memory.each;
+            self.max = self.max.next();
+        } else {
+            self.free += 1;
+            self.widen();
+        }
+    }
+
+    #[cold]
+    fn widen(&mut self) {
         if self.used_up {
             self.used_up = false;
             let width = self.width.saturating_mul(2).min(self.limit);
             self.free += width - self.width;
             self.width = width;
         }
+        self.open();
     }
 
-    /// A command has come that brings so many bytes before memory is lent for them.
+    /// A command has come that brings `bytes` before memory is lent for them.
     pub(super) fn reserve(&mut self, bytes: u32) {
-        self.memory.reserved += u64::from(bytes);
+        self.memory.spare -= i64::from(bytes);
     }
 
-    /// So many bytes of that need no memory here any more.
+    /// Of these, `bytes` need no memory here any more.
     pub(super) fn unreserve(&mut self, bytes: u32) {
-        debug_assert!(self.memory.reserved >= bytes.into());
-        self.memory.reserved = self.memory.reserved.saturating_sub(bytes.into());
-    }
-
-    /// Opens the places that are free, as far as there is memory; to be called before MaxCmdSN is
-    /// told. An initiator of which nothing is held may always send one command.
-    pub(super) fn open(&mut self) {
-        while self.free > 0 && self.has_memory_for_another() {
-            self.free -= 1;
-            self.max = self.max.next();
+        self.memory.spare += i64::from(bytes);
+        if self.free > 0 {
+            self.open();
         }
     }
 
-    fn has_memory_for_another(&self) -> bool {
-        let Memory {
-            limit,
-            each,
-            reserved,
-        } = self.memory;
-        let open = u64::from(self.max.next().since(self.expected));
-        (open + 1) * each + reserved <= limit || open + reserved == 0
+    /// Opens the places that are free, as far as there is memory.
+    #[cold]
+    fn open(&mut self) {
+        while self.free > 0 && self.memory.spare >= self.memory.each {
+            self.free -= 1;
+            self.memory.spare -= self.memory.each;
+            self.max = self.max.next();
+        }
     }
 
     fn is_closed(&self) -> bool {

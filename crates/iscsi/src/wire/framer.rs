@@ -10,8 +10,8 @@ use super::digest::{DIGEST_LEN, Running, crc32c};
 #[derive(Debug)]
 pub struct Framer {
     max_data: u32,
-    /// Additional header segments are waited for.
-    extends: bool,
+    /// Additional header segments are waited for: a mask of TotalAHSLength.
+    extends: u8,
     header_digest: bool,
     data_digest: Option<Box<Running>>,
     stage: Stage,
@@ -78,7 +78,7 @@ impl Framer {
     pub const fn new(max_data: u32) -> Self {
         Self {
             max_data,
-            extends: true,
+            extends: !0,
             header_digest: false,
             data_digest: None,
             stage: Stage::Header,
@@ -93,7 +93,7 @@ impl Framer {
     #[must_use]
     pub fn of_target(max_data: u32) -> Self {
         Self {
-            extends: false,
+            extends: 0,
             ..Self::new(max_data)
         }
     }
@@ -101,6 +101,9 @@ impl Framer {
     /// From the next PDU on there are these digests. To be called between PDUs.
     pub fn set_digests(&mut self, header: bool, data: bool) {
         self.header_digest = header;
+        if header {
+            self.extends = !0;
+        }
         self.data_digest = data.then(Box::default);
     }
 
@@ -167,11 +170,8 @@ impl Framer {
     /// told.
     fn header_len(&self, octets: &[u8]) -> Option<usize> {
         let bhs = octets.first_chunk::<BHS_LEN>()?;
-        Some(match (self.header_digest, self.extends) {
-            (true, _) => BHS_LEN + usize::from(bhs[4]) * 4 + DIGEST_LEN,
-            (false, true) => BHS_LEN + usize::from(bhs[4]) * 4,
-            (false, false) => BHS_LEN,
-        })
+        let digest = if self.header_digest { DIGEST_LEN } else { 0 };
+        Some(BHS_LEN + usize::from(bhs[4] & self.extends) * 4 + digest)
     }
 
     /// Moves octets into `held` until that has `len`, as far as they go.

@@ -141,6 +141,7 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Has a task wait until locks of a unit go.
+    #[cold]
     pub(super) fn block(&mut self, slot: Slot, unit: UnitId) {
         let task = &mut self.tasks[slot as usize];
         task.phase = Phase::Blocked(unit);

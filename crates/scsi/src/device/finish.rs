@@ -70,16 +70,24 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
+    /// Goes on by writing where a volume cannot discard. Returns whether it can.
+    #[cold]
+    fn fills_instead(&mut self, slot: Slot) -> bool {
+        let (fills, go_on): (_, fn(&mut Self, _)) = match &mut self.tasks[slot as usize].job {
+            Job::Sweep(sweep) => (sweep.fill_instead(), Self::sweep_on),
+            Job::Long(long) => (long.fill_instead(), Self::long_progressed),
+            _ => return false,
+        };
+        if fills {
+            go_on(self, slot);
+        }
+        fills
+    }
+
     /// Something of a task went wrong at the medium.
     pub(super) fn failed(&mut self, slot: Slot, error: MediumError) {
-        let fills = error == MediumError::Unsupported
-            && match &mut self.tasks[slot as usize].job {
-                Job::Sweep(sweep) => sweep.fill_instead(),
-                Job::Long(long) => long.fill_instead(),
-                _ => false,
-            };
-        if fills {
-            return self.progressed(slot, 0, Outcome::Done);
+        if error == MediumError::Unsupported && self.fills_instead(slot) {
+            return;
         }
         let failure = match &self.tasks[slot as usize].job {
             Job::Copy(_) => copy_failure(error),
