@@ -19,12 +19,13 @@ mod space;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use ::io::ring::File;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use scsi::medium::{Atomic, MediumError, Traits};
+use scsi::medium::{Atomic, Extent, MediumError, Traits};
 use scsi::statistics::Usage;
 
 use crate::error::{OpenError, read_error, write_error};
@@ -40,6 +41,9 @@ pub(crate) struct Backing {
     master: OwnedFd,
     rules: Rules,
     blocks: AtomicU64,
+    /// The byte where a file ended when it was shortest. What was behind it is lost, whatever the
+    /// length is now: a write there would extend the file by zeros that were never written.
+    end: AtomicU64,
     /// Data that was accepted is lost.
     lost: AtomicBool,
     unsupported: space::Unsupported,
@@ -80,6 +84,7 @@ impl Backing {
             master,
             rules,
             blocks: AtomicU64::new(blocks),
+            end: AtomicU64::new(u64::MAX),
             lost: AtomicBool::new(false),
             unsupported: space::Unsupported::default(),
             notices: notices::Notices::default(),
@@ -139,8 +144,11 @@ impl Backing {
 
     /// Records the current size in bytes. Returns whether the traits have changed: the volume has
     /// grown, or was found not to support UNMAP. A shorter file keeps its capacity, and its
-    /// missing blocks cannot be read.
+    /// missing blocks can be neither read nor written until it is opened again.
     pub(crate) fn resize(&self, octets: u64) -> bool {
+        if !self.rules.is_device && octets < self.octets() {
+            self.end.fetch_min(octets, SeqCst);
+        }
         self.notices.len(&self.rules, octets, self.octets());
         let blocks = octets / u64::from(self.rules.block_size.octets());
         let has_grown = self.blocks.fetch_max(blocks, SeqCst) < blocks;
@@ -201,12 +209,30 @@ impl Backing {
         }
     }
 
+    /// Refuses an operation on blocks that a file has lost.
+    fn check_end(&self, extent: Extent, refusal: MediumError) -> Result<(), MediumError> {
+        match self.rules.block_size.range(extent).end > self.end.load(Relaxed) {
+            true => Err(refusal),
+            false => Ok(()),
+        }
+    }
+
     /// What a failed read means.
     fn read_failed(&self, error: &io::Error) -> MediumError {
         match error.kind() {
             io::ErrorKind::UnexpectedEof if self.rules.is_device => MediumError::Gone,
+            io::ErrorKind::UnexpectedEof => self.ended_early(),
             _ => read_error(error),
         }
+    }
+
+    /// The file is shorter than the volume, which is recorded before a write extends it again.
+    #[cold]
+    fn ended_early(&self) -> MediumError {
+        if let Ok(file) = rustix::fs::fstat(&self.master) {
+            self.resize(u64::try_from(file.st_size).unwrap_or(0));
+        }
+        MediumError::Read
     }
 
     /// What a failed write means, and what follows from it.

@@ -126,6 +126,7 @@ impl BackingHandle {
     }
 
     fn read(&mut self, cx: &mut Context<'_>, id: u64, extent: Extent) -> Started {
+        self.backing.check_end(extent, MediumError::Read)?;
         let block_size = self.backing.rules.block_size;
         let buffer = self.pool.buffer(block_size.len(extent));
         let op = FileOp::Read {
@@ -145,6 +146,7 @@ impl BackingHandle {
         data: Buffer,
         way: Way,
     ) -> Started {
+        self.backing.check_end(extent, MediumError::Write)?;
         let rules = &self.backing.rules;
         let dsync = way.fua || rules.sync;
         if dsync {
@@ -269,6 +271,7 @@ impl BackingHandle {
 
     /// Makes an extent read as zeros, a step at a time, by the first way that works.
     fn reallocate(&mut self, cx: &mut Context<'_>, id: u64, extent: Extent, goal: Goal) -> Started {
+        self.backing.check_end(extent, MediumError::Write)?;
         let rules = &self.backing.rules;
         if rules.sync {
             self.backing.check()?;
@@ -348,6 +351,7 @@ impl BackingHandle {
         extent: Extent,
         pattern: &Buffer,
     ) -> Started {
+        self.backing.check_end(extent, MediumError::Write)?;
         let rules = &self.backing.rules;
         if rules.sync {
             self.backing.check()?;

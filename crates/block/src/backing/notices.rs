@@ -30,8 +30,12 @@ impl Notices {
                 );
             }
             (false, true) => tracing::error!(
-                "{name}: it shrank from {capacity} to {bytes} bytes; data beyond that cannot be \
-                 read"
+                "{name}: it shrank from {capacity} to {bytes} bytes; reads and writes beyond that \
+                 fail"
+            ),
+            (true, false) if !rules.is_device => tracing::warn!(
+                "{name}: it has {bytes} bytes again, but the data that was cut off is lost: reads \
+                 and writes there fail until it is opened again"
             ),
             (true, false) => tracing::info!("{name}: it has {bytes} bytes again"),
             _ if bytes / block_size > capacity / block_size => {

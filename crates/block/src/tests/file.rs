@@ -308,6 +308,35 @@ fn growth_is_noticed_and_what_was_cut_off_cannot_be_read() {
     assert!(!file.refresh().unwrap(), "our own writes are no growth");
 }
 
+/// A write there would extend the file, and what was lost would read as zeros.
+#[test]
+fn what_a_file_has_lost_fails_until_it_is_opened_again() {
+    let folder = Folder::on_disk();
+    let path = folder.file("disk");
+    let file = File::open(&sized(path.clone(), 8192)).unwrap();
+    let mut rig = Rig::new(FakeRing::default(), &file);
+    assert!(is_done(&rig.write(0, 16, 1)));
+    let outside = std::fs::File::options().write(true).open(&path).unwrap();
+    outside.set_len(4096).unwrap();
+    let (extent, copied) = (Extent::new(8, 1), false);
+    let read = |rig: &mut Rig<FakeRing>| rig.run(MediumOp::Read { extent, copied });
+    assert!(matches!(read(&mut rig), Err(MediumError::Read)));
+    for op in [
+        rig.write_op(7, 2, 1, false),
+        MediumOp::WriteSame {
+            extent: Extent::new(15, 1),
+            pattern: None,
+        },
+    ] {
+        assert!(matches!(rig.run(op), Err(MediumError::Write)));
+    }
+    assert_eq!(outside.metadata().unwrap().len(), 4096);
+    outside.set_len(8192).unwrap();
+    assert!(!file.refresh().unwrap());
+    assert!(matches!(read(&mut rig), Err(MediumError::Read)));
+    assert!(is_done(&rig.write(0, 8, 2)));
+}
+
 /// A user may have 128 of them, all programs together.
 #[test]
 fn file_takes_no_inotify_instance() {
