@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::units::{counted, without_codes};
+use crate::units::{counted, printable, without_codes};
 
 /// The environment variable that says how much is logged: `error`, `warn`, `info`, `debug`, or
 /// directives such as `info,iscsi=debug`.
@@ -45,7 +45,8 @@ pub(crate) fn start() {
 
 /// A line on standard error, behind those of the log. It is lost where that cannot be written.
 pub(crate) fn say(line: &str) {
-    let line = format!("lunar: {}\n", without_codes(line));
+    let line = printable(&without_codes(line), &['\n']);
+    let line = format!("lunar: {line}\n");
     match QUEUE.get() {
         Some(queue) => {
             queue.send(Entry::Line(line.into_bytes()), Instant::now() + PATIENCE);

@@ -22,6 +22,19 @@ where
     }
 }
 
+/// Text of others, with percent codes for its control characters but those to `keep`, which a
+/// terminal would obey and a program take for the end of a line.
+pub(crate) fn printable(text: &str, keep: &[char]) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char.is_control() && !keep.contains(&char) {
+            true => printable.push_str(&format!("%{:02X}", u32::from(char))),
+            false => printable.push(char),
+        }
+    }
+    printable
+}
+
 /// A size in bytes: `512`, `64k`, `1G`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     match text.parse() {

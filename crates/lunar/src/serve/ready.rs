@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use engine::serve::options::ReadyLun;
 
-use crate::units::human_size;
+use crate::units::{human_size, printable};
 
 /// Prints the lines. A reader that has gone away does not keep a server from serving.
 pub(crate) fn print(luns: &[ReadyLun], json: bool) {
@@ -22,8 +22,8 @@ fn line(lun: &ReadyLun, json: bool) -> String {
         return serde_json::to_string(lun).unwrap_or_default();
     }
     let size = human_size(lun.size_bytes);
-    let lines = addresses(lun);
-    let lines = lines.map(|address| format!("{address}  {size}  {}", lun.volume));
+    let volume = printable(&lun.volume, &[]);
+    let lines = addresses(lun).map(|address| format!("{address}  {size}  {volume}"));
     lines.collect::<Vec<_>>().join("\n")
 }
 

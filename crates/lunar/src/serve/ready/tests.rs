@@ -27,6 +27,17 @@ fn a_line_a_portal_for_people() {
 }
 
 #[test]
+fn a_name_of_a_file_is_no_line_of_its_own() {
+    let forged = ReadyLun {
+        volume: "file:x\niscsi://\u{1b}[2J".into(),
+        portals: vec!["127.0.0.1:3260".into()],
+        ..lun()
+    };
+    let line = line(&forged, false);
+    assert!(line.ends_with("  file:x%0Aiscsi://%1B[2J"), "{line}");
+}
+
+#[test]
 fn an_object_for_programs() {
     let expected = concat!(
         r#"{"address":"iscsi://127.0.0.1:3260/iqn.2026-11.org.lunar:host/0","#,
