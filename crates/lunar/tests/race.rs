@@ -426,3 +426,13 @@ fn a_volume_elsewhere_is_refused_where_nothing_else_can_be_reached() {
     assert_eq!(ran.status.code(), Some(2), "{err}");
     assert!(err.contains("has a private network"), "{err}");
 }
+
+#[test]
+fn a_folder_for_temporary_files_that_is_missing_is_named() {
+    let missing = scratch("race-no-tmpdir").join("missing");
+    let output = long(&missing).wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("race-no-tmpdir/missing: "), "{said}");
+    assert!(said.contains("set TMPDIR"), "{said}");
+}

@@ -1,8 +1,10 @@
 //! The volume that is served for a race alone, by a process of its own.
 
+use std::fs::DirBuilder;
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{self, Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -35,9 +37,7 @@ impl Served {
         private: bool,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, Failure> {
-        let folder = Folder::new().map_err(|cause| {
-            Failure::failed(format!("cannot create a directory for the target: {cause}"))
-        })?;
+        let folder = Folder::new()?;
         let mut command = command(args, volume, private, &folder)?;
         let child = command.spawn().map_err(|cause| {
             Failure::failed(format!("cannot run setpriv (util-linux): {cause}"))
@@ -203,11 +203,29 @@ fn tell_of_end(mut out: BufReader<ChildStdout>, stop: Arc<AtomicBool>) {
 struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> io::Result<Self> {
-        let path = env::temp_dir().join(format!("lunar-race-{}", process::id()));
-        fs::create_dir(&path)?;
-        Ok(Self(path))
+    /// A new one that others cannot look into. One of a race that was killed stays, and its process
+    /// number may come again.
+    fn new() -> Result<Self, Failure> {
+        let parent = env::temp_dir();
+        let names = (0..100).map(|n| parent.join(format!("lunar-race-{}-{n}", process::id())));
+        let mut create = DirBuilder::new();
+        create.mode(0o700);
+        for path in names {
+            match create.create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(cause) => return Err(not_created(&parent, &cause.to_string())),
+            }
+        }
+        Err(not_created(&parent, "too many are left there"))
     }
+}
+
+fn not_created(parent: &Path, cause: &str) -> Failure {
+    Failure::failed(format!(
+        "cannot create a directory for the target in {}: {cause}; set TMPDIR",
+        parent.display()
+    ))
 }
 
 impl Drop for Folder {
