@@ -163,6 +163,12 @@ pub enum Misuse {
     /// One CHAP user twice.
     #[error("CHAP user {0} is given twice: give each USER or USER@IQN once")]
     DuplicateUser(String),
+    /// A user whose initiator has no iSCSI name.
+    #[error(
+        "--chap {0}: what follows the @ is not an iSCSI name: give USER@IQN, where IQN begins with \
+         iqn., eui. or naa."
+    )]
+    BoundToNothing(String),
     /// A secret that is too short or too long.
     #[error(
         "the secret of {user} has {octets} bytes: put 12 to 255 on the first line of its file \
@@ -350,6 +356,13 @@ fn is_user_name(name: &str) -> bool {
     (1..=MAX_VALUE).contains(&name.len()) && !name.contains(char::is_control)
 }
 
+/// Whether a user is to be bound to an initiator, of which the name is misspelled. A mail address
+/// has a domain behind its `@`, and no colon there.
+fn is_bound_to_nothing(user: &str) -> bool {
+    let bound = user.rsplit_once('@');
+    bound.is_some_and(|(_, name)| name.is_empty() || name.contains(':'))
+}
+
 pub(super) fn validate_chap(chap: &Chap) -> Result<(), Misuse> {
     let users = chap.users.iter();
     let users = users.map(|user| ("--chap", &user.name, &user.secret));
@@ -370,6 +383,9 @@ pub(super) fn validate_chap(chap: &Chap) -> Result<(), Misuse> {
         }
     }
     for (at, user) in chap.users.iter().enumerate() {
+        if user.initiator.is_none() && is_bound_to_nothing(&user.name) {
+            return Err(Misuse::BoundToNothing(user.name.clone()));
+        }
         // Names of initiators do not differ by case (RFC 7143 §4.2.7.1).
         let bound = |user: &ChapUser| user.initiator.as_ref().map(|name| name.to_lowercase());
         let same = |other: &ChapUser| {

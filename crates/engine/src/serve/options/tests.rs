@@ -377,6 +377,11 @@ fn a_user_is_bound_to_what_follows_the_last_at_if_that_is_an_iscsi_name() {
         let user = chap_user(spec, Vec::new());
         assert_eq!((&*user.name, user.initiator.as_deref()), (name, initiator));
     }
+    for misspelled in ["alice@iqm.1993-08.org.debian:01:web", "alice@"] {
+        let chap = chap(&[(misspelled, "secret number 1")], None);
+        let refusal = Misuse::BoundToNothing(misspelled.into());
+        assert_eq!(validate_chap(&chap), Err(refusal));
+    }
 }
 
 #[test]
