@@ -289,9 +289,15 @@ fn print(outcome: &Outcome, json: bool) -> Result<(), Failure> {
 }
 
 /// Whether a page can be written, which is better known before an hour's measurement. An empty one
-/// is not left behind, nor is one behind a symbolic link.
+/// is not left behind, nor is one behind a symbolic link. Plots are written beside the page, so it
+/// must not be a device, and opening a FIFO would wait for a reader.
 fn can_write(page: &Path) -> Result<(), Failure> {
     let was_there = page.exists();
+    if was_there && !page.is_file() {
+        let page = page.display();
+        let line = format!("--html {page}: not a regular file: give the path of a file");
+        return Err(Failure::failed(line));
+    }
     let opened = File::options().append(true).create(true).open(page);
     let failed = |cause| {
         let page = page.display();

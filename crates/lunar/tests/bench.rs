@@ -145,6 +145,7 @@ fn what_a_volume_cannot_do_is_one_line_before_anything_is_done() {
         (&["--offset", "100"], "not a multiple"),
         (&["--target-pid", "4194304"], "no such process"),
         (&["--html", "/no/such/folder/a.html"], "--html"),
+        (&["--html", "/dev/full"], "not a regular file"),
     ];
     for (words, cause) in wrong {
         let line = refused(1, &[&["bench", &address], words].concat());
