@@ -81,7 +81,7 @@ impl Header {
 
     /// # Errors
     ///
-    /// When the peer is none of ours.
+    /// When the peer does not speak the protocol of `floor`.
     fn decode(octets: &[u8; HEADER]) -> io::Result<Self> {
         let number = |range: std::ops::Range<usize>| {
             let octets = octets[range].iter();

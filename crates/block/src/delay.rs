@@ -1,8 +1,8 @@
 //! `delay:5ms(A)`: a slower volume.
 //!
-//! Every operation begins so much after it came, in order. What only asks for memory does not
-//! wait, or a write would twice; of a RAM disk that memory is its own, so what is written may be
-//! seen before the write has begun.
+//! Each operation starts a fixed time after it arrived, in order of arrival. `Lend` is not delayed,
+//! or a write would be delayed twice. A RAM disk lends its own memory, so reads can return written
+//! data before the delayed write starts.
 
 use std::io;
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use slab::Slab;
 use crate::lease::Lease;
 use crate::volume::{Context, CoreContext, Handle, Node, Volume};
 
-/// The numbers under which operations are inside whose own ones are among `ids`.
+/// Translates the range `ids` of our operation ids to the ids used on the child volume.
 pub(crate) fn under_way<T>(
     pending: &Slab<T>,
     ids: &Range<u64>,

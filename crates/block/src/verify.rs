@@ -343,8 +343,8 @@ impl HandleAround for VerifyHandle {
     }
 }
 
-/// Up to so many blocks are looked at one by one: a few microseconds' work.
+/// Up to this number, blocks are checked one by one, which takes a few microseconds.
 const SHORT: u64 = 4096;
 
-/// How long the log hears nothing more.
+/// The shortest time between two mismatches in the log.
 const QUIET: Duration = Duration::from_secs(60);

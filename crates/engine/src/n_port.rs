@@ -114,8 +114,8 @@ pub(crate) enum Listen {
     NotYet,
 }
 
-/// Linux logs in again 17 ms after it was logged out. It has to be told no: of a login without an
-/// answer it thinks for 8 s, and listens to nobody who has our address meanwhile.
+/// How long to stay after LOGO. Linux sends PLOGI again 17 ms later and must get a reject: without
+/// an answer it waits for 8 s and ignores any other port that takes our N_Port_ID meanwhile.
 const LINGER: Duration = Duration::from_millis(100);
 
 /// Why there is no N_Port.
@@ -216,7 +216,7 @@ impl<F: Fc4> NPort<F> {
         }
     }
 
-    /// The same port below another machine.
+    /// The same port with another FC-4 layer.
     fn below<G: Fc4>(self, change: impl FnOnce(F) -> G) -> NPort<G> {
         NPort {
             place: self.place,

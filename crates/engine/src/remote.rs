@@ -72,7 +72,7 @@ pub struct Settings {
     pub way: Way,
     /// Which unit.
     pub lun: Lun,
-    /// How long a lost session may take to come back before what waits for it fails.
+    /// How long commands wait for a lost session to be replaced before they fail.
     pub replacement: Duration,
     /// How many sessions each core has; one at least, [`SESSIONS`] at the most.
     pub sessions: u16,

@@ -88,8 +88,8 @@ impl<F: Fc4> Port<F> {
         }
     }
 
-    /// The same port below another machine, which goes on where this one was. What this one had to
-    /// tell is forgotten.
+    /// The same port, with its logins, under another FC-4 layer. Events that the old layer has not
+    /// delivered are dropped.
     #[must_use]
     pub fn below<G: Fc4>(self, change: impl FnOnce(F) -> G) -> Port<G> {
         Port {

@@ -14,7 +14,7 @@ use super::{Live, Report, Result, Times, Watch};
 use crate::outcome::Interval;
 use crate::processes;
 
-/// The thread that leads. Once nobody leads any more, nothing is begun any more.
+/// The coordinating thread. When it is dropped, the members start no more operations.
 pub(super) struct Lead<'scope> {
     stage: &'scope Stage,
     pub(super) threads: Vec<ScopedJoinHandle<'scope, Report>>,

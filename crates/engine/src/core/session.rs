@@ -227,8 +227,8 @@ impl<R: Ring, P: Post> Core<R, P> {
         self.close_after_send(now, key);
     }
 
-    /// Sends what the connections have to say, in the order in which they were heard: who is
-    /// answered first is back first, and would otherwise be heard twice while the last waits.
+    /// Sends the PDUs of the connections in the order in which their requests came. In another
+    /// order, a client that was answered early could be served twice while the last one waits.
     pub(super) fn flush(&mut self) {
         while let Some(slot) = self.dirty.pop_front() {
             let Some(connection) = self.connections.at(slot) else {

@@ -97,7 +97,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         self.arm(now, key);
     }
 
-    /// Lets a connection whose deadline may have come do what is to be done then.
+    /// Runs the timers of a connection that have expired, if any.
     fn call(&mut self, now: Now, key: Key) {
         let Some(connection) = self.connections.get(key) else {
             return;

@@ -229,7 +229,7 @@ impl RemoteHandle {
         if limit.is_some_and(|at| at <= now) {
             let place = self.machine.link.name();
             if !self.machine.client.is_idle() {
-                tracing::error!("{place}: no session in time; what waits for it fails");
+                tracing::error!("{place}: no session within ?replacement=; waiting commands fail");
             }
             self.machine.abandon();
             self.tell_doubts();

@@ -22,7 +22,7 @@ const IOVECS_MAX: usize = 1024;
 
 /// What is to be sent: octets copied, and buffers sent from where they lie. When it comes back
 /// from a ring it is empty and has kept its room, so that filling it again allocates nothing; that
-/// room can be 1 MiB, so let idle connections not hold one each.
+/// room can be 1 MiB, so an idle connection should not keep a batch.
 #[derive(Debug, Default)]
 pub struct SendBatch {
     octets: Vec<u8>,

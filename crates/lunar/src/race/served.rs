@@ -191,7 +191,7 @@ fn ready(out: &mut impl BufRead, over: &[Transport]) -> io::Result<Option<Vec<St
     }
 }
 
-/// What the target has open to say more on, it closes by ending.
+/// Stops the race when the target closes its standard output, which it does when it ends.
 fn tell_of_end(mut out: BufReader<ChildStdout>, stop: Arc<AtomicBool>) {
     thread::spawn(move || {
         let _ = io::copy(&mut out, &mut io::sink());
@@ -199,7 +199,7 @@ fn tell_of_end(mut out: BufReader<ChildStdout>, stop: Arc<AtomicBool>) {
     });
 }
 
-/// Where the target keeps what it has to, until the race is over.
+/// The state directory of the target, removed after the race.
 struct Folder(PathBuf);
 
 impl Folder {

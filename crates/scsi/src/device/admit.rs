@@ -13,8 +13,8 @@ use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
 use crate::wire::sense::{Format, Key, Sense};
 use crate::wire::status::Status;
 
-/// The most commands that a task set takes in (measured by nothing: four times the widest queue
-/// that initiators open by default).
+/// The most commands in a task set: four times the deepest default queue of an initiator (not
+/// measured).
 pub(super) const TASK_SET_LIMIT: u32 = 1024;
 
 const INVALID_MESSAGE: Sense = Sense::new(Key::IllegalRequest, asc::INVALID_MESSAGE_ERROR);

@@ -230,9 +230,9 @@ impl<L: Lease> DeviceServer<L> {
         self.abort_own(id, Scope::Nexus);
     }
 
-    /// Takes the losses of nexuses on: when their tasks have ended, the owners of their units
-    /// take note, and when those have, nothing is left. The order matters where the initiator
-    /// logs in again on another core at once: what it asks for must come after its loss.
+    /// Advances the cleanup of lost nexuses: first their tasks end, then the owners of their units
+    /// record the loss, then the nexus is forgotten. The order matters where the initiator logs in
+    /// again at once on another core: its commands must come after the loss.
     pub(super) fn conclude_losses(&mut self) {
         for id in self.losses.clone() {
             let Some(nexus) = self.nexus(id) else {
