@@ -12,6 +12,7 @@ use iscsi::parameters::{Operational, Parameters, Purpose, TaskReporting};
 use iscsi::session::{Event, Session};
 use iscsi::target::{Access, Config, Endpoints, InitiatorPort, Limits, Node};
 use iscsi::violation::Violation;
+use iscsi::wire::serial::CmdSn;
 use scsi::medium::HeapLease;
 use scsi::wire::lun::Lun;
 
@@ -183,8 +184,10 @@ impl Play {
         self.device.is_idle();
     }
 
-    /// Sends the commands that never came, so that those after them are carried out.
+    /// Sends the commands that never came, so that those after them are carried out: all that can
+    /// be waiting have a CmdSN of the window as it is now.
     fn fill_gaps(&mut self) {
+        let end = self.watch.max();
         for _ in 0..300 {
             self.now += Duration::from_secs(3);
             self.session.timeout(self.now);
@@ -196,7 +199,9 @@ impl Play {
             let before = self.watch.expected();
             self.say(Initiator::ping_in_turn);
             let next = before.wrapping_add(1);
-            if !self.open || (self.watch.expected() == next && !self.device.was_busy()) {
+            let filled = end.is_before(CmdSn(self.watch.expected()));
+            let busy = self.device.was_busy();
+            if !self.open || filled && self.watch.expected() == next && !busy {
                 return;
             }
         }

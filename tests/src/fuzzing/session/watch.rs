@@ -80,6 +80,11 @@ impl Watch {
         self.expected.0
     }
 
+    /// The last CmdSN that may be used.
+    pub(super) const fn max(&self) -> CmdSn {
+        self.max
+    }
+
     /// Whether no numbered request may be sent.
     pub(super) fn is_closed(&self) -> bool {
         self.max.is_before(self.expected)
