@@ -101,7 +101,12 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
     let mut failed = Vec::new();
     for portal in &portals {
         let found = match portal {
-            Portal::Fcoe(place) => look(place).map(|found| ethernets.push((place, found))),
+            Portal::Fcoe(place) => look(place).map(|found| {
+                if found.targets.is_empty() {
+                    failed.push(format!("{portal} shows no targets"));
+                }
+                ethernets.push((place, found));
+            }),
             Portal::Iscsi(host) | Portal::Iser(host) => {
                 let found = discover(host, args.user.as_deref(), &session, &options);
                 found.map(|found| {
@@ -123,7 +128,7 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
             print_json(&found.targets)?;
             fcoe::print_ports((&place.to_string(), place.interface()), found)?;
         }
-    } else if failed.len() < portals.len() {
+    } else if !targets.is_empty() || !ethernets.is_empty() {
         let mut text = String::new();
         if !targets.is_empty() {
             text += &table(&targets);

@@ -154,6 +154,20 @@ fn wrong_input_is_told_before_anything_is_tried() {
 }
 
 #[test]
+fn an_ethernet_without_a_target_is_told_and_its_ports_are_listed() {
+    let cable = std::env::temp_dir().join(format!("lunar-nobody-{}", std::process::id()));
+    let portal = format!("fcoe://cable:{}", cable.display());
+    let ran = lunar(&["ls", &portal]);
+    fs::remove_file(&cable).ok();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{said}");
+    let listed = String::from_utf8(ran.stdout).unwrap();
+    assert!(listed.contains("(ours)"), "{listed}");
+    let words = format!("lunar: {portal} shows no targets");
+    assert!(said.lines().any(|line| line == words), "{said}");
+}
+
+#[test]
 fn a_file_that_holds_no_secret_is_told_in_one_line() {
     let folder = std::env::temp_dir().join(format!("lunar-secrets-{}", std::process::id()));
     fs::create_dir(&folder).unwrap();
