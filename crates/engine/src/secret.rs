@@ -34,6 +34,13 @@ pub enum SecretError {
         last = SECRET_OCTETS.end()
     )]
     Length(String),
+    /// What the environment has instead is.
+    #[error(
+        "the environment variable {0} is not a secret: {first} to {last} bytes are needed",
+        first = SECRET_OCTETS.start(),
+        last = SECRET_OCTETS.end()
+    )]
+    Variable(&'static str),
 }
 
 /// Read and write for group and others.

@@ -31,6 +31,7 @@ use super::{
 use crate::n_port::IdlePorts;
 use crate::remote::{Outside, Portal, Remote, RemoteError, Settings, Target, Way};
 use crate::secret::{self, SecretError};
+use crate::serve::options::SECRET_OCTETS;
 
 /// What holds for every volume that is opened, whatever its address says.
 #[derive(Clone)]
@@ -393,10 +394,12 @@ pub(crate) fn credentials(
     session: &SessionOptions,
     options: &OpenOptions,
 ) -> Result<Chap, Cause> {
-    let secret = proof(session.secret_file.as_deref(), options.secret.as_ref())?;
+    let usual = ("LUNAR_SECRET", options.secret.as_ref());
+    let secret = proof(session.secret_file.as_deref(), usual)?;
     let mutual = session.mutual.then(|| {
         let file = session.mutual_secret_file.as_deref();
-        let secret = proof(file, options.mutual_secret.as_ref())?;
+        let usual = ("LUNAR_MUTUAL_SECRET", options.mutual_secret.as_ref());
+        let secret = proof(file, usual)?;
         let secret = secret.ok_or(Cause::NoMutualSecret)?;
         Ok::<_, Cause>(Mutual { name: None, secret })
     });
@@ -410,11 +413,18 @@ pub(crate) fn credentials(
     })
 }
 
-/// The secret in the file that an address names, else that of all addresses.
-fn proof(file: Option<&Path>, usual: Option<&Secret>) -> Result<Option<Secret>, SecretError> {
-    match file {
-        Some(file) => secret::read(file).map(Some),
-        None => Ok(usual.cloned()),
+/// The secret in the file that an address names, else that of all addresses, from a variable of the
+/// environment.
+fn proof(
+    file: Option<&Path>,
+    (variable, usual): (&'static str, Option<&Secret>),
+) -> Result<Option<Secret>, SecretError> {
+    match (file, usual) {
+        (Some(file), _) => secret::read(file).map(Some),
+        (None, Some(usual)) if !SECRET_OCTETS.contains(&usual.len()) => {
+            Err(SecretError::Variable(variable))
+        }
+        (None, usual) => Ok(usual.cloned()),
     }
 }
 

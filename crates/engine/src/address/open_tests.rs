@@ -265,6 +265,20 @@ fn both_secrets_are_asked_for_before_anybody_connects() {
 }
 
 #[test]
+fn a_secret_of_the_environment_is_as_long_as_one_of_a_file() {
+    let address: Address = "iscsi://me@192.0.2.1/iqn.2026-11.org.example:d"
+        .parse()
+        .unwrap();
+    for length in [1, 11, 256] {
+        let mut options = options();
+        options.secret = Some(vec![b'a'; length].into());
+        let told = address.open(&options).unwrap_err().to_string();
+        let words = "LUNAR_SECRET is not a secret: 12 to 255 bytes are needed";
+        assert!(told.ends_with(words), "{told}");
+    }
+}
+
+#[test]
 fn each_address_has_the_secret_of_its_file() {
     let folder = Folder::new();
     let file = |name: &str, text: &str| {
