@@ -44,11 +44,14 @@ pub enum OpenError {
     /// A file without content.
     #[error("the file is empty; give ?size=10G to extend it")]
     Empty,
+    /// A file without content that is not extended to be read.
+    #[error("the file is empty, and it is not extended for reading only; check its name")]
+    NothingInIt,
     /// A device without a medium.
     #[error("the device has no capacity (no medium, or a loop device without a file)")]
     NoMedium,
     /// Less than a block.
-    #[error("its {octets} bytes are less than one block of {block_size}")]
+    #[error("its size of {octets} B is less than one block of {block_size} B")]
     TooSmall {
         /// What there is.
         octets: u64,
@@ -124,7 +127,9 @@ pub enum OpenError {
         octets: u64,
     },
     /// Longer than files can be there.
-    #[error("its file system does not support a file of {octets} bytes")]
+    #[error(
+        "its file system, or the limit of file sizes (ulimit -f), does not allow {octets} bytes"
+    )]
     TooLong {
         /// What was asked for.
         octets: u64,

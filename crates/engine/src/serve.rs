@@ -21,6 +21,7 @@ use ::io::tcp;
 use block::file::UndoLog;
 use block::identity::hex;
 use block::volume::Volume;
+use rustix::io::Errno;
 use scsi::owner::Owner;
 use scsi::reserve::Reservations;
 use scsi::unit::{CoreId, UnitId, UnitState};
@@ -133,10 +134,7 @@ fn start(options: &Options, orders: &Orders, undo: UndoLog) -> Result<Server, Er
     };
     let (office, threads) =
         cores::start(count, &common, entrance, orders).map_err(|cause| Error::Machine {
-            what: match rustix::io::Errno::from_io_error(&cause) {
-                Some(_) => format!("cannot start {count} cores: give a smaller --threads"),
-                None => format!("cannot start {count} cores"),
-            },
+            what: cannot_start(count, &cause),
             cause,
         })?;
     Ok(Server {
@@ -147,6 +145,17 @@ fn start(options: &Options, orders: &Orders, undo: UndoLog) -> Result<Server, Er
         threads,
         locks,
     })
+}
+
+fn cannot_start(count: u16, cause: &io::Error) -> String {
+    match Errno::from_io_error(cause) {
+        Some(Errno::NOMEM | Errno::AGAIN) if ::io::limits::address_space().is_some() => format!(
+            "cannot start {count} cores within the limit of address space: raise it (ulimit -v), \
+             or give a smaller --threads"
+        ),
+        Some(_) => format!("cannot start {count} cores: give a smaller --threads"),
+        None => format!("cannot start {count} cores"),
+    }
 }
 
 /// Fresh random octets; the kernel always has some after boot.

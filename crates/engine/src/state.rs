@@ -8,7 +8,7 @@ mod tests;
 use std::fmt;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use ::io::path::sync_parent;
@@ -53,6 +53,12 @@ impl StateDir {
     pub fn probe(&self) -> io::Result<()> {
         let dir = self.dir()?;
         make(dir)?;
+        if fs::metadata(dir)?.mode() & 0o1002 == 0o0002 {
+            tracing::warn!(
+                "every user can replace the reservations in {0}: chmod o-w {0}",
+                dir.display()
+            );
+        }
         let probe = dir.join(format!(".probe-{}", std::process::id()));
         create(&probe)?;
         fs::remove_file(probe)

@@ -195,7 +195,7 @@ impl CopyArgs {
             "{}: {} in {} cannot be read, and {} zeros at B",
             self.a,
             human_size(bytes),
-            counted(ranges, "range"),
+            counted(ranges as u64, "range"),
             if ranges == 1 { "is" } else { "are" },
         ))
     }

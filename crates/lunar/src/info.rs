@@ -8,7 +8,7 @@ use engine::address::{Address, OpenOptions, Particulars};
 use serde::Serialize;
 
 use crate::client::{address, open_options};
-use crate::units::human_size;
+use crate::units::{counted, human_size};
 use crate::{Failure, documents, log};
 
 /// Print what a volume reports about itself
@@ -126,10 +126,10 @@ impl<'a> Report<'a> {
             None => "no".to_owned(),
         };
         let capacity = format!(
-            "{} ({} bytes, {} blocks of {})",
+            "{} ({} bytes, {} of {})",
             human_size(self.size_bytes),
             self.size_bytes,
-            self.size_bytes / u64::from(self.block_size),
+            counted(self.size_bytes / u64::from(self.block_size), "block"),
             self.block_size
         );
         let cache = match self.write_cache {

@@ -124,7 +124,7 @@ fn write(queued: &Receiver<Entry>, lost: &AtomicU64) {
             let _ = writeln!(
                 out,
                 "lunar: {} of the log were dropped here because it was read too slowly",
-                counted(usize::try_from(lost).unwrap_or(usize::MAX), "line")
+                counted(lost, "line")
             );
         }
         if let Entry::Flush(done) = entry {

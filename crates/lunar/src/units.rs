@@ -60,7 +60,7 @@ pub(crate) fn parse_timeout(text: &str) -> Result<Duration, String> {
 }
 
 /// A number of things: `1 range`, `7 ranges`.
-pub(crate) fn counted(number: usize, what: &str) -> String {
+pub(crate) fn counted(number: u64, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
         number => format!("{number} {what}s"),

@@ -475,7 +475,7 @@ fn a_limit_to_the_size_of_files_is_an_error_like_others() {
         .unwrap();
     let err = String::from_utf8(ran.stderr).unwrap();
     assert_eq!(ran.status.code(), Some(1), "{err}");
-    assert!(err.contains("does not support a file of 4194304"), "{err}");
+    assert!(err.contains("(ulimit -f), does not allow 4194304"), "{err}");
     assert!(!folder.join("b").exists());
 }
 

@@ -190,7 +190,10 @@ fn prepare(file: &OwnedFd, found: u64, options: &FileOptions) -> Result<(Rules, 
         });
     }
     if octets == 0 {
-        return Err(OpenError::Empty);
+        return Err(match options.as_is {
+            true => OpenError::NothingInIt,
+            false => OpenError::Empty,
+        });
     }
     let blocks = block_size.capacity(octets)?;
     if octets > found {

@@ -107,6 +107,12 @@ fn open_refuses_what_is_no_file() {
     assert!(matches!(error(&at("/dev/null".into())), OpenError::Neither));
     std::fs::write(folder.file("empty"), []).unwrap();
     assert!(matches!(error(&at(folder.file("empty"))), OpenError::Empty));
+    // It would not be extended by the option that the usual text gives.
+    let to_be_read = FileOptions {
+        as_is: true,
+        ..at(folder.file("empty"))
+    };
+    assert!(matches!(error(&to_be_read), OpenError::NothingInIt));
     std::fs::write(folder.file("short"), [0; 511]).unwrap();
     assert!(matches!(
         error(&at(folder.file("short"))),

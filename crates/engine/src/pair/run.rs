@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use ::io::ring::Kind;
 use block::lease::Lease;
+use rustix::io::Errno;
 use scsi::medium::MediumError;
 
 use super::copy::{Copy, Plan};
@@ -333,9 +334,13 @@ impl<'a> Checkpoint<'a> {
             ended: self.ended,
         };
         if let Err(cause) = record.save(&state) {
+            let way_out = match Errno::from_io_error(&cause) {
+                Some(Errno::MFILE) => "raise the limit (ulimit -n)",
+                _ => "give another one with --state-dir",
+            };
             tracing::warn!(
                 "this copy cannot be resumed if it is interrupted, as the state directory cannot \
-                 be written: {cause}; give another one with --state-dir"
+                 be written: {cause}; {way_out}"
             );
             self.record = None;
         }
