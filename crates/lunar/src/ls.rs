@@ -102,7 +102,7 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
     for portal in &portals {
         let found = match portal {
             Portal::Fcoe(place) => look(place).map(|found| {
-                if found.targets.is_empty() {
+                if !found.has_target() {
                     failed.push(format!("{portal} shows no targets"));
                 }
                 ethernets.push((place, found));

@@ -35,6 +35,15 @@ pub struct Found {
     pub lost: Lost,
 }
 
+impl Found {
+    /// Whether some other port is a target, be it one that refuses our login.
+    #[must_use]
+    pub fn has_target(&self) -> bool {
+        let mut others = self.ports.iter().filter(|port| !port.ours);
+        others.any(|port| port.role.starts_with("FCP Target"))
+    }
+}
+
 /// An N_Port.
 #[derive(Clone, Debug)]
 pub struct Seen {
