@@ -76,11 +76,13 @@ pub fn text(descriptor: &[u8]) -> String {
     }
 }
 
-/// Without the padding; what is not printable ASCII becomes `_`.
+/// Without the padding. Other bytes than printable ASCII are escaped as `%0A`: units are told apart
+/// by this text, so no two designators may have the same.
 fn printable(value: &[u8]) -> String {
     let shown = |byte: &u8| match byte {
-        0x20..=0x7e => char::from(*byte),
-        _ => '_',
+        b'%' => "%25".to_owned(),
+        0x20..=0x7e => char::from(*byte).to_string(),
+        _ => format!("%{byte:02X}"),
     };
     let end = value.iter().rposition(|byte| !matches!(byte, 0 | b' '));
     let value = &value[..end.map_or(0, |last| last + 1)];

@@ -39,7 +39,8 @@ fn designators_are_written_as_linux_writes_them() {
         (&[1, 2, 0, 0x25, 0x38], "eui.002538"),
         (b"\x02\x01ATA     disk  \0", "t10.ATA     disk"),
         (b"\x03\x08iqn.2026-11.t:0\0\0\0", "iqn.2026-11.t:0"),
-        (b"\x02\x01a\nb", "t10.a_b"),
+        (b"\x02\x01a\nb", "t10.a%0Ab"),
+        (b"\x02\x01a%0Ab", "t10.a%250Ab"),
         (&[1, 10, 0xab], "type10.ab"),
         (&[], "type0."),
     ] {
