@@ -59,8 +59,10 @@ impl LockFile {
                 Err(TryLockError::Error(cause)) => return Err(cause),
             }
             if leads_to(path, &file)? {
-                file.set_len(0)?;
-                writeln!(file, "{}", process::id())?;
+                // Only for the message of another process; a full file system keeps no lock back.
+                let _ = file
+                    .set_len(0)
+                    .and_then(|()| writeln!(file, "{}", process::id()));
                 let path = path.to_owned();
                 return Ok(Attempt::Locked(Self { path, _file: file }));
             }
