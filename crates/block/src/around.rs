@@ -61,6 +61,10 @@ impl<A: Around> Volume for A {
         self.inside().written()
     }
 
+    fn written_before(&self) -> Vec<(i64, u64)> {
+        self.inside().written_before()
+    }
+
     /// Its data is that of what is inside.
     fn particulars(&self) -> Particulars {
         let inside = self.inside().particulars();

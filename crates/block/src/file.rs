@@ -65,6 +65,8 @@ pub struct File {
     backing: Arc<Backing>,
     identity: Option<String>,
     path: PathBuf,
+    /// When it had been written to last, as it was opened.
+    written_before: (i64, u64),
 }
 
 impl File {
@@ -74,7 +76,7 @@ impl File {
     ///
     /// What does not fit, and what the kernel refuses. A file is then as it was before.
     pub fn open(options: &FileOptions) -> Result<Self, OpenError> {
-        let backing = open::open(options)?;
+        let (backing, written_before) = open::open(options)?;
         let keep = options.keep_identity && !options.read_only;
         let identity = identity::of(backing.master(), &options.path, keep);
         let path = options.path.clone();
@@ -82,6 +84,7 @@ impl File {
             backing,
             identity,
             path,
+            written_before,
         })
     }
 }
@@ -125,6 +128,10 @@ impl Volume for File {
         let stat = rustix::fs::fstat(self.backing.master());
         let times = stat.map(|stat| (stat.st_mtime, stat.st_mtime_nsec));
         times.into_iter().collect()
+    }
+
+    fn written_before(&self) -> Vec<(i64, u64)> {
+        vec![self.written_before]
     }
 
     fn particulars(&self) -> Particulars {

@@ -155,6 +155,13 @@ impl Volume for Parts {
         parts.flat_map(|part| part.volume.written()).collect()
     }
 
+    fn written_before(&self) -> Vec<(i64, u64)> {
+        let parts = self.parts.iter();
+        parts
+            .flat_map(|part| part.volume.written_before())
+            .collect()
+    }
+
     /// Who it is depends on its parts, on their order, and on where its blocks lie on them.
     fn particulars(&self) -> Particulars {
         let parts = self.parts.iter().map(|part| part.volume.particulars());

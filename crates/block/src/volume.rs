@@ -59,6 +59,12 @@ pub trait Volume: Send + Sync + fmt::Debug {
         Vec::new()
     }
 
+    /// The same as [`Self::written`] found it when the volume was opened. Opening may extend a file,
+    /// and tries what its file system supports, which can change the time.
+    fn written_before(&self) -> Vec<(i64, u64)> {
+        Vec::new()
+    }
+
     /// What it says of itself.
     fn particulars(&self) -> Particulars {
         Particulars::new(self.traits(), None)

@@ -57,10 +57,10 @@ pub fn run(
     options.validate()?;
     // Fewer descriptors only mean fewer sessions.
     let _ = ::io::limits::raise_open_files();
-    let undo = UndoLog::default();
+    let undo = &orders.undo;
     let server = start(options, orders, undo.clone()).inspect_err(|_| undo.undo())?;
     // From here on initiators write to the files.
-    drop(undo);
+    undo.forget();
     ready(&server.luns);
     let volumes = &server.volumes;
     let ended = wait(

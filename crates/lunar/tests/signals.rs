@@ -1,7 +1,9 @@
 //! What signals do to a server, and a log that is not read.
 #![expect(clippy::unwrap_used, reason = "a test ends by panicking")]
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -113,4 +115,50 @@ fn a_log_that_is_not_read_stops_nothing() {
     assert_eq!(server.ended().code(), Some(0));
     let mut log = Vec::new();
     reader.read_to_end(&mut log).unwrap();
+}
+
+/// A folder with a file to be served, and how.
+fn folder(name: &str) -> (PathBuf, String) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir(&folder).unwrap();
+    let address = format!("file:{}/new?size=1M&sparse", folder.display());
+    (folder, address)
+}
+
+/// The lock of its reservations has the process in it, for the message of another one.
+#[test]
+fn a_server_starts_where_no_file_can_grow() {
+    let (folder, address) = folder("no-space");
+    fs::write(folder.join("new"), [7; 1 << 20]).unwrap();
+    let state = folder.join("state");
+    let shell = format!(
+        "ulimit -f 0; exec \"$1\" serve '{address}' --listen 127.0.0.1:0 --state-dir '{}'",
+        state.display()
+    );
+    let mut server = Server::start(&shell, Stdio::piped());
+    assert!(server.is_there());
+    server.signal("TERM");
+    assert!(server.ended().success(), "{}", server.log());
+}
+
+#[test]
+fn a_signal_before_it_serves_leaves_no_file_behind() {
+    let (folder, address) = folder("not-served");
+    let mut server = Command::new(env!("CARGO_BIN_EXE_lunar"))
+        .args(["serve", &address])
+        .arg("iscsi://127.0.0.1:1/iqn.2026-11.org.example:away/0")
+        .args(["--listen", "127.0.0.1:0", "--wait", "10m"])
+        .stderr(Stdio::null())
+        .spawn()
+        .map(|child| Server(child, String::new()))
+        .unwrap();
+    let until = Instant::now() + PATIENCE;
+    while !folder.join("new").exists() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(folder.join("new").exists());
+    server.signal("TERM");
+    assert!(!server.ended().success());
+    assert!(!folder.join("new").exists());
 }

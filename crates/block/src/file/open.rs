@@ -21,7 +21,7 @@ use crate::device::sysfs;
 use crate::error::{OpenError, is_unsupported};
 use crate::size::{BlockSize, DEFAULT_BLOCK_SIZE};
 
-pub(super) fn open(options: &FileOptions) -> Result<Arc<Backing>, OpenError> {
+pub(super) fn open(options: &FileOptions) -> Result<(Arc<Backing>, (i64, u64)), OpenError> {
     open_with(options, |file| rustix::fs::fsync(file))
 }
 
@@ -30,7 +30,7 @@ pub(super) fn open(options: &FileOptions) -> Result<Arc<Backing>, OpenError> {
 fn open_with(
     options: &FileOptions,
     sync: impl Fn(&OwnedFd) -> rustix::io::Result<()>,
-) -> Result<Arc<Backing>, OpenError> {
+) -> Result<(Arc<Backing>, (i64, u64)), OpenError> {
     let (file, created) = open_or_create(options)?;
     check_type(&file)?;
     let path = &options.path;
@@ -46,7 +46,8 @@ fn open_with(
         }
     }
     let found = len(&file)?;
-    let change = change(options, created, found);
+    let written = written(&file)?;
+    let change = change(options, created, (found, written));
     let prepared = prepare(&file, found, options).and_then(|prepared| {
         change.map_or(Ok(()), |change| settle(&file, path, change, sync))?;
         Ok(prepared)
@@ -61,14 +62,18 @@ fn open_with(
     if let (Some(log), Some(change)) = (&options.undo, change) {
         log.add(&backing, path, change);
     }
-    Ok(backing)
+    Ok((backing, written))
 }
 
-/// What opening does to a file of so many bytes.
-fn change(options: &FileOptions, created: bool, found: u64) -> Option<Change> {
+/// What opening does to a file that has this length, and was written to last at this time.
+fn change(
+    options: &FileOptions,
+    created: bool,
+    (from, written): (u64, (i64, u64)),
+) -> Option<Change> {
     match options.size {
         _ if created => Some(Change::Created),
-        Some(size) if size > found => Some(Change::Extended { from: found }),
+        Some(size) if size > from => Some(Change::Extended { from, written }),
         _ => None,
     }
 }
@@ -170,6 +175,22 @@ fn check_type(file: &OwnedFd) -> Result<(), OpenError> {
 
 fn stat(file: &OwnedFd) -> Result<Stat, OpenError> {
     rustix::fs::fstat(file).map_err(OpenError::kernel("inspect it"))
+}
+
+/// When it was written to last, in seconds and nanoseconds.
+fn written(file: &OwnedFd) -> Result<(i64, u64), OpenError> {
+    stat(file).map(|stat| (stat.st_mtime, stat.st_mtime_nsec))
+}
+
+/// Sets that back to what it was, where this user may.
+pub(super) fn set_written(file: &OwnedFd, (seconds, nanoseconds): (i64, u64)) {
+    let time = |tv_sec, tv_nsec| Timespec { tv_sec, tv_nsec };
+    let nanoseconds = i64::try_from(nanoseconds).unwrap_or(0);
+    let times = Timestamps {
+        last_access: time(0, UTIME_OMIT),
+        last_modification: time(seconds, nanoseconds),
+    };
+    let _ = rustix::fs::futimens(file, &times);
 }
 
 fn len(file: &OwnedFd) -> Result<u64, OpenError> {
@@ -304,18 +325,10 @@ fn unmap_granularity(
 /// time, where we may set it: an interrupted copy onto it tells by that whether others wrote to it.
 fn can_punch(file: &OwnedFd, end: u64) -> Option<bool> {
     let behind = end.checked_next_multiple_of(u64::from(PAGE))?;
-    let before = rustix::fs::fstat(file);
+    let before = written(file);
     let result = punch(file, behind..behind.checked_add(u64::from(PAGE))?);
     if let Ok(before) = before {
-        let time = |tv_sec, tv_nsec| Timespec { tv_sec, tv_nsec };
-        let times = Timestamps {
-            last_access: time(0, UTIME_OMIT),
-            last_modification: time(
-                before.st_mtime,
-                i64::try_from(before.st_mtime_nsec).unwrap_or(0),
-            ),
-        };
-        let _ = rustix::fs::futimens(file, &times);
+        set_written(file, before);
     }
     Some(!result.is_err_and(|error| is_unsupported(&error)))
 }

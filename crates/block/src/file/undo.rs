@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ::io::path::leads_to;
 
+use super::open;
 use crate::backing::Backing;
 
 /// Files that were created or extended for a command that has not begun its work yet: where
@@ -31,6 +32,8 @@ pub(super) enum Change {
     Extended {
         /// Before.
         from: u64,
+        /// When it was written to last.
+        written: (i64, u64),
     },
 }
 
@@ -42,6 +45,12 @@ impl UndoLog {
             path: path.to_owned(),
             change,
         });
+    }
+
+    /// The files are used from now on, as they are.
+    pub fn forget(&self) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.clear();
     }
 
     /// Removes what was created and cuts off what was added. Nothing may have been written to it.
@@ -65,8 +74,9 @@ impl Change {
             Self::Created if leads_to(path, file).unwrap_or(false) => {
                 let _ = rustix::fs::unlink(path);
             }
-            Self::Extended { from } if is_longer(from) => {
+            Self::Extended { from, written } if is_longer(from) => {
                 let _ = rustix::fs::ftruncate(file, from);
+                open::set_written(file, written);
             }
             _ => {}
         }

@@ -196,14 +196,15 @@ const SECOND: i128 = 1_000_000_000;
 /// copy is not resumed.
 const NEWER: i128 = 5;
 
-/// File systems write modification times down within half a minute or so.
+/// File systems write modification times down within half a minute or so; with lazytime it can be a
+/// day, and after a power cut the copy is not resumed.
 const OLDER: i128 = 60;
 
 const NONE: &str = "no interrupted copy between these two is recorded, or one of them is a \
     different volume now; omit --resume to start over";
 const OTHER: &str = "the source has changed since the copy started; omit --resume to start over";
 const WRITTEN: &str =
-    "B was written to since the copy was interrupted; omit --resume to start over";
+    "B may have been written to since the copy was interrupted; omit --resume to start over";
 
 /// Why a volume cannot be known again.
 pub(super) const UNKNOWN: &str = "one of the two is empty after a restart, or has no identity; \

@@ -228,12 +228,13 @@ impl<'a> Checkpoint<'a> {
         let dir = options.state_dir.as_deref();
         let record = dir.map_or(Ok(None), |dir| Record::of(pair, dir))?;
         let written = pair.volumes[Side::B as usize].written();
+        let found = pair.volumes[Side::B as usize].written_before();
         let before = match (&record, how.resume) {
-            (Some(record), true) => record.load(&written)?,
+            (Some(record), true) => record.load(&found)?,
             (None, true) => return Err(Error::Resume(UNKNOWN)),
             (_, false) => State::default(),
         };
-        if before.copied > 0 && before.written != written && !how.verify {
+        if before.copied > 0 && before.written != found && !how.verify {
             tracing::warn!(
                 "the copy was cut off: if another program wrote to B within seconds of that, B is \
                  not the same as A; compare them with: lunar verify {} {}",
@@ -322,7 +323,7 @@ impl<'a> Checkpoint<'a> {
         self.remembered.elapsed() >= REMEMBERED_EVERY
     }
 
-    /// A record that cannot be checkpoint makes a copy that cannot be resumed, and no more.
+    /// A record that cannot be saved makes a copy that cannot be resumed, and no more.
     fn save(&mut self) {
         self.remembered = Instant::now();
         self.written = self.pair.volumes[Side::B as usize].written();

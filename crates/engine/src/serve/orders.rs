@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use block::file::UndoLog;
 use scsi::unit::CoreId;
 
 /// What the thread that waits for the end of a server hears.
@@ -20,12 +21,15 @@ pub(super) enum Heard {
 pub struct Orders {
     told: Sender<Heard>,
     heard: Receiver<Heard>,
+    /// What opening the volumes did to files, until they are served.
+    pub(super) undo: UndoLog,
 }
 
 impl Default for Orders {
     fn default() -> Self {
         let (told, heard) = channel();
-        Self { told, heard }
+        let undo = UndoLog::default();
+        Self { told, heard, undo }
     }
 }
 
@@ -33,7 +37,7 @@ impl Orders {
     /// Gives orders.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
-        Stopper(self.told.clone())
+        Stopper(self.told.clone(), self.undo.clone())
     }
 
     /// Tells, when it is dropped, that a core ends, however it does.
@@ -50,13 +54,19 @@ impl Orders {
 
 /// Gives orders, first of all to stop.
 #[derive(Clone, Debug)]
-pub struct Stopper(Sender<Heard>);
+pub struct Stopper(Sender<Heard>, UndoLog);
 
 impl Stopper {
     /// Orders to stop; see [`super::run`] for what it means the second time.
     pub fn stop(&self) {
         // Who has stopped already needs no order.
         let _ = self.0.send(Heard::Stop);
+    }
+
+    /// Leaves files as they were before a server that does not serve yet opened them; the process
+    /// is to end then.
+    pub fn undo(&self) {
+        self.1.undo();
     }
 
     /// Orders to log what the volumes have gathered.

@@ -65,6 +65,7 @@ fn heed_signals(orders: &Orders, serves: Arc<AtomicBool>) -> io::Result<()> {
                     continue;
                 }
                 if !serves.load(SeqCst) {
+                    stop.undo();
                     log::flush();
                     let _ = signal_hook::low_level::emulate_default_handler(signal);
                 }

@@ -227,7 +227,7 @@ fn a_destination_of_a_copy_that_was_killed_may_be_little_newer_than_the_record()
             Ok(copied) => assert!(is_taken && copied.is_complete(), "{seconds} s: {copied:?}"),
             Err(error) => {
                 let said = error.to_string();
-                let is_why = said.contains("B was written to since");
+                let is_why = said.contains("B may have been written to since");
                 assert!(!is_taken && is_why, "{seconds} s: {said}");
             }
         }

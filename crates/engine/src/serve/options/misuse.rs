@@ -8,6 +8,7 @@ use std::time::Duration;
 use ::io::ether::Place;
 use ::io::memory::GRANULE;
 use fc::wire::names::Wwn;
+use iscsi::parameters::FIRST_WINDOW;
 use iscsi::text::MAX_VALUE;
 
 use super::{Chap, ChapUser, MOST_THREADS, Options, SECRET_OCTETS};
@@ -264,7 +265,7 @@ impl Options {
     fn validate_limits(&self) -> Result<(), Misuse> {
         let (limits, time) = (&self.limits, Amount::Time);
         let count = |number: usize| Amount::Count(number as u64);
-        let (held, held_least) = (u64::from(limits.held_bytes), 512 << 10);
+        let (held, held_least) = (u64::from(limits.held_bytes), HELD_LEAST);
         let memory = self.memory_limit.unwrap_or(u64::MAX);
         let second = time(Duration::from_secs(1));
         let lows = [
@@ -419,6 +420,10 @@ fn printable(option: &'static str, text: Option<&str>, most: usize) -> Result<()
         most,
     })
 }
+
+/// Where no initiator offers FirstBurstLength it is 65,536 (RFC 7143 §13.14): as much for each place
+/// that a login response opens.
+const HELD_LEAST: u64 = 65_536 * FIRST_WINDOW as u64;
 
 /// How many LUNs single-level addressing can name (SAM-5 §4.7.10.1).
 const MOST_VOLUMES: usize = 16_384;

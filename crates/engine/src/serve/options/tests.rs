@@ -441,7 +441,7 @@ fn a_limit_is_told_as_it_is_written() {
     let nop = said(|options| options.limits.nop_timeout = Duration::from_millis(999));
     assert_eq!(nop, "--nop-timeout 999ms is too low: at least 1s");
     let memory = said(|options| options.limits.held_bytes = 1024);
-    assert_eq!(memory, "--connection-memory 1k is too low: at least 512k");
+    assert_eq!(memory, "--connection-memory 1k is too low: at least 1M");
     let sessions = said(|options| options.limits.sessions = 65_536);
     assert_eq!(sessions, "--max-sessions 65536 is too high: at most 65535");
     let threads = said(|options| options.threads = NonZeroUsize::new(1025));
