@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tests::server::{self, Server};
@@ -96,9 +96,10 @@ fn several_units_are_used_over_one_cable() {
     tool::must(&mut lunar(&[], &["copy", &a, &b])).unwrap();
     tool::must(&mut lunar(&[], &["verify", &a, &b])).unwrap();
     // Once for each command, though each of them asks two units what they are, then uses them.
-    let log = server.log();
-    assert_eq!(log.matches("has logged in").count(), 4, "{log}");
+    let log = server.log_path().to_owned();
     assert!(server.stop().unwrap().success());
+    let log = fs::read_to_string(log).unwrap();
+    assert_eq!(log.matches("has logged in").count(), 4, "{log}");
 }
 
 /// What waits in one of two is not lost when their port logs in anew.
@@ -305,14 +306,7 @@ fn what_is_in_the_way_of_frames_is_told_with_what_mends_it() {
     let server = Server::start_as(&command, &dir, &["ram:1M"], &options).unwrap();
     let pid = server.pid().to_string();
     let before = ["nsenter", "-t", &pid, "-U", "-n", "--preserve-credentials"];
-    let told = |words: &str| {
-        let has = |log: &str| log.contains(words);
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !has(&server.log()) {
-            assert!(Instant::now() < deadline, "{words}: {}", server.log());
-            thread::sleep(Duration::from_millis(10));
-        }
-    };
+    let told = |words: &str| server.has_logged(words).unwrap();
     let ip = |args: &str| {
         let words = ["ip", "link", "set"].into_iter().chain(args.split(' '));
         let words: Vec<_> = before.into_iter().chain(words).collect();

@@ -350,7 +350,9 @@ fn what_is_not_the_disk_it_may_be_taken_for_is_warned_of() {
         &[],
     )
     .unwrap();
-    let log = server.log();
+    let log = server.log_path().to_owned();
+    assert!(server.stop().unwrap().success());
+    let log = fs::read_to_string(log).unwrap();
     let lines = |name: &str| -> Vec<&str> {
         let place = format!("file:{}: ", at(name));
         log.lines()

@@ -142,6 +142,22 @@ impl Server {
         &self.log
     }
 
+    /// Waits until it has logged these words. It writes its log in a thread of its own, so a line
+    /// may arrive after the answer to a command that caused it.
+    ///
+    /// # Errors
+    /// When it has not done so within a minute.
+    pub fn has_logged(&self, words: &str) -> Result<()> {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !self.log().contains(words) {
+            if Instant::now() > end {
+                bail!("{words}: {}", self.log());
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
     /// What it logged so far.
     #[must_use]
     pub fn log(&self) -> String {
