@@ -28,7 +28,7 @@ use crate::error::OpenError;
 use crate::particulars::Particulars;
 use crate::volume::{CoreContext, Handle, Volume};
 pub use holder::Holder;
-pub use undo::UndoLog;
+pub use undo::{UndoEntries, UndoLog};
 
 /// How a file is to be opened.
 #[derive(Clone, Debug, Default)]

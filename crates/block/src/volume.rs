@@ -59,8 +59,8 @@ pub trait Volume: Send + Sync + fmt::Debug {
         Vec::new()
     }
 
-    /// The same as [`Self::written`] found it when the volume was opened. Opening may extend a file,
-    /// and tries what its file system supports, which can change the time.
+    /// The same as [`Self::written`] found it when the volume was opened. Opening may extend a
+    /// file, and tries what its file system supports, which can change the time.
     fn written_before(&self) -> Vec<(i64, u64)> {
         Vec::new()
     }

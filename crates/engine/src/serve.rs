@@ -58,7 +58,7 @@ pub fn run(
     // Fewer descriptors only mean fewer sessions.
     let _ = ::io::limits::raise_open_files();
     let undo = &orders.undo;
-    let server = start(options, orders, undo.clone()).inspect_err(|_| undo.undo())?;
+    let server = start(options, orders, undo.clone()).inspect_err(|_| drop(undo.undo()))?;
     // From here on initiators write to the files.
     undo.forget();
     ready(&server.luns);

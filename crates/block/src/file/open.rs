@@ -14,7 +14,7 @@ use scsi::medium::Atomic;
 
 use super::FileOptions;
 use super::lock::lock;
-use super::undo::Change;
+use super::undo::{Change, UndoLog};
 use super::warnings;
 use crate::backing::{Backing, Rules, Zeroing, punch};
 use crate::device::sysfs;
@@ -31,6 +31,8 @@ fn open_with(
     options: &FileOptions,
     sync: impl Fn(&OwnedFd) -> rustix::io::Result<()>,
 ) -> Result<(Arc<Backing>, (i64, u64)), OpenError> {
+    let log = options.undo.as_ref().filter(|_| options.size.is_some());
+    let mut entries = log.map(UndoLog::entries);
     let (file, created) = open_or_create(options)?;
     check_type(&file)?;
     let path = &options.path;
@@ -59,8 +61,8 @@ fn open_with(
     }
     let (rules, blocks) = prepared?;
     let backing = Backing::new(file, rules, blocks);
-    if let (Some(log), Some(change)) = (&options.undo, change) {
-        log.add(&backing, path, change);
+    if let (Some(entries), Some(change)) = (&mut entries, change) {
+        entries.add(&backing, path, change);
     }
     Ok((backing, written))
 }

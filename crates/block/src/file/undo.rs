@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::io::path::leads_to;
 
@@ -15,6 +15,10 @@ use crate::backing::Backing;
 /// It keeps the files open, so that they stay locked; drop it when they are in use.
 #[derive(Clone, Debug, Default)]
 pub struct UndoLog(Arc<Mutex<Vec<Entry>>>);
+
+/// What an [`UndoLog`] holds, for one thread at a time.
+#[derive(Debug)]
+pub struct UndoEntries<'a>(MutexGuard<'a, Vec<Entry>>);
 
 #[derive(Debug)]
 struct Entry {
@@ -38,27 +42,35 @@ pub(super) enum Change {
 }
 
 impl UndoLog {
-    pub(super) fn add(&self, backing: &Arc<Backing>, path: &Path, change: Change) {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.push(Entry {
-            backing: Arc::clone(backing),
-            path: path.to_owned(),
-            change,
-        });
+    /// Whoever creates or extends a file holds these from before it does so until it has added
+    /// it, so that no file escapes an [`Self::undo`] by another thread.
+    pub(super) fn entries(&self) -> UndoEntries<'_> {
+        UndoEntries(self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The files are used from now on, as they are.
     pub fn forget(&self) {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.clear();
+        self.entries().0.clear();
     }
 
     /// Removes what was created and cuts off what was added. Nothing may have been written to it.
-    pub fn undo(&self) {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(entry) = entries.pop() {
+    /// No other file is created or extended while the result is held.
+    pub fn undo(&self) -> UndoEntries<'_> {
+        let mut entries = self.entries();
+        while let Some(entry) = entries.0.pop() {
             entry.change.undo(entry.backing.master(), &entry.path);
         }
+        entries
+    }
+}
+
+impl UndoEntries<'_> {
+    pub(super) fn add(&mut self, backing: &Arc<Backing>, path: &Path, change: Change) {
+        self.0.push(Entry {
+            backing: Arc::clone(backing),
+            path: path.to_owned(),
+            change,
+        });
     }
 }
 

@@ -68,7 +68,7 @@ impl Pair {
             true => (options.b.clone(), &for_reading),
             false => (with_size(&options.b, octets), &for_writing),
         };
-        let b = address.open(how).inspect_err(|_| undo.undo())?;
+        let b = address.open(how).inspect_err(|_| drop(undo.undo()))?;
         let pair = Self {
             shapes: [Shape::of(&a.traits()), Shape::of(&b.traits())],
             particulars: [a.particulars(), b.particulars()],
@@ -84,7 +84,7 @@ impl Pair {
 
     /// Nothing comes of it: as if it had not been tried.
     pub(super) fn undo(&self, error: Error) -> Error {
-        self.undo.undo();
+        drop(self.undo.undo());
         error
     }
 

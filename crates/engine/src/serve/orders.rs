@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use block::file::UndoLog;
+use block::file::{UndoEntries, UndoLog};
 use scsi::unit::CoreId;
 
 /// What the thread that waits for the end of a server hears.
@@ -63,10 +63,10 @@ impl Stopper {
         let _ = self.0.send(Heard::Stop);
     }
 
-    /// Leaves files as they were before a server that does not serve yet opened them; the process
-    /// is to end then.
-    pub fn undo(&self) {
-        self.1.undo();
+    /// Leaves files as they were before a server that does not serve yet opened them. It opens no
+    /// others while the result is held.
+    pub fn undo(&self) -> UndoEntries<'_> {
+        self.1.undo()
     }
 
     /// Orders to log what the volumes have gathered.

@@ -65,7 +65,7 @@ fn heed_signals(orders: &Orders, serves: Arc<AtomicBool>) -> io::Result<()> {
                     continue;
                 }
                 if !serves.load(SeqCst) {
-                    stop.undo();
+                    let _held = stop.undo();
                     log::flush();
                     let _ = signal_hook::low_level::emulate_default_handler(signal);
                 }

@@ -148,6 +148,29 @@ fn file_that_cannot_be_made_durable_is_what_it_was() {
 }
 
 #[test]
+fn file_that_is_being_created_is_undone_once_it_is_there() {
+    let folder = Folder::new("being-created");
+    let log = UndoLog::default();
+    let options = FileOptions {
+        undo: Some(log.clone()),
+        ..folder.sized(8192)
+    };
+    std::thread::scope(|scope| {
+        let meanwhile = |_: &OwnedFd| {
+            let undo = || drop(log.undo());
+            let thread = scope.spawn(undo);
+            let soon = std::time::Instant::now() + std::time::Duration::from_millis(100);
+            while !thread.is_finished() && std::time::Instant::now() < soon {
+                std::thread::yield_now();
+            }
+            Ok(())
+        };
+        open_with(&options, meanwhile).unwrap();
+    });
+    assert!(!options.path.exists());
+}
+
+#[test]
 fn file_that_another_one_has_replaced_is_not_removed() {
     let folder = Folder::new("replaced");
     let options = folder.sized(8192);

@@ -421,8 +421,8 @@ fn printable(option: &'static str, text: Option<&str>, most: usize) -> Result<()
     })
 }
 
-/// Where no initiator offers FirstBurstLength it is 65,536 (RFC 7143 §13.14): as much for each place
-/// that a login response opens.
+/// Where no initiator offers FirstBurstLength it is 65,536 (RFC 7143 §13.14): that much for each
+/// place that a login response opens.
 const HELD_LEAST: u64 = 65_536 * FIRST_WINDOW as u64;
 
 /// How many LUNs single-level addressing can name (SAM-5 §4.7.10.1).
