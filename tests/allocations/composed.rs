@@ -3,19 +3,19 @@
 
 use std::sync::Arc;
 
-use block::lease::Lease;
+use block::lease::BlockLease;
 use block::volume::{Context, CoreContext, Handle};
 use engine::address::{Address, OpenOptions, REPLACEMENT};
 use engine::remote::IdlePorts;
 use io::counting::allocations;
 use io::memory::{MemoryLimit, Pool};
-use io::ring::{AnyRing, Kind};
-use scsi::medium::{Extent, MediumOp, MediumResult, Now, Outcome};
+use io::ring::{AnyRing, RingKind};
+use scsi::medium::{Extent, MediumOp, MediumOutcome, MediumResult, Now};
 
 struct Rig {
     ring: AnyRing,
     handle: Box<dyn Handle>,
-    done: Vec<(u64, MediumResult<Lease>)>,
+    done: Vec<(u64, MediumResult<BlockLease>)>,
 }
 
 impl Rig {
@@ -38,14 +38,14 @@ impl Rig {
         let volume = address.open(&options).unwrap();
         let core = CoreContext::new(Pool::new(16 << 20).unwrap());
         Self {
-            ring: AnyRing::open(Kind::Epoll).unwrap().0,
+            ring: AnyRing::open(RingKind::Epoll).unwrap().0,
             handle: volume.attach(&core).unwrap(),
             done: Vec::new(),
         }
     }
 
     /// Does what needs no ring.
-    fn run(&mut self, op: MediumOp<Lease>) -> Outcome<Lease> {
+    fn run(&mut self, op: MediumOp<BlockLease>) -> MediumOutcome<BlockLease> {
         let mut cx = Context {
             ring: &mut self.ring,
             done: &mut self.done,
@@ -59,7 +59,7 @@ impl Rig {
     /// Writes and reads back, over several chunks and within one.
     fn round(&mut self, n: u64) {
         for extent in [Extent::new(n * 61 % 2000, 40), Extent::new(n * 8 % 2048, 8)] {
-            let Outcome::Lease(data) = self.run(MediumOp::Lend { extent }) else {
+            let MediumOutcome::Lease(data) = self.run(MediumOp::PrepareWrite { extent }) else {
                 panic!("no memory");
             };
             let (fua, atomic) = (false, false);

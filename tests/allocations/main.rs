@@ -11,15 +11,15 @@ mod whole_core;
 use std::sync::Arc;
 use std::time::Duration;
 
-use io::counting::{Counting, allocations};
-use iscsi::datamover::Outgoing;
-use iscsi::parameters::{Operational, Parameters, Purpose};
-use iscsi::session::{Event, Session};
-use iscsi::target::{Access, Config, Endpoints, InitiatorPort, Limits, Node};
+use io::counting::{CountingAllocator, allocations};
+use iscsi::parameters::{Operational, Parameters, SessionPurpose};
+use iscsi::pdu_sink::PduSink;
+use iscsi::session::{Session, SessionEvent};
+use iscsi::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLimits, TargetNode};
 use iscsi::tcp::Digests;
 use iscsi::wire::bhs::{Itt, Ttt};
 use iscsi::wire::data_out::DataOut;
-use iscsi::wire::framer::{Framer, Piece};
+use iscsi::wire::framer::{Framer, PduPiece};
 use iscsi::wire::r2t::R2t;
 use iscsi::wire::scsi_command::ScsiCommand;
 use iscsi::wire::serial::{CmdSn, DataSn, StatSn};
@@ -29,7 +29,7 @@ use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: CountingAllocator = CountingAllocator;
 
 /// Memory of which only the length matters.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ impl Lease for Nowhere {
 #[derive(Default)]
 struct Batch(Vec<u8>);
 
-impl Outgoing<Nowhere> for Batch {
+impl PduSink<Nowhere> for Batch {
     fn octets(&mut self, octets: &[u8]) {
         self.0.extend_from_slice(octets);
     }
@@ -96,10 +96,10 @@ struct Rig {
 
 impl Rig {
     fn new(initial_r2t: bool, digests: bool) -> Self {
-        let node = Arc::new(Node {
+        let node = Arc::new(TargetNode {
             name: "iqn.2026-11.org.lunar:test".into(),
             alias: None,
-            access: Access::default(),
+            access: NodeAccess::default(),
         });
         let address = "192.0.2.1:3260".parse().unwrap();
         let keys = Operational {
@@ -116,7 +116,7 @@ impl Rig {
             },
             initiator_alias: None,
             user: None,
-            purpose: Purpose::Normal(node.clone()),
+            purpose: SessionPurpose::Normal(node.clone()),
             tsih: 1,
             cid: 0,
             endpoints: Endpoints {
@@ -127,7 +127,7 @@ impl Rig {
             exp_cmd_sn: 0,
             keys,
         };
-        let config = Arc::new(Config {
+        let config = Arc::new(TargetConfig {
             nodes: vec![node],
             portals: Vec::new(),
             advertise: Vec::new(),
@@ -211,7 +211,7 @@ impl Rig {
         let digests = self.digests();
         framer.set_digests(digests.header, false);
         let mut rest = &self.batch.0[..];
-        while let Ok(Some(Piece::Header(bhs))) = framer.next(&mut rest) {
+        while let Ok(Some(PduPiece::Header(bhs))) = framer.next(&mut rest) {
             let r2t = R2t::decode(&bhs);
             let data = DataOut {
                 last: true,
@@ -239,7 +239,7 @@ impl Rig {
 /// What the initiator sends.
 struct Stream<'a>(&'a mut Vec<u8>);
 
-impl Outgoing<Nowhere> for Stream<'_> {
+impl PduSink<Nowhere> for Stream<'_> {
     fn octets(&mut self, octets: &[u8]) {
         self.0.extend_from_slice(octets);
     }
@@ -255,7 +255,7 @@ impl Outgoing<Nowhere> for Stream<'_> {
     }
 }
 
-fn serve(session: &mut Session<Nowhere>, event: Event<Nowhere>) {
+fn serve(session: &mut Session<Nowhere>, event: SessionEvent<Nowhere>) {
     let done = |length_in, length_out| Completed {
         status: Status::Good,
         sense: SenseBytes::EMPTY,
@@ -264,19 +264,19 @@ fn serve(session: &mut Session<Nowhere>, event: Event<Nowhere>) {
         length_out,
     };
     match event {
-        Event::Execute(command) if command.expected_out > 0 => {
+        SessionEvent::Execute(command) if command.expected_out > 0 => {
             session.receive_data_out(command.tag, 0, Nowhere(LENGTH as usize));
         }
-        Event::Execute(command) => {
+        SessionEvent::Execute(command) => {
             session.send_data_in(command.tag, 0, Nowhere(LENGTH as usize));
             session.complete(command.tag, &done(u64::from(LENGTH), 0));
         }
-        Event::DataOut { tag, .. } => session.complete(tag, &done(0, u64::from(LENGTH))),
+        SessionEvent::DataOut { tag, .. } => session.complete(tag, &done(0, u64::from(LENGTH))),
         other => panic!("{other:?}"),
     }
 }
 
-const LIMITS: Limits = Limits {
+const LIMITS: TargetLimits = TargetLimits {
     login_timeout: Duration::from_secs(15),
     nop_interval: Duration::from_secs(30),
     nop_timeout: Duration::from_secs(60),

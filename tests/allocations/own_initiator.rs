@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use iscsi::initiator::config::{Config, Digest};
-use iscsi::initiator::{Command, Data, Event, Initiator};
+use iscsi::initiator::config::{Digest, InitiatorConfig};
+use iscsi::initiator::{ClientCommand, Data, Initiator, InitiatorEvent};
 use iscsi::tcp::Digests;
 use iscsi::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
-use iscsi::wire::data_in::{DataIn, Ending};
+use iscsi::wire::data_in::{DataIn, DataInStatus};
 use iscsi::wire::data_out::DataOut;
-use iscsi::wire::framer::{Framer, Piece};
+use iscsi::wire::framer::{Framer, PduPiece};
 use iscsi::wire::login_request::LoginRequest;
 use iscsi::wire::login_response::LoginResponse;
 use iscsi::wire::r2t::R2t;
@@ -43,7 +43,7 @@ struct Rig {
 impl Rig {
     fn new(initial_r2t: bool, digests: bool) -> Self {
         let host = "iqn.2026-11.org.lunar:initiator";
-        let mut config = Config::normal(host, [0; 6], "iqn.2026-11.org.lunar:test");
+        let mut config = InitiatorConfig::normal(host, [0; 6], "iqn.2026-11.org.lunar:test");
         let digest = if digests {
             Digest::Require
         } else {
@@ -131,7 +131,7 @@ impl Rig {
             rest = &rest[used..];
             while let Some(event) = self.initiator.poll() {
                 assert!(
-                    matches!(event, Event::Done(_) | Event::LoggedIn),
+                    matches!(event, InitiatorEvent::Done(_) | InitiatorEvent::LoggedIn),
                     "{event:?}"
                 );
             }
@@ -147,7 +147,7 @@ impl Rig {
                 true => Data::Out(lease),
                 false => Data::In(lease),
             };
-            let command = Command {
+            let command = ClientCommand {
                 id,
                 lun: Lun([0; 8]),
                 cdb: [0; 16],
@@ -163,7 +163,7 @@ impl Rig {
             let batch = std::mem::take(&mut self.batch.0);
             let mut rest = &batch[..];
             while let Ok(Some(piece)) = self.framer.next(&mut rest) {
-                if let Piece::Header(bhs) = piece {
+                if let PduPiece::Header(bhs) = piece {
                     self.answer(&bhs);
                 }
             }
@@ -182,7 +182,7 @@ impl Rig {
             let pdu = DataIn {
                 last: true,
                 acknowledge: false,
-                status: Some(Ending {
+                status: Some(DataInStatus {
                     status: 0,
                     residual: Residual::Exact,
                 }),

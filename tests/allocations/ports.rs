@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use fc::initiator::{self, AtRest, Command, Data, Initiator};
-use fc::outgoing::Outgoing;
-use fc::port::{Config, Event, Fc4, Port};
+use fc::frame_sink::FrameSink;
+use fc::initiator::{self, ClientCommand, Data, FcpInitiator, IdleInitiator};
+use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
 use fc::remote::RemoteId;
-use fc::target::{self, Target};
+use fc::target::{self, FcpTarget};
 use fc::wire::ethernet::Mac;
 use io::counting::{allocations, held};
 use scsi::medium::{Lease, Now};
@@ -25,7 +25,7 @@ struct Wire {
     open: Vec<u8>,
 }
 
-impl Outgoing for Wire {
+impl FrameSink for Wire {
     fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
         if self.open.capacity() == 0 {
             self.open = self.spare.pop().unwrap_or_default();
@@ -42,7 +42,7 @@ impl Outgoing for Wire {
 
 impl Wire {
     /// Hands everything over.
-    fn deliver(&mut self, now: Now, to: &mut Port<impl Fc4>) {
+    fn deliver(&mut self, now: Now, to: &mut Port<impl Fc4Layer>) {
         while let Some(frame) = self.frames.pop_front() {
             to.receive(now, &frame, None);
             self.spare.push(frame);
@@ -50,27 +50,27 @@ impl Wire {
     }
 }
 
-fn config(low: u16) -> Config {
+fn config(low: u16) -> PortConfig {
     let [a, b] = low.to_be_bytes();
-    Config::new(Mac([2, 0, 0, 0, a, b]), 2500)
+    PortConfig::new(Mac([2, 0, 0, 0, a, b]), 2500)
 }
 
-fn port<F: Fc4>(low: u16, fc4: F) -> Port<F> {
+fn port<F: Fc4Layer>(low: u16, fc4: F) -> Port<F> {
     let mut port = Port::new(&config(low), fc4, Duration::ZERO, [7; 8]);
     port.link(Duration::ZERO, true);
     port
 }
 
 /// An initiator that has nothing to say.
-fn silent(low: u16) -> Port<AtRest> {
-    let initiator = Initiator::<Nowhere>::new(initiator::Config::default());
+fn silent(low: u16) -> Port<IdleInitiator> {
+    let initiator = FcpInitiator::<Nowhere>::new(initiator::FcpInitiatorConfig::default());
     port(low, initiator.rest())
 }
 
 /// Two ports, and a device that is always ready.
 struct Pair {
-    target: Port<Target<Nowhere>>,
-    initiator: Port<Initiator<Nowhere>>,
+    target: Port<FcpTarget<Nowhere>>,
+    initiator: Port<FcpInitiator<Nowhere>>,
     wire: Wire,
     now: Now,
     ended: usize,
@@ -78,10 +78,13 @@ struct Pair {
 
 impl Pair {
     fn new() -> Self {
-        let target = Target::new(target::Limits::default());
+        let target = FcpTarget::new(target::FcpLimits::default());
         let mut pair = Self {
             target: port(2, target),
-            initiator: port(1, Initiator::new(initiator::Config::default())),
+            initiator: port(
+                1,
+                FcpInitiator::new(initiator::FcpInitiatorConfig::default()),
+            ),
             wire: Wire::default(),
             now: Duration::ZERO,
             ended: 0,
@@ -99,7 +102,10 @@ impl Pair {
         loop {
             self.serve();
             while let Some(event) = self.initiator.poll() {
-                self.ended += usize::from(matches!(event, Event::Fc4(initiator::Event::Done(_))));
+                self.ended += usize::from(matches!(
+                    event,
+                    PortEvent::Fc4(initiator::FcpInitiatorEvent::Done(_))
+                ));
             }
             let (wire, now) = (&mut self.wire, self.now);
             let to_initiator = self.target.transmit(wire);
@@ -116,7 +122,7 @@ impl Pair {
         while let Some(event) = self.target.poll() {
             let fcp = self.target.fc4_mut();
             match event {
-                Event::Fc4(target::Event::Execute { remote, command }) => {
+                PortEvent::Fc4(target::FcpTargetEvent::Execute { remote, command }) => {
                     let (tag, len) = (command.tag, command.expected_in);
                     if len > 0 {
                         fcp.send_data_in(remote, tag, 0, Nowhere(len as usize));
@@ -126,7 +132,7 @@ impl Pair {
                         fcp.receive_data_out(remote, tag, 0, into);
                     }
                 }
-                Event::Fc4(target::Event::DataOut {
+                PortEvent::Fc4(target::FcpTargetEvent::DataOut {
                     remote, tag, data, ..
                 }) => {
                     fcp.complete(remote, tag, &good(0, data.len() as u32));
@@ -143,7 +149,7 @@ impl Pair {
                 0 => Data::In(Nowhere(16 << 10)),
                 _ => Data::Out(Nowhere(16 << 10)),
             };
-            let command = Command {
+            let command = ClientCommand {
                 id,
                 lun: Lun([0; 8]),
                 cdb: [0x28; 16],
@@ -185,8 +191,8 @@ fn commands_between_two_ports_do_not_use_the_heap() {
 
 /// A target with many initiators, each of which hears nobody but it.
 struct Crowd {
-    target: Port<Target<Nowhere>>,
-    initiators: Vec<Port<AtRest>>,
+    target: Port<FcpTarget<Nowhere>>,
+    initiators: Vec<Port<IdleInitiator>>,
     /// Memory that the target holds, in octets.
     held: isize,
 }
@@ -194,7 +200,7 @@ struct Crowd {
 impl Crowd {
     fn new(number: u16) -> Self {
         let before = held();
-        let fcp = Target::new(target::Limits::default());
+        let fcp = FcpTarget::new(target::FcpLimits::default());
         let target = port(2000, fcp);
         let held = held() - before;
         Self {
@@ -217,7 +223,7 @@ impl Crowd {
     }
 
     /// Does something with the target, and books what it holds afterwards.
-    fn with_target(&mut self, act: impl FnOnce(&mut Port<Target<Nowhere>>)) {
+    fn with_target(&mut self, act: impl FnOnce(&mut Port<FcpTarget<Nowhere>>)) {
         let before = held();
         act(&mut self.target);
         while self.target.poll().is_some() {}

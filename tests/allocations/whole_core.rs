@@ -1,7 +1,7 @@
 //! A whole core: a real ring, sockets on loopback, the session, the device server, a RAM disk. It
 //! and the initiator take turns on one thread, and what the core's turns allocate is counted.
 
-use ::io::ring::Kind;
+use ::io::ring::RingKind;
 use iscsi::wire::bhs::Itt;
 use iscsi::wire::task_request::function::ABORT_TASK;
 use iscsi::wire::task_response::response::COMPLETE;
@@ -23,7 +23,7 @@ struct Alone {
 
 impl Alone {
     /// Logged in, or `None` where the kernel does not have the ring.
-    fn new(kind: Kind) -> Option<Self> {
+    fn new(kind: RingKind) -> Option<Self> {
         let rig = Rig::new(kind, 1, DISK, super::LIMITS)?;
         let mut alone = Self { rig, sent: 0 };
         for _ in 0..4 {
@@ -129,7 +129,7 @@ fn lba(number: u64, blocks: u32) -> u64 {
 
 #[test]
 fn a_whole_core_does_not_use_the_heap() {
-    for kind in [Kind::Epoll, Kind::Uring] {
+    for kind in [RingKind::Epoll, RingKind::Uring] {
         let Some(mut alone) = Alone::new(kind) else {
             continue;
         };
@@ -157,7 +157,7 @@ fn a_whole_core_does_not_use_the_heap() {
 /// have to wait.
 #[test]
 fn half_way_through_what_came_the_answers_leave() {
-    for kind in [Kind::Epoll, Kind::Uring] {
+    for kind in [RingKind::Epoll, RingKind::Uring] {
         let Some(mut alone) = Alone::new(kind) else {
             continue;
         };

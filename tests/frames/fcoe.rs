@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use fc::wire::els::{Code, Els, FcpParameters, Page, Reply};
+use fc::wire::els::{Code, Els, FcpParameters, Reply, ServicePage};
 use fc::wire::ethernet::{self, Mac};
-use fc::wire::fcoe::{self, Eof, FcoeError, Frame, Sof};
+use fc::wire::fcoe::{self, Eof, FcoeError, ReceivedFrame, Sof};
 use fc::wire::fcp::{Cmnd, Rsp, XferRdy};
-use fc::wire::frame::{OxId, RCtl, RxId, Type};
+use fc::wire::frame::{FrameType, OxId, RCtl, RxId};
 use fc::wire::names::{FcId, Wwn};
 use scsi::residual::Residual;
 
@@ -22,8 +22,8 @@ fn captured(file: &str) -> Vec<(&str, Vec<u8>)> {
     frames
 }
 
-fn parts(octets: &[u8]) -> (ethernet::Header, &[u8]) {
-    ethernet::Header::parse(octets).unwrap()
+fn parts(octets: &[u8]) -> (ethernet::EthernetHeader, &[u8]) {
+    ethernet::EthernetHeader::parse(octets).unwrap()
 }
 
 /// What was asked for by exchanges, so that their answers can be read.
@@ -32,28 +32,30 @@ struct Asked(HashMap<(FcId, OxId), Code>);
 
 impl Asked {
     /// The payload of a frame, taken for what it means and written again.
-    fn again(&mut self, frame: &Frame<'_>) -> Vec<u8> {
+    fn again(&mut self, frame: &ReceivedFrame<'_>) -> Vec<u8> {
         let (header, payload) = (&frame.header, frame.payload);
         match (header.kind, header.r_ctl) {
-            (Type::ELS, RCtl::ELS_REQUEST) => {
+            (FrameType::ELS, RCtl::ELS_REQUEST) => {
                 let els = Els::parse(payload).unwrap();
                 self.0.insert((header.s_id, header.ox_id), els.code());
                 els.encode()
             }
-            (Type::ELS, RCtl::ELS_REPLY) => {
+            (FrameType::ELS, RCtl::ELS_REPLY) => {
                 let to = self.0[&(header.d_id, header.ox_id)];
                 Reply::parse(to, payload).unwrap().encode()
             }
-            (Type::FCP, RCtl::UNSOLICITED_COMMAND) => {
+            (FrameType::FCP, RCtl::UNSOLICITED_COMMAND) => {
                 let cmnd = Cmnd::parse(payload).unwrap();
                 put(cmnd.len(), |octets| cmnd.put(octets))
             }
-            (Type::FCP, RCtl::DATA_DESCRIPTOR) => XferRdy::parse(payload).unwrap().encode().into(),
-            (Type::FCP, RCtl::COMMAND_STATUS) => {
+            (FrameType::FCP, RCtl::DATA_DESCRIPTOR) => {
+                XferRdy::parse(payload).unwrap().encode().into()
+            }
+            (FrameType::FCP, RCtl::COMMAND_STATUS) => {
                 let rsp = Rsp::parse(payload).unwrap();
                 put(rsp.len(), |octets| rsp.put(octets))
             }
-            (Type::FCP, RCtl::SOLICITED_DATA) => payload.to_vec(),
+            (FrameType::FCP, RCtl::SOLICITED_DATA) => payload.to_vec(),
             other => panic!("{other:?} was not captured"),
         }
     }
@@ -86,7 +88,7 @@ fn captured_frames_are_encoded_as_they_came() {
 #[test]
 fn a_captured_crc_does_not_survive_a_flipped_bit() {
     for (title, mut octets) in captured(MTU_1500) {
-        octets[ethernet::Header::BARE_LEN + 14 + 17] ^= 1;
+        octets[ethernet::EthernetHeader::BARE_LEN + 14 + 17] ^= 1;
         assert_eq!(
             fcoe::decode(parts(&octets).1),
             Err(FcoeError::Crc),
@@ -137,7 +139,7 @@ fn captured_service_parameters_are_those_of_the_kernel() {
     let kernel = both
         .with(FcpParameters::CONFIRM)
         .with(FcpParameters::READ_XFER_RDY_DISABLED);
-    assert_eq!(pages, [Page::fcp(kernel)]);
+    assert_eq!(pages, [ServicePage::fcp(kernel)]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use iscsi::wire::bhs::{Bhs, Opcode};
 use iscsi::wire::data_in::DataIn;
 use iscsi::wire::data_out::DataOut;
-use iscsi::wire::framer::{Framer, Piece};
+use iscsi::wire::framer::{Framer, PduPiece};
 use iscsi::wire::login_request::LoginRequest;
 use iscsi::wire::login_response::LoginResponse;
 use iscsi::wire::logout_request::LogoutRequest;
@@ -25,13 +25,13 @@ fn cut(title: &str, octets: &[u8], digests: bool) -> (Bhs, Vec<u8>) {
     let mut framer = Framer::new(1 << 18);
     framer.set_digests(digests, digests);
     let mut rest = octets;
-    let Ok(Some(Piece::Header(bhs))) = framer.next(&mut rest) else {
+    let Ok(Some(PduPiece::Header(bhs))) = framer.next(&mut rest) else {
         panic!("{title}: no header");
     };
     let mut data = Vec::new();
     while let Some(piece) = framer.next(&mut rest).unwrap() {
         match piece {
-            Piece::Data { octets, .. } => data.extend_from_slice(octets),
+            PduPiece::Data { octets, .. } => data.extend_from_slice(octets),
             other => panic!("{title}: {other:?}"),
         }
     }

@@ -4,15 +4,15 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use fc::initiator::{self, Command, Data, Initiator};
-use fc::outgoing::Frames;
-use fc::port::{Config, Event, Fc4, Port};
+use fc::frame_sink::HeapFrames;
+use fc::initiator::{self, ClientCommand, Data, FcpInitiator};
+use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
 use fc::remote::RemoteId;
-use fc::target::{self, Target};
+use fc::target::{self, FcpTarget};
 use fc::wire::els::{Code, FcpParameters};
 use fc::wire::ethernet::{self, Mac};
-use fc::wire::fcoe::{self, Frame};
-use fc::wire::frame::{OxId, RCtl, Type};
+use fc::wire::fcoe::{self, ReceivedFrame};
+use fc::wire::frame::{FrameType, OxId, RCtl};
 use scsi::medium::{HeapLease, Lease, Now};
 use scsi::task::{Attribute, Completed, SenseBytes};
 use scsi::wire::lun::Lun;
@@ -51,20 +51,20 @@ fn captured(enode: [u8; 6]) -> Vec<Captured> {
     all
 }
 
-fn frame(octets: &[u8]) -> Option<Frame<'_>> {
-    let (ethernet, payload) = ethernet::Header::parse(octets).unwrap();
+fn frame(octets: &[u8]) -> Option<ReceivedFrame<'_>> {
+    let (ethernet, payload) = ethernet::EthernetHeader::parse(octets).unwrap();
     (ethernet.ethertype == ethernet::FCOE).then(|| fcoe::decode(payload).unwrap())
 }
 
 /// Our port, and what it has sent by FCoE.
-struct Player<F: Fc4> {
+struct Player<F: Fc4Layer> {
     port: Port<F>,
     sent: Vec<Vec<u8>>,
 }
 
-impl<F: Fc4> Player<F> {
+impl<F: Fc4Layer> Player<F> {
     fn new(enode: [u8; 6], fc4: F) -> Self {
-        let config = Config::new(Mac(enode), 2500);
+        let config = PortConfig::new(Mac(enode), 2500);
         let mut port = Port::new(&config, fc4, Duration::ZERO, [7; 8]);
         // Its first probe follows within 100 ms, as the kernel's.
         let begin = captured(enode)[0].at - Duration::from_millis(100);
@@ -85,7 +85,7 @@ impl<F: Fc4> Player<F> {
     }
 
     fn send(&mut self) {
-        let mut out = Frames::default();
+        let mut out = HeapFrames::default();
         self.port.transmit(&mut out);
         let fcoe = out
             .frames
@@ -107,7 +107,7 @@ fn good(len: usize) -> Completed {
 
 /// What of a frame both have to agree upon. Sequence numbers and our name for an exchange are our
 /// own affair; so is what we offer, and that we ask for no order.
-fn essence(frame: &Frame<'_>) -> String {
+fn essence(frame: &ReceivedFrame<'_>) -> String {
     let header = &frame.header;
     let mut payload = frame.payload.to_vec();
     match (header.r_ctl, payload.len()) {
@@ -129,17 +129,17 @@ fn in_the_place_of_the_target() {
     let answers = kernel
         .iter()
         .filter(|one| one.header.r_ctl != RCtl::ELS_REQUEST);
-    let is_data = |one: &&Frame<'_>| one.header.r_ctl == RCtl::SOLICITED_DATA;
+    let is_data = |one: &&ReceivedFrame<'_>| one.header.r_ctl == RCtl::SOLICITED_DATA;
     let mut data: VecDeque<_> = kernel
         .iter()
         .filter(is_data)
         .map(|one| one.payload)
         .collect();
-    let mut player = Player::new(TARGET, Target::new(target::Limits::default()));
+    let mut player = Player::new(TARGET, FcpTarget::new(target::FcpLimits::default()));
     for heard in captured(INITIATOR) {
         player.hear(&heard, |port| {
             while let Some(event) = port.poll() {
-                if let Event::Fc4(target::Event::Execute { remote, command }) = event {
+                if let PortEvent::Fc4(target::FcpTargetEvent::Execute { remote, command }) = event {
                     assert_eq!(command.cdb[0], 0x12);
                     let octets = data.pop_front().unwrap().to_vec();
                     let done = good(octets.len());
@@ -161,7 +161,7 @@ fn in_the_place_of_the_target() {
 
 /// A kernel's frame under the number that the exchange has with us.
 fn renumbered(octets: &[u8], ours: OxId) -> Vec<u8> {
-    let (ethernet, payload) = ethernet::Header::parse(octets).unwrap();
+    let (ethernet, payload) = ethernet::EthernetHeader::parse(octets).unwrap();
     let mut frame = fcoe::decode(payload).unwrap();
     frame.header.ox_id = ours;
     let len = frame.payload.len();
@@ -176,17 +176,20 @@ fn renumbered(octets: &[u8], ours: OxId) -> Vec<u8> {
 /// asked by PLOGI, PRLI and FCP_CMND, in this order; that it sends a PRLI itself is answered.
 #[test]
 fn in_the_place_of_the_initiator() {
-    let mut player = Player::new(INITIATOR, Initiator::new(initiator::Config::default()));
+    let mut player = Player::new(
+        INITIATOR,
+        FcpInitiator::new(initiator::FcpInitiatorConfig::default()),
+    );
     let mut done = Vec::new();
     for mut heard in captured(TARGET) {
         if let Some(came) = frame(&heard.octets)
             && came.header.f_ctl.exchange_responder()
         {
-            let is_own = |sent: &Frame<'_>| !sent.header.f_ctl.exchange_responder();
+            let is_own = |sent: &ReceivedFrame<'_>| !sent.header.f_ctl.exchange_responder();
             let mut sent = player.sent.iter().filter_map(|octets| frame(octets));
             let last = sent.rfind(is_own).unwrap().header;
             let is_to_last = last.kind == came.header.kind;
-            let is_rtv = came.header.kind == Type::ELS && came.payload.len() == 16;
+            let is_rtv = came.header.kind == FrameType::ELS && came.payload.len() == 16;
             if !is_to_last || is_rtv {
                 continue;
             }
@@ -195,8 +198,8 @@ fn in_the_place_of_the_initiator() {
         player.hear(&heard, |port| {
             while let Some(event) = port.poll() {
                 match event {
-                    Event::Up(remote) => inquire(port, heard.at, remote),
-                    Event::Fc4(initiator::Event::Done(one)) => done.push(one),
+                    PortEvent::Up(remote) => inquire(port, heard.at, remote),
+                    PortEvent::Fc4(initiator::FcpInitiatorEvent::Done(one)) => done.push(one),
                     _ => {}
                 }
             }
@@ -225,11 +228,11 @@ fn in_the_place_of_the_initiator() {
     assert_eq!((done[0].status, done[0].moved), (0, 36));
 }
 
-fn inquire(port: &mut Port<Initiator<HeapLease>>, now: Now, remote: RemoteId) {
+fn inquire(port: &mut Port<FcpInitiator<HeapLease>>, now: Now, remote: RemoteId) {
     let mut cdb = [0; 16];
     (cdb[0], cdb[4]) = (0x12, 36);
     let into = HeapLease::from_bytes(vec![0; 36]);
-    let command = Command {
+    let command = ClientCommand {
         id: 1,
         lun: Lun([0; 8]),
         cdb,

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::io::ring::SendBatch;
-use block::lease::Lease;
-use iscsi::datamover::Outgoing;
-use iscsi::initiator::config::Config;
-use iscsi::initiator::{Command, Data, Event, Initiator};
+use block::lease::BlockLease;
+use iscsi::initiator::config::InitiatorConfig;
+use iscsi::initiator::{ClientCommand, Data, Initiator, InitiatorEvent};
+use iscsi::pdu_sink::PduSink;
 use scsi::medium::Lease as _;
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
@@ -24,7 +24,7 @@ const DEPTH: u64 = 32;
 
 /// An initiator whose target costs nothing.
 struct Rig {
-    initiator: Initiator<Lease>,
+    initiator: Initiator<BlockLease>,
     target: Target,
     batch: SendBatch,
     counts: Counts,
@@ -35,7 +35,7 @@ impl Rig {
     fn new(mut target: Target, counts: Counts) -> Self {
         target.connect(Counts::No);
         let host = "iqn.2026-11.org.lunar:initiator";
-        let config = Arc::new(Config::normal(host, [0x80, 0, 0, 0, 0, 1], TARGET));
+        let config = Arc::new(InitiatorConfig::normal(host, [0x80, 0, 0, 0, 0, 1], TARGET));
         let initiator = counts.run(|| Initiator::new(config, NOW, [7; 37]));
         let mut rig = Self {
             initiator: initiator.expect("a sound configuration"),
@@ -60,7 +60,12 @@ impl Rig {
             while !rest.is_empty() {
                 rest = &rest[self.initiator.receive(NOW, rest)..];
                 while let Some(event) = self.initiator.poll() {
-                    let good = matches!(event, Event::Done(_) | Event::LoggedIn | Event::Ended(_));
+                    let good = matches!(
+                        event,
+                        InitiatorEvent::Done(_)
+                            | InitiatorEvent::LoggedIn
+                            | InitiatorEvent::Ended(_)
+                    );
                     assert!(good, "{event:?}");
                 }
             }
@@ -81,14 +86,14 @@ impl Rig {
     }
 }
 
-fn command(kind: Kind, id: u64) -> Command<Lease> {
-    let octets = |octets: u32| Lease::from_bytes(vec![7; octets as usize]);
+fn command(kind: Kind, id: u64) -> ClientCommand<BlockLease> {
+    let octets = |octets: u32| BlockLease::from_bytes(vec![7; octets as usize]);
     let (cdb, data) = match kind {
         Kind::Read(len) => (cdb::read(id, len / BLOCK), Data::In(octets(len))),
         Kind::Write(len) => (cdb::write(id, len / BLOCK, false), Data::Out(octets(len))),
         _ => ([0; 16], Data::None),
     };
-    Command {
+    ClientCommand {
         id,
         lun: Lun::from_index(0),
         cdb,
@@ -101,16 +106,16 @@ fn command(kind: Kind, id: u64) -> Command<Lease> {
 /// A batch as the engine fills it.
 struct Out<'a>(&'a mut SendBatch);
 
-impl Outgoing<Lease> for Out<'_> {
+impl PduSink<BlockLease> for Out<'_> {
     fn octets(&mut self, octets: &[u8]) {
         self.0.octets(octets);
     }
 
-    fn lease(&mut self, data: Lease) {
+    fn lease(&mut self, data: BlockLease) {
         self.0.buffer(data.into());
     }
 
-    fn copied(&mut self, data: &Lease) -> &[u8] {
+    fn copied(&mut self, data: &BlockLease) -> &[u8] {
         self.0.buffer_copied(data.buffer())
     }
 

@@ -7,7 +7,9 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ::io::ring::{Event, FileOp, FileRing, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
+use ::io::ring::{
+    FileOp, FileRing, Ring, RingEvent, SendBatch, SocketId, SocketRing, Token, Waker,
+};
 
 /// The most octets that a ring receives at once.
 const RECEIVED_MAX: usize = 256 << 10;
@@ -17,7 +19,7 @@ const RECEIVED_MAX: usize = 256 << 10;
 pub(crate) struct Still {
     socket: Option<OwnedFd>,
     /// A connection that comes in, at most one.
-    accepted: Option<Event<Lent>>,
+    accepted: Option<RingEvent<Lent>>,
     arrived: VecDeque<Lent>,
     receiving: Option<Token>,
     sending: Option<(Token, Box<SendBatch>)>,
@@ -37,7 +39,7 @@ impl Deref for Lent {
 impl Still {
     /// A connection comes in.
     pub(crate) fn connect(&mut self, socket: OwnedFd, token: Token) {
-        self.accepted = Some(Event::Accepted {
+        self.accepted = Some(RingEvent::Accepted {
             token,
             socket,
             peer: ([127, 0, 0, 1], 40_000).into(),
@@ -80,10 +82,10 @@ impl Ring for Still {
         Ok(())
     }
 
-    fn next_event(&mut self) -> Option<Event<Lent>> {
+    fn next_event(&mut self) -> Option<RingEvent<Lent>> {
         if let Some((token, mut batch)) = self.sending.take() {
             batch.clear();
-            return Some(Event::Sent {
+            return Some(RingEvent::Sent {
                 token,
                 batch,
                 result: Ok(()),
@@ -96,7 +98,7 @@ impl Ring for Still {
             true => return None,
             false => (self.receiving.take()?, self.arrived.pop_front()?),
         };
-        Some(Event::Received {
+        Some(RingEvent::Received {
             token: octets.0,
             octets: Ok(octets.1),
         })

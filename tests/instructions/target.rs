@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use engine::core::{Core, accept_token};
-use engine::mail::Counter;
+use engine::mailbox::CoreMailbox;
 use scsi::wire::lun::Lun;
 use tests::cdb;
 use tests::initiator::{Data, Initiator, Reply, Settings};
@@ -29,11 +29,11 @@ pub(crate) enum Kind {
 }
 
 /// A core, and the way to it.
-pub(crate) struct Target(Core<Still, Counter>);
+pub(crate) struct Target(Core<Still, CoreMailbox>);
 
 impl Target {
     pub(crate) fn new() -> Self {
-        let limits = iscsi::target::Limits::default();
+        let limits = iscsi::target::TargetLimits::default();
         Self(serving(Still::default(), DISK, limits).expect("memory"))
     }
 

@@ -7,12 +7,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use fc::fip::{self, Fip, Mode};
-use fc::initiator::{self, Data, Function, Initiator};
-use fc::outgoing::Frames;
-use fc::port::{Config, Event, Port};
+use fc::frame_sink::HeapFrames;
+use fc::initiator::{self, Data, FcpInitiator, FcpTmf};
+use fc::port::{Port, PortConfig, PortEvent};
 use fc::remote::RemoteId;
-use fc::target::{self, Target};
-use fc::wire::ethernet::{self, Mac, Tag};
+use fc::target::{self, FcpTarget};
+use fc::wire::ethernet::{self, Mac, VlanTag};
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::{Attribute, Completed, FunctionResult, SenseBytes};
 use scsi::wire::lun::Lun;
@@ -23,8 +23,8 @@ const LEN: usize = 8192;
 
 struct Cable {
     now: Duration,
-    target: Port<Target<HeapLease>>,
-    initiator: Port<Initiator<HeapLease>>,
+    target: Port<FcpTarget<HeapLease>>,
+    initiator: Port<FcpInitiator<HeapLease>>,
     nexus: Option<RemoteId>,
     ended: usize,
     /// The next data frame is lost.
@@ -33,16 +33,16 @@ struct Cable {
     sent: Vec<(Duration, Vec<u8>)>,
 }
 
-fn config(low: u8, tag: Option<Tag>) -> Config {
-    let mut config = Config::new(Mac([2, 0, 0, 0, 0x41, low]), 2500);
+fn config(low: u8, tag: Option<VlanTag>) -> PortConfig {
+    let mut config = PortConfig::new(Mac([2, 0, 0, 0, 0x41, low]), 2500);
     config.tag = tag;
     config
 }
 
 impl Cable {
-    fn new(tag: Option<Tag>) -> Self {
-        let target = Target::new(target::Limits::default());
-        let initiator = Initiator::new(initiator::Config::default());
+    fn new(tag: Option<VlanTag>) -> Self {
+        let target = FcpTarget::new(target::FcpLimits::default());
+        let initiator = FcpInitiator::new(initiator::FcpInitiatorConfig::default());
         let mut cable = Self {
             now: Duration::ZERO,
             target: Port::new(&config(1, tag), target, Duration::ZERO, [1; 8]),
@@ -80,12 +80,12 @@ impl Cable {
         self.serve();
         while let Some(event) = self.initiator.poll() {
             match event {
-                Event::Up(id) => self.nexus = Some(id),
-                Event::Fc4(_) => self.ended += 1,
+                PortEvent::Up(id) => self.nexus = Some(id),
+                PortEvent::Fc4(_) => self.ended += 1,
                 _ => {}
             }
         }
-        let (mut from_target, mut from_initiator) = (Frames::default(), Frames::default());
+        let (mut from_target, mut from_initiator) = (HeapFrames::default(), HeapFrames::default());
         self.target.transmit(&mut from_target);
         self.initiator.transmit(&mut from_initiator);
         let any = !from_target.frames.is_empty() || !from_initiator.frames.is_empty();
@@ -108,27 +108,29 @@ impl Cable {
         while let Some(event) = self.target.poll() {
             let fcp = self.target.fc4_mut();
             match event {
-                Event::Down(id, _) => self.target.ended(self.now, id),
-                Event::Fc4(target::Event::Execute { remote, command }) => match command.cdb[0] {
-                    0x28 => {
-                        let data = HeapLease::from_bytes(vec![0x5a; LEN]);
-                        fcp.send_data_in(remote, command.tag, 0, data);
-                        fcp.complete(remote, command.tag, &completed(Status::Good, LEN, 0));
+                PortEvent::Down(id, _) => self.target.ended(self.now, id),
+                PortEvent::Fc4(target::FcpTargetEvent::Execute { remote, command }) => {
+                    match command.cdb[0] {
+                        0x28 => {
+                            let data = HeapLease::from_bytes(vec![0x5a; LEN]);
+                            fcp.send_data_in(remote, command.tag, 0, data);
+                            fcp.complete(remote, command.tag, &completed(Status::Good, LEN, 0));
+                        }
+                        0x2a => {
+                            let into = HeapLease::from_bytes(vec![0; LEN]);
+                            fcp.receive_data_out(remote, command.tag, 0, into);
+                        }
+                        0x2f => {}
+                        _ => {
+                            let ended = completed(Status::CheckCondition, 0, 0);
+                            fcp.complete(remote, command.tag, &ended);
+                        }
                     }
-                    0x2a => {
-                        let into = HeapLease::from_bytes(vec![0; LEN]);
-                        fcp.receive_data_out(remote, command.tag, 0, into);
-                    }
-                    0x2f => {}
-                    _ => {
-                        let ended = completed(Status::CheckCondition, 0, 0);
-                        fcp.complete(remote, command.tag, &ended);
-                    }
-                },
-                Event::Fc4(target::Event::DataOut { remote, tag, .. }) => {
+                }
+                PortEvent::Fc4(target::FcpTargetEvent::DataOut { remote, tag, .. }) => {
                     fcp.complete(remote, tag, &completed(Status::Good, 0, LEN));
                 }
-                Event::Fc4(target::Event::Manage {
+                PortEvent::Fc4(target::FcpTargetEvent::Manage {
                     remote,
                     id,
                     function,
@@ -147,7 +149,7 @@ impl Cable {
     fn execute(&mut self, id: u64, opcode: u8, data: Data<HeapLease>) {
         let mut cdb = [0; 16];
         (cdb[0], cdb[8]) = (opcode, (LEN / 512) as u8);
-        let command = initiator::Command {
+        let command = initiator::ClientCommand {
             id,
             lun: Lun([0; 8]),
             cdb,
@@ -163,7 +165,7 @@ impl Cable {
         self.run(Duration::from_millis(10));
     }
 
-    fn manage(&mut self, function: Function) {
+    fn manage(&mut self, function: FcpTmf) {
         let nexus = self.nexus.unwrap();
         let initiator = self.initiator.fc4_mut();
         initiator
@@ -174,7 +176,7 @@ impl Cable {
 }
 
 fn is_fcoe(frame: &[u8]) -> bool {
-    let (header, _) = ethernet::Header::parse(frame).unwrap();
+    let (header, _) = ethernet::EthernetHeader::parse(frame).unwrap();
     header.ethertype == ethernet::FCOE
 }
 
@@ -196,7 +198,7 @@ fn completed(status: Status, length_in: usize, length_out: usize) -> Completed {
 }
 
 /// Bring-up, data both ways, one frame of it lost, an error, task management, logout.
-fn talk(tag: Option<Tag>) -> Vec<(Duration, Vec<u8>)> {
+fn talk(tag: Option<VlanTag>) -> Vec<(Duration, Vec<u8>)> {
     let mut cable = Cable::new(tag);
     cable.run(Duration::from_secs(3));
     let memory = || HeapLease::from_bytes(vec![0xa5; LEN]);
@@ -209,8 +211,8 @@ fn talk(tag: Option<Tag>) -> Vec<(Duration, Vec<u8>)> {
     cable.run(Duration::from_secs(10));
     assert_eq!(cable.ended, 4);
     cable.execute(5, 0x2f, Data::None);
-    cable.manage(Function::AbortTask(5));
-    cable.manage(Function::LogicalUnitReset);
+    cable.manage(FcpTmf::AbortTask(5));
+    cable.manage(FcpTmf::LogicalUnitReset);
     assert_eq!(cable.ended, 7);
     cable.initiator.log_out(cable.now);
     cable.run(Duration::from_secs(1));
@@ -219,7 +221,7 @@ fn talk(tag: Option<Tag>) -> Vec<(Duration, Vec<u8>)> {
 
 /// A port that wants the N_Port_ID of another one, and one in point-to-point mode.
 fn others() -> Vec<(Duration, Vec<u8>)> {
-    let config = |number, mode| fip::Config {
+    let config = |number, mode| fip::FipConfig {
         mac: Mac([2, 0, 0, 0, 0x41, number]),
         wwpn: config(number, None).wwpn,
         wwnn: config(number, None).wwnn,
@@ -255,13 +257,13 @@ fn exchange(ports: &mut [Fip], until: Duration, sent: &mut Vec<(Duration, Vec<u8
             port.expire(now);
         }
         loop {
-            let mut out = Frames::default();
+            let mut out = HeapFrames::default();
             ports.iter_mut().for_each(|port| port.transmit(&mut out));
             if out.frames.is_empty() {
                 break;
             }
             for frame in out.frames {
-                let (header, payload) = ethernet::Header::parse(&frame).unwrap();
+                let (header, payload) = ethernet::EthernetHeader::parse(&frame).unwrap();
                 for port in ports.iter_mut() {
                     // Who is not meant ignores it.
                     let _ = port.receive(now, &header, payload);
@@ -326,7 +328,7 @@ const SEEN: &[(&str, &str)] = &[
 fn no_field_is_malformed() {
     let dir = tests::scratch("fcoe-trace").unwrap();
     let file = dir.join("talk.pcap");
-    let tag = Tag {
+    let tag = VlanTag {
         priority: 3,
         dei: false,
         vid: 100,

@@ -8,9 +8,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use iscsi::auth::Hash;
-use iscsi::initiator::config::{Auth, Chap, Config, Digest, Mutual};
-use iscsi::initiator::error::End;
-use iscsi::initiator::{Data, Event, Function};
+use iscsi::initiator::config::{Auth, Digest, InitiatorChap, InitiatorConfig, Mutual};
+use iscsi::initiator::error::SessionEnd;
+use iscsi::initiator::{Data, InitiatorEvent, Tmf};
 use scsi::medium::{HeapLease, Lease};
 use scsi::wire::lun::Lun;
 
@@ -70,16 +70,16 @@ fn use_it(mut link: Link, lun: Lun, seed: usize) {
     let refused = link.execute(lun, [0xff; 16], &Data::None);
     assert_eq!(refused.status, 2);
     assert_eq!(refused.sense.as_slice()[2] & 15, 5, "ILLEGAL REQUEST");
-    link.manage(lun, Function::LogicalUnitReset);
+    link.manage(lun, Tmf::LogicalUnitReset);
     match link.event() {
-        Event::Managed { response, .. } => assert_eq!(response, Some(0)),
+        InitiatorEvent::Managed { response, .. } => assert_eq!(response, Some(0)),
         other => panic!("{other:?} where task management was expected"),
     }
-    assert_eq!(link.leave(), End::LoggedOut);
+    assert_eq!(link.leave(), SessionEnd::LoggedOut);
 }
 
 fn credentials(mutual: bool) -> Auth {
-    Auth::Chap(Chap {
+    Auth::Chap(InitiatorChap {
         user: "user".into(),
         secret: SECRET.to_vec().into(),
         mutual: mutual.then(|| Mutual {
@@ -91,8 +91,8 @@ fn credentials(mutual: bool) -> Auth {
 }
 
 /// Every way to have digests and to announce data.
-fn combinations(target: &str) -> Vec<Config> {
-    let base = Config::normal(INITIATOR, ISID, target);
+fn combinations(target: &str) -> Vec<InitiatorConfig> {
+    let base = InitiatorConfig::normal(INITIATOR, ISID, target);
     let digests = [Digest::Never, Digest::Require];
     let mut all = Vec::new();
     for digest in digests {
@@ -118,10 +118,10 @@ fn own_initiator_at_tgtd() {
         let link = Link::logged_in(tgtd.portal, config);
         use_it(link, Lun::from_index(1), seed);
     }
-    let targets = Link::targets(tgtd.portal, Config::discovery(INITIATOR, ISID));
+    let targets = Link::targets(tgtd.portal, InitiatorConfig::discovery(INITIATOR, ISID));
     assert_eq!(targets[0].name, TARGET);
     assert_eq!(targets[0].portals[0].port, tgtd.portal.port());
-    let nowhere = Config::normal(INITIATOR, ISID, "iqn.2026-11.org.lunar.test:none");
+    let nowhere = InitiatorConfig::normal(INITIATOR, ISID, "iqn.2026-11.org.lunar.test:none");
     let told = Link::refused(tgtd.portal, nowhere);
     assert!(told.contains("this portal has no such target"), "{told}");
 }
@@ -147,7 +147,7 @@ fn ls_tells_the_units_of_tgtd() {
 #[test]
 fn own_initiator_proves_itself_to_tgtd() {
     let tgtd = Tgtd::start("chap", &["user"]);
-    let mut config = Config::normal(INITIATOR, ISID, TARGET);
+    let mut config = InitiatorConfig::normal(INITIATOR, ISID, TARGET);
     config.auth = credentials(false);
     let link = Link::logged_in(tgtd.portal, config.clone());
     use_it(link, Lun::from_index(1), 1);
@@ -187,7 +187,7 @@ fn the_verbs_log_in_to_tgtd_by_the_hash_that_it_knows() {
 #[test]
 fn own_initiator_and_tgtd_prove_themselves() {
     let tgtd = Tgtd::start("mutual", &["user", "them"]);
-    let mut config = Config::normal(INITIATOR, ISID, TARGET);
+    let mut config = InitiatorConfig::normal(INITIATOR, ISID, TARGET);
     config.auth = credentials(true);
     let link = Link::logged_in(tgtd.portal, config.clone());
     use_it(link, Lun::from_index(1), 1);
@@ -210,6 +210,6 @@ fn own_initiator_at_our_own_target() {
         let link = Link::logged_in(portal, config);
         use_it(link, Lun::from_index(lun.lun), seed);
     }
-    let targets = Link::targets(portal, Config::discovery(INITIATOR, ISID));
+    let targets = Link::targets(portal, InitiatorConfig::discovery(INITIATOR, ISID));
     assert_eq!(targets[0].name, lun.target);
 }

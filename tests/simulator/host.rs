@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 
-use engine::sim::Wire;
+use engine::sim::SimWire;
 use iscsi::wire::bhs::Itt;
 use scsi::medium::Extent;
 use scsi::wire::lun::Lun;
@@ -39,7 +39,7 @@ pub(crate) struct Host {
 /// A connection.
 pub(crate) struct Link {
     /// The octets.
-    pub(crate) wire: Wire,
+    pub(crate) wire: SimWire,
     /// The protocol.
     pub(crate) initiator: Initiator,
 }
@@ -122,14 +122,14 @@ impl Host {
     }
 
     /// Takes a new connection in the place of the old one, and logs in by it.
-    pub(crate) fn dial(&mut self, wire: Wire) {
+    pub(crate) fn dial(&mut self, wire: SimWire) {
         self.hang_up();
         let initiator = Initiator::new(self.settings.clone());
         self.link = Some(Link { wire, initiator });
     }
 
     /// Lets its connection go as it is; returns it.
-    pub(crate) fn hang_up(&mut self) -> Option<Wire> {
+    pub(crate) fn hang_up(&mut self) -> Option<SimWire> {
         let tasks = std::mem::take(&mut self.tasks);
         let lost = tasks.values().filter_map(|task| task.what.stamp());
         self.lost.extend(lost);

@@ -6,8 +6,8 @@ mod traffic;
 
 use std::sync::Arc;
 
-use engine::sim::{Disk, Kind, POOL_BYTES, Pace, Rng, Setup, World};
-use iscsi::target::{Access, Config, Limits, Node};
+use engine::sim::{Disk, DiskKind, EventWeights, POOL_BYTES, Rng, World, WorldConfig};
+use iscsi::target::{NodeAccess, TargetConfig, TargetLimits, TargetNode};
 use tests::initiator::{Reply, Settings};
 
 pub(crate) use traffic::Mix;
@@ -24,7 +24,7 @@ pub(crate) struct Lab {
     pub(crate) rng: Rng,
     /// The target.
     pub(crate) world: World,
-    setup: Setup,
+    setup: WorldConfig,
     /// Its units.
     pub(crate) disks: Vec<Disk>,
     /// What their blocks were when they were looked at.
@@ -49,7 +49,7 @@ pub(crate) struct Shape {
     /// The units.
     pub(crate) disks: Vec<Disk>,
     /// Limits of the target.
-    pub(crate) limits: Limits,
+    pub(crate) limits: TargetLimits,
     /// Octets of buffers that each core may use.
     pub(crate) pool_bytes: usize,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// So many cores and one small disk.
     #[must_use]
-    pub(crate) fn new(cores: u16, kind: Kind) -> Self {
+    pub(crate) fn new(cores: u16, kind: DiskKind) -> Self {
         Self {
             cores,
             disks: vec![Disk::new(kind, 512, 32)],
@@ -69,14 +69,14 @@ impl Shape {
     /// Between one core and four, and a disk of either kind.
     #[must_use]
     pub(crate) fn any(rng: &mut Rng) -> Self {
-        let kind = *rng.pick(&[Kind::Apart, Kind::Apart, Kind::Memory]);
+        let kind = *rng.pick(&[DiskKind::Apart, DiskKind::Apart, DiskKind::Memory]);
         Self::new(1 + rng.below(4) as u16, kind)
     }
 }
 
 /// Short segments and bursts, so that everything takes several PDUs.
-fn limits() -> Limits {
-    Limits {
+fn limits() -> TargetLimits {
+    TargetLimits {
         logins: 64,
         sessions: 1000,
         data_segment: 8192,
@@ -85,7 +85,7 @@ fn limits() -> Limits {
         outstanding_r2t: 4,
         window: 32,
         held_bytes: 1 << 20,
-        ..Limits::default()
+        ..TargetLimits::default()
     }
 }
 
@@ -98,15 +98,15 @@ impl Lab {
             let size = disk.traits().block_size as usize;
             vec![vec![0; size]; disk.traits().blocks as usize]
         };
-        let node = Node {
+        let node = TargetNode {
             name: TARGET.to_owned(),
             alias: None,
-            access: Access::default(),
+            access: NodeAccess::default(),
         };
-        let setup = Setup {
+        let setup = WorldConfig {
             seed,
             cores: shape.cores,
-            config: Config {
+            config: TargetConfig {
                 nodes: vec![Arc::new(node)],
                 portals: Vec::new(),
                 advertise: Vec::new(),
@@ -137,7 +137,7 @@ impl Lab {
     /// Things happen more or less often from now on.
     pub(crate) fn any_pace(&mut self) {
         let mut weight = || *self.rng.pick(&[1, 1, 4, 16]);
-        self.world.pace = Pace {
+        self.world.pace = EventWeights {
             mail: weight(),
             wires: weight(),
             disks: weight(),

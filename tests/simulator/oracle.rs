@@ -10,7 +10,7 @@
 //! is over when it was answered in whatever way, aborted, or its nexus was ended by something that
 //! was answered. Whoever asks the medium after each step sees every write that comes too late.
 
-use engine::sim::{Disk, Kind};
+use engine::sim::{Disk, DiskKind};
 use scsi::medium::Extent;
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ impl Oracle {
         let units = disks.iter().map(|disk| {
             let traits = disk.traits();
             let block_size = traits.block_size as usize;
-            (block_size, traits.blocks, disk.kind() == Kind::Memory)
+            (block_size, traits.blocks, disk.kind() == DiskKind::Memory)
         });
         Self::of(units)
     }

@@ -9,13 +9,13 @@ use ::io::memory::{MemoryLimit, Pool};
 use ::io::ring::Ring;
 use block::ram::Ram;
 use block::volume::{CoreContext, Volume};
-use engine::core::{Core, Devices, Front, FrontParts, Parts, Store};
-use engine::flushes::Flushes;
+use engine::core::{ControlCore, ControlCoreParts, Core, CoreParts, Devices, Store};
+use engine::flushes::FinalFlushes;
 use engine::journal::Journal;
-use engine::mail::{Counter, PostOffice};
+use engine::mailbox::{CoreMailbox, Mailboxes};
 use engine::volumes::Volumes;
-use iscsi::target::{Access, Config, Limits, Node};
-use scsi::owner::Owner;
+use iscsi::target::{NodeAccess, TargetConfig, TargetLimits, TargetNode};
+use scsi::owner::UnitOwner;
 use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 
@@ -29,7 +29,11 @@ pub const BLOCK: u32 = 512;
 ///
 /// # Errors
 /// When there is no address space left.
-pub fn serving<R: Ring>(ring: R, size: u64, limits: Limits) -> anyhow::Result<Core<R, Counter>> {
+pub fn serving<R: Ring>(
+    ring: R,
+    size: u64,
+    limits: TargetLimits,
+) -> anyhow::Result<Core<R, CoreMailbox>> {
     let ram = Ram::new(size, BLOCK, &MemoryLimit::new(size))?;
     let volumes: Vec<Arc<dyn Volume>> = vec![Arc::new(ram)];
     let context = CoreContext::new(Pool::new(16 << 20)?);
@@ -42,8 +46,8 @@ pub fn serving<R: Ring>(ring: R, size: u64, limits: Limits) -> anyhow::Result<Co
         removable: false,
     };
     let state = UnitState::new(identity, volumes[0].traits());
-    let post = PostOffice::new(vec![ring.waker()]).counter(CoreId(0));
-    Ok(Core::new(Parts {
+    let post = Mailboxes::new(vec![ring.waker()]).counter(CoreId(0));
+    Ok(Core::new(CoreParts {
         fc_ports: Vec::new(),
         id: CoreId(0),
         ring,
@@ -56,28 +60,28 @@ pub fn serving<R: Ring>(ring: R, size: u64, limits: Limits) -> anyhow::Result<Co
     }))
 }
 
-fn front(state: UnitState, volumes: Vec<Arc<dyn Volume>>, limits: Limits) -> Front {
-    let node = Node {
+fn front(state: UnitState, volumes: Vec<Arc<dyn Volume>>, limits: TargetLimits) -> ControlCore {
+    let node = TargetNode {
         name: TARGET.to_owned(),
         alias: None,
-        access: Access::default(),
+        access: NodeAccess::default(),
     };
     let luns = vec![(Lun::from_index(0), UnitId(0))];
     let device = |level| Arc::new(iscsi::names::target_device(TARGET, luns.clone(), level));
     let devices: Devices = (0..=2)
         .map(|level| ((TARGET.to_owned(), level), device(level)))
         .collect();
-    Front::new(FrontParts {
-        config: Arc::new(Config {
+    ControlCore::new(ControlCoreParts {
+        config: Arc::new(TargetConfig {
             nodes: vec![Arc::new(node)],
             portals: Vec::new(),
             advertise: Vec::new(),
             limits,
         }),
         devices,
-        owners: vec![Owner::new(state, 1)],
+        owners: vec![UnitOwner::new(state, 1)],
         store: Arc::new(Nowhere),
-        flushes: Arc::new(Flushes::new(vec![String::new()])),
+        flushes: Arc::new(FinalFlushes::new(vec![String::new()])),
         volumes,
         cores: 1,
         random: Box::new(|| [0; 64]),

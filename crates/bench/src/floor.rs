@@ -28,13 +28,13 @@ use std::time::Duration;
 
 use scsi::medium::SEGMENT_BYTES;
 
-use crate::crew::{self, Live, Times, Watch};
 use crate::load::{self, Measured};
-use crate::outcome::{Load, Outcome};
-use crate::plan::Words;
+use crate::load_threads::{self, LiveFigures, RunObserver, RunTimes};
+use crate::outcome::{Load, RunResult};
+use crate::plan::FioOptions;
 use crate::run::RunError;
 
-pub use far::{CONNECTIONS_MAX, Listener, Lives, room};
+pub use far::{CONNECTIONS_MAX, FloorServer, ServerLifetime, room};
 
 /// As long as a basic header segment.
 const HEADER: usize = 48;
@@ -46,29 +46,29 @@ const CONNECT: Duration = Duration::from_secs(10);
 const BUFFER: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FloorKind {
     Read,
     Write,
     Begin,
 }
 
-const KINDS: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Begin];
+const KINDS: [FloorKind; 3] = [FloorKind::Read, FloorKind::Write, FloorKind::Begin];
 
 /// A request or, without its data, the answer to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Header {
-    kind: Kind,
+struct FloorHeader {
+    kind: FloorKind,
     /// The other end is to spin.
     spin: bool,
     /// One thread is to answer it and others.
     together: bool,
     /// Octets of data.
     len: u32,
-    /// Where they lie; of [`Kind::Begin`] how much memory there is to be.
+    /// Where they lie; of [`FloorKind::Begin`] how much memory there is to be.
     offset: u64,
 }
 
-impl Header {
+impl FloorHeader {
     fn encode(self) -> [u8; HEADER] {
         let mut octets = [0; HEADER];
         octets[0] = self.kind as u8;
@@ -132,7 +132,7 @@ pub fn has_room(size: u64) -> Result<(), NoRoom> {
 
 /// The other end of a floor.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct FloorPeer {
     /// Where it listens.
     pub address: SocketAddr,
     /// Its process, where that is one of this machine.
@@ -143,7 +143,7 @@ pub struct Place {
     pub together: bool,
 }
 
-impl Place {
+impl FloorPeer {
     /// One that listens already.
     ///
     /// # Errors
@@ -167,17 +167,19 @@ impl Place {
 /// When there are no threads to be had. What goes wrong with the connections is told by
 /// [`Measured::failure`].
 pub fn measure(
-    place: Place,
-    words: &Words,
+    place: FloorPeer,
+    words: &FioOptions,
     load: Load,
     size: u64,
-    watch: &mut Watch<'_>,
+    watch: &mut RunObserver<'_>,
 ) -> io::Result<Measured> {
     let size = (size / u64::from(load.jobs)).max(load.block_bytes.into());
     let member = |numbers: std::ops::Range<u32>| {
-        move |post: &crew::Post<'_>| near::run(place, (words, load), (numbers, size), post)
+        move |post: &load_threads::LoadThread<'_>| {
+            near::run(place, (words, load), (numbers, size), post)
+        }
     };
-    let times = Times {
+    let times = RunTimes {
         ramp: words.ramp,
         runtime: words.runtime,
     };
@@ -185,7 +187,7 @@ pub fn measure(
         true => vec![member(0..load.jobs)],
         false => (0..load.jobs).map(|at| member(at..at + 1)).collect(),
     };
-    let result = crew::run(members, times, watch, || place.pid.into_iter().collect())?;
+    let result = load_threads::run(members, times, watch, || place.pid.into_iter().collect())?;
     let address = format!("floor {}", place.address);
     Ok(load::measured(vec![address], load, &result))
 }
@@ -196,11 +198,11 @@ pub fn measure(
 ///
 /// When it failed; what was measured before is in `outcome`.
 pub fn rows(
-    place: Place,
-    words: &Words,
+    place: FloorPeer,
+    words: &FioOptions,
     size: u64,
-    outcome: &mut Outcome,
-    watch: &mut Watch<'_>,
+    outcome: &mut RunResult,
+    watch: &mut RunObserver<'_>,
 ) -> Result<(), RunError> {
     for &block_bytes in &words.block_sizes {
         for &rw in &words.rws {
@@ -208,7 +210,7 @@ pub fn rows(
                 return Ok(());
             }
             let load = words.load(rw, block_bytes);
-            (watch.live)(Live::Begin(load));
+            (watch.live)(LiveFigures::Begin(load));
             measure(place, words, load, size, watch)?.take(&mut outcome.rows)?;
         }
     }
@@ -217,12 +219,12 @@ pub fn rows(
 
 /// The other end as a process of this machine; it ends when this is dropped.
 #[derive(Debug)]
-pub struct Local {
+pub struct LocalFloor {
     child: Child,
-    place: Place,
+    place: FloorPeer,
 }
 
-impl Local {
+impl LocalFloor {
     /// Starts it by a command that prints where it listens, and asks for as much memory as is
     /// needed.
     ///
@@ -247,7 +249,7 @@ impl Local {
         // Ended below even if the line is wrong.
         let mut local = Self {
             child,
-            place: Place {
+            place: FloorPeer {
                 address: ([127, 0, 0, 1], 0).into(),
                 pid,
                 spin,
@@ -261,12 +263,12 @@ impl Local {
 
     /// Where it is.
     #[must_use]
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> FloorPeer {
         self.place
     }
 }
 
-impl Drop for Local {
+impl Drop for LocalFloor {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

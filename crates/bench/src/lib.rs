@@ -1,12 +1,12 @@
 //! Measures volumes, and tells what was measured.
 #![forbid(unsafe_code)]
 
-mod crew;
 pub mod floor;
+mod io_region;
 pub mod load;
+mod load_threads;
 pub mod numbers;
 pub mod outcome;
-mod places;
 pub mod plan;
 pub mod processes;
 pub mod race;
@@ -17,4 +17,4 @@ mod series;
 #[cfg(test)]
 mod testing;
 
-pub use crew::{Live, Times, Watch};
+pub use load_threads::{LiveFigures, RunObserver, RunTimes};

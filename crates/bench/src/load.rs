@@ -4,51 +4,51 @@
 //! Each thread attaches the volume for itself, so a remote one has a session for each. Between
 //! two waits a thread takes no lock, no memory and, while I/Os come and go, no system call.
 
-mod book;
 mod fill;
 mod job;
 mod stamp;
 #[cfg(test)]
 pub(crate) mod tests;
+mod write_generations;
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::io::ring::Kind;
+use ::io::ring::RingKind;
 use block::volume::Volume;
 use engine::serve::options::RingChoice;
 
-use crate::crew::{self, Report, Times, Watch};
-use crate::outcome::{Load, Row, TOGETHER, Tally};
-use crate::plan::{Span, Words};
+use crate::load_threads::{self, LoadThread, LoadTotals, RunObserver, RunTimes, ThreadTotals};
+use crate::outcome::{Load, OperationTotals, ResultRow, TOGETHER};
+use crate::plan::{BlockSpan, FioOptions};
 use crate::processes;
-use job::{Job, Task};
+use job::{JobSpec, LoadJob};
 
-pub use fill::{FillError, Holes, fill, holes};
+pub use fill::{FillError, UnwrittenRange, fill, holes};
 pub(crate) use stamp::new_run;
 
 /// A volume to be measured, and the part of it that is used.
 #[derive(Clone, Debug)]
-pub struct Subject {
+pub struct LoadVolume {
     /// Its address.
     pub address: String,
     /// The volume.
     pub volume: Arc<dyn Volume>,
     /// What of it.
-    pub span: Span,
+    pub span: BlockSpan,
 }
 
 /// What the machine gives to it.
 #[derive(Clone, Debug)]
-pub struct Machinery {
+pub struct LoadResources {
     /// How the kernel is asked.
-    pub ring: Kind,
+    pub ring: RingKind,
     /// Whose CPU time is that of the target; who is at the other end of our sockets, where empty.
     pub targets: Vec<u32>,
 }
 
-impl Machinery {
+impl LoadResources {
     /// The kernel is asked as was chosen.
     #[must_use]
     pub fn new(ring: RingChoice, targets: Vec<u32>) -> Self {
@@ -61,7 +61,7 @@ impl Machinery {
 #[derive(Debug)]
 pub struct Measured {
     /// One for each volume; of several volumes also what they gave together.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ResultRow>,
     /// The first thing that failed.
     pub failure: Option<String>,
 }
@@ -72,23 +72,23 @@ pub struct Measured {
 ///
 /// When there are no threads to be had.
 pub fn measure(
-    subjects: &[Subject],
-    words: &Words,
+    subjects: &[LoadVolume],
+    words: &FioOptions,
     load: Load,
-    machinery: &Machinery,
-    watch: &mut Watch<'_>,
+    machinery: &LoadResources,
+    watch: &mut RunObserver<'_>,
 ) -> io::Result<Measured> {
     let run = new_run();
     let members = subjects
         .iter()
         .flat_map(|subject| members(subject, (words, load), machinery.ring, run))
         .collect();
-    let times = Times {
+    let times = RunTimes {
         ramp: words.ramp,
         runtime: words.runtime,
     };
     let given = machinery.targets.clone();
-    let result = crew::run(members, times, watch, || match given.is_empty() {
+    let result = load_threads::run(members, times, watch, || match given.is_empty() {
         true => processes::peers(&processes::sockets()),
         false => given,
     })?;
@@ -98,12 +98,12 @@ pub fn measure(
 
 /// The jobs of one volume; `run` tells what they write from what others did.
 pub(crate) fn members<'a>(
-    subject: &'a Subject,
-    (words, load): (&'a Words, Load),
-    ring: Kind,
+    subject: &'a LoadVolume,
+    (words, load): (&'a FioOptions, Load),
+    ring: RingKind,
     run: u64,
-) -> impl Iterator<Item = impl FnOnce(&crew::Post<'_>) -> Report + Send + use<'a>> + use<'a> {
-    let task = move |number| Task {
+) -> impl Iterator<Item = impl FnOnce(&LoadThread<'_>) -> ThreadTotals + Send + use<'a>> + use<'a> {
+    let task = move |number| JobSpec {
         subject,
         words,
         load,
@@ -112,14 +112,15 @@ pub(crate) fn members<'a>(
     };
     (0..load.jobs)
         .map(task)
-        .map(move |task| move |post: &crew::Post<'_>| Job::run(&task, ring, post))
+        .map(move |task| move |post: &LoadThread<'_>| LoadJob::run(&task, ring, post))
 }
 
 /// Rows of what the jobs counted, as many for each address. CPU time cannot be told apart by
 /// volume, so that it stands with what all gave together.
-pub(crate) fn measured(addresses: Vec<String>, load: Load, result: &crew::Result) -> Measured {
+pub(crate) fn measured(addresses: Vec<String>, load: Load, result: &LoadTotals) -> Measured {
     let all = format!("{TOGETHER}{}", addresses.len());
-    let row = |(address, reports): (_, &[Report])| row(address, load, result.runtime, reports);
+    let row =
+        |(address, reports): (_, &[ThreadTotals])| row(address, load, result.runtime, reports);
     let each = result.reports.chunks(load.jobs as usize);
     let mut rows: Vec<_> = addresses.into_iter().zip(each).map(row).collect();
     if rows.len() > 1 {
@@ -138,13 +139,18 @@ pub(crate) fn measured(addresses: Vec<String>, load: Load, result: &crew::Result
     }
 }
 
-pub(crate) fn row(address: String, load: Load, runtime: Duration, reports: &[Report]) -> Row {
-    let mut row = Row {
+pub(crate) fn row(
+    address: String,
+    load: Load,
+    runtime: Duration,
+    reports: &[ThreadTotals],
+) -> ResultRow {
+    let mut row = ResultRow {
         address,
         load,
         runtime_us: runtime.as_micros() as u64,
-        reads: Tally::default(),
-        writes: Tally::default(),
+        reads: OperationTotals::default(),
+        writes: OperationTotals::default(),
         cpu_us: None,
         target_cpu_us: None,
         series: Vec::new(),

@@ -11,7 +11,7 @@ pub mod spread;
 pub mod table;
 
 pub use latency::Latency;
-pub use machine::Machine;
+pub use machine::HostFacts;
 pub use race::Race;
 
 use serde::{Deserialize, Serialize};
@@ -21,29 +21,29 @@ pub(crate) const TOGETHER: &str = "all ";
 
 /// What one run yields.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct RunResult {
     /// How it was asked for: the words of the command line, behind the name of the program.
     pub words: String,
     /// When it began, in seconds since 1970-01-01 UTC.
     pub begin_unix_s: u64,
     /// Where it ran.
-    pub machine: Machine,
+    pub machine: HostFacts,
     /// What was measured, in the order of measuring.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ResultRow>,
     /// Bare TCP under the same loads, where it was measured: what no protocol above can exceed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub floors: Vec<Row>,
+    pub floors: Vec<ResultRow>,
     /// The turns that rows were measured in, where several addresses took turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub races: Vec<Race>,
 }
 
-impl Outcome {
+impl RunResult {
     /// The addresses that were measured, each once. Tables number them in this order, from 1 on.
     #[must_use]
     pub fn addresses(&self) -> Vec<&str> {
         let mut addresses = Vec::new();
-        for Row { address, .. } in &self.rows {
+        for ResultRow { address, .. } in &self.rows {
             if !address.starts_with(TOGETHER) && !addresses.contains(&address.as_str()) {
                 addresses.push(address.as_str());
             }
@@ -53,13 +53,13 @@ impl Outcome {
 
     /// The floor under the same load as this row's.
     #[must_use]
-    pub fn floor_of(&self, row: &Row) -> Option<&Row> {
+    pub fn floor_of(&self, row: &ResultRow) -> Option<&ResultRow> {
         self.floors.iter().find(|floor| floor.load == row.load)
     }
 
     /// The share of its floor's IOPS that a row reaches, where there is a floor: 1 is all of it.
     #[must_use]
-    pub fn share_of_floor(&self, row: &Row) -> Option<f64> {
+    pub fn share_of_floor(&self, row: &ResultRow) -> Option<f64> {
         let floor = self.floor_of(row)?.iops();
         (floor > 0.0).then(|| row.iops() / floor)
     }
@@ -68,7 +68,7 @@ impl Outcome {
 /// Which way data goes. Reads and writes are seen from the initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Direction {
+pub enum DataDirection {
     /// Reads only.
     Read,
     /// Writes only.
@@ -80,7 +80,7 @@ pub enum Direction {
 /// How addresses follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Order {
+pub enum AccessOrder {
     /// Each I/O begins where the last one ended.
     Sequential,
     /// Each I/O is anywhere.
@@ -91,9 +91,9 @@ pub enum Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
     /// Which way data goes.
-    pub direction: Direction,
+    pub direction: DataDirection,
     /// How addresses follow one another.
-    pub order: Order,
+    pub order: AccessOrder,
     /// The size of each I/O.
     pub block_bytes: u32,
     /// How many I/Os each job keeps under way.
@@ -107,19 +107,19 @@ impl Load {
     #[must_use]
     pub fn word(&self) -> &'static str {
         match (self.order, self.direction) {
-            (Order::Sequential, Direction::Read) => "read",
-            (Order::Sequential, Direction::Write) => "write",
-            (Order::Sequential, Direction::Mixed) => "rw",
-            (Order::Random, Direction::Read) => "randread",
-            (Order::Random, Direction::Write) => "randwrite",
-            (Order::Random, Direction::Mixed) => "randrw",
+            (AccessOrder::Sequential, DataDirection::Read) => "read",
+            (AccessOrder::Sequential, DataDirection::Write) => "write",
+            (AccessOrder::Sequential, DataDirection::Mixed) => "rw",
+            (AccessOrder::Random, DataDirection::Read) => "randread",
+            (AccessOrder::Random, DataDirection::Write) => "randwrite",
+            (AccessOrder::Random, DataDirection::Mixed) => "randrw",
         }
     }
 }
 
 /// One measurement: a load on a volume for some time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Row {
+pub struct ResultRow {
     /// The volume, without secrets.
     pub address: String,
     /// What was done to it.
@@ -127,18 +127,18 @@ pub struct Row {
     /// How long, from the first submission to the last completion.
     pub runtime_us: u64,
     /// What was read.
-    pub reads: Tally,
+    pub reads: OperationTotals,
     /// What was written.
-    pub writes: Tally,
+    pub writes: OperationTotals,
     /// CPU time of this process.
     pub cpu_us: Option<u64>,
     /// CPU time of the target, where its process is known.
     pub target_cpu_us: Option<u64>,
     /// Throughput over time: intervals that follow one another from the start.
-    pub series: Vec<Interval>,
+    pub series: Vec<RowInterval>,
 }
 
-impl Row {
+impl ResultRow {
     /// I/Os that went well.
     #[must_use]
     pub fn ios(&self) -> u64 {
@@ -211,7 +211,7 @@ impl Row {
 
 /// The reads or the writes of a row.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Tally {
+pub struct OperationTotals {
     /// I/Os that went well.
     pub ios: u64,
     /// Octets of data moved by them.
@@ -225,7 +225,7 @@ pub struct Tally {
     pub latency: Latency,
 }
 
-impl Tally {
+impl OperationTotals {
     /// Counts an I/O that went well.
     pub fn record(&mut self, bytes: u64, latency_ns: u64) {
         self.ios += 1;
@@ -253,7 +253,7 @@ impl Tally {
 
 /// What was done between the end of the interval before and the end of this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Interval {
+pub struct RowInterval {
     /// Its end, counted from the start of the row.
     pub end_ms: u64,
     /// I/Os that went well.

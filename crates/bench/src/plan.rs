@@ -9,21 +9,21 @@ use std::time::Duration;
 use engine::address::Size;
 use scsi::medium::{SEGMENT_BYTES, Traits};
 
-use crate::outcome::{Direction, Load, Order};
+use crate::outcome::{AccessOrder, DataDirection, Load};
 
 /// `--rw`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rw {
     /// Which way data goes.
-    pub direction: Direction,
+    pub direction: DataDirection,
     /// How addresses follow one another.
-    pub order: Order,
+    pub order: AccessOrder,
 }
 
 /// fio's words, the first six as it prints them.
 const RW: [(&str, Rw); 7] = {
-    use Direction::{Mixed, Read, Write};
-    use Order::{Random, Sequential};
+    use AccessOrder::{Random, Sequential};
+    use DataDirection::{Mixed, Read, Write};
     [
         ("read", Rw::new(Read, Sequential)),
         ("write", Rw::new(Write, Sequential)),
@@ -36,7 +36,7 @@ const RW: [(&str, Rw); 7] = {
 };
 
 impl Rw {
-    const fn new(direction: Direction, order: Order) -> Self {
+    const fn new(direction: DataDirection, order: AccessOrder) -> Self {
         Self { direction, order }
     }
 }
@@ -133,7 +133,7 @@ pub const PRESETS: [Preset; 2] = [
 
 /// What is to be done to volumes.
 #[derive(Clone, Debug)]
-pub struct Words {
+pub struct FioOptions {
     /// Each with each of [`Self::block_sizes`] is a row.
     pub rws: Vec<Rw>,
     /// Octets an I/O.
@@ -164,7 +164,7 @@ pub struct Words {
 
 /// Part of a volume, in its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct BlockSpan {
     /// The first block.
     pub first: u64,
     /// How many.
@@ -173,7 +173,7 @@ pub struct Span {
     pub block_size: u32,
 }
 
-impl Span {
+impl BlockSpan {
     /// Its length.
     #[must_use]
     pub const fn octets(self) -> u64 {
@@ -183,7 +183,7 @@ impl Span {
 
 /// Words that contradict themselves: nothing was tried.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misuse {
+pub enum BenchMisuse {
     /// No time to measure in.
     #[error("--runtime is 0: give the measuring time of each row, such as 10s")]
     NoTime,
@@ -197,7 +197,7 @@ pub enum Misuse {
 
 /// Words that a volume cannot do.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum UnfitForVolume {
     /// It cannot be written.
     #[error("it is read-only, but --rw {0} writes: give --rw read or randread")]
     ReadOnly(&'static str),
@@ -243,14 +243,14 @@ pub enum Unfit {
     NoBlockSize(u32),
 }
 
-impl Words {
+impl FioOptions {
     /// What a preset says, or what holds without one.
     ///
     /// # Errors
     ///
     /// When there is none of this name.
-    pub fn preset(name: Option<&str>, sweep: bool) -> Result<Self, Misuse> {
-        let unknown = |name: &str| Misuse::NoPreset(name.to_owned());
+    pub fn preset(name: Option<&str>, sweep: bool) -> Result<Self, BenchMisuse> {
+        let unknown = |name: &str| BenchMisuse::NoPreset(name.to_owned());
         let preset = match name {
             Some(name) => PRESETS
                 .iter()
@@ -281,12 +281,12 @@ impl Words {
     /// # Errors
     ///
     /// When they contradict themselves.
-    pub fn check(&self) -> Result<(), Misuse> {
+    pub fn check(&self) -> Result<(), BenchMisuse> {
         if self.runtime.is_zero() {
-            return Err(Misuse::NoTime);
+            return Err(BenchMisuse::NoTime);
         }
         if self.size == Some(0) {
-            return Err(Misuse::NoSize);
+            return Err(BenchMisuse::NoSize);
         }
         Ok(())
     }
@@ -294,13 +294,17 @@ impl Words {
     /// Whether anything is written.
     #[must_use]
     pub fn writes(&self) -> bool {
-        self.rws.iter().any(|rw| rw.direction != Direction::Read)
+        self.rws
+            .iter()
+            .any(|rw| rw.direction != DataDirection::Read)
     }
 
     /// Whether anything both reads and writes.
     #[must_use]
     pub fn mixes(&self) -> bool {
-        self.rws.iter().any(|rw| rw.direction == Direction::Mixed)
+        self.rws
+            .iter()
+            .any(|rw| rw.direction == DataDirection::Mixed)
     }
 
     /// The part of a volume that is used.
@@ -308,12 +312,15 @@ impl Words {
     /// # Errors
     ///
     /// When the volume cannot do what these words say.
-    pub fn fit(&self, traits: &Traits) -> Result<Span, Unfit> {
-        let writing = self.rws.iter().find(|rw| rw.direction != Direction::Read);
+    pub fn fit(&self, traits: &Traits) -> Result<BlockSpan, UnfitForVolume> {
+        let writing = self
+            .rws
+            .iter()
+            .find(|rw| rw.direction != DataDirection::Read);
         if let Some(rw) = writing
             && traits.read_only
         {
-            return Err(Unfit::ReadOnly(self.load(*rw, 0).word()));
+            return Err(UnfitForVolume::ReadOnly(self.load(*rw, 0).word()));
         }
         let block_size = traits.block_size;
         self.multiples(block_size)?;
@@ -321,7 +328,7 @@ impl Words {
         let rest = capacity.saturating_sub(self.offset);
         let size = self.size.unwrap_or(rest);
         if size > rest || self.offset > capacity {
-            return Err(Unfit::TooLarge {
+            return Err(UnfitForVolume::TooLarge {
                 offset: self.offset,
                 size: self.size,
                 capacity,
@@ -332,30 +339,30 @@ impl Words {
         let parts = if self.verify { self.jobs } else { 1 };
         let needed = u64::from(largest) * u64::from(parts);
         if size < needed {
-            return Err(Unfit::TooSmall {
+            return Err(UnfitForVolume::TooSmall {
                 octets: size,
                 needed,
             });
         }
         let blocks = |octets: u64| octets / u64::from(block_size);
-        Ok(Span {
+        Ok(BlockSpan {
             first: blocks(self.offset),
             blocks: blocks(size),
             block_size,
         })
     }
 
-    fn multiples(&self, block_size: u32) -> Result<(), Unfit> {
+    fn multiples(&self, block_size: u32) -> Result<(), UnfitForVolume> {
         let odd = |octets: u64| !octets.is_multiple_of(u64::from(block_size));
         if self.sweep && self.block_sizes_for(block_size).next().is_none() {
-            return Err(Unfit::NoBlockSize(block_size));
+            return Err(UnfitForVolume::NoBlockSize(block_size));
         }
         let sizes = self.block_sizes.iter().map(|&size| ("bs", u64::from(size)));
         let sizes = sizes.filter(|_| !self.sweep);
         let size = self.size.map(|size| ("size", size));
         let mut words = sizes.chain([("offset", self.offset)]).chain(size);
         match words.find(|(_, octets)| odd(*octets)) {
-            Some((word, octets)) => Err(Unfit::NotBlocks {
+            Some((word, octets)) => Err(UnfitForVolume::NotBlocks {
                 word,
                 octets,
                 block_size,

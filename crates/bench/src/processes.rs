@@ -34,7 +34,7 @@ pub fn peers(ours: &BTreeSet<u64>) -> Vec<u32> {
         .iter()
         .map(|connection| ((connection.local, connection.remote), connection.inode))
         .collect();
-    let other = |connection: &Connection| by_ends.get(&(connection.remote, connection.local));
+    let other = |connection: &TcpConnection| by_ends.get(&(connection.remote, connection.local));
     let others: BTreeSet<u64> = connections
         .iter()
         .filter(|connection| ours.contains(&connection.inode))
@@ -70,13 +70,13 @@ fn sockets_of(pid: u32) -> BTreeSet<u64> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Connection {
+struct TcpConnection {
     local: SocketAddr,
     remote: SocketAddr,
     inode: u64,
 }
 
-fn connections() -> Vec<Connection> {
+fn connections() -> Vec<TcpConnection> {
     let read = |name| fs::read_to_string(format!("/proc/self/net/{name}")).unwrap_or_default();
     let tables = [read("tcp"), read("tcp6")];
     let lines = tables.iter().flat_map(|table| table.lines().skip(1));
@@ -84,12 +84,12 @@ fn connections() -> Vec<Connection> {
 }
 
 /// A row of /proc/net/tcp or tcp6.
-fn connection(line: &str) -> Option<Connection> {
+fn connection(line: &str) -> Option<TcpConnection> {
     let mut fields = line.split_whitespace();
     let local = end(fields.nth(1)?)?;
     let remote = end(fields.next()?)?;
     let inode = fields.nth(6)?.parse().ok()?;
-    Some(Connection {
+    Some(TcpConnection {
         local,
         remote,
         inode,

@@ -10,18 +10,18 @@ mod tests;
 
 use std::time::Duration;
 
-use crate::crew::{self, Group, Live, Times, Watch};
 use crate::load;
-use crate::outcome::race::{Lane, Turn};
-use crate::outcome::{Interval, Load, Outcome, Race, Row};
+use crate::load_threads::{self, LiveFigures, RunObserver, RunTimes, ThreadGroup};
+use crate::outcome::race::{Contender, TurnResult};
+use crate::outcome::{Load, Race, ResultRow, RowInterval, RunResult};
 use crate::run::{self, RunError};
 use losses::Losses;
 
 /// A race that is to be run.
 #[derive(Debug)]
-pub struct Plan {
+pub struct RacePlan {
     /// The load, and on what; the first subject is what the others are compared with.
-    pub plan: run::Plan,
+    pub plan: run::RunPlan,
     /// How long each turn is measured, about.
     pub turn: Duration,
     /// Where it is looked for frames that were lost.
@@ -32,19 +32,23 @@ pub struct Plan {
 /// hold what the others have left.
 const LEAD_IN: u32 = 4;
 
-impl Plan {
+impl RacePlan {
     /// Measures load after load into `outcome`, until all are, something fails, or it is stopped.
     ///
     /// # Errors
     ///
     /// When it failed; what was measured before is in `outcome`.
-    pub fn run(&self, outcome: &mut Outcome, watch: &mut Watch<'_>) -> Result<(), RunError> {
+    pub fn run(
+        &self,
+        outcome: &mut RunResult,
+        watch: &mut RunObserver<'_>,
+    ) -> Result<(), RunError> {
         let mut later = self.plan.loads() as u32;
         self.plan.each_load(watch, |load, watch| {
             later = later.saturating_sub(1);
-            let mut course = Course::new(self, load, later);
+            let mut course = RaceLoad::new(self, load, later);
             let failure = course.run(watch)?;
-            let Course { mut rows, race, .. } = course;
+            let RaceLoad { mut rows, race, .. } = course;
             rows.retain(|row| row.runtime_us > 0);
             outcome.rows.extend(rows);
             outcome.races.push(race);
@@ -58,16 +62,16 @@ impl Plan {
     }
 
     /// The times of a turn in a round; round 0 warms up.
-    fn times(&self, round: u32) -> Times {
+    fn times(&self, round: u32) -> RunTimes {
         let words = &self.plan.words;
         if round == 0 {
-            return Times {
+            return RunTimes {
                 ramp: words.ramp,
                 runtime: Duration::ZERO,
             };
         }
         let runtime = words.runtime / self.rounds();
-        Times {
+        RunTimes {
             ramp: runtime / LEAD_IN,
             runtime,
         }
@@ -77,7 +81,7 @@ impl Plan {
     fn left(&self, round: u32, had: u32) -> Duration {
         let lanes = self.plan.subjects.len() as u32;
         let turn = |round| {
-            let Times { ramp, runtime } = self.times(round);
+            let RunTimes { ramp, runtime } = self.times(round);
             ramp + runtime
         };
         let rounds = self.rounds().saturating_sub(round);
@@ -86,24 +90,24 @@ impl Plan {
 }
 
 /// One load of a race.
-struct Course<'a> {
-    plan: &'a Plan,
+struct RaceLoad<'a> {
+    plan: &'a RacePlan,
     load: Load,
     /// How many loads come after this one.
     later: u32,
     /// What all turns of a lane gave together.
-    rows: Vec<Row>,
+    rows: Vec<ResultRow>,
     race: Race,
 }
 
-impl<'a> Course<'a> {
-    fn new(plan: &'a Plan, load: Load, later: u32) -> Self {
+impl<'a> RaceLoad<'a> {
+    fn new(plan: &'a RacePlan, load: Load, later: u32) -> Self {
         let subjects = plan.plan.subjects.iter();
         let row = |address: String| load::row(address, load, Duration::ZERO, &[]);
         let rows: Vec<_> = subjects
             .map(|subject| row(subject.address.clone()))
             .collect();
-        let lane = |row: &Row| Lane {
+        let lane = |row: &ResultRow| Contender {
             address: row.address.clone(),
             turns: Vec::new(),
             losses: plan.losses.as_ref().map(|_| Vec::new()),
@@ -119,26 +123,26 @@ impl<'a> Course<'a> {
     }
 
     /// Gives everybody turns, and returns the first failure of a load.
-    fn run(&mut self, watch: &mut Watch<'_>) -> Result<Option<String>, RunError> {
-        let run::Plan {
+    fn run(&mut self, watch: &mut RunObserver<'_>) -> Result<Option<String>, RunError> {
+        let run::RunPlan {
             words,
             subjects,
             machinery,
             ..
         } = &self.plan.plan;
         let run = load::new_run();
-        let group = |subject| Group {
+        let group = |subject| ThreadGroup {
             members: load::members(subject, (words, self.load), machinery.ring, run).collect(),
             targets: machinery.targets.clone(),
         };
         let groups = subjects.iter().map(group).collect();
         let rounds = self.plan.rounds();
         let later = self.plan.left(0, 0) * self.later;
-        let failure = crew::take_turns(groups, watch, |resting, watch| {
+        let failure = load_threads::take_turns(groups, watch, |resting, watch| {
             for round in 0..=rounds {
                 let times = self.plan.times(round);
                 for (had, lane) in order(round as usize, resting.len()).enumerate() {
-                    (watch.live)(Live::Turn {
+                    (watch.live)(LiveFigures::Turn {
                         lane: lane + 1,
                         round,
                         rounds,
@@ -159,14 +163,19 @@ impl<'a> Course<'a> {
         Ok(failure)
     }
 
-    fn losses(&self) -> Option<losses::Counts> {
+    fn losses(&self) -> Option<losses::LossCounts> {
         self.plan.losses.as_ref().map(Losses::count)
     }
 
-    fn count(&mut self, lane: usize, result: &crew::Result, before: Option<losses::Counts>) {
+    fn count(
+        &mut self,
+        lane: usize,
+        result: &load_threads::LoadTotals,
+        before: Option<losses::LossCounts>,
+    ) {
         let turn = load::row(String::new(), self.load, result.runtime, &result.reports);
         let us = |time: Option<Duration>| time.map(|time| time.as_micros() as u64);
-        let turn = Row {
+        let turn = ResultRow {
             cpu_us: us(result.cpu),
             target_cpu_us: us(result.target_cpu),
             ..turn
@@ -176,7 +185,7 @@ impl<'a> Course<'a> {
         if let (Some(all), Some(after), Some(before)) = (&mut lost.losses, after, before) {
             after.add_since(&before, all);
         }
-        lost.turns.push(Turn {
+        lost.turns.push(TurnResult {
             runtime_us: turn.runtime_us,
             ios: turn.ios(),
             bytes: turn.bytes(),
@@ -198,7 +207,7 @@ fn order(round: usize, lanes: usize) -> impl Iterator<Item = usize> {
 }
 
 /// Adds a turn to what all turns gave.
-fn add(row: &mut Row, turn: &Row) {
+fn add(row: &mut ResultRow, turn: &ResultRow) {
     let first = row.runtime_us == 0;
     let sum = |all: Option<u64>, own: Option<u64>| Some(all.or(first.then_some(0))? + own?);
     row.cpu_us = sum(row.cpu_us, turn.cpu_us);
@@ -206,7 +215,7 @@ fn add(row: &mut Row, turn: &Row) {
     row.runtime_us += turn.runtime_us;
     row.reads.add(&turn.reads);
     row.writes.add(&turn.writes);
-    row.series.push(Interval {
+    row.series.push(RowInterval {
         end_ms: row.runtime_us / 1000,
         ios: turn.ios(),
         bytes: turn.bytes(),

@@ -3,9 +3,9 @@
 /// Marsaglia's xorshift64* ("An experimental exploration of Marsaglia's xorshift generators,
 /// scrambled", Vigna 2014).
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct Xorshift(u64);
 
-impl Random {
+impl Xorshift {
     pub(crate) fn new(seed: u64) -> Self {
         // A state of 0 would stay 0.
         Self(mix(seed) | 1)

@@ -18,11 +18,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::outcome::Outcome;
+use crate::outcome::RunResult;
 use crate::series::Series;
 use figure::Figure;
 
-pub use article::{Article, Chart, Part, Table, Values, write as write_article};
+pub use article::{
+    Article, Chart, NamedValues, ReportSection, ReportTable, write as write_article,
+};
 
 /// A file of the report that cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +43,7 @@ pub struct CannotWrite {
 /// # Errors
 ///
 /// [`CannotWrite`], for the first file that cannot be written.
-pub fn write(outcome: &Outcome, page: &Path) -> Result<Vec<PathBuf>, CannotWrite> {
+pub fn write(outcome: &RunResult, page: &Path) -> Result<Vec<PathBuf>, CannotWrite> {
     let series = Series::of(&outcome.rows);
     let figures = plots::figures(outcome, &series);
     let mut written = vec![page.to_owned()];

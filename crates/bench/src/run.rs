@@ -7,25 +7,25 @@ use ::io::ether::Place;
 use engine::address::{Address, OpenError, OpenOptions};
 use engine::volumes::tell_gathered;
 
-use crate::crew::{Live, Watch};
 use crate::floor;
-use crate::load::{self, FillError, Holes, Machinery, Measured, Subject};
-use crate::outcome::{Direction, Load, Machine, Outcome, Row};
-use crate::plan::{Unfit, Words};
+use crate::load::{self, FillError, LoadResources, LoadVolume, Measured, UnwrittenRange};
+use crate::load_threads::{LiveFigures, RunObserver};
+use crate::outcome::{DataDirection, HostFacts, Load, ResultRow, RunResult};
+use crate::plan::{FioOptions, UnfitForVolume};
 
 /// What is to be measured.
 #[derive(Debug)]
-pub struct Plan {
+pub struct RunPlan {
     /// How.
-    pub words: Words,
+    pub words: FioOptions,
     /// What.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<LoadVolume>,
     /// By what means.
-    pub machinery: Machinery,
+    pub machinery: LoadResources,
     /// Whether everything is written once before.
     pub fill: bool,
     /// The other end of bare TCP, which is measured as well.
-    pub floor: Option<floor::Place>,
+    pub floor: Option<floor::FloorPeer>,
 }
 
 /// A volume that cannot be measured.
@@ -40,7 +40,7 @@ pub enum SubjectError {
         /// Its address.
         address: String,
         /// Why.
-        cause: Unfit,
+        cause: UnfitForVolume,
     },
 }
 
@@ -65,14 +65,14 @@ pub enum RunError {
 
 impl Measured {
     /// Adds its rows to others, as far as anything was measured.
-    pub(crate) fn take(self, rows: &mut Vec<Row>) -> Result<(), RunError> {
+    pub(crate) fn take(self, rows: &mut Vec<ResultRow>) -> Result<(), RunError> {
         rows.extend(self.rows.into_iter().filter(|row| row.runtime_us > 0));
         self.failure
             .map_or(Ok(()), |failure| Err(RunError::Load(failure)))
     }
 }
 
-impl Subject {
+impl LoadVolume {
     /// Opens a volume for a load.
     ///
     /// # Errors
@@ -81,12 +81,12 @@ impl Subject {
     pub fn open(
         address: &Address,
         options: &OpenOptions,
-        words: &Words,
+        words: &FioOptions,
     ) -> Result<Self, SubjectError> {
         if words.jobs > 1 && is_on_a_cable(address) {
             return Err(SubjectError::Unfit {
                 address: address.to_string(),
-                cause: Unfit::Cable(words.jobs),
+                cause: UnfitForVolume::Cable(words.jobs),
             });
         }
         let volume = address.open(options)?;
@@ -112,23 +112,27 @@ fn is_on_a_cable(address: &Address) -> bool {
 
 /// What a measurement by these words begins with: nothing measured yet, on this machine.
 #[must_use]
-pub fn begun(words: String) -> Outcome {
+pub fn begun(words: String) -> RunResult {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    Outcome {
+    RunResult {
         words,
         begin_unix_s: now.unwrap_or_default().as_secs(),
-        machine: Machine::here(),
-        ..Outcome::default()
+        machine: HostFacts::here(),
+        ..RunResult::default()
     }
 }
 
-impl Plan {
+impl RunPlan {
     /// Measures row after row into `outcome`, until all are, something fails, or it is stopped.
     ///
     /// # Errors
     ///
     /// When it failed; what was measured before is in `outcome`.
-    pub fn run(&self, outcome: &mut Outcome, watch: &mut Watch<'_>) -> Result<(), RunError> {
+    pub fn run(
+        &self,
+        outcome: &mut RunResult,
+        watch: &mut RunObserver<'_>,
+    ) -> Result<(), RunError> {
         self.each_load(watch, |load, watch| {
             let (subjects, machinery) = (&self.subjects, &self.machinery);
             let measured = load::measure(subjects, &self.words, load, machinery, watch)?;
@@ -146,8 +150,8 @@ impl Plan {
     /// Measures each load that the words come to, on volumes that are filled if they are to be.
     pub(crate) fn each_load(
         &self,
-        watch: &mut Watch<'_>,
-        mut measure: impl FnMut(Load, &mut Watch<'_>) -> Result<(), RunError>,
+        watch: &mut RunObserver<'_>,
+        mut measure: impl FnMut(Load, &mut RunObserver<'_>) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
         if self.fill {
             for subject in &self.subjects {
@@ -160,7 +164,7 @@ impl Plan {
                     return Ok(());
                 }
                 let load = self.words.load(rw, block_bytes);
-                (watch.live)(Live::Begin(load));
+                (watch.live)(LiveFigures::Begin(load));
                 measure(load, watch)?;
             }
         }
@@ -184,7 +188,7 @@ impl Plan {
         tell_gathered(self.subjects.iter().map(|subject| &subject.volume));
     }
 
-    fn fill(&self, subject: &Subject, watch: &mut Watch<'_>) -> Result<(), RunError> {
+    fn fill(&self, subject: &LoadVolume, watch: &mut RunObserver<'_>) -> Result<(), RunError> {
         let filled = load::fill(subject, self.words.seed, self.machinery.ring, watch);
         filled.map_err(|cause| RunError::Fill {
             address: subject.address.clone(),
@@ -193,8 +197,13 @@ impl Plan {
     }
 
     /// The volumes that are to be read, though nothing was written to all or some of them yet.
-    pub fn holes(&self) -> impl Iterator<Item = (&str, Holes)> {
-        let reads = |words: &Words| words.rws.iter().any(|rw| rw.direction != Direction::Write);
+    pub fn holes(&self) -> impl Iterator<Item = (&str, UnwrittenRange)> {
+        let reads = |words: &FioOptions| {
+            words
+                .rws
+                .iter()
+                .any(|rw| rw.direction != DataDirection::Write)
+        };
         let asked = !self.fill && reads(&self.words);
         let subjects = self.subjects.iter().filter(move |_| asked);
         // One that cannot tell may be full; of one that is always empty nothing else is expected.
@@ -203,7 +212,7 @@ impl Plan {
                 return None;
             }
             let holes = load::holes(subject, self.machinery.ring).ok()?;
-            (holes != Holes::None).then_some((subject.address.as_str(), holes))
+            (holes != UnwrittenRange::None).then_some((subject.address.as_str(), holes))
         })
     }
 }

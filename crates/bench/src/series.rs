@@ -1,17 +1,17 @@
 //! Rows that belong together: those that differ in nothing but block size, depth or jobs.
 
 use crate::numbers;
-use crate::outcome::{Direction, Load, Order, Row};
+use crate::outcome::{AccessOrder, DataDirection, Load, ResultRow};
 
 /// What changes along a line of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Across {
+pub(crate) enum VaryingFactor {
     BlockSize,
     Depth,
     Jobs,
 }
 
-impl Across {
+impl VaryingFactor {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::BlockSize => "block size",
@@ -48,27 +48,27 @@ impl Across {
 }
 
 /// Rows along which one thing changes.
-pub(crate) struct Line<'a> {
+pub(crate) struct ResultSeries<'a> {
     /// What tells it from the other lines.
     pub(crate) name: String,
-    pub(crate) rows: Vec<&'a Row>,
+    pub(crate) rows: Vec<&'a ResultRow>,
 }
 
 /// All rows, as lines.
 pub(crate) struct Series<'a> {
-    pub(crate) across: Across,
+    pub(crate) across: VaryingFactor,
     /// The values of what changes, upwards.
     pub(crate) marks: Vec<u32>,
-    pub(crate) lines: Vec<Line<'a>>,
+    pub(crate) lines: Vec<ResultSeries<'a>>,
 }
 
 impl<'a> Series<'a> {
     /// Whatever takes the most values is what changes; the rest tells lines apart.
-    pub(crate) fn of(rows: &'a [Row]) -> Self {
-        let values = |across: Across| distinct(rows.iter().map(|row| across.of(&row.load)));
-        let (depths, jobs) = (values(Across::Depth), values(Across::Jobs));
-        let mut most = (Across::BlockSize, values(Across::BlockSize));
-        for other in [(Across::Depth, depths), (Across::Jobs, jobs)] {
+    pub(crate) fn of(rows: &'a [ResultRow]) -> Self {
+        let values = |across: VaryingFactor| distinct(rows.iter().map(|row| across.of(&row.load)));
+        let (depths, jobs) = (values(VaryingFactor::Depth), values(VaryingFactor::Jobs));
+        let mut most = (VaryingFactor::BlockSize, values(VaryingFactor::BlockSize));
+        for other in [(VaryingFactor::Depth, depths), (VaryingFactor::Jobs, jobs)] {
             if other.1.len() > most.1.len() {
                 most = other;
             }
@@ -83,7 +83,7 @@ impl<'a> Series<'a> {
     }
 
     /// The place of a row among the marks.
-    pub(crate) fn mark(&self, row: &Row) -> usize {
+    pub(crate) fn mark(&self, row: &ResultRow) -> usize {
         let value = self.across.of(&row.load);
         self.marks
             .iter()
@@ -97,17 +97,17 @@ impl<'a> Series<'a> {
     }
 }
 
-fn lines(rows: &[Row], across: Across) -> Vec<Line<'_>> {
-    let naming = Naming::of(rows, across);
-    let mut lines: Vec<Line<'_>> = Vec::new();
+fn lines(rows: &[ResultRow], across: VaryingFactor) -> Vec<ResultSeries<'_>> {
+    let naming = RowNaming::of(rows, across);
+    let mut lines: Vec<ResultSeries<'_>> = Vec::new();
     for row in rows {
-        let alike = |line: &&mut Line<'_>| {
+        let alike = |line: &&mut ResultSeries<'_>| {
             let first = line.rows[0];
             first.address == row.address && across.rest(&first.load) == across.rest(&row.load)
         };
         match lines.iter_mut().find(alike) {
             Some(line) => line.rows.push(row),
-            None => lines.push(Line {
+            None => lines.push(ResultSeries {
                 name: naming.name(row),
                 rows: vec![row],
             }),
@@ -120,7 +120,7 @@ fn lines(rows: &[Row], across: Across) -> Vec<Line<'_>> {
 }
 
 /// Which properties must be named to tell rows apart.
-struct Naming {
+struct RowNaming {
     addresses: bool,
     orders: bool,
     blocks: bool,
@@ -128,20 +128,20 @@ struct Naming {
     jobs: bool,
 }
 
-impl Naming {
-    fn of(rows: &[Row], across: Across) -> Self {
+impl RowNaming {
+    fn of(rows: &[ResultRow], across: VaryingFactor) -> Self {
         let several =
             |of: fn(&Load) -> u32| distinct(rows.iter().map(|row| of(&row.load))).len() > 1;
         Self {
             addresses: rows.iter().any(|row| row.address != rows[0].address),
             orders: rows.iter().any(|row| row.load.order != rows[0].load.order),
-            blocks: across != Across::BlockSize && several(|load| load.block_bytes),
-            depths: across != Across::Depth && several(|load| load.depth),
-            jobs: across != Across::Jobs && several(|load| load.jobs),
+            blocks: across != VaryingFactor::BlockSize && several(|load| load.block_bytes),
+            depths: across != VaryingFactor::Depth && several(|load| load.depth),
+            jobs: across != VaryingFactor::Jobs && several(|load| load.jobs),
         }
     }
 
-    fn name(&self, row: &Row) -> String {
+    fn name(&self, row: &ResultRow) -> String {
         let load = &row.load;
         let mut parts = vec![direction(load.direction).to_owned()];
         if self.orders {
@@ -164,18 +164,18 @@ impl Naming {
 }
 
 /// The names that vendors' tables have.
-pub(crate) fn direction(direction: Direction) -> &'static str {
+pub(crate) fn direction(direction: DataDirection) -> &'static str {
     match direction {
-        Direction::Read => "READ",
-        Direction::Write => "WRITE",
-        Direction::Mixed => "READ/WRITE",
+        DataDirection::Read => "READ",
+        DataDirection::Write => "WRITE",
+        DataDirection::Mixed => "READ/WRITE",
     }
 }
 
-fn order(order: Order) -> &'static str {
+fn order(order: AccessOrder) -> &'static str {
     match order {
-        Order::Sequential => "sequential",
-        Order::Random => "random",
+        AccessOrder::Sequential => "sequential",
+        AccessOrder::Random => "random",
     }
 }
 

@@ -1,13 +1,20 @@
 //! Outcomes for tests: numbers like those of a real run, always the same.
 
-use crate::outcome::race::{Lane, Turn};
-use crate::outcome::{Direction, Interval, Load, Machine, Order, Outcome, Race, Row, Tally};
+use crate::outcome::race::{Contender, TurnResult};
+use crate::outcome::{
+    AccessOrder, DataDirection, HostFacts, Load, OperationTotals, Race, ResultRow, RowInterval,
+    RunResult,
+};
 
 const RUNTIME_S: u64 = 10;
 
 /// Seven block sizes, three directions, floors, and a stall in one row.
-pub(crate) fn sweep() -> Outcome {
-    let directions = [Direction::Read, Direction::Write, Direction::Mixed];
+pub(crate) fn sweep() -> RunResult {
+    let directions = [
+        DataDirection::Read,
+        DataDirection::Write,
+        DataDirection::Mixed,
+    ];
     let loads = directions
         .into_iter()
         .flat_map(|direction| (9..16).map(move |power| load(direction, 1 << power)));
@@ -26,9 +33,13 @@ pub(crate) fn sweep() -> Outcome {
 }
 
 /// Three directions, without floors; one of them had failures.
-pub(crate) fn one_address() -> Outcome {
+pub(crate) fn one_address() -> RunResult {
     let mut outcome = outcome("bench --rw randread ram:1G");
-    let directions = [Direction::Read, Direction::Write, Direction::Mixed];
+    let directions = [
+        DataDirection::Read,
+        DataDirection::Write,
+        DataDirection::Mixed,
+    ];
     let row = |direction| row("ram:1G", load(direction, 4096), 1.0);
     outcome.rows = directions.map(row).to_vec();
     outcome.rows[1]
@@ -38,9 +49,9 @@ pub(crate) fn one_address() -> Outcome {
 }
 
 /// The same load twice, without CPU times; a name that is markup.
-pub(crate) fn two_addresses() -> Outcome {
+pub(crate) fn two_addresses() -> RunResult {
     let mut outcome = outcome("bench \"<script>alert(1)</script>\" ram:1G");
-    let row = |address| row(address, load(Direction::Read, 65_536), 1.0);
+    let row = |address| row(address, load(DataDirection::Read, 65_536), 1.0);
     outcome.rows = ["file:/tmp/<script>alert(1)</script>&\"'", "ram:1G"]
         .map(row)
         .to_vec();
@@ -51,22 +62,22 @@ pub(crate) fn two_addresses() -> Outcome {
 }
 
 /// Two addresses by turns, the second always faster.
-pub(crate) fn race() -> Outcome {
+pub(crate) fn race() -> RunResult {
     let mut outcome = two_addresses();
     outcome.races = vec![by_turns(&outcome.rows)];
     outcome
 }
 
-pub(crate) fn by_turns(rows: &[Row]) -> Race {
-    let lane = |(row, ios): (&Row, u64)| Lane {
+pub(crate) fn by_turns(rows: &[ResultRow]) -> Race {
+    let lane = |(row, ios): (&ResultRow, u64)| Contender {
         address: row.address.clone(),
         turns: vec![
-            Turn {
+            TurnResult {
                 runtime_us: 500_000,
                 ios,
                 cpu_us: row.cpu_us.map(|_| ios * 2),
                 target_cpu_us: row.target_cpu_us.map(|_| ios * 3),
-                ..Turn::default()
+                ..TurnResult::default()
             };
             20
         ],
@@ -78,8 +89,8 @@ pub(crate) fn by_turns(rows: &[Row]) -> Race {
     }
 }
 
-pub(crate) fn outcome(words: &str) -> Outcome {
-    let machine = Machine {
+pub(crate) fn outcome(words: &str) -> RunResult {
+    let machine = HostFacts {
         host: "san".to_owned(),
         processor: "Example CPU @ 3.0 GHz".to_owned(),
         cores: 8,
@@ -87,18 +98,18 @@ pub(crate) fn outcome(words: &str) -> Outcome {
         kernel: "Linux 6.12".to_owned(),
         version: "0.1.0".to_owned(),
     };
-    Outcome {
+    RunResult {
         words: words.to_owned(),
         begin_unix_s: 1_795_309_471,
         machine,
-        ..Outcome::default()
+        ..RunResult::default()
     }
 }
 
-pub(crate) fn load(direction: Direction, block_bytes: u32) -> Load {
+pub(crate) fn load(direction: DataDirection, block_bytes: u32) -> Load {
     Load {
         direction,
-        order: Order::Random,
+        order: AccessOrder::Random,
         block_bytes,
         depth: 32,
         jobs: 1,
@@ -106,15 +117,15 @@ pub(crate) fn load(direction: Direction, block_bytes: u32) -> Load {
 }
 
 /// Costs of an I/O and of an octet, as a wire has them; each 500th I/O is late.
-pub(crate) fn row(address: &str, load: Load, speed: f64) -> Row {
+pub(crate) fn row(address: &str, load: Load, speed: f64) -> ResultRow {
     let way = match load.direction {
-        Direction::Read => 1.0,
-        Direction::Write => 0.8,
-        Direction::Mixed => 0.9,
+        DataDirection::Read => 1.0,
+        DataDirection::Write => 0.8,
+        DataDirection::Mixed => 0.9,
     };
     let each_ns = (3_400.0 + f64::from(load.block_bytes) * 0.22) / way / speed;
     let ios = (RUNTIME_S as f64 * 1e9 / each_ns) as u64;
-    let mut tally = Tally::default();
+    let mut tally = OperationTotals::default();
     for nth in 0..2_000u64 {
         let late = if nth.is_multiple_of(500) { 40.0 } else { 1.0 };
         let ns = each_ns * 32.0 * late * (0.7 + 0.6 * (nth % 97) as f64 / 97.0);
@@ -124,7 +135,7 @@ pub(crate) fn row(address: &str, load: Load, speed: f64) -> Row {
     let interval = |nth: u64| {
         let wobble = 100 + (nth * 7 + u64::from(load.block_bytes) / 512) % 5;
         let bytes = tally.bytes / RUNTIME_S * wobble / 102;
-        Interval {
+        RowInterval {
             end_ms: nth * 1_000,
             ios: ios / RUNTIME_S,
             bytes,
@@ -132,10 +143,10 @@ pub(crate) fn row(address: &str, load: Load, speed: f64) -> Row {
     };
     let series = (1..=RUNTIME_S).map(interval).collect();
     let (reads, writes) = match load.direction {
-        Direction::Read | Direction::Mixed => (tally, Tally::default()),
-        Direction::Write => (Tally::default(), tally),
+        DataDirection::Read | DataDirection::Mixed => (tally, OperationTotals::default()),
+        DataDirection::Write => (OperationTotals::default(), tally),
     };
-    Row {
+    ResultRow {
         address: address.to_owned(),
         load,
         runtime_us: RUNTIME_S * 1_000_000,

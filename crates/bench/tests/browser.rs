@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bench::outcome::Outcome;
+use bench::outcome::RunResult;
 use bench::{outcome, report};
 use serde_json::Value;
 
@@ -92,7 +92,7 @@ document.documentElement.textContent = 'PLOTS' + JSON.stringify(plots) + 'END';
 const FAMILIES: [&str; 3] = ["Inconsolata", "Liberation Sans", "DejaVu Sans"];
 
 /// Writes the report, and a copy of it that measures itself.
-fn measured(folder: &Path, outcome: &Outcome, more: &[&str]) -> Vec<Value> {
+fn measured(folder: &Path, outcome: &RunResult, more: &[&str]) -> Vec<Value> {
     measured_in(None, folder, outcome, more)
 }
 
@@ -100,7 +100,7 @@ fn measured(folder: &Path, outcome: &Outcome, more: &[&str]) -> Vec<Value> {
 fn measured_in(
     family: Option<&str>,
     folder: &Path,
-    outcome: &Outcome,
+    outcome: &RunResult,
     more: &[&str],
 ) -> Vec<Value> {
     let page = folder.join("run.html");

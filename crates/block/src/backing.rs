@@ -22,13 +22,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use ::io::ring::File;
+use ::io::ring::RingFile;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use scsi::medium::{Atomic, Extent, MediumError, Traits};
-use scsi::statistics::Usage;
+use scsi::statistics::SpaceUsage;
 
-use crate::error::{OpenError, read_error, write_error};
+use crate::error::{VolumeError, read_error, write_error};
 use crate::size::BlockSize;
 use crate::volume::{CoreContext, Handle};
 
@@ -39,7 +39,7 @@ pub(crate) use space::{Zeroing, punch};
 pub(crate) struct Backing {
     /// Holds the lock; each core opens its own by it.
     master: OwnedFd,
-    rules: Rules,
+    rules: BackingRules,
     blocks: AtomicU64,
     /// The byte where a file ended when it was shortest. What was behind it is lost, whatever the
     /// length is now: a write there would extend the file by zeros that were never written.
@@ -54,7 +54,7 @@ pub(crate) struct Backing {
 
 /// How a backing is to be treated; fixed when it is opened.
 #[derive(Debug)]
-pub(crate) struct Rules {
+pub(crate) struct BackingRules {
     /// Its address, for the log.
     pub(crate) name: String,
     /// It is a block device, of which nothing is there behind its end.
@@ -79,7 +79,7 @@ pub(crate) struct Rules {
 }
 
 impl Backing {
-    pub(crate) fn new(master: OwnedFd, rules: Rules, blocks: u64) -> Arc<Self> {
+    pub(crate) fn new(master: OwnedFd, rules: BackingRules, blocks: u64) -> Arc<Self> {
         Arc::new(Self {
             master,
             rules,
@@ -117,7 +117,7 @@ impl Backing {
     }
 
     /// What a file takes of its file system, and what that could still give it.
-    pub(crate) fn usage(&self) -> Option<Usage> {
+    pub(crate) fn usage(&self) -> Option<SpaceUsage> {
         self.rules.unmap_granularity?;
         let file = rustix::fs::fstat(&self.master).ok()?;
         let system = rustix::fs::fstatvfs(&self.master).ok()?;
@@ -125,15 +125,15 @@ impl Backing {
         let used = u64::try_from(file.st_blocks).ok()? * ST_BLOCK / octets;
         let holes = self.blocks.load(SeqCst).saturating_sub(used);
         let free = system.f_bavail.saturating_mul(system.f_frsize) / octets;
-        Some(Usage {
+        Some(SpaceUsage {
             used,
             available: free.min(holes),
         })
     }
 
     pub(crate) fn attach(self: &Arc<Self>, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
-        let data = Arc::new(File::new(self.reopen()?));
-        let durable = Arc::new(File::new(self.reopen()?));
+        let data = Arc::new(RingFile::new(self.reopen()?));
+        let durable = Arc::new(RingFile::new(self.reopen()?));
         Ok(Box::new(handle::BackingHandle::new(
             Arc::clone(self),
             data,
@@ -196,7 +196,7 @@ impl Backing {
         let name = &self.rules.name;
         let why = match cause {
             Errno::NOENT => "each core opens it through /proc/self/fd; mount /proc".to_owned(),
-            cause => OpenError::kernel("open it for a core")(cause).to_string(),
+            cause => VolumeError::kernel("open it for a core")(cause).to_string(),
         };
         io::Error::new(cause.kind(), format!("{name}: {why}"))
     }

@@ -4,43 +4,43 @@ use std::sync::Arc;
 
 use scsi::medium::Extent;
 
-use crate::error::OpenError;
-use crate::parts::{Layout, Part, Parts, Place, common_block_size};
+use crate::error::VolumeError;
+use crate::parts::{Layout, NamedPart, PartOffset, PartsVolume, common_block_size};
 
 /// The volumes of `parts`, of which there are two or more, one after the other.
 ///
 /// # Errors
 ///
 /// When block sizes differ, or all of them together are too long.
-pub fn open(parts: Vec<Part>) -> Result<Parts, OpenError> {
+pub fn open(parts: Vec<NamedPart>) -> Result<PartsVolume, VolumeError> {
     common_block_size(&parts)?;
     let mut starts = Vec::with_capacity(parts.len());
     let mut end = 0_u64;
     for part in &parts {
         starts.push(end);
         let longer = end.checked_add(part.volume.traits().blocks);
-        end = longer.ok_or(OpenError::PartsTooLong)?;
+        end = longer.ok_or(VolumeError::PartsTooLong)?;
     }
-    Parts::new(parts, Arc::new(Row { starts }))
+    PartsVolume::new(parts, Arc::new(ConcatLayout { starts }))
 }
 
 /// Where each volume begins. Only the last one may become longer.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct ConcatLayout {
     pub(crate) starts: Vec<u64>,
 }
 
-impl Row {
+impl ConcatLayout {
     /// Where the volume behind begins.
     fn end(&self, part: usize) -> u64 {
         self.starts.get(part + 1).copied().unwrap_or(u64::MAX)
     }
 }
 
-impl Layout for Row {
-    fn place(&self, lba: u64) -> Place {
+impl Layout for ConcatLayout {
+    fn place(&self, lba: u64) -> PartOffset {
         let part = self.starts.partition_point(|start| *start <= lba) - 1;
-        Place {
+        PartOffset {
             part,
             lba: lba - self.starts[part],
             run: self.end(part) - lba,
@@ -79,7 +79,7 @@ impl Layout for Row {
         format!("concat at {}", starts.collect::<Vec<_>>().join(", "))
     }
 
-    fn look_at_growth(&self, parts: &[Part]) {
+    fn look_at_growth(&self, parts: &[NamedPart]) {
         for (number, part) in parts.iter().enumerate().take(parts.len() - 1) {
             let blocks = part.volume.traits().blocks;
             if self.starts[number].saturating_add(blocks) > self.end(number) {

@@ -1,17 +1,17 @@
 //! `delay:5ms(A)`: a slower volume.
 //!
-//! Each operation starts a fixed time after it arrived, in order of arrival. `Lend` is not delayed,
-//! or a write would be delayed twice. A RAM disk lends its own memory, so reads can return written
-//! data before the delayed write starts.
+//! Each operation starts a fixed time after it arrived, in order of arrival. `PrepareWrite` is not
+//! delayed, or a write would be delayed twice. A RAM disk lends its own memory, so reads can return
+//! written data before the delayed write starts.
 
 use std::io;
 use std::sync::Arc;
 
 use scsi::medium::{MediumOp, Now};
 
-use crate::around::Around;
-use crate::later::{LaterHandle, When};
-use crate::lease::Lease;
+use crate::filter::Filter;
+use crate::lease::BlockLease;
+use crate::start_policy::{LaterHandle, StartPolicy};
 use crate::volume::{CoreContext, Handle, Volume};
 
 /// A volume whose operations begin later.
@@ -29,23 +29,23 @@ impl Delay {
     }
 }
 
-impl Around for Delay {
+impl Filter for Delay {
     fn inside(&self) -> &dyn Volume {
         &*self.inside
     }
 
     fn attach_around(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         let inside = self.inside.attach(core)?;
-        Ok(Box::new(LaterHandle::new(inside, After(self.time))))
+        Ok(Box::new(LaterHandle::new(inside, DelaySchedule(self.time))))
     }
 }
 
-struct After(Now);
+struct DelaySchedule(Now);
 
-impl When for After {
-    fn begin(&self, now: Now, op: &MediumOp<Lease>) -> Option<Now> {
+impl StartPolicy for DelaySchedule {
+    fn begin(&self, now: Now, op: &MediumOp<BlockLease>) -> Option<Now> {
         match op {
-            MediumOp::Lend { .. } | MediumOp::Buffer { .. } => None,
+            MediumOp::PrepareWrite { .. } | MediumOp::Buffer { .. } => None,
             _ => Some(now.saturating_add(self.0)),
         }
     }

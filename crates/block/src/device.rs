@@ -16,8 +16,8 @@ use std::sync::Arc;
 use scsi::medium::Traits;
 
 use crate::backing::Backing;
-use crate::error::OpenError;
-use crate::particulars::Particulars;
+use crate::details::Details;
+use crate::error::VolumeError;
 use crate::volume::{CoreContext, Handle, Volume};
 
 /// How a device is to be opened.
@@ -33,22 +33,22 @@ pub struct DeviceOptions {
 
 /// A block device.
 #[derive(Debug)]
-pub struct Device {
+pub struct DeviceVolume {
     backing: Arc<Backing>,
 }
 
-impl Device {
+impl DeviceVolume {
     /// Opens a device for this process alone.
     ///
     /// # Errors
     ///
     /// What does not fit, and what the kernel refuses.
-    pub fn open(options: &DeviceOptions) -> Result<Self, OpenError> {
+    pub fn open(options: &DeviceOptions) -> Result<Self, VolumeError> {
         open::open(options).map(|backing| Self { backing })
     }
 }
 
-impl Volume for Device {
+impl Volume for DeviceVolume {
     fn traits(&self) -> Traits {
         self.backing.traits()
     }
@@ -57,8 +57,8 @@ impl Volume for Device {
         self.backing.attach(core)
     }
 
-    fn particulars(&self) -> Particulars {
-        Particulars::new(self.traits(), identity::of(self.backing.master()))
+    fn particulars(&self) -> Details {
+        Details::new(self.traits(), identity::of(self.backing.master()))
     }
 
     fn shortened_to(&self) -> Option<u64> {

@@ -7,11 +7,11 @@ use rustix::fs::Access;
 use rustix::io::Errno;
 use scsi::medium::MediumError;
 
-use crate::file::Holder;
+use crate::file::FileHolder;
 
 /// Why a volume cannot be opened, and what to do about it.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum VolumeError {
     /// There is no such file, and no size to create it with.
     #[error("no such file; check its name, or give ?size=10G to create it")]
     NoFile,
@@ -86,7 +86,7 @@ pub enum OpenError {
     Neither,
     /// Another program, or this one by another address, has it.
     #[error("{0}")]
-    Locked(Holder),
+    Locked(FileHolder),
     /// The device is mounted, or part of a RAID, LVM, dm or swap.
     #[error("the device is in use: mounted, part of RAID or LVM, or open exclusively elsewhere")]
     Held,
@@ -181,7 +181,7 @@ pub enum OpenError {
     },
 }
 
-impl OpenError {
+impl VolumeError {
     /// The error of a step of opening that has no more to say.
     pub(crate) fn kernel(what: &'static str) -> impl FnOnce(Errno) -> Self {
         move |cause| match cause {

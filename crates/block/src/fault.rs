@@ -14,20 +14,20 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumResult, Traits};
 
-use crate::around::{Around, HandleAround};
-use crate::inner::Inner;
-use crate::lease::Lease;
+use crate::child::Child;
+use crate::filter::{Filter, FilterHandle};
+use crate::lease::BlockLease;
 use crate::volume::{Context, CoreContext, Handle, Volume};
 
 /// What fails, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Reads.
-    pub read: Option<Failing>,
+    pub read: Option<FailureRule>,
     /// Everything that changes blocks.
-    pub write: Option<Failing>,
+    pub write: Option<FailureRule>,
     /// Flushes.
-    pub flush: Option<Failing>,
+    pub flush: Option<FailureRule>,
     /// Of a write that fails the first blocks are written, how many is drawn: none at the least,
     /// all but one at the most.
     pub torn: bool,
@@ -37,7 +37,7 @@ pub struct Faults {
 
 /// When operations of a kind fail.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Failing {
+pub enum FailureRule {
     /// With this probability, as a defective medium does.
     Seldom(f64),
     /// All, once so many octets have been read, or for flushes as for writes written; so does the
@@ -47,26 +47,26 @@ pub enum Failing {
 
 /// A volume that fails.
 #[derive(Debug)]
-pub struct Fault {
+pub struct FaultVolume {
     inside: Arc<dyn Volume>,
-    fate: Arc<Fate>,
+    fate: Arc<FaultState>,
 }
 
-impl Fault {
+impl FaultVolume {
     /// Has a volume fail.
     #[must_use]
     pub fn new(inside: Arc<dyn Volume>, faults: Faults) -> Self {
-        let fate = Fate {
+        let fate = FaultState {
             faults,
             block_size: inside.traits().block_size.into(),
-            ..Fate::default()
+            ..FaultState::default()
         };
         let fate = Arc::new(fate);
         Self { inside, fate }
     }
 }
 
-impl Around for Fault {
+impl Filter for FaultVolume {
     fn inside(&self) -> &dyn Volume {
         &*self.inside
     }
@@ -81,7 +81,7 @@ impl Around for Fault {
 
     fn attach_around(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
         Ok(Box::new(FaultHandle {
-            inside: Inner::attach(&*self.inside, core)?,
+            inside: Child::attach(&*self.inside, core)?,
             fate: Arc::clone(&self.fate),
             read_only: self.inside.traits().read_only,
             torn: Vec::new(),
@@ -91,7 +91,7 @@ impl Around for Fault {
 
 /// What was drawn and counted, on all cores.
 #[derive(Debug, Default)]
-struct Fate {
+struct FaultState {
     faults: Faults,
     block_size: u64,
     reads: AtomicU64,
@@ -101,9 +101,9 @@ struct Fate {
     octets_written: AtomicU64,
 }
 
-impl Fate {
+impl FaultState {
     /// The error with which an operation is to fail.
-    fn error_of(&self, op: &MediumOp<Lease>) -> Option<MediumError> {
+    fn error_of(&self, op: &MediumOp<BlockLease>) -> Option<MediumError> {
         match op {
             MediumOp::Read { extent, .. } => {
                 let end = self.count(&self.octets_read, *extent);
@@ -141,17 +141,17 @@ impl Fate {
 
     fn strikes(
         &self,
-        failing: Failing,
+        failing: FailureRule,
         drawn: &AtomicU64,
         octets: u64,
         error: MediumError,
     ) -> Option<MediumError> {
         match failing {
-            Failing::Seldom(probability) => {
+            FailureRule::Seldom(probability) => {
                 let draw = (self.draw(drawn) >> 11) as f64 / (1_u64 << 53) as f64;
                 (draw < probability).then_some(error)
             }
-            Failing::After(limit, error) => (octets > limit).then_some(error),
+            FailureRule::After(limit, error) => (octets > limit).then_some(error),
         }
     }
 
@@ -166,8 +166,8 @@ impl Fate {
 }
 
 struct FaultHandle {
-    inside: Inner,
-    fate: Arc<Fate>,
+    inside: Child,
+    fate: Arc<FaultState>,
     read_only: bool,
     /// Writes of which a part is being done, and how they are to end.
     torn: Vec<(u64, MediumError)>,
@@ -175,7 +175,7 @@ struct FaultHandle {
 
 impl FaultHandle {
     /// The part of a write that is done although it fails.
-    fn torn(&self, op: MediumOp<Lease>) -> Option<MediumOp<Lease>> {
+    fn torn(&self, op: MediumOp<BlockLease>) -> Option<MediumOp<BlockLease>> {
         let MediumOp::Write {
             extent, data, fua, ..
         } = op
@@ -201,7 +201,7 @@ impl FaultHandle {
         }
     }
 
-    fn told(&mut self, id: u64, result: MediumResult<Lease>) -> MediumResult<Lease> {
+    fn told(&mut self, id: u64, result: MediumResult<BlockLease>) -> MediumResult<BlockLease> {
         match self.torn.iter().position(|(torn, _)| *torn == id) {
             Some(at) => Err(self.torn.swap_remove(at).1),
             None => result,
@@ -209,10 +209,10 @@ impl FaultHandle {
     }
 }
 
-impl HandleAround for FaultHandle {
-    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+impl FilterHandle for FaultHandle {
+    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>) {
         let op = match op {
-            MediumOp::Lend { extent } if !self.read_only => MediumOp::Buffer {
+            MediumOp::PrepareWrite { extent } if !self.read_only => MediumOp::Buffer {
                 bytes: u32::try_from(extent.blocks * self.fate.block_size).unwrap_or(u32::MAX),
             },
             op => op,
@@ -254,7 +254,7 @@ impl HandleAround for FaultHandle {
 }
 
 /// Whether the volume inside refuses an operation anyway.
-fn refused(read_only: bool, op: &MediumOp<Lease>) -> bool {
+fn refused(read_only: bool, op: &MediumOp<BlockLease>) -> bool {
     read_only && !matches!(op, MediumOp::Read { .. } | MediumOp::Flush { .. })
 }
 

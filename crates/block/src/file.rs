@@ -21,13 +21,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scsi::medium::Traits;
-use scsi::statistics::Usage;
+use scsi::statistics::SpaceUsage;
 
 use crate::backing::Backing;
-use crate::error::OpenError;
-use crate::particulars::Particulars;
+use crate::details::Details;
+use crate::error::VolumeError;
 use crate::volume::{CoreContext, Handle, Volume};
-pub use holder::Holder;
+pub use holder::FileHolder;
 pub use undo::{UndoEntries, UndoLog};
 
 /// How a file is to be opened.
@@ -61,7 +61,7 @@ pub struct FileOptions {
 
 /// A volume in a file.
 #[derive(Debug)]
-pub struct File {
+pub struct FileVolume {
     backing: Arc<Backing>,
     identity: Option<String>,
     path: PathBuf,
@@ -69,13 +69,13 @@ pub struct File {
     written_before: (i64, u64),
 }
 
-impl File {
+impl FileVolume {
     /// Opens, creates or extends a file.
     ///
     /// # Errors
     ///
     /// What does not fit, and what the kernel refuses. A file is then as it was before.
-    pub fn open(options: &FileOptions) -> Result<Self, OpenError> {
+    pub fn open(options: &FileOptions) -> Result<Self, VolumeError> {
         let (backing, written_before) = open::open(options)?;
         let keep = options.keep_identity && !options.read_only;
         let identity = identity::of(backing.master(), &options.path, keep);
@@ -94,7 +94,7 @@ pub(crate) fn place(path: &Path) -> Option<String> {
     identity::place(path)
 }
 
-impl Volume for File {
+impl Volume for FileVolume {
     fn traits(&self) -> Traits {
         self.backing.traits()
     }
@@ -103,7 +103,7 @@ impl Volume for File {
         self.backing.attach(core)
     }
 
-    fn usage(&self) -> Option<Usage> {
+    fn usage(&self) -> Option<SpaceUsage> {
         self.backing.usage()
     }
 
@@ -134,8 +134,8 @@ impl Volume for File {
         vec![self.written_before]
     }
 
-    fn particulars(&self) -> Particulars {
-        Particulars::new(self.traits(), self.identity.clone())
+    fn particulars(&self) -> Details {
+        Details::new(self.traits(), self.identity.clone())
     }
 
     fn can_grow(&self) -> bool {

@@ -5,9 +5,9 @@ use ::io::memory::Buffer;
 /// A claim on memory, as [`scsi::medium::Lease`] has it: of a RAM volume, of a pool, or on the
 /// heap.
 #[derive(Clone, Debug)]
-pub struct Lease(Buffer);
+pub struct BlockLease(Buffer);
 
-impl Lease {
+impl BlockLease {
     /// The memory itself, for sending and receiving.
     #[must_use]
     pub fn buffer(&self) -> &Buffer {
@@ -15,19 +15,19 @@ impl Lease {
     }
 }
 
-impl From<Buffer> for Lease {
+impl From<Buffer> for BlockLease {
     fn from(buffer: Buffer) -> Self {
         Self(buffer)
     }
 }
 
-impl From<Lease> for Buffer {
-    fn from(lease: Lease) -> Self {
+impl From<BlockLease> for Buffer {
+    fn from(lease: BlockLease) -> Self {
         lease.0
     }
 }
 
-impl scsi::medium::Lease for Lease {
+impl scsi::medium::Lease for BlockLease {
     fn from_bytes(bytes: Vec<u8>) -> Self {
         Self(Buffer::from_vec(bytes))
     }

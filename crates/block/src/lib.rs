@@ -7,45 +7,45 @@
 //! |---|---|
 //! | [`ram::Ram`] | memory, as far as it was written |
 //! | [`null::Null`] | nothing |
-//! | [`file::File`] | a file |
-//! | [`device::Device`] | a block device |
+//! | [`file::FileVolume`] | a file |
+//! | [`device::DeviceVolume`] | a block device |
 //! | [`stripe`], [`concat`] | several other volumes |
 //! | [`readonly::Readonly`] | any other volume, which it protects |
 //! | [`limit::Limit`], [`delay::Delay`] | any other volume, which they slow down |
-//! | [`fault::Fault`] | any other volume, which it has fail |
-//! | [`verify::Verify`] | any other volume, which it checks |
+//! | [`fault::FaultVolume`] | any other volume, which it has fail |
+//! | [`verify::VerifyVolume`] | any other volume, which it checks |
 //! | [`stats::Stats`] | any other volume, which it watches |
 //!
 //! A capacity is the number of whole blocks that fit: octets left over at the end of a file are
 //! not part of the volume.
 #![forbid(unsafe_code)]
 
-mod around;
 mod backing;
+mod child;
+mod chunked;
 pub mod concat;
 pub mod delay;
+pub mod details;
 pub mod device;
 mod error;
 pub mod fault;
 pub mod file;
+mod filter;
 pub mod identity;
-mod inner;
-mod later;
 pub mod lease;
 pub mod limit;
-mod long;
 pub mod null;
-pub mod particulars;
 pub mod parts;
 pub mod ram;
 pub mod readonly;
 mod size;
+mod start_policy;
 pub mod stats;
 pub mod stripe;
 pub mod verify;
 pub mod volume;
 
-pub use error::OpenError;
+pub use error::VolumeError;
 
 #[cfg(test)]
 mod tests;

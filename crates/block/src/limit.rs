@@ -23,16 +23,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use scsi::medium::{MediumOp, Now};
 
-use crate::around::Around;
-use crate::later::{LaterHandle, When};
-use crate::lease::Lease;
+use crate::filter::Filter;
+use crate::lease::BlockLease;
+use crate::start_policy::{LaterHandle, StartPolicy};
 use crate::volume::{CoreContext, Handle, Volume};
 
 /// A volume that does no more than so much a second.
 #[derive(Debug)]
 pub struct Limit {
     inside: Arc<dyn Volume>,
-    meter: Arc<Meter>,
+    meter: Arc<TokenMeter>,
 }
 
 impl Limit {
@@ -40,7 +40,7 @@ impl Limit {
     /// is taken for 1.
     #[must_use]
     pub fn new(inside: Arc<dyn Volume>, iops: Option<u64>, rate: Option<u64>) -> Self {
-        let meter = Meter {
+        let meter = TokenMeter {
             block_size: inside.traits().block_size.into(),
             iops,
             rate,
@@ -51,7 +51,7 @@ impl Limit {
     }
 }
 
-impl Around for Limit {
+impl Filter for Limit {
     fn inside(&self) -> &dyn Volume {
         &*self.inside
     }
@@ -64,31 +64,31 @@ impl Around for Limit {
 }
 
 #[derive(Debug)]
-struct Meter {
+struct TokenMeter {
     block_size: u64,
     iops: Option<u64>,
     rate: Option<u64>,
-    paid: Mutex<Paid>,
+    paid: Mutex<PaidUntil>,
 }
 
 /// When all that was let through is paid for, by each limit, in nanoseconds.
 #[derive(Debug, Default)]
-struct Paid {
+struct PaidUntil {
     operations: u64,
     octets: u64,
 }
 
-impl Meter {
+impl TokenMeter {
     /// What an operation costs by each limit, in nanoseconds; `None` where it does not count.
-    fn costs(&self, op: &MediumOp<Lease>) -> Option<(u64, u64)> {
+    fn costs(&self, op: &MediumOp<BlockLease>) -> Option<(u64, u64)> {
         let octets = counted(op)?.saturating_mul(self.block_size);
         let of = |amount, limit: Option<u64>| limit.map_or(0, |a_second| cost(amount, a_second));
         Some((of(1, self.iops), of(octets, self.rate)))
     }
 }
 
-impl When for Arc<Meter> {
-    fn begin(&self, now: Now, op: &MediumOp<Lease>) -> Option<Now> {
+impl StartPolicy for Arc<TokenMeter> {
+    fn begin(&self, now: Now, op: &MediumOp<BlockLease>) -> Option<Now> {
         let (operation, octets) = self.costs(op)?;
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         // Nothing between locking and unlocking panics.
@@ -104,7 +104,7 @@ impl When for Arc<Meter> {
         Some(Now::from_nanos(begin))
     }
 
-    fn give_back(&self, op: &MediumOp<Lease>) -> bool {
+    fn give_back(&self, op: &MediumOp<BlockLease>) -> bool {
         let Some((operation, octets)) = self.costs(op) else {
             return false;
         };
@@ -116,14 +116,14 @@ impl When for Arc<Meter> {
 }
 
 /// The blocks by which an operation counts, if it does.
-fn counted(op: &MediumOp<Lease>) -> Option<u64> {
+fn counted(op: &MediumOp<BlockLease>) -> Option<u64> {
     match op {
         MediumOp::Read { extent, .. }
         | MediumOp::Write { extent, .. }
         | MediumOp::WriteSame { extent, .. }
         | MediumOp::Sanitize { extent, .. } => Some(extent.blocks),
         MediumOp::Unmap { .. } => Some(0),
-        MediumOp::Lend { .. }
+        MediumOp::PrepareWrite { .. }
         | MediumOp::Buffer { .. }
         | MediumOp::Flush { .. }
         | MediumOp::Status { .. }

@@ -5,14 +5,15 @@ use std::io;
 use ::io::memory::{Buffer, Pool};
 use ::io::ring::FileOp;
 use scsi::medium::{
-    MediumError, MediumOp, MediumResult, Outcome, Provisioning, SEGMENT_BYTES, SanitizeKind, Traits,
+    MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning, SEGMENT_BYTES, SanitizeKind,
+    Traits,
 };
 use slab::Slab;
 
-use crate::error::OpenError;
-use crate::lease::Lease;
+use crate::error::VolumeError;
+use crate::lease::BlockLease;
 use crate::size::BlockSize;
-use crate::volume::{Context, CoreContext, Handle, Node, Volume};
+use crate::volume::{Context, CoreContext, Handle, HandleId, Volume};
 
 /// A volume that holds nothing.
 ///
@@ -30,7 +31,7 @@ impl Null {
     /// # Errors
     ///
     /// When that is less than a block, or `block_size` is neither 512 nor 4096.
-    pub fn new(size: u64, block_size: u32) -> Result<Self, OpenError> {
+    pub fn new(size: u64, block_size: u32) -> Result<Self, VolumeError> {
         let block_size = BlockSize::new(block_size)?;
         Ok(Self {
             block_size,
@@ -74,7 +75,7 @@ impl Volume for Null {
 }
 
 struct NullHandle {
-    node: Node,
+    node: HandleId,
     block_size: BlockSize,
     /// What everything that is written goes to.
     scratch: Buffer,
@@ -84,33 +85,33 @@ struct NullHandle {
 }
 
 impl NullHandle {
-    fn answer(&self, op: &MediumOp<Lease>) -> MediumResult<Lease> {
+    fn answer(&self, op: &MediumOp<BlockLease>) -> MediumResult<BlockLease> {
         Ok(match op {
             MediumOp::Read { extent, .. } => {
-                Outcome::Lease(Buffer::zeros(self.block_size.len(*extent)).into())
+                MediumOutcome::Lease(Buffer::zeros(self.block_size.len(*extent)).into())
             }
-            MediumOp::Lend { extent } => {
+            MediumOp::PrepareWrite { extent } => {
                 let len = self.block_size.len(*extent);
-                Outcome::Lease(self.scratch.slice(0, len).into())
+                MediumOutcome::Lease(self.scratch.slice(0, len).into())
             }
             MediumOp::Buffer { bytes } => {
                 let buffer = self.pool.buffer(*bytes as usize);
-                Outcome::Lease(buffer.ok_or(MediumError::Busy)?.into())
+                MediumOutcome::Lease(buffer.ok_or(MediumError::Busy)?.into())
             }
-            MediumOp::Status { extent } => Outcome::Provisioning {
+            MediumOp::Status { extent } => MediumOutcome::Provisioning {
                 blocks: extent.blocks,
                 state: Provisioning::Deallocated,
             },
             MediumOp::Unmap { anchor: true, .. } | MediumOp::Write { atomic: true, .. } => {
                 return Err(MediumError::Unsupported);
             }
-            _ => Outcome::Done,
+            _ => MediumOutcome::Done,
         })
     }
 }
 
 impl Handle for NullHandle {
-    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>) {
         let result = self.answer(&op);
         let blocks = match op {
             MediumOp::WriteSame { extent, .. }
@@ -131,18 +132,18 @@ impl Handle for NullHandle {
     fn completed(
         &mut self,
         cx: &mut Context<'_>,
-        _: Node,
+        _: HandleId,
         slot: u32,
         _: io::Result<u64>,
         _: Option<Buffer>,
     ) {
         if let Some(id) = self.long.try_remove(slot as usize) {
-            cx.done(id, Ok(Outcome::Done));
+            cx.done(id, Ok(MediumOutcome::Done));
         }
     }
 
     /// It watches nothing.
-    fn ready(&mut self, _: &mut Context<'_>, _: Node, _: u32) {}
+    fn ready(&mut self, _: &mut Context<'_>, _: HandleId, _: u32) {}
 }
 
 /// The same bound as that of a RAM disk.

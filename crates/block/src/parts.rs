@@ -27,18 +27,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use scsi::medium::{Extent, Traits};
-use scsi::statistics::Usage;
+use scsi::statistics::SpaceUsage;
 
-use crate::error::OpenError;
-use crate::inner::Inner;
-use crate::particulars::Particulars;
+use crate::child::Child;
+use crate::details::Details;
+use crate::error::VolumeError;
 use crate::size::BlockSize;
 use crate::volume::{CoreContext, Handle, Volume};
 pub(crate) use traits::least_common_multiple;
 
 /// One of several volumes that make another.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct NamedPart {
     /// How errors call it: its address.
     pub name: String,
     /// The volume itself.
@@ -48,7 +48,7 @@ pub struct Part {
 /// Where the blocks of a volume lie. It never changes: growth only adds blocks.
 pub(crate) trait Layout: fmt::Debug + Send + Sync {
     /// Where a block lies.
-    fn place(&self, lba: u64) -> Place;
+    fn place(&self, lba: u64) -> PartOffset;
 
     /// What of an extent lies on a part: consecutive blocks there, as layouts keep the order.
     /// Without blocks when there is nothing.
@@ -72,14 +72,14 @@ pub(crate) trait Layout: fmt::Debug + Send + Sync {
     fn name(&self, block_size: u32) -> String;
 
     /// Looks at what has become of the parts that could not grow into anything.
-    fn look_at_growth(&self, parts: &[Part]) {
+    fn look_at_growth(&self, parts: &[NamedPart]) {
         let _ = parts;
     }
 }
 
 /// Where a block lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct PartOffset {
     pub(crate) part: usize,
     pub(crate) lba: u64,
     /// How many blocks from this one on follow each other there.
@@ -88,16 +88,16 @@ pub(crate) struct Place {
 
 /// A volume whose blocks lie on several others.
 #[derive(Debug)]
-pub struct Parts {
-    parts: Vec<Part>,
+pub struct PartsVolume {
+    parts: Vec<NamedPart>,
     layout: Arc<dyn Layout>,
     blocks: AtomicU64,
 }
 
-impl Parts {
+impl PartsVolume {
     /// Blocks of `parts`, of which there is one at least, whose block sizes have been compared.
-    pub(crate) fn new(parts: Vec<Part>, layout: Arc<dyn Layout>) -> Result<Self, OpenError> {
-        let blocks = capacity(&*layout, &parts).ok_or(OpenError::PartsTooLong)?;
+    pub(crate) fn new(parts: Vec<NamedPart>, layout: Arc<dyn Layout>) -> Result<Self, VolumeError> {
+        let blocks = capacity(&*layout, &parts).ok_or(VolumeError::PartsTooLong)?;
         Ok(Self {
             parts,
             layout,
@@ -106,7 +106,7 @@ impl Parts {
     }
 }
 
-impl Volume for Parts {
+impl Volume for PartsVolume {
     fn traits(&self) -> Traits {
         let parts = self.parts.iter().map(|part| part.volume.traits());
         let blocks = self.blocks.load(SeqCst);
@@ -114,11 +114,11 @@ impl Volume for Parts {
     }
 
     fn attach(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
-        let attach = |part: &Part| Inner::attach(&*part.volume, core);
+        let attach = |part: &NamedPart| Child::attach(&*part.volume, core);
         let parts = self.parts.iter().map(attach).collect::<io::Result<_>>()?;
         let traits = self.traits();
         let block_size = BlockSize::new(traits.block_size).map_err(io::Error::other)?;
-        let rules = handle::Rules {
+        let rules = handle::PartsRules {
             layout: Arc::clone(&self.layout),
             block_size,
             read_only: traits.read_only,
@@ -134,7 +134,7 @@ impl Volume for Parts {
             .any(|part| part.volume.is_empty_at_start())
     }
 
-    fn usage(&self) -> Option<Usage> {
+    fn usage(&self) -> Option<SpaceUsage> {
         let parts = self.parts.iter().map(|part| part.volume.usage());
         parts.reduce(add).flatten()
     }
@@ -163,16 +163,16 @@ impl Volume for Parts {
     }
 
     /// Who it is depends on its parts, on their order, and on where its blocks lie on them.
-    fn particulars(&self) -> Particulars {
+    fn particulars(&self) -> Details {
         let parts = self.parts.iter().map(|part| part.volume.particulars());
         let parts: Vec<_> = parts.collect();
         let identities = parts.iter().map(|part| part.identity.as_deref());
         let identities: Option<Vec<_>> = identities.collect();
         let name = self.layout.name(block_size(&self.parts));
         let identity = identities.map(|all| format!("{name} of {}", all.join(", ")));
-        Particulars {
+        Details {
             parts,
-            ..Particulars::new(self.traits(), identity)
+            ..Details::new(self.traits(), identity)
         }
     }
 
@@ -206,34 +206,34 @@ impl Volume for Parts {
     }
 }
 
-fn add(a: Option<Usage>, b: Option<Usage>) -> Option<Usage> {
+fn add(a: Option<SpaceUsage>, b: Option<SpaceUsage>) -> Option<SpaceUsage> {
     let (a, b) = (a?, b?);
-    Some(Usage {
+    Some(SpaceUsage {
         used: a.used.saturating_add(b.used),
         available: a.available.saturating_add(b.available),
     })
 }
 
 /// In blocks, whose octets 64 bits hold too.
-fn capacity(layout: &dyn Layout, parts: &[Part]) -> Option<u64> {
+fn capacity(layout: &dyn Layout, parts: &[NamedPart]) -> Option<u64> {
     let blocks = layout.capacity(&mut parts.iter().map(|part| part.volume.traits().blocks));
     blocks.filter(|blocks| blocks.checked_mul(block_size(parts).into()).is_some())
 }
 
-fn block_size(parts: &[Part]) -> u32 {
+fn block_size(parts: &[NamedPart]) -> u32 {
     parts
         .first()
         .map_or(0, |part| part.volume.traits().block_size)
 }
 
 /// The block size that all parts have.
-pub(crate) fn common_block_size(parts: &[Part]) -> Result<u32, OpenError> {
+pub(crate) fn common_block_size(parts: &[NamedPart]) -> Result<u32, VolumeError> {
     let common = block_size(parts);
-    let other = |part: &&Part| part.volume.traits().block_size != common;
+    let other = |part: &&NamedPart| part.volume.traits().block_size != common;
     match (parts.first(), parts.iter().find(other)) {
         (Some(one), Some(other)) => {
             let octets = other.volume.traits().block_size;
-            Err(OpenError::PartBlockSizes {
+            Err(VolumeError::PartBlockSizes {
                 one: one.name.clone(),
                 one_octets: common,
                 other: other.name.clone(),

@@ -2,8 +2,8 @@
 //!
 //! Memory is taken where blocks are written and given back where they are unmapped; the region's
 //! own map says which are, so that reading a hole takes none. What is read leaves from the memory
-//! of the volume itself, and blocks that were received into memory that [`MediumOp::Lend`] gave are
-//! there already.
+//! of the volume itself, and blocks that were received into memory that [`MediumOp::PrepareWrite`]
+//! gave are there already.
 //!
 //! # What it promises
 //!
@@ -32,21 +32,21 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ::io::memory::{
-    Ahead, Buffer, GRANULE, LocalRegion, MemoryLimit, NoSpace, Pages, Pool, Recall, Region,
+    Buffer, GRANULE, LocalRegion, MemoryLimit, NoSpace, Pages, Pool, PrefetchQueue, Recall, Region,
 };
 use rustix::io::Errno;
 use scsi::medium::{
-    Atomic, Extent, MediumError, MediumOp, MediumResult, Outcome, Provisioning, SEGMENT_BYTES,
-    Sanitize, SanitizeKind, Traits,
+    Atomic, Extent, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning,
+    SEGMENT_BYTES, Sanitize, SanitizeKind, Traits,
 };
-use scsi::statistics::Usage;
+use scsi::statistics::SpaceUsage;
 use slab::Slab;
 
-use crate::error::{OpenError, write_error};
-use crate::lease::Lease;
-use crate::long::{Long, Work};
+use crate::chunked::{ChunkStep, ChunkedRange};
+use crate::error::{VolumeError, write_error};
+use crate::lease::BlockLease;
 use crate::size::BlockSize;
-use crate::volume::{Context, CoreContext, Handle, Node, Volume};
+use crate::volume::{Context, CoreContext, Handle, HandleId, Volume};
 
 /// A RAM disk.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Ram {
     ///
     /// When the size is less than a block, `block_size` is neither 512 nor 4096, or there is no
     /// address space left.
-    pub fn new(size: u64, block_size: u32, memory: &MemoryLimit) -> Result<Self, OpenError> {
+    pub fn new(size: u64, block_size: u32, memory: &MemoryLimit) -> Result<Self, VolumeError> {
         let pages = match size <= memory.limit().saturating_sub(memory.used()) {
             true => Pages::Huge,
             false => Pages::Small,
@@ -78,11 +78,11 @@ impl Ram {
         block_size: u32,
         memory: &MemoryLimit,
         pages: Pages,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, VolumeError> {
         let block_size = BlockSize::new(block_size)?;
         let blocks = block_size.capacity(size)?;
         let len = blocks * u64::from(block_size.octets());
-        let region = Region::reserve(len, pages, memory).map_err(|cause| OpenError::Kernel {
+        let region = Region::reserve(len, pages, memory).map_err(|cause| VolumeError::Kernel {
             what: "reserve address space",
             cause,
         })?;
@@ -126,7 +126,7 @@ impl Volume for Ram {
             block_size: self.block_size,
             pool: core.pool.clone(),
             node: core.node(),
-            ahead: Ahead::default(),
+            ahead: PrefetchQueue::default(),
             long: Slab::new(),
         }))
     }
@@ -135,12 +135,12 @@ impl Volume for Ram {
         true
     }
 
-    fn usage(&self) -> Option<Usage> {
+    fn usage(&self) -> Option<SpaceUsage> {
         let used = self.region.charged();
         let holes = self.region.len().saturating_sub(used);
         let available = self.memory.limit().saturating_sub(self.memory.used());
         let blocks = |octets: u64| octets / u64::from(self.block_size.octets());
-        Some(Usage {
+        Some(SpaceUsage {
             used: blocks(used),
             available: blocks(available.min(holes)),
         })
@@ -156,13 +156,13 @@ struct RamHandle {
     shared: Arc<Region>,
     block_size: BlockSize,
     pool: Pool,
-    node: Node,
-    ahead: Ahead,
-    long: Slab<(u64, Long)>,
+    node: HandleId,
+    ahead: PrefetchQueue,
+    long: Slab<(u64, ChunkedRange)>,
 }
 
 impl Handle for RamHandle {
-    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>) {
         let result = match op {
             MediumOp::Read {
                 extent,
@@ -172,10 +172,10 @@ impl Handle for RamHandle {
                 extent,
                 copied: true,
             } => self.copy(extent),
-            MediumOp::Lend { extent } => self.lend(extent),
+            MediumOp::PrepareWrite { extent } => self.lend(extent),
             MediumOp::Buffer { bytes } => self.private(bytes),
             MediumOp::Write { extent, data, .. } => self.write(extent, data),
-            MediumOp::Flush { .. } | MediumOp::Prefetch { .. } => Ok(Outcome::Done),
+            MediumOp::Flush { .. } | MediumOp::Prefetch { .. } => Ok(MediumOutcome::Done),
             MediumOp::Status { extent } => Ok(self.status(extent)),
             MediumOp::Unmap { anchor: true, .. } => Err(MediumError::Unsupported),
             MediumOp::WriteSame { extent, pattern } => {
@@ -198,12 +198,12 @@ impl Handle for RamHandle {
     }
 
     /// It watches nothing.
-    fn ready(&mut self, _: &mut Context<'_>, _: Node, _: u32) {}
+    fn ready(&mut self, _: &mut Context<'_>, _: HandleId, _: u32) {}
 
     fn completed(
         &mut self,
         cx: &mut Context<'_>,
-        _: Node,
+        _: HandleId,
         slot: u32,
         result: io::Result<u64>,
         _: Option<Buffer>,
@@ -217,7 +217,7 @@ impl Handle for RamHandle {
                 long.advance();
                 match long.next() {
                     Some(op) => return cx.file(self.node, slot, op),
-                    None => Ok(Outcome::Done),
+                    None => Ok(MediumOutcome::Done),
                 }
             }
             Err(error) => Err(write_error(&error)),
@@ -232,31 +232,33 @@ impl Handle for RamHandle {
 }
 
 impl RamHandle {
-    fn read(&mut self, extent: Extent) -> Outcome<Lease> {
+    fn read(&mut self, extent: Extent) -> MediumOutcome<BlockLease> {
         let buffer = self.read.buffer(self.block_size.range(extent));
         // It is sent when the whole batch of commands has been looked at.
         self.ahead.note(&buffer);
-        Outcome::Lease(buffer.into())
+        MediumOutcome::Lease(buffer.into())
     }
 
-    fn copy(&self, extent: Extent) -> MediumResult<Lease> {
+    fn copy(&self, extent: Extent) -> MediumResult<BlockLease> {
         let data = self.read.buffer(self.block_size.range(extent));
         let copy = self.pool.buffer(data.len()).ok_or(MediumError::Busy)?;
         copy.copy_from(0, &data);
-        Ok(Outcome::Lease(copy.into()))
+        Ok(MediumOutcome::Lease(copy.into()))
     }
 
-    fn lend(&self, extent: Extent) -> MediumResult<Lease> {
+    fn lend(&self, extent: Extent) -> MediumResult<BlockLease> {
         let lent = self.written.lend(self.block_size.range(extent));
-        Ok(Outcome::Lease(lent.map_err(no_space)?.into()))
+        Ok(MediumOutcome::Lease(lent.map_err(no_space)?.into()))
     }
 
-    fn private(&self, bytes: u32) -> MediumResult<Lease> {
+    fn private(&self, bytes: u32) -> MediumResult<BlockLease> {
         let buffer = self.pool.buffer(bytes as usize);
-        Ok(Outcome::Lease(buffer.ok_or(MediumError::Busy)?.into()))
+        Ok(MediumOutcome::Lease(
+            buffer.ok_or(MediumError::Busy)?.into(),
+        ))
     }
 
-    fn write(&self, extent: Extent, data: Lease) -> MediumResult<Lease> {
+    fn write(&self, extent: Extent, data: BlockLease) -> MediumResult<BlockLease> {
         let range = self.block_size.range(extent);
         if !self.written.is_memory_of(&range, data.buffer()) {
             let memory = self.written.lend(range).map_err(no_space)?;
@@ -264,14 +266,14 @@ impl RamHandle {
         }
         // Before the write counts as done, the region must know that it is over.
         drop(data);
-        Ok(Outcome::Done)
+        Ok(MediumOutcome::Done)
     }
 
-    fn status(&self, extent: Extent) -> Outcome<Lease> {
+    fn status(&self, extent: Extent) -> MediumOutcome<BlockLease> {
         let range = self.block_size.range(extent);
         let (mapped, octets) = self.shared.state(range.start);
         let blocks = octets / u64::from(self.block_size.octets());
-        Outcome::Provisioning {
+        MediumOutcome::Provisioning {
             blocks: blocks.clamp(1, extent.blocks.max(1)),
             state: if mapped {
                 Provisioning::Mapped
@@ -282,13 +284,13 @@ impl RamHandle {
     }
 
     /// Does it at once when it is short, else a step at a time on other threads.
-    fn start(&mut self, cx: &mut Context<'_>, id: u64, extent: Extent, work: Work) {
+    fn start(&mut self, cx: &mut Context<'_>, id: u64, extent: Extent, work: ChunkStep) {
         let range = self.block_size.range(extent);
         if range.end - range.start <= AT_ONCE {
             let result = work(range).map_err(|error| write_error(&error));
-            return cx.done(id, result.map(|()| Outcome::Done));
+            return cx.done(id, result.map(|()| MediumOutcome::Done));
         }
-        let long = Long::new(range, STEP, work);
+        let long = ChunkedRange::new(range, STEP, work);
         let first = long.next();
         let slot = self.long.insert((id, long));
         if let (Some(op), Ok(slot)) = (first, u32::try_from(slot)) {
@@ -296,7 +298,7 @@ impl RamHandle {
         }
     }
 
-    fn freeing(&self) -> Work {
+    fn freeing(&self) -> ChunkStep {
         let region = Arc::clone(&self.shared);
         Arc::new(move |range| {
             region.deallocate(range);
@@ -305,7 +307,7 @@ impl RamHandle {
     }
 
     /// Fills with a block, repeated.
-    fn filling(&self, pattern: &Buffer, fill: Fill) -> Work {
+    fn filling(&self, pattern: &Buffer, fill: StoreBytes) -> ChunkStep {
         let region = Arc::clone(&self.shared);
         let mut octets = vec![0; pattern.len()];
         pattern.copy_out(0, &mut octets);
@@ -313,7 +315,7 @@ impl RamHandle {
         Arc::new(move |range| fill(&region, range, &octets))
     }
 
-    fn sanitizing(&self, method: Sanitize<Lease>) -> Work {
+    fn sanitizing(&self, method: Sanitize<BlockLease>) -> ChunkStep {
         match method {
             Sanitize::BlockErase => self.freeing(),
             Sanitize::Overwrite { pattern } => self.filling(&pattern.into(), overwrite),
@@ -321,7 +323,7 @@ impl RamHandle {
     }
 }
 
-type Fill = fn(&Arc<Region>, Range<u64>, &[u8]) -> io::Result<()>;
+type StoreBytes = fn(&Arc<Region>, Range<u64>, &[u8]) -> io::Result<()>;
 
 /// The same as [`fill`], but that zeros are not stored in holes: nothing is there to be
 /// overwritten, and a thin volume may have more holes than there is memory.

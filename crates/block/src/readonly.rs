@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
-use scsi::medium::{MediumError, MediumOp, Outcome, Traits};
+use scsi::medium::{MediumError, MediumOp, MediumOutcome, Traits};
 
-use crate::around::{Around, HandleAround};
-use crate::lease::Lease;
+use crate::filter::{Filter, FilterHandle};
+use crate::lease::BlockLease;
 use crate::volume::{Context, CoreContext, Handle, Volume};
 
 /// A volume through which another one cannot be written.
@@ -21,7 +21,7 @@ impl Readonly {
     }
 }
 
-impl Around for Readonly {
+impl Filter for Readonly {
     fn inside(&self) -> &dyn Volume {
         &*self.0
     }
@@ -44,16 +44,16 @@ impl Around for Readonly {
 
 struct ReadonlyHandle(Box<dyn Handle>);
 
-impl HandleAround for ReadonlyHandle {
-    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+impl FilterHandle for ReadonlyHandle {
+    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>) {
         match op {
             MediumOp::Read { .. }
             | MediumOp::Buffer { .. }
             | MediumOp::Status { .. }
             | MediumOp::Prefetch { .. } => self.0.submit(cx, id, op),
             // Nothing was written by us, and what others wrote is theirs to flush.
-            MediumOp::Flush { .. } => cx.done(id, Ok(Outcome::Done)),
-            MediumOp::Lend { .. }
+            MediumOp::Flush { .. } => cx.done(id, Ok(MediumOutcome::Done)),
+            MediumOp::PrepareWrite { .. }
             | MediumOp::Write { .. }
             | MediumOp::WriteSame { .. }
             | MediumOp::Unmap { .. }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use scsi::medium::Extent;
 
-use crate::error::OpenError;
+use crate::error::VolumeError;
 
 /// The block size of volumes that have none of their own.
 pub(crate) const DEFAULT_BLOCK_SIZE: u32 = 512;
@@ -17,10 +17,10 @@ const PHYSICAL_BLOCK_SIZE: u32 = 4096;
 pub(crate) struct BlockSize(u32);
 
 impl BlockSize {
-    pub(crate) fn new(octets: u32) -> Result<Self, OpenError> {
+    pub(crate) fn new(octets: u32) -> Result<Self, VolumeError> {
         match octets {
             512 | 4096 => Ok(Self(octets)),
-            _ => Err(OpenError::BlockSize { octets }),
+            _ => Err(VolumeError::BlockSize { octets }),
         }
     }
 
@@ -40,9 +40,9 @@ impl BlockSize {
     }
 
     /// The whole blocks in so many octets; at least one.
-    pub(crate) fn capacity(self, octets: u64) -> Result<u64, OpenError> {
+    pub(crate) fn capacity(self, octets: u64) -> Result<u64, VolumeError> {
         match octets / u64::from(self.0) {
-            0 => Err(OpenError::TooSmall {
+            0 => Err(VolumeError::TooSmall {
                 octets,
                 block_size: self.0,
             }),

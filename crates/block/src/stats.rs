@@ -15,12 +15,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use scsi::medium::{MediumOp, MediumResult, Now};
 use slab::Slab;
 
-use crate::around::{Around, HandleAround};
-use crate::inner::{Inner, under_way};
-use crate::lease::Lease;
+use crate::child::{Child, under_way};
+use crate::filter::{Filter, FilterHandle};
+use crate::lease::BlockLease;
 use crate::volume::{Context, CoreContext, Handle, Volume};
-use histogram::Counting;
 pub use histogram::Histogram;
+use histogram::SharedHistogram;
 
 /// A volume that counts.
 #[derive(Debug)]
@@ -29,12 +29,12 @@ pub struct Stats {
     /// What is inside is called so.
     name: String,
     /// Of each core.
-    cores: Mutex<Vec<Arc<Counters>>>,
+    cores: Mutex<Vec<Arc<StatsCounters>>>,
 }
 
 /// Kinds of operations that are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OperationKind {
     /// Reads.
     Read,
     /// Writes.
@@ -50,7 +50,7 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl OperationKind {
     /// All of them.
     pub const ALL: [Self; 6] = [
         Self::Read,
@@ -72,7 +72,7 @@ impl Kind {
         }
     }
 
-    fn of(op: &MediumOp<Lease>) -> Option<(Self, u64)> {
+    fn of(op: &MediumOp<BlockLease>) -> Option<(Self, u64)> {
         Some(match op {
             MediumOp::Read { extent, .. } => (Self::Read, extent.blocks),
             MediumOp::Write { extent, .. } => (Self::Write, extent.blocks),
@@ -82,14 +82,14 @@ impl Kind {
             MediumOp::Status { .. } | MediumOp::Prefetch { .. } | MediumOp::Sanitize { .. } => {
                 (Self::Other, 0)
             }
-            MediumOp::Lend { .. } | MediumOp::Buffer { .. } => return None,
+            MediumOp::PrepareWrite { .. } | MediumOp::Buffer { .. } => return None,
         })
     }
 }
 
 /// What went through a volume by one kind of operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct OperationCount {
     /// Operations that have ended.
     pub operations: u64,
     /// Those of them that failed.
@@ -100,7 +100,7 @@ pub struct Count {
     pub latency: Histogram,
 }
 
-impl fmt::Display for Count {
+impl fmt::Display for OperationCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (operations, errors, octets) = (self.operations, self.errors, self.octets);
         write!(f, "{operations}, {errors} of them failed, {octets} bytes")?;
@@ -133,8 +133,8 @@ impl Stats {
     /// What went through until now, on all cores. Operations that end meanwhile may be in some of
     /// its numbers, and not in others.
     #[must_use]
-    pub fn snapshot(&self, kind: Kind) -> Count {
-        let mut all = Count::default();
+    pub fn snapshot(&self, kind: OperationKind) -> OperationCount {
+        let mut all = OperationCount::default();
         let block_size = u64::from(self.inside.traits().block_size);
         for core in &*self.cores.lock().unwrap_or_else(PoisonError::into_inner) {
             let counter = &core.0[kind as usize];
@@ -147,14 +147,14 @@ impl Stats {
     }
 }
 
-impl Around for Stats {
+impl Filter for Stats {
     fn inside(&self) -> &dyn Volume {
         &*self.inside
     }
 
     /// A line for each kind of which there was any.
     fn own_gathered(&self) -> Vec<String> {
-        let counts = Kind::ALL.map(|kind| (kind, self.snapshot(kind)));
+        let counts = OperationKind::ALL.map(|kind| (kind, self.snapshot(kind)));
         let counts = counts.iter().filter(|(_, count)| count.operations > 0);
         counts
             .map(|(kind, count)| format!("stats({}): {}: {count}", self.name, kind.name()))
@@ -162,40 +162,40 @@ impl Around for Stats {
     }
 
     fn attach_around(&self, core: &CoreContext) -> io::Result<Box<dyn Handle>> {
-        let counters = Arc::new(Counters::default());
+        let counters = Arc::new(StatsCounters::default());
         let mut cores = self.cores.lock().unwrap_or_else(PoisonError::into_inner);
         cores.push(Arc::clone(&counters));
         Ok(Box::new(StatsHandle {
-            inside: Inner::attach(&*self.inside, core)?,
+            inside: Child::attach(&*self.inside, core)?,
             counters,
             pending: Slab::new(),
         }))
     }
 }
 
-/// By [`Kind`].
+/// By [`OperationKind`].
 #[derive(Debug, Default)]
-struct Counters([Counter; Kind::ALL.len()]);
+struct StatsCounters([KindCounters; OperationKind::ALL.len()]);
 
 #[derive(Debug, Default)]
-struct Counter {
+struct KindCounters {
     operations: AtomicU64,
     errors: AtomicU64,
     blocks: AtomicU64,
-    latency: Counting,
+    latency: SharedHistogram,
 }
 
 struct StatsHandle {
-    inside: Inner,
-    counters: Arc<Counters>,
-    pending: Slab<Pending>,
+    inside: Child,
+    counters: Arc<StatsCounters>,
+    pending: Slab<StartedOperation>,
 }
 
-struct Pending {
+struct StartedOperation {
     id: u64,
     begun: Now,
     /// `None` where it is not counted.
-    counted: Option<(Kind, u64)>,
+    counted: Option<(OperationKind, u64)>,
 }
 
 impl StatsHandle {
@@ -208,7 +208,7 @@ impl StatsHandle {
         }
     }
 
-    fn count(&self, now: Now, pending: &Pending, result: &MediumResult<Lease>) {
+    fn count(&self, now: Now, pending: &StartedOperation, result: &MediumResult<BlockLease>) {
         let Some((kind, blocks)) = pending.counted else {
             return;
         };
@@ -222,12 +222,12 @@ impl StatsHandle {
     }
 }
 
-impl HandleAround for StatsHandle {
-    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
-        let slot = self.pending.insert(Pending {
+impl FilterHandle for StatsHandle {
+    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>) {
+        let slot = self.pending.insert(StartedOperation {
             id,
             begun: cx.now,
-            counted: Kind::of(&op),
+            counted: OperationKind::of(&op),
         });
         self.inside.submit(cx, slot as u64, op);
         self.drain(cx);

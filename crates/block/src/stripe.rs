@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use scsi::medium::Extent;
 
-use crate::error::OpenError;
-use crate::parts::{Layout, Part, Parts, Place, common_block_size, least_common_multiple};
+use crate::error::VolumeError;
+use crate::parts::{
+    Layout, NamedPart, PartOffset, PartsVolume, common_block_size, least_common_multiple,
+};
 
 /// A stripe over `parts`, of which there are two or more, in chunks of `chunk` octets.
 ///
@@ -16,21 +18,21 @@ use crate::parts::{Layout, Part, Parts, Place, common_block_size, least_common_m
 ///
 /// When block sizes differ, `chunk` is no multiple of them, a volume is shorter than a chunk, or
 /// all of them together are too long.
-pub fn open(chunk: u64, parts: Vec<Part>) -> Result<Parts, OpenError> {
+pub fn open(chunk: u64, parts: Vec<NamedPart>) -> Result<PartsVolume, VolumeError> {
     let block_size = common_block_size(&parts)?;
     if chunk == 0 || !chunk.is_multiple_of(block_size.into()) {
-        return Err(OpenError::Chunk { chunk, block_size });
+        return Err(VolumeError::Chunk { chunk, block_size });
     }
     let layout = Chunks {
         chunk: chunk / u64::from(block_size),
         parts: parts.len() as u64,
     };
-    let short = |part: &&Part| part.volume.traits().blocks < layout.chunk;
+    let short = |part: &&NamedPart| part.volume.traits().blocks < layout.chunk;
     if let Some(part) = parts.iter().find(short) {
         let name = part.name.clone();
-        return Err(OpenError::PartTooShort { name, chunk });
+        return Err(VolumeError::PartTooShort { name, chunk });
     }
-    Parts::new(parts, Arc::new(layout))
+    PartsVolume::new(parts, Arc::new(layout))
 }
 
 /// Chunks that go round.
@@ -57,9 +59,9 @@ impl Chunks {
 }
 
 impl Layout for Chunks {
-    fn place(&self, lba: u64) -> Place {
+    fn place(&self, lba: u64) -> PartOffset {
         let (chunk, within) = (lba / self.chunk, lba % self.chunk);
-        Place {
+        PartOffset {
             part: (chunk % self.parts) as usize,
             lba: chunk / self.parts * self.chunk + within,
             run: self.chunk - within,

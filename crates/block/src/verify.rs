@@ -19,7 +19,7 @@
 //! is copied, so that what was checked is what is sent, and nothing is received into the memory of
 //! the volume inside.
 
-mod book;
+mod checksum_map;
 
 use std::io;
 use std::ops::Range;
@@ -28,44 +28,44 @@ use std::time::Duration;
 
 use ::io::memory::Pool;
 use scsi::medium::{
-    Extent, Lease as _, MediumError, MediumOp, MediumResult, Now, Outcome, Sanitize,
+    Extent, Lease as _, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Sanitize,
 };
 use slab::Slab;
 
-use crate::around::{Around, HandleAround};
-use crate::inner::{Inner, under_way};
-use crate::lease::Lease;
+use crate::child::{Child, under_way};
+use crate::filter::{Filter, FilterHandle};
+use crate::lease::BlockLease;
 use crate::size::BlockSize;
 use crate::volume::{Context, CoreContext, Handle, Volume};
-use book::{Book, Seen};
+use checksum_map::{ChecksumMap, ReadSnapshot};
 
 /// A volume that is checked.
 #[derive(Debug)]
-pub struct Verify {
+pub struct VerifyVolume {
     inside: Arc<dyn Volume>,
-    shared: Arc<Shared>,
+    shared: Arc<VerifyState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct VerifyState {
     /// How the log calls it.
     name: String,
-    book: Mutex<Book>,
-    told: Mutex<Told>,
+    book: Mutex<ChecksumMap>,
+    told: Mutex<MismatchLog>,
 }
 
 /// What the log has been told.
 #[derive(Debug, Default)]
-struct Told {
+struct MismatchLog {
     last: Option<Now>,
     left_out: u64,
 }
 
-impl Verify {
+impl VerifyVolume {
     /// Checks a volume; `name` is its address, for the log.
     #[must_use]
     pub fn new(inside: Arc<dyn Volume>, name: String) -> Self {
-        let shared = Shared {
+        let shared = VerifyState {
             name,
             book: Mutex::default(),
             told: Mutex::default(),
@@ -75,7 +75,7 @@ impl Verify {
     }
 }
 
-impl Around for Verify {
+impl Filter for VerifyVolume {
     fn inside(&self) -> &dyn Volume {
         &*self.inside
     }
@@ -84,7 +84,7 @@ impl Around for Verify {
         let traits = self.inside.traits();
         let block_size = BlockSize::new(traits.block_size).map_err(io::Error::other)?;
         Ok(Box::new(VerifyHandle {
-            inside: Inner::attach(&*self.inside, core)?,
+            inside: Child::attach(&*self.inside, core)?,
             shared: Arc::clone(&self.shared),
             block_size,
             read_only: traits.read_only,
@@ -97,14 +97,14 @@ impl Around for Verify {
     }
 }
 
-impl Shared {
-    fn book(&self) -> MutexGuard<'_, Book> {
+impl VerifyState {
+    fn book(&self) -> MutexGuard<'_, ChecksumMap> {
         // A panic within would be one of ours, and its books are as good as none.
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells of a block that differs, once a minute, and then how many were left out.
-    fn tell(&self, now: Now, lba: u64, blocks: u64) {
+    fn log_mismatch(&self, now: Now, lba: u64, blocks: u64) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.last.is_some_and(|last| now < last + QUIET) {
             told.left_out += 1;
@@ -121,12 +121,12 @@ impl Shared {
 }
 
 struct VerifyHandle {
-    inside: Inner,
-    shared: Arc<Shared>,
+    inside: Child,
+    shared: Arc<VerifyState>,
     block_size: BlockSize,
     read_only: bool,
     pool: Pool,
-    pending: Slab<Pending>,
+    pending: Slab<CheckedOperation>,
     /// Room for one block.
     octets: Vec<u8>,
     /// Of the blocks that are to be written.
@@ -136,15 +136,15 @@ struct VerifyHandle {
 }
 
 /// An operation inside.
-struct Pending {
+struct CheckedOperation {
     id: u64,
-    kind: Kind,
+    kind: CheckKind,
 }
 
-enum Kind {
+enum CheckKind {
     /// Nothing to be checked.
     Other,
-    Read(Extent, Seen),
+    Read(Extent, ReadSnapshot),
     Write(Extent),
     /// A change of more blocks than are looked at one by one.
     Long(Extent),
@@ -152,18 +152,24 @@ enum Kind {
 
 impl VerifyHandle {
     /// What to do inside, and what to do when it is done.
-    fn begin(&mut self, op: MediumOp<Lease>) -> Result<(MediumOp<Lease>, Kind), MediumError> {
+    fn begin(
+        &mut self,
+        op: MediumOp<BlockLease>,
+    ) -> Result<(MediumOp<BlockLease>, CheckKind), MediumError> {
         match op {
             MediumOp::Read { extent, .. } => {
                 let seen = self.shared.book().begin_read(extent);
                 let copied = true;
-                Ok((MediumOp::Read { extent, copied }, Kind::Read(extent, seen)))
+                Ok((
+                    MediumOp::Read { extent, copied },
+                    CheckKind::Read(extent, seen),
+                ))
             }
-            op if self.read_only => Ok((op, Kind::Other)),
-            MediumOp::Lend { extent } => {
+            op if self.read_only => Ok((op, CheckKind::Other)),
+            MediumOp::PrepareWrite { extent } => {
                 let bytes = self.block_size.len(extent);
                 let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-                Ok((MediumOp::Buffer { bytes }, Kind::Other))
+                Ok((MediumOp::Buffer { bytes }, CheckKind::Other))
             }
             MediumOp::Write {
                 extent,
@@ -203,11 +209,11 @@ impl VerifyHandle {
                 };
                 Ok((MediumOp::Sanitize { extent, method }, kind))
             }
-            op => Ok((op, Kind::Other)),
+            op => Ok((op, CheckKind::Other)),
         }
     }
 
-    fn begin_write(&self, extent: Extent) -> Kind {
+    fn begin_write(&self, extent: Extent) -> CheckKind {
         if extent.blocks > SHORT {
             return self.begin_long(extent);
         }
@@ -218,16 +224,16 @@ impl VerifyHandle {
                 self.shared.name
             );
         }
-        Kind::Write(extent)
+        CheckKind::Write(extent)
     }
 
-    fn begin_long(&self, extent: Extent) -> Kind {
+    fn begin_long(&self, extent: Extent) -> CheckKind {
         self.shared.book().begin_long(extent);
-        Kind::Long(extent)
+        CheckKind::Long(extent)
     }
 
     /// The data in memory that nobody else writes: what lies in a RAM disk may change under us.
-    fn private(&self, data: Lease) -> Result<Lease, MediumError> {
+    fn private(&self, data: BlockLease) -> Result<BlockLease, MediumError> {
         if !data.buffer().is_of_region() {
             return Ok(data);
         }
@@ -237,7 +243,7 @@ impl VerifyHandle {
     }
 
     /// Sums up each block.
-    fn sum(&mut self, data: &Lease) {
+    fn sum(&mut self, data: &BlockLease) {
         self.sums.clear();
         for offset in (0..data.len()).step_by(self.octets.len()) {
             data.copy_out(offset, &mut self.octets);
@@ -246,7 +252,7 @@ impl VerifyHandle {
     }
 
     /// Sums up blocks that are all alike; of zeros without a pattern.
-    fn sum_of_each(&mut self, extent: Extent, pattern: Option<&Lease>) {
+    fn sum_of_each(&mut self, extent: Extent, pattern: Option<&BlockLease>) {
         match pattern {
             Some(pattern) => pattern.copy_out(0, &mut self.octets),
             None => self.octets.fill(0),
@@ -259,37 +265,42 @@ impl VerifyHandle {
 
     fn drain(&mut self, cx: &mut Context<'_>) {
         while let Some((slot, result)) = self.inside.next() {
-            if let Some(Pending { id, kind }) = self.pending.try_remove(slot as usize) {
+            if let Some(CheckedOperation { id, kind }) = self.pending.try_remove(slot as usize) {
                 let result = self.end(cx.now, kind, result);
                 cx.done(id, result);
             }
         }
     }
 
-    fn end(&mut self, now: Now, kind: Kind, result: MediumResult<Lease>) -> MediumResult<Lease> {
+    fn end(
+        &mut self,
+        now: Now,
+        kind: CheckKind,
+        result: MediumResult<BlockLease>,
+    ) -> MediumResult<BlockLease> {
         match kind {
-            Kind::Other => result,
-            Kind::Write(extent) => {
+            CheckKind::Other => result,
+            CheckKind::Write(extent) => {
                 self.shared.book().end_write(extent, result.is_ok());
                 result
             }
-            Kind::Long(extent) => {
+            CheckKind::Long(extent) => {
                 self.shared.book().end_long(extent);
                 result
             }
-            Kind::Read(extent, seen) => {
+            CheckKind::Read(extent, seen) => {
                 let mut book = self.shared.book();
                 book.end_read(extent, &seen, &mut self.expected);
                 drop(book);
                 match result {
-                    Ok(Outcome::Lease(lease)) => self.judge(now, extent, lease),
+                    Ok(MediumOutcome::Lease(lease)) => self.judge(now, extent, lease),
                     other => other,
                 }
             }
         }
     }
 
-    fn judge(&mut self, now: Now, extent: Extent, data: Lease) -> MediumResult<Lease> {
+    fn judge(&mut self, now: Now, extent: Extent, data: BlockLease) -> MediumResult<BlockLease> {
         let (mut first, mut wrong) = (None, 0);
         for (at, expected) in self.expected.iter().enumerate() {
             let Some(expected) = expected else { continue };
@@ -300,20 +311,20 @@ impl VerifyHandle {
             }
         }
         match first {
-            None => Ok(Outcome::Lease(data)),
+            None => Ok(MediumOutcome::Lease(data)),
             Some(lba) => {
-                self.shared.tell(now, lba, wrong);
+                self.shared.log_mismatch(now, lba, wrong);
                 Err(MediumError::Read)
             }
         }
     }
 }
 
-impl HandleAround for VerifyHandle {
-    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+impl FilterHandle for VerifyHandle {
+    fn begin(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>) {
         match self.begin(op) {
             Ok((op, kind)) => {
-                let slot = self.pending.insert(Pending { id, kind });
+                let slot = self.pending.insert(CheckedOperation { id, kind });
                 self.inside.submit(cx, slot as u64, op);
                 self.drain(cx);
             }

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use ::io::memory::{Buffer, Pool, Recall};
 use ::io::ring::{FileOp, SendBatch, SocketId, SocketRing, Token};
 use scsi::medium::{MediumOp, MediumResult, Now, Traits};
-use scsi::statistics::Usage;
+use scsi::statistics::SpaceUsage;
 
-use crate::lease::Lease;
-use crate::particulars::Particulars;
+use crate::details::Details;
+use crate::lease::BlockLease;
 
 /// A volume that was opened, for all cores.
 pub trait Volume: Send + Sync + fmt::Debug {
@@ -37,7 +37,7 @@ pub trait Volume: Send + Sync + fmt::Debug {
 
     /// How much of its storage it uses now, and how much there still is for it; `None` where that
     /// is not counted. May block where [`Self::can_grow`] says that there is something to look at.
-    fn usage(&self) -> Option<Usage> {
+    fn usage(&self) -> Option<SpaceUsage> {
         None
     }
 
@@ -66,8 +66,8 @@ pub trait Volume: Send + Sync + fmt::Debug {
     }
 
     /// What it says of itself.
-    fn particulars(&self) -> Particulars {
-        Particulars::new(self.traits(), None)
+    fn particulars(&self) -> Details {
+        Details::new(self.traits(), None)
     }
 
     /// What it has gathered until now of what went through, in lines for people.
@@ -109,17 +109,17 @@ pub struct CoreContext {
 /// Handles of one core that are to be called, as another one of them has something for them. A
 /// handle that is named here gets [`Handle::expire`] as soon as all has been handed in.
 #[derive(Clone, Debug, Default)]
-pub struct Calls(Rc<RefCell<Vec<Node>>>);
+pub struct Calls(Rc<RefCell<Vec<HandleId>>>);
 
 impl Calls {
     /// Has the handle called that has this node, or has it inside.
-    pub fn call(&self, node: Node) {
+    pub fn call(&self, node: HandleId) {
         self.0.borrow_mut().push(node);
     }
 
     /// The next one that is to be called.
     #[must_use]
-    pub fn next(&self) -> Option<Node> {
+    pub fn next(&self) -> Option<HandleId> {
         self.0.borrow_mut().pop()
     }
 }
@@ -127,7 +127,7 @@ impl Calls {
 /// A handle's number on its core, by which what it started finds back to it. A volume made of
 /// others consists of several: each of those inside has its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Node(pub u32);
+pub struct HandleId(pub u32);
 
 impl CoreContext {
     /// A core with buffers of `pool`, and without volumes.
@@ -155,14 +155,14 @@ impl CoreContext {
 
     /// A number for one more handle that starts operations.
     #[must_use]
-    pub fn node(&self) -> Node {
-        Node(self.nodes.replace(self.nodes.get() + 1))
+    pub fn node(&self) -> HandleId {
+        HandleId(self.nodes.replace(self.nodes.get() + 1))
     }
 
     /// The number that will be given out next: all before it are in use.
     #[must_use]
-    pub fn next_node(&self) -> Node {
-        Node(self.nodes.get())
+    pub fn next_node(&self) -> HandleId {
+        HandleId(self.nodes.get())
     }
 }
 
@@ -174,7 +174,7 @@ impl CoreContext {
 /// back, so a queue here would wait without a bound.
 pub trait Handle {
     /// Starts an operation. Its result comes out of `cx.done`, at once or later, under `id`.
-    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>);
+    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>);
 
     /// Gives up those of these operations that have not reached the medium: they end with
     /// [`scsi::medium::MediumError::Cancelled`], at once. What has reached it runs to its end; so
@@ -188,14 +188,20 @@ pub trait Handle {
     fn completed(
         &mut self,
         cx: &mut Context<'_>,
-        node: Node,
+        node: HandleId,
         slot: u32,
         result: io::Result<u64>,
         buffer: Option<Buffer>,
     );
 
     /// Octets came in, on a socket of this handle or one inside it; none when the peer has closed.
-    fn received(&mut self, cx: &mut Context<'_>, node: Node, slot: u32, octets: io::Result<&[u8]>) {
+    fn received(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: HandleId,
+        slot: u32,
+        octets: io::Result<&[u8]>,
+    ) {
         let _ = (cx, node, slot, octets);
     }
 
@@ -203,7 +209,7 @@ pub trait Handle {
     fn sent(
         &mut self,
         cx: &mut Context<'_>,
-        node: Node,
+        node: HandleId,
         slot: u32,
         batch: Box<SendBatch>,
         result: io::Result<()>,
@@ -212,7 +218,7 @@ pub trait Handle {
     }
 
     /// A descriptor is ready that this handle, or one inside it, watches as `node` and `slot`.
-    fn ready(&mut self, cx: &mut Context<'_>, node: Node, slot: u32);
+    fn ready(&mut self, cx: &mut Context<'_>, node: HandleId, slot: u32);
 
     /// What of the volume's own memory was lent by `Read` until now and has not come back; `None`
     /// where there is no such memory. What is lent from now on is not waited for.
@@ -222,7 +228,7 @@ pub trait Handle {
 
     /// An instant has come that this handle, or one inside it, gave to [`Context::call_at`]; or
     /// another one: it is asked again where it is still waited for.
-    fn expire(&mut self, cx: &mut Context<'_>) {
+    fn resume(&mut self, cx: &mut Context<'_>) {
         let _ = cx;
     }
 
@@ -243,7 +249,7 @@ pub struct Context<'a> {
     /// Starts operations on files and sockets, whose tokens are made of a node and a slot.
     pub ring: &'a mut dyn SocketRing,
     /// Where results go.
-    pub done: &'a mut Vec<(u64, MediumResult<Lease>)>,
+    pub done: &'a mut Vec<(u64, MediumResult<BlockLease>)>,
     /// What time it is.
     pub now: Now,
     /// The earliest instant that [`Self::call_at`] was given.
@@ -252,17 +258,17 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// Starts a file operation that ends by [`Handle::completed`] with `node` and `slot`.
-    pub fn file(&mut self, node: Node, slot: u32, op: FileOp) {
+    pub fn file(&mut self, node: HandleId, slot: u32, op: FileOp) {
         self.ring.file(token(node, slot), op);
     }
 
     /// Receives once on a socket, which ends by [`Handle::received`] with `node` and `slot`.
-    pub fn receive(&mut self, node: Node, slot: u32, socket: SocketId) {
+    pub fn receive(&mut self, node: HandleId, slot: u32, socket: SocketId) {
         self.ring.receive(socket, token(node, slot));
     }
 
     /// Sends on a socket, which ends by [`Handle::sent`] with `node` and `slot`.
-    pub fn send(&mut self, node: Node, slot: u32, socket: SocketId, batch: Box<SendBatch>) {
+    pub fn send(&mut self, node: HandleId, slot: u32, socket: SocketId, batch: Box<SendBatch>) {
         self.ring.send(socket, token(node, slot), batch);
     }
 
@@ -272,7 +278,7 @@ impl Context<'_> {
     /// # Errors
     ///
     /// When it cannot be waited for.
-    pub fn watch(&mut self, node: Node, slot: u32, fd: &Arc<OwnedFd>) -> io::Result<()> {
+    pub fn watch(&mut self, node: HandleId, slot: u32, fd: &Arc<OwnedFd>) -> io::Result<()> {
         self.ring.watch(fd, token(node, slot))
     }
 
@@ -281,7 +287,7 @@ impl Context<'_> {
     /// # Errors
     ///
     /// When it cannot be waited for.
-    pub fn watch_later(&mut self, node: Node, slot: u32, fd: &Arc<OwnedFd>) -> io::Result<()> {
+    pub fn watch_later(&mut self, node: HandleId, slot: u32, fd: &Arc<OwnedFd>) -> io::Result<()> {
         self.ring.watch_later(fd, token(node, slot))
     }
 
@@ -296,7 +302,10 @@ impl Context<'_> {
     }
 
     /// The same for a handle inside, whose results go to `done`.
-    pub fn inside<'b>(&'b mut self, done: &'b mut Vec<(u64, MediumResult<Lease>)>) -> Context<'b> {
+    pub fn inside<'b>(
+        &'b mut self,
+        done: &'b mut Vec<(u64, MediumResult<BlockLease>)>,
+    ) -> Context<'b> {
         Context {
             ring: &mut *self.ring,
             done,
@@ -306,13 +315,13 @@ impl Context<'_> {
     }
 
     /// Tells the result of an operation.
-    pub fn done(&mut self, id: u64, result: MediumResult<Lease>) {
+    pub fn done(&mut self, id: u64, result: MediumResult<BlockLease>) {
         self.done.push((id, result));
     }
 }
 
 /// What a volume's operation is known by: the node in the upper and the slot in the lower 32 bits.
-fn token(node: Node, slot: u32) -> Token {
+fn token(node: HandleId, slot: u32) -> Token {
     Token(u64::from(node.0) << 32 | u64::from(slot))
 }
 

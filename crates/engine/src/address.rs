@@ -12,13 +12,13 @@
 mod error;
 mod faults;
 mod fcoe;
+mod filter;
 mod host;
 mod leaf;
 mod number;
 mod open;
 mod parse;
-mod piece;
-mod wrapper;
+mod text_piece;
 mod write;
 
 use std::iter;
@@ -28,16 +28,16 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ::io::ether::Place;
+pub use block::details::Details;
 use block::fault::Faults;
-pub use block::particulars::Particulars;
-pub use error::{ParseError, Problem, nearest};
+pub use error::{ParseError, SyntaxProblem, nearest};
 pub use faults::FaultError;
 use fc::wire::names::Wwn;
-pub use host::{Host, HostPort, Portal};
+pub use host::{Host, HostPort, PortalAddress};
 use iscsi::auth::Hash as ChapHash;
 pub use iscsi::names::normalise as normalise_iscsi_name;
-pub use number::{Count, Rate, Size, Time};
-pub use open::{Cause, OpenError, OpenOptions, REPLACEMENT};
+pub use number::{ByteRate, ItemCount, Size, Time};
+pub use open::{OpenCause, OpenError, OpenOptions, REPLACEMENT};
 pub(crate) use open::{credentials, fcoe_settings, portal_of, remote_settings, secret};
 pub use parse::built;
 
@@ -84,9 +84,9 @@ pub enum Address {
     /// `limit:iops=10k,rate=100M(A)`; one of the two limits at least.
     Limit {
         /// Operations a second.
-        iops: Option<Count>,
+        iops: Option<ItemCount>,
         /// Octets a second.
-        rate: Option<Rate>,
+        rate: Option<ByteRate>,
         /// What is limited.
         volume: Box<Address>,
     },

@@ -7,17 +7,17 @@
 
 mod buffers;
 mod census;
-mod connection;
+mod control_core;
+mod departed;
+mod event_key;
 mod fc_port;
-mod front;
 mod login;
 mod logins;
-mod ports;
+mod nexus_table;
 mod services;
 mod session;
 mod stop;
 mod timers;
-mod token;
 mod units;
 mod volumes;
 mod watch;
@@ -27,39 +27,39 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::io::memory::{Pool, Recall};
-use ::io::ring::{Event, Ring, SendBatch, Token};
-use block::lease::Lease;
-use block::volume::Node;
-use scsi::device::{DeviceServer, OpId, Output};
+use ::io::ring::{Ring, RingEvent, SendBatch, Token};
+use block::lease::BlockLease;
+use block::volume::HandleId;
+use scsi::device::{DeviceOutput, DeviceServer, OpId};
 use scsi::medium::{MediumResult, Now};
 use scsi::nexus::NexusId;
 use scsi::unit::{CoreId, UnitId, UnitState};
 
-use crate::journal::{Journal, Peer, QUIET, Violation};
-use crate::mail::{Message, Post};
+use crate::journal::{Journal, PeerName, PeerViolation, QUIET};
+use crate::mailbox::{CoreMessage, Mailer};
 use crate::volumes::Volumes;
+pub(crate) use buffers::BatchSink;
 use buffers::SpareBatches;
 pub use census::Census;
-use connection::Connections;
+pub use control_core::{ControlCore, ControlCoreParts, Devices};
+use event_key::{EventKey, SlotKey};
 pub use fc_port::FcPort;
-pub use front::{Devices, Front, FrontParts};
-pub(crate) use session::Wire;
+use nexus_table::NexusTable;
 use timers::{Timer, Timers};
-use token::{Key, Purpose};
 pub use units::Store;
 
 /// One core. `P` is its way to the others.
-pub struct Core<R: Ring, P: Post> {
+pub struct Core<R: Ring, P: Mailer> {
     id: CoreId,
     ring: R,
     post: P,
     /// Messages of this core to itself.
-    local: VecDeque<Message>,
-    device: DeviceServer<Lease>,
+    local: VecDeque<CoreMessage>,
+    device: DeviceServer<BlockLease>,
     volumes: Volumes,
     /// Results of volumes, not yet told to the device server.
-    done: Vec<(u64, MediumResult<Lease>)>,
-    connections: Connections,
+    done: Vec<(u64, MediumResult<BlockLease>)>,
+    connections: NexusTable,
     /// Fibre Channel ports that live here.
     fc_ports: Vec<FcPort>,
     /// Slots of connections that may have something to send.
@@ -71,8 +71,8 @@ pub struct Core<R: Ring, P: Post> {
     timers: Timers,
     journal: Arc<Journal>,
     /// Logins, the registry of sessions and the owners of units: on core 0 alone.
-    front: Option<Box<Front>>,
-    stop: stop::Stop,
+    front: Option<Box<ControlCore>>,
+    stop: stop::CoreStop,
     /// What units have lent for reading and wait for.
     recalls: Vec<(UnitId, Recall)>,
     /// The timer of the journal is set.
@@ -84,7 +84,7 @@ pub struct Core<R: Ring, P: Post> {
 }
 
 /// What a core is made of.
-pub struct Parts<R: Ring, P: Post> {
+pub struct CoreParts<R: Ring, P: Mailer> {
     /// Its number.
     pub id: CoreId,
     /// Its ring.
@@ -102,19 +102,19 @@ pub struct Parts<R: Ring, P: Post> {
     /// Where broken rules are told.
     pub journal: Arc<Journal>,
     /// For core 0.
-    pub front: Option<Box<Front>>,
+    pub front: Option<Box<ControlCore>>,
 }
 
 /// The token with which core 0 listens at a portal.
 #[must_use]
 pub fn accept_token(portal: u32) -> Token {
-    Purpose::Accept(portal).token()
+    EventKey::Accept(portal).token()
 }
 
 /// Which node of a volume an event belongs to, and the node's own slot.
-pub(crate) fn volume_token(token: Token) -> Option<(Node, u32)> {
-    match Purpose::of(token) {
-        Some(Purpose::Volume(node, slot)) => Some((node, slot)),
+pub(crate) fn volume_token(token: Token) -> Option<(HandleId, u32)> {
+    match EventKey::of(token) {
+        Some(EventKey::Volume(node, slot)) => Some((node, slot)),
         _ => None,
     }
 }
@@ -128,10 +128,10 @@ const HEARD_MAX: usize = 16;
 /// got a quarter less done than the mean; with 4 in a turn none gets 1 % less. 64 cost more CPU.
 const ANSWERS_MAX: usize = 128;
 
-impl<R: Ring, P: Post> Core<R, P> {
+impl<R: Ring, P: Mailer> Core<R, P> {
     /// A core of these parts.
     #[must_use]
-    pub fn new(parts: Parts<R, P>) -> Self {
+    pub fn new(parts: CoreParts<R, P>) -> Self {
         Self {
             id: parts.id,
             ring: parts.ring,
@@ -140,7 +140,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             device: DeviceServer::new(parts.id, parts.units),
             volumes: parts.volumes,
             done: Vec::new(),
-            connections: Connections::default(),
+            connections: NexusTable::default(),
             fc_ports: parts.fc_ports,
             dirty: VecDeque::new(),
             answers: 0,
@@ -148,7 +148,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             timers: Timers::default(),
             journal: parts.journal,
             front: parts.front,
-            stop: stop::Stop::default(),
+            stop: stop::CoreStop::default(),
             recalls: Vec::new(),
             sweeping: false,
             buffers: parts.buffers,
@@ -184,20 +184,20 @@ impl<R: Ring, P: Post> Core<R, P> {
             && self.answers < ANSWERS_MAX
             && let Some(event) = self.ring.next_event()
         {
-            busy |= !matches!(event, Event::Sent { .. });
-            heard += usize::from(matches!(event, Event::Received { .. }));
+            busy |= !matches!(event, RingEvent::Sent { .. });
+            heard += usize::from(matches!(event, RingEvent::Received { .. }));
             self.event(now, event);
-            self.settle(now);
+            self.run_until_quiet(now);
         }
         self.expire(now);
-        self.settle(now);
+        self.run_until_quiet(now);
         // What has been sent may leave something to do for this core: a connection that moves here,
         // or the last response of a session, whose end somebody waits for.
-        while self.go_on(now) || self.has_to_send() || self.look_at_recalls() {
-            self.settle(now);
+        while self.resume_volumes(now) || self.has_to_send() || self.look_at_recalls() {
+            self.run_until_quiet(now);
             self.flush();
             self.flush_fc_ports(now);
-            self.settle(now);
+            self.run_until_quiet(now);
         }
         self.trim_later(now);
         busy
@@ -208,22 +208,22 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Calls the volumes that waited until they have all that there is for them.
-    fn go_on(&mut self, now: Now) -> bool {
+    fn resume_volumes(&mut self, now: Now) -> bool {
         let mut any = false;
         while let Some(volume) = self.volumes.next_soon() {
-            self.submit(now, volume, |handle, cx| handle.expire(cx));
+            self.submit(now, volume, |handle, cx| handle.resume(cx));
             any = true;
         }
         any
     }
 
-    fn event(&mut self, now: Now, event: Event<R::Received>) {
+    fn event(&mut self, now: Now, event: RingEvent<R::Received>) {
         match event {
-            Event::Accepted { socket, peer, .. } => self.accepted(now, socket, peer),
-            Event::NotAccepted { cause } => self.not_accepted(now, &cause),
-            Event::Received { token, octets } => match Purpose::of(token) {
-                Some(Purpose::Receive(key)) => self.received(now, key, octets),
-                Some(Purpose::Volume(node, slot)) => {
+            RingEvent::Accepted { socket, peer, .. } => self.accepted(now, socket, peer),
+            RingEvent::NotAccepted { cause } => self.not_accepted(now, &cause),
+            RingEvent::Received { token, octets } => match EventKey::of(token) {
+                Some(EventKey::Receive(key)) => self.received(now, key, octets),
+                Some(EventKey::Volume(node, slot)) => {
                     self.with_node(now, node, |handle, cx| {
                         let octets = octets.as_deref().map_err(|error| error.kind().into());
                         handle.received(cx, node, slot, octets);
@@ -231,55 +231,55 @@ impl<R: Ring, P: Post> Core<R, P> {
                 }
                 _ => {}
             },
-            Event::Sent {
+            RingEvent::Sent {
                 token,
                 batch,
                 result,
-            } => match Purpose::of(token) {
-                Some(Purpose::Volume(node, slot)) => {
+            } => match EventKey::of(token) {
+                Some(EventKey::Volume(node, slot)) => {
                     self.with_node(now, node, |handle, cx| {
                         handle.sent(cx, node, slot, batch, result);
                     });
                 }
                 purpose => {
                     self.recycle(batch);
-                    if let Some(Purpose::Send(key)) = purpose {
+                    if let Some(EventKey::Send(key)) = purpose {
                         self.sent(now, key, &result);
                     }
                 }
             },
-            Event::File {
+            RingEvent::File {
                 token,
                 result,
                 buffer,
-            } => match Purpose::of(token) {
-                Some(Purpose::Volume(node, slot)) => {
+            } => match EventKey::of(token) {
+                Some(EventKey::Volume(node, slot)) => {
                     self.with_node(now, node, |handle, cx| {
                         handle.completed(cx, node, slot, result, buffer);
                     });
                 }
-                Some(Purpose::Persist(unit)) => self.persisted(now, unit, &result),
-                Some(Purpose::Watch(unit)) => self.looked_at(unit, &result),
+                Some(EventKey::Persist(unit)) => self.persisted(now, unit, &result),
+                Some(EventKey::Watch(unit)) => self.looked_at(unit, &result),
                 _ => {}
             },
-            Event::Ready { token } => match Purpose::of(token) {
-                Some(Purpose::FcPort(fc_port)) => self.fc_port_ready(now, fc_port),
-                Some(Purpose::Volume(node, slot)) => {
+            RingEvent::Ready { token } => match EventKey::of(token) {
+                Some(EventKey::FcPort(fc_port)) => self.fc_port_ready(now, fc_port),
+                Some(EventKey::Volume(node, slot)) => {
                     self.with_node(now, node, |handle, cx| handle.ready(cx, node, slot));
                 }
                 _ => {}
             },
-            Event::Woken => {
+            RingEvent::Woken => {
                 while let Some(message) = self.post.receive() {
                     self.deliver(now, message);
-                    self.settle(now);
+                    self.run_until_quiet(now);
                 }
             }
         }
     }
 
     /// Carries on until device server, volumes and messages of this core to itself are quiet.
-    fn settle(&mut self, now: Now) {
+    fn run_until_quiet(&mut self, now: Now) {
         loop {
             if let Some(output) = self.device.poll() {
                 self.carry_out(now, output);
@@ -295,66 +295,68 @@ impl<R: Ring, P: Post> Core<R, P> {
         }
     }
 
-    fn carry_out(&mut self, now: Now, output: Output<Lease>) {
+    fn carry_out(&mut self, now: Now, output: DeviceOutput<BlockLease>) {
         match output {
-            Output::Medium { id, unit, op } => self.submit(now, unit.0, |handle, cx| {
+            DeviceOutput::Medium { id, unit, op } => self.submit(now, unit.0, |handle, cx| {
                 handle.submit(cx, id.0, op);
             }),
-            Output::Cancel { unit, ids } => {
+            DeviceOutput::Cancel { unit, ids } => {
                 self.submit(now, unit.0, |handle, cx| handle.cancel(cx, &ids));
             }
-            Output::SendDataIn {
+            DeviceOutput::SendDataIn {
                 nexus,
                 tag,
                 offset,
                 data,
             } => self.serve(now, nexus, |one| one.send_data_in(tag, offset, data)),
-            Output::ReceiveDataOut {
+            DeviceOutput::ReceiveDataOut {
                 nexus,
                 tag,
                 offset,
                 into,
             } => self.serve(now, nexus, |one| one.receive_data_out(tag, offset, into)),
-            Output::Complete {
+            DeviceOutput::Complete {
                 nexus,
                 tag,
                 completed,
             } => self.serve(now, nexus, |one| one.complete(tag, &completed)),
-            Output::Aborted { nexus, tag } => self.serve(now, nexus, |one| one.aborted(tag)),
-            Output::Managed { nexus, id, result } => {
+            DeviceOutput::Aborted { nexus, tag } => self.serve(now, nexus, |one| one.aborted(tag)),
+            DeviceOutput::Managed { nexus, id, result } => {
                 self.serve(now, nexus, |one| one.managed(id, result));
             }
-            Output::Attention { nexus, lun, code } => {
+            DeviceOutput::Attention { nexus, lun, code } => {
                 self.serve(now, nexus, |one| one.attention(lun, code));
             }
-            Output::NexusGone(NexusId(slot)) => self.gone(now, slot),
-            Output::Ask { unit, request } => self.post(CoreId(0), Message::Ask(unit, request)),
-            Output::Recall { unit } => self.recall(unit),
-            Output::Acknowledge { unit, version } => {
-                self.post(CoreId(0), Message::Acknowledge(unit, self.id, version));
+            DeviceOutput::NexusGone(NexusId(slot)) => self.gone(now, slot),
+            DeviceOutput::Ask { unit, request } => {
+                self.post(CoreId(0), CoreMessage::Ask(unit, request));
+            }
+            DeviceOutput::Recall { unit } => self.recall(unit),
+            DeviceOutput::Acknowledge { unit, version } => {
+                self.post(CoreId(0), CoreMessage::Acknowledge(unit, self.id, version));
             }
         }
     }
 
-    fn deliver(&mut self, now: Now, message: Message) {
+    fn deliver(&mut self, now: Now, message: CoreMessage) {
         match message {
-            Message::Session(new) => self.begin_session(now, *new),
-            Message::End(tsih) => self.end_session(tsih),
-            Message::Heard(tsih, heard) => self.keep_heard(tsih, heard),
-            Message::Ended { tsih } => self.session_ended(now, tsih),
-            Message::ColdReset(tsih) => self.cold_reset(tsih),
-            Message::Ask(unit, request) => self.asked(unit, request),
-            Message::Acknowledge(unit, core, version) => self.acknowledged(unit, core, version),
-            Message::Publish(unit, publication) => self.device.publish(unit, publication),
-            Message::Reply(unit, id, result) => self.device.replied(unit, id, result),
-            Message::Stop => self.stop(now),
-            Message::Stopped(core) => self.stopped(now, core),
-            Message::Leave => self.leave(now),
+            CoreMessage::Session(new) => self.begin_session(now, *new),
+            CoreMessage::End(tsih) => self.end_session(tsih),
+            CoreMessage::Heard(tsih, heard) => self.keep_heard(tsih, heard),
+            CoreMessage::Ended { tsih } => self.session_ended(now, tsih),
+            CoreMessage::ColdReset(tsih) => self.cold_reset(tsih),
+            CoreMessage::Ask(unit, request) => self.asked(unit, request),
+            CoreMessage::Acknowledge(unit, core, version) => self.acknowledged(unit, core, version),
+            CoreMessage::Publish(unit, publication) => self.device.publish(unit, publication),
+            CoreMessage::Reply(unit, id, result) => self.device.replied(unit, id, result),
+            CoreMessage::Stop => self.stop(now),
+            CoreMessage::Stopped(core) => self.stopped(now, core),
+            CoreMessage::Leave => self.leave(now),
         }
     }
 
     /// Leaves a message for a core; this one's own does not go through the post.
-    fn post(&mut self, to: CoreId, message: Message) {
+    fn post(&mut self, to: CoreId, message: CoreMessage) {
         if to == self.id {
             self.local.push_back(message);
         } else {
@@ -398,18 +400,23 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Logs that a connection's peer broke a rule.
-    fn tell(&mut self, now: Now, key: Key, violation: impl Into<Violation>) {
+    fn log_violation(&mut self, now: Now, key: SlotKey, violation: impl Into<PeerViolation>) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
         let (host, claimed) = (connection.peer, connection.claimed());
-        let peer = claimed.map_or(Peer::Host(host), |name| {
-            Peer::Claimed(host, name.to_owned())
+        let peer = claimed.map_or(PeerName::Host(host), |name| {
+            PeerName::Claimed(host, name.to_owned())
         });
         self.tell_of(now, peer, violation);
     }
 
-    fn tell_of(&mut self, now: Now, peer: impl Into<Peer>, violation: impl Into<Violation>) {
+    fn tell_of(
+        &mut self,
+        now: Now,
+        peer: impl Into<PeerName>,
+        violation: impl Into<PeerViolation>,
+    ) {
         if let Some(line) = self.journal.tell(now, peer, violation) {
             tracing::warn!("{line}");
         }

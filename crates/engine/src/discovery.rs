@@ -4,44 +4,44 @@
 //! in to and asked for its units (REPORT LUNS, SPC-5 §6.33), and in the same session each unit is
 //! asked what it is, by the client that a volume has: what is told is what every other verb finds.
 
-mod asks;
+pub(crate) mod blocking_session;
+mod command_channel;
 pub mod fcoe;
-pub(crate) mod talk;
 
 use block::volume::Volume as _;
-use iscsi::initiator::config::{Auth, Purpose};
-use iscsi::initiator::error::{End, LoginError};
-use iscsi::initiator::{Event, Found};
+use iscsi::initiator::config::{Auth, InitiatorPurpose};
+use iscsi::initiator::error::{LoginError, SessionEnd};
+use iscsi::initiator::{InitiatorEvent, TargetRecord};
 use scsi::client::Facts;
 use scsi::wire::lun::Lun;
 
 use crate::address::{
-    Address, Cause, HostPort, OpenOptions, Particulars, SessionOptions, UnitAddress, portal_of,
+    Address, Details, HostPort, OpenCause, OpenOptions, SessionOptions, UnitAddress, portal_of,
     remote_settings,
 };
-use crate::remote::{self, Portal, Remote, RemoteError};
-use talk::Talk;
+use crate::remote::{self, RemoteError, RemoteVolume, TargetPortal};
+use blocking_session::BlockingSession;
 
 /// A target.
 #[derive(Debug)]
-pub struct Target {
+pub struct DiscoveredTarget {
     /// Its name.
     pub name: String,
     /// Where it is, by what the portal said: `HOST:PORT`.
     pub portals: Vec<String>,
     /// Its units, or why it does not tell.
-    pub units: Result<Vec<Unit>, Cause>,
+    pub units: Result<Vec<DiscoveredUnit>, OpenCause>,
 }
 
 /// A logical unit of a target.
 #[derive(Debug)]
-pub struct Unit {
+pub struct DiscoveredUnit {
     /// Its number.
     pub lun: u16,
     /// By what it can be opened.
     pub address: Address,
     /// What it says of itself, or why it does not.
-    pub particulars: Result<Particulars, Cause>,
+    pub particulars: Result<Details, OpenCause>,
 }
 
 /// Asks a portal for its targets, and those for their units. `user` is who it is where somebody
@@ -56,7 +56,7 @@ pub fn discover(
     user: Option<&str>,
     session: &SessionOptions,
     options: &OpenOptions,
-) -> Result<Vec<Target>, Cause> {
+) -> Result<Vec<DiscoveredTarget>, OpenCause> {
     let name = |target: &str| UnitAddress {
         user: user.map(str::to_owned),
         portal: portal.clone(),
@@ -69,7 +69,7 @@ pub fn discover(
         &name("iqn.2026-11.org.lunar:discovery"),
         options,
     )?)?;
-    let target = |found: Found| {
+    let target = |found: TargetRecord| {
         let portals: Vec<HostPort> = found.portals.iter().filter_map(host_port).collect();
         let there = match portals.first() {
             Some(first) if !portals.contains(portal) => first,
@@ -83,7 +83,7 @@ pub fn discover(
             true => vec![portal.to_string()],
             false => portals.iter().map(ToString::to_string).collect(),
         };
-        Target {
+        DiscoveredTarget {
             name: found.name,
             portals: told,
             units: units(&unit, options),
@@ -92,7 +92,7 @@ pub fn discover(
     Ok(found.into_iter().map(target).collect())
 }
 
-fn host_port(portal: &iscsi::initiator::portal::Portal) -> Option<HostPort> {
+fn host_port(portal: &iscsi::initiator::portal::ReportedPortal) -> Option<HostPort> {
     let (host, port) = (&portal.host, portal.port);
     let text = match host.contains(':') {
         true => format!("[{host}]:{port}"),
@@ -104,8 +104,8 @@ fn host_port(portal: &iscsi::initiator::portal::Portal) -> Option<HostPort> {
 /// Tries CHAP first, if configured, because a target that requires it logs each attempt without
 /// it. Many targets do not use CHAP for discovery and refuse unknown users, so the second attempt
 /// is without it.
-fn send_targets(mut portal: Portal) -> Result<Vec<Found>, RemoteError> {
-    portal.config.purpose = Purpose::Discovery;
+fn send_targets(mut portal: TargetPortal) -> Result<Vec<TargetRecord>, RemoteError> {
+    portal.config.purpose = InitiatorPurpose::Discovery;
     let told = ask_for_targets(&portal);
     if !is_about_proof(&told) || !matches!(portal.config.auth, Auth::Chap(_)) {
         return told;
@@ -118,22 +118,24 @@ fn send_targets(mut portal: Portal) -> Result<Vec<Found>, RemoteError> {
 fn is_about_proof<T>(told: &Result<T, RemoteError>) -> bool {
     matches!(
         told,
-        Err(RemoteError::Session(remote::End::Session(End::Login(
-            LoginError::Refused { .. }
-                | LoginError::Lost { .. }
-                | LoginError::Key { .. }
-                | LoginError::Chap(_)
-        ))))
+        Err(RemoteError::Session(remote::LinkEnd::Session(
+            SessionEnd::Login(
+                LoginError::Refused { .. }
+                    | LoginError::Lost { .. }
+                    | LoginError::Key { .. }
+                    | LoginError::Chap(_)
+            )
+        )))
     )
 }
 
-fn ask_for_targets(portal: &Portal) -> Result<Vec<Found>, RemoteError> {
-    let mut talk = Talk::log_in(portal)?;
+fn ask_for_targets(portal: &TargetPortal) -> Result<Vec<TargetRecord>, RemoteError> {
+    let mut talk = BlockingSession::log_in(portal)?;
     talk.send_targets();
     let targets = loop {
         match talk.event()? {
-            Event::Targets(targets) => break targets,
-            Event::TargetsRefused(_) => break Vec::new(),
+            InitiatorEvent::Targets(targets) => break targets,
+            InitiatorEvent::TargetsRefused(_) => break Vec::new(),
             _ => {}
         }
     };
@@ -142,39 +144,45 @@ fn ask_for_targets(portal: &Portal) -> Result<Vec<Found>, RemoteError> {
 }
 
 /// The units of a target, each opened.
-fn units(target: &UnitAddress, options: &OpenOptions) -> Result<Vec<Unit>, Cause> {
+fn units(target: &UnitAddress, options: &OpenOptions) -> Result<Vec<DiscoveredUnit>, OpenCause> {
     let (portal, settings) = (
         portal_of(target, options)?,
         remote_settings(target, options)?,
     );
-    let mut talk = Talk::log_in(&portal)?;
-    let luns = asks::report_luns(&mut talk)?;
+    let mut talk = BlockingSession::log_in(&portal)?;
+    let luns = command_channel::report_luns(&mut talk)?;
     let mut talk = Some(talk);
     let unit = |lun: Lun| {
         let number = lun.index()?;
         let facts = facts(&mut talk, &portal, lun);
-        let known = facts.map(|facts| Remote::known(settings.clone(), facts));
-        Some(Unit {
+        let known = facts.map(|facts| RemoteVolume::known(settings.clone(), facts));
+        Some(DiscoveredUnit {
             lun: number,
             address: Address::Iscsi(UnitAddress {
                 lun: number,
                 ..target.clone()
             }),
-            particulars: known.map(|known| known.particulars()).map_err(Cause::from),
+            particulars: known
+                .map(|known| known.particulars())
+                .map_err(OpenCause::from),
         })
     };
     let units = luns.into_iter().filter_map(unit).collect();
-    talk.into_iter().for_each(Talk::leave);
+    talk.into_iter().for_each(BlockingSession::leave);
     Ok(units)
 }
 
 /// What a unit says, by the session that there is. One that ended over it has another one after it.
-fn facts(talk: &mut Option<Talk>, portal: &Portal, lun: Lun) -> Result<Facts, RemoteError> {
+fn facts(
+    talk: &mut Option<BlockingSession>,
+    portal: &TargetPortal,
+    lun: Lun,
+) -> Result<Facts, RemoteError> {
     let mut one = match talk.take() {
         Some(one) => one,
-        None => Talk::log_in(portal)?,
+        None => BlockingSession::log_in(portal)?,
     };
-    let facts = asks::facts(&mut one, lun);
+    let facts = command_channel::facts(&mut one, lun);
     if matches!(facts, Ok(_) | Err(RemoteError::Unit { .. })) {
         *talk = Some(one);
     }

@@ -7,14 +7,14 @@ use scsi::medium::MediumError;
 
 /// The book of flushes at the end of a process.
 #[derive(Debug)]
-pub struct Flushes {
+pub struct FinalFlushes {
     /// Addresses.
     volumes: Vec<String>,
-    results: Mutex<Results>,
+    results: Mutex<FlushResults>,
 }
 
 #[derive(Debug)]
-struct Results {
+struct FlushResults {
     /// By volume.
     each: Vec<Option<Result<(), MediumError>>>,
     done: usize,
@@ -22,11 +22,11 @@ struct Results {
     told: Option<Instant>,
 }
 
-impl Flushes {
+impl FinalFlushes {
     /// A book for volumes of these addresses; a volume's number is its place.
     #[must_use]
     pub fn new(volumes: Vec<String>) -> Self {
-        let results = Results {
+        let results = FlushResults {
             each: vec![None; volumes.len()],
             done: 0,
             told: None,
@@ -59,7 +59,7 @@ impl Flushes {
     }
 
     /// What there is to tell of a flush that has ended now.
-    fn progress(&self, results: &mut Results, volume: usize, now: Instant) -> Option<String> {
+    fn progress(&self, results: &mut FlushResults, volume: usize, now: Instant) -> Option<String> {
         let (done, all) = (results.done, self.volumes.len());
         let went_well = results.each[volume] == Some(Ok(()));
         if all <= EACH {

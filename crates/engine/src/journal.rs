@@ -34,8 +34,8 @@ pub struct Journal {
 
 #[derive(Debug, Default)]
 struct Entries {
-    pairs: HashMap<(Violation, Peer), Entry>,
-    rules: HashMap<Violation, Crowd>,
+    pairs: HashMap<(PeerViolation, PeerName), JournalEntry>,
+    rules: HashMap<PeerViolation, RuleOffenders>,
     /// Logins and ends of sessions by host, since the instant of the last sweep that counted them.
     sessions: HashMap<IpAddr, u32>,
     sessions_since: Now,
@@ -43,7 +43,7 @@ struct Entries {
 
 /// All who break one rule.
 #[derive(Debug, Default)]
-struct Crowd {
+struct RuleOffenders {
     /// When its first line was written.
     since: Now,
     /// Peers that have lines of their own since.
@@ -54,7 +54,7 @@ struct Crowd {
 
 /// Who broke a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Peer {
+pub enum PeerName {
     /// A host of iSCSI.
     Host(IpAddr),
     /// One whose login failed, with what it said it was: the name that access lists name it by,
@@ -68,12 +68,12 @@ pub enum Peer {
 
 /// A rule that a peer broke, of whichever protocol, and where it is to be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Violation {
+pub struct PeerViolation {
     rule: &'static str,
     clause: &'static str,
 }
 
-impl Peer {
+impl PeerName {
     /// Where it is, whatever it says it was.
     fn place(&self) -> Self {
         match self {
@@ -83,37 +83,37 @@ impl Peer {
     }
 }
 
-impl From<IpAddr> for Peer {
+impl From<IpAddr> for PeerName {
     fn from(host: IpAddr) -> Self {
         Self::Host(host)
     }
 }
 
-impl From<Mac> for Peer {
+impl From<Mac> for PeerName {
     fn from(port: Mac) -> Self {
         Self::Port(port)
     }
 }
 
-impl From<(Mac, Option<Wwn>)> for Peer {
+impl From<(Mac, Option<Wwn>)> for PeerName {
     fn from((port, wwpn): (Mac, Option<Wwn>)) -> Self {
         wwpn.map_or(Self::Port(port), |wwpn| Self::NPort(port, wwpn))
     }
 }
 
-impl From<iscsi::violation::Violation> for Violation {
+impl From<iscsi::violation::Violation> for PeerViolation {
     fn from(iscsi::violation::Violation { rule, clause }: iscsi::violation::Violation) -> Self {
         Self { rule, clause }
     }
 }
 
-impl From<fc::violation::Violation> for Violation {
-    fn from(fc::violation::Violation { rule, clause }: fc::violation::Violation) -> Self {
+impl From<fc::violation::FcViolation> for PeerViolation {
+    fn from(fc::violation::FcViolation { rule, clause }: fc::violation::FcViolation) -> Self {
         Self { rule, clause }
     }
 }
 
-impl fmt::Display for Peer {
+impl fmt::Display for PeerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Host(host) => host.fmt(f),
@@ -125,7 +125,7 @@ impl fmt::Display for Peer {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct JournalEntry {
     /// When its last line was written.
     since: Now,
     /// How often the rule was broken since.
@@ -137,8 +137,8 @@ impl Journal {
     pub fn tell(
         &self,
         now: Now,
-        peer: impl Into<Peer>,
-        violation: impl Into<Violation>,
+        peer: impl Into<PeerName>,
+        violation: impl Into<PeerViolation>,
     ) -> Option<String> {
         let (peer, violation) = (peer.into(), violation.into());
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,15 +150,15 @@ impl Journal {
                 return None;
             }
             let line = line(&peer, violation, entry.untold);
-            *entry = Entry {
+            *entry = JournalEntry {
                 since: now,
                 untold: 0,
             };
             return Some(line);
         }
-        let new = Crowd {
+        let new = RuleOffenders {
             since: now,
-            ..Crowd::default()
+            ..RuleOffenders::default()
         };
         let crowd = entries.rules.entry(violation).or_insert(new);
         if crowd.told == LINES {
@@ -166,7 +166,7 @@ impl Journal {
             return None;
         }
         crowd.told += 1;
-        let first = Entry {
+        let first = JournalEntry {
             since: now,
             untold: 0,
         };
@@ -236,9 +236,9 @@ impl Entries {
 /// The log of reservations that could not be saved: each command of a peer that changes some may
 /// fail anew, so at most one line a unit a minute, with a count.
 #[derive(Debug, Default)]
-pub(crate) struct Unsaved(BTreeMap<u32, Entry>);
+pub(crate) struct UnsavedReservations(BTreeMap<u32, JournalEntry>);
 
-impl Unsaved {
+impl UnsavedReservations {
     /// The reservations of a unit could not be saved: the line to write, if it is time for one.
     pub(crate) fn tell(&mut self, now: Now, unit: u32, cause: &io::Error) -> Option<String> {
         let before = self.0.get_mut(&unit);
@@ -252,7 +252,7 @@ impl Unsaved {
         };
         self.0.insert(
             unit,
-            Entry {
+            JournalEntry {
                 since: now,
                 untold: 0,
             },
@@ -265,7 +265,11 @@ impl Unsaved {
     }
 }
 
-fn line(peer: impl fmt::Display, Violation { rule, clause }: Violation, more: u32) -> String {
+fn line(
+    peer: impl fmt::Display,
+    PeerViolation { rule, clause }: PeerViolation,
+    more: u32,
+) -> String {
     format!("{peer}: {rule} ({clause}){}", times_more(more))
 }
 

@@ -8,7 +8,7 @@ pub mod flushes;
 pub mod identity;
 pub mod journal;
 mod lockfile;
-pub mod mail;
+pub mod mailbox;
 mod n_port;
 pub mod pair;
 pub mod polling;

@@ -30,12 +30,12 @@ pub(crate) enum Attempt {
     /// It is ours.
     Locked(LockFile),
     /// Another one has it.
-    HeldBy(Holder),
+    HeldBy(LockHolder),
 }
 
 /// The program that holds a lock file, as far as the file says.
 #[derive(Debug)]
-pub(crate) struct Holder(Option<u32>);
+pub(crate) struct LockHolder(Option<u32>);
 
 impl LockFile {
     /// Locks a file, which only its owner can read and which is created if it is not there.
@@ -54,7 +54,7 @@ impl LockFile {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    return Ok(Attempt::HeldBy(Holder::of(&mut file)));
+                    return Ok(Attempt::HeldBy(LockHolder::of(&mut file)));
                 }
                 Err(TryLockError::Error(cause)) => return Err(cause),
             }
@@ -76,7 +76,7 @@ impl Drop for LockFile {
     }
 }
 
-impl Holder {
+impl LockHolder {
     fn of(file: &mut File) -> Self {
         let mut text = String::new();
         let read = file.read_to_string(&mut text);
@@ -84,7 +84,7 @@ impl Holder {
     }
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for LockHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(Some(id)) = self else {
             return f.write_str("another process");

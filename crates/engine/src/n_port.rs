@@ -1,11 +1,11 @@
 //! N_Ports on the Ethernet ports of this machine.
 
 mod claim;
+mod frame_losses;
 mod idle;
 mod kernel;
-mod lost;
+mod link_problem;
 mod names;
-mod obstacle;
 #[cfg(test)]
 mod tests;
 
@@ -16,54 +16,54 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::io::ether::{BATCH, EtherPort, Link, OpenError, Options, PRIORITY, Place};
+use ::io::ether::{BATCH, EtherOpenError, EtherOptions, EtherPort, LinkStatus, PRIORITY, Place};
 use fc::fip::Fip;
-use fc::outgoing::Outgoing;
-use fc::port::{Config, Event, Fc4, Port};
+use fc::frame_sink::FrameSink;
+use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
 use fc::wire::ethernet::Mac;
 use scsi::medium::Now;
 
+pub use self::frame_losses::{FrameLoss, FrameLosses};
 pub use self::idle::IdlePorts;
-pub use self::lost::{Loss, Lost};
-pub(crate) use self::names::{Names, Owner};
-pub(crate) use self::obstacle::Obstacle;
+pub(crate) use self::link_problem::LinkProblem;
+pub(crate) use self::names::{PortNames, PortOwner};
 use crate::journal::QUIET;
 
 /// An Ethernet port that is to have an N_Port.
 #[derive(Debug)]
-pub(crate) struct Site {
+pub(crate) struct Attachment {
     place: Place,
     ether: EtherPort,
     /// What the N_Port will be like.
-    pub(crate) config: Config,
+    pub(crate) config: PortConfig,
     /// What it is called.
-    pub(crate) names: Arc<Names>,
+    pub(crate) names: Arc<PortNames>,
     random: [u8; 8],
 }
 
 /// An N_Port with the Ethernet port that it is on.
-pub(crate) struct NPort<F: Fc4> {
+pub(crate) struct NPort<F: Fc4Layer> {
     place: Place,
     ether: EtherPort,
     /// Our address, frames to which come in.
     joined: Option<Mac>,
     port: Port<F>,
-    leave: Leave,
+    leave: PortShutdown,
     /// Frames came in, and many more are to come.
     streams: bool,
     /// Frames are not waited for: they are looked for then.
     rest: Option<Now>,
     /// The ring could not wait for frames, which the log has told.
     is_deaf: bool,
-    names: Arc<Names>,
+    names: Arc<PortNames>,
     clock: Clock,
-    told: Told,
+    told: LoggedLosses,
 }
 
 /// Frames that were lost at an Ethernet port, as far as the log has told.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
-    lost: Lost,
+struct LoggedLosses {
+    lost: FrameLosses,
     /// When they were looked at last.
     since: Now,
 }
@@ -96,7 +96,7 @@ impl Clock {
 
 /// How far a port is with its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Leave {
+enum PortShutdown {
     NotYet,
     /// It has logged out everywhere, and tells so to who logs in again, until then.
     Until(Now),
@@ -105,7 +105,7 @@ enum Leave {
 
 /// How to wait for what becomes readable when there is something to receive, or room to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Listen {
+pub(crate) enum PollInterest {
     /// At once.
     Now,
     /// After a pause, as so much is coming in that it is better to look for it after a while.
@@ -123,10 +123,10 @@ const LINGER: Duration = Duration::from_millis(100);
 pub enum NoPort {
     /// The Ethernet port cannot be had.
     #[error(transparent)]
-    Ether(#[from] OpenError),
+    Ether(#[from] EtherOpenError),
     /// No frame of Fibre Channel can pass there.
     #[error(transparent)]
-    Narrow(Obstacle),
+    Narrow(LinkProblem),
     /// The kernel's fcoe has the same names there.
     #[error(
         "{0}: the kernel has an FCoE port on {1} with the same names: remove it first with echo \
@@ -138,30 +138,30 @@ pub enum NoPort {
     Io(Place, #[source] io::Error),
 }
 
-impl Site {
+impl Attachment {
     /// Opens an Ethernet port for an N_Port of this owner.
     ///
     /// # Errors
     ///
     /// See [`NoPort`].
-    pub(crate) fn open(place: &Place, owner: &Owner) -> Result<Self, NoPort> {
+    pub(crate) fn open(place: &Place, owner: &PortOwner) -> Result<Self, NoPort> {
         let failed = |cause| NoPort::Io(place.clone(), cause);
         let kernels = |interface| kernel::fcoe_port(Path::new(kernel::SYSFS), interface);
         if let Some(port) = place.interface().and_then(kernels) {
             return Err(NoPort::Kernel(place.clone(), port));
         }
-        let mut ether = EtherPort::open(place, &Options::default())?;
-        if let Some(narrow @ Obstacle::Narrow(..)) = Obstacle::at(place, ether.link()) {
+        let mut ether = EtherPort::open(place, &EtherOptions::default())?;
+        if let Some(narrow @ LinkProblem::Narrow(..)) = LinkProblem::at(place, ether.link()) {
             return Err(NoPort::Narrow(narrow));
         }
         if let Some(line) = no_priority(place, ether.tag_priority()) {
             tracing::warn!("{line}");
         }
-        let names = Names::claim(place, ether.mac(), owner).map_err(failed)?;
+        let names = PortNames::claim(place, ether.mac(), owner).map_err(failed)?;
         for mac in Fip::groups().into_iter().chain([names.mac]) {
             ether.join(mac.0).map_err(failed)?;
         }
-        let mut config = Config::new(names.mac, ether.link().mtu as usize);
+        let mut config = PortConfig::new(names.mac, ether.link().mtu as usize);
         (config.wwpn, config.wwnn) = (names.wwpn, names.wwnn);
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|cause| failed(io::Error::other(cause)))?;
@@ -175,8 +175,8 @@ impl Site {
     }
 
     /// What is in the way of frames, or of full ones.
-    pub(crate) fn obstacle(&self) -> Option<Obstacle> {
-        Obstacle::at(&self.place, self.ether.link())
+    pub(crate) fn obstacle(&self) -> Option<LinkProblem> {
+        LinkProblem::at(&self.place, self.ether.link())
     }
 }
 
@@ -190,15 +190,15 @@ fn no_priority(place: &Place, in_tags: Option<u32>) -> Option<String> {
     ))
 }
 
-impl<F: Fc4> fmt::Debug for NPort<F> {
+impl<F: Fc4Layer> fmt::Debug for NPort<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "NPort({} at {})", self.port.wwpn(), self.place)
     }
 }
 
-impl<F: Fc4> NPort<F> {
+impl<F: Fc4Layer> NPort<F> {
     /// Begins to look for other ports.
-    pub(crate) fn begin(site: Site, fc4: F, now: Now) -> Self {
+    pub(crate) fn begin(site: Attachment, fc4: F, now: Now) -> Self {
         let mut port = Port::new(&site.config, fc4, now, site.random);
         port.link(now, site.ether.link().up);
         Self {
@@ -206,23 +206,23 @@ impl<F: Fc4> NPort<F> {
             ether: site.ether,
             joined: None,
             port,
-            leave: Leave::NotYet,
+            leave: PortShutdown::NotYet,
             streams: false,
             rest: None,
             is_deaf: false,
             names: site.names,
             clock: Clock::default(),
-            told: Told::default(),
+            told: LoggedLosses::default(),
         }
     }
 
     /// The same port with another FC-4 layer.
-    fn below<G: Fc4>(self, change: impl FnOnce(F) -> G) -> NPort<G> {
+    fn with_fc4<G: Fc4Layer>(self, change: impl FnOnce(F) -> G) -> NPort<G> {
         NPort {
             place: self.place,
             ether: self.ether,
             joined: self.joined,
-            port: self.port.below(change),
+            port: self.port.with_fc4(change),
             leave: self.leave,
             streams: self.streams,
             rest: self.rest,
@@ -234,7 +234,7 @@ impl<F: Fc4> NPort<F> {
     }
 
     /// What it is called, for as long as this lives.
-    pub(crate) const fn names(&self) -> &Arc<Names> {
+    pub(crate) const fn names(&self) -> &Arc<PortNames> {
         &self.names
     }
 
@@ -256,16 +256,16 @@ impl<F: Fc4> NPort<F> {
     }
 
     /// What becomes readable when there is something to receive, or room to send.
-    pub(crate) fn waited(&self) -> &Arc<OwnedFd> {
+    pub(crate) fn poll_fd(&self) -> &Arc<OwnedFd> {
         self.ether.waited()
     }
 
     /// How to wait for [`Self::waited`].
-    pub(crate) const fn listen(&self) -> Listen {
+    pub(crate) const fn listen(&self) -> PollInterest {
         match (self.rest, self.streams) {
-            (Some(_), _) => Listen::NotYet,
-            (None, true) => Listen::Later,
-            (None, false) => Listen::Now,
+            (Some(_), _) => PollInterest::NotYet,
+            (None, true) => PollInterest::Later,
+            (None, false) => PollInterest::Now,
         }
     }
 
@@ -306,11 +306,11 @@ impl<F: Fc4> NPort<F> {
         }
     }
 
-    fn relink(&mut self, now: Now, before: Link, link: Link) {
+    fn relink(&mut self, now: Now, before: LinkStatus, link: LinkStatus) {
         if link.mtu != before.mtu {
             self.port.resize(now, link.mtu as usize);
         }
-        let barrier = match Obstacle::at(&self.place, link) {
+        let barrier = match LinkProblem::at(&self.place, link) {
             Some(obstacle) => {
                 tracing::warn!("{obstacle}");
                 obstacle.is_barrier()
@@ -329,19 +329,19 @@ impl<F: Fc4> NPort<F> {
     }
 
     /// What is in the way, if no frame passes.
-    pub(crate) fn barrier(&self) -> Option<Obstacle> {
-        Obstacle::at(&self.place, self.ether.link()).filter(Obstacle::is_barrier)
+    pub(crate) fn blocking_problem(&self) -> Option<LinkProblem> {
+        LinkProblem::at(&self.place, self.ether.link()).filter(LinkProblem::is_barrier)
     }
 
     /// What happened. Frames to the port's own address are received for as long as it has one.
-    pub(crate) fn poll(&mut self) -> Option<Event<F::Event>> {
+    pub(crate) fn poll(&mut self) -> Option<PortEvent<F::Event>> {
         let event = self.port.poll()?;
         match event {
-            Event::Online(address) => {
+            PortEvent::Online(address) => {
                 tracing::debug!("{}: this port's address is {}", self.place, address.fc_id);
                 self.receive_at(Some(address.mac));
             }
-            Event::Offline => self.receive_at(None),
+            PortEvent::Offline => self.receive_at(None),
             _ => {}
         }
         Some(event)
@@ -367,7 +367,7 @@ impl<F: Fc4> NPort<F> {
         let mut is_empty = false;
         let mut left = TURN;
         loop {
-            let mut frames = Frames {
+            let mut frames = TransmitFrames {
                 ether: &mut self.ether,
                 left: &mut left,
                 is_full: false,
@@ -390,8 +390,8 @@ impl<F: Fc4> NPort<F> {
     /// When [`Self::expire`] wants to be called.
     pub(crate) fn next_deadline(&self) -> Option<Now> {
         let leave = match self.leave {
-            Leave::Until(at) => Some(at),
-            Leave::NotYet | Leave::Left => None,
+            PortShutdown::Until(at) => Some(at),
+            PortShutdown::NotYet | PortShutdown::Left => None,
         };
         let deadlines = [self.port.next_deadline(), leave, self.rest];
         let deadline = deadlines.into_iter().flatten().min();
@@ -409,8 +409,8 @@ impl<F: Fc4> NPort<F> {
         if self.port.next_deadline().is_some_and(|at| at <= now) {
             self.port.expire(now);
         }
-        if matches!(self.leave, Leave::Until(at) if at <= now) {
-            self.leave = Leave::Left;
+        if matches!(self.leave, PortShutdown::Until(at) if at <= now) {
+            self.leave = PortShutdown::Left;
             self.port.link(now, false);
         }
     }
@@ -422,7 +422,7 @@ impl<F: Fc4> NPort<F> {
             return;
         }
         self.told.since = now;
-        let Ok(lost) = self.ether.recent_drops().map(Lost) else {
+        let Ok(lost) = self.ether.recent_drops().map(FrameLosses) else {
             return;
         };
         let before = std::mem::replace(&mut self.told.lost, lost);
@@ -432,8 +432,8 @@ impl<F: Fc4> NPort<F> {
     }
 
     /// Frames that were lost since the port was opened, if the kernel tells.
-    pub(crate) fn lost(&mut self) -> Option<Lost> {
-        self.ether.drops().ok().map(Lost)
+    pub(crate) fn lost(&mut self) -> Option<FrameLosses> {
+        self.ether.drops().ok().map(FrameLosses)
     }
 
     /// Logs out everywhere; soon after it has left.
@@ -444,12 +444,12 @@ impl<F: Fc4> NPort<F> {
             None => Duration::ZERO,
         };
         self.port.log_out(now);
-        self.leave = Leave::Until(now + linger);
+        self.leave = PortShutdown::Until(now + linger);
     }
 
     /// Whether it is silent for good.
     pub(crate) fn has_left(&self) -> bool {
-        self.leave == Leave::Left
+        self.leave == PortShutdown::Left
     }
 }
 
@@ -474,7 +474,7 @@ const TURN: usize = 1024;
 const VID: u16 = 0xfff;
 
 /// A transmit ring, as ports fill it.
-struct Frames<'a> {
+struct TransmitFrames<'a> {
     ether: &'a mut EtherPort,
     /// Frames that may be sent yet.
     left: &'a mut usize,
@@ -482,7 +482,7 @@ struct Frames<'a> {
     is_full: bool,
 }
 
-impl Outgoing for Frames<'_> {
+impl FrameSink for TransmitFrames<'_> {
     fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
         let slot = match self.left {
             0 => None,

@@ -1,6 +1,6 @@
 //! Two volumes side by side: one is copied onto the other, or compared with it.
 //!
-//! `copy` and `verify` are machines without I/O: they say by [`Machine::poll`] what is to be
+//! `copy` and `verify` are machines without I/O: they say by [`PairMachine::poll`] what is to be
 //! asked of which volume and are told what came of it. Both ask the first volume ahead where it has
 //! holes (`spans`), work on pieces of [`CHUNK`] octets, so many at a time, and never hold
 //! more than those. `run` is the loop around either. Offsets are in octets, because the two volumes
@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use scsi::medium::{Extent, MediumError, MediumOp, MediumResult, Now, SEGMENT_BYTES, Traits};
 
-pub use error::{Error, Misfit};
-pub use open::Options;
+pub use error::{PairError, VolumeMismatch};
+pub use open::PairOptions;
 pub use ranges::Ranges;
 pub use run::{Copied, CopyOptions, Verified, copy, verify};
 pub use verify::Differences;
@@ -34,7 +34,7 @@ pub const MOST_DEPTH: usize = 128;
 
 /// Which of the two volumes, by its place on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum PairSide {
     /// The first: what is copied from.
     A,
     /// The second.
@@ -43,7 +43,7 @@ pub enum Side {
 
 /// What has been done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct CopyProgress {
     /// All there is to do, in octets.
     pub total: u64,
     /// Octets done by an earlier run.
@@ -58,7 +58,7 @@ pub struct Progress {
     pub again: u64,
 }
 
-impl Progress {
+impl CopyProgress {
     /// Octets done, by whom and how ever.
     #[must_use]
     pub const fn done(&self) -> u64 {
@@ -68,18 +68,18 @@ impl Progress {
 
 /// Why the work ended before it was complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct PairFailure {
     /// Of which volume.
-    pub side: Side,
+    pub side: PairSide,
     /// The octet from which on it was to work; `None` for a flush.
     pub at: Option<u64>,
     /// What was wrong.
-    pub error: Trouble,
+    pub error: VolumeProblem,
 }
 
 /// What can be wrong with a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum VolumeProblem {
     /// An operation failed.
     Medium(MediumError),
     /// Nothing has ended for so long.
@@ -88,21 +88,21 @@ pub enum Trouble {
     Removed,
 }
 
-impl Failure {
+impl PairFailure {
     /// Which volume failed, where, and how, in a line; `a` and `b` are what they are called.
     #[must_use]
     pub fn line(&self, a: &str, b: &str) -> String {
         let volume = match self.side {
-            Side::A => a,
-            Side::B => b,
+            PairSide::A => a,
+            PairSide::B => b,
         };
         let error = match self.error {
-            Trouble::Medium(error) => error,
-            Trouble::Removed => {
+            VolumeProblem::Medium(error) => error,
+            VolumeProblem::Removed => {
                 let what = "the file was removed, renamed or replaced meanwhile";
                 return format!("{volume}: {what}");
             }
-            Trouble::Stalled(time) => {
+            VolumeProblem::Stalled(time) => {
                 let (seconds, at) = (time.as_secs_f64(), self.at.unwrap_or_default());
                 let way_out = "check the volume, or wait longer with --timeout";
                 return format!("{volume}: no progress for {seconds} s at byte {at} ({way_out})");
@@ -132,9 +132,9 @@ pub const fn way_out(error: MediumError) -> &'static str {
 
 /// What is to be done for a machine.
 #[derive(Debug)]
-pub enum Order<L> {
+pub enum PairOrder<L> {
     /// Submit an operation, and tell its result with this number.
-    Submit(Side, u64, MediumOp<L>),
+    Submit(PairSide, u64, MediumOp<L>),
     /// Everything before this octet is durable at B.
     Durable(u64),
     /// B has lost what it had cached: it goes back to what is durable.
@@ -147,13 +147,13 @@ pub enum Order<L> {
     /// Give up what is in flight at both volumes.
     Cancel,
     /// It is over, and nothing is under way.
-    End(Result<(), Failure>),
+    End(Result<(), PairFailure>),
 }
 
 /// What has two volumes before it.
-pub trait Machine<L> {
+pub trait PairMachine<L> {
     /// What is to be done next; `None`: wait for results.
-    fn poll(&mut self, now: Now) -> Option<Order<L>>;
+    fn poll(&mut self, now: Now) -> Option<PairOrder<L>>;
 
     /// An operation has ended.
     fn done(&mut self, id: u64, result: MediumResult<L>);
@@ -162,12 +162,12 @@ pub trait Machine<L> {
     fn stop(&mut self);
 
     /// How far it is.
-    fn progress(&self) -> Progress;
+    fn progress(&self) -> CopyProgress;
 }
 
 /// What has to be known of a volume to work on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct VolumeShape {
     /// Octets in a block.
     pub block_size: u64,
     /// Capacity in octets.
@@ -176,7 +176,7 @@ pub struct Shape {
     pub unmaps: bool,
 }
 
-impl Shape {
+impl VolumeShape {
     /// The shape of a volume with these traits.
     #[must_use]
     pub fn of(traits: &Traits) -> Self {

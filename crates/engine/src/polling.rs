@@ -34,14 +34,14 @@ pub(crate) struct Polling {
     mode: PollMode,
     /// For how long spinning pays.
     worth: Duration,
-    rest: Rest,
+    rest: IdleAction,
     /// For how long there is nothing to do, on average.
     idle: Duration,
 }
 
 /// What is done while there is nothing to do.
 #[derive(Clone, Copy, Debug)]
-enum Rest {
+enum IdleAction {
     None,
     /// Spinning since then.
     Spins(Now),
@@ -65,7 +65,7 @@ impl Polling {
         Self {
             mode,
             worth,
-            rest: Rest::None,
+            rest: IdleAction::None,
             idle: 4 * worth,
         }
     }
@@ -73,15 +73,17 @@ impl Polling {
     /// For how long to wait, at most `patience`, when there is nothing to do at `now`.
     pub(crate) fn timeout(&mut self, now: Now, patience: Option<Duration>) -> Option<Duration> {
         self.rest = match self.rest {
-            Rest::None if self.idle < self.worth => Rest::Spins(now),
-            Rest::None => Rest::Sleeps(now),
-            Rest::Spins(since) if now.saturating_sub(since) >= self.worth => Rest::GivenUp,
+            IdleAction::None if self.idle < self.worth => IdleAction::Spins(now),
+            IdleAction::None => IdleAction::Sleeps(now),
+            IdleAction::Spins(since) if now.saturating_sub(since) >= self.worth => {
+                IdleAction::GivenUp
+            }
             rest => rest,
         };
         let spins = match self.mode {
             PollMode::Never => false,
             PollMode::Always => true,
-            PollMode::Adaptive => matches!(self.rest, Rest::Spins(_)),
+            PollMode::Adaptive => matches!(self.rest, IdleAction::Spins(_)),
         };
         if spins {
             Some(Duration::ZERO)
@@ -92,12 +94,12 @@ impl Polling {
 
     /// Something to do has arrived by `now`.
     pub(crate) fn arrived(&mut self, now: Now) {
-        let idle = match std::mem::replace(&mut self.rest, Rest::None) {
-            Rest::None => return,
-            Rest::Spins(since) => now.saturating_sub(since),
+        let idle = match std::mem::replace(&mut self.rest, IdleAction::None) {
+            IdleAction::None => return,
+            IdleAction::Spins(since) => now.saturating_sub(since),
             // Half of what a sleep costs is that it ends late.
-            Rest::Sleeps(since) => now.saturating_sub(since + self.worth / 2),
-            Rest::GivenUp => Duration::MAX,
+            IdleAction::Sleeps(since) => now.saturating_sub(since + self.worth / 2),
+            IdleAction::GivenUp => Duration::MAX,
         };
         self.idle = (self.idle * 7 + idle.min(4 * self.worth)) / 8;
     }

@@ -11,8 +11,8 @@
 //! It is made again, by the same InitiatorName and ISID to the same portal, so that the target ends
 //! the old nexus before the new one carries a command (RFC 7143 §6.3.5): only then what was under
 //! way is sent once more. Attempts have pauses between them that grow, with some chance in them.
-//! After [`Settings::replacement`] without a session everything that waits fails; what is asked for
-//! later waits as long again.
+//! After [`RemoteSettings::replacement`] without a session everything that waits fails; what is
+//! asked for later waits as long again.
 //!
 //! A target may send us to another portal each time. Should that be in another portal group, the
 //! old nexus may live on, and nothing that can be asked for stops a write that is on its way to it:
@@ -29,18 +29,18 @@
 //! What the unit says of itself, and not more. Writes that the target held in its cache when it was
 //! reset are told by the next flush, which fails.
 
-mod attempts;
+mod backoff;
 mod connection;
-mod doubts;
+mod details;
 mod fcoe;
 mod handle;
+mod indeterminate_writes;
 mod link;
-mod machine;
-mod particulars;
-pub(crate) mod patience;
-mod places;
+mod multi_session;
 mod probe;
-mod spread;
+mod remote_unit;
+mod seek_history;
+pub(crate) mod wait_notice;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -50,26 +50,26 @@ use std::time::{Duration, Instant};
 
 pub use crate::n_port::IdlePorts;
 use crate::n_port::NoPort;
-use block::particulars::{Group, Particulars};
+use block::details::{DetailGroup, Details};
 use block::volume::{CoreContext, Handle, Volume};
-use scsi::client::{Cache, Facts, Refusal, Wishes};
+use scsi::client::{Cache, Facts, UnitRefusal, UnitWishes};
 use scsi::medium::Traits;
 use scsi::task::SenseBytes;
 use scsi::wire::designator;
 use scsi::wire::lun::Lun;
 
-pub use self::connection::Portal;
-use self::doubts::AllDoubts;
-pub use self::fcoe::{End as FcoeEnd, Target};
+pub use self::connection::TargetPortal;
+pub use self::fcoe::{FcoeLinkEnd as FcoeEnd, TargetPortAddress};
 use self::handle::RemoteHandle;
-pub use self::link::End;
-use self::spread::SpreadHandle;
+use self::indeterminate_writes::AllIndeterminateWrites;
+pub use self::link::LinkEnd;
+use self::multi_session::MultiSessionHandle;
 
 /// How a remote unit is reached.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct RemoteSettings {
     /// By which transport, and where.
-    pub way: Way,
+    pub way: TransportAddress,
     /// Which unit.
     pub lun: Lun,
     /// How long commands wait for a lost session to be replaced before they fail.
@@ -77,18 +77,18 @@ pub struct Settings {
     /// How many sessions each core has; one at least, [`SESSIONS`] at the most.
     pub sessions: u16,
     /// What is wanted of the unit by each session.
-    pub wishes: Wishes,
+    pub wishes: UnitWishes,
     /// How it reaches beyond this process; the simulator has another world there.
-    pub outside: Outside,
+    pub outside: SessionEnvironment,
 }
 
-impl Settings {
+impl RemoteSettings {
     /// The unit as an address names it, for the log.
     fn name(&self) -> String {
         let lun = self.lun;
         match &self.way {
-            Way::Iscsi(portal) => format!("iscsi://{portal}/{lun}"),
-            Way::Fcoe(Target {
+            TransportAddress::Iscsi(portal) => format!("iscsi://{portal}/{lun}"),
+            TransportAddress::Fcoe(TargetPortAddress {
                 place, port_name, ..
             }) => format!("fcoe://{place}/{port_name}/{lun}"),
         }
@@ -97,23 +97,23 @@ impl Settings {
 
 /// A transport, and what it has to know.
 #[derive(Clone, Debug)]
-pub enum Way {
+pub enum TransportAddress {
     /// iSCSI over TCP.
-    Iscsi(Box<Portal>),
+    Iscsi(Box<TargetPortal>),
     /// FCP over Ethernet.
-    Fcoe(Target),
+    Fcoe(TargetPortAddress),
 }
 
 /// What sessions need of the world, beside a ring.
 #[derive(Clone, Copy, Debug)]
-pub struct Outside {
+pub struct SessionEnvironment {
     /// Connects to a host and port within a time. It blocks.
     pub connect: fn(&str, u16, Duration) -> io::Result<OwnedFd>,
     /// Fills memory with chance.
     pub random: fn(&mut [u8]) -> io::Result<()>,
 }
 
-impl Default for Outside {
+impl Default for SessionEnvironment {
     fn default() -> Self {
         Self {
             connect: ::io::tcp::connect,
@@ -133,14 +133,14 @@ pub enum RemoteError {
     Port(#[from] NoPort),
     /// No session.
     #[error(transparent)]
-    Session(End),
+    Session(LinkEnd),
     /// No unit that can be used.
     #[error("LUN {lun}: {refusal}")]
     Unit {
         /// Which.
         lun: String,
         /// Why.
-        refusal: Refusal,
+        refusal: UnitRefusal,
     },
     /// REPORT LUNS did not go well.
     #[error(
@@ -206,11 +206,11 @@ fn way_out(cause: &io::Error) -> &'static str {
 
 /// A logical unit behind another target.
 #[derive(Debug)]
-pub struct Remote {
-    shared: Arc<Shared>,
+pub struct RemoteVolume {
+    shared: Arc<SharedUnit>,
     facts: Facts,
     /// What the session was like that asked for them, if one did.
-    session: Vec<Group>,
+    session: Vec<DetailGroup>,
     /// What [`Volume::traits`] told last.
     told: Mutex<Traits>,
     /// Sessions that were given to cores.
@@ -219,19 +219,19 @@ pub struct Remote {
 
 /// What all sessions with one unit have in common.
 #[derive(Debug)]
-struct Shared {
-    settings: Settings,
+struct SharedUnit {
+    settings: RemoteSettings,
     /// Where the target was.
-    found: Way,
+    found: TransportAddress,
     /// What the unit is and can do now.
     now: Mutex<Traits>,
     /// What it may hold unflushed, whichever core wrote it, by the place of the session that did.
     caches: Vec<Arc<Cache>>,
     /// What may still change after it was told as failed.
-    doubts: Arc<AllDoubts>,
+    doubts: Arc<AllIndeterminateWrites>,
 }
 
-impl Shared {
+impl SharedUnit {
     /// A session was told what the unit is now.
     fn is_now(&self, facts: &Facts) {
         lock(&self.now).clone_from(&facts.traits);
@@ -242,17 +242,17 @@ impl Shared {
 /// enough for all of them to be looked at when something happens.
 pub const SESSIONS: u16 = 64;
 
-impl Remote {
+impl RemoteVolume {
     /// Asks the unit what it is. It blocks, for half a minute at the most.
     ///
     /// # Errors
     ///
     /// When there is no such unit, or it cannot be used.
-    pub fn open(settings: Settings) -> Result<Self, RemoteError> {
+    pub fn open(settings: RemoteSettings) -> Result<Self, RemoteError> {
         let asked = Instant::now();
         let (facts, session, found) = probe::probe(&settings)?;
-        if let (Way::Iscsi(portal), wanted @ 2..) = (&found, settings.sessions) {
-            spread::look_for_room(portal, wanted, asked)?;
+        if let (TransportAddress::Iscsi(portal), wanted @ 2..) = (&found, settings.sessions) {
+            multi_session::look_for_room(portal, wanted, asked)?;
         }
         Ok(Self {
             session,
@@ -260,10 +260,10 @@ impl Remote {
         })
     }
 
-    fn new(settings: Settings, facts: Facts, found: Way) -> Self {
+    fn new(settings: RemoteSettings, facts: Facts, found: TransportAddress) -> Self {
         let traits = &facts.traits;
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedUnit {
                 caches: (0..settings.sessions).map(|_| Arc::default()).collect(),
                 settings,
                 found,
@@ -279,7 +279,7 @@ impl Remote {
 
     /// A unit that need not be asked, as it is known what it is.
     #[must_use]
-    pub fn known(settings: Settings, facts: Facts) -> Self {
+    pub fn known(settings: RemoteSettings, facts: Facts) -> Self {
         let found = settings.way.clone();
         Self::new(settings, facts, found)
     }
@@ -291,7 +291,7 @@ impl Remote {
     }
 }
 
-impl Volume for Remote {
+impl Volume for RemoteVolume {
     fn traits(&self) -> Traits {
         lock(&self.told).clone()
     }
@@ -311,19 +311,19 @@ impl Volume for Remote {
                 (number, 0),
                 core,
             )),
-            _ => Box::new(SpreadHandle::new(shared, facts, number, core)),
+            _ => Box::new(MultiSessionHandle::new(shared, facts, number, core)),
         })
     }
 
-    fn particulars(&self) -> Particulars {
+    fn particulars(&self) -> Details {
         let designator = &self.facts.identity.designator;
         let known = !designator.is_empty();
         let identity = known.then(|| format!("unit {}", designator::text(designator)));
-        let mut groups = vec![particulars::of_unit(&self.facts)];
+        let mut groups = vec![details::of_unit(&self.facts)];
         groups.extend_from_slice(&self.session);
-        Particulars {
+        Details {
             groups,
-            ..Particulars::new(self.traits(), identity)
+            ..Details::new(self.traits(), identity)
         }
     }
 

@@ -22,38 +22,38 @@ use block::file::UndoLog;
 use block::identity::hex;
 use block::volume::Volume;
 use rustix::io::Errno;
-use scsi::owner::Owner;
+use scsi::owner::UnitOwner;
 use scsi::reserve::Reservations;
 use scsi::unit::{CoreId, UnitId, UnitState};
 
 use crate::address::{Address, FcoeAddress, FcoeOptions, OpenOptions, REPLACEMENT, secret};
-use crate::core::{Front, FrontParts};
-use crate::flushes::Flushes;
+use crate::core::{ControlCore, ControlCoreParts};
+use crate::flushes::FinalFlushes;
 use crate::identity::Designation;
 use crate::journal::Journal;
 use crate::lockfile::LockFile;
-use crate::mail::{Message, PostOffice};
+use crate::mailbox::{CoreMessage, Mailboxes};
 use crate::n_port::IdlePorts;
 use crate::state::StateDir;
 use crate::volumes::tell_gathered;
-use cores::{Common, Entrance};
-use fc_ports::Called;
-use options::{Error, Options, ReadyLun};
-use orders::Heard;
+use cores::{Common, EntryPoints};
+use fc_ports::FcPortName;
+use options::{ReadyLun, ServeError, ServeOptions};
+use orders::ServerOrder;
 pub use orders::{Orders, Stopper};
-use plan::Unit;
+use plan::UnitPlan;
 
 /// Serves what `options` say. Opens every volume and binds every portal first, then calls `ready`
 /// once with the LUNs in their order, then serves until told to stop.
 ///
 /// The first order to stop ends it in good order: peers get an asynchronous message and 5 s,
 /// volumes are flushed. The second ends it at once with
-/// [`Error::NotFlushed`], or [`Error::CutShort`] where nothing was to be flushed.
+/// [`ServeError::NotFlushed`], or [`ServeError::CutShort`] where nothing was to be flushed.
 pub fn run(
-    options: &Options,
+    options: &ServeOptions,
     orders: &Orders,
     ready: impl FnOnce(&[ReadyLun]),
-) -> Result<(), Error> {
+) -> Result<(), ServeError> {
     options.validate()?;
     // Fewer descriptors only mean fewer sessions.
     let _ = ::io::limits::raise_open_files();
@@ -78,14 +78,14 @@ pub fn run(
 struct Server {
     luns: Vec<ReadyLun>,
     volumes: Vec<Arc<dyn Volume>>,
-    flushes: Arc<Flushes>,
-    office: PostOffice,
+    flushes: Arc<FinalFlushes>,
+    office: Mailboxes,
     threads: Vec<JoinHandle<io::Result<()>>>,
     #[expect(dead_code, reason = "held")]
     locks: Vec<LockFile>,
 }
 
-fn start(options: &Options, orders: &Orders, undo: UndoLog) -> Result<Server, Error> {
+fn start(options: &ServeOptions, orders: &Orders, undo: UndoLog) -> Result<Server, ServeError> {
     let start = Instant::now();
     let units = plan::units(options)?;
     let mut config = plan::config(options, &units)?;
@@ -100,14 +100,14 @@ fn start(options: &Options, orders: &Orders, undo: UndoLog) -> Result<Server, Er
     let luns = ready_luns(&units, &volumes, &portals::reachable(&portals), &ports);
     config.portals = portals;
     let names = units.iter().map(|unit| unit.written.clone());
-    let flushes = Arc::new(Flushes::new(names.collect()));
+    let flushes = Arc::new(FinalFlushes::new(names.collect()));
     let count = core_count(options);
 
     let owners = states
         .iter()
-        .map(|state| Owner::new(state.clone(), count))
+        .map(|state| UnitOwner::new(state.clone(), count))
         .collect();
-    let front = Front::new(FrontParts {
+    let front = ControlCore::new(ControlCoreParts {
         config: Arc::new(config),
         devices: plan::devices(&units),
         owners,
@@ -127,13 +127,13 @@ fn start(options: &Options, orders: &Orders, undo: UndoLog) -> Result<Server, Er
         pool: cores::pool_bytes(::io::limits::address_space(), count),
         start,
     };
-    let entrance = Entrance {
+    let entrance = EntryPoints {
         front: Box::new(front),
         listeners,
         berths,
     };
     let (office, threads) =
-        cores::start(count, &common, entrance, orders).map_err(|cause| Error::Machine {
+        cores::start(count, &common, entrance, orders).map_err(|cause| ServeError::Machine {
             what: cannot_start(count, &cause),
             cause,
         })?;
@@ -165,16 +165,19 @@ fn random<const N: usize>() -> [u8; N] {
     octets
 }
 
-fn open_options(options: &Options, undo: UndoLog) -> Result<OpenOptions, Error> {
+fn open_options(options: &ServeOptions, undo: UndoLog) -> Result<OpenOptions, ServeError> {
     let limit = match options.memory_limit {
         Some(limit) => limit,
-        None => ::io::limits::available_memory().map_err(|cause| Error::Machine {
+        None => ::io::limits::available_memory().map_err(|cause| ServeError::Machine {
             what: "cannot determine the available memory: give --memory-limit".into(),
             cause,
         })?,
     };
     Ok(OpenOptions {
-        block_size: options.units.block_size.map(options::BlockSize::bytes),
+        block_size: options
+            .units
+            .block_size
+            .map(options::BlockSizeOption::bytes),
         read_only: options.units.readonly,
         as_is: false,
         keep_identity: true,
@@ -189,15 +192,15 @@ fn open_options(options: &Options, undo: UndoLog) -> Result<OpenOptions, Error> 
     })
 }
 
-fn bind(options: &Options) -> Result<(Vec<OwnedFd>, Vec<SocketAddr>), Error> {
-    let sockets = tcp::Options {
+fn bind(options: &ServeOptions) -> Result<(Vec<OwnedFd>, Vec<SocketAddr>), ServeError> {
+    let sockets = tcp::TcpOptions {
         // Idle sessions are asked by NOP-In more seldom (`iscsi/src/session/nop.rs`).
         keepalive: Some(options.limits.nop_interval),
-        ..tcp::Options::default()
+        ..tcp::TcpOptions::default()
     };
     let mut bound = (Vec::new(), Vec::new());
     for &portal in &options.listen {
-        let failed = |cause: io::Error| Error::Listen {
+        let failed = |cause: io::Error| ServeError::Listen {
             portal,
             cause: cannot_listen(&cause),
         };
@@ -221,7 +224,7 @@ fn cannot_listen(cause: &io::Error) -> String {
 
 /// Reservations are kept by what the unit calls itself: they hold for what initiators take for the
 /// same disk, and for nothing else.
-fn state_dir(options: &Options, called: &[Designation]) -> StateDir {
+fn state_dir(options: &ServeOptions, called: &[Designation]) -> StateDir {
     let key = |called: &Designation| hex(&called.naa);
     let keys = called.iter().map(key).collect();
     StateDir::new(options.state_dir.as_deref(), keys)
@@ -230,12 +233,12 @@ fn state_dir(options: &Options, called: &[Designation]) -> StateDir {
 /// The units at power on, with the reservations that outlived the last run, and what keeps other
 /// servers from writing others in their place. A unit that is another one after a restart has none.
 fn states(
-    options: &Options,
-    units: &[Unit],
+    options: &ServeOptions,
+    units: &[UnitPlan],
     volumes: &[Arc<dyn Volume>],
     called: &[Designation],
     store: &StateDir,
-) -> Result<(Vec<UnitState>, Vec<LockFile>), Error> {
+) -> Result<(Vec<UnitState>, Vec<LockFile>), ServeError> {
     let persistence = called.iter().any(|called| called.lasts) && is_writable(store);
     let (mut states, mut locks) = (Vec::new(), Vec::new());
     let until = Instant::now() + PATIENCE;
@@ -256,8 +259,8 @@ fn states(
     Ok((states, locks))
 }
 
-fn load(store: &StateDir, id: UnitId) -> Result<Option<Reservations>, Error> {
-    let unusable = |cause| Error::Machine {
+fn load(store: &StateDir, id: UnitId) -> Result<Option<Reservations>, ServeError> {
+    let unusable = |cause| ServeError::Machine {
         what: format!(
             "the reservations in {} cannot be read (if the file is removed, there are none)",
             store.path(id).display()
@@ -273,12 +276,12 @@ fn load(store: &StateDir, id: UnitId) -> Result<Option<Reservations>, Error> {
 }
 
 fn lock(
-    unit: &Unit,
+    unit: &UnitPlan,
     serial: &str,
     store: &StateDir,
     id: UnitId,
     until: Instant,
-) -> Result<LockFile, Error> {
+) -> Result<LockFile, ServeError> {
     let (written, path) = (&unit.written, store.path(id));
     let (what, cause) = match lock_in_time(store, id, until) {
         Ok(Some(lock)) => return Ok(lock),
@@ -297,7 +300,7 @@ fn lock(
             cause,
         ),
     };
-    Err(Error::Machine { what, cause })
+    Err(ServeError::Machine { what, cause })
 }
 
 /// A server that was told to stop may still be at it.
@@ -329,12 +332,12 @@ fn is_writable(store: &StateDir) -> bool {
 
 /// Each LUN by iSCSI, if there are portals, and by each Fibre Channel port.
 fn ready_luns(
-    units: &[Unit],
+    units: &[UnitPlan],
     volumes: &[Arc<dyn Volume>],
     portals: &[SocketAddr],
-    ports: &[Called],
+    ports: &[FcPortName],
 ) -> Vec<ReadyLun> {
-    let ready = |(unit, volume): (&Unit, &Arc<dyn Volume>)| {
+    let ready = |(unit, volume): (&UnitPlan, &Arc<dyn Volume>)| {
         let traits = volume.traits();
         let lun = |address: String, portals: Vec<String>, target: String| ReadyLun {
             address,
@@ -350,7 +353,7 @@ fn ready_luns(
             let portals = portals.iter().map(SocketAddr::to_string).collect();
             lun(address, portals, unit.target.clone())
         });
-        let fcoe = ports.iter().map(|Called { place, wwpn }| {
+        let fcoe = ports.iter().map(|FcPortName { place, wwpn }| {
             let address = Address::Fcoe(FcoeAddress {
                 place: place.clone(),
                 port_name: *wwpn,
@@ -368,7 +371,7 @@ fn ready_luns(
     units.iter().zip(volumes).flat_map(ready).collect()
 }
 
-fn core_count(options: &Options) -> u16 {
+fn core_count(options: &ServeOptions) -> u16 {
     let available = || thread::available_parallelism().unwrap_or(std::num::NonZeroUsize::MIN);
     options
         .threads
@@ -381,29 +384,31 @@ fn core_count(options: &Options) -> u16 {
 /// told to, or when its ring fails.
 fn wait(
     orders: &Orders,
-    office: &PostOffice,
+    office: &Mailboxes,
     volumes: &[Arc<dyn Volume>],
     threads: Vec<JoinHandle<io::Result<()>>>,
-    flushes: &Flushes,
-) -> Result<(), Error> {
+    flushes: &FinalFlushes,
+) -> Result<(), ServeError> {
     loop {
         match orders.next() {
-            Heard::Tell => tell_gathered(volumes),
-            Heard::Stop => break,
-            Heard::Ended(CoreId(core)) => {
+            ServerOrder::Tell => tell_gathered(volumes),
+            ServerOrder::Stop => break,
+            ServerOrder::Ended(CoreId(core)) => {
                 return join(threads.into_iter().skip(core.into()).take(1));
             }
         }
     }
     let mut left = threads.len();
     for core in 0..left {
-        office.send(CoreId(core as u16), Message::Stop);
+        office.send(CoreId(core as u16), CoreMessage::Stop);
     }
     while left > 0 {
         match orders.next() {
-            Heard::Ended(_) => left -= 1,
-            Heard::Tell => tell_gathered(volumes),
-            Heard::Stop => return not_flushed(flushes, volumes).and(Err(Error::CutShort)),
+            ServerOrder::Ended(_) => left -= 1,
+            ServerOrder::Tell => tell_gathered(volumes),
+            ServerOrder::Stop => {
+                return not_flushed(flushes, volumes).and(Err(ServeError::CutShort));
+            }
         }
     }
     join(threads.into_iter())?;
@@ -412,7 +417,7 @@ fn wait(
 
 /// Only of volumes that have a cache now can something be lost. A remote one may have been opened
 /// without.
-fn not_flushed(flushes: &Flushes, volumes: &[Arc<dyn Volume>]) -> Result<(), Error> {
+fn not_flushed(flushes: &FinalFlushes, volumes: &[Arc<dyn Volume>]) -> Result<(), ServeError> {
     let has_cache = |volume: &dyn Volume| {
         let traits = volume.traits();
         traits.write_cache && !traits.read_only
@@ -421,18 +426,18 @@ fn not_flushed(flushes: &Flushes, volumes: &[Arc<dyn Volume>]) -> Result<(), Err
     missing.retain(|(volume, _)| has_cache(&*volumes[*volume]));
     match missing.is_empty() {
         true => Ok(()),
-        false => Err(Error::NotFlushed(
+        false => Err(ServeError::NotFlushed(
             missing.into_iter().map(|(_, name)| name).collect(),
         )),
     }
 }
 
-fn join(threads: impl Iterator<Item = JoinHandle<io::Result<()>>>) -> Result<(), Error> {
+fn join(threads: impl Iterator<Item = JoinHandle<io::Result<()>>>) -> Result<(), ServeError> {
     for thread in threads {
         let ended = thread
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("it panicked")));
-        ended.map_err(|cause| Error::Machine {
+        ended.map_err(|cause| ServeError::Machine {
             what: "a core failed".into(),
             cause,
         })?;

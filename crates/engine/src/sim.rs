@@ -20,49 +20,49 @@ use std::time::Duration;
 use ::io::memory::Pool;
 use ::io::ring::Ring;
 use block::volume::CoreContext;
-use iscsi::target::Config;
+use iscsi::target::TargetConfig;
 use scsi::medium::Now;
-use scsi::owner::Owner;
+use scsi::owner::UnitOwner;
 use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 
-use crate::core::{Census, Core, Devices, Front, FrontParts, Parts, Store};
-use crate::flushes::Flushes;
+use crate::core::{Census, ControlCore, ControlCoreParts, Core, CoreParts, Devices, Store};
+use crate::flushes::FinalFlushes;
 use crate::journal::Journal;
-use crate::mail::Message;
+use crate::mailbox::CoreMessage;
 use crate::volumes::Volumes;
-pub use disk::{Disk, Kind, POOL_BYTES};
-use post::{Counter, Office};
-use ring::{Kernel, Pending};
+pub use disk::{Disk, DiskKind, POOL_BYTES};
+use post::{SimMailbox, SimMailboxes};
+use ring::{Kernel, PendingEvent};
 pub use rng::Rng;
-use user::User;
-pub use wire::Wire;
+use user::SimUser;
+pub use wire::SimWire;
 
 /// A simulated process.
 pub struct World {
     /// Chance.
     pub rng: Rng,
     /// What happens how often.
-    pub pace: Pace,
+    pub pace: EventWeights,
     now: Now,
-    cores: Vec<Core<Kernel, Counter>>,
+    cores: Vec<Core<Kernel, SimMailbox>>,
     kernels: Vec<Kernel>,
     pools: Vec<Pool>,
-    office: Office,
-    flushes: Arc<Flushes>,
+    office: SimMailboxes,
+    flushes: Arc<FinalFlushes>,
     /// Processes that use the target, whose kernels follow those of the cores.
-    users: Vec<User>,
+    users: Vec<SimUser>,
 }
 
 /// What a world begins with.
 #[derive(Clone)]
-pub struct Setup {
+pub struct WorldConfig {
     /// The seed.
     pub seed: u64,
     /// How many cores.
     pub cores: u16,
     /// The target nodes.
-    pub config: Config,
+    pub config: TargetConfig,
     /// The units of every node: LUN 0 and up.
     pub units: Vec<Disk>,
     /// Octets of buffers that each core may use.
@@ -72,7 +72,7 @@ pub struct Setup {
 /// How often each kind of thing happens, in relation to the others: of whatever could happen, first
 /// the kind is chosen and then the thing.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct EventWeights {
     /// Messages between cores arrive.
     pub mail: usize,
     /// Octets arrive or leave.
@@ -85,7 +85,7 @@ pub struct Pace {
     pub pieces: bool,
 }
 
-impl Default for Pace {
+impl Default for EventWeights {
     fn default() -> Self {
         Self {
             mail: 1,
@@ -99,8 +99,8 @@ impl Default for Pace {
 
 /// One thing that could happen next.
 #[derive(Clone, Copy, Debug)]
-enum Choice {
-    Kernel(usize, Pending),
+enum EventChoice {
+    Kernel(usize, PendingEvent),
     Mail((CoreId, CoreId)),
 }
 
@@ -109,13 +109,13 @@ impl World {
     ///
     /// # Errors
     /// When descriptors cannot be had, or address space for buffers.
-    pub fn new(setup: &Setup) -> io::Result<Self> {
-        let office = Office::new(setup.cores);
+    pub fn new(setup: &WorldConfig) -> io::Result<Self> {
+        let office = SimMailboxes::new(setup.cores);
         let kernels: Vec<Kernel> = (0..setup.cores).map(|_| Kernel::default()).collect();
         let pools = (0..setup.cores).map(|_| Pool::new(setup.pool_bytes));
         let pools: Vec<Pool> = pools.collect::<io::Result<_>>()?;
         let states = states(setup);
-        let flushes = Arc::new(Flushes::new(vec![String::new(); states.len()]));
+        let flushes = Arc::new(FinalFlushes::new(vec![String::new(); states.len()]));
         let mut front = Some(Box::new(front(setup, &states, &flushes)));
         let units: Vec<_> = states.into_iter().map(Arc::new).collect();
         let journal = Arc::new(Journal::default());
@@ -125,7 +125,7 @@ impl World {
             for disk in &setup.units {
                 volumes.add(Box::new(disk.handle(&context)), &context);
             }
-            Core::new(Parts {
+            Core::new(CoreParts {
                 fc_ports: Vec::new(),
                 id: CoreId(id),
                 ring: kernel.clone(),
@@ -144,7 +144,7 @@ impl World {
             .listen(listener, crate::core::accept_token(0))?;
         Ok(Self {
             rng: Rng::new(setup.seed),
-            pace: Pace::default(),
+            pace: EventWeights::default(),
             now: Now::ZERO,
             cores,
             kernels,
@@ -159,8 +159,8 @@ impl World {
     ///
     /// # Errors
     /// As with [`Self::new`].
-    pub fn restart(&mut self, setup: &Setup) -> io::Result<()> {
-        self.users.iter().for_each(User::cut_off);
+    pub fn restart(&mut self, setup: &WorldConfig) -> io::Result<()> {
+        self.users.iter().for_each(SimUser::cut_off);
         let users = self.kernels.split_off(self.cores.len());
         let new = Self::new(setup)?;
         (self.cores, self.kernels, self.pools) = (new.cores, new.kernels, new.pools);
@@ -174,7 +174,7 @@ impl World {
     ///
     /// # Errors
     /// When nobody listens.
-    pub fn connect(&mut self) -> io::Result<Wire> {
+    pub fn connect(&mut self) -> io::Result<SimWire> {
         self.connect_from([127, 0, 0, 1])
     }
 
@@ -182,8 +182,8 @@ impl World {
     ///
     /// # Errors
     /// When no server listens.
-    pub fn connect_from(&mut self, peer: [u8; 4]) -> io::Result<Wire> {
-        let wire = Wire::default();
+    pub fn connect_from(&mut self, peer: [u8; 4]) -> io::Result<SimWire> {
+        let wire = SimWire::default();
         self.kernels[0].connect(&wire, (peer, 40_000).into())?;
         self.turn(0);
         Ok(wire)
@@ -198,13 +198,13 @@ impl World {
         true
     }
 
-    fn choose(&mut self) -> Option<Choice> {
-        let mut kinds: [Vec<Choice>; 3] = Default::default();
+    fn choose(&mut self) -> Option<EventChoice> {
+        let mut kinds: [Vec<EventChoice>; 3] = Default::default();
         for choice in self.choices() {
             let kind = match choice {
-                Choice::Mail(_) => 0,
-                Choice::Kernel(_, Pending::Arrive(..) | Pending::Leave(..)) => 1,
-                Choice::Kernel(_, Pending::File(_)) => 2,
+                EventChoice::Mail(_) => 0,
+                EventChoice::Kernel(_, PendingEvent::Arrive(..) | PendingEvent::Leave(..)) => 1,
+                EventChoice::Kernel(_, PendingEvent::File(_)) => 2,
             };
             kinds[kind].push(choice);
         }
@@ -224,15 +224,15 @@ impl World {
         Some(*self.rng.pick(kind))
     }
 
-    fn take_place(&mut self, choice: Choice) {
+    fn take_place(&mut self, choice: EventChoice) {
         let core = match choice {
-            Choice::Mail(pair) => {
+            EventChoice::Mail(pair) => {
                 self.office.arrive(pair);
                 let core = usize::from(pair.1.0);
                 self.kernels[core].wake();
                 core
             }
-            Choice::Kernel(core, pending) => {
+            EventChoice::Kernel(core, pending) => {
                 self.happen(core, pending);
                 self.connect_dialed(core);
                 core
@@ -241,27 +241,27 @@ impl World {
         self.turn(core);
     }
 
-    fn choices(&self) -> Vec<Choice> {
-        let mut choices: Vec<Choice> = self
+    fn choices(&self) -> Vec<EventChoice> {
+        let mut choices: Vec<EventChoice> = self
             .office
             .pending()
             .into_iter()
-            .map(Choice::Mail)
+            .map(EventChoice::Mail)
             .collect();
         for (core, kernel) in self.kernels.iter().enumerate() {
             let pending = kernel.pending().into_iter();
-            choices.extend(pending.map(|pending| Choice::Kernel(core, pending)));
+            choices.extend(pending.map(|pending| EventChoice::Kernel(core, pending)));
         }
         choices
     }
 
-    fn happen(&mut self, core: usize, pending: Pending) {
+    fn happen(&mut self, core: usize, pending: PendingEvent) {
         let kernel = self.kernels[core].clone();
         match pending {
-            Pending::Arrive(socket, most) => kernel.arrive(socket, self.some_of(most)),
-            Pending::Leave(socket, 0) => kernel.leave(socket, None),
-            Pending::Leave(socket, most) => kernel.leave(socket, Some(self.some_of(most))),
-            Pending::File(number) => {
+            PendingEvent::Arrive(socket, most) => kernel.arrive(socket, self.some_of(most)),
+            PendingEvent::Leave(socket, 0) => kernel.leave(socket, None),
+            PendingEvent::Leave(socket, most) => kernel.leave(socket, Some(self.some_of(most))),
+            PendingEvent::File(number) => {
                 let errors = self.pace.disk_errors;
                 let fails = errors > 0 && self.rng.one_in(errors);
                 kernel.end_file(number, fails.then(|| io::Error::other("simulated")));
@@ -288,43 +288,45 @@ impl World {
     }
 
     /// Lets everything pass by one wire that can, both ways, before anything else happens.
-    pub fn hurry(&mut self, wire: &Wire) {
+    pub fn hurry(&mut self, wire: &SimWire) {
         while let Some((core, pending)) = self.pending_of(wire) {
             let kernel = self.kernels[core].clone();
             match pending {
-                Pending::Arrive(socket, most) => kernel.arrive(socket, most),
-                Pending::Leave(socket, most) => kernel.leave(socket, Some(most).filter(|n| *n > 0)),
-                Pending::File(_) => return,
+                PendingEvent::Arrive(socket, most) => kernel.arrive(socket, most),
+                PendingEvent::Leave(socket, most) => {
+                    kernel.leave(socket, Some(most).filter(|n| *n > 0));
+                }
+                PendingEvent::File(_) => return,
             }
             self.turn(core);
         }
     }
 
-    fn pending_of(&self, wire: &Wire) -> Option<(usize, Pending)> {
+    fn pending_of(&self, wire: &SimWire) -> Option<(usize, PendingEvent)> {
         let (core, socket) = self.place(wire)?;
         let mut pending = self.kernels[core].pending().into_iter();
         let found = pending.find(|pending| match pending {
-            Pending::Arrive(id, _) | Pending::Leave(id, _) => *id == socket,
-            Pending::File(_) => false,
+            PendingEvent::Arrive(id, _) | PendingEvent::Leave(id, _) => *id == socket,
+            PendingEvent::File(_) => false,
         });
         found.map(|pending| (core, pending))
     }
 
     /// The core and socket that a wire leads to.
-    fn place(&self, wire: &Wire) -> Option<(usize, ::io::ring::SocketId)> {
+    fn place(&self, wire: &SimWire) -> Option<(usize, ::io::ring::SocketId)> {
         let mut kernels = self.kernels.iter().enumerate().take(self.cores.len());
         kernels.find_map(|(core, kernel)| Some((core, kernel.socket(wire)?)))
     }
 
     /// The core that a wire leads to, if any has it.
     #[must_use]
-    pub fn core_of(&self, wire: &Wire) -> Option<usize> {
+    pub fn core_of(&self, wire: &SimWire) -> Option<usize> {
         self.place(wire).map(|(core, _)| core)
     }
 
     /// Octets that an initiator has sent and no machine has taken.
     #[must_use]
-    pub fn unread(&self, wire: &Wire) -> usize {
+    pub fn unread(&self, wire: &SimWire) -> usize {
         let early = self
             .place(wire)
             .map_or(0, |(core, socket)| self.cores[core].early_octets(socket));
@@ -349,7 +351,7 @@ impl World {
     #[must_use]
     pub fn patience(&self) -> Option<Duration> {
         let cores = self.cores.iter().filter_map(|core| core.patience(self.now));
-        let users = self.users.iter().filter_map(User::next_deadline);
+        let users = self.users.iter().filter_map(SimUser::next_deadline);
         cores
             .chain(users.map(|at| at.saturating_sub(self.now)))
             .min()
@@ -358,7 +360,7 @@ impl World {
     /// Tells every core to stop.
     pub fn stop(&mut self) {
         for core in 0..self.cores.len() {
-            self.office.order(CoreId(core as u16), Message::Stop);
+            self.office.order(CoreId(core as u16), CoreMessage::Stop);
             self.kernels[core].wake();
             self.turn(core);
         }
@@ -384,11 +386,11 @@ impl World {
 
     /// What each core holds.
     #[must_use]
-    pub fn census(&self) -> Vec<Held> {
+    pub fn census(&self) -> Vec<CoreUsage> {
         let cores = self.cores.iter().zip(&self.kernels).zip(&self.pools);
         let held = cores.map(|((core, kernel), pool)| {
             let (sockets, files) = kernel.held();
-            Held {
+            CoreUsage {
                 core: core.census(),
                 sockets,
                 files,
@@ -401,7 +403,7 @@ impl World {
 
 /// What a core holds, and its kernel for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct CoreUsage {
     /// Itself.
     pub core: Census,
     /// Sockets.
@@ -416,7 +418,7 @@ fn naa(number: u8) -> [u8; 8] {
     [0x30, 0, 0, 0, 0, 0, 0, number]
 }
 
-fn states(setup: &Setup) -> Vec<UnitState> {
+fn states(setup: &WorldConfig) -> Vec<UnitState> {
     let state = |(number, disk): (usize, &Disk)| {
         let identity = UnitIdentity {
             vendor: "LUNAR".into(),
@@ -431,7 +433,7 @@ fn states(setup: &Setup) -> Vec<UnitState> {
     setup.units.iter().enumerate().map(state).collect()
 }
 
-fn front(setup: &Setup, states: &[UnitState], flushes: &Arc<Flushes>) -> Front {
+fn front(setup: &WorldConfig, states: &[UnitState], flushes: &Arc<FinalFlushes>) -> ControlCore {
     let luns: Vec<_> = (0..states.len())
         .map(|n| (Lun::from_index(n as u16), UnitId(n as u32)))
         .collect();
@@ -446,14 +448,14 @@ fn front(setup: &Setup, states: &[UnitState], flushes: &Arc<Flushes>) -> Front {
         devices.insert((node.name.clone(), level), Arc::new(device));
     }
     let mut rng = Rng::new(setup.seed ^ 0x5eed);
-    Front::new(FrontParts {
+    ControlCore::new(ControlCoreParts {
         config: Arc::new(setup.config.clone()),
         devices,
         owners: states
             .iter()
-            .map(|state| Owner::new(state.clone(), setup.cores))
+            .map(|state| UnitOwner::new(state.clone(), setup.cores))
             .collect(),
-        store: Arc::new(Shelf::default()),
+        store: Arc::new(VolatileStore::default()),
         flushes: Arc::clone(flushes),
         volumes: Vec::new(),
         cores: setup.cores,
@@ -464,11 +466,11 @@ fn front(setup: &Setup, states: &[UnitState], flushes: &Arc<Flushes>) -> Front {
 
 /// A store that forgets with the world.
 #[derive(Default)]
-struct Shelf {
+struct VolatileStore {
     kept: std::sync::Mutex<BTreeMap<u32, Vec<u8>>>,
 }
 
-impl Store for Shelf {
+impl Store for VolatileStore {
     fn save(&self, unit: UnitId, octets: &[u8]) -> io::Result<()> {
         let mut kept = self
             .kept

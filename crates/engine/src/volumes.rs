@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ::io::memory::Recall;
 use ::io::ring::SocketRing;
-use block::lease::Lease;
-use block::volume::{Calls, Context, CoreContext, Handle, Node, Volume};
+use block::lease::BlockLease;
+use block::volume::{Calls, Context, CoreContext, Handle, HandleId, Volume};
 use scsi::medium::{MediumResult, Now};
 
 /// Logs what volumes have gathered of what went through them.
@@ -37,11 +37,11 @@ struct Attached {
 }
 
 /// What the volumes of a thread share while one of them acts.
-pub struct Surroundings<'a> {
+pub struct SharedResources<'a> {
     /// The ring of the thread.
     pub ring: &'a mut dyn SocketRing,
     /// Where results go.
-    pub done: &'a mut Vec<(u64, MediumResult<Lease>)>,
+    pub done: &'a mut Vec<(u64, MediumResult<BlockLease>)>,
     /// What time it is.
     pub now: Now,
 }
@@ -86,7 +86,7 @@ impl Volumes {
 
     /// The volume to which a node belongs.
     #[must_use]
-    pub fn of_node(&self, node: Node) -> Option<u32> {
+    pub fn of_node(&self, node: HandleId) -> Option<u32> {
         self.of_node.get(node.0 as usize).copied()
     }
 
@@ -95,7 +95,7 @@ impl Volumes {
     pub fn act(
         &mut self,
         volume: u32,
-        around: &mut Surroundings<'_>,
+        around: &mut SharedResources<'_>,
         act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
     ) -> Option<Now> {
         let attached = self.volumes.get_mut(volume as usize)?;

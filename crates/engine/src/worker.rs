@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 
 use ::io::limits::processor_quota;
 use ::io::memory::Pool;
-use ::io::ring::{AnyRing, Event, Kind, Received, Ring, Waker};
-use block::lease::Lease;
-use block::volume::{Context, CoreContext, Handle, Node, Volume};
+use ::io::ring::{AnyRing, Received, Ring, RingEvent, RingKind, Waker};
+use block::lease::BlockLease;
+use block::volume::{Context, CoreContext, Handle, HandleId, Volume};
 use scsi::medium::{MediumOp, MediumResult, Now};
 
 use crate::core::volume_token;
 use crate::polling::{OF_A_CLIENT, PollMode, Polling};
-use crate::volumes::{Surroundings, Volumes};
+use crate::volumes::{SharedResources, Volumes};
 
 /// A thread's use of some volumes. It belongs to the thread that made it.
 pub struct Worker {
@@ -31,19 +31,19 @@ pub struct Worker {
     start: Instant,
     polling: Polling,
     /// Results of the volume that acts.
-    results: Vec<(u64, MediumResult<Lease>)>,
-    done: VecDeque<Done>,
+    results: Vec<(u64, MediumResult<BlockLease>)>,
+    done: VecDeque<WorkerResult>,
 }
 
 /// What became of an operation.
 #[derive(Debug)]
-pub struct Done {
+pub struct WorkerResult {
     /// The volume's place among those that the worker was made with.
     pub volume: usize,
     /// As given to [`Worker::submit`].
     pub id: u64,
     /// How it ended.
-    pub result: MediumResult<Lease>,
+    pub result: MediumResult<BlockLease>,
 }
 
 /// How long sessions have to end when a worker leaves.
@@ -59,7 +59,7 @@ impl Worker {
     /// # Errors
     ///
     /// When there is no ring or no memory to be had, or a volume cannot be attached.
-    pub fn new(volumes: &[Arc<dyn Volume>], ring: Kind, memory: usize) -> io::Result<Self> {
+    pub fn new(volumes: &[Arc<dyn Volume>], ring: RingKind, memory: usize) -> io::Result<Self> {
         let (ring, _) = AnyRing::open(ring)?;
         let pool = Pool::new(memory)?;
         let volumes = Volumes::attach(volumes, &CoreContext::new(pool.clone()))?;
@@ -82,8 +82,8 @@ impl Worker {
 
     /// Memory of `len` octets for data; `None` while all of it is in use.
     #[must_use]
-    pub fn buffer(&self, len: usize) -> Option<Lease> {
-        self.pool.buffer(len).map(Lease::from)
+    pub fn buffer(&self, len: usize) -> Option<BlockLease> {
+        self.pool.buffer(len).map(BlockLease::from)
     }
 
     /// Ends [`Self::wait`] from another thread.
@@ -93,7 +93,7 @@ impl Worker {
     }
 
     /// Starts an operation. Its result comes out of [`Self::next_done`] under `id`.
-    pub fn submit(&mut self, volume: usize, id: u64, op: MediumOp<Lease>) {
+    pub fn submit(&mut self, volume: usize, id: u64, op: MediumOp<BlockLease>) {
         let now = self.now();
         self.act(now, volume as u32, |handle, cx| handle.submit(cx, id, op));
     }
@@ -108,7 +108,7 @@ impl Worker {
     }
 
     /// The next operation that is over.
-    pub fn next_done(&mut self) -> Option<Done> {
+    pub fn next_done(&mut self) -> Option<WorkerResult> {
         self.done.pop_front()
     }
 
@@ -121,7 +121,7 @@ impl Worker {
     pub fn wait(&mut self, limit: Option<Duration>) -> io::Result<()> {
         let now = self.now();
         while let Some(volume) = self.volumes.next_soon() {
-            self.act(now, volume, |handle, cx| handle.expire(cx));
+            self.act(now, volume, |handle, cx| handle.resume(cx));
         }
         let deadline = self.volumes.next_deadline();
         let deadline = deadline.map(|at| at.saturating_sub(now).max(SHORTEST));
@@ -147,7 +147,7 @@ impl Worker {
         while let Some(event) = self.ring.next_event() {
             over = true;
             // That something has left is nothing to do, as a rule.
-            if !matches!(event, Event::Sent { .. }) {
+            if !matches!(event, RingEvent::Sent { .. }) {
                 self.polling.arrived(now);
             }
             self.event(now, event);
@@ -177,42 +177,42 @@ impl Worker {
         Ok(())
     }
 
-    fn event(&mut self, now: Now, event: Event<Received>) {
+    fn event(&mut self, now: Now, event: RingEvent<Received>) {
         match event {
-            Event::File {
+            RingEvent::File {
                 token,
                 result,
                 buffer,
             } => self.with_node(now, volume_token(token), |handle, cx, node, slot| {
                 handle.completed(cx, node, slot, result, buffer);
             }),
-            Event::Received { token, octets } => {
+            RingEvent::Received { token, octets } => {
                 self.with_node(now, volume_token(token), |handle, cx, node, slot| {
                     let octets = octets.as_deref().map_err(|error| error.kind().into());
                     handle.received(cx, node, slot, octets);
                 });
             }
-            Event::Sent {
+            RingEvent::Sent {
                 token,
                 batch,
                 result,
             } => self.with_node(now, volume_token(token), |handle, cx, node, slot| {
                 handle.sent(cx, node, slot, batch, result);
             }),
-            Event::Ready { token } => {
+            RingEvent::Ready { token } => {
                 self.with_node(now, volume_token(token), |handle, cx, node, slot| {
                     handle.ready(cx, node, slot);
                 });
             }
-            Event::Accepted { .. } | Event::NotAccepted { .. } | Event::Woken => {}
+            RingEvent::Accepted { .. } | RingEvent::NotAccepted { .. } | RingEvent::Woken => {}
         }
     }
 
     fn with_node(
         &mut self,
         now: Now,
-        place: Option<(Node, u32)>,
-        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>, Node, u32),
+        place: Option<(HandleId, u32)>,
+        act: impl FnOnce(&mut dyn Handle, &mut Context<'_>, HandleId, u32),
     ) {
         if let Some((node, slot)) = place
             && let Some(volume) = self.volumes.of_node(node)
@@ -225,19 +225,19 @@ impl Worker {
     fn expire(&mut self, now: Now) {
         for volume in 0..self.volumes.len() as u32 {
             if self.volumes.expired(volume, now) {
-                self.act(now, volume, |handle, cx| handle.expire(cx));
+                self.act(now, volume, |handle, cx| handle.resume(cx));
             }
         }
     }
 
     fn act(&mut self, now: Now, volume: u32, act: impl FnOnce(&mut dyn Handle, &mut Context<'_>)) {
-        let mut around = Surroundings {
+        let mut around = SharedResources {
             ring: &mut self.ring,
             done: &mut self.results,
             now,
         };
         self.volumes.act(volume, &mut around, act);
-        let done = |(id, result)| Done {
+        let done = |(id, result)| WorkerResult {
             volume: volume as usize,
             id,
             result,

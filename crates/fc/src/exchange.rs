@@ -6,8 +6,8 @@
 //! order, once, or at all:
 //!
 //! - **Where data belongs** is told by the relative offset of each frame, never by how many came
-//!   before. Which octets came is kept ([`cover::Cover`]), so that what comes twice harms nobody
-//!   and what is missing is known.
+//!   before. Which bytes came is kept ([`cover::SequenceCover`]), so that a repeated frame does no
+//!   harm and what is missing is known.
 //! - **An identifier is used again as late as can be** ([`ids::Ids`]): a frame of an exchange that
 //!   is over names nothing, and is dropped. After an abort it is held back for R_A_TOV.
 //! - **What was sent is kept as a description** ([`data::DataSequence`]: a lease and a range), so
@@ -26,7 +26,7 @@ pub(crate) mod tests;
 
 use std::time::Duration;
 
-use crate::remote::Peer;
+use crate::remote::FcpPeer;
 
 /// OX_IDs below this one are those of commands, and of the link services that recover them.
 pub const FCP_OX_IDS: u16 = 0xf000;
@@ -35,7 +35,7 @@ pub const FCP_OX_IDS: u16 = 0xf000;
 /// that frames come into, so that it takes them even when this end is kept from it for a while.
 pub(crate) const WINDOW: u64 = 8 << 20;
 
-impl Peer {
+impl FcpPeer {
     /// REC_TOV: how long an exchange may be silent before it is looked after. FCP-4 has it at least
     /// a second above E_D_TOV, which is what this is at the default of 2 s; where both ends have
     /// lowered E_D_TOV it shrinks with it.

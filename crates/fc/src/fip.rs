@@ -30,10 +30,10 @@ use std::time::Duration;
 
 use scsi::medium::Now;
 
-use crate::outgoing::Outgoing;
-use crate::violation::Violation;
-use crate::wire::ethernet::{self, Mac, Tag};
-use crate::wire::fip::{Message, Operation};
+use crate::frame_sink::FrameSink;
+use crate::violation::FcViolation;
+use crate::wire::ethernet::{self, Mac, VlanTag};
+use crate::wire::fip::{FipMessage, FipOperation};
 use crate::wire::names::{FcId, Wwn};
 
 mod address;
@@ -47,12 +47,12 @@ mod neighbour;
 mod tests;
 mod transmit;
 
-use address::Random;
+use address::SplitMix;
 use announcement::Announcement;
-use budget::{Budget, Over};
+use budget::{Budget, OverBudget};
 use neighbour::Neighbours;
-pub use neighbour::{Neighbour, Why};
-use transmit::Sending;
+pub use neighbour::{Neighbour, UnlinkReason};
+use transmit::PendingMessage;
 
 /// How many ports share the Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub enum Mode {
 
 /// What a port is by itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Config {
+pub struct FipConfig {
     /// The address of the ENode, which FIP is sent from.
     pub mac: Mac,
     /// WWPN.
@@ -85,7 +85,7 @@ pub struct Config {
 
 /// What the N_Port has to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum FipEvent {
     /// The N_Port_ID is ours: receive at [`Fip::mac`] too.
     Claimed(FcId),
     /// The N_Port_ID is ours no more. All neighbours have been told to be lost before.
@@ -93,12 +93,12 @@ pub enum Event {
     /// There is a virtual link to this port.
     Found(Neighbour),
     /// The virtual link is gone.
-    Lost(FcId, Why),
+    Lost(FcId, UnlinkReason),
 }
 
 /// What was counted since the machine was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
+pub struct FipStatistics {
     /// Messages sent.
     pub sent: u64,
     /// Messages received.
@@ -117,7 +117,7 @@ pub struct Statistics {
 
 /// Where the N_Port_ID stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum FipState {
     Down,
     Waiting,
     Probing,
@@ -129,11 +129,11 @@ enum State {
 /// The FIP machine of one VN_Port.
 #[derive(Debug)]
 pub struct Fip {
-    config: Config,
-    tag: Option<Tag>,
+    config: FipConfig,
+    tag: Option<VlanTag>,
     mode: Mode,
     now: Now,
-    state: State,
+    state: FipState,
     /// When the state ends, or the next Beacon is due.
     timer: Option<Now>,
     /// Ours, or to be.
@@ -144,53 +144,53 @@ pub struct Fip {
     claimed: Now,
     /// When a port in point-to-point mode was last asked to change over.
     invited: Option<Now>,
-    random: Random,
+    random: SplitMix,
     budget: Budget,
     neighbours: Neighbours,
     /// The link is about to go down: nothing is to begin until then.
     is_leaving: bool,
     next_ox_id: u16,
-    outgoing: VecDeque<Sending>,
-    events: VecDeque<Event>,
-    statistics: Statistics,
+    outgoing: VecDeque<PendingMessage>,
+    events: VecDeque<FipEvent>,
+    statistics: FipStatistics,
 }
 
 impl Fip {
     /// A port whose link is down. `random` are fresh random octets; the lots it draws come of them.
     #[must_use]
-    pub fn new(config: Config, now: Now, random: [u8; 8]) -> Self {
+    pub fn new(config: FipConfig, now: Now, random: [u8; 8]) -> Self {
         Self {
             tag: None,
             mode: config.mode,
             now,
-            state: State::Down,
+            state: FipState::Down,
             timer: None,
             fc_id: address::preferred(config.mac),
             tries: 0,
             claimed: now,
             invited: None,
-            random: Random::new(random),
+            random: SplitMix::new(random),
             budget: Budget::new(u64::from_le_bytes(random)),
             neighbours: Neighbours::default(),
             is_leaving: false,
             next_ox_id: 0,
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
-            statistics: Statistics::default(),
+            statistics: FipStatistics::default(),
             config,
         }
     }
 
     /// The same, whose messages carry a tag.
     #[must_use]
-    pub fn tagged(self, tag: Option<Tag>) -> Self {
+    pub fn tagged(self, tag: Option<VlanTag>) -> Self {
         Self { tag, ..self }
     }
 
     /// Our N_Port_ID, once it is claimed.
     #[must_use]
     pub fn fc_id(&self) -> Option<FcId> {
-        (self.state == State::Up).then_some(self.fc_id)
+        (self.state == FipState::Up).then_some(self.fc_id)
     }
 
     /// The address that our FCoE frames have, once the N_Port_ID is claimed.
@@ -213,7 +213,7 @@ impl Fip {
 
     /// What was counted.
     #[must_use]
-    pub const fn statistics(&self) -> Statistics {
+    pub const fn statistics(&self) -> FipStatistics {
         self.statistics
     }
 
@@ -237,11 +237,11 @@ impl Fip {
     /// The link came up or went down. A port goes on with the N_Port_ID that it had.
     pub fn link(&mut self, now: Now, up: bool) {
         self.tick(now);
-        if up == (self.state != State::Down) {
+        if up == (self.state != FipState::Down) {
             return;
         }
         self.statistics.link_downs += u64::from(!up);
-        self.release(Why::LinkDown);
+        self.release(UnlinkReason::LinkDown);
         self.neighbours = Neighbours::default();
         self.mode = self.config.mode;
         self.tries = 0;
@@ -249,7 +249,7 @@ impl Fip {
         if up {
             self.wait();
         } else {
-            self.enter(State::Down, None);
+            self.enter(FipState::Down, None);
         }
     }
 
@@ -266,15 +266,15 @@ impl Fip {
     pub fn receive(
         &mut self,
         now: Now,
-        ethernet: &ethernet::Header,
+        ethernet: &ethernet::EthernetHeader,
         payload: &[u8],
-    ) -> Result<(), Violation> {
+    ) -> Result<(), FcViolation> {
         self.tick(now);
-        if self.state == State::Down {
+        if self.state == FipState::Down {
             return Ok(());
         }
         self.statistics.received += 1;
-        if let Err(Over { is_first }) = self.budget.take(self.now, ethernet.src) {
+        if let Err(OverBudget { is_first }) = self.budget.take(self.now, ethernet.src) {
             self.statistics.dropped += 1;
             return if is_first { Err(FLOOD) } else { Ok(()) };
         }
@@ -283,16 +283,20 @@ impl Fip {
         taken
     }
 
-    fn take(&mut self, ethernet: &ethernet::Header, payload: &[u8]) -> Result<(), Violation> {
-        let message = Message::parse(payload)?;
+    fn take(
+        &mut self,
+        ethernet: &ethernet::EthernetHeader,
+        payload: &[u8],
+    ) -> Result<(), FcViolation> {
+        let message = FipMessage::parse(payload)?;
         match message.operation {
-            Operation::ElsRequest => self.els_request(ethernet, &message),
-            Operation::ElsReply => self.els_reply(ethernet, &message),
-            Operation::ProbeRequest
-            | Operation::ProbeReply
-            | Operation::ClaimNotification
-            | Operation::ClaimResponse
-            | Operation::Beacon => {
+            FipOperation::ElsRequest => self.els_request(ethernet, &message),
+            FipOperation::ElsReply => self.els_reply(ethernet, &message),
+            FipOperation::ProbeRequest
+            | FipOperation::ProbeReply
+            | FipOperation::ClaimNotification
+            | FipOperation::ClaimResponse
+            | FipOperation::Beacon => {
                 let announcement = Announcement::read(ethernet, &message)?;
                 self.announced(&announcement)
             }
@@ -318,12 +322,12 @@ impl Fip {
     }
 
     /// What happened next.
-    pub fn poll(&mut self) -> Option<Event> {
+    pub fn poll(&mut self) -> Option<FipEvent> {
         self.events.pop_front()
     }
 
     /// Writes what is to be sent, as far as there is room.
-    pub fn transmit(&mut self, out: &mut impl Outgoing) {
+    pub fn transmit(&mut self, out: &mut impl FrameSink) {
         while let Some(next) = self.outgoing.front() {
             if !next.write(self.tag, out) {
                 return;
@@ -338,7 +342,7 @@ impl Fip {
         self.now = self.now.max(now);
     }
 
-    fn enter(&mut self, state: State, wait: Option<Duration>) {
+    fn enter(&mut self, state: FipState, wait: Option<Duration>) {
         self.state = state;
         self.timer = wait.map(|wait| self.now.saturating_add(wait));
     }
@@ -346,27 +350,27 @@ impl Fip {
     /// The timer ran out.
     fn step(&mut self) {
         match self.state {
-            State::Down => self.timer = None,
-            State::Waiting => {
-                self.announce(Operation::ProbeRequest);
-                self.enter(State::Probing, Some(PROBE_WAIT));
+            FipState::Down => self.timer = None,
+            FipState::Waiting => {
+                self.announce(FipOperation::ProbeRequest);
+                self.enter(FipState::Probing, Some(PROBE_WAIT));
             }
-            State::Probing => {
-                self.announce(Operation::ProbeRequest);
-                self.enter(State::Probed, Some(ANNOUNCE_WAIT));
+            FipState::Probing => {
+                self.announce(FipOperation::ProbeRequest);
+                self.enter(FipState::Probed, Some(ANNOUNCE_WAIT));
             }
-            State::Probed => {
+            FipState::Probed => {
                 self.claim();
-                self.enter(State::Claiming, Some(ANNOUNCE_WAIT));
+                self.enter(FipState::Claiming, Some(ANNOUNCE_WAIT));
             }
-            State::Claiming => {
+            FipState::Claiming => {
                 self.tries = 0;
-                self.announce(Operation::Beacon);
-                self.enter(State::Up, Some(ANNOUNCE_WAIT));
-                self.events.push_back(Event::Claimed(self.fc_id));
+                self.announce(FipOperation::Beacon);
+                self.enter(FipState::Up, Some(ANNOUNCE_WAIT));
+                self.events.push_back(FipEvent::Claimed(self.fc_id));
             }
-            State::Up => {
-                self.announce(Operation::Beacon);
+            FipState::Up => {
+                self.announce(FipOperation::Beacon);
                 let fuzz = self.random.up_to(BEACON_FUZZ);
                 self.timer = Some(self.now.saturating_add(BEACON_PERIOD + fuzz));
             }
@@ -392,7 +396,7 @@ pub const fn max_fcoe(mtu: usize) -> u16 {
 /// FCoE header, frame header, CRC, and EOF with what follows it.
 const FCOE_OVERHEAD: usize = 14 + 24 + 4 + 4;
 
-const FLOOD: Violation = Violation {
+const FLOOD: FcViolation = FcViolation {
     rule: "more than 128 FIP messages per second; the rest is dropped",
     clause: "a limit of Lunar",
 };

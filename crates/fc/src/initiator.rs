@@ -20,19 +20,19 @@
 //!
 //! Then SRR asks for what is missing, if the target can send again; else ABTS ends the exchange,
 //! and the command fails as [`Fate::Aborted`], which is over at the target. A command that the
-//! target does not let be aborted either leaves but one way out, [`Event::Stuck`]: the port has to
-//! end the login. The machine repeats no command by itself.
+//! target does not let be aborted either leaves but one way out, [`FcpInitiatorEvent::Stuck`]: the
+//! port has to end the login. The machine repeats no command by itself.
 
 mod abort;
 mod command;
 mod data_in;
 mod data_out;
 mod event;
+mod exchanges;
+mod idle;
 mod late;
 mod manage;
 mod recovery;
-mod rest;
-mod tasks;
 mod transmit;
 
 #[cfg(test)]
@@ -41,24 +41,26 @@ mod tests;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-pub use scsi::client::{Command, Data, Done, Fate};
+pub use scsi::client::{ClientCommand, Data, Done, Fate};
 use scsi::medium::{Lease, Now};
 
-use self::abort::Held;
-pub use self::event::{Cause, Event, Failed, Function, Refusal, Refused, Why};
-use self::manage::Pending;
-use self::recovery::Service;
-pub use self::rest::AtRest;
-use self::tasks::{Slot, Tasks};
+use self::abort::HeldOxId;
+pub use self::event::{
+    CommandRefusal, FcpCause, FcpFailed, FcpInitiatorEvent, FcpRefused, FcpTmf, FcpWhy,
+};
+use self::exchanges::{InitiatorExchanges, InitiatorSlot};
+pub use self::idle::IdleInitiator;
+use self::manage::PendingFcpFunction;
+use self::recovery::PendingLinkService;
 use crate::exchange::{self, data::DataSequence, frames::Single};
-use crate::outgoing::Outgoing;
-use crate::remote::{Peer, RemoteId};
-use crate::wire::fcoe::Frame;
-use crate::wire::frame::{RCtl, Type};
+use crate::frame_sink::FrameSink;
+use crate::remote::{FcpPeer, RemoteId};
+use crate::wire::fcoe::ReceivedFrame;
+use crate::wire::frame::{FrameType, RCtl};
 
 /// What an initiator is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct FcpInitiatorConfig {
     /// Commands at once, of all targets; 1 to [`MAX_TASKS`].
     pub tasks: usize,
     /// How long a command may take that has no deadline of its own.
@@ -73,7 +75,7 @@ pub struct Config {
 /// The most commands that one port has at once.
 pub const MAX_TASKS: usize = 32_768;
 
-impl Default for Config {
+impl Default for FcpInitiatorConfig {
     /// As many commands as one session of iSCSI has; times as hosts commonly give them a disk.
     fn default() -> Self {
         Self {
@@ -87,49 +89,49 @@ impl Default for Config {
 
 /// The initiator side of FCP at one port.
 #[derive(Debug)]
-pub struct Initiator<L> {
-    config: Config,
+pub struct FcpInitiator<L> {
+    config: FcpInitiatorConfig,
     now: Now,
     /// By [`RemoteId`].
-    nexuses: Vec<Option<Nexus>>,
-    tasks: Tasks<L>,
+    nexuses: Vec<Option<TargetNexus>>,
+    tasks: InitiatorExchanges<L>,
     /// Octets of Data-In that targets were asked for by commands that have not ended.
     awaited: u64,
     /// Of these, those that have not come.
     expected: u64,
     /// Commands that have not left.
-    ready: VecDeque<Slot>,
+    ready: VecDeque<InitiatorSlot>,
     /// Data-Out that was asked for.
-    sequences: VecDeque<(Slot, DataSequence<L>)>,
+    sequences: VecDeque<(InitiatorSlot, DataSequence<L>)>,
     controls: VecDeque<(RemoteId, Single)>,
     /// Link services that have not been answered.
-    services: Vec<Service>,
-    functions: Vec<Pending>,
-    held: VecDeque<Held>,
+    services: Vec<PendingLinkService>,
+    functions: Vec<PendingFcpFunction>,
+    held: VecDeque<HeldOxId>,
     /// When commands are looked at for those that are silent or late.
     look: Option<Now>,
-    events: VecDeque<Event<L>>,
+    events: VecDeque<FcpInitiatorEvent<L>>,
 }
 
 /// A target that is logged in.
 #[derive(Debug)]
-struct Nexus {
-    peer: Peer,
+struct TargetNexus {
+    peer: FcpPeer,
     /// It has said that it does not know REC.
     knows_no_rec: bool,
-    /// [`Event::Stuck`] was told.
+    /// [`FcpInitiatorEvent::Stuck`] was told.
     is_stuck: bool,
 }
 
-impl<L: Lease> Initiator<L> {
+impl<L: Lease> FcpInitiator<L> {
     /// An initiator without targets.
     #[must_use]
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: FcpInitiatorConfig) -> Self {
         Self {
             config,
             now: Now::ZERO,
             nexuses: Vec::new(),
-            tasks: Tasks::new(),
+            tasks: InitiatorExchanges::new(),
             awaited: 0,
             expected: 0,
             ready: VecDeque::new(),
@@ -144,13 +146,13 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// A target was logged in to.
-    pub fn peer_up(&mut self, remote: RemoteId, peer: Peer) {
+    pub fn peer_up(&mut self, remote: RemoteId, peer: FcpPeer) {
         self.peer_down(remote);
         let at = remote.index();
         if self.nexuses.len() <= at {
             self.nexuses.resize_with(at + 1, || None);
         }
-        self.nexuses[at] = Some(Nexus {
+        self.nexuses[at] = Some(TargetNexus {
             peer,
             knows_no_rec: false,
             is_stuck: false,
@@ -167,26 +169,26 @@ impl<L: Lease> Initiator<L> {
 
     /// Takes a frame that a target sent as responder of an exchange whose OX_ID is below
     /// [`crate::exchange::FCP_OX_IDS`]. What belongs to nothing here is passed over.
-    pub fn receive(&mut self, now: Now, remote: RemoteId, frame: &Frame<'_>) {
+    pub fn receive(&mut self, now: Now, remote: RemoteId, frame: &ReceivedFrame<'_>) {
         self.now = now;
         let header = &frame.header;
         if self.peer(remote).is_none() || !header.f_ctl.exchange_responder() {
             return;
         }
         match (header.kind, header.r_ctl) {
-            (Type::FCP, RCtl::SOLICITED_DATA) => self.data_in(remote, frame),
-            (Type::FCP, RCtl::DATA_DESCRIPTOR) => self.xfer_rdy(remote, frame),
-            (Type::FCP, RCtl::COMMAND_STATUS) => self.response(remote, frame),
-            (Type::FCP, RCtl::FC4_REPLY) | (Type::ELS, RCtl::ELS_REPLY) => {
+            (FrameType::FCP, RCtl::SOLICITED_DATA) => self.data_in(remote, frame),
+            (FrameType::FCP, RCtl::DATA_DESCRIPTOR) => self.xfer_rdy(remote, frame),
+            (FrameType::FCP, RCtl::COMMAND_STATUS) => self.response(remote, frame),
+            (FrameType::FCP, RCtl::FC4_REPLY) | (FrameType::ELS, RCtl::ELS_REPLY) => {
                 self.service_answered(remote, frame);
             }
-            (Type::BLS, RCtl::BA_ACC | RCtl::BA_RJT) => self.abort_answered(remote, frame),
+            (FrameType::BLS, RCtl::BA_ACC | RCtl::BA_RJT) => self.abort_answered(remote, frame),
             _ => {}
         }
     }
 
     /// What happened; to be asked until `None` after each call of another function.
-    pub fn poll(&mut self) -> Option<Event<L>> {
+    pub fn poll(&mut self) -> Option<FcpInitiatorEvent<L>> {
         self.events.pop_front()
     }
 
@@ -197,7 +199,7 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
-    pub fn transmit(&mut self, out: &mut impl Outgoing) -> bool {
+    pub fn transmit(&mut self, out: &mut impl FrameSink) -> bool {
         self.send(out)
     }
 
@@ -245,7 +247,7 @@ impl<L: Lease> Initiator<L> {
         !commands && !functions
     }
 
-    /// How many commands may be given before [`Refusal::Full`].
+    /// How many commands may be given before [`CommandRefusal::Full`].
     #[must_use]
     pub fn room(&self) -> usize {
         self.config
@@ -255,21 +257,22 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// Ends those commands whose names `which` picks, as if they were late: each is told by
-    /// [`Event::Failed`], at once if it was not sent, else when nothing of it happens any more.
+    /// [`FcpInitiatorEvent::Failed`], at once if it was not sent, else when nothing of it happens
+    /// any more.
     pub fn abandon(&mut self, now: Now, which: impl Fn(u64) -> bool) {
         self.now = now;
         let picked = self.tasks.iter().filter(|(_, task)| which(task.id));
-        let slots: Vec<Slot> = picked.map(|(slot, _)| slot).collect();
+        let slots: Vec<InitiatorSlot> = picked.map(|(slot, _)| slot).collect();
         for slot in slots {
-            self.abort(slot, Why::Late);
+            self.abort(slot, FcpWhy::Late);
         }
     }
 
-    fn nexus(&mut self, remote: RemoteId) -> Option<&mut Nexus> {
+    fn nexus(&mut self, remote: RemoteId) -> Option<&mut TargetNexus> {
         self.nexuses.get_mut(remote.index())?.as_mut()
     }
 
-    fn peer(&self, remote: RemoteId) -> Option<&Peer> {
+    fn peer(&self, remote: RemoteId) -> Option<&FcpPeer> {
         let nexus = self.nexuses.get(remote.index())?.as_ref()?;
         Some(&nexus.peer)
     }

@@ -2,13 +2,13 @@
 //! randomness.
 //!
 //! Whole Ethernet frames go in by `receive`, events come out of `poll`, and `transmit` writes the
-//! frames to be sent where an [`outgoing::Outgoing`] has room for them.
+//! frames to be sent where an [`frame_sink::FrameSink`] has room for them.
 #![forbid(unsafe_code)]
 
 pub mod exchange;
 pub mod fip;
+pub mod frame_sink;
 pub mod initiator;
-pub mod outgoing;
 pub mod port;
 pub mod remote;
 pub mod target;

@@ -1,10 +1,10 @@
 //! An N_Port on Ethernet: FIP, logins and FCP in one machine.
 //!
 //! Whole Ethernet frames go in by [`Port::receive`]. FIP gives the port its address and its
-//! neighbours; each of those is a [`Remote`], which logs in; a remote port that is up is a nexus of
-//! the machine above, an [`Fc4`]: [`crate::target::Target`] or [`crate::initiator::Initiator`]. The
-//! port knows of that what it takes to hand frames on, and the machine above knows of the port what
-//! is in a [`Peer`].
+//! neighbours; each of those is a [`RemotePort`], which logs in; a remote port that is up is a
+//! nexus of the machine above, an [`Fc4Layer`]: [`crate::target::FcpTarget`] or
+//! [`crate::initiator::FcpInitiator`]. The port knows of that what it takes to hand frames on, and
+//! the machine above knows of the port what is in a [`FcpPeer`](crate::remote::FcpPeer).
 //!
 //! | what comes | whose it is |
 //! |---|---|
@@ -33,24 +33,26 @@ use std::collections::VecDeque;
 
 use scsi::medium::Now;
 
-pub use self::config::Config;
-pub use self::event::Event;
-pub use self::fc4::Fc4;
-use self::remotes::{Remotes, Waiting};
-pub use self::statistics::Statistics;
+pub use self::config::PortConfig;
+pub use self::event::PortEvent;
+pub use self::fc4::Fc4Layer;
+use self::remotes::{Remotes, WaitingPorts};
+pub use self::statistics::PortStatistics;
 use crate::exchange::frames::Single;
 use crate::fip::{self, Fip, Neighbour};
-use crate::outgoing::Outgoing;
-use crate::remote::{Address, Cx, End, Local, Output, OxIds, Partners, Remote, RemoteId};
-use crate::violation::Violation;
+use crate::frame_sink::FrameSink;
+use crate::remote::{
+    Cx, LocalPort, NexusEnd, OxIds, Partners, PeerAddress, RemoteId, RemoteOutput, RemotePort,
+};
+use crate::violation::FcViolation;
 use crate::wire::ethernet::Mac;
 use crate::wire::names::{FcId, Wwn};
 
 /// An N_Port. `F` is what it is for.
 #[derive(Debug)]
-pub struct Port<F: Fc4> {
-    local: Local,
-    limits: config::Limits,
+pub struct Port<F: Fc4Layer> {
+    local: LocalPort,
+    limits: config::PortLimits,
     now: Now,
     fip: Fip,
     fc4: F,
@@ -58,19 +60,19 @@ pub struct Port<F: Fc4> {
     remotes: Remotes,
     ox_ids: OxIds,
     /// Remote ports that wait for a place.
-    waiting: Waiting,
+    waiting: WaitingPorts,
     /// What remote ports want done, until it is.
-    outputs: VecDeque<(RemoteId, Output)>,
+    outputs: VecDeque<(RemoteId, RemoteOutput)>,
     /// Link services that wait to be transmitted.
     controls: VecDeque<Single>,
-    events: VecDeque<Event<F::Event>>,
-    statistics: Statistics,
+    events: VecDeque<PortEvent<F::Event>>,
+    statistics: PortStatistics,
 }
 
-impl<F: Fc4> Port<F> {
+impl<F: Fc4Layer> Port<F> {
     /// A port whose link is down. `random` are fresh random octets.
     #[must_use]
-    pub fn new(config: &Config, fc4: F, now: Now, random: [u8; 8]) -> Self {
+    pub fn new(config: &PortConfig, fc4: F, now: Now, random: [u8; 8]) -> Self {
         Self {
             fip: Fip::new(config.fip(F::ROLE), now, random).tagged(config.tag),
             limits: config.limits,
@@ -80,18 +82,18 @@ impl<F: Fc4> Port<F> {
             is_online: false,
             remotes: Remotes::default(),
             ox_ids: OxIds::new(),
-            waiting: Waiting::default(),
+            waiting: WaitingPorts::default(),
             outputs: VecDeque::new(),
             controls: VecDeque::new(),
             events: VecDeque::new(),
-            statistics: Statistics::default(),
+            statistics: PortStatistics::default(),
         }
     }
 
     /// The same port, with its logins, under another FC-4 layer. Events that the old layer has not
     /// delivered are dropped.
     #[must_use]
-    pub fn below<G: Fc4>(self, change: impl FnOnce(F) -> G) -> Port<G> {
+    pub fn with_fc4<G: Fc4Layer>(self, change: impl FnOnce(F) -> G) -> Port<G> {
         Port {
             local: self.local,
             limits: self.limits,
@@ -142,7 +144,7 @@ impl<F: Fc4> Port<F> {
     /// Our place on the wire, while the port is online. Frames to its Ethernet address are to be
     /// received, besides those to the one that was configured and to [`Self::groups`].
     #[must_use]
-    pub fn address(&self) -> Option<Address> {
+    pub fn address(&self) -> Option<PeerAddress> {
         self.is_online.then_some(self.local.address)
     }
 
@@ -153,31 +155,31 @@ impl<F: Fc4> Port<F> {
     }
 
     /// The remote ports that are known, in no order.
-    pub fn remotes(&self) -> impl Iterator<Item = &Remote> {
+    pub fn remotes(&self) -> impl Iterator<Item = &RemotePort> {
         self.remotes.iter().filter(|remote| !remote.is_lost())
     }
 
     /// A remote port.
     #[must_use]
-    pub fn remote(&self, id: RemoteId) -> Option<&Remote> {
+    pub fn remote(&self, id: RemoteId) -> Option<&RemotePort> {
         self.remotes.get(id)
     }
 
     /// The remote port of this name, if it is known.
     #[must_use]
-    pub fn find(&self, wwpn: Wwn) -> Option<&Remote> {
+    pub fn find(&self, wwpn: Wwn) -> Option<&RemotePort> {
         self.remotes().find(|remote| remote.wwpn() == wwpn)
     }
 
     /// What was counted.
     #[must_use]
-    pub const fn statistics(&self) -> &Statistics {
+    pub const fn statistics(&self) -> &PortStatistics {
         &self.statistics
     }
 
     /// What FIP counted.
     #[must_use]
-    pub const fn fip_statistics(&self) -> fip::Statistics {
+    pub const fn fip_statistics(&self) -> fip::FipStatistics {
         self.fip.statistics()
     }
 
@@ -204,8 +206,8 @@ impl<F: Fc4> Port<F> {
             && names.insert(wwpn)
         {
             self.remotes.place_all(&self.local);
-            if let Some(id) = self.find(wwpn).map(Remote::id) {
-                self.with_id(id, Remote::log_in);
+            if let Some(id) = self.find(wwpn).map(RemotePort::id) {
+                self.with_id(id, RemotePort::log_in);
             }
         }
     }
@@ -219,24 +221,25 @@ impl<F: Fc4> Port<F> {
             .map(|remote| remote.address().fc_id)
             .collect();
         for fc_id in all {
-            self.with(fc_id, |remote, cx| remote.lost(cx, End::ByUs));
+            self.with(fc_id, |remote, cx| remote.lost(cx, NexusEnd::ByUs));
             self.fip.log_out(self.now, fc_id);
         }
         self.fip.leave();
         self.hear_fip();
     }
 
-    /// The device server has ended all that a nexus left behind of which [`Event::Down`] was told.
-    /// To be called at a target, once for each; before that the initiator does not come up again.
+    /// The device server has ended all that a nexus left behind of which [`PortEvent::Down`] was
+    /// told. To be called at a target, once for each; before that the initiator does not come up
+    /// again.
     pub fn ended(&mut self, now: Now, id: RemoteId) {
         self.tick(now);
-        self.with_id(id, Remote::ended);
+        self.with_id(id, RemotePort::ended);
         self.begin_waiting();
     }
 
     /// What happened; to be asked until `None` after each call of another function, and after
     /// [`Self::fc4_mut`].
-    pub fn poll(&mut self) -> Option<Event<F::Event>> {
+    pub fn poll(&mut self) -> Option<PortEvent<F::Event>> {
         // A nexus is told before what comes of it; what it leaves behind when it ends is taken back
         // by the machine above.
         if let Some(event) = self.events.pop_front() {
@@ -244,13 +247,13 @@ impl<F: Fc4> Port<F> {
         }
         let event = self.fc4.poll()?;
         if let Some(stuck) = F::stuck(&event) {
-            self.with_id(stuck, Remote::renew);
+            self.with_id(stuck, RemotePort::renew);
         }
-        Some(Event::Fc4(event))
+        Some(PortEvent::Fc4(event))
     }
 
     /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
-    pub fn transmit(&mut self, out: &mut impl Outgoing) -> bool {
+    pub fn transmit(&mut self, out: &mut impl FrameSink) -> bool {
         self.send(out)
     }
 
@@ -280,7 +283,7 @@ impl<F: Fc4> Port<F> {
             self.hear_fip();
         }
         for id in self.remotes.due(now) {
-            self.with_id(id, Remote::expire);
+            self.with_id(id, RemotePort::expire);
         }
         if self.fc4.next_deadline().is_some_and(|at| at <= now) {
             self.fc4.expire(now);
@@ -295,26 +298,26 @@ impl<F: Fc4> Port<F> {
     fn hear_fip(&mut self) {
         while let Some(event) = self.fip.poll() {
             match event {
-                fip::Event::Claimed(fc_id) => self.online(fc_id),
-                fip::Event::Released(_) => self.offline(),
-                fip::Event::Found(neighbour) => self.found(neighbour),
-                fip::Event::Lost(fc_id, why) => self.lost(fc_id, why),
+                fip::FipEvent::Claimed(fc_id) => self.online(fc_id),
+                fip::FipEvent::Released(_) => self.offline(),
+                fip::FipEvent::Found(neighbour) => self.found(neighbour),
+                fip::FipEvent::Lost(fc_id, why) => self.lost(fc_id, why),
             }
         }
     }
 
     fn online(&mut self, fc_id: FcId) {
         let mac = self.fip.mac().unwrap_or_default();
-        self.local.address = Address { fc_id, mac };
+        self.local.address = PeerAddress { fc_id, mac };
         self.is_online = true;
-        self.events.push_back(Event::Online(self.local.address));
+        self.events.push_back(PortEvent::Online(self.local.address));
     }
 
     fn offline(&mut self) {
         self.is_online = false;
         // They bear the address that is not ours any more.
         self.controls.clear();
-        self.events.push_back(Event::Offline);
+        self.events.push_back(PortEvent::Offline);
     }
 
     fn found(&mut self, neighbour: Neighbour) {
@@ -322,14 +325,14 @@ impl<F: Fc4> Port<F> {
             self.remark(neighbour.enode, Some(neighbour.wwpn), SAME_NAME);
         }
         let id = self.remotes.meet(neighbour, &self.local);
-        let has_place = |remote: &Remote| remote.has_place(&self.local);
+        let has_place = |remote: &RemotePort| remote.has_place(&self.local);
         let wants_one = self.remotes.get(id).is_some_and(has_place);
         if wants_one && self.remotes.places() > self.limits.remotes {
             self.remark(neighbour.enode, Some(neighbour.wwpn), TOO_MANY);
             self.waiting.push(id);
             self.with_id(id, |remote, _| remote.wait());
         } else {
-            self.with_id(id, Remote::begin);
+            self.with_id(id, RemotePort::begin);
         }
     }
 
@@ -337,34 +340,34 @@ impl<F: Fc4> Port<F> {
     fn begin_waiting(&mut self) {
         while !self.waiting.is_empty() && self.remotes.places() < self.limits.remotes {
             let id = self.waiting.pop();
-            let waits = |id: &RemoteId| self.remotes.get(*id).is_some_and(Remote::is_waiting);
+            let waits = |id: &RemoteId| self.remotes.get(*id).is_some_and(RemotePort::is_waiting);
             if let Some(id) = id.filter(waits) {
-                self.with_id(id, Remote::begin);
+                self.with_id(id, RemotePort::begin);
             }
         }
     }
 
-    fn lost(&mut self, fc_id: FcId, why: fip::Why) {
-        self.with(fc_id, |remote, cx| remote.lost(cx, End::Lost(why)));
+    fn lost(&mut self, fc_id: FcId, why: fip::UnlinkReason) {
+        self.with(fc_id, |remote, cx| remote.lost(cx, NexusEnd::Lost(why)));
         self.begin_waiting();
     }
 
     /// Does something for the remote port at an address.
-    fn with(&mut self, fc_id: FcId, act: impl FnOnce(&mut Remote, &mut Cx<'_>)) {
+    fn with(&mut self, fc_id: FcId, act: impl FnOnce(&mut RemotePort, &mut Cx<'_>)) {
         if let Some(id) = self.remotes.at(fc_id) {
             self.with_id(id, act);
         }
     }
 
     /// Does something for a remote port, and what comes of it.
-    fn with_id(&mut self, id: RemoteId, act: impl FnOnce(&mut Remote, &mut Cx<'_>)) {
+    fn with_id(&mut self, id: RemoteId, act: impl FnOnce(&mut RemotePort, &mut Cx<'_>)) {
         let mut cx = Cx {
             now: self.now,
             local: &self.local,
             ox_ids: &mut self.ox_ids,
             outputs: &mut self.outputs,
         };
-        let act = |remote: &mut Remote| act(remote, &mut cx);
+        let act = |remote: &mut RemotePort| act(remote, &mut cx);
         self.remotes.with(id, &self.local, act);
         while let Some((id, output)) = self.outputs.pop_front() {
             self.carry_out(id, output);
@@ -372,32 +375,32 @@ impl<F: Fc4> Port<F> {
         self.remotes.tidy(id);
     }
 
-    fn carry_out(&mut self, id: RemoteId, output: Output) {
+    fn carry_out(&mut self, id: RemoteId, output: RemoteOutput) {
         match output {
-            Output::Send(sending) => self.queue(id, sending),
-            Output::Up(peer) => {
+            RemoteOutput::Send(sending) => self.queue(id, sending),
+            RemoteOutput::Up(peer) => {
                 self.fc4.peer_up(id, *peer);
                 self.statistics.nexuses += 1;
-                self.events.push_back(Event::Up(id));
+                self.events.push_back(PortEvent::Up(id));
             }
-            Output::Down(why) => {
+            RemoteOutput::Down(why) => {
                 self.fc4.peer_down(id);
-                self.events.push_back(Event::Down(id, why));
+                self.events.push_back(PortEvent::Down(id, why));
             }
-            Output::Remark(violation) => self.remark_on(id, violation),
+            RemoteOutput::Remark(violation) => self.remark_on(id, violation),
         }
     }
 
-    fn remark_on(&mut self, id: RemoteId, violation: Violation) {
+    fn remark_on(&mut self, id: RemoteId, violation: FcViolation) {
         if let Some(remote) = self.remotes.get(id) {
             let (from, wwpn) = (remote.neighbour().enode, remote.wwpn());
             self.remark(from, Some(wwpn), violation);
         }
     }
 
-    fn remark(&mut self, from: Mac, wwpn: Option<Wwn>, violation: Violation) {
+    fn remark(&mut self, from: Mac, wwpn: Option<Wwn>, violation: FcViolation) {
         if self.events.len() < MAX_EVENTS {
-            self.events.push_back(Event::Remark {
+            self.events.push_back(PortEvent::Remark {
                 from,
                 wwpn,
                 violation,
@@ -409,13 +412,13 @@ impl<F: Fc4> Port<F> {
 /// Remarks are left out beyond so many events that nobody has asked for.
 const MAX_EVENTS: usize = 1024;
 
-const SAME_NAME: Violation = Violation {
+const SAME_NAME: FcViolation = FcViolation {
     rule: "another port on the Ethernet has the WWPN of this port: initiators may find either of \
            them",
     clause: "FC-FS-3",
 };
 
-const TOO_MANY: Violation = Violation {
+const TOO_MANY: FcViolation = FcViolation {
     rule: "too many ports want to log in; this one waits until another one logs out",
     clause: "--max-sessions",
 };

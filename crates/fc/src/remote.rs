@@ -35,34 +35,34 @@ use std::time::Duration;
 
 use scsi::medium::Now;
 
-pub use self::local::{Local, Offer, Partners, Role};
-pub(crate) use self::outbox::{Asked, Cx, Output, OxIds, Sending};
-pub use self::peer::{Address, Fcp, Peer, RemoteId};
-use self::process::Parked;
-use crate::fip::{Neighbour, Why};
+pub use self::local::{LocalPort, Partners, PrliOffer, Role};
+pub(crate) use self::outbox::{Cx, OxIds, PendingEls, RemoteOutput, RequestedExchange};
+pub use self::peer::{Fcp, FcpPeer, PeerAddress, RemoteId};
+use self::process::ParkedPrli;
+use crate::fip::{Neighbour, UnlinkReason};
 use crate::wire::frame::OxId;
 use crate::wire::names::Wwn;
 
 /// A remote port.
 #[derive(Clone, Debug)]
-pub struct Remote {
+pub struct RemotePort {
     id: RemoteId,
     neighbour: Neighbour,
-    state: State,
+    state: RemoteState,
     /// Our request that has not been answered.
     asked: Option<OxId>,
     /// Requests of this state that failed.
     tries: u8,
     deadline: Option<Now>,
-    login: Login,
+    login: PortLogin,
     /// What the image pair agreed upon, while there is one.
     pair: Option<Fcp>,
     /// The PLOGI and the PRLI that hold, to know a second copy of them.
-    plogi: Option<Seen>,
-    prli: Option<Seen>,
+    plogi: Option<AcceptedRequest>,
+    prli: Option<AcceptedRequest>,
     /// The device server has not yet ended what was under way.
     is_ending: bool,
-    parked: Option<Parked>,
+    parked: Option<ParkedPrli>,
     is_lost: bool,
     logins: u32,
     /// LOGOs of the other end, each soon after the one before, and when the last one came.
@@ -74,7 +74,7 @@ pub struct Remote {
 
 /// Where a login stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum RemoteState {
     /// Nothing is under way.
     Idle,
     /// The other end is to send PLOGI.
@@ -89,13 +89,13 @@ pub enum State {
 
 /// Why a nexus ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum NexusEnd {
     /// By its LOGO or PRLO.
     LoggedOut,
     /// It logged in anew, as after a restart.
     Replaced,
     /// FIP lost it.
-    Lost(Why),
+    Lost(UnlinkReason),
     /// We logged out.
     ByUs,
     /// Exchanges with it could not be ended but by this.
@@ -104,22 +104,22 @@ pub enum End {
 
 /// What two PLOGIs agreed upon.
 #[derive(Clone, Copy, Debug)]
-struct Login {
+struct PortLogin {
     payload_max: u16,
     e_d_tov: Duration,
 }
 
 /// A request of the other end that was accepted.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct AcceptedRequest {
     ox_id: OxId,
     at: Now,
 }
 
-impl Seen {
+impl AcceptedRequest {
     /// Whether a request is a second copy of it: within R_A_TOV an old frame may still come, and no
     /// port uses the number of its exchange again.
-    fn is_repeated(seen: Option<Self>, cx: &Cx<'_>, asked: Asked) -> bool {
+    fn is_repeated(seen: Option<Self>, cx: &Cx<'_>, asked: RequestedExchange) -> bool {
         let is_same = |seen: Self| {
             seen.ox_id == asked.ox_id && cx.now < seen.at.saturating_add(cx.local.r_a_tov)
         };
@@ -127,16 +127,16 @@ impl Seen {
     }
 }
 
-impl Remote {
+impl RemotePort {
     /// A port that was found. [`Self::begin`] follows.
-    pub(crate) fn new(id: RemoteId, neighbour: Neighbour, local: &Local) -> Self {
+    pub(crate) fn new(id: RemoteId, neighbour: Neighbour, local: &LocalPort) -> Self {
         Self {
             id,
-            state: State::Idle,
+            state: RemoteState::Idle,
             asked: None,
             tries: 0,
             deadline: None,
-            login: Login {
+            login: PortLogin {
                 payload_max: neighbour.payload_max,
                 e_d_tov: local.e_d_tov,
             },
@@ -175,8 +175,8 @@ impl Remote {
 
     /// Its place on the wire.
     #[must_use]
-    pub const fn address(&self) -> Address {
-        Address {
+    pub const fn address(&self) -> PeerAddress {
+        PeerAddress {
             fc_id: self.neighbour.fc_id,
             mac: self.neighbour.mac,
         }
@@ -196,7 +196,7 @@ impl Remote {
 
     /// Where its login stands.
     #[must_use]
-    pub const fn state(&self) -> State {
+    pub const fn state(&self) -> RemoteState {
         self.state
     }
 
@@ -229,7 +229,7 @@ impl Remote {
     }
 
     /// Whether there may be a nexus with it, so that it wants a place.
-    pub(crate) fn wants_place(&self, local: &Local) -> bool {
+    pub(crate) fn wants_place(&self, local: &LocalPort) -> bool {
         let fits = match local.role {
             Role::Initiator => self.neighbour.target,
             Role::Target => self.neighbour.initiator,
@@ -238,7 +238,7 @@ impl Remote {
     }
 
     /// Whether it counts among those that limits allow.
-    pub(crate) fn has_place(&self, local: &Local) -> bool {
+    pub(crate) fn has_place(&self, local: &LocalPort) -> bool {
         let may_begin = !self.is_lost && !self.is_waiting && self.wants_place(local);
         self.is_up() || self.is_ending || may_begin
     }
@@ -255,9 +255,9 @@ impl Remote {
 
     /// As the machines of FCP see it, while there is a nexus.
     #[must_use]
-    pub fn peer(&self, local: &Local) -> Option<Peer> {
+    pub fn peer(&self, local: &LocalPort) -> Option<FcpPeer> {
         let fcp = self.pair?;
-        Some(Peer {
+        Some(FcpPeer {
             address: self.address(),
             own: local.address,
             tag: local.tag,
@@ -272,6 +272,6 @@ impl Remote {
     /// Whether there is an N_Port login.
     #[must_use]
     pub const fn is_logged_in(&self) -> bool {
-        matches!(self.state, State::Prli | State::Open)
+        matches!(self.state, RemoteState::Prli | RemoteState::Open)
     }
 }

@@ -26,9 +26,9 @@ mod command;
 mod data_in;
 mod data_out;
 mod event;
+mod exchanges;
 mod manage;
 mod recovery;
-mod tasks;
 mod transmit;
 
 #[cfg(test)]
@@ -39,20 +39,20 @@ use std::collections::VecDeque;
 use scsi::medium::{Lease, Now};
 use scsi::task::{Completed, FunctionResult, Tag};
 
-use self::data_out::Owed;
-pub use self::event::Event;
-use self::recovery::{Confirming, Plugs};
-use self::tasks::Tasks;
-use self::transmit::Queue;
+use self::data_out::DataOutTimeout;
+pub use self::event::FcpTargetEvent;
+use self::exchanges::Exchanges;
+use self::recovery::{AbortedExchanges, Confirming};
+use self::transmit::ExchangeQueue;
 use crate::exchange;
-use crate::outgoing::Outgoing;
-use crate::remote::{Peer, RemoteId};
-use crate::wire::fcoe::Frame;
-use crate::wire::frame::{RCtl, Type};
+use crate::frame_sink::FrameSink;
+use crate::remote::{FcpPeer, RemoteId};
+use crate::wire::fcoe::ReceivedFrame;
+use crate::wire::frame::{FrameType, RCtl};
 
 /// Bounds on what initiators can cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct FcpLimits {
     /// Commands at once, of all initiators. Those beyond end with TASK SET FULL.
     pub commands: u16,
     /// Octets of Data-In that are kept so that they can be sent again, until their command has
@@ -64,7 +64,7 @@ pub struct Limits {
     pub window: u64,
 }
 
-impl Default for Limits {
+impl Default for FcpLimits {
     /// Eight initiators of 1024 commands each, as libfc sends at the most; and what a link of
     /// 10 Gbit/s carries in 13 ms.
     fn default() -> Self {
@@ -78,60 +78,60 @@ impl Default for Limits {
 
 /// The target side of FCP at one port.
 #[derive(Debug)]
-pub struct Target<L> {
-    limits: Limits,
+pub struct FcpTarget<L> {
+    limits: FcpLimits,
     now: Now,
     /// By [`RemoteId`].
-    nexuses: Vec<Option<Nexus>>,
-    tasks: Tasks<L>,
+    nexuses: Vec<Option<InitiatorNexus>>,
+    tasks: Exchanges<L>,
     /// Commands and functions that have not ended.
     open: u32,
-    queue: Queue<L>,
+    queue: ExchangeQueue<L>,
     /// Octets of Data-Out that were asked for and have not come.
     asked: u64,
-    owed: Owed,
+    owed: DataOutTimeout,
     confirming: Confirming,
-    plugs: Plugs,
-    events: VecDeque<Event<L>>,
+    plugs: AbortedExchanges,
+    events: VecDeque<FcpTargetEvent<L>>,
 }
 
 /// An initiator that is logged in.
 #[derive(Debug)]
-struct Nexus {
-    peer: Peer,
+struct InitiatorNexus {
+    peer: FcpPeer,
     /// Octets of Data-Out that it was asked for and that have not come.
     asked: u64,
     /// Octets of Data-In that wait to be transmitted.
     queued: usize,
 }
 
-impl<L: Lease> Target<L> {
+impl<L: Lease> FcpTarget<L> {
     /// A target without initiators.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: FcpLimits) -> Self {
         Self {
             now: Now::ZERO,
             nexuses: Vec::new(),
-            tasks: Tasks::new(limits.commands),
+            tasks: Exchanges::new(limits.commands),
             limits,
             open: 0,
-            queue: Queue::new(),
+            queue: ExchangeQueue::new(),
             asked: 0,
-            owed: Owed::default(),
+            owed: DataOutTimeout::default(),
             confirming: Confirming::default(),
-            plugs: Plugs::default(),
+            plugs: AbortedExchanges::default(),
             events: VecDeque::new(),
         }
     }
 
     /// An initiator has logged in.
-    pub fn peer_up(&mut self, remote: RemoteId, peer: Peer) {
+    pub fn peer_up(&mut self, remote: RemoteId, peer: FcpPeer) {
         self.peer_down(remote);
         let at = remote.index();
         if self.nexuses.len() <= at {
             self.nexuses.resize_with(at + 1, || None);
         }
-        self.nexuses[at] = Some(Nexus {
+        self.nexuses[at] = Some(InitiatorNexus {
             peer,
             asked: 0,
             queued: 0,
@@ -159,26 +159,26 @@ impl<L: Lease> Target<L> {
 
     /// Takes a frame of type FCP, an ABTS, or a REC or RRQ, that an initiator sent as originator of
     /// the exchange. Everything else is passed over.
-    pub fn receive(&mut self, now: Now, remote: RemoteId, frame: &Frame<'_>) {
+    pub fn receive(&mut self, now: Now, remote: RemoteId, frame: &ReceivedFrame<'_>) {
         self.now = now;
         let header = &frame.header;
         if self.peer(remote).is_none() || header.f_ctl.exchange_responder() {
             return;
         }
         match (header.kind, header.r_ctl) {
-            (Type::FCP, RCtl::UNSOLICITED_COMMAND) => self.command(remote, frame),
-            (Type::FCP, RCtl::SOLICITED_DATA) => self.data(remote, frame),
-            (Type::FCP, RCtl::SOLICITED_CONTROL) => self.confirmed(remote, header),
-            (Type::FCP, RCtl::FC4_REQUEST) | (Type::ELS, RCtl::ELS_REQUEST) => {
+            (FrameType::FCP, RCtl::UNSOLICITED_COMMAND) => self.command(remote, frame),
+            (FrameType::FCP, RCtl::SOLICITED_DATA) => self.data(remote, frame),
+            (FrameType::FCP, RCtl::SOLICITED_CONTROL) => self.confirmed(remote, header),
+            (FrameType::FCP, RCtl::FC4_REQUEST) | (FrameType::ELS, RCtl::ELS_REQUEST) => {
                 self.link_service(remote, frame);
             }
-            (Type::BLS, RCtl::ABTS) => self.abts(remote, header),
+            (FrameType::BLS, RCtl::ABTS) => self.abts(remote, header),
             _ => {}
         }
     }
 
     /// What to do next; to be asked until `None` after each call of another function.
-    pub fn poll(&mut self) -> Option<Event<L>> {
+    pub fn poll(&mut self) -> Option<FcpTargetEvent<L>> {
         self.events.pop_front()
     }
 
@@ -216,7 +216,7 @@ impl<L: Lease> Target<L> {
         }
     }
 
-    /// The answer to [`Event::Manage`].
+    /// The answer to [`FcpTargetEvent::Manage`].
     pub fn managed(&mut self, remote: RemoteId, id: u32, result: FunctionResult) {
         if let Some(slot) = self.tasks.by_tag(remote, Tag(id)) {
             self.function_done(slot, result);
@@ -238,7 +238,7 @@ impl<L: Lease> Target<L> {
     }
 
     /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
-    pub fn transmit(&mut self, out: &mut impl Outgoing) -> bool {
+    pub fn transmit(&mut self, out: &mut impl FrameSink) -> bool {
         self.send_queue(out)
     }
 
@@ -267,7 +267,7 @@ impl<L: Lease> Target<L> {
         self.check_plugs();
     }
 
-    fn peer(&self, remote: RemoteId) -> Option<&Peer> {
+    fn peer(&self, remote: RemoteId) -> Option<&FcpPeer> {
         let nexus = self.nexuses.get(remote.index())?.as_ref()?;
         Some(&nexus.peer)
     }

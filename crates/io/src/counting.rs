@@ -11,7 +11,7 @@ thread_local! {
 
 /// The system's allocator, with a count for each thread.
 #[derive(Debug)]
-pub struct Counting;
+pub struct CountingAllocator;
 
 /// How often this thread has allocated memory, or made an allocation longer.
 #[must_use]
@@ -37,7 +37,7 @@ fn hold(octets: isize) {
 
 // SAFETY: every request is passed on unchanged to the system's allocator, which keeps the contract;
 // counting neither allocates nor unwinds.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
         // SAFETY: the caller keeps the contract of `alloc`.

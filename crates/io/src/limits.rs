@@ -34,7 +34,10 @@ pub fn available_memory() -> io::Result<u64> {
     let untold = || io::Error::other("/proc/meminfo has no MemAvailable");
     let available = mem_available(&meminfo).ok_or_else(untold)?;
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let left = memory_groups(&groups).iter().filter_map(Group::left).min();
+    let left = memory_groups(&groups)
+        .iter()
+        .filter_map(ControlGroup::left)
+        .min();
     Ok(left.map_or(available, |left| left.min(available)))
 }
 
@@ -60,7 +63,7 @@ fn mem_available(meminfo: &str) -> Option<u64> {
 
 /// A control group that limits our memory.
 #[derive(Debug, PartialEq, Eq)]
-struct Group {
+struct ControlGroup {
     path: PathBuf,
     /// The names of its files for the limit and for the usage, and of what in memory.stat can be
     /// taken back at once.
@@ -69,7 +72,7 @@ struct Group {
     reclaimable: &'static str,
 }
 
-impl Group {
+impl ControlGroup {
     /// What is left in it, in octets; `None` when it has no limit.
     fn left(&self) -> Option<u64> {
         let number = |name: &str| -> Option<u64> {
@@ -91,15 +94,15 @@ fn field(stat: &str, name: &str) -> Option<u64> {
 }
 
 /// The groups of the memory controller.
-fn memory_groups(list: &str) -> Vec<Group> {
+fn memory_groups(list: &str) -> Vec<ControlGroup> {
     let group = |(version, path): (Version, PathBuf)| match version {
-        Version::Two => Group {
+        Version::Two => ControlGroup {
             path: Path::new("/sys/fs/cgroup").join(path),
             limit: "memory.max",
             usage: "memory.current",
             reclaimable: "inactive_file",
         },
-        Version::One => Group {
+        Version::One => ControlGroup {
             path: Path::new("/sys/fs/cgroup/memory").join(path),
             limit: "memory.limit_in_bytes",
             usage: "memory.usage_in_bytes",

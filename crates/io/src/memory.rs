@@ -7,7 +7,6 @@
 //!   written. A core works on it through its [`LocalRegion`].
 //! - [`MemoryLimit`]: what all regions of a process may hold together.
 
-mod ahead;
 mod barrier;
 mod bitmap;
 mod buffer;
@@ -16,17 +15,18 @@ mod huge;
 mod limit;
 mod mapping;
 mod pool;
+mod prefetch;
 mod raw;
 mod region;
 #[cfg(test)]
 mod tests;
 mod write_claim;
 
-pub use ahead::Ahead;
 pub use buffer::{Buffer, ZEROS_MAX};
 pub use granules::{GRANULE, Pages};
 pub use limit::{MemoryLimit, NoSpace};
 pub use pool::{Pool, SLOT_MAX};
+pub use prefetch::PrefetchQueue;
 pub use region::{LocalRegion, Recall, Region};
 
 pub(crate) use mapping::{Mapping, PageRules};

@@ -22,7 +22,7 @@ const KEEPALIVE_MAX: Duration = Duration::from_secs(32767);
 /// What is set on connections. Those that are accepted inherit it from the listening socket, at no
 /// system call. TCP_NODELAY is always set: PDUs are sent in batches, and the last must not wait.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct TcpOptions {
     /// The congestion control algorithm, by the kernel's name for it; `None` for the system's.
     pub congestion: Option<String>,
     /// After so long without a word from the peer its kernel is asked whether it lives, three
@@ -32,7 +32,7 @@ pub struct Options {
     pub user_timeout: Option<Duration>,
 }
 
-impl Options {
+impl TcpOptions {
     /// Sets them on a connection, or on a listening socket for all its connections.
     ///
     /// # Errors
@@ -86,8 +86,8 @@ pub fn connect(host: &str, port: u16, limit: Duration) -> io::Result<OwnedFd> {
 ///
 /// # Errors
 ///
-/// Of socket, bind, listen, and [`Options::apply`].
-pub fn listen(portal: SocketAddr, options: &Options) -> io::Result<OwnedFd> {
+/// Of socket, bind, listen, and [`TcpOptions::apply`].
+pub fn listen(portal: SocketAddr, options: &TcpOptions) -> io::Result<OwnedFd> {
     let deadline = Instant::now() + BIND_PATIENCE;
     loop {
         match listen_once(portal, options) {
@@ -102,7 +102,7 @@ pub fn listen(portal: SocketAddr, options: &Options) -> io::Result<OwnedFd> {
     }
 }
 
-fn listen_once(portal: SocketAddr, options: &Options) -> io::Result<OwnedFd> {
+fn listen_once(portal: SocketAddr, options: &TcpOptions) -> io::Result<OwnedFd> {
     let socket = Socket::new(
         Domain::for_address(portal),
         Type::STREAM,

@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use crate::keys::{Admitted, Key};
+use crate::keys::{Admitted, LoginKey};
 use crate::login::{LoginStatus, status};
-use crate::target::Node;
+use crate::target::TargetNode;
 use crate::text::Text;
 use crate::violation::Violation;
 
@@ -18,14 +18,14 @@ mod hash;
 #[cfg(test)]
 mod tests;
 
-use chap::{Answer, Challenge, Proof};
+use chap::{Challenge, ChapAnswer, ChapProof};
 pub use hash::Hash;
 
 /// What a login may be for, and what has to be proven for it.
 #[derive(Clone, Debug, Default)]
-pub struct Realm {
+pub struct AuthRequirement {
     /// The nodes that ask for CHAP.
-    pub guarded: Vec<Arc<Node>>,
+    pub guarded: Vec<Arc<TargetNode>>,
     /// Whether it will do without.
     pub open: bool,
     /// InitiatorName, normalised, as users may be bound to one.
@@ -34,7 +34,7 @@ pub struct Realm {
 
 /// Why a login fails in its SecurityNegotiation stage. The initiator learns less than the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum AuthRefusal {
     /// No method of the initiator's list will do; also if it offers none where one is needed.
     NoMethod,
     /// None of its hashes is known and strong enough.
@@ -53,7 +53,7 @@ pub enum Refusal {
     Malformed,
 }
 
-impl Refusal {
+impl AuthRefusal {
     /// What the initiator is told.
     #[must_use]
     pub const fn status(self) -> LoginStatus {
@@ -65,20 +65,22 @@ impl Refusal {
     }
 }
 
-impl From<Refusal> for Violation {
-    fn from(refusal: Refusal) -> Self {
+impl From<AuthRefusal> for Violation {
+    fn from(refusal: AuthRefusal) -> Self {
         let (rule, clause) = match refusal {
-            Refusal::NoMethod => ("no acceptable authentication method", "RFC 7143 §6.3.2"),
-            Refusal::NoHash => ("no sufficiently strong CHAP hash", "RFC 7143 §12.1.3"),
-            Refusal::WrongResponse => ("CHAP authentication failed", "RFC 7143 §12.1.3"),
-            Refusal::AnotherInitiator => (
+            AuthRefusal::NoMethod => ("no acceptable authentication method", "RFC 7143 §6.3.2"),
+            AuthRefusal::NoHash => ("no sufficiently strong CHAP hash", "RFC 7143 §12.1.3"),
+            AuthRefusal::WrongResponse => ("CHAP authentication failed", "RFC 7143 §12.1.3"),
+            AuthRefusal::AnotherInitiator => (
                 "a CHAP user that is bound to another initiator name",
                 "--chap",
             ),
-            Refusal::Reflected => ("our own CHAP challenge sent back", "RFC 7143 §9.2.1"),
-            Refusal::SharedSecret => ("one CHAP secret used in both directions", "RFC 7143 §9.2.1"),
-            Refusal::NoMutual => ("mutual CHAP, which is not configured", "RFC 7143 §12.1.3"),
-            Refusal::Malformed => ("a malformed CHAP exchange", "RFC 7143 §12.1.3"),
+            AuthRefusal::Reflected => ("our own CHAP challenge sent back", "RFC 7143 §9.2.1"),
+            AuthRefusal::SharedSecret => {
+                ("one CHAP secret used in both directions", "RFC 7143 §9.2.1")
+            }
+            AuthRefusal::NoMutual => ("mutual CHAP, which is not configured", "RFC 7143 §12.1.3"),
+            AuthRefusal::Malformed => ("a malformed CHAP exchange", "RFC 7143 §12.1.3"),
         };
         Self { rule, clause }
     }
@@ -86,7 +88,7 @@ impl From<Refusal> for Violation {
 
 /// How far the exchange has come; consumed by each step.
 #[derive(Debug)]
-pub enum Exchange {
+pub enum ChapHandshake {
     /// No method has been chosen.
     Open,
     /// AuthMethod=None.
@@ -96,12 +98,12 @@ pub enum Exchange {
     /// Our challenge is on its way; CHAP_N and CHAP_R are to come.
     Challenged(Challenge),
     /// Done.
-    Proven(Proof),
+    Proven(ChapProof),
 }
 
 /// The security keys of one text, by name.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sent<'a> {
+struct SecurityKeys<'a> {
     method: Option<&'a str>,
     algorithms: Option<&'a str>,
     identifier: Option<&'a str>,
@@ -110,17 +112,17 @@ struct Sent<'a> {
     response: Option<&'a str>,
 }
 
-impl<'a> Sent<'a> {
+impl<'a> SecurityKeys<'a> {
     fn of(admitted: &[Admitted<'a>]) -> Self {
         let mut sent = Self::default();
         for (row, value) in admitted {
             let field = match row.key {
-                Key::AuthMethod => &mut sent.method,
-                Key::ChapA => &mut sent.algorithms,
-                Key::ChapI => &mut sent.identifier,
-                Key::ChapC => &mut sent.challenge,
-                Key::ChapN => &mut sent.name,
-                Key::ChapR => &mut sent.response,
+                LoginKey::AuthMethod => &mut sent.method,
+                LoginKey::ChapA => &mut sent.algorithms,
+                LoginKey::ChapI => &mut sent.identifier,
+                LoginKey::ChapC => &mut sent.challenge,
+                LoginKey::ChapN => &mut sent.name,
+                LoginKey::ChapR => &mut sent.response,
                 _ => continue,
             };
             *field = Some(value);
@@ -128,8 +130,8 @@ impl<'a> Sent<'a> {
         sent
     }
 
-    fn answer(&self) -> Option<Answer<'a>> {
-        Answer::read(self.name?, self.response?, self.identifier, self.challenge)
+    fn answer(&self) -> Option<ChapAnswer<'a>> {
+        ChapAnswer::read(self.name?, self.response?, self.identifier, self.challenge)
     }
 
     /// Whether there are keys of the third step.
@@ -141,7 +143,7 @@ impl<'a> Sent<'a> {
     }
 }
 
-impl Exchange {
+impl ChapHandshake {
     /// Takes the keys of one text and writes the answers. `random` is used for the challenge.
     ///
     /// # Errors
@@ -149,11 +151,11 @@ impl Exchange {
     pub fn step(
         mut self,
         admitted: &[Admitted<'_>],
-        realm: &Realm,
+        realm: &AuthRequirement,
         random: &[u8; 33],
         out: &mut Text,
-    ) -> Result<Self, Refusal> {
-        let sent = Sent::of(admitted);
+    ) -> Result<Self, AuthRefusal> {
+        let sent = SecurityKeys::of(admitted);
         if let Some(methods) = sent.method {
             self = self.choose(methods, realm, out)?;
         }
@@ -168,7 +170,7 @@ impl Exchange {
 
     /// Whether the stage may end.
     #[must_use]
-    pub const fn is_over(&self, realm: &Realm) -> bool {
+    pub const fn is_over(&self, realm: &AuthRequirement) -> bool {
         match self {
             Self::Open => realm.open,
             Self::Without | Self::Proven(_) => true,
@@ -178,7 +180,7 @@ impl Exchange {
 
     /// What was proven.
     #[must_use]
-    pub fn into_proof(self) -> Option<Proof> {
+    pub fn into_proof(self) -> Option<ChapProof> {
         match self {
             Self::Proven(proof) => Some(proof),
             _ => None,
@@ -186,16 +188,21 @@ impl Exchange {
     }
 
     /// The first method of the initiator's list that will do (RFC 7143 §6.3.2).
-    fn choose(self, methods: &str, realm: &Realm, out: &mut Text) -> Result<Self, Refusal> {
+    fn choose(
+        self,
+        methods: &str,
+        realm: &AuthRequirement,
+        out: &mut Text,
+    ) -> Result<Self, AuthRefusal> {
         let Self::Open = self else {
-            return Err(Refusal::Malformed);
+            return Err(AuthRefusal::Malformed);
         };
         let chosen = methods.split(',').find(|method| match *method {
             "CHAP" => !realm.guarded.is_empty(),
             "None" => realm.open,
             _ => false,
         });
-        let method = chosen.ok_or(Refusal::NoMethod)?;
+        let method = chosen.ok_or(AuthRefusal::NoMethod)?;
         out.put("AuthMethod", method);
         Ok(if method == "CHAP" {
             Self::Chap
@@ -207,26 +214,31 @@ impl Exchange {
     fn challenge(
         self,
         algorithms: &str,
-        realm: &Realm,
+        realm: &AuthRequirement,
         random: &[u8; 33],
         out: &mut Text,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, AuthRefusal> {
         let Self::Chap = self else {
-            return Err(Refusal::Malformed);
+            return Err(AuthRefusal::Malformed);
         };
         let minimum = realm.chaps().map(|chap| chap.minimum).min();
-        let minimum = minimum.ok_or(Refusal::NoMethod)?;
-        let hash = Hash::strongest(algorithms, minimum).ok_or(Refusal::NoHash)?;
+        let minimum = minimum.ok_or(AuthRefusal::NoMethod)?;
+        let hash = Hash::strongest(algorithms, minimum).ok_or(AuthRefusal::NoHash)?;
         let challenge = Challenge::new(hash, random);
         challenge.write(out);
         Ok(Self::Challenged(challenge))
     }
 
-    fn prove(self, sent: &Sent<'_>, realm: &Realm, out: &mut Text) -> Result<Self, Refusal> {
+    fn prove(
+        self,
+        sent: &SecurityKeys<'_>,
+        realm: &AuthRequirement,
+        out: &mut Text,
+    ) -> Result<Self, AuthRefusal> {
         let Self::Challenged(challenge) = self else {
-            return Err(Refusal::Malformed);
+            return Err(AuthRefusal::Malformed);
         };
-        let answer = sent.answer().ok_or(Refusal::Malformed)?;
+        let answer = sent.answer().ok_or(AuthRefusal::Malformed)?;
         let proof = challenge.verify(&answer, realm)?;
         challenge.prove_ourselves(&answer, &proof, out)?;
         Ok(Self::Proven(proof))

@@ -10,7 +10,7 @@ mod tests;
 
 /// RFC 7143 §8.1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum State {
+pub(crate) enum ConnectionState {
     /// S1, FREE.
     Free,
     /// S3, XPT_UP: connected, and no Login Request has come.
@@ -29,7 +29,7 @@ pub(crate) enum State {
 
 /// What happens to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Event {
+pub(crate) enum ConnectionEvent {
     /// A transport connection was accepted.
     Accepted,
     /// The first Login Request came.
@@ -69,18 +69,20 @@ pub(crate) struct Transition {
     /// *n* of T*n*.
     pub(crate) number: u8,
     /// The next state.
-    pub(crate) to: State,
+    pub(crate) to: ConnectionState,
 }
 
 /// §8.1.2 and §8.1.4: state, number, next state, and what causes it.
-const TABLE: [(State, u8, State, &[Event]); 15] = {
-    use Event::{
+const TABLE: [(ConnectionState, u8, ConnectionState, &[ConnectionEvent]); 15] = {
+    use ConnectionEvent::{
         Accepted, Dropped, LoginBegan, LoginFailed, LoginSucceeded, LoginTimedOut, LogoutAsked,
         LogoutFailed, LogoutReceived, LogoutSucceeded, Reinstated, ReinstatementFailed,
         SessionClosed, TransportLost,
     };
-    use State::{CleanupWait, Free, InLogin, InLogout, LoggedIn, LogoutRequested, TransportUp};
-    const LOST: &[Event] = &[TransportLost, ReinstatementFailed, Dropped];
+    use ConnectionState::{
+        CleanupWait, Free, InLogin, InLogout, LoggedIn, LogoutRequested, TransportUp,
+    };
+    const LOST: &[ConnectionEvent] = &[TransportLost, ReinstatementFailed, Dropped];
     [
         (Free, 3, TransportUp, &[Accepted]),
         (TransportUp, 4, InLogin, &[LoginBegan]),
@@ -115,10 +117,10 @@ const TABLE: [(State, u8, State, &[Event]); 15] = {
     ]
 };
 
-impl State {
+impl ConnectionState {
     /// Where an event leads; `None` where the RFC knows no transition.
-    pub(crate) fn on(self, event: Event) -> Option<Transition> {
-        if (self, event) == (Self::CleanupWait, Event::CleanedUp) {
+    pub(crate) fn on(self, event: ConnectionEvent) -> Option<Transition> {
+        if (self, event) == (Self::CleanupWait, ConnectionEvent::CleanedUp) {
             return Some(Transition {
                 number: 0,
                 to: Self::Free,

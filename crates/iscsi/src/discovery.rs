@@ -3,10 +3,10 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use crate::keys::Misuse;
+use crate::keys::KeyMisuse;
 use crate::names::{self, PORTAL_GROUP};
-use crate::parameters::{Parameters, Purpose};
-use crate::target::{Config, Node};
+use crate::parameters::{Parameters, SessionPurpose};
+use crate::target::{TargetConfig, TargetNode};
 use crate::text::Text;
 
 #[cfg(test)]
@@ -20,13 +20,13 @@ mod tests;
 /// have `All` refused there, but open-source initiators send it and expect an answer.
 ///
 /// # Errors
-/// [`Misuse::Inadmissible`]: the value is neither `All`, nor empty, nor an iSCSI name.
+/// [`KeyMisuse::Inadmissible`]: the value is neither `All`, nor empty, nor an iSCSI name.
 pub fn send_targets(
     value: &str,
     parameters: &Parameters,
-    config: &Config,
+    config: &TargetConfig,
     out: &mut Text,
-) -> Result<(), Misuse> {
+) -> Result<(), KeyMisuse> {
     let addresses = addresses(parameters.endpoints.local, config);
     for node in asked_for(value, parameters)? {
         out.put("TargetName", &node.name);
@@ -38,10 +38,13 @@ pub fn send_targets(
 }
 
 /// The nodes that a value asks for, among those that may be told.
-fn asked_for<'a>(value: &str, parameters: &'a Parameters) -> Result<Vec<&'a Arc<Node>>, Misuse> {
-    let known: Vec<&Arc<Node>> = match &parameters.purpose {
-        Purpose::Normal(node) => vec![node],
-        Purpose::Discovery(nodes) => nodes.iter().collect(),
+fn asked_for<'a>(
+    value: &str,
+    parameters: &'a Parameters,
+) -> Result<Vec<&'a Arc<TargetNode>>, KeyMisuse> {
+    let known: Vec<&Arc<TargetNode>> = match &parameters.purpose {
+        SessionPurpose::Normal(node) => vec![node],
+        SessionPurpose::Discovery(nodes) => nodes.iter().collect(),
     };
     match value {
         "All" => Ok(known),
@@ -51,14 +54,14 @@ fn asked_for<'a>(value: &str, parameters: &'a Parameters) -> Result<Vec<&'a Arc<
             .filter(|_| parameters.node().is_some())
             .collect()),
         _ => {
-            let name = names::normalise(value).map_err(|_| Misuse::Inadmissible)?;
+            let name = names::normalise(value).map_err(|_| KeyMisuse::Inadmissible)?;
             Ok(known.into_iter().filter(|node| node.name == name).collect())
         }
     }
 }
 
 /// The values of TargetAddress, with the portal group tag that Appendix C asks for.
-fn addresses(local: SocketAddr, config: &Config) -> Vec<String> {
+fn addresses(local: SocketAddr, config: &TargetConfig) -> Vec<String> {
     let tagged = |address: String| format!("{address},{PORTAL_GROUP}");
     if !config.advertise.is_empty() {
         return config.advertise.iter().cloned().map(tagged).collect();

@@ -3,15 +3,15 @@
 //!
 //! | phase | what may be asked of it | where it leads |
 //! |---|---|---|
-//! | login | nothing | open, by [`Event::LoggedIn`]; or the end |
+//! | login | nothing | open, by [`InitiatorEvent::LoggedIn`]; or the end |
 //! | open | [`Initiator::execute`], [`Initiator::manage`]; for discovery [`Initiator::send_targets`] | leaving, or the end |
 //! | leaving | nothing more: what is under way ends, then it logs out | the end |
 //! | ended | nothing; octets are thrown away | |
 //!
-//! The last event is always [`Event::Ended`], and says why. Before it, each command that has not
-//! ended does so by [`Event::Failed`], which tells those that were never sent from those that may
-//! have been carried out: the first may be sent again at once, the others only when their old
-//! nexus is known dead. The machine repeats nothing by itself.
+//! The last event is always [`InitiatorEvent::Ended`], and says why. Before it, each command that
+//! has not ended does so by [`InitiatorEvent::Failed`], which tells those that were never sent from
+//! those that may have been carried out: the first may be sent again at once, the others only when
+//! their old nexus is known dead. The machine repeats nothing by itself.
 //!
 //! It is split as the target's is: `receive` cuts the stream and hands PDUs out, `command`,
 //! `data_in`, `data_out` carry SCSI commands, `manage` task management, `late` what is done about
@@ -20,11 +20,11 @@
 mod chap;
 mod command;
 pub mod config;
+mod count_watchdog;
 mod data_in;
 mod data_out;
 pub mod error;
 mod event;
-mod gap;
 mod late;
 mod login;
 mod logout;
@@ -35,7 +35,7 @@ mod numbers;
 mod offer;
 pub mod portal;
 mod receive;
-mod spans;
+mod received_spans;
 mod tasks;
 mod text;
 mod transmit;
@@ -46,27 +46,30 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub use scsi::client::{Command, Data, Done, Fate};
+pub use scsi::client::{ClientCommand, Data, Done, Fate};
 use scsi::medium::{Lease, Now};
 
-use self::config::{Config, Misconfigured};
-use self::data_out::Sequence;
-use self::error::{End, LoginError};
-pub use self::event::{Cause, Event, Failed, Found, Function, Notice, Refusal, Refused, Why};
-use self::gap::Watch;
+use self::config::{InitiatorConfig, Misconfigured};
+use self::count_watchdog::CountWatchdog;
+use self::data_out::DataOutSequence;
+use self::error::{LoginError, SessionEnd};
+pub use self::event::{
+    InitiatorEvent, IscsiCause, IscsiFailed, IscsiRefusal, IscsiRefused, IscsiWhy, TargetNotice,
+    TargetRecord, Tmf,
+};
 use self::late::Ladder;
-use self::login::Login;
-pub use self::login::Outcome;
+use self::login::InitiatorLogin;
+pub use self::login::LoginOutcome;
 use self::logout::Logout;
-use self::manage::Pending;
-use self::nop::Liveness;
-use self::numbers::Numbers;
-use self::receive::Inbound;
-use self::tasks::{Slot, Tasks};
-use self::text::Exchange;
-use self::transmit::Control;
-use crate::datamover::Outgoing;
+use self::manage::PendingFunction;
+use self::nop::TargetLiveness;
+use self::numbers::SequenceNumbers;
+use self::receive::InitiatorInbound;
+use self::tasks::{InitiatorTaskSlot, InitiatorTasks};
+use self::text::PendingText;
+use self::transmit::ControlRequest;
 use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational};
+use crate::pdu_sink::PduSink;
 use crate::violation::Violation;
 use crate::wire::framer::Framer;
 use crate::wire::serial::CmdSn;
@@ -74,38 +77,38 @@ use crate::wire::serial::CmdSn;
 /// An initiator's session.
 #[derive(Debug)]
 pub struct Initiator<L> {
-    config: Arc<Config>,
+    config: Arc<InitiatorConfig>,
     now: Now,
-    phase: Phase,
+    phase: InitiatorPhase,
     /// What holds now; the defaults during the login.
     keys: Operational,
-    outcome: Option<Outcome>,
+    outcome: Option<LoginOutcome>,
     framer: Framer,
-    inbound: Inbound,
+    inbound: InitiatorInbound,
     /// The data segment of a PDU that is looked at only when all of it is there.
     collected: Vec<u8>,
-    numbers: Numbers,
-    tasks: Tasks<L>,
+    numbers: SequenceNumbers,
+    tasks: InitiatorTasks<L>,
     /// Commands that wait for their place in the window, in order.
-    ready: VecDeque<Slot>,
+    ready: VecDeque<InitiatorTaskSlot>,
     /// Data-Out that may be sent.
-    sequences: VecDeque<Sequence>,
-    controls: VecDeque<Control>,
-    functions: Vec<Pending>,
+    sequences: VecDeque<DataOutSequence>,
+    controls: VecDeque<ControlRequest>,
+    functions: Vec<PendingFunction>,
     ladder: Option<Ladder>,
     /// When commands are looked at for those that are late.
     look: Option<Now>,
     /// Whether the target counts the commands that it gets.
-    watch: Option<Watch>,
-    text: Option<Exchange>,
+    watch: Option<CountWatchdog>,
+    text: Option<PendingText>,
     logout: Option<Logout>,
-    liveness: Liveness,
-    events: VecDeque<Event<L>>,
+    liveness: TargetLiveness,
+    events: VecDeque<InitiatorEvent<L>>,
 }
 
 #[derive(Debug)]
-enum Phase {
-    Login(Box<Login>, Now),
+enum InitiatorPhase {
+    Login(Box<InitiatorLogin>, Now),
     Open,
     Ended,
 }
@@ -116,31 +119,35 @@ impl<L: Lease> Initiator<L> {
     ///
     /// # Errors
     /// What of the configuration cannot work.
-    pub fn new(config: Arc<Config>, now: Now, random: [u8; 37]) -> Result<Self, Misconfigured> {
+    pub fn new(
+        config: Arc<InitiatorConfig>,
+        now: Now,
+        random: [u8; 37],
+    ) -> Result<Self, Misconfigured> {
         config.check()?;
         let [a, b, c, d, random @ ..] = random;
-        let (login, request, text) = Login::new(&config, random);
+        let (login, request, text) = InitiatorLogin::new(&config, random);
         let deadline = now.saturating_add(config.times.login);
         Ok(Self {
             now,
-            phase: Phase::Login(Box::new(login), deadline),
+            phase: InitiatorPhase::Login(Box::new(login), deadline),
             keys: Operational::default(),
             outcome: None,
             framer: Framer::of_target(DEFAULT_DATA_SEGMENT),
-            inbound: Inbound::Drop,
+            inbound: InitiatorInbound::Drop,
             collected: Vec::new(),
-            numbers: Numbers::new(CmdSn(u32::from_be_bytes([a, b, c, d]))),
-            tasks: Tasks::new(),
+            numbers: SequenceNumbers::new(CmdSn(u32::from_be_bytes([a, b, c, d]))),
+            tasks: InitiatorTasks::new(),
             ready: VecDeque::new(),
             sequences: VecDeque::new(),
-            controls: VecDeque::from([Control::Login(request, text)]),
+            controls: VecDeque::from([ControlRequest::Login(request, text)]),
             functions: Vec::new(),
             ladder: None,
             look: None,
             watch: None,
             text: None,
             logout: None,
-            liveness: Liveness::new(now),
+            liveness: TargetLiveness::new(now),
             events: VecDeque::new(),
             config,
         })
@@ -148,13 +155,13 @@ impl<L: Lease> Initiator<L> {
 
     /// The configuration it goes by.
     #[must_use]
-    pub const fn config(&self) -> &Arc<Config> {
+    pub const fn config(&self) -> &Arc<InitiatorConfig> {
         &self.config
     }
 
-    /// What the login agreed upon, after [`Event::LoggedIn`]; `None` before it.
+    /// What the login agreed upon, after [`InitiatorEvent::LoggedIn`]; `None` before it.
     #[must_use]
-    pub const fn outcome(&self) -> Option<&Outcome> {
+    pub const fn outcome(&self) -> Option<&LoginOutcome> {
         self.outcome.as_ref()
     }
 
@@ -170,7 +177,7 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// What happened; to be asked until `None` after each call of another function.
-    pub fn poll(&mut self) -> Option<Event<L>> {
+    pub fn poll(&mut self) -> Option<InitiatorEvent<L>> {
         self.events.pop_front()
     }
 
@@ -178,7 +185,7 @@ impl<L: Lease> Initiator<L> {
     /// The data of a write leaves from where it lies. Slices of it may still be on their way when
     /// its command ends, if the target ends it early: memory that is used for something else while
     /// a slice is alive would be sent in its place.
-    pub fn transmit(&mut self, out: &mut impl Outgoing<L>) -> bool {
+    pub fn transmit(&mut self, out: &mut impl PduSink<L>) -> bool {
         self.send(out)
     }
 
@@ -192,13 +199,16 @@ impl<L: Lease> Initiator<L> {
     #[must_use]
     pub fn next_deadline(&self) -> Option<Now> {
         let earliest = match self.phase {
-            Phase::Ended => None,
-            Phase::Login(_, deadline) => Some(deadline),
-            Phase::Open => [
+            InitiatorPhase::Ended => None,
+            InitiatorPhase::Login(_, deadline) => Some(deadline),
+            InitiatorPhase::Open => [
                 self.look,
                 self.ladder.as_ref().map(Ladder::deadline),
-                self.functions.iter().filter_map(Pending::deadline).min(),
-                self.text.as_ref().map(Exchange::deadline),
+                self.functions
+                    .iter()
+                    .filter_map(PendingFunction::deadline)
+                    .min(),
+                self.text.as_ref().map(PendingText::deadline),
                 self.logout.as_ref().and_then(Logout::deadline),
                 self.silence_deadline(),
             ]
@@ -206,7 +216,7 @@ impl<L: Lease> Initiator<L> {
             .flatten()
             .min(),
         };
-        let watch = self.watch.as_ref().map(Watch::deadline);
+        let watch = self.watch.as_ref().map(CountWatchdog::deadline);
         match (earliest, watch) {
             (Some(earliest), Some(watch)) => Some(earliest.min(watch)),
             (earliest, watch) => earliest.or(watch),
@@ -217,10 +227,10 @@ impl<L: Lease> Initiator<L> {
     pub fn expire(&mut self, now: Now) {
         self.now = now;
         match self.phase {
-            Phase::Ended => {}
-            Phase::Login(_, deadline) if now < deadline => {}
-            Phase::Login(..) => self.end(End::Login(LoginError::Late)),
-            Phase::Open => {
+            InitiatorPhase::Ended => {}
+            InitiatorPhase::Login(_, deadline) if now < deadline => {}
+            InitiatorPhase::Login(..) => self.end(SessionEnd::Login(LoginError::Late)),
+            InitiatorPhase::Open => {
                 self.check_silence();
                 self.check_counting();
                 self.check_functions();
@@ -234,14 +244,14 @@ impl<L: Lease> Initiator<L> {
     /// The connection was closed by the other side, or broke.
     pub fn lost(&mut self) {
         self.end(match &self.phase {
-            Phase::Login(login, _) => End::Login(login.lost()),
-            _ => End::Lost,
+            InitiatorPhase::Login(login, _) => SessionEnd::Login(login.lost()),
+            _ => SessionEnd::Lost,
         });
     }
 
     /// Ends the session without a word; the caller closes the connection.
     pub fn give_up(&mut self) {
-        self.end(End::GivenUp);
+        self.end(SessionEnd::GivenUp);
     }
 
     /// Whether nothing is under way, and nothing is left to be sent.
@@ -252,10 +262,10 @@ impl<L: Lease> Initiator<L> {
             && !self.is_managing()
             && self.text.is_none()
             && self.logout.is_none()
-            && !matches!(self.phase, Phase::Login(..))
+            && !matches!(self.phase, InitiatorPhase::Login(..))
     }
 
-    /// How many commands may be given now before [`Refusal::Full`].
+    /// How many commands may be given now before [`IscsiRefusal::Full`].
     #[must_use]
     pub fn room(&self) -> usize {
         match self.refusal() {
@@ -265,34 +275,34 @@ impl<L: Lease> Initiator<L> {
     }
 
     const fn is_open(&self) -> bool {
-        matches!(self.phase, Phase::Open)
+        matches!(self.phase, InitiatorPhase::Open)
     }
 
     const fn is_ended(&self) -> bool {
-        matches!(self.phase, Phase::Ended)
+        matches!(self.phase, InitiatorPhase::Ended)
     }
 
     /// Why nothing may be asked now.
-    fn refusal(&self) -> Option<Refusal> {
+    fn refusal(&self) -> Option<IscsiRefusal> {
         match self.phase {
-            Phase::Login(..) => Some(Refusal::NotYet),
-            Phase::Ended => Some(Refusal::Over),
-            Phase::Open if self.logout.is_some() => Some(Refusal::Over),
-            Phase::Open => None,
+            InitiatorPhase::Login(..) => Some(IscsiRefusal::NotYet),
+            InitiatorPhase::Ended => Some(IscsiRefusal::Over),
+            InitiatorPhase::Open if self.logout.is_some() => Some(IscsiRefusal::Over),
+            InitiatorPhase::Open => None,
         }
     }
 
     fn violated(&mut self, violation: Violation) {
-        self.end(End::Violated(violation));
+        self.end(SessionEnd::Violated(violation));
     }
 
     /// The end: all that is under way fails.
-    fn end(&mut self, end: End) {
+    fn end(&mut self, end: SessionEnd) {
         if self.is_ended() {
             return;
         }
-        self.phase = Phase::Ended;
-        self.inbound = Inbound::Drop;
+        self.phase = InitiatorPhase::Ended;
+        self.inbound = InitiatorInbound::Drop;
         self.collected = Vec::new();
         self.controls.clear();
         self.ladder = None;
@@ -304,12 +314,12 @@ impl<L: Lease> Initiator<L> {
                 Some(_) => Fate::Unknown,
                 None => Fate::NeverSent,
             };
-            Some((fate, Why::Ended))
+            Some((fate, IscsiWhy::Ended))
         });
         for function in std::mem::take(&mut self.functions) {
             self.events.extend(function.unanswered());
         }
-        self.events.push_back(Event::Ended(end));
+        self.events.push_back(InitiatorEvent::Ended(end));
     }
 }
 

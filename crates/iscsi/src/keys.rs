@@ -1,14 +1,14 @@
 //! The table of text keys: RFC 7143 §12 and §13, RFC 7144 §7.1. One row a key, the same for both
 //! sides; whoever answers brings its own preferences, as [`Operational`] values.
 //!
-//! Adding a key: a variant of [`Key`], a row of [`TABLE`], and, if it is negotiated, a field of
-//! [`Operational`] with its arms in [`Operational::value`] and [`Operational::store`].
+//! Adding a key: a variant of [`LoginKey`], a row of [`TABLE`], and, if it is negotiated, a field
+//! of [`Operational`] with its arms in [`Operational::value`] and [`Operational::store`].
 //!
 //! [`Operational`]: crate::parameters::Operational
 //! [`Operational::value`]: crate::parameters::Operational::value
 //! [`Operational::store`]: crate::parameters::Operational::store
 
-use crate::text::{self, MAX_VALUE, Pair, Text};
+use crate::text::{self, KeyValue, MAX_VALUE, Text};
 use crate::violation::Violation;
 use crate::wire::bhs::MAX_DATA_LEN;
 
@@ -18,12 +18,12 @@ mod tests;
 mod value;
 
 use value::CRC32C;
-pub use value::Value;
+pub use value::NegotiatedValue;
 
 /// A key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the keys")]
-pub enum Key {
+pub enum LoginKey {
     AuthMethod,
     ChapA,
     ChapI,
@@ -63,21 +63,21 @@ pub enum Key {
 
 /// What the standards say of a key.
 #[derive(Debug)]
-pub struct Row {
+pub struct KeyRow {
     /// Which.
-    pub key: Key,
+    pub key: LoginKey,
     /// As it is written.
     pub name: &'static str,
     /// Use: when.
-    pub usage: Usage,
+    pub usage: KeyUse,
     /// In which stage of the login.
-    pub stage: Stage,
+    pub stage: KeyStage,
     /// By whom.
     pub senders: Senders,
     /// How a value comes about.
-    pub rule: Rule,
+    pub rule: KeyRule,
     /// When the answer is `Irrelevant`.
-    pub irrelevant: Irrelevant,
+    pub irrelevant: IrrelevantWhen,
     /// The value without negotiation, as it would be written; `None` where there is none.
     pub default: Option<&'static str>,
     /// Where it is defined.
@@ -86,7 +86,7 @@ pub struct Row {
 
 /// RFC 7143 §13: *Use*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Usage {
+pub enum KeyUse {
     /// LO: in the login of a session's first connection.
     LeadingOnly,
     /// IO: in every login.
@@ -99,7 +99,7 @@ pub enum Usage {
 
 /// In which stage of a login a key may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum KeyStage {
     /// SecurityNegotiation.
     Security,
     /// LoginOperationalNegotiation.
@@ -121,7 +121,7 @@ pub enum Senders {
 
 /// One of the two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum KeySide {
     /// The initiator.
     Initiator,
     /// The target.
@@ -130,7 +130,7 @@ pub enum Side {
 
 /// How the value of a key comes about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum KeyRule {
     /// One side declares a number of octets for itself.
     DeclareNumber(u32, u32),
     /// One side tells the other, who does not answer.
@@ -155,7 +155,7 @@ pub enum Rule {
 
 /// *Irrelevant when*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Irrelevant {
+pub enum IrrelevantWhen {
     /// Never.
     Never,
     /// SessionType=Discovery.
@@ -166,7 +166,7 @@ pub enum Irrelevant {
 
 /// Where a connection stands when a key comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum KeyPhase {
     /// Login, SecurityNegotiation.
     Security,
     /// Login, LoginOperationalNegotiation.
@@ -175,42 +175,48 @@ pub enum Phase {
     FullFeature,
 }
 
-impl Row {
+impl KeyRow {
     /// Whether the key may be sent there.
     #[must_use]
-    pub const fn allowed(&self, phase: Phase) -> bool {
-        let in_login = !matches!(self.usage, Usage::FullFeatureOnly);
+    pub const fn allowed(&self, phase: KeyPhase) -> bool {
+        let in_login = !matches!(self.usage, KeyUse::FullFeatureOnly);
         match phase {
-            Phase::Security => in_login && !matches!(self.stage, Stage::Operational),
-            Phase::Operational => in_login && !matches!(self.stage, Stage::Security),
-            Phase::FullFeature => matches!(self.usage, Usage::All | Usage::FullFeatureOnly),
+            KeyPhase::Security => in_login && !matches!(self.stage, KeyStage::Operational),
+            KeyPhase::Operational => in_login && !matches!(self.stage, KeyStage::Security),
+            KeyPhase::FullFeature => matches!(self.usage, KeyUse::All | KeyUse::FullFeatureOnly),
         }
     }
 
     /// Whether that side may send the key of its own accord.
     #[must_use]
-    pub const fn sent_by(&self, side: Side) -> bool {
+    pub const fn sent_by(&self, side: KeySide) -> bool {
         match self.senders {
             Senders::Both => true,
-            Senders::Initiator => matches!(side, Side::Initiator),
-            Senders::Target => matches!(side, Side::Target),
+            Senders::Initiator => matches!(side, KeySide::Initiator),
+            Senders::Target => matches!(side, KeySide::Target),
         }
     }
 
     /// The value of a key that is negotiated: what was offered, and what we would choose. `None`
     /// is `Reject`: it was not admissible, or nothing in the list is supported.
     #[must_use]
-    pub fn select(&self, offered: &str, ours: Value) -> Option<Value> {
+    pub fn select(&self, offered: &str, ours: NegotiatedValue) -> Option<NegotiatedValue> {
         match (self.rule, ours) {
-            (Rule::Minimum(..), Value::Number(ours)) => {
-                Some(Value::Number(self.number(offered)?.min(ours)))
+            (KeyRule::Minimum(..), NegotiatedValue::Number(ours)) => {
+                Some(NegotiatedValue::Number(self.number(offered)?.min(ours)))
             }
-            (Rule::Maximum(..), Value::Number(ours)) => {
-                Some(Value::Number(self.number(offered)?.max(ours)))
+            (KeyRule::Maximum(..), NegotiatedValue::Number(ours)) => {
+                Some(NegotiatedValue::Number(self.number(offered)?.max(ours)))
             }
-            (Rule::And, Value::Flag(ours)) => Some(Value::Flag(text::boolean(offered)? & ours)),
-            (Rule::Or, Value::Flag(ours)) => Some(Value::Flag(text::boolean(offered)? | ours)),
-            (Rule::First(supported), _) => first(offered, supported).map(Value::Choice),
+            (KeyRule::And, NegotiatedValue::Flag(ours)) => {
+                Some(NegotiatedValue::Flag(text::boolean(offered)? & ours))
+            }
+            (KeyRule::Or, NegotiatedValue::Flag(ours)) => {
+                Some(NegotiatedValue::Flag(text::boolean(offered)? | ours))
+            }
+            (KeyRule::First(supported), _) => {
+                first(offered, supported).map(NegotiatedValue::Choice)
+            }
             _ => None,
         }
     }
@@ -218,8 +224,9 @@ impl Row {
     /// A number within the bounds of the key.
     #[must_use]
     pub fn number(&self, value: &str) -> Option<u32> {
-        let (Rule::Minimum(low, high) | Rule::Maximum(low, high) | Rule::DeclareNumber(low, high)) =
-            self.rule
+        let (KeyRule::Minimum(low, high)
+        | KeyRule::Maximum(low, high)
+        | KeyRule::DeclareNumber(low, high)) = self.rule
         else {
             return None;
         };
@@ -237,13 +244,13 @@ pub fn first(list: &str, supported: &[&'static str]) -> Option<&'static str> {
 
 /// The row of a key; `None` for keys that no standard known here defines.
 #[must_use]
-pub fn find(name: &str) -> Option<&'static Row> {
+pub fn find(name: &str) -> Option<&'static KeyRow> {
     TABLE.iter().find(|row| row.name == name)
 }
 
 /// How keys are misused: each ends a login, and a negotiation in the full-feature phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misuse {
+pub enum KeyMisuse {
     /// Sent twice in one login or one negotiation.
     Repeated,
     /// Not allowed in this stage or phase.
@@ -256,14 +263,14 @@ pub enum Misuse {
     Inadmissible,
 }
 
-impl From<Misuse> for Violation {
-    fn from(misuse: Misuse) -> Self {
+impl From<KeyMisuse> for Violation {
+    fn from(misuse: KeyMisuse) -> Self {
         let (rule, clause) = match misuse {
-            Misuse::Repeated => ("a key sent twice", "RFC 7143 §6.3"),
-            Misuse::Misplaced => ("a key in a stage that does not allow it", "RFC 7143 §6.3"),
-            Misuse::WrongSender => ("a key that only targets send", "RFC 7143 §13"),
-            Misuse::Reserved => ("a reserved word as a proposal", "RFC 7143 §6.2"),
-            Misuse::Inadmissible => ("a declared value out of bounds", "RFC 7143 §7.12"),
+            KeyMisuse::Repeated => ("a key sent twice", "RFC 7143 §6.3"),
+            KeyMisuse::Misplaced => ("a key in a stage that does not allow it", "RFC 7143 §6.3"),
+            KeyMisuse::WrongSender => ("a key that only targets send", "RFC 7143 §13"),
+            KeyMisuse::Reserved => ("a reserved word as a proposal", "RFC 7143 §6.2"),
+            KeyMisuse::Inadmissible => ("a declared value out of bounds", "RFC 7143 §7.12"),
         };
         Self { rule, clause }
     }
@@ -271,9 +278,9 @@ impl From<Misuse> for Violation {
 
 /// Which keys came, so that none comes twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen(u64);
+pub struct SeenKeys(u64);
 
-impl Seen {
+impl SeenKeys {
     /// Looks up pairs that `from` sent, and checks all that does not depend on their values. Keys
     /// that are not known are answered by `NotUnderstood` in `out`.
     ///
@@ -281,11 +288,11 @@ impl Seen {
     /// How the first bad pair breaks the rules.
     pub fn admit<'a>(
         &mut self,
-        pairs: &[Pair<'a>],
-        phase: Phase,
-        from: Side,
+        pairs: &[KeyValue<'a>],
+        phase: KeyPhase,
+        from: KeySide,
         out: &mut Text,
-    ) -> Result<Vec<Admitted<'a>>, Misuse> {
+    ) -> Result<Vec<Admitted<'a>>, KeyMisuse> {
         let mut admitted = Vec::with_capacity(pairs.len());
         for pair in pairs {
             match find(pair.key) {
@@ -300,35 +307,35 @@ impl Seen {
 
     fn check<'a>(
         &mut self,
-        row: &'static Row,
+        row: &'static KeyRow,
         value: &'a str,
-        phase: Phase,
-        from: Side,
-    ) -> Result<Admitted<'a>, Misuse> {
+        phase: KeyPhase,
+        from: KeySide,
+    ) -> Result<Admitted<'a>, KeyMisuse> {
         if RESERVED.contains(&value) {
-            return Err(Misuse::Reserved);
+            return Err(KeyMisuse::Reserved);
         }
         if !row.sent_by(from) {
-            return Err(Misuse::WrongSender);
+            return Err(KeyMisuse::WrongSender);
         }
         if !row.allowed(phase) {
-            return Err(Misuse::Misplaced);
+            return Err(KeyMisuse::Misplaced);
         }
         let bit = 1 << row.key as u32;
         if self.0 & bit != 0 {
-            return Err(Misuse::Repeated);
+            return Err(KeyMisuse::Repeated);
         }
         self.0 |= bit;
-        let simple = !matches!(row.rule, Rule::Authentication | Rule::First(_));
+        let simple = !matches!(row.rule, KeyRule::Authentication | KeyRule::First(_));
         if simple && value.len() > MAX_VALUE {
-            return Err(Misuse::Inadmissible);
+            return Err(KeyMisuse::Inadmissible);
         }
         Ok((row, value))
     }
 }
 
 /// A key that may be where it is, and the value that came with it.
-pub type Admitted<'a> = (&'static Row, &'a str);
+pub type Admitted<'a> = (&'static KeyRow, &'a str);
 
 /// The answer to a key that is not known.
 const NOT_UNDERSTOOD: &str = "NotUnderstood";
@@ -337,33 +344,33 @@ const NOT_UNDERSTOOD: &str = "NotUnderstood";
 const RESERVED: [&str; 3] = ["Reject", "Irrelevant", NOT_UNDERSTOOD];
 
 /// Digests that we can compute.
-const DIGESTS: Rule = Rule::First(&[CRC32C, "None"]);
+const DIGESTS: KeyRule = KeyRule::First(&[CRC32C, "None"]);
 
-const REPORTING: Rule = Rule::First(&["RFC3720", "ResponseFence", "FastAbort"]);
+const REPORTING: KeyRule = KeyRule::First(&["RFC3720", "ResponseFence", "FastAbort"]);
 
 /// A row of an operational key that both sides may send in a leading login.
-const fn row(key: Key, name: &'static str, rule: Rule, clause: &'static str) -> Row {
-    Row {
+const fn row(key: LoginKey, name: &'static str, rule: KeyRule, clause: &'static str) -> KeyRow {
+    KeyRow {
         key,
         name,
-        usage: Usage::LeadingOnly,
-        stage: Stage::Operational,
+        usage: KeyUse::LeadingOnly,
+        stage: KeyStage::Operational,
         senders: Senders::Both,
         rule,
-        irrelevant: Irrelevant::Never,
+        irrelevant: IrrelevantWhen::Never,
         default: None,
         clause,
     }
 }
 
-impl Row {
-    const fn usage(mut self, usage: Usage) -> Self {
+impl KeyRow {
+    const fn usage(mut self, usage: KeyUse) -> Self {
         self.usage = usage;
         self
     }
 
     const fn any_stage(mut self) -> Self {
-        self.stage = Stage::Any;
+        self.stage = KeyStage::Any;
         self
     }
 
@@ -372,7 +379,7 @@ impl Row {
         self
     }
 
-    const fn irrelevant(mut self, when: Irrelevant) -> Self {
+    const fn irrelevant(mut self, when: IrrelevantWhen) -> Self {
         self.irrelevant = when;
         self
     }
@@ -383,8 +390,8 @@ impl Row {
     }
 
     const fn security(mut self) -> Self {
-        self.usage = Usage::InitializeOnly;
-        self.stage = Stage::Security;
+        self.usage = KeyUse::InitializeOnly;
+        self.stage = KeyStage::Security;
         self
     }
 }
@@ -392,14 +399,14 @@ impl Row {
 /// Every key, in the order of the RFCs. What is not said of a row is as `row` has it. TargetName
 /// is also sent by targets, in answer to SendTargets only.
 #[rustfmt::skip]
-pub static TABLE: [Row; 35] = {
-    use Irrelevant::{Discovery, DiscoveryOrSolicited};
-    use Key as K;
-    use Rule::{
+pub static TABLE: [KeyRow; 35] = {
+    use IrrelevantWhen::{Discovery, DiscoveryOrSolicited};
+    use LoginKey as K;
+    use KeyRule::{
         And, Authentication, Declare, DeclareNumber, Maximum, Minimum, Obsolete, Or, Request,
     };
     use Senders::{Initiator, Target};
-    use Usage::{All, FullFeatureOnly, InitializeOnly};
+    use KeyUse::{All, FullFeatureOnly, InitializeOnly};
     [
         row(K::AuthMethod, "AuthMethod", Authentication, "RFC 7143 §12.1").security(),
         row(K::ChapA, "CHAP_A", Authentication, "RFC 7143 §12.1.3").security(),

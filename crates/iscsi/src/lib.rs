@@ -9,13 +9,13 @@
 pub mod auth;
 #[cfg(test)]
 mod connection;
-pub mod datamover;
 pub mod discovery;
 pub mod initiator;
 pub mod keys;
 pub mod login;
 pub mod names;
 pub mod parameters;
+pub mod pdu_sink;
 pub mod session;
 pub mod target;
 pub mod tcp;

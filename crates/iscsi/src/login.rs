@@ -15,14 +15,14 @@ use scsi::medium::{Lease, Now};
 use zeroize::Zeroizing;
 
 use crate::auth::Hash;
-use crate::datamover::Outgoing;
-use crate::parameters::{DEFAULT_DATA_SEGMENT, FIRST_WINDOW, Parameters, Purpose};
+use crate::parameters::{DEFAULT_DATA_SEGMENT, FIRST_WINDOW, Parameters, SessionPurpose};
+use crate::pdu_sink::PduSink;
 use crate::session::Session;
-use crate::target::{Config, Endpoints, InitiatorPort, Node, Wish};
+use crate::target::{AdmissionWish, Endpoints, InitiatorPort, TargetConfig, TargetNode};
 use crate::text::Text;
 use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Opcode};
-use crate::wire::framer::{Framer, Piece};
+use crate::wire::framer::{Framer, PduPiece};
 use crate::wire::login_request::LoginRequest;
 
 mod dialogue;
@@ -32,38 +32,38 @@ pub mod status;
 #[cfg(test)]
 mod tests;
 
-use dialogue::{Dialogue, Taken};
-use stage::{Agreed, Leaving, Stage};
-use status::Fault;
+use dialogue::{Dialogue, RequestProgress};
+use stage::{LoginResult, NegotiationStage, StageExit};
 pub use status::LoginStatus;
+use status::{ADDITIONAL_HEADER, LoginFault, NOT_A_LOGIN, TWO_AT_ONCE};
 
 /// A connection in its login phase.
 #[derive(Debug)]
 pub struct Login<L> {
-    config: Arc<Config>,
+    config: Arc<TargetConfig>,
     endpoints: Endpoints,
     random: Zeroizing<[u8; 64]>,
     deadline: Now,
     framer: Framer,
     header: Option<Bhs>,
     data: Vec<u8>,
-    state: State,
+    state: LoginState,
     outgoing: Vec<u8>,
     claimed: Option<String>,
-    events: VecDeque<Event>,
+    events: VecDeque<LoginEvent>,
     /// A login holds no lease, so it may move to another core whatever its session's leases are.
     lease: PhantomData<fn() -> L>,
 }
 
 /// Where a login stands.
 #[derive(Debug)]
-enum State {
+enum LoginState {
     /// No PDU has come.
     Waiting,
     /// Requests and responses alternate.
-    Negotiating(Box<Dialogue>, Stage),
+    Negotiating(Box<Dialogue>, NegotiationStage),
     /// All is agreed; whether there may be a session is being decided.
-    Asking(Box<Asking>),
+    Asking(Box<AdmissionRequest>),
     /// There is a session.
     Done(Box<Parameters>),
     /// It has failed.
@@ -72,34 +72,34 @@ enum State {
 
 /// What is left to be sent when the session is admitted.
 #[derive(Debug)]
-struct Asking {
+struct AdmissionRequest {
     dialogue: Box<Dialogue>,
     current: u8,
     segment: Vec<u8>,
-    agreed: Box<Agreed>,
+    agreed: Box<LoginResult>,
 }
 
 /// What a request led to.
-enum Turn {
-    Stage(Stage),
+enum LoginStep {
+    Stage(NegotiationStage),
     Over {
         current: u8,
         segment: Vec<u8>,
-        agreed: Box<Agreed>,
+        agreed: Box<LoginResult>,
     },
 }
 
 /// What a login wants of its surroundings.
 #[derive(Debug)]
-pub enum Event {
+pub enum LoginEvent {
     /// Authenticated and agreed: may there be a session? Answer with [`Login::admit`] (after
     /// a session that this one reinstates has ended at the medium) or [`Login::refuse`].
     /// Until then nothing more is received.
     Session {
         /// What it asks for.
-        wish: Wish,
+        wish: AdmissionWish,
         /// To which node; `None` for discovery.
-        node: Option<Arc<Node>>,
+        node: Option<Arc<TargetNode>>,
     },
     /// The final response is queued: once it has been transmitted, [`Login::into_session`].
     Done,
@@ -113,7 +113,12 @@ impl<L: Lease> Login<L> {
     /// A connection that was just accepted. `random` are fresh random octets, used for
     /// challenges and the first StatSN.
     #[must_use]
-    pub fn new(now: Now, config: Arc<Config>, endpoints: Endpoints, random: [u8; 64]) -> Self {
+    pub fn new(
+        now: Now,
+        config: Arc<TargetConfig>,
+        endpoints: Endpoints,
+        random: [u8; 64],
+    ) -> Self {
         let deadline = now.saturating_add(config.limits.login_timeout);
         Self {
             config,
@@ -123,7 +128,7 @@ impl<L: Lease> Login<L> {
             framer: Framer::new(DEFAULT_DATA_SEGMENT),
             header: None,
             data: Vec::new(),
-            state: State::Waiting,
+            state: LoginState::Waiting,
             outgoing: Vec::new(),
             claimed: None,
             events: VecDeque::new(),
@@ -147,7 +152,7 @@ impl<L: Lease> Login<L> {
 
     /// The configuration it goes by.
     #[must_use]
-    pub fn config(&self) -> &Arc<Config> {
+    pub fn config(&self) -> &Arc<TargetConfig> {
         &self.config
     }
 
@@ -156,7 +161,10 @@ impl<L: Lease> Login<L> {
     /// and is left; what comes after a failure is thrown away.
     pub fn receive(&mut self, _now: Now, octets: &[u8]) -> usize {
         let mut rest = octets;
-        while matches!(self.state, State::Waiting | State::Negotiating(..)) {
+        while matches!(
+            self.state,
+            LoginState::Waiting | LoginState::Negotiating(..)
+        ) {
             if self.framer.is_between() && !begins_login(rest) {
                 self.unexpected();
                 break;
@@ -168,7 +176,7 @@ impl<L: Lease> Login<L> {
                 Err(_) => self.close(TOO_LONG),
             }
         }
-        if matches!(self.state, State::Closed) {
+        if matches!(self.state, LoginState::Closed) {
             octets.len()
         } else {
             octets.len() - rest.len()
@@ -176,19 +184,19 @@ impl<L: Lease> Login<L> {
     }
 
     /// What to do next.
-    pub fn poll(&mut self) -> Option<Event> {
+    pub fn poll(&mut self) -> Option<LoginEvent> {
         self.events.pop_front()
     }
 
     /// Whether it waits for [`Login::admit`] or [`Login::refuse`], and takes no octets until then.
     #[must_use]
     pub const fn is_asking(&self) -> bool {
-        matches!(self.state, State::Asking(_))
+        matches!(self.state, LoginState::Asking(_))
     }
 
     /// There may be a session, with this TSIH, which is not 0.
     pub fn admit(&mut self, tsih: u16) {
-        let Some(Asking {
+        let Some(AdmissionRequest {
             mut dialogue,
             current,
             segment,
@@ -199,8 +207,8 @@ impl<L: Lease> Login<L> {
         };
         dialogue.accept(&mut self.outgoing, current, tsih, &segment);
         let parameters = self.parameters(&dialogue, *agreed, tsih);
-        self.state = State::Done(Box::new(parameters));
-        self.events.push_back(Event::Done);
+        self.state = LoginState::Done(Box::new(parameters));
+        self.events.push_back(LoginEvent::Done);
     }
 
     /// There may not.
@@ -209,14 +217,14 @@ impl<L: Lease> Login<L> {
             let name = Some(asking.agreed.identity.initiator.clone());
             let user = asking.agreed.proof.as_ref().map(|proof| &*proof.user);
             self.claimed = identity::claim(name, user);
-            self.fail(&mut asking.dialogue, Fault::refused(status));
+            self.fail(&mut asking.dialogue, LoginFault::refused(status));
         }
     }
 
     /// What is being decided; `None` where nobody was asked, and nothing changes then.
-    fn asked(&mut self) -> Option<Asking> {
-        match std::mem::replace(&mut self.state, State::Closed) {
-            State::Asking(asking) => Some(*asking),
+    fn asked(&mut self) -> Option<AdmissionRequest> {
+        match std::mem::replace(&mut self.state, LoginState::Closed) {
+            LoginState::Asking(asking) => Some(*asking),
             state => {
                 self.state = state;
                 None
@@ -225,7 +233,7 @@ impl<L: Lease> Login<L> {
     }
 
     /// Puts what is to be sent into `out`; returns whether there was anything.
-    pub fn transmit(&mut self, out: &mut impl Outgoing<L>) -> bool {
+    pub fn transmit(&mut self, out: &mut impl PduSink<L>) -> bool {
         if self.outgoing.is_empty() {
             return false;
         }
@@ -237,7 +245,7 @@ impl<L: Lease> Login<L> {
     /// When [`Login::timeout`] wants to be called.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Now> {
-        let over = matches!(self.state, State::Done(_) | State::Closed);
+        let over = matches!(self.state, LoginState::Done(_) | LoginState::Closed);
         (!over).then_some(self.deadline)
     }
 
@@ -247,7 +255,7 @@ impl<L: Lease> Login<L> {
             return;
         }
         let rule = match self.state {
-            State::Asking(_) => "the old session did not end in time",
+            LoginState::Asking(_) => "the old session did not end in time",
             _ => "a login that took too long",
         };
         self.close(Violation {
@@ -256,36 +264,36 @@ impl<L: Lease> Login<L> {
         });
     }
 
-    /// What was agreed upon, after [`Event::Done`]; `None` before it.
+    /// What was agreed upon, after [`LoginEvent::Done`]; `None` before it.
     #[must_use]
     pub fn outcome(&self) -> Option<&Parameters> {
         match &self.state {
-            State::Done(parameters) => Some(parameters),
+            LoginState::Done(parameters) => Some(parameters),
             _ => None,
         }
     }
 
-    /// The full-feature phase, after [`Event::Done`]; `None` before it.
+    /// The full-feature phase, after [`LoginEvent::Done`]; `None` before it.
     #[must_use]
     pub fn into_session(self, now: Now) -> Option<Session<L>> {
         match self.state {
-            State::Done(parameters) => Some(Session::new(*parameters, self.config, now)),
+            LoginState::Done(parameters) => Some(Session::new(*parameters, self.config, now)),
             _ => None,
         }
     }
 
-    fn piece(&mut self, piece: Piece<'_>) {
+    fn piece(&mut self, piece: PduPiece<'_>) {
         match piece {
-            Piece::Header(bhs) if bhs.data_len() == 0 => self.request(bhs),
-            Piece::Header(bhs) => self.header = Some(bhs),
-            Piece::Data { octets, end } => {
+            PduPiece::Header(bhs) if bhs.data_len() == 0 => self.request(bhs),
+            PduPiece::Header(bhs) => self.header = Some(bhs),
+            PduPiece::Data { octets, end } => {
                 self.data.extend_from_slice(octets);
                 if end && let Some(bhs) = self.header.take() {
                     self.request(bhs);
                 }
             }
             // There are no digests before the full-feature phase.
-            Piece::BadData => self.close(Violation {
+            PduPiece::BadData => self.close(Violation {
                 rule: "a data digest error",
                 clause: "RFC 7143 §13.1",
             }),
@@ -296,9 +304,12 @@ impl<L: Lease> Login<L> {
     fn request(&mut self, bhs: Bhs) {
         let request = LoginRequest::decode(&bhs);
         let data = std::mem::take(&mut self.data);
-        let (mut dialogue, stage) = match std::mem::replace(&mut self.state, State::Closed) {
-            State::Waiting => (self.dialogue(request), Stage::start(request.current)),
-            State::Negotiating(dialogue, stage) => (dialogue, stage),
+        let (mut dialogue, stage) = match std::mem::replace(&mut self.state, LoginState::Closed) {
+            LoginState::Waiting => (
+                self.dialogue(request),
+                NegotiationStage::start(request.current),
+            ),
+            LoginState::Negotiating(dialogue, stage) => (dialogue, stage),
             state => {
                 self.state = state;
                 return;
@@ -309,13 +320,13 @@ impl<L: Lease> Login<L> {
         }
         let known = stage.initiator().map(str::to_owned);
         match self.turn(&mut dialogue, stage, &request, bhs.ahs_len(), &data) {
-            Ok(Turn::Stage(stage)) => self.state = State::Negotiating(dialogue, stage),
-            Ok(Turn::Over {
+            Ok(LoginStep::Stage(stage)) => self.state = LoginState::Negotiating(dialogue, stage),
+            Ok(LoginStep::Over {
                 current,
                 segment,
                 agreed,
             }) => {
-                self.ask(Asking {
+                self.ask(AdmissionRequest {
                     dialogue,
                     current,
                     segment,
@@ -343,30 +354,30 @@ impl<L: Lease> Login<L> {
     fn turn(
         &mut self,
         dialogue: &mut Dialogue,
-        stage: Stage,
+        stage: NegotiationStage,
         request: &LoginRequest,
         ahs_len: usize,
         data: &[u8],
-    ) -> Result<Turn, Fault> {
+    ) -> Result<LoginStep, LoginFault> {
         if ahs_len > 0 {
             return Err(ADDITIONAL_HEADER);
         }
         let stage = match dialogue.take(request, stage.current(), data)? {
-            Taken::Part => stage,
-            Taken::Whole(text) => self.text(dialogue, stage, &text)?,
+            RequestProgress::Part => stage,
+            RequestProgress::Whole(text) => self.text(dialogue, stage, &text)?,
         };
         let current = stage.current();
         let segment = dialogue.segment();
         let leaving = if request.transit && !segment.1 {
             stage.leave(request.next, &self.config)?
         } else {
-            Leaving::Stay(stage)
+            StageExit::Stay(stage)
         };
         let (next, stage) = match leaving {
-            Leaving::Stay(stage) => (None, stage),
-            Leaving::Moved(stage) => (Some(stage.current()), stage),
-            Leaving::Over(agreed) => {
-                return Ok(Turn::Over {
+            StageExit::Stay(stage) => (None, stage),
+            StageExit::Moved(stage) => (Some(stage.current()), stage),
+            StageExit::Over(agreed) => {
+                return Ok(LoginStep::Over {
                     current,
                     segment: segment.0,
                     agreed,
@@ -374,10 +385,15 @@ impl<L: Lease> Login<L> {
             }
         };
         dialogue.respond(&mut self.outgoing, current, next, &segment);
-        Ok(Turn::Stage(stage))
+        Ok(LoginStep::Stage(stage))
     }
 
-    fn text(&self, dialogue: &mut Dialogue, stage: Stage, text: &[u8]) -> Result<Stage, Fault> {
+    fn text(
+        &self,
+        dialogue: &mut Dialogue,
+        stage: NegotiationStage,
+        text: &[u8],
+    ) -> Result<NegotiationStage, LoginFault> {
         let mut answer = Text::default();
         let random = self.random.first_chunk().unwrap_or(&[0; 33]);
         let stage = stage.text(text, &self.config, random, &mut answer)?;
@@ -385,7 +401,7 @@ impl<L: Lease> Login<L> {
         Ok(stage)
     }
 
-    fn ask(&mut self, asking: Asking) {
+    fn ask(&mut self, asking: AdmissionRequest) {
         let first = asking.dialogue.first();
         let identity = &asking.agreed.identity;
         if asking
@@ -394,11 +410,11 @@ impl<L: Lease> Login<L> {
             .as_ref()
             .is_some_and(|proof| proof.hash == Hash::Md5)
         {
-            self.events.push_back(Event::Remark(WEAK_HASH));
+            self.events.push_back(LoginEvent::Remark(WEAK_HASH));
         }
         let proof = asking.agreed.proof.as_ref();
-        self.events.push_back(Event::Session {
-            wish: Wish {
+        self.events.push_back(LoginEvent::Session {
+            wish: AdmissionWish {
                 initiator: InitiatorPort {
                     name: identity.initiator.clone(),
                     isid: first.isid,
@@ -409,14 +425,14 @@ impl<L: Lease> Login<L> {
                 cid: first.cid,
             },
             node: match &asking.agreed.purpose {
-                Purpose::Normal(node) => Some(node.clone()),
-                Purpose::Discovery(_) => None,
+                SessionPurpose::Normal(node) => Some(node.clone()),
+                SessionPurpose::Discovery(_) => None,
             },
         });
-        self.state = State::Asking(Box::new(asking));
+        self.state = LoginState::Asking(Box::new(asking));
     }
 
-    fn parameters(&self, dialogue: &Dialogue, agreed: Agreed, tsih: u16) -> Parameters {
+    fn parameters(&self, dialogue: &Dialogue, agreed: LoginResult, tsih: u16) -> Parameters {
         let first = dialogue.first();
         Parameters {
             initiator: InitiatorPort {
@@ -438,20 +454,20 @@ impl<L: Lease> Login<L> {
     /// A PDU that is no Login Request: before the login it ends the connection, in it also the
     /// login (RFC 7143 §4.2.4).
     fn unexpected(&mut self) {
-        match std::mem::replace(&mut self.state, State::Closed) {
-            State::Negotiating(mut dialogue, _) => self.fail(&mut dialogue, NOT_A_LOGIN),
+        match std::mem::replace(&mut self.state, LoginState::Closed) {
+            LoginState::Negotiating(mut dialogue, _) => self.fail(&mut dialogue, NOT_A_LOGIN),
             _ => self.close(BEFORE_LOGIN),
         }
     }
 
-    fn fail(&mut self, dialogue: &mut Dialogue, fault: Fault) {
+    fn fail(&mut self, dialogue: &mut Dialogue, fault: LoginFault) {
         dialogue.reject(&mut self.outgoing, fault.status);
         self.close(fault.violation);
     }
 
     fn close(&mut self, violation: Violation) {
-        self.state = State::Closed;
-        self.events.push_back(Event::Close(violation));
+        self.state = LoginState::Closed;
+        self.events.push_back(LoginEvent::Close(violation));
     }
 }
 
@@ -477,21 +493,3 @@ const TOO_LONG: Violation = Violation {
     rule: "a Login Request over 8192 bytes",
     clause: "RFC 7143 §6.3",
 };
-
-const NOT_A_LOGIN: Fault = Fault::new(
-    status::INVALID_DURING_LOGIN,
-    "a PDU other than a Login Request during login",
-    "RFC 7143 §4.2.4",
-);
-
-const TWO_AT_ONCE: Fault = Fault::new(
-    status::INITIATOR_ERROR,
-    "a Login Request before the last was answered",
-    "RFC 7143 §6.3",
-);
-
-const ADDITIONAL_HEADER: Fault = Fault::new(
-    status::INITIATOR_ERROR,
-    "an additional header segment in a Login Request",
-    "RFC 7143 §11.12",
-);

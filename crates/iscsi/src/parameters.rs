@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::target::{Endpoints, InitiatorPort, Node};
+use crate::target::{Endpoints, InitiatorPort, TargetNode};
 
 /// The outcome of a login.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct Parameters {
     /// The CHAP user name that was proven; `None` where none was asked for.
     pub user: Option<String>,
     /// To what.
-    pub purpose: Purpose,
+    pub purpose: SessionPurpose,
     /// Session identifying handle; never 0.
     pub tsih: u16,
     /// Connection id.
@@ -34,10 +34,10 @@ pub struct Parameters {
 impl Parameters {
     /// The node that a normal session is with.
     #[must_use]
-    pub fn node(&self) -> Option<&Arc<Node>> {
+    pub fn node(&self) -> Option<&Arc<TargetNode>> {
         match &self.purpose {
-            Purpose::Normal(node) => Some(node),
-            Purpose::Discovery(_) => None,
+            SessionPurpose::Normal(node) => Some(node),
+            SessionPurpose::Discovery(_) => None,
         }
     }
 
@@ -71,11 +71,11 @@ impl Parameters {
 
 /// SessionType (RFC 7143 §13.21), with what follows from it.
 #[derive(Clone, Debug)]
-pub enum Purpose {
+pub enum SessionPurpose {
     /// An I_T nexus with this node.
-    Normal(Arc<Node>),
+    Normal(Arc<TargetNode>),
     /// SendTargets only; these are the nodes that this initiator may be told of.
-    Discovery(Vec<Arc<Node>>),
+    Discovery(Vec<Arc<TargetNode>>),
 }
 
 /// The operational keys after negotiation (RFC 7143 §13, RFC 7144 §7.1). Lengths are in octets.

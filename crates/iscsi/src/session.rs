@@ -9,23 +9,23 @@
 //! that leaves does so in one order. That order is what makes task management simple: a response to
 //! it cannot overtake those of the tasks that it covers (RFC 7143 §4.2.2.3).
 
+mod attention_delivery;
 mod command;
 mod data_in;
 mod data_out;
+mod data_out_timeout;
 mod logout;
 mod manage;
 mod nop;
-mod owed;
-mod progress;
 mod receive;
 mod reject;
+mod send_stall;
 mod sense;
 mod snack;
+mod stall_timer;
 mod task;
 mod text;
-mod told;
 mod transmit;
-mod untaken;
 mod window;
 
 #[cfg(test)]
@@ -38,22 +38,22 @@ use scsi::medium::{Lease, Now};
 use scsi::task::{Command, Completed, Function, FunctionResult, Tag};
 use scsi::wire::lun::Lun;
 
+use self::attention_delivery::DeliveredAttentions;
 use self::command::Deferred;
-use self::data_out::Retired;
+use self::data_out::RetiredTags;
 use self::manage::Functions;
-use self::nop::Liveness;
-use self::progress::Progress;
-use self::receive::Inbound;
-use self::reject::Patience;
-use self::task::{Slot, Tasks};
-use self::text::Exchange;
-use self::told::Told;
-use self::transmit::Queue;
-use self::untaken::Untaken;
-use self::window::{Memory, Window};
-use crate::datamover::Outgoing;
+use self::nop::PeerLiveness;
+use self::receive::SegmentSink;
+use self::reject::RejectRateLimit;
+use self::send_stall::SendStall;
+use self::stall_timer::StallTimer;
+use self::task::{SessionTaskSlot, SessionTasks};
+use self::text::TextNegotiation;
+use self::transmit::SendQueue;
+use self::window::{CommandWindow, WindowMemory};
 use crate::parameters::{Operational, Parameters};
-use crate::target::Config;
+use crate::pdu_sink::PduSink;
+use crate::target::TargetConfig;
 use crate::violation::Violation;
 use crate::wire::bhs::Itt;
 use crate::wire::framer::Framer;
@@ -63,43 +63,43 @@ use crate::wire::serial::{CmdSn, StatSn};
 #[derive(Debug)]
 pub struct Session<L> {
     parameters: Parameters,
-    config: Arc<Config>,
+    config: Arc<TargetConfig>,
     now: Now,
     is_open: bool,
     framer: Framer,
-    inbound: Inbound,
+    inbound: SegmentSink,
     /// The data segment of a PDU that is looked at only when all of it is there.
     collected: Vec<u8>,
     /// `collected` is still to be given to the task that `inbound` names.
     unsettled: bool,
-    window: Window,
+    window: CommandWindow,
     deferred: Vec<Deferred>,
-    tasks: Tasks<L>,
+    tasks: SessionTasks<L>,
     /// Octets in the `held` of all tasks, and in deferred requests.
     held: usize,
     next_ttt: u16,
-    retired: Retired,
+    retired: RetiredTags,
     functions: Functions,
-    text: Option<Exchange>,
+    text: Option<TextNegotiation>,
     /// A logout that is answered when all commands have ended.
     logout: Option<Itt>,
-    liveness: Liveness,
+    liveness: PeerLiveness,
     /// Of data that was announced or is asked for.
-    owed: Progress,
+    owed: StallTimer,
     /// The CmdSN that later requests wait for, and until when.
     gap: Option<(CmdSn, Now)>,
-    untaken: Untaken,
-    patience: Patience,
+    untaken: SendStall,
+    patience: RejectRateLimit,
     stat_sn: StatSn,
-    told: Told,
-    queue: Queue<L>,
-    events: VecDeque<Event<L>>,
+    told: DeliveredAttentions,
+    queue: SendQueue<L>,
+    events: VecDeque<SessionEvent<L>>,
 }
 
 /// What a session wants of the device server and of its surroundings. The `nexus` of a
 /// [`Command`] is filled in by whoever joins the two.
 #[derive(Debug)]
-pub enum Event<L> {
+pub enum SessionEvent<L> {
     /// *Execute Command*.
     Execute(Command),
     /// Data-Out that was asked for has come.
@@ -135,7 +135,7 @@ pub enum Event<L> {
 impl<L: Lease> Session<L> {
     /// The session that a login led to.
     #[must_use]
-    pub fn new(parameters: Parameters, config: Arc<Config>, now: Now) -> Self {
+    pub fn new(parameters: Parameters, config: Arc<TargetConfig>, now: Now) -> Self {
         let keys = parameters.keys;
         let mut framer = Framer::new(keys.own_data_segment);
         framer.set_digests(keys.header_digest, keys.data_digest);
@@ -143,30 +143,30 @@ impl<L: Lease> Session<L> {
             now,
             is_open: true,
             framer,
-            inbound: Inbound::Drop,
+            inbound: SegmentSink::Drop,
             collected: Vec::new(),
             unsettled: false,
-            window: Window::new(
+            window: CommandWindow::new(
                 CmdSn(parameters.exp_cmd_sn),
                 config.limits.window,
-                Memory::new(config.limits.held_bytes, &keys),
+                WindowMemory::new(config.limits.held_bytes, &keys),
             ),
             deferred: Vec::new(),
-            tasks: Tasks::new(),
+            tasks: SessionTasks::new(),
             held: 0,
             next_ttt: 0,
-            retired: Retired::new(config.limits.window, keys.outstanding_r2t),
+            retired: RetiredTags::new(config.limits.window, keys.outstanding_r2t),
             functions: Functions::default(),
             text: None,
             logout: None,
-            liveness: Liveness::new(now, CmdSn(parameters.exp_cmd_sn), &config.limits),
-            owed: Progress::default(),
+            liveness: PeerLiveness::new(now, CmdSn(parameters.exp_cmd_sn), &config.limits),
+            owed: StallTimer::default(),
             gap: None,
-            untaken: Untaken::default(),
-            patience: Patience::new(now),
+            untaken: SendStall::default(),
+            patience: RejectRateLimit::new(now),
             stat_sn: StatSn(parameters.stat_sn),
-            told: Told::default(),
-            queue: Queue::new(),
+            told: DeliveredAttentions::default(),
+            queue: SendQueue::new(),
             events: VecDeque::new(),
             parameters,
             config,
@@ -189,7 +189,7 @@ impl<L: Lease> Session<L> {
     }
 
     /// What to do next; to be asked until `None` after each call of another function.
-    pub fn poll(&mut self) -> Option<Event<L>> {
+    pub fn poll(&mut self) -> Option<SessionEvent<L>> {
         self.events.pop_front()
     }
 
@@ -201,33 +201,33 @@ impl<L: Lease> Session<L> {
 
     /// *Receive Data-Out* of the device server: fill `into`.
     pub fn receive_data_out(&mut self, tag: Tag, offset: u32, into: L) {
-        if let Some(slot) = Slot::of(tag) {
+        if let Some(slot) = SessionTaskSlot::of(tag) {
             self.grant(slot, offset, into);
         }
     }
 
     /// *Send Data-In*.
     pub fn send_data_in(&mut self, tag: Tag, offset: u32, data: L) {
-        if let Some(slot) = Slot::of(tag) {
+        if let Some(slot) = SessionTaskSlot::of(tag) {
             self.queue_data_in(slot, offset, data);
         }
     }
 
     /// *Send Command Complete*.
     pub fn complete(&mut self, tag: Tag, completed: &Completed) {
-        if let Some(slot) = Slot::of(tag) {
+        if let Some(slot) = SessionTaskSlot::of(tag) {
             self.device_ended(slot, completed);
         }
     }
 
     /// The device server aborted the task.
     pub fn aborted(&mut self, tag: Tag) {
-        if let Some(slot) = Slot::of(tag) {
+        if let Some(slot) = SessionTaskSlot::of(tag) {
             self.device_aborted(slot);
         }
     }
 
-    /// The answer to [`Event::Manage`].
+    /// The answer to [`SessionEvent::Manage`].
     pub fn managed(&mut self, id: u32, result: FunctionResult) {
         self.function_done(id, result);
     }
@@ -271,7 +271,7 @@ impl<L: Lease> Session<L> {
 
     /// Puts what is to be sent into `out`, until that is full; returns whether there was anything.
     /// To be called when all that was put out before has left.
-    pub fn transmit(&mut self, out: &mut impl Outgoing<L>) -> bool {
+    pub fn transmit(&mut self, out: &mut impl PduSink<L>) -> bool {
         let any = self.send_queue(out);
         self.left(any);
         any
@@ -322,21 +322,21 @@ impl<L: Lease> Session<L> {
 
     fn remark(&mut self, rule: &'static str, clause: &'static str) {
         self.events
-            .push_back(Event::Remark(Violation { rule, clause }));
+            .push_back(SessionEvent::Remark(Violation { rule, clause }));
     }
 
     /// Ends the session; only responses that are not those of SCSI commands still leave.
-    fn close(&mut self, why: Event<L>) {
+    fn close(&mut self, why: SessionEvent<L>) {
         if !self.is_open {
             return;
         }
         self.is_open = false;
-        self.inbound = Inbound::Drop;
+        self.inbound = SegmentSink::Drop;
         self.queue.keep_controls();
         self.events.push_back(why);
     }
 
     fn violated(&mut self, rule: &'static str, clause: &'static str) {
-        self.close(Event::Close(Violation { rule, clause }));
+        self.close(SessionEvent::Close(Violation { rule, clause }));
     }
 }

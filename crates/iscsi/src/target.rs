@@ -13,45 +13,45 @@ use crate::wire::bhs::MAX_DATA_LEN;
 
 mod registry;
 
-pub use registry::{Decision, Identity, Registry, Wish};
+pub use registry::{AdmissionDecision, AdmissionWish, Registry, SessionIdentity};
 
 /// The highest iSCSIProtocolLevel that is negotiated: that of RFC 7144 (§7.1.1).
 pub const PROTOCOL_LEVEL: u8 = 2;
 
 /// Everything that a login needs to know; the same for all cores.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct TargetConfig {
     /// The target nodes, by name.
-    pub nodes: Vec<Arc<Node>>,
+    pub nodes: Vec<Arc<TargetNode>>,
     /// Where the server listens, with the ports that were picked.
     pub portals: Vec<SocketAddr>,
     /// Addresses told to initiators in place of the portals (`--advertise`).
     pub advertise: Vec<String>,
     /// Limits.
-    pub limits: Limits,
+    pub limits: TargetLimits,
 }
 
 /// A target node: one SCSI target device with one portal group, tag 1.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub struct TargetNode {
     /// iSCSI name, normalised.
     pub name: String,
     /// TargetAlias, if any.
     pub alias: Option<String>,
     /// Who may log in.
-    pub access: Access,
+    pub access: NodeAccess,
 }
 
 /// Who may log in to a node, and how it proves that.
 #[derive(Clone, Debug, Default)]
-pub struct Access {
+pub struct NodeAccess {
     /// The initiator names allowed (normalised); `None`: any.
     pub allow: Option<BTreeSet<String>>,
     /// CHAP, which then must be done.
-    pub chap: Option<Chap>,
+    pub chap: Option<TargetChap>,
 }
 
-impl Access {
+impl NodeAccess {
     /// Whether the allow list lets an initiator in, whose name is normalised.
     #[must_use]
     pub fn admits(&self, initiator: &str) -> bool {
@@ -63,7 +63,7 @@ impl Access {
 
 /// CHAP credentials. The secrets are never shown.
 #[derive(Clone)]
-pub struct Chap {
+pub struct TargetChap {
     /// The users of initiators; at least one.
     pub users: Vec<ChapUser>,
     /// Our own name and secret for initiators that ask for mutual authentication.
@@ -106,7 +106,7 @@ impl std::fmt::Debug for ChapUser {
     }
 }
 
-impl Drop for Chap {
+impl Drop for TargetChap {
     fn drop(&mut self) {
         if let Some((_, secret)) = &mut self.mutual {
             secret.zeroize();
@@ -114,7 +114,7 @@ impl Drop for Chap {
     }
 }
 
-impl std::fmt::Debug for Chap {
+impl std::fmt::Debug for TargetChap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Chap")
             .field("users", &self.users)
@@ -126,7 +126,7 @@ impl std::fmt::Debug for Chap {
 
 /// Bounds on what a peer can cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct TargetLimits {
     /// From accept to full feature phase.
     pub login_timeout: Duration,
     /// Silence after which a NOP-In is sent.
@@ -166,7 +166,7 @@ pub struct InitiatorPort {
 
 /// Within what an initiator port may have one session only.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Scope {
+pub enum SessionScope {
     /// A portal group of a target node, by the node's name (RFC 7143 §4.4.3, the ISID RULE). There
     /// is one portal group to a node.
     Node(String),
@@ -183,7 +183,7 @@ pub struct Endpoints {
     pub peer: SocketAddr,
 }
 
-impl Default for Limits {
+impl Default for TargetLimits {
     fn default() -> Self {
         Self {
             login_timeout: Duration::from_secs(15),
@@ -201,7 +201,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl TargetLimits {
     /// What we would choose for each negotiated key, and the MaxRecvDataSegmentLength that we
     /// declare. Unsolicited data is welcome, as an R2T for every small write costs four fifths of
     /// the speed, and as much of it can be held as the first commands may bring; order of data does

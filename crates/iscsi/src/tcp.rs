@@ -3,7 +3,7 @@
 
 use scsi::medium::Lease;
 
-use crate::datamover::Outgoing;
+use crate::pdu_sink::PduSink;
 use crate::wire::bhs::{BHS_LEN, Bhs};
 use crate::wire::digest::{DIGEST_LEN, crc32c, crc32c_padded};
 use crate::wire::framer::padding;
@@ -19,7 +19,7 @@ pub struct Digests {
 
 impl Digests {
     /// Puts a PDU without additional header segments; its DataSegmentLength is set here.
-    pub fn put_octets<L>(self, out: &mut impl Outgoing<L>, mut bhs: Bhs, data: &[u8]) {
+    pub fn put_octets<L>(self, out: &mut impl PduSink<L>, mut bhs: Bhs, data: &[u8]) {
         bhs.set_data_len(data.len() as u32);
         self.put_header(out, &bhs);
         if !data.is_empty() {
@@ -32,7 +32,7 @@ impl Digests {
     /// Puts a PDU whose data segment is not empty and leaves from where it lies; with a data
     /// digest, from a copy: the memory is the volume's own and may change, and the digest must be
     /// that of the octets that leave.
-    pub fn put_lease<L: Lease>(self, out: &mut impl Outgoing<L>, mut bhs: Bhs, data: L) {
+    pub fn put_lease<L: Lease>(self, out: &mut impl PduSink<L>, mut bhs: Bhs, data: L) {
         let len = data.len() as u32;
         bhs.set_data_len(len);
         self.put_header(out, &bhs);
@@ -45,7 +45,7 @@ impl Digests {
         put_trailer(out, len, digest);
     }
 
-    fn put_header<L>(self, out: &mut impl Outgoing<L>, bhs: &Bhs) {
+    fn put_header<L>(self, out: &mut impl PduSink<L>, bhs: &Bhs) {
         if !self.header {
             out.octets(&bhs.0);
             return;
@@ -57,7 +57,7 @@ impl Digests {
     }
 }
 
-fn put_trailer<L>(out: &mut impl Outgoing<L>, len: u32, digest: Option<[u8; DIGEST_LEN]>) {
+fn put_trailer<L>(out: &mut impl PduSink<L>, len: u32, digest: Option<[u8; DIGEST_LEN]>) {
     let padding = usize::from(padding(len));
     let mut trailer = [0; 3 + DIGEST_LEN];
     let mut end = padding;

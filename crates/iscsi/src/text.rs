@@ -15,7 +15,7 @@ pub const MAX_TEXT: usize = 16_384;
 
 /// What makes a text unusable. None of these can be answered by key, as the key is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
+pub enum MalformedText {
     /// More octets than [`MAX_TEXT`].
     #[error("text that does not end")]
     TooLong,
@@ -35,7 +35,7 @@ pub enum Malformed {
 
 /// One key=value pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pair<'a> {
+pub struct KeyValue<'a> {
     /// A key-name: 1 to [`MAX_KEY`] ASCII characters.
     pub key: &'a str,
     /// Everything after the first `=`; any UTF-8 without null.
@@ -47,12 +47,12 @@ pub struct Pair<'a> {
 ///
 /// # Errors
 /// The first thing that is wrong with it.
-pub fn parse(octets: &[u8]) -> Result<Vec<Pair<'_>>, Malformed> {
+pub fn parse(octets: &[u8]) -> Result<Vec<KeyValue<'_>>, MalformedText> {
     let Some((last, terminated)) = octets.split_last() else {
         return Ok(Vec::new());
     };
     if *last != 0 {
-        return Err(Malformed::Unterminated);
+        return Err(MalformedText::Unterminated);
     }
     terminated
         .split(|octet| *octet == 0)
@@ -61,17 +61,17 @@ pub fn parse(octets: &[u8]) -> Result<Vec<Pair<'_>>, Malformed> {
         .collect()
 }
 
-fn pair(octets: &[u8]) -> Result<Pair<'_>, Malformed> {
+fn pair(octets: &[u8]) -> Result<KeyValue<'_>, MalformedText> {
     let at = octets
         .iter()
         .position(|octet| *octet == b'=')
-        .ok_or(Malformed::NoValue)?;
+        .ok_or(MalformedText::NoValue)?;
     let (key, value) = octets.split_at(at);
-    let key = key_name(key).ok_or(Malformed::BadKey)?;
+    let key = key_name(key).ok_or(MalformedText::BadKey)?;
     let value = std::str::from_utf8(value.get(1..).unwrap_or_default());
-    Ok(Pair {
+    Ok(KeyValue {
         key,
-        value: value.map_err(|_| Malformed::NotUtf8)?,
+        value: value.map_err(|_| MalformedText::NotUtf8)?,
     })
 }
 
@@ -96,11 +96,11 @@ impl Assembly {
     /// Takes the data segment of one PDU.
     ///
     /// # Errors
-    /// [`Malformed::TooLong`]; what was held is dropped.
-    pub fn push(&mut self, data: &[u8]) -> Result<(), Malformed> {
+    /// [`MalformedText::TooLong`]; what was held is dropped.
+    pub fn push(&mut self, data: &[u8]) -> Result<(), MalformedText> {
         if self.octets.len() + data.len() > MAX_TEXT {
             self.octets = Vec::new();
-            return Err(Malformed::TooLong);
+            return Err(MalformedText::TooLong);
         }
         self.octets.extend_from_slice(data);
         Ok(())

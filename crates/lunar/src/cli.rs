@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Parser, Subcommand};
 use engine::address::nearest;
 
-use crate::Failure;
+use crate::VerbError;
 use crate::bench::args::BenchArgs;
 use crate::copy::CopyArgs;
 use crate::documents;
@@ -70,17 +70,17 @@ pub(crate) enum Verb {
 
 /// What is said in place of doing something.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum HelpText {
     /// `--help` or `--version`.
     Asked(clap::Error),
     /// A wrong command line.
-    Wrong(Failure),
+    Wrong(VerbError),
 }
 
-impl Answer {
+impl HelpText {
     pub(crate) fn print(self) -> ExitCode {
         match self {
-            Self::Asked(text) => documents::printed(text.print()).unwrap_or_else(Failure::print),
+            Self::Asked(text) => documents::printed(text.print()).unwrap_or_else(VerbError::print),
             Self::Wrong(failure) => failure.print(),
         }
     }
@@ -88,16 +88,16 @@ impl Answer {
 
 /// Reads a command line. What is wrong with it comes back as one line: scripts and logs keep
 /// lines, and the usage text is one `--help` away.
-pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Answer> {
+pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, HelpText> {
     let args = usual_words(args.into_iter().collect());
     let help = help(&args);
-    let wrong = |what: String| Answer::Wrong(Failure::usage(format!("{what} (see {help})")));
+    let wrong = |what: String| HelpText::Wrong(VerbError::usage(format!("{what} (see {help})")));
     // clap does not say which one it is.
     if let Some(arg) = args.iter().find(|arg| arg.to_str().is_none()) {
         return Err(wrong(format!("{} is not UTF-8", arg.display())));
     }
     Cli::try_parse_from(args).map_err(|error| match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Answer::Asked(error),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => HelpText::Asked(error),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             wrong(format!("no verb given: choose from {}", verbs().join(", ")))
         }

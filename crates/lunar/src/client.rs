@@ -2,24 +2,25 @@
 
 use engine::address::{Address, OpenOptions};
 
-use crate::Failure;
+use crate::VerbError;
 use crate::serve::identity;
 
 /// An address as it was typed.
-pub(crate) fn address(text: &str) -> Result<Address, Failure> {
+pub(crate) fn address(text: &str) -> Result<Address, VerbError> {
     text.parse()
-        .map_err(|error: engine::address::ParseError| Failure::usage(error.to_string()))
+        .map_err(|error: engine::address::ParseError| VerbError::usage(error.to_string()))
 }
 
 /// Several addresses as they were typed.
-pub(crate) fn addresses(texts: &[String]) -> Result<Vec<Address>, Failure> {
+pub(crate) fn addresses(texts: &[String]) -> Result<Vec<Address>, VerbError> {
     texts.iter().map(|text| address(text)).collect()
 }
 
 /// How volumes are opened.
-pub(crate) fn open_options() -> Result<OpenOptions, Failure> {
-    OpenOptions::new(format!("{}:initiator", identity::default_name()))
-        .map_err(|cause| Failure::failed(format!("cannot determine the available memory: {cause}")))
+pub(crate) fn open_options() -> Result<OpenOptions, VerbError> {
+    OpenOptions::new(format!("{}:initiator", identity::default_name())).map_err(|cause| {
+        VerbError::failed(format!("cannot determine the available memory: {cause}"))
+    })
 }
 
 /// An argument as a shell has to be given it.

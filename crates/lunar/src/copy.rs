@@ -5,15 +5,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use engine::pair::{self, Copied, CopyOptions, MOST_DEPTH, Options};
+use engine::pair::{self, Copied, CopyOptions, MOST_DEPTH, PairOptions};
 use serde::Serialize;
 
 use crate::client::{address, open_options, quoted};
+use crate::progress_display::{ENDED, INTERRUPTED, ProgressDisplay};
 use crate::serve::identity;
 use crate::units::{counted, human_size, number, parse_timeout, per_second};
-use crate::verify::Span;
-use crate::watch::{ENDED, INTERRUPTED, Watch};
-use crate::{Failure, documents, log, verify};
+use crate::verify::DifferentRange;
+use crate::{VerbError, documents, log, verify};
 
 /// Copy a volume onto another
 ///
@@ -70,7 +70,7 @@ pub(crate) struct CopyArgs {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Report<'a> {
+struct CopyReport<'a> {
     a: &'a str,
     b: &'a str,
     complete: bool,
@@ -84,16 +84,16 @@ struct Report<'a> {
     again_bytes: u64,
     unreadable_bytes: u64,
     /// What of A cannot be read, and is zeros at B.
-    unreadable: Vec<Span>,
+    unreadable: Vec<DifferentRange>,
     /// Others wrote to A meanwhile, as far as that can be known.
     source_changed: bool,
     seconds: f64,
     /// What --verify found.
-    verified: Option<verify::Report<'a>>,
+    verified: Option<verify::VerifyReport<'a>>,
 }
 
-pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
-    let options = Options {
+pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, VerbError> {
+    let options = PairOptions {
         a: address(&args.a)?,
         b: address(&args.b)?,
         depth: args.depth,
@@ -102,7 +102,8 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
         timeout: args.timeout,
     };
     log::start();
-    let mut watch = Watch::new(format!("{ENDED}, without a final flush; {}", args.resume()));
+    let mut watch =
+        ProgressDisplay::new(format!("{ENDED}, without a final flush; {}", args.resume()));
     let copy_options = CopyOptions {
         resume: args.resume,
         verify: args.verify,
@@ -110,7 +111,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
     };
     let copied = pair::copy(&options, copy_options, &mut |progress| watch.look(progress));
     watch.finish();
-    let copied = copied.map_err(|error| Failure::failed(error.to_string()))?;
+    let copied = copied.map_err(|error| VerbError::failed(error.to_string()))?;
     if args.json {
         documents::print_json(&args.report(&copied))?;
     }
@@ -135,7 +136,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
         return Err(args.incomplete(&copied));
     }
     match verified.and_then(|verified| verify::failure(verified, a, b)) {
-        Some(found) => Err(Failure {
+        Some(found) => Err(VerbError {
             line: format!(
                 "all of A was copied, but verification failed: {}",
                 found.line
@@ -148,7 +149,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode, Failure> {
 
 impl CopyArgs {
     /// Why it is not complete, and how to go on.
-    fn failure(&self, copied: &Copied, interrupted: bool) -> Option<Failure> {
+    fn failure(&self, copied: &Copied, interrupted: bool) -> Option<VerbError> {
         let why = match copied.failure {
             Some(failure) => failure.line(&self.a, &self.b),
             None if copied.is_complete() => return None,
@@ -173,7 +174,7 @@ impl CopyArgs {
             false => format!("start over with: lunar copy {a} {b}"),
         };
         let line = format!("{why}; {state}; {way_out}");
-        Some(Failure { line, code })
+        Some(VerbError { line, code })
     }
 
     /// How to go on.
@@ -189,9 +190,9 @@ impl CopyArgs {
     }
 
     /// All is there but what cannot be read.
-    fn incomplete(&self, copied: &Copied) -> Failure {
+    fn incomplete(&self, copied: &Copied) -> VerbError {
         let (bytes, ranges) = (copied.unreadable.bytes(), copied.unreadable.len());
-        Failure::failed(format!(
+        VerbError::failed(format!(
             "{}: {} in {} cannot be read, and {} zeros at B",
             self.a,
             human_size(bytes),
@@ -200,9 +201,9 @@ impl CopyArgs {
         ))
     }
 
-    fn report(&self, copied: &Copied) -> Report<'_> {
+    fn report(&self, copied: &Copied) -> CopyReport<'_> {
         let progress = &copied.progress;
-        Report {
+        CopyReport {
             a: &self.a,
             b: &self.b,
             complete: copied.is_complete(),
@@ -213,7 +214,7 @@ impl CopyArgs {
             resumed_at_bytes: progress.before,
             again_bytes: progress.again,
             unreadable_bytes: copied.unreadable.bytes(),
-            unreadable: copied.unreadable.iter().map(Span::of).collect(),
+            unreadable: copied.unreadable.iter().map(DifferentRange::of).collect(),
             source_changed: copied.changed,
             seconds: copied.time.as_secs_f64(),
             verified: copied

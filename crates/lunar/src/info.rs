@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
-use engine::address::{Address, OpenOptions, Particulars};
+use engine::address::{Address, Details, OpenOptions};
 use serde::Serialize;
 
 use crate::client::{address, open_options};
 use crate::units::{counted, human_size};
-use crate::{Failure, documents, log};
+use crate::{VerbError, documents, log};
 
 /// Print what a volume reports about itself
 ///
@@ -30,7 +30,7 @@ pub(crate) struct InfoArgs {
 
 /// A volume, as `--json` prints it.
 #[derive(Serialize)]
-struct Report<'a> {
+struct InfoReport<'a> {
     address: String,
     size_bytes: u64,
     block_size: u32,
@@ -45,10 +45,10 @@ struct Report<'a> {
     serial: Option<String>,
     #[serde(flatten)]
     groups: BTreeMap<&'static str, BTreeMap<&'static str, &'a str>>,
-    parts: Vec<Report<'a>>,
+    parts: Vec<InfoReport<'a>>,
 }
 
-pub(crate) fn run(args: &InfoArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &InfoArgs) -> Result<ExitCode, VerbError> {
     let address = address(&args.volume)?;
     let options = OpenOptions {
         as_is: true,
@@ -56,9 +56,9 @@ pub(crate) fn run(args: &InfoArgs) -> Result<ExitCode, Failure> {
     };
     log::start();
     let volume = address.open(&options);
-    let volume = volume.map_err(|error| Failure::failed(error.to_string()))?;
+    let volume = volume.map_err(|error| VerbError::failed(error.to_string()))?;
     let particulars = volume.particulars();
-    let report = Report::of(&address, &particulars);
+    let report = InfoReport::of(&address, &particulars);
     if args.json {
         return documents::print_json(&report);
     }
@@ -67,8 +67,8 @@ pub(crate) fn run(args: &InfoArgs) -> Result<ExitCode, Failure> {
     documents::print(text.as_bytes())
 }
 
-impl<'a> Report<'a> {
-    fn of(address: &Address, particulars: &'a Particulars) -> Self {
+impl<'a> InfoReport<'a> {
+    fn of(address: &Address, particulars: &'a Details) -> Self {
         let traits = &particulars.traits;
         let octets = |blocks: u64| blocks * u64::from(traits.block_size);
         let groups = particulars.groups.iter().map(|group| {
@@ -98,7 +98,7 @@ impl<'a> Report<'a> {
     }
 
     /// A line a fact; what is inside stands further to the right.
-    fn write(&self, text: &mut String, particulars: &Particulars, depth: usize) {
+    fn write(&self, text: &mut String, particulars: &Details, depth: usize) {
         let indent = "  ".repeat(depth);
         *text += &format!("{indent}{}\n", self.address);
         let mut line = |name: &str, value: &str| {

@@ -49,7 +49,7 @@ pub(crate) fn say(line: &str) {
     let line = format!("lunar: {line}\n");
     match QUEUE.get() {
         Some(queue) => {
-            queue.send(Entry::Line(line.into_bytes()), Instant::now() + PATIENCE);
+            queue.send(LogEntry::Line(line.into_bytes()), Instant::now() + PATIENCE);
             flush();
         }
         None => {
@@ -63,14 +63,14 @@ pub(crate) fn flush() {
     let until = Instant::now() + PATIENCE;
     let (done, is_done) = sync_channel(1);
     if let Some(queue) = QUEUE.get()
-        && queue.send(Entry::Flush(done), until)
+        && queue.send(LogEntry::Flush(done), until)
     {
         let _ = is_done.recv_timeout(until.saturating_duration_since(Instant::now()));
     }
 }
 
 /// What goes to the thread that writes.
-enum Entry {
+enum LogEntry {
     Line(Vec<u8>),
     /// To be answered when all before it is written.
     Flush(SyncSender<()>),
@@ -78,13 +78,13 @@ enum Entry {
 
 /// The way to the thread that writes.
 #[derive(Clone)]
-struct Queue {
-    entries: SyncSender<Entry>,
+struct LogQueue {
+    entries: SyncSender<LogEntry>,
     /// Lines for which there was no room.
     lost: Arc<AtomicU64>,
 }
 
-impl Queue {
+impl LogQueue {
     /// Starts the thread.
     fn start() -> io::Result<Self> {
         let (entries, queued) = sync_channel(LINES);
@@ -99,7 +99,7 @@ impl Queue {
     }
 
     /// Waits for room until then; says whether there was some.
-    fn send(&self, mut entry: Entry, until: Instant) -> bool {
+    fn send(&self, mut entry: LogEntry, until: Instant) -> bool {
         loop {
             entry = match self.entries.try_send(entry) {
                 Ok(()) => return true,
@@ -111,13 +111,13 @@ impl Queue {
     }
 }
 
-fn write(queued: &Receiver<Entry>, lost: &AtomicU64) {
+fn write(queued: &Receiver<LogEntry>, lost: &AtomicU64) {
     let mut out = io::stderr();
     for entry in queued {
         // What cannot be written cannot be told either.
         let _ = match &entry {
-            Entry::Line(line) => out.write_all(line),
-            Entry::Flush(_) => Ok(()),
+            LogEntry::Line(line) => out.write_all(line),
+            LogEntry::Flush(_) => Ok(()),
         };
         let lost = lost.swap(0, SeqCst);
         if lost > 0 {
@@ -127,21 +127,21 @@ fn write(queued: &Receiver<Entry>, lost: &AtomicU64) {
                 counted(lost, "line")
             );
         }
-        if let Entry::Flush(done) = entry {
+        if let LogEntry::Flush(done) = entry {
             let _ = done.send(());
         }
     }
 }
 
 /// A line of the log, which the formatter writes as a whole.
-struct Line(Option<Queue>);
+struct LogLine(Option<LogQueue>);
 
-impl Write for Line {
+impl Write for LogLine {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         match &self.0 {
             Some(queue) => {
                 let text = without_codes(&String::from_utf8_lossy(line)).into_bytes();
-                if queue.entries.try_send(Entry::Line(text)).is_err() {
+                if queue.entries.try_send(LogEntry::Line(text)).is_err() {
                     queue.lost.fetch_add(1, SeqCst);
                 }
                 Ok(line.len())
@@ -156,8 +156,8 @@ impl Write for Line {
 }
 
 /// Starts the writer thread; without it, each logging thread writes its own lines.
-fn writer() -> impl Fn() -> Line {
-    let queue = Queue::start().ok();
+fn writer() -> impl Fn() -> LogLine {
+    let queue = LogQueue::start().ok();
     if let Some(queue) = &queue {
         let _ = QUEUE.set(queue.clone());
         let hook = std::panic::take_hook();
@@ -166,11 +166,11 @@ fn writer() -> impl Fn() -> Line {
             hook(panic);
         }));
     }
-    move || Line(queue.clone())
+    move || LogLine(queue.clone())
 }
 
 /// For the code that ends the process.
-static QUEUE: OnceLock<Queue> = OnceLock::new();
+static QUEUE: OnceLock<LogQueue> = OnceLock::new();
 
 /// Lines that may wait to be written: more than all rules of all peers may log in a minute where
 /// peers are few, and some 100 KiB.

@@ -9,16 +9,16 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use comfy_table::{Table, TableStyle};
 use engine::address::{
-    Address, Cause, ParseError, Particulars, Portal, SessionOptions, normalise_iscsi_name,
+    Address, Details, OpenCause, ParseError, PortalAddress, SessionOptions, normalise_iscsi_name,
 };
 use engine::discovery::fcoe::look;
-use engine::discovery::{Target, Unit, discover};
+use engine::discovery::{DiscoveredTarget, DiscoveredUnit, discover};
 use serde::Serialize;
 
 use crate::client::open_options;
 use crate::serve::args::HashArg;
 use crate::units::{human_size, without_codes};
-use crate::{Failure, documents, log};
+use crate::{VerbError, documents, log};
 
 /// List the targets of portals and their units
 ///
@@ -63,7 +63,7 @@ pub(crate) struct LsArgs {
 
 /// A target, as `--json` prints it.
 #[derive(Serialize)]
-struct Report<'a> {
+struct TargetReport<'a> {
     target: &'a str,
     portals: &'a [String],
     /// Why it does not tell its units.
@@ -86,9 +86,9 @@ struct UnitReport {
     error: Option<String>,
 }
 
-pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, VerbError> {
     let portals = args.portals.iter().map(|text| portal(text));
-    let portals: Vec<Portal> = portals.collect::<Result<_, _>>()?;
+    let portals: Vec<PortalAddress> = portals.collect::<Result<_, _>>()?;
     let options = open_options()?;
     log::start();
     let session = SessionOptions {
@@ -101,13 +101,13 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
     let mut failed = Vec::new();
     for portal in &portals {
         let found = match portal {
-            Portal::Fcoe(place) => look(place).map(|found| {
+            PortalAddress::Fcoe(place) => look(place).map(|found| {
                 if !found.has_target() {
                     failed.push(format!("{portal} shows no targets"));
                 }
                 ethernets.push((place, found));
             }),
-            Portal::Iscsi(host) | Portal::Iser(host) => {
+            PortalAddress::Iscsi(host) | PortalAddress::Iser(host) => {
                 let found = discover(host, args.user.as_deref(), &session, &options);
                 found.map(|found| {
                     if found.is_empty() {
@@ -140,15 +140,15 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, Failure> {
     }
     match failed.is_empty() {
         true => Ok(ExitCode::SUCCESS),
-        false => Err(Failure::failed(failed.join("\nlunar: "))),
+        false => Err(VerbError::failed(failed.join("\nlunar: "))),
     }
 }
 
 /// Why a portal was not listed. This verb has an option for the secret, where addresses have a
 /// parameter.
-fn told(cause: &Cause) -> String {
+fn told(cause: &OpenCause) -> String {
     match cause {
-        Cause::NoSecret(user) => format!(
+        OpenCause::NoSecret(user) => format!(
             "no secret for user {user}: give --secret-file FILE, or set the environment variable \
              LUNAR_SECRET"
         ),
@@ -157,9 +157,9 @@ fn told(cause: &Cause) -> String {
 }
 
 /// As it was, more or less, typed.
-fn portal_name(portal: &Portal) -> String {
+fn portal_name(portal: &PortalAddress) -> String {
     match portal {
-        Portal::Iscsi(host) => host.to_string(),
+        PortalAddress::Iscsi(host) => host.to_string(),
         other => other.to_string(),
     }
 }
@@ -173,13 +173,13 @@ fn initiator_name(text: &str) -> Result<String, String> {
     })
 }
 
-fn portal(text: &str) -> Result<Portal, Failure> {
+fn portal(text: &str) -> Result<PortalAddress, VerbError> {
     match text.parse() {
-        Ok(Portal::Iser(_)) => Err(Failure::usage(format!(
+        Ok(PortalAddress::Iser(_)) => Err(VerbError::usage(format!(
             "{text}: this version of lunar does not support iSER: give HOST:PORT or fcoe://IFACE"
         ))),
         Ok(portal) => Ok(portal),
-        Err(error) => Err(Failure::usage(
+        Err(error) => Err(VerbError::usage(
             misplaced(text).unwrap_or_else(|| ParseError::to_string(&error)),
         )),
     }
@@ -196,10 +196,10 @@ fn misplaced(text: &str) -> Option<String> {
     is_volume.then(|| format!("{text} is a volume, not a portal: try lunar info '{text}'"))
 }
 
-fn print_json(targets: &[Target]) -> Result<ExitCode, Failure> {
+fn print_json(targets: &[DiscoveredTarget]) -> Result<ExitCode, VerbError> {
     for target in targets {
         let units = target.units.as_ref();
-        documents::print_json(&Report {
+        documents::print_json(&TargetReport {
             target: &target.name,
             portals: &target.portals,
             error: units.err().map(words),
@@ -209,7 +209,7 @@ fn print_json(targets: &[Target]) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn report(unit: &Unit) -> UnitReport {
+fn report(unit: &DiscoveredUnit) -> UnitReport {
     let particulars = unit.particulars.as_ref();
     let traits = particulars.ok().map(|particulars| &particulars.traits);
     let said = |key| Some(said(particulars.ok()?, key)?.to_owned());
@@ -233,14 +233,14 @@ fn words(cause: &impl ToString) -> String {
 }
 
 /// What a unit says of itself under this name.
-fn said<'a>(told: &'a Particulars, key: &str) -> Option<&'a str> {
+fn said<'a>(told: &'a Details, key: &str) -> Option<&'a str> {
     let unit = told.groups.iter().find(|group| group.heading == "unit")?;
     let (_, value) = unit.values.iter().find(|(name, _)| *name == key)?;
     Some(value.trim())
 }
 
 /// A row a unit, and one for each target without any that can be seen.
-fn table(targets: &[Target]) -> String {
+fn table(targets: &[DiscoveredTarget]) -> String {
     let mut table = Table::new();
     table.load_style(TableStyle::new());
     table.set_header(["TARGET", "PORTALS", "LUN", "SIZE", "ADDRESS"]);
@@ -268,7 +268,7 @@ fn table(targets: &[Target]) -> String {
     lines.collect()
 }
 
-fn size_and_address(unit: &Unit) -> (String, String) {
+fn size_and_address(unit: &DiscoveredUnit) -> (String, String) {
     match &unit.particulars {
         Ok(told) => {
             let octets = told.traits.blocks * u64::from(told.traits.block_size);

@@ -11,12 +11,12 @@ mod info;
 mod log;
 mod ls;
 mod measuring;
+mod progress_display;
 mod race;
 mod secret;
 mod serve;
 mod units;
 mod verify;
-mod watch;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(answer) => return answer.print(),
     };
-    let code = run(cli).unwrap_or_else(Failure::print);
+    let code = run(cli).unwrap_or_else(VerbError::print);
     log::flush();
     code
 }
@@ -44,7 +44,7 @@ fn outlive_signals() {
     }
 }
 
-fn run(Cli { verb }: Cli) -> Result<ExitCode, Failure> {
+fn run(Cli { verb }: Cli) -> Result<ExitCode, VerbError> {
     match verb {
         Verb::Serve(args) => serve::run(*args),
         Verb::Copy(args) => copy::run(&args),
@@ -62,12 +62,12 @@ fn run(Cli { verb }: Cli) -> Result<ExitCode, Failure> {
 
 /// Why a verb did not do what it was told: one line for standard error, and an exit code.
 #[derive(Debug)]
-struct Failure {
+struct VerbError {
     line: String,
     code: u8,
 }
 
-impl Failure {
+impl VerbError {
     /// The command line is wrong, nothing was tried.
     fn usage(line: impl Into<String>) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! What the verbs that measure have in common: the words of a load, and the live line.
 
-mod line;
+mod status_line;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,21 +9,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use bench::load::{Holes, Machinery, Subject};
-use bench::outcome::{Outcome, table};
-use bench::plan::{BlockSizes, Misuse, Rw, Words};
-use bench::run::{Plan, RunError};
-use bench::{Watch, processes, report};
+use bench::load::{LoadResources, LoadVolume, UnwrittenRange};
+use bench::outcome::{RunResult, table};
+use bench::plan::{BenchMisuse, BlockSizes, FioOptions, Rw};
+use bench::run::{RunError, RunPlan};
+use bench::{RunObserver, processes, report};
 use clap::Args;
 use engine::address::Address;
 
 use crate::client::{open_options, quoted};
+use crate::progress_display::{ENDED, INTERRUPTED, heed_signals};
 use crate::serve::args::RingArg;
 use crate::units::{number, parse_size, parse_time};
-use crate::watch::{ENDED, INTERRUPTED, heed_signals};
-use crate::{Failure, documents, log};
+use crate::{VerbError, documents, log};
 
-pub(crate) use line::Line;
+pub(crate) use status_line::StatusLine;
 
 /// fio's words, where fio has them.
 #[derive(Debug, Args)]
@@ -82,10 +82,10 @@ pub(crate) struct LoadArgs {
 
 impl LoadArgs {
     /// What they come to.
-    pub(crate) fn words(&self) -> Result<Words, Failure> {
-        let misuse = |misuse: Misuse| Failure::usage(misuse.to_string());
-        let preset = Words::preset(self.preset.as_deref(), self.sweep).map_err(misuse)?;
-        let words = Words {
+    pub(crate) fn words(&self) -> Result<FioOptions, VerbError> {
+        let misuse = |misuse: BenchMisuse| VerbError::usage(misuse.to_string());
+        let preset = FioOptions::preset(self.preset.as_deref(), self.sweep).map_err(misuse)?;
+        let words = FioOptions {
             rws: self.rw.map_or(preset.rws, |rw| vec![rw]),
             block_sizes: self
                 .bs
@@ -103,7 +103,7 @@ impl LoadArgs {
         };
         if self.rwmixread.is_some() && !words.mixes() {
             let why = "--rwmixread applies to mixed loads only: give --rw rw or randrw";
-            return Err(Failure::usage(why));
+            return Err(VerbError::usage(why));
         }
         words.check().map_err(misuse)?;
         Ok(words)
@@ -112,7 +112,7 @@ impl LoadArgs {
 
 impl LoadArgs {
     /// What they come to where frames are sent, whose length and number are not chosen.
-    pub(crate) fn frames(&self) -> Result<Words, Failure> {
+    pub(crate) fn frames(&self) -> Result<FioOptions, VerbError> {
         let meaningless = [
             ("--bs", self.bs.is_some()),
             ("--iodepth", self.iodepth.is_some()),
@@ -122,12 +122,12 @@ impl LoadArgs {
         ];
         if let Some((option, _)) = meaningless.iter().find(|(_, given)| *given) {
             let why = "does not apply to frames, whose length follows from the link";
-            return Err(Failure::usage(format!("{option} {why}: omit it")));
+            return Err(VerbError::usage(format!("{option} {why}: omit it")));
         }
         let words = self.words()?;
         let both = || ["read", "write"].iter().filter_map(|rw| rw.parse().ok());
         let rws = self.rw.map_or_else(|| both().collect(), |rw| vec![rw]);
-        Ok(Words { rws, ..words })
+        Ok(FioOptions { rws, ..words })
     }
 }
 
@@ -166,22 +166,22 @@ pub(crate) struct MeansArgs {
 
 impl MeansArgs {
     /// What the load comes to with them.
-    pub(crate) fn words(&self, load: &LoadArgs) -> Result<Words, Failure> {
-        Ok(Words {
+    pub(crate) fn words(&self, load: &LoadArgs) -> Result<FioOptions, VerbError> {
+        Ok(FioOptions {
             offset: self.offset,
             ..load.words()?
         })
     }
 
-    pub(crate) fn machinery(&self) -> Machinery {
-        Machinery::new(self.ring.into(), self.target_pid.clone())
+    pub(crate) fn machinery(&self) -> LoadResources {
+        LoadResources::new(self.ring.into(), self.target_pid.clone())
     }
 
     /// Checks what is better known before an hour's measurement.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self) -> Result<(), VerbError> {
         let gone = |pid: &&u32| processes::cpu_time_of(&[**pid]).is_none();
         if let Some(pid) = self.target_pid.iter().find(gone) {
-            return Err(Failure::failed(format!(
+            return Err(VerbError::failed(format!(
                 "--target-pid {pid}: no such process on this machine"
             )));
         }
@@ -192,23 +192,23 @@ impl MeansArgs {
     pub(crate) fn open(
         &self,
         addresses: &[Address],
-        words: &Words,
-    ) -> Result<Vec<Subject>, Failure> {
+        words: &FioOptions,
+    ) -> Result<Vec<LoadVolume>, VerbError> {
         log::start();
         let options = open_options()?;
         let open = |address| {
-            let subject = Subject::open(address, &options, words);
-            subject.map_err(|cause| Failure::failed(cause.to_string()))
+            let subject = LoadVolume::open(address, &options, words);
+            subject.map_err(|cause| VerbError::failed(cause.to_string()))
         };
         addresses.iter().map(open).collect()
     }
 }
 
 /// Says which volumes would be read where nothing was written.
-pub(crate) fn warn_of_holes(plan: &Plan) {
+pub(crate) fn warn_of_holes(plan: &RunPlan) {
     for (address, holes) in plan.holes() {
         let what = match holes {
-            Holes::All => "the measured range was never written",
+            UnwrittenRange::All => "the measured range was never written",
             _ => "parts of the measured range were never written",
         };
         log::say(&format!(
@@ -219,16 +219,16 @@ pub(crate) fn warn_of_holes(plan: &Plan) {
 }
 
 /// How a measurement ended.
-pub(crate) struct Ended {
+pub(crate) struct MeasurementEnd {
     failure: Option<RunError>,
     interrupted: bool,
 }
 
-impl Ended {
+impl MeasurementEnd {
     /// The exit code, or what is to be said.
-    pub(crate) fn exit(self) -> Result<ExitCode, Failure> {
+    pub(crate) fn exit(self) -> Result<ExitCode, VerbError> {
         match self.failure {
-            Some(failure) => Err(Failure::failed(failure.to_string())),
+            Some(failure) => Err(VerbError::failed(failure.to_string())),
             None if self.interrupted => Ok(INTERRUPTED.into()),
             None => Ok(ExitCode::SUCCESS),
         }
@@ -237,9 +237,9 @@ impl Ended {
 
 /// Measures with a live line, until it is over or a signal ends it.
 pub(crate) fn watched(
-    line: &mut Line,
-    measure: impl FnOnce(&mut Watch<'_>) -> Result<(), RunError>,
-) -> Result<Ended, Failure> {
+    line: &mut StatusLine,
+    measure: impl FnOnce(&mut RunObserver<'_>) -> Result<(), RunError>,
+) -> Result<MeasurementEnd, VerbError> {
     let stop = Arc::default();
     heed_signals(Arc::clone(&stop), ENDED.to_owned());
     Ok(watched_until(&stop, line, measure))
@@ -248,32 +248,32 @@ pub(crate) fn watched(
 /// Measures with a live line, until it is over or somebody wants an end.
 pub(crate) fn watched_until(
     stop: &AtomicBool,
-    line: &mut Line,
-    measure: impl FnOnce(&mut Watch<'_>) -> Result<(), RunError>,
-) -> Ended {
-    let failure = measure(&mut Watch {
+    line: &mut StatusLine,
+    measure: impl FnOnce(&mut RunObserver<'_>) -> Result<(), RunError>,
+) -> MeasurementEnd {
+    let failure = measure(&mut RunObserver {
         stop,
         live: &mut |live| line.show(live),
     })
     .err();
     line.clear();
-    Ended {
+    MeasurementEnd {
         failure,
         interrupted: stop.load(Relaxed),
     }
 }
 
 /// Prints what was measured, and writes the report.
-pub(crate) fn tell(outcome: &Outcome, json: bool, page: Option<&Path>) -> Result<(), Failure> {
+pub(crate) fn tell(outcome: &RunResult, json: bool, page: Option<&Path>) -> Result<(), VerbError> {
     print(outcome, json)?;
     if let Some(page) = page {
         let written = report::write(outcome, page);
-        written.map_err(|cause| Failure::failed(cause.to_string()))?;
+        written.map_err(|cause| VerbError::failed(cause.to_string()))?;
     }
     Ok(())
 }
 
-fn print(outcome: &Outcome, json: bool) -> Result<(), Failure> {
+fn print(outcome: &RunResult, json: bool) -> Result<(), VerbError> {
     if json {
         documents::print_json(outcome)?;
     } else if !outcome.rows.is_empty() {
@@ -291,17 +291,17 @@ fn print(outcome: &Outcome, json: bool) -> Result<(), Failure> {
 /// Whether a page can be written, which is better known before an hour's measurement. An empty one
 /// is not left behind, nor is one behind a symbolic link. Plots are written beside the page, so it
 /// must not be a device, and opening a FIFO would wait for a reader.
-fn can_write(page: &Path) -> Result<(), Failure> {
+fn can_write(page: &Path) -> Result<(), VerbError> {
     let was_there = page.exists();
     if was_there && !page.is_file() {
         let page = page.display();
         let line = format!("--html {page}: not a regular file: give the path of a file");
-        return Err(Failure::failed(line));
+        return Err(VerbError::failed(line));
     }
     let opened = File::options().append(true).create(true).open(page);
     let failed = |cause| {
         let page = page.display();
-        Failure::failed(format!(
+        VerbError::failed(format!(
             "--html {page}: {cause}: give a file that can be written"
         ))
     };

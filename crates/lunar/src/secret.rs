@@ -11,7 +11,7 @@ use clap::Args;
 use engine::secret::{self, SecretError};
 use engine::serve::options::SECRET_OCTETS;
 
-use crate::{Failure, documents};
+use crate::{VerbError, documents};
 
 /// Make a random CHAP secret
 ///
@@ -26,7 +26,7 @@ pub(crate) struct SecretArgs {
     length: usize,
 }
 
-pub(crate) fn run(args: &SecretArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &SecretArgs) -> Result<ExitCode, VerbError> {
     let secret = secret::generate(args.length);
     let Some(file) = &args.file else {
         return documents::printed(writeln!(io::stdout(), "{}", *secret));
@@ -51,9 +51,9 @@ fn create(path: &Path, secret: &str) -> io::Result<()> {
     written
 }
 
-fn not_created(path: &Path, cause: &io::Error) -> Failure {
+fn not_created(path: &Path, cause: &io::Error) -> VerbError {
     let path = path.display();
-    Failure::failed(match cause.kind() {
+    VerbError::failed(match cause.kind() {
         ErrorKind::AlreadyExists => {
             format!("{path} exists already, and may be in use: give another file, or remove it")
         }
@@ -70,10 +70,10 @@ fn length(text: &str) -> Result<usize, String> {
 }
 
 /// The first line of a file that only its owner can read.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, VerbError> {
     match secret::read(path) {
         Ok(secret) => Ok(secret.to_vec()),
-        Err(cause @ SecretError::Unreadable(..)) => Err(Failure::failed(cause.to_string())),
-        Err(cause) => Err(Failure::usage(cause.to_string())),
+        Err(cause @ SecretError::Unreadable(..)) => Err(VerbError::failed(cause.to_string())),
+        Err(cause) => Err(VerbError::usage(cause.to_string())),
     }
 }

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use engine::address::REPLACEMENT;
-use engine::pair::{self, MOST_DEPTH, Options, Verified};
+use engine::pair::{self, MOST_DEPTH, PairOptions, Verified};
 use serde::Serialize;
 
 use crate::client::{address, open_options};
+use crate::progress_display::{ENDED, INTERRUPTED, ProgressDisplay};
 use crate::units::{human_size, number, per_second};
-use crate::watch::{ENDED, INTERRUPTED, Watch};
-use crate::{Failure, documents, log};
+use crate::{VerbError, documents, log};
 
 /// Compare two volumes
 ///
@@ -40,7 +40,7 @@ pub(crate) struct VerifyArgs {
 
 /// What `--json` prints.
 #[derive(Serialize)]
-pub(crate) struct Report<'a> {
+pub(crate) struct VerifyReport<'a> {
     a: &'a str,
     b: &'a str,
     complete: bool,
@@ -52,17 +52,17 @@ pub(crate) struct Report<'a> {
     differing_blocks: u64,
     first_difference_byte: Option<u64>,
     /// The first ranges of blocks that differ.
-    differences: Vec<Span>,
+    differences: Vec<DifferentRange>,
     seconds: f64,
 }
 
 #[derive(Serialize)]
-pub(crate) struct Span {
+pub(crate) struct DifferentRange {
     start_byte: u64,
     end_byte: u64,
 }
 
-impl Span {
+impl DifferentRange {
     pub(crate) const fn of(range: &Range<u64>) -> Self {
         Self {
             start_byte: range.start,
@@ -71,8 +71,8 @@ impl Span {
     }
 }
 
-pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
-    let options = Options {
+pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, VerbError> {
+    let options = PairOptions {
         a: address(&args.a)?,
         b: address(&args.b)?,
         depth: args.depth,
@@ -81,10 +81,10 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
         timeout: REPLACEMENT,
     };
     log::start();
-    let mut watch = Watch::new(ENDED.to_owned());
+    let mut watch = ProgressDisplay::new(ENDED.to_owned());
     let verified = pair::verify(&options, &mut |progress| watch.look(progress));
     watch.finish();
-    let verified = verified.map_err(|error| Failure::failed(error.to_string()))?;
+    let verified = verified.map_err(|error| VerbError::failed(error.to_string()))?;
     match args.json {
         true => documents::print_json(&report(&verified, &args.a, &args.b))?,
         false => documents::print(said(&verified).as_bytes())?,
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Why they are not known to be the same.
-pub(crate) fn failure(verified: &Verified, a: &str, b: &str) -> Option<Failure> {
+pub(crate) fn failure(verified: &Verified, a: &str, b: &str) -> Option<VerbError> {
     let found = match verified.differences.first {
         Some(first) => format!(
             "{} of {} blocks {}, the first at byte {first} (block {})",
@@ -118,13 +118,13 @@ pub(crate) fn failure(verified: &Verified, a: &str, b: &str) -> Option<Failure> 
         None if verified.differences.first.is_none() => return None,
         None => (found, 1),
     };
-    Some(Failure { line, code })
+    Some(VerbError { line, code })
 }
 
 /// What was found, for scripts.
-pub(crate) fn report<'a>(verified: &Verified, a: &'a str, b: &'a str) -> Report<'a> {
+pub(crate) fn report<'a>(verified: &Verified, a: &'a str, b: &'a str) -> VerifyReport<'a> {
     let (progress, found) = (&verified.progress, &verified.differences);
-    Report {
+    VerifyReport {
         a,
         b,
         complete: verified.is_complete(),
@@ -135,7 +135,7 @@ pub(crate) fn report<'a>(verified: &Verified, a: &'a str, b: &'a str) -> Report<
         block_size: verified.block_size,
         differing_blocks: found.blocks,
         first_difference_byte: found.first,
-        differences: found.ranges.iter().map(Span::of).collect(),
+        differences: found.ranges.iter().map(DifferentRange::of).collect(),
         seconds: verified.time.as_secs_f64(),
     }
 }

@@ -5,9 +5,9 @@
 //! hosts off from a unit that works, and are refused. What an initiator may do is to ask hosts to
 //! prefer other paths (Active/non-optimized), and to take that back.
 
-use crate::commands::{Answer, Query};
-use crate::owner::Change;
-use crate::task::Failure;
+use crate::commands::{Query, QueryResult};
+use crate::owner::UnitChange;
+use crate::task::CommandFailure;
 use crate::wire::cdb::{be16, octet};
 use crate::wire::sense::Sense;
 
@@ -41,15 +41,15 @@ impl AccessState {
 
 /// REPORT TARGET PORT GROUPS (SPC-5 §6.34), with a header as PARAMETER DATA FORMAT asks for it.
 #[must_use]
-pub fn report_target_port_groups(query: &Query<'_>) -> Answer {
+pub fn report_target_port_groups(query: &Query<'_>) -> QueryResult {
     let extended: &[u8] = match octet(query.cdb, 1) >> 5 {
         0 => &[],
         1 => &[0x10, 0, 0, 0],
-        _ => return Answer::Fail(Failure::Check(Sense::cdb_field(1, Some(7)))),
+        _ => return QueryResult::Fail(CommandFailure::Check(Sense::cdb_field(1, Some(7)))),
     };
     let group = group(query);
     let length = (extended.len() + group.len()) as u32;
-    Answer::Data([&length.to_be_bytes(), extended, &group].concat())
+    QueryResult::Data([&length.to_be_bytes(), extended, &group].concat())
 }
 
 /// The target port group descriptor. TARGET PORT COUNT has one octet, which bounds the ports told.
@@ -82,11 +82,11 @@ const SUPPORTED: u8 = 0x03;
 
 /// SET TARGET PORT GROUPS (SPC-5 §6.45). An empty list changes nothing.
 #[must_use]
-pub fn set_target_port_groups(query: &Query<'_>) -> Answer {
+pub fn set_target_port_groups(query: &Query<'_>) -> QueryResult {
     match wanted(query.parameters) {
-        Ok(None) => Answer::Good,
-        Ok(Some(state)) => Answer::Change(Change::AccessState(state)),
-        Err(sense) => Answer::Fail(Failure::Check(sense)),
+        Ok(None) => QueryResult::Good,
+        Ok(Some(state)) => QueryResult::Change(UnitChange::AccessState(state)),
+        Err(sense) => QueryResult::Fail(CommandFailure::Check(sense)),
     }
 }
 

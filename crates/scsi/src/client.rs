@@ -31,34 +31,34 @@ use std::time::Duration;
 
 use slab::Slab;
 
-use self::answer::Verdict;
-use self::cache::Book;
-use self::command::Work;
+use self::answer::AnswerAction;
+use self::cache::CacheView;
+use self::command::OperationWork;
 use self::identify::Identify;
-use self::operation::Operation;
+use self::operation::ClientOperation;
 use crate::medium::{
-    Extent, Lease, MediumError, MediumOp, MediumResult, Now, Outcome, SEGMENT_BYTES,
+    Extent, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, SEGMENT_BYTES,
 };
-pub use answer::Answer;
+pub use answer::CommandStatus;
 pub use cache::Cache;
-pub use call::{Command, Done, Failed, Fate, Refused, Why};
-pub use facts::{Facts, Identity};
-pub use identify::Refusal;
-pub use wishes::Wishes;
+pub use call::{ClientCommand, Done, Failed, Fate, Refused, Why};
+pub use facts::{Facts, ReportedIdentity};
+pub use identify::UnitRefusal;
+pub use wishes::UnitWishes;
 
 /// What is to be done for the client.
 #[derive(Debug)]
-pub enum Output<L> {
+pub enum ClientOutput<L> {
     /// Carry out a command, and tell [`Client::answered`].
-    Execute(Request<L>),
+    Execute(UnitRequest<L>),
     /// An operation has ended.
     Done(u64, MediumResult<L>),
     /// The unit said what it is; operations go on.
     Ready,
     /// The unit cannot be used, now or never: operations end with [`MediumError::Gone`].
-    Refused(Refusal),
+    Refused(UnitRefusal),
     /// The unit, which was there before, cannot be used now: operations wait for another nexus.
-    NotNow(Refusal),
+    NotNow(UnitRefusal),
     /// The unit is, or can do, something else now: [`Client::facts`] tells.
     Changed,
     /// The unit was reset while it held writes that were not flushed: they may be lost, and the
@@ -74,7 +74,7 @@ pub enum Output<L> {
 
 /// A command.
 #[derive(Debug)]
-pub struct Request<L> {
+pub struct UnitRequest<L> {
     /// Names it in the answer.
     pub id: u32,
     /// The CDB, zero-padded.
@@ -107,15 +107,15 @@ impl<L: Lease> Data<L> {
 /// A logical unit, seen from the other end.
 #[derive(Debug)]
 pub struct Client<L> {
-    stage: Stage<L>,
+    stage: ClientStage<L>,
     /// What the unit said of itself when it was asked first.
     facts: Option<Facts>,
-    operations: Slab<Operation<L>>,
+    operations: Slab<ClientOperation<L>>,
     /// Operations that are tried again at an instant.
     later: Vec<(Now, u32)>,
-    outputs: VecDeque<Output<L>>,
-    book: Book,
-    wishes: Wishes,
+    outputs: VecDeque<ClientOutput<L>>,
+    book: CacheView,
+    wishes: UnitWishes,
     /// We are registered on this nexus, and whether that persists through power loss.
     registered: Option<bool>,
     /// How often it was asked to be taken back.
@@ -126,7 +126,7 @@ pub struct Client<L> {
 }
 
 #[derive(Debug)]
-enum Stage<L> {
+enum ClientStage<L> {
     /// There is no nexus.
     Away,
     Identifying(Box<Identify<L>>),
@@ -157,13 +157,13 @@ const DEPARTURE: u32 = u32::MAX - 1;
 impl<L: Lease> Default for Client<L> {
     fn default() -> Self {
         Self {
-            stage: Stage::Away,
+            stage: ClientStage::Away,
             facts: None,
             operations: Slab::new(),
             later: Vec::new(),
             outputs: VecDeque::new(),
-            book: Book::default(),
-            wishes: Wishes::default(),
+            book: CacheView::default(),
+            wishes: UnitWishes::default(),
             registered: None,
             departures: 0,
             conflicts: false,
@@ -179,7 +179,7 @@ impl<L: Lease> Client<L> {
     pub fn of(facts: Facts, cache: Arc<Cache>) -> Self {
         Self {
             facts: Some(facts),
-            book: Book::of(cache),
+            book: CacheView::of(cache),
             ..Self::default()
         }
     }
@@ -211,20 +211,20 @@ impl<L: Lease> Client<L> {
             && !facts.traits.write_cache
             && !self.book.owes_flush()
         {
-            return self.done(id, Ok(Outcome::Done));
+            return self.done(id, Ok(MediumOutcome::Done));
         }
-        let work = match Work::new(op, facts, memory) {
+        let work = match OperationWork::new(op, facts, memory) {
             Ok(work) => work,
             Err(ended) => return self.done(id, ended),
         };
         let key = self.insert(id, work);
-        if matches!(self.stage, Stage::Ready) {
-            self.go_on(key);
+        if matches!(self.stage, ClientStage::Ready) {
+            self.next_command(key);
         }
     }
 
     /// A command has ended, in whatever way the unit says.
-    pub fn answered(&mut self, now: Now, id: u32, answer: &Answer<'_>) {
+    pub fn answered(&mut self, now: Now, id: u32, answer: &CommandStatus<'_>) {
         if id == IDENTIFY {
             return self.identified(now, answer);
         }
@@ -238,35 +238,35 @@ impl<L: Lease> Client<L> {
         (operation.active, operation.sent) = (false, false);
         let verdict = answer.verdict();
         // What is aborted may have been done in part.
-        operation.begun |= matches!(verdict, Verdict::Good | Verdict::Again);
+        operation.begun |= matches!(verdict, AnswerAction::Good | AnswerAction::Again);
         match verdict {
-            Verdict::Good => {
+            AnswerAction::Good => {
                 operation.tries = operation.restarts;
                 operation.busy = None;
                 self.good(key, answer);
             }
-            Verdict::Again => self.again(key),
-            Verdict::Attention(code) => {
+            AnswerAction::Again => self.again(key),
+            AnswerAction::Attention(code) => {
                 self.attention(code);
                 self.again(key);
             }
-            Verdict::Later(error) => self.later(now, key, error),
-            Verdict::Refused => {
+            AnswerAction::Later(error) => self.later(now, key, error),
+            AnswerAction::Refused => {
                 let instead = operation.work.refused();
-                self.settle(key, instead);
+                self.continue_or_end(key, instead);
             }
-            Verdict::Failed(error) => self.settle(key, Err(error)),
-            Verdict::Conflict => {
-                self.settle(key, Err(MediumError::ReadOnly));
+            AnswerAction::Failed(error) => self.continue_or_end(key, Err(error)),
+            AnswerAction::Conflict => {
+                self.continue_or_end(key, Err(MediumError::ReadOnly));
                 if !std::mem::replace(&mut self.conflicts, true) {
-                    self.outputs.push_back(Output::Conflict);
+                    self.outputs.push_back(ClientOutput::Conflict);
                 }
             }
-            Verdict::Protected => {
-                self.settle(key, Err(MediumError::ReadOnly));
+            AnswerAction::Protected => {
+                self.continue_or_end(key, Err(MediumError::ReadOnly));
                 self.check_protection();
             }
-            Verdict::Unable => self.fail(key),
+            AnswerAction::Unable => self.fail(key),
         }
     }
 
@@ -277,7 +277,7 @@ impl<L: Lease> Client<L> {
     }
 
     /// What is to be done next.
-    pub fn poll(&mut self) -> Option<Output<L>> {
+    pub fn poll(&mut self) -> Option<ClientOutput<L>> {
         self.outputs.pop_front()
     }
 
@@ -294,11 +294,11 @@ impl<L: Lease> Client<L> {
         self.later.retain(|(at, _)| *at > now);
         for id in ids {
             match &mut self.stage {
-                Stage::Identifying(identify) if id == IDENTIFY => {
+                ClientStage::Identifying(identify) if id == IDENTIFY => {
                     let first = identify.first();
                     self.ask(first);
                 }
-                Stage::Ready => self.go_on(id as usize),
+                ClientStage::Ready => self.next_command(id as usize),
                 _ => {}
             }
         }
@@ -307,23 +307,23 @@ impl<L: Lease> Client<L> {
     /// Whether the unit is not the one it was, or is unusable: every operation fails.
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        matches!(self.stage, Stage::Refused)
+        matches!(self.stage, ClientStage::Refused)
     }
 
     fn done(&mut self, id: u64, result: MediumResult<L>) {
-        self.outputs.push_back(Output::Done(id, result));
+        self.outputs.push_back(ClientOutput::Done(id, result));
     }
 
     fn ask(&mut self, (cdb, data): ([u8; 16], Data<L>)) {
-        self.outputs.push_back(Output::Execute(Request {
+        self.outputs.push_back(ClientOutput::Execute(UnitRequest {
             id: IDENTIFY,
             cdb,
             data,
         }));
     }
 
-    fn identified(&mut self, now: Now, answer: &Answer<'_>) {
-        let Stage::Identifying(identify) = &mut self.stage else {
+    fn identified(&mut self, now: Now, answer: &CommandStatus<'_>) {
+        let ClientStage::Identifying(identify) = &mut self.stage else {
             return;
         };
         let code = answer.attention();
@@ -333,10 +333,10 @@ impl<L: Lease> Client<L> {
             self.attention_while_asking(code);
         }
         match next {
-            identify::Next::Ask((cdb, data)) => self.ask((cdb, data)),
-            identify::Next::Later(pause) => self.later.push((now + pause, IDENTIFY)),
-            identify::Next::Is(facts) => self.is(*facts),
-            identify::Next::Refused(refusal) => self.refuse(refusal),
+            identify::IdentifyStep::Ask((cdb, data)) => self.ask((cdb, data)),
+            identify::IdentifyStep::Later(pause) => self.later.push((now + pause, IDENTIFY)),
+            identify::IdentifyStep::Is(facts) => self.is(*facts),
+            identify::IdentifyStep::Refused(refusal) => self.refuse(refusal),
         }
     }
 
@@ -355,23 +355,23 @@ impl<L: Lease> Client<L> {
         {
             self.book.now_caches();
         }
-        self.outputs.extend(changed.map(|_| Output::Changed));
+        self.outputs.extend(changed.map(|_| ClientOutput::Changed));
         self.facts = Some(facts);
-        self.stage = Stage::Ready;
+        self.stage = ClientStage::Ready;
         self.conflicts = false;
         self.book.open();
-        self.outputs.push_back(Output::Ready);
+        self.outputs.push_back(ClientOutput::Ready);
         let keys: Vec<usize> = self.operations.iter().map(|(key, _)| key).collect();
         for key in keys {
-            self.go_on(key);
+            self.next_command(key);
         }
     }
 
-    fn refuse(&mut self, refusal: Refusal) {
+    fn refuse(&mut self, refusal: UnitRefusal) {
         if self.facts.is_some() && refusal.may_pass() {
-            return self.outputs.push_back(Output::NotNow(refusal));
+            return self.outputs.push_back(ClientOutput::NotNow(refusal));
         }
-        self.outputs.push_back(Output::Refused(refusal));
+        self.outputs.push_back(ClientOutput::Refused(refusal));
         self.give_up();
     }
 }

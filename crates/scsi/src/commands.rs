@@ -7,13 +7,13 @@ mod tests;
 
 use crate::medium::{Extent, Now, SanitizeKind};
 use crate::nexus::Nexus;
-use crate::owner::Change;
-use crate::task::Failure;
+use crate::owner::UnitChange;
+use crate::task::CommandFailure;
 use crate::unit::UnitState;
 use crate::wire::asc;
 use crate::wire::cdb::{Field, octet};
 use crate::wire::lun::Lun;
-use crate::wire::sense::{Key, Sense};
+use crate::wire::sense::{Sense, SenseKey};
 
 pub use table::TABLE;
 
@@ -22,7 +22,7 @@ pub use table::TABLE;
 /// # Errors
 /// INVALID COMMAND OPERATION CODE; INVALID FIELD IN CDB pointing at an unknown service action or at
 /// the first bit that is set though the row's usage mask does not have it.
-pub fn find(cdb: &[u8]) -> Result<&'static Row, Sense> {
+pub fn find(cdb: &[u8]) -> Result<&'static CommandRow, Sense> {
     let row = match table::rows(octet(cdb, 0)) {
         [] => return Err(INVALID_OPCODE),
         [row] if row.service_action.is_none() => row,
@@ -37,11 +37,14 @@ pub fn find(cdb: &[u8]) -> Result<&'static Row, Sense> {
 
 /// Rows of an opcode, those of its service actions; none where the opcode is unknown.
 #[must_use]
-pub fn rows_of(opcode: u8) -> &'static [Row] {
+pub fn rows_of(opcode: u8) -> &'static [CommandRow] {
     table::rows(opcode)
 }
 
-const INVALID_OPCODE: Sense = Sense::new(Key::IllegalRequest, asc::INVALID_COMMAND_OPERATION_CODE);
+const INVALID_OPCODE: Sense = Sense::new(
+    SenseKey::IllegalRequest,
+    asc::INVALID_COMMAND_OPERATION_CODE,
+);
 const INVALID_SERVICE_ACTION: Sense = Sense::cdb_field(1, Some(4));
 
 fn service_action(cdb: &[u8]) -> u16 {
@@ -50,7 +53,7 @@ fn service_action(cdb: &[u8]) -> u16 {
 
 /// One command: an opcode, or an opcode with a service action.
 #[derive(Debug)]
-pub struct Row {
+pub struct CommandRow {
     /// OPERATION CODE.
     pub opcode: u8,
     /// SERVICE ACTION, where the opcode has them.
@@ -68,7 +71,7 @@ pub struct Row {
     /// Which of the rare commands it may overtake.
     pub ordering: Ordering,
     /// Where it is answered without looking at unit attentions, and on absent units.
-    pub always: Always,
+    pub always: ExemptCommand,
     /// What carries it out.
     pub handler: Handler,
     /// LOGICAL BLOCK ADDRESS, where the CDB has one.
@@ -81,7 +84,7 @@ pub struct Row {
     pub timeout_s: u16,
 }
 
-impl Row {
+impl CommandRow {
     /// The first logical block; 0 where the CDB names none.
     #[must_use]
     pub fn lba(&self, cdb: &[u8]) -> u64 {
@@ -248,7 +251,7 @@ pub enum Ordering {
 
 /// Commands that SAM-5 §5.14 and SPC-5 §6.6.1, §6.33, §6.39 except from the usual checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Always {
+pub enum ExemptCommand {
     /// Pending unit attentions are reported instead; needs a unit.
     No,
     /// Goes on in spite of unit attentions (INQUIRY, REPORT LUNS, REQUEST SENSE), and is answered
@@ -260,9 +263,9 @@ pub enum Always {
 #[derive(Clone, Copy)]
 pub enum Handler {
     /// Answers at once from what is known.
-    Query(fn(&Query<'_>) -> Answer),
+    Query(fn(&Query<'_>) -> QueryResult),
     /// Takes a parameter list of the length that the function reads from the CDB, then answers.
-    Parameters(fn(&[u8]) -> u32, fn(&Query<'_>) -> Answer),
+    Parameters(fn(&[u8]) -> u32, fn(&Query<'_>) -> QueryResult),
     /// Moves data between initiator and medium; see `device`.
     Medium(Medium),
 }
@@ -306,7 +309,8 @@ pub struct Query<'a> {
     pub cdb: &'a [u8],
     /// The parameter list that was received; empty for [`Handler::Query`].
     pub parameters: &'a [u8],
-    /// The unit; `None` where the LUN names none (only [`Always::Answered`] commands get there).
+    /// The unit; `None` where the LUN names none (only [`ExemptCommand::Answered`] commands get
+    /// there).
     pub unit: Option<&'a UnitState>,
     /// Who asks.
     pub nexus: &'a Nexus,
@@ -315,42 +319,42 @@ pub struct Query<'a> {
     /// When.
     pub now: Now,
     /// What the core itself knows beyond the snapshot.
-    pub local: &'a Local,
+    pub local: &'a LocalFacts,
 }
 
 /// Per-nexus and per-core facts that some answers need.
 #[derive(Clone, Debug, Default)]
-pub struct Local {
+pub struct LocalFacts {
     /// The unit attention (0xAAQQ) that REQUEST SENSE would report and clear.
     pub attention: Option<u16>,
 }
 
 /// What a command of the first kind answers.
 #[derive(Debug)]
-pub enum Answer {
+pub enum QueryResult {
     /// GOOD.
     Good,
     /// Parameter data, whole; what is sent is cut to ALLOCATION LENGTH by the device server,
     /// which reads it from the CDB by the row's opcode. GOOD.
     Data(Vec<u8>),
     /// Not GOOD.
-    Fail(Failure),
+    Fail(CommandFailure),
     /// GOOD once the owner of the unit has agreed.
-    Change(Change),
+    Change(UnitChange),
     /// GOOD once the owner of the unit has agreed and, after that, everything that was written is
     /// on stable storage: a stopped, ejected or no longer cached unit has nothing left to lose. A
     /// flush that fails is the status of the command.
-    ChangeAndFlush(Change),
+    ChangeAndFlush(UnitChange),
 }
 
-impl From<Sense> for Answer {
+impl From<Sense> for QueryResult {
     fn from(sense: Sense) -> Self {
         Self::Fail(sense.into())
     }
 }
 
-impl From<Result<Self, Failure>> for Answer {
-    fn from(result: Result<Self, Failure>) -> Self {
+impl From<Result<Self, CommandFailure>> for QueryResult {
+    fn from(result: Result<Self, CommandFailure>) -> Self {
         result.unwrap_or_else(Self::Fail)
     }
 }

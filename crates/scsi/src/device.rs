@@ -7,6 +7,7 @@ mod admit;
 mod ask;
 mod attention;
 mod begin;
+mod block_scan;
 mod cache;
 mod copy;
 mod counts;
@@ -18,7 +19,6 @@ mod nexus;
 mod pieces;
 mod publish;
 mod query;
-mod sweep;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -30,22 +30,22 @@ use std::sync::Arc;
 
 use slab::Slab;
 
-use self::ask::Asks;
+use self::ask::OwnerRequests;
+use self::block_scan::BlockScan;
 use self::cache::Statuses;
-use self::copy::Copy;
-pub use self::counts::Counts;
-use self::format::Long;
-use self::manage::Management;
+use self::copy::CopyJob;
+pub use self::counts::DeviceCounts;
+use self::format::LongOperation;
+use self::manage::ActiveFunction;
 use self::nexus::NexusSlot;
 use self::pieces::Pieces;
 use self::publish::UnitSlot;
-use self::sweep::Sweep;
-use self::tasks::{Ending, Task};
+use self::tasks::{DeviceTask, TaskEnd};
 use self::transfer::Stream;
 use crate::medium::{Lease, MediumOp, MediumResult, Now};
 use crate::nexus::NexusId;
-use crate::owner::{Publication, Request};
-use crate::task::{Command, Completed, Failure, Function, FunctionResult, Tag};
+use crate::owner::{OwnerRequest, Publication};
+use crate::task::{Command, CommandFailure, Completed, Function, FunctionResult, Tag};
 use crate::unit::{CoreId, UnitId, UnitState};
 use crate::wire::lun::Lun;
 
@@ -55,7 +55,7 @@ pub struct OpId(pub u64);
 
 /// What the device server wants done.
 #[derive(Debug)]
-pub enum Output<L> {
+pub enum DeviceOutput<L> {
     /// Carry this out on the unit's volume and tell [`DeviceServer::medium_done`].
     Medium {
         /// Which.
@@ -97,7 +97,7 @@ pub enum Output<L> {
         into: L,
     },
     /// *Send Command Complete*. Data has been sent and received before, unless the status is TASK
-    /// ABORTED: then it is as with [`Output::Aborted`].
+    /// ABORTED: then it is as with [`DeviceOutput::Aborted`].
     Complete {
         /// The nexus of the command.
         nexus: NexusId,
@@ -139,7 +139,7 @@ pub enum Output<L> {
         /// Which unit's.
         unit: UnitId,
         /// What.
-        request: Request,
+        request: OwnerRequest,
     },
     /// Blocks are locked that never were: what the unit's volume has lent for reading until now
     /// must have come back before somebody changes them as a whole. Tell
@@ -166,16 +166,16 @@ pub struct DeviceServer<L> {
     units: Vec<UnitSlot>,
     /// Indexed by [`NexusId`].
     nexuses: Vec<Option<NexusSlot>>,
-    tasks: Slab<Task<L>>,
-    asks: Asks,
-    managements: Vec<Management>,
-    outputs: VecDeque<Output<L>>,
+    tasks: Slab<DeviceTask<L>>,
+    asks: OwnerRequests,
+    managements: Vec<ActiveFunction>,
+    outputs: VecDeque<DeviceOutput<L>>,
     /// Task sets in which a task ended that others wait for.
     wakes: Vec<(NexusId, u32)>,
     /// Nexuses of which reads that waited for room can go on.
-    relieved: Vec<NexusId>,
+    drained_nexuses: Vec<NexusId>,
     /// Something ended that an acknowledgement, a function or the loss of a nexus may wait for.
-    stirred: bool,
+    progressed: bool,
     /// Nexuses that are being lost.
     losses: Vec<NexusId>,
     /// Commands that have come so far.
@@ -184,7 +184,7 @@ pub struct DeviceServer<L> {
 
 /// What is being done for a task.
 #[derive(Debug)]
-enum Job<L> {
+enum TaskJob<L> {
     /// Nothing yet.
     Idle,
     /// What a cache has of the blocks to be read is made stable first, or has been.
@@ -199,7 +199,7 @@ enum Job<L> {
     Parameters,
     /// Waits for the owner, and flushes then if so told.
     Change {
-        /// See [`crate::commands::Answer::ChangeAndFlush`].
+        /// See [`crate::commands::QueryResult::ChangeAndFlush`].
         flush: bool,
     },
     /// VERIFY and other commands of several steps.
@@ -207,15 +207,15 @@ enum Job<L> {
     /// WRITE SAME takes in its block.
     Pattern,
     /// One thing done to many blocks.
-    Sweep(Box<Sweep<L>>),
+    Sweep(Box<BlockScan<L>>),
     /// SYNCHRONIZE CACHE and PRE-FETCH, and how they end.
-    Cache(Ending),
+    Cache(TaskEnd),
     /// GET LBA STATUS.
     Statuses(Box<Statuses>),
     /// FORMAT UNIT and SANITIZE.
-    Long(Box<Long<L>>),
+    Long(Box<LongOperation<L>>),
     /// EXTENDED COPY.
-    Copy(Box<Copy>),
+    Copy(Box<CopyJob>),
 }
 
 impl<L: Lease> DeviceServer<L> {
@@ -228,12 +228,12 @@ impl<L: Lease> DeviceServer<L> {
             units: units.into_iter().map(UnitSlot::new).collect(),
             nexuses: Vec::new(),
             tasks: Slab::new(),
-            asks: Asks::default(),
+            asks: OwnerRequests::default(),
             managements: Vec::new(),
             outputs: VecDeque::new(),
             wakes: Vec::new(),
-            relieved: Vec::new(),
-            stirred: false,
+            drained_nexuses: Vec::new(),
+            progressed: false,
             losses: Vec::new(),
             arrivals: 0,
         }
@@ -245,10 +245,11 @@ impl<L: Lease> DeviceServer<L> {
         self.core
     }
 
-    /// *Nexus Loss* (SAM-5 §6.3.4): every task of it is aborted; [`Output::NexusGone`] follows.
+    /// *Nexus Loss* (SAM-5 §6.3.4): every task of it is aborted; [`DeviceOutput::NexusGone`]
+    /// follows.
     pub fn nexus_lost(&mut self, id: NexusId) {
         self.lose(id);
-        self.settle();
+        self.wake_waiters();
     }
 
     /// *Execute Command*. What is wrong with it comes back as its status.
@@ -259,10 +260,10 @@ impl<L: Lease> DeviceServer<L> {
     pub fn execute(&mut self, now: Now, command: Command) {
         self.now = now;
         self.admit(&command);
-        self.settle();
+        self.wake_waiters();
     }
 
-    /// Data-Out that [`Output::ReceiveDataOut`] asked for is there.
+    /// Data-Out that [`DeviceOutput::ReceiveDataOut`] asked for is there.
     pub fn data_out(&mut self, nexus: NexusId, tag: Tag, offset: u32, data: L) {
         let Some(slot) = self.nexus(nexus).and_then(|nexus| nexus.task(tag)) else {
             return;
@@ -278,24 +279,24 @@ impl<L: Lease> DeviceServer<L> {
             None => self.received(slot, offset, data),
             Some(_) => self.quiesce(slot),
         }
-        self.settle();
+        self.wake_waiters();
     }
 
     /// The transport holds so many octets of Data-In of a nexus that it could not send yet. To be
-    /// told after it has sent some or dropped some; what [`Output::SendDataIn`] adds is counted
-    /// here. While much is held, no more is read from media for the nexus, so that a peer that
-    /// does not read stops its own commands and holds no memory that others need. Data that has
-    /// been handed to a kernel need not be told as long as that is bounded.
+    /// told after it has sent some or dropped some; what [`DeviceOutput::SendDataIn`] adds is
+    /// counted here. While much is held, no more is read from media for the nexus, so that a peer
+    /// that does not read stops its own commands and holds no memory that others need. Data that
+    /// has been handed to a kernel need not be told as long as that is bounded.
     pub fn data_in_queued(&mut self, nexus: NexusId, octets: usize) {
         if self.set_queued(nexus, octets) {
-            self.settle();
+            self.wake_waiters();
         }
     }
 
-    /// A task management function; [`Output::Managed`] follows with the same `id`.
+    /// A task management function; [`DeviceOutput::Managed`] follows with the same `id`.
     pub fn manage(&mut self, nexus: NexusId, id: u32, lun: Lun, function: Function) {
         self.function(nexus, id, lun, function);
-        self.settle();
+        self.wake_waiters();
     }
 
     /// The result of a medium operation.
@@ -313,32 +314,32 @@ impl<L: Lease> DeviceServer<L> {
             (None, Err(error)) => self.failed(slot, error),
             (Some(_), _) => self.quiesce(slot),
         }
-        self.settle();
+        self.wake_waiters();
     }
 
     /// The owner of a unit published a new state.
     pub fn publish(&mut self, unit: UnitId, publication: Publication) {
         self.put_into_effect(unit, publication);
-        self.settle();
+        self.wake_waiters();
     }
 
-    /// What a volume had lent for reading before an [`Output::Recall`] has come back.
+    /// What a volume had lent for reading before an [`DeviceOutput::Recall`] has come back.
     pub fn recalled(&mut self, unit: UnitId) {
         if let Some(slot) = self.units.get_mut(unit.0 as usize) {
             slot.recalls = slot.recalls.saturating_sub(1);
-            self.stirred = true;
+            self.progressed = true;
         }
-        self.settle();
+        self.wake_waiters();
     }
 
-    /// The owner of a unit answered [`Output::Ask`].
-    pub fn replied(&mut self, _unit: UnitId, id: u64, result: Result<(), Failure>) {
+    /// The owner of a unit answered [`DeviceOutput::Ask`].
+    pub fn replied(&mut self, _unit: UnitId, id: u64, result: Result<(), CommandFailure>) {
         self.answered_by_owner(id, result);
-        self.settle();
+        self.wake_waiters();
     }
 
     /// What to do next; call until `None` after each call of another function.
-    pub fn poll(&mut self) -> Option<Output<L>> {
+    pub fn poll(&mut self) -> Option<DeviceOutput<L>> {
         self.outputs.pop_front()
     }
 

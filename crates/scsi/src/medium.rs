@@ -1,7 +1,7 @@
 //! The vocabulary of what SBC-4 asks of storage.
 //!
 //! The device server emits a [`MediumOp`]; the volume behind the logical unit answers it, now or
-//! later, with an [`Outcome`]. Data never passes through the device server: it travels in a
+//! later, with a [`MediumOutcome`]. Data never passes through the device server: it travels in a
 //! [`Lease`], a counted claim on memory that belongs to the volume or to a pool.
 
 use std::time::Duration;
@@ -72,7 +72,7 @@ impl Extent {
 /// What the device server asks of a volume. Every extent has been checked against the capacity.
 #[derive(Debug)]
 pub enum MediumOp<L> {
-    /// Hand out the data of `extent` → [`Outcome::Lease`]. At most [`SEGMENT_BYTES`] long.
+    /// Hand out the data of `extent` → [`MediumOutcome::Lease`]. At most [`SEGMENT_BYTES`] long.
     Read {
         /// Where from.
         extent: Extent,
@@ -81,21 +81,21 @@ pub enum MediumOp<L> {
         copied: bool,
     },
     /// Hand out memory to receive the data of a coming `Write` of `extent` into →
-    /// [`Outcome::Lease`]. A RAM disk lends its own memory, so a block is stored when all of it was
-    /// received; other volumes lend a buffer. At most [`SEGMENT_BYTES`] long.
-    Lend {
+    /// [`MediumOutcome::Lease`]. A RAM disk lends its own memory, so a block is stored when all of
+    /// it was received; other volumes lend a buffer. At most [`SEGMENT_BYTES`] long.
+    PrepareWrite {
         /// Where the data is to go.
         extent: Extent,
     },
-    /// Hand out memory that is nobody's storage → [`Outcome::Lease`]. For data that is to be
+    /// Hand out memory that is nobody's storage → [`MediumOutcome::Lease`]. For data that is to be
     /// compared and not stored (VERIFY, COMPARE AND WRITE), or that must not be stored before all
     /// of it is there and known to be right (ORWRITE, WRITE ATOMIC, a data digest): a RAM disk
-    /// lends its own memory only by `Lend`.
+    /// lends its own memory only by `PrepareWrite`.
     Buffer {
         /// In octets; at most [`SEGMENT_BYTES`].
         bytes: u32,
     },
-    /// Store what a lease (of `Lend`, or any other) holds → [`Outcome::Done`].
+    /// Store what a lease (of `PrepareWrite`, or any other) holds → [`MediumOutcome::Done`].
     Write {
         /// Where to.
         extent: Extent,
@@ -107,40 +107,41 @@ pub enum MediumOp<L> {
         /// (within [`Traits::atomic`]).
         atomic: bool,
     },
-    /// Store one block's worth of data in every block → [`Outcome::Done`].
+    /// Store one block's worth of data in every block → [`MediumOutcome::Done`].
     WriteSame {
         /// Where to; not limited to [`SEGMENT_BYTES`].
         extent: Extent,
         /// One logical block; `None` means zeros.
         pattern: Option<L>,
     },
-    /// Make stable what was written to `extent` (`blocks` = 0: everything) → [`Outcome::Done`].
+    /// Make stable what was written to `extent` (`blocks` = 0: everything) →
+    /// [`MediumOutcome::Done`].
     Flush {
         /// What.
         extent: Extent,
     },
-    /// Deallocate; reads give zeros afterwards → [`Outcome::Done`]. A volume that finds that it
-    /// would have to write the zeros answers [`MediumError::Unsupported`], and has deallocated the
-    /// beginning at most: a `WriteSame` of zeros can be done in pieces that others get past.
+    /// Deallocate; reads give zeros afterwards → [`MediumOutcome::Done`]. A volume that finds that
+    /// it would have to write the zeros answers [`MediumError::Unsupported`], and has deallocated
+    /// the beginning at most: a `WriteSame` of zeros can be done in pieces that others get past.
     Unmap {
         /// What; not limited in length.
         extent: Extent,
         /// Keep the space reserved (ANCHOR).
         anchor: bool,
     },
-    /// How the blocks from `extent.lba` on are provisioned → [`Outcome::Provisioning`].
+    /// How the blocks from `extent.lba` on are provisioned → [`MediumOutcome::Provisioning`].
     Status {
         /// Where to look; the answer may be shorter.
         extent: Extent,
     },
-    /// Bring into the cache what a later read will want → [`Outcome::Done`].
+    /// Bring into the cache what a later read will want → [`MediumOutcome::Done`].
     Prefetch {
         /// What.
         extent: Extent,
     },
     /// Make the data of every block of `extent` irrecoverable by the given method →
-    /// [`Outcome::Done`]. The device server sanitizes the whole unit piece by piece, so that it
-    /// can tell how far it got.
+    /// [`MediumOutcome::Done`]. The device server sanitizes the whole unit piece by piece, so that
+    /// it can tell how far it got.
     Sanitize {
         /// Which blocks; not limited in length.
         extent: Extent,
@@ -174,7 +175,7 @@ pub enum Sanitize<L> {
 
 /// What a volume answers to a [`MediumOp`] that went well.
 #[derive(Debug)]
-pub enum Outcome<L> {
+pub enum MediumOutcome<L> {
     /// Done.
     Done,
     /// The memory asked for, exactly as long as the extent.
@@ -222,7 +223,7 @@ pub enum MediumError {
 }
 
 /// The answer to a [`MediumOp`].
-pub type MediumResult<L> = Result<Outcome<L>, MediumError>;
+pub type MediumResult<L> = Result<MediumOutcome<L>, MediumError>;
 
 /// The longest piece that the device server reads or writes by one operation. Longer transfers are
 /// done piece by piece, which bounds the memory that one command can hold.

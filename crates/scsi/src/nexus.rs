@@ -12,7 +12,7 @@ pub struct NexusId(pub u32);
 
 /// What identifies an I_T nexus beyond a session: reservations outlive it (SPC-5 §5.14.1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Identity {
+pub struct NexusIdentity {
     /// The initiator port's TransportID as it travels (SPC-5 §7.6.4), a multiple of 4 octets.
     pub initiator: Box<[u8]>,
     /// RELATIVE TARGET PORT IDENTIFIER of the port it came through; 1 and up.
@@ -25,7 +25,7 @@ pub struct Identity {
 ///
 /// [`UnitState::version`]: crate::unit::UnitState::version
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Heard(pub Box<[Option<u64>]>);
+pub struct AttentionHistory(pub Box<[Option<u64>]>);
 
 /// A SCSI target port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl TargetDevice {
 #[derive(Clone, Debug)]
 pub struct Nexus {
     /// Who it is.
-    pub identity: Arc<Identity>,
+    pub identity: Arc<NexusIdentity>,
     /// What it sees.
     pub target: Arc<TargetDevice>,
 }

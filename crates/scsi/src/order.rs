@@ -9,7 +9,7 @@ use crate::task::Attribute;
 
 /// What two commands are compared by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rank {
+pub struct OrderKey {
     /// Task attribute.
     pub attribute: Attribute,
     /// Class of the command.
@@ -38,7 +38,7 @@ const fn index(class: Ordering) -> usize {
     }
 }
 
-impl Rank {
+impl OrderKey {
     /// Whether it, having come later, waits until `older` has ended.
     #[must_use]
     pub fn waits_for(self, older: Self) -> bool {
@@ -69,15 +69,15 @@ impl Rank {
 
 /// What stands before a command in its task set, all at once.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Older {
+pub struct EarlierTasks {
     any: bool,
     barrier: bool,
     classes: [bool; 5],
 }
 
-impl Older {
+impl EarlierTasks {
     /// Another one stands before.
-    pub fn add(&mut self, older: Rank) {
+    pub fn add(&mut self, older: OrderKey) {
         self.any = true;
         self.barrier |= older.is_barrier();
         self.classes[index(older.class)] = true;
@@ -85,7 +85,7 @@ impl Older {
 
     /// Whether `newer` waits for any of them.
     #[must_use]
-    pub fn holds_back(&self, newer: Rank) -> bool {
+    pub fn holds_back(&self, newer: OrderKey) -> bool {
         match newer.attribute {
             Attribute::HeadOfQueue => false,
             Attribute::Ordered => self.any,

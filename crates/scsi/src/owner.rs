@@ -1,9 +1,9 @@
 //! The owner of a logical unit: changes in two phases.
 //!
-//! A core asks for a [`Change`]. The owner makes the new [`UnitState`] (and has it persisted where
-//! the change asks for that), publishes it to every core, and answers the asking core only when
-//! all have acknowledged. A core acknowledges when new commands are checked against the new state,
-//! tasks that it aborts have ended at the medium, and attentions are queued. Without the
+//! A core asks for a [`UnitChange`]. The owner makes the new [`UnitState`] (and has it persisted
+//! where the change asks for that), publishes it to every core, and answers the asking core only
+//! when all have acknowledged. A core acknowledges when new commands are checked against the new
+//! state, tasks that it aborts have ended at the medium, and attentions are queued. Without the
 //! acknowledgement a host that was fenced could still write.
 //!
 //! Changes of a unit are made one after the other, but for locks, which pass all others by: a lock
@@ -18,7 +18,7 @@
 //!
 //! | the process dies | on storage | what hosts saw |
 //! |---|---|---|
-//! | before [`Output::Persist`] is done | the old state, as storage replaces whole | nothing; the command was not answered |
+//! | before [`OwnerOutput::Persist`] is done | the old state, as storage replaces whole | nothing; the command was not answered |
 //! | after that, before it is published | the new state | nothing; as if the answer had been lost |
 //! | before all have acknowledged | the new state | perhaps the new state, but no GOOD |
 //! | after GOOD | the new state | GOOD, and it is true |
@@ -36,34 +36,34 @@ use std::sync::Arc;
 
 use self::locks::Locks;
 use crate::alua::AccessState;
+use crate::long_operation::LongOperationStep;
 use crate::medium::{Extent, Traits};
-use crate::nexus::Identity;
-use crate::operation::Step;
+use crate::nexus::NexusIdentity;
 use crate::reserve::Action;
-use crate::setting::Setting;
-use crate::task::Failure;
-use crate::unit::{CoreId, UnitState, Who};
+use crate::task::CommandFailure;
+use crate::unit::{CoreId, EffectScope, UnitState};
+use crate::unit_settings::SettingChange;
 use crate::wire::asc;
-use crate::wire::sense::{Key, Sense};
+use crate::wire::sense::{Sense, SenseKey};
 use crate::wire::status::Status;
 
 /// What a core asks the owner of a unit for.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct OwnerRequest {
     /// Who asks, for whom the answer is.
     pub core: CoreId,
     /// The asking core's own number for the request.
     pub id: u64,
     /// The nexus on whose behalf, if any.
-    pub nexus: Option<Arc<Identity>>,
+    pub nexus: Option<Arc<NexusIdentity>>,
     /// What for.
-    pub change: Change,
+    pub change: UnitChange,
 }
 
 /// A change of what all cores agree upon. Each module that owns a part of [`UnitState`] has its
 /// variant here.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum UnitChange {
     /// Have an extent alone: granted when no other command touches it on any core. A core
     /// acknowledges the version with the lock when no command of its own touches the extent, the
     /// one that asks excepted.
@@ -77,7 +77,7 @@ pub enum Change {
     /// LOGICAL UNIT RESET, or the unit's part of a target reset.
     Reset,
     /// FORMAT UNIT or SANITIZE gets on ([`UnitState::operation`]).
-    Operation(Step),
+    Operation(LongOperationStep),
     /// The nexus is gone (SAM-5 §6.3.4): prevention and RESERVE(6) end with it.
     NexusLoss,
     /// PERSISTENT RESERVE OUT.
@@ -89,7 +89,7 @@ pub enum Change {
     /// SET TARGET PORT GROUPS.
     AccessState(AccessState),
     /// Mode parameters, the medium's removal, the timestamp, the buffers.
-    Setting(Setting),
+    Setting(SettingChange),
 }
 
 /// A new state with what it does to nexuses and tasks.
@@ -107,11 +107,11 @@ pub struct Publication {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Establish a unit attention condition with this additional sense code (0xAAQQ).
-    Attention(Who, u16),
+    Attention(EffectScope, u16),
     /// Abort the tasks of these nexuses on the unit; the acknowledgement waits until they have
     /// ended at the medium. Whose tasks vanish without a status is told COMMANDS CLEARED BY ANOTHER
     /// INITIATOR by its core, which alone knows whether it had any.
-    Abort(Who),
+    Abort(EffectScope),
     /// Reset what the core itself keeps of the unit, after the tasks have been aborted.
     Reset,
 }
@@ -120,7 +120,7 @@ pub enum Effect {
 #[derive(Debug)]
 pub enum Input {
     /// A core asks.
-    Request(Request),
+    Request(OwnerRequest),
     /// A core has put the publication of this version into effect.
     Acknowledged {
         /// Which core.
@@ -128,7 +128,7 @@ pub enum Input {
         /// [`UnitState::version`].
         version: u64,
     },
-    /// The octets of [`Output::Persist`] are on stable storage, or could not be put there.
+    /// The octets of [`OwnerOutput::Persist`] are on stable storage, or could not be put there.
     Persisted(bool),
     /// A core has ended. It acknowledges nothing any more, what it locked is free, and what it
     /// asked for is not begun.
@@ -137,7 +137,7 @@ pub enum Input {
 
 /// What an owner wants done.
 #[derive(Debug)]
-pub enum Output {
+pub enum OwnerOutput {
     /// Hand this to every core.
     Publish(Publication),
     /// Put this durably in the place of what was persisted for the unit before.
@@ -146,40 +146,43 @@ pub enum Output {
     Reply {
         /// Whom.
         core: CoreId,
-        /// [`Request::id`].
+        /// [`OwnerRequest::id`].
         id: u64,
         /// The change has taken effect everywhere, or why it was refused.
-        result: Result<(), Failure>,
+        result: Result<(), CommandFailure>,
     },
 }
 
 /// The owner of one unit.
 #[derive(Debug)]
-pub struct Owner {
+pub struct UnitOwner {
     state: Arc<UnitState>,
     cores: Vec<CoreId>,
     /// What waits for the change that is being made.
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<OwnerRequest>,
     /// The change that is being made, but for locks.
     change: Option<InProgress>,
     locks: Locks,
     /// What storage holds for sure.
     stored: Option<Vec<u8>>,
-    outputs: VecDeque<Output>,
+    outputs: VecDeque<OwnerOutput>,
 }
 
 #[derive(Debug)]
 enum InProgress {
     /// It waits for storage.
-    Persisting { next: Box<Next>, bytes: Vec<u8> },
+    Persisting {
+        next: Box<UnpublishedState>,
+        bytes: Vec<u8>,
+    },
     /// It waits for cores.
     Publishing(Acknowledgements),
 }
 
 /// A state that is not published yet.
 #[derive(Debug)]
-struct Next {
-    request: Request,
+struct UnpublishedState {
+    request: OwnerRequest,
     state: UnitState,
     effects: Vec<Effect>,
 }
@@ -196,7 +199,7 @@ struct Acknowledgements {
 /// that, with BUSY.
 pub const MAX_WAITING: usize = 1024;
 
-impl Owner {
+impl UnitOwner {
     /// The owner of a unit with this state, for so many cores (numbered from 0). Reservations in it
     /// are taken to be what storage holds.
     #[must_use]
@@ -239,14 +242,14 @@ impl Owner {
     }
 
     /// What to do next; call until `None` after each `handle`.
-    pub fn poll(&mut self) -> Option<Output> {
+    pub fn poll(&mut self) -> Option<OwnerOutput> {
         self.outputs.pop_front()
     }
 
-    fn take(&mut self, request: Request) {
+    fn take(&mut self, request: OwnerRequest) {
         match request.change {
-            Change::Lock(extent) => self.lock(&request, extent),
-            Change::Unlock(id) => self.unlock(&request, id),
+            UnitChange::Lock(extent) => self.lock(&request, extent),
+            UnitChange::Unlock(id) => self.unlock(&request, id),
             _ if self.waiting.len() >= MAX_WAITING && can_be_refused(&request.change) => {
                 self.reply((request.core, request.id), Err(BUSY));
             }
@@ -264,7 +267,7 @@ impl Owner {
         }
     }
 
-    fn begin(&mut self, request: Request) {
+    fn begin(&mut self, request: OwnerRequest) {
         let asked = (request.core, request.id);
         let mut state = UnitState::clone(&self.state);
         let effects = match state.apply(&request) {
@@ -274,14 +277,14 @@ impl Owner {
         if effects.is_empty() && state == *self.state {
             return self.reply(asked, Ok(()));
         }
-        let next = Next {
+        let next = UnpublishedState {
             request,
             state,
             effects,
         };
         match self.to_be_stored(&next.state) {
             Some(bytes) => {
-                self.outputs.push_back(Output::Persist(bytes.clone()));
+                self.outputs.push_back(OwnerOutput::Persist(bytes.clone()));
                 let next = Box::new(next);
                 self.change = Some(InProgress::Persisting { next, bytes });
             }
@@ -313,7 +316,7 @@ impl Owner {
         self.reply((next.request.core, next.request.id), Err(NOT_STORED));
     }
 
-    fn publish_change(&mut self, next: Next) {
+    fn publish_change(&mut self, next: UnpublishedState) {
         let asked = (next.request.core, next.request.id);
         let state = UnitState {
             // They may have changed while storage was waited for.
@@ -338,7 +341,7 @@ impl Owner {
             state.announced = state.version;
         }
         self.state = Arc::new(state);
-        self.outputs.push_back(Output::Publish(Publication {
+        self.outputs.push_back(OwnerOutput::Publish(Publication {
             state: self.state.clone(),
             effects: effects.into(),
             cause: Some(cause),
@@ -383,24 +386,30 @@ impl Owner {
         self.release_locks_of(core);
     }
 
-    fn reply(&mut self, (core, id): (CoreId, u64), result: Result<(), Failure>) {
+    fn reply(&mut self, (core, id): (CoreId, u64), result: Result<(), CommandFailure>) {
         if self.cores.contains(&core) {
-            self.outputs.push_back(Output::Reply { core, id, result });
+            self.outputs
+                .push_back(OwnerOutput::Reply { core, id, result });
         }
     }
 }
 
 /// What must not be lost: it does not come from a command that could be tried again.
-fn can_be_refused(change: &Change) -> bool {
+fn can_be_refused(change: &UnitChange) -> bool {
     !matches!(
         change,
-        Change::Reset | Change::NexusLoss | Change::Medium(_) | Change::Operation(_)
+        UnitChange::Reset
+            | UnitChange::NexusLoss
+            | UnitChange::Medium(_)
+            | UnitChange::Operation(_)
     )
 }
 
-const BUSY: Failure = Failure::Status(Status::Busy);
-const NOT_STORED: Failure =
-    Failure::Check(Sense::new(Key::HardwareError, asc::INTERNAL_TARGET_FAILURE));
+const BUSY: CommandFailure = CommandFailure::Status(Status::Busy);
+const NOT_STORED: CommandFailure = CommandFailure::Check(Sense::new(
+    SenseKey::HardwareError,
+    asc::INTERNAL_TARGET_FAILURE,
+));
 
 #[cfg(test)]
 mod tests;

@@ -15,10 +15,12 @@ use std::sync::Arc;
 
 pub use access::check;
 pub use commands::{persistent_reserve_in, persistent_reserve_out, release, reserve};
-pub use persistent::{Action, Move, Notice, Outcome, Refusal, Register};
+pub use persistent::{
+    Action, ActionOutcome, Register, RegisterAndMove, ReservationNotice, ReservationRefusal,
+};
 pub use store::StoreError;
 
-use crate::nexus::Identity;
+use crate::nexus::NexusIdentity;
 
 /// How many registrations a unit keeps: room for 256 hosts by 8 paths, and READ FULL STATUS stays
 /// below 600 KiB.
@@ -31,26 +33,26 @@ pub struct Reservations {
     aptpl: bool,
     /// Sorted by nexus, none twice.
     registrations: Vec<Registration>,
-    hold: Hold,
+    hold: Holding,
 }
 
 /// A registered I_T nexus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
     /// Who.
-    pub nexus: Arc<Identity>,
+    pub nexus: Arc<NexusIdentity>,
     /// Its reservation key; not 0.
     pub key: u64,
 }
 
 /// What a unit is reserved by. The two methods exclude each other (SPC-2 §5.5.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Hold {
+pub enum Holding {
     /// Nothing.
     #[default]
     Free,
     /// RESERVE(6) or (10), by this nexus.
-    Reserved(Arc<Identity>),
+    Reserved(Arc<NexusIdentity>),
     /// A persistent reservation.
     Persistent(Reservation),
 }
@@ -59,15 +61,15 @@ pub enum Hold {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reservation {
     /// Its type.
-    pub kind: Type,
+    pub kind: ReservationType,
     /// Who holds it, always registered; `None` for the types that every registrant holds.
-    pub holder: Option<Arc<Identity>>,
+    pub holder: Option<Arc<NexusIdentity>>,
 }
 
 /// Persistent reservation types, with the codes of SPC-5 §6.16.3.4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Type {
+pub enum ReservationType {
     /// Only the holder writes.
     WriteExclusive = 0x1,
     /// Only the holder reads and writes.
@@ -82,7 +84,7 @@ pub enum Type {
     ExclusiveAccessAllRegistrants = 0x8,
 }
 
-impl Type {
+impl ReservationType {
     /// Every type.
     pub const ALL: [Self; 6] = [
         Self::WriteExclusive,
@@ -153,7 +155,7 @@ impl Reservations {
 
     /// What the unit is reserved by.
     #[must_use]
-    pub fn hold(&self) -> &Hold {
+    pub fn hold(&self) -> &Holding {
         &self.hold
     }
 
@@ -161,14 +163,14 @@ impl Reservations {
     #[must_use]
     pub fn reservation(&self) -> Option<&Reservation> {
         match &self.hold {
-            Hold::Persistent(reservation) => Some(reservation),
-            Hold::Free | Hold::Reserved(_) => None,
+            Holding::Persistent(reservation) => Some(reservation),
+            Holding::Free | Holding::Reserved(_) => None,
         }
     }
 
     /// The key that a nexus is registered with.
     #[must_use]
-    pub fn key(&self, nexus: &Identity) -> Option<u64> {
+    pub fn key(&self, nexus: &NexusIdentity) -> Option<u64> {
         let at = self.position(nexus).ok()?;
         self.registrations
             .get(at)
@@ -177,13 +179,13 @@ impl Reservations {
 
     /// Whether a nexus is registered.
     #[must_use]
-    pub fn is_registered(&self, nexus: &Identity) -> bool {
+    pub fn is_registered(&self, nexus: &NexusIdentity) -> bool {
         self.position(nexus).is_ok()
     }
 
     /// Whether a nexus holds the persistent reservation, alone or with every other registrant.
     #[must_use]
-    pub fn is_holder(&self, nexus: &Identity) -> bool {
+    pub fn is_holder(&self, nexus: &NexusIdentity) -> bool {
         match self.reservation() {
             None => false,
             Some(Reservation { holder: None, .. }) => self.is_registered(nexus),
@@ -194,13 +196,13 @@ impl Reservations {
         }
     }
 
-    fn position(&self, nexus: &Identity) -> Result<usize, usize> {
+    fn position(&self, nexus: &NexusIdentity) -> Result<usize, usize> {
         self.registrations
             .binary_search_by(|registration| order(&registration.nexus, nexus))
     }
 }
 
-fn order(a: &Identity, b: &Identity) -> Ordering {
+fn order(a: &NexusIdentity, b: &NexusIdentity) -> Ordering {
     let ports = a.port.cmp(&b.port);
     ports.then_with(|| a.initiator.cmp(&b.initiator))
 }

@@ -12,15 +12,15 @@ use crate::unit::CoreId;
 
 /// Counters of one unit, shared by all versions of its state.
 #[derive(Debug)]
-pub struct Statistics {
-    cores: Box<[Core]>,
-    gauge: OnceLock<Box<dyn Gauge>>,
+pub struct UnitStatistics {
+    cores: Box<[CoreCounters]>,
+    gauge: OnceLock<Box<dyn UsageGauge>>,
 }
 
 /// Tells how much of its storage a volume uses.
-pub trait Gauge: fmt::Debug + Send + Sync {
+pub trait UsageGauge: fmt::Debug + Send + Sync {
     /// What it uses, as far as is known without blocking; `None` where that is not counted.
-    fn usage(&self) -> Option<Usage>;
+    fn usage(&self) -> Option<SpaceUsage>;
 
     /// Finds out what it uses now. May block.
     fn look(&self) {}
@@ -29,7 +29,7 @@ pub trait Gauge: fmt::Debug + Send + Sync {
 /// Two cache lines, as prefetchers fetch them in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Core {
+struct CoreCounters {
     reads: AtomicU64,
     writes: AtomicU64,
     blocks_read: AtomicU64,
@@ -38,7 +38,7 @@ struct Core {
 
 /// Use of storage that is allocated on demand, in logical blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Usage {
+pub struct SpaceUsage {
     /// Blocks that have storage.
     pub used: u64,
     /// Blocks that can still be given some.
@@ -58,7 +58,7 @@ pub struct Totals {
     pub blocks_written: u64,
 }
 
-impl Statistics {
+impl UnitStatistics {
     /// Counts a read command of so many blocks, on its core.
     pub fn count_read(&self, core: CoreId, blocks: u64) {
         let core = self.core(core);
@@ -87,13 +87,13 @@ impl Statistics {
     }
 
     /// Says who knows how much of its storage the volume uses; the first to be named stays.
-    pub fn set_gauge(&self, gauge: impl Gauge + 'static) {
+    pub fn set_gauge(&self, gauge: impl UsageGauge + 'static) {
         let _ = self.gauge.set(Box::new(gauge));
     }
 
     /// How much of its storage the volume uses, as far as is known. Never blocks.
     #[must_use]
-    pub fn usage(&self) -> Option<Usage> {
+    pub fn usage(&self) -> Option<SpaceUsage> {
         self.gauge.get()?.usage()
     }
 
@@ -105,25 +105,25 @@ impl Statistics {
     }
 
     /// Cores beyond the last line share it with others, and may then lose a count.
-    fn core(&self, core: CoreId) -> &Core {
+    fn core(&self, core: CoreId) -> &CoreCounters {
         &self.cores[usize::from(core.0) % CORES]
     }
 }
 
 /// Counters are part of a unit's state, yet what they show is none of its business: two are the
 /// same only if they are one.
-impl PartialEq for Statistics {
+impl PartialEq for UnitStatistics {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
     }
 }
 
-impl Eq for Statistics {}
+impl Eq for UnitStatistics {}
 
-impl Default for Statistics {
+impl Default for UnitStatistics {
     fn default() -> Self {
         Self {
-            cores: (0..CORES).map(|_| Core::default()).collect(),
+            cores: (0..CORES).map(|_| CoreCounters::default()).collect(),
             gauge: OnceLock::new(),
         }
     }

@@ -136,14 +136,14 @@ pub enum FunctionResult {
 
 /// Why a command did not go well: status and sense as values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum CommandFailure {
     /// CHECK CONDITION.
     Check(Sense),
     /// A bare status.
     Status(Status),
 }
 
-impl From<Sense> for Failure {
+impl From<Sense> for CommandFailure {
     fn from(sense: Sense) -> Self {
         Self::Check(sense)
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::medium::Traits;
-use crate::nexus::{Identity, Nexus, TargetDevice, TargetPort};
-use crate::owner::Change;
+use crate::nexus::{Nexus, NexusIdentity, TargetDevice, TargetPort};
+use crate::owner::UnitChange;
 use crate::unit::{UnitIdentity, UnitState};
 use crate::wire::transport_id;
 
@@ -39,23 +39,23 @@ pub(crate) fn unit() -> UnitState {
 }
 
 /// The volume of [`unit`] has so many blocks now.
-pub(crate) fn resized(blocks: u64) -> Change {
-    Change::Medium(Traits {
+pub(crate) fn resized(blocks: u64) -> UnitChange {
+    UnitChange::Medium(Traits {
         blocks,
         ..unit().traits
     })
 }
 
 /// The identity of a host by the target's port 1.
-pub(crate) fn host(number: u8) -> Arc<Identity> {
+pub(crate) fn host(number: u8) -> Arc<NexusIdentity> {
     by_port(number, 1)
 }
 
 /// The identity of a host by a port.
-pub(crate) fn by_port(number: u8, port: u16) -> Arc<Identity> {
+pub(crate) fn by_port(number: u8, port: u16) -> Arc<NexusIdentity> {
     let name = format!("iqn.2026-11.org.test:host{number}");
     let initiator = transport_id::iscsi(&name, [0x80, 0, 0, 0, 0, number]);
-    Arc::new(Identity { initiator, port })
+    Arc::new(NexusIdentity { initiator, port })
 }
 
 /// The nexus of a host by port 1 with an iSCSI target that has ports 1 and 2.

@@ -1,24 +1,25 @@
 //! A logical unit: what all cores agree upon.
 //!
 //! A [`UnitState`] is an immutable snapshot. Only the unit's owner makes a new one, out of a
-//! [`Change`], and each core works by the newest that was published to it (see [`crate::owner`]).
+//! [`UnitChange`](crate::owner::UnitChange), and each core works by the newest that was published
+//! to it (see [`crate::owner`]).
 //!
 //! [`UnitState::apply`] hands each change to the module whose part of the state it is. Such a
 //! function changes the state in place, or fails and leaves what it did to be thrown away.
 
 mod apply;
-mod shared;
+mod cached_extents;
 
 use std::sync::Arc;
 
 use crate::alua::AccessState;
+use crate::long_operation::OperationState;
 use crate::medium::{Extent, Traits};
-use crate::nexus::Identity;
-use crate::operation::OperationState;
+use crate::nexus::NexusIdentity;
 use crate::reserve::Reservations;
-use crate::setting::Settings;
-use crate::statistics::Statistics;
-pub use shared::Shared;
+use crate::statistics::UnitStatistics;
+use crate::unit_settings::UnitSettings;
+pub use cached_extents::CachedExtents;
 
 /// A logical unit of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,9 +54,9 @@ pub struct UnitState {
     /// What its volume can do, with the capacity.
     pub traits: Traits,
     /// Ranges that only their holder may touch now (COMPARE AND WRITE and its like).
-    pub locks: Vec<Lock>,
+    pub locks: Vec<BlockLock>,
     /// Blocks that were ever locked.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<CachedExtents>,
     /// Who is registered, and for whom the unit is reserved.
     pub reservations: Arc<Reservations>,
     /// Whether reservations can be kept over a power loss (PTPL_C).
@@ -65,9 +66,9 @@ pub struct UnitState {
     /// FORMAT UNIT or SANITIZE in progress, or failed.
     pub operation: OperationState,
     /// What initiators can set of the unit.
-    pub settings: Arc<Settings>,
+    pub settings: Arc<UnitSettings>,
     /// What the unit has done, counted by every core.
-    pub statistics: Arc<Statistics>,
+    pub statistics: Arc<UnitStatistics>,
 }
 
 impl UnitState {
@@ -75,7 +76,7 @@ impl UnitState {
     /// persistence.
     #[must_use]
     pub fn new(identity: UnitIdentity, traits: Traits) -> Self {
-        let settings = Arc::new(Settings::new(&traits));
+        let settings = Arc::new(UnitSettings::new(&traits));
         Self {
             version: 0,
             announced: 0,
@@ -95,7 +96,7 @@ impl UnitState {
 
 /// An extent that one command has for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lock {
+pub struct BlockLock {
     /// Which blocks.
     pub extent: Extent,
     /// By which core, for which of its requests.
@@ -108,11 +109,11 @@ pub struct CoreId(pub u16);
 
 /// Whom an effect meets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum EffectScope {
     /// Every nexus of the unit.
     All,
     /// Every nexus but this one.
-    AllBut(Arc<Identity>),
+    AllBut(Arc<NexusIdentity>),
     /// Just these.
-    Only(Vec<Arc<Identity>>),
+    Only(Vec<Arc<NexusIdentity>>),
 }

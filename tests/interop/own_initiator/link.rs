@@ -5,10 +5,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use iscsi::datamover::Outgoing;
-use iscsi::initiator::config::Config;
-use iscsi::initiator::error::End;
-use iscsi::initiator::{Command, Data, Done, Event, Found, Function, Initiator};
+use iscsi::initiator::config::InitiatorConfig;
+use iscsi::initiator::error::SessionEnd;
+use iscsi::initiator::{ClientCommand, Data, Done, Initiator, InitiatorEvent, TargetRecord, Tmf};
+use iscsi::pdu_sink::PduSink;
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
@@ -16,7 +16,7 @@ use scsi::wire::lun::Lun;
 #[derive(Default)]
 struct Batch(Vec<u8>);
 
-impl Outgoing<HeapLease> for Batch {
+impl PduSink<HeapLease> for Batch {
     fn octets(&mut self, octets: &[u8]) {
         self.0.extend_from_slice(octets);
     }
@@ -47,7 +47,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    fn new(portal: SocketAddr, config: Config) -> Self {
+    fn new(portal: SocketAddr, config: InitiatorConfig) -> Self {
         let begun = Instant::now();
         let random = std::array::from_fn(|at| at as u8 ^ 0x35);
         let initiator = Initiator::new(Arc::new(config), begun.elapsed(), random).unwrap();
@@ -64,42 +64,42 @@ impl Link {
     }
 
     #[track_caller]
-    pub(super) fn logged_in(portal: SocketAddr, config: Config) -> Self {
+    pub(super) fn logged_in(portal: SocketAddr, config: InitiatorConfig) -> Self {
         let mut link = Self::new(portal, config);
         match link.event() {
-            Event::LoggedIn => link,
+            InitiatorEvent::LoggedIn => link,
             other => panic!("{other:?} where a session was expected"),
         }
     }
 
     /// Why there is no session.
     #[track_caller]
-    pub(super) fn refused(portal: SocketAddr, config: Config) -> String {
+    pub(super) fn refused(portal: SocketAddr, config: InitiatorConfig) -> String {
         match Self::new(portal, config).event() {
-            Event::Ended(End::Login(cause)) => cause.to_string(),
+            InitiatorEvent::Ended(SessionEnd::Login(cause)) => cause.to_string(),
             other => panic!("{other:?} where a refusal was expected"),
         }
     }
 
     #[track_caller]
-    pub(super) fn targets(portal: SocketAddr, config: Config) -> Vec<Found> {
+    pub(super) fn targets(portal: SocketAddr, config: InitiatorConfig) -> Vec<TargetRecord> {
         let mut link = Self::logged_in(portal, config);
         let now = link.begun.elapsed();
         link.initiator.send_targets(now, "All").unwrap();
         let targets = match link.event() {
-            Event::Targets(targets) => targets,
+            InitiatorEvent::Targets(targets) => targets,
             other => panic!("{other:?} where targets were expected"),
         };
-        assert_eq!(link.leave(), End::LoggedOut);
+        assert_eq!(link.leave(), SessionEnd::LoggedOut);
         targets
     }
 
     /// Carries on until something happens.
-    pub(super) fn event(&mut self) -> Event<HeapLease> {
+    pub(super) fn event(&mut self) -> InitiatorEvent<HeapLease> {
         loop {
             // Of commands that fail, the end that follows says why.
             let mut events = std::iter::from_fn(|| self.initiator.poll());
-            if let Some(event) = events.find(|event| !matches!(event, Event::Failed(_))) {
+            if let Some(event) = events.find(|event| !matches!(event, InitiatorEvent::Failed(_))) {
                 return event;
             }
             self.turn();
@@ -139,7 +139,7 @@ impl Link {
     ) -> Done<HeapLease> {
         loop {
             self.next_id += 1;
-            let command = Command {
+            let command = ClientCommand {
                 id: self.next_id,
                 lun,
                 cdb,
@@ -150,8 +150,9 @@ impl Link {
             let now = self.begun.elapsed();
             self.initiator.execute(now, command).unwrap();
             match self.event() {
-                Event::Done(done) if done.sense.as_slice().get(2) == Some(&UNIT_ATTENTION) => {}
-                Event::Done(done) => {
+                InitiatorEvent::Done(done)
+                    if done.sense.as_slice().get(2) == Some(&UNIT_ATTENTION) => {}
+                InitiatorEvent::Done(done) => {
                     assert_eq!(done.id, self.next_id);
                     return done;
                 }
@@ -160,15 +161,15 @@ impl Link {
         }
     }
 
-    pub(super) fn manage(&mut self, lun: Lun, function: Function) {
+    pub(super) fn manage(&mut self, lun: Lun, function: Tmf) {
         let now = self.begun.elapsed();
         self.initiator.manage(now, 0, lun, function).unwrap();
     }
 
-    pub(super) fn leave(&mut self) -> End {
+    pub(super) fn leave(&mut self) -> SessionEnd {
         self.initiator.logout(self.begun.elapsed()).unwrap();
         match self.event() {
-            Event::Ended(end) => end,
+            InitiatorEvent::Ended(end) => end,
             other => panic!("{other:?} where the end was expected"),
         }
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use engine::address::{Address, OpenOptions};
 use engine::sim::Rng;
 use engine::worker::Worker;
-use io::ring::Kind;
+use io::ring::RingKind;
 use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumResult};
 use tests::server::{self, Server};
 
@@ -48,7 +48,7 @@ impl Load {
         self.wait();
     }
 
-    fn any_op(&mut self, place: u64) -> MediumOp<block::lease::Lease> {
+    fn any_op(&mut self, place: u64) -> MediumOp<block::lease::BlockLease> {
         let extent = Extent::new(place * BLOCKS, BLOCKS);
         match self.rng.below(8) {
             0 => MediumOp::Flush { extent },
@@ -99,10 +99,10 @@ fn worker(address: &str) -> Worker {
     let address: Address = address.parse().unwrap();
     let options = OpenOptions::new("iqn.2026-11.org.lunar.test:load".into()).unwrap();
     let volume = address.open(&options).unwrap();
-    Worker::new(&[volume], Kind::Auto, 16 << 20).unwrap()
+    Worker::new(&[volume], RingKind::Auto, 16 << 20).unwrap()
 }
 
-fn read(place: u64) -> MediumOp<block::lease::Lease> {
+fn read(place: u64) -> MediumOp<block::lease::BlockLease> {
     let extent = Extent::new(place * BLOCKS, BLOCKS);
     let copied = false;
     MediumOp::Read { extent, copied }
@@ -177,7 +177,7 @@ fn a_cache_that_is_lost_is_told_once_for_all_sessions() {
 /// Longer than a remote unit takes to give up what waits for it.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-fn ended(worker: &mut Worker) -> MediumResult<block::lease::Lease> {
+fn ended(worker: &mut Worker) -> MediumResult<block::lease::BlockLease> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(done) = worker.next_done() {

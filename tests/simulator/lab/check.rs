@@ -7,7 +7,7 @@ use tests::initiator::Reply;
 use super::Lab;
 use crate::host::{Task, What};
 use crate::oracle::Wrong;
-use engine::sim::Kind;
+use engine::sim::DiskKind;
 
 /// What a status says of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,7 +202,7 @@ impl Lab {
     fn look_at(&mut self, unit: usize, lba: u64) {
         let block = self.disks[unit].block(lba);
         let before = &mut self.shadows[unit][lba as usize];
-        if self.disks[unit].kind() == Kind::Memory && *before == block {
+        if self.disks[unit].kind() == DiskKind::Memory && *before == block {
             return;
         }
         let before = std::mem::replace(before, block.clone());
@@ -272,7 +272,11 @@ impl Lab {
     /// Looks whether anything is left at the target.
     pub(crate) fn is_left_by_all(&self) {
         for (core, held) in self.world.census().into_iter().enumerate() {
-            assert_eq!(held, engine::sim::Held::default(), "left on core {core}");
+            assert_eq!(
+                held,
+                engine::sim::CoreUsage::default(),
+                "left on core {core}"
+            );
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The oracle finds what is wrong, and nothing else.
 
-use engine::sim::{Disk, Kind};
+use engine::sim::{Disk, DiskKind};
 use scsi::medium::Extent;
 
 use super::{Oracle, Pattern, Stamp};
@@ -8,7 +8,7 @@ use super::{Oracle, Pattern, Stamp};
 const ONE: Extent = Extent::new(3, 1);
 
 fn oracle() -> Oracle {
-    Oracle::new(&[Disk::new(Kind::Apart, 512, 16)])
+    Oracle::new(&[Disk::new(DiskKind::Apart, 512, 16)])
 }
 
 fn write(oracle: &mut Oracle) -> (Stamp, Vec<u8>) {
@@ -106,7 +106,7 @@ fn nothing_lands_beside_its_place_or_torn_within_a_block() {
 
 #[test]
 fn memory_takes_part_of_a_block_of_what_is_under_way_only() {
-    let mut oracle = Oracle::new(&[Disk::new(Kind::Memory, 512, 16)]);
+    let mut oracle = Oracle::new(&[Disk::new(DiskKind::Memory, 512, 16)]);
     let zeros = vec![0; 512];
     let (first, one) = write(&mut oracle);
     let mut torn = one.clone();

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use engine::sim::{Kind, Rng};
+use engine::sim::{DiskKind, Rng};
 use scsi::device::OpId;
 use scsi::medium::{
-    Extent, HeapLease, Lease, MediumError, MediumOp, MediumResult, Now, Outcome, Traits,
+    Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Traits,
 };
 
 /// Octets of a block.
@@ -18,7 +18,7 @@ pub(crate) const BLOCKS: u64 = 32;
 /// A disk, and what it has to do.
 #[derive(Debug)]
 pub(crate) struct Disk {
-    kind: Kind,
+    kind: DiskKind,
     memory: HeapLease,
     /// By when they are done.
     under_way: BTreeMap<(Now, u64), (OpId, MediumOp<HeapLease>)>,
@@ -26,7 +26,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    pub(crate) fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: DiskKind) -> Self {
         Self {
             kind,
             memory: HeapLease::from_bytes(vec![0; BLOCK * BLOCKS as usize]),
@@ -62,8 +62,8 @@ impl Disk {
     /// Takes an operation.
     pub(crate) fn begin(&mut self, now: Now, id: OpId, op: MediumOp<HeapLease>, rng: &mut Rng) {
         let takes = match self.kind {
-            Kind::Memory => 0,
-            Kind::Apart => rng.below(2000),
+            DiskKind::Memory => 0,
+            DiskKind::Apart => rng.below(2000),
         };
         self.taken += 1;
         let at = now + Duration::from_micros(takes as u64);
@@ -93,23 +93,23 @@ impl Disk {
     }
 
     fn carry_out(&mut self, op: MediumOp<HeapLease>) -> MediumResult<HeapLease> {
-        let lends = self.kind == Kind::Memory;
-        let buffer = |len: usize| Outcome::Lease(HeapLease::from_bytes(vec![0xee; len]));
+        let lends = self.kind == DiskKind::Memory;
+        let buffer = |len: usize| MediumOutcome::Lease(HeapLease::from_bytes(vec![0xee; len]));
         Ok(match op {
             MediumOp::Read { extent, copied } if lends && !copied => {
-                Outcome::Lease(self.part(extent))
+                MediumOutcome::Lease(self.part(extent))
             }
             MediumOp::Read { extent, .. } => {
-                Outcome::Lease(HeapLease::from_bytes(octets(&self.part(extent))))
+                MediumOutcome::Lease(HeapLease::from_bytes(octets(&self.part(extent))))
             }
-            MediumOp::Lend { extent } if lends => Outcome::Lease(self.part(extent)),
-            MediumOp::Lend { extent } => buffer(self.part(extent).len()),
+            MediumOp::PrepareWrite { extent } if lends => MediumOutcome::Lease(self.part(extent)),
+            MediumOp::PrepareWrite { extent } => buffer(self.part(extent).len()),
             MediumOp::Buffer { bytes } => buffer(bytes as usize),
             MediumOp::Write { extent, data, .. } => {
                 self.part(extent).copy_in(0, &octets(&data));
-                Outcome::Done
+                MediumOutcome::Done
             }
-            MediumOp::Flush { .. } => Outcome::Done,
+            MediumOp::Flush { .. } => MediumOutcome::Done,
             _ => return Err(MediumError::Unsupported),
         })
     }

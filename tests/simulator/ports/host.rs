@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use engine::sim::Rng;
-use fc::initiator::{self, Command, Data, Done, Failed, Fate, Function, Initiator};
-use fc::port::{Config, Event};
+use fc::initiator::{self, ClientCommand, Data, Done, Fate, FcpFailed, FcpInitiator, FcpTmf};
+use fc::port::{PortConfig, PortEvent};
 use fc::remote::RemoteId;
 use fc::wire::names::Wwn;
 use scsi::medium::{Extent, HeapLease, Lease, Now};
@@ -46,7 +46,7 @@ impl Use {
 
 /// A host.
 pub(crate) struct Host {
-    pub(crate) station: Station<Initiator<HeapLease>>,
+    pub(crate) station: Station<FcpInitiator<HeapLease>>,
     paths: Vec<Path>,
     tasks: BTreeMap<u64, Task>,
     functions: BTreeMap<u64, usize>,
@@ -80,7 +80,7 @@ enum What {
 }
 
 impl Host {
-    pub(crate) fn new(config: Config, targets: &[Wwn], rng: &mut Rng) -> Self {
+    pub(crate) fn new(config: PortConfig, targets: &[Wwn], rng: &mut Rng) -> Self {
         let path = |wwpn: &Wwn| Path {
             wwpn: *wwpn,
             remote: None,
@@ -145,10 +145,10 @@ impl Host {
             }
             Use::Abort => {
                 if let Some((&id, _)) = self.tasks.iter().rfind(|(_, task)| task.path == path) {
-                    self.function(now, (path, remote), Function::AbortTask(id));
+                    self.function(now, (path, remote), FcpTmf::AbortTask(id));
                 }
             }
-            Use::Reset => self.function(now, (path, remote), Function::LogicalUnitReset),
+            Use::Reset => self.function(now, (path, remote), FcpTmf::LogicalUnitReset),
         }
     }
 
@@ -166,7 +166,7 @@ impl Host {
         cdb[0] = opcode;
         cdb[2..6].copy_from_slice(&(extent.lba as u32).to_be_bytes());
         cdb[8] = extent.blocks as u8;
-        let command = Command {
+        let command = ClientCommand {
             id: self.users,
             lun: Lun::from_index(0),
             cdb,
@@ -181,7 +181,7 @@ impl Host {
         self.tasks.insert(self.users, Task { path, nexus, what });
     }
 
-    fn function(&mut self, now: Now, (path, remote): (usize, RemoteId), function: Function) {
+    fn function(&mut self, now: Now, (path, remote): (usize, RemoteId), function: FcpTmf) {
         self.users += 1;
         let (clock, lun) = (self.station.clock(now), Lun::from_index(0));
         let fcp = self.station.port.fc4_mut();
@@ -198,20 +198,24 @@ impl Host {
         {
             any = true;
             match event {
-                Event::Up(id) => self.up(id, oracle),
-                Event::Down(id, _) => {
+                PortEvent::Up(id) => self.up(id, oracle),
+                PortEvent::Down(id, _) => {
                     let path = self.paths.iter_mut().find(|path| path.remote == Some(id));
                     path.expect("it was up").remote = None;
                 }
-                Event::Fc4(initiator::Event::Done(done)) => self.done(&done, oracle)?,
-                Event::Fc4(initiator::Event::Failed(failed)) => self.failed(&failed, oracle)?,
-                Event::Fc4(initiator::Event::Managed { id, .. }) => {
+                PortEvent::Fc4(initiator::FcpInitiatorEvent::Done(done)) => {
+                    self.done(&done, oracle)?;
+                }
+                PortEvent::Fc4(initiator::FcpInitiatorEvent::Failed(failed)) => {
+                    self.failed(&failed, oracle)?;
+                }
+                PortEvent::Fc4(initiator::FcpInitiatorEvent::Managed { id, .. }) => {
                     self.functions.remove(&id).expect("a function told once");
                 }
-                Event::Fc4(initiator::Event::Stuck(_))
-                | Event::Online(_)
-                | Event::Offline
-                | Event::Remark { .. } => {}
+                PortEvent::Fc4(initiator::FcpInitiatorEvent::Stuck(_))
+                | PortEvent::Online(_)
+                | PortEvent::Offline
+                | PortEvent::Remark { .. } => {}
             }
         }
         Ok(any)
@@ -254,7 +258,7 @@ impl Host {
         Ok(())
     }
 
-    fn failed(&mut self, failed: &Failed<HeapLease>, oracle: &mut Oracle) -> Result<(), Wrong> {
+    fn failed(&mut self, failed: &FcpFailed<HeapLease>, oracle: &mut Oracle) -> Result<(), Wrong> {
         let task = self.tasks.remove(&failed.id).expect("a command told once");
         let What::Write(stamp) = task.what else {
             return Ok(());
@@ -269,8 +273,8 @@ impl Host {
     }
 }
 
-fn fcp() -> Initiator<HeapLease> {
-    Initiator::new(initiator::Config {
+fn fcp() -> FcpInitiator<HeapLease> {
+    FcpInitiator::new(initiator::FcpInitiatorConfig {
         tasks: 8,
         command: Duration::from_secs(5),
         function: Duration::from_secs(2),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use engine::sim::Rng;
-use fc::wire::ethernet::{self, Header};
+use fc::wire::ethernet::{self, EthernetHeader};
 use fc::wire::frame::RCtl;
 use scsi::medium::Now;
 
@@ -85,7 +85,7 @@ impl Net {
 
     /// Takes a frame that is sent to `to`.
     pub(crate) fn send(&mut self, now: Now, (from, to): (usize, usize), frame: &Octets) {
-        let is_fip = matches!(Header::parse(frame), Ok((header, _))
+        let is_fip = matches!(EthernetHeader::parse(frame), Ok((header, _))
             if header.ethertype == ethernet::FIP);
         let spoil = if is_fip { None } else { self.chosen(frame) };
         let faults = self.faults;
@@ -134,7 +134,7 @@ impl Net {
     fn chosen(&mut self, frame: &Octets) -> Option<Spoil> {
         let (left, how) = self.spoil.take()?;
         if left == 0 {
-            let r_ctl = frame.get(Header::BARE_LEN + FC_HEADER);
+            let r_ctl = frame.get(EthernetHeader::BARE_LEN + FC_HEADER);
             self.spoilt = r_ctl.copied().map(RCtl);
             return Some(how);
         }
@@ -154,7 +154,7 @@ impl Net {
     /// The Ethernet header stays as it is: it would be dropped before it comes to a port.
     fn damaged(&mut self, frame: &Octets) -> Octets {
         let mut octets = frame.to_vec();
-        let inside = Header::BARE_LEN;
+        let inside = EthernetHeader::BARE_LEN;
         let at = inside + self.rng.below(octets.len() - inside);
         octets[at] ^= 1 << self.rng.below(8);
         octets.into()

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use engine::sim::{Kind, Rng};
-use fc::port::{Config, Event};
+use engine::sim::{DiskKind, Rng};
+use fc::port::{PortConfig, PortEvent};
 use fc::remote::RemoteId;
-use fc::target::{self, Target};
-use scsi::device::{DeviceServer, Output};
+use fc::target::{self, FcpTarget};
+use scsi::device::{DeviceOutput, DeviceServer};
 use scsi::medium::{HeapLease, Now};
-use scsi::nexus::{Identity, Nexus, NexusId, TargetDevice, TargetPort};
-use scsi::owner::{self, Input, Owner};
+use scsi::nexus::{Nexus, NexusId, NexusIdentity, TargetDevice, TargetPort};
+use scsi::owner::{self, Input, UnitOwner};
 use scsi::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 use scsi::wire::transport_id;
@@ -20,18 +20,18 @@ use crate::oracle::{Oracle, Wrong};
 
 /// A target with one disk.
 pub(crate) struct Server {
-    pub(crate) station: Station<Target<HeapLease>>,
+    pub(crate) station: Station<FcpTarget<HeapLease>>,
     pub(crate) disk: Disk,
     /// What the disk held when it was looked at.
     shadow: Vec<u8>,
     device: DeviceServer<HeapLease>,
-    owner: Owner,
+    owner: UnitOwner,
     /// Its number, which is also that of the unit in the oracle's book.
     number: usize,
 }
 
 impl Server {
-    pub(crate) fn new(number: usize, config: Config, kind: Kind, rng: &mut Rng) -> Self {
+    pub(crate) fn new(number: usize, config: PortConfig, kind: DiskKind, rng: &mut Rng) -> Self {
         let disk = Disk::new(kind);
         let (device, owner) = process();
         Self {
@@ -95,70 +95,72 @@ impl Server {
         Ok(())
     }
 
-    fn event(&mut self, now: Now, event: Event<target::Event<HeapLease>>) {
+    fn event(&mut self, now: Now, event: PortEvent<target::FcpTargetEvent<HeapLease>>) {
         let now = self.station.clock(now);
         match event {
-            Event::Up(id) => {
+            PortEvent::Up(id) => {
                 let remote = self.station.port.remote(id);
                 let wwpn = remote.expect("a port that is up is known").wwpn();
                 self.device.nexus_up(nexus_of(id), nexus(wwpn.0));
             }
-            Event::Down(id, _) => self.device.nexus_lost(nexus_of(id)),
-            Event::Fc4(target::Event::Execute { remote, command }) => {
+            PortEvent::Down(id, _) => self.device.nexus_lost(nexus_of(id)),
+            PortEvent::Fc4(target::FcpTargetEvent::Execute { remote, command }) => {
                 let nexus = nexus_of(remote);
                 let command = scsi::task::Command { nexus, ..command };
                 self.device.execute(now, command);
             }
-            Event::Fc4(target::Event::DataOut {
+            PortEvent::Fc4(target::FcpTargetEvent::DataOut {
                 remote,
                 tag,
                 offset,
                 data,
             }) => self.device.data_out(nexus_of(remote), tag, offset, data),
-            Event::Fc4(target::Event::Manage {
+            PortEvent::Fc4(target::FcpTargetEvent::Manage {
                 remote,
                 id,
                 lun,
                 function,
             }) => self.device.manage(nexus_of(remote), id, lun, function),
-            Event::Online(_) | Event::Offline | Event::Remark { .. } => {}
+            PortEvent::Online(_) | PortEvent::Offline | PortEvent::Remark { .. } => {}
         }
     }
 
-    fn output(&mut self, now: Now, output: Output<HeapLease>, rng: &mut Rng) {
+    fn output(&mut self, now: Now, output: DeviceOutput<HeapLease>, rng: &mut Rng) {
         let fcp = self.station.port.fc4_mut();
         match output {
-            Output::Medium { id, op, .. } => self.disk.begin(now, id, op, rng),
-            Output::SendDataIn {
+            DeviceOutput::Medium { id, op, .. } => self.disk.begin(now, id, op, rng),
+            DeviceOutput::SendDataIn {
                 nexus,
                 tag,
                 offset,
                 data,
             } => fcp.send_data_in(remote_of(nexus), tag, offset, data),
-            Output::ReceiveDataOut {
+            DeviceOutput::ReceiveDataOut {
                 nexus,
                 tag,
                 offset,
                 into,
             } => fcp.receive_data_out(remote_of(nexus), tag, offset, into),
-            Output::Complete {
+            DeviceOutput::Complete {
                 nexus,
                 tag,
                 completed,
             } => fcp.complete(remote_of(nexus), tag, &completed),
-            Output::Aborted { nexus, tag } => fcp.aborted(remote_of(nexus), tag),
-            Output::Managed { nexus, id, result } => fcp.managed(remote_of(nexus), id, result),
-            Output::NexusGone(nexus) => {
+            DeviceOutput::Aborted { nexus, tag } => fcp.aborted(remote_of(nexus), tag),
+            DeviceOutput::Managed { nexus, id, result } => {
+                fcp.managed(remote_of(nexus), id, result);
+            }
+            DeviceOutput::NexusGone(nexus) => {
                 let now = self.station.clock(now);
                 self.station.port.ended(now, remote_of(nexus));
             }
-            Output::Ask { request, .. } => self.own(Input::Request(request)),
-            Output::Acknowledge { version, .. } => {
+            DeviceOutput::Ask { request, .. } => self.own(Input::Request(request)),
+            DeviceOutput::Acknowledge { version, .. } => {
                 let core = CoreId(0);
                 self.own(Input::Acknowledged { core, version });
             }
-            Output::Recall { unit } => self.device.recalled(unit),
-            Output::Attention { .. } | Output::Cancel { .. } => {}
+            DeviceOutput::Recall { unit } => self.device.recalled(unit),
+            DeviceOutput::Attention { .. } | DeviceOutput::Cancel { .. } => {}
         }
     }
 
@@ -166,9 +168,11 @@ impl Server {
         self.owner.handle(input);
         while let Some(output) = self.owner.poll() {
             match output {
-                owner::Output::Publish(publication) => self.device.publish(UNIT, publication),
-                owner::Output::Reply { id, result, .. } => self.device.replied(UNIT, id, result),
-                owner::Output::Persist(_) => self.owner.handle(Input::Persisted(true)),
+                owner::OwnerOutput::Publish(publication) => self.device.publish(UNIT, publication),
+                owner::OwnerOutput::Reply { id, result, .. } => {
+                    self.device.replied(UNIT, id, result);
+                }
+                owner::OwnerOutput::Persist(_) => self.owner.handle(Input::Persisted(true)),
             }
         }
     }
@@ -176,11 +180,11 @@ impl Server {
 
 const UNIT: UnitId = UnitId(0);
 
-fn fcp() -> Target<HeapLease> {
-    Target::new(target::Limits::default())
+fn fcp() -> FcpTarget<HeapLease> {
+    FcpTarget::new(target::FcpLimits::default())
 }
 
-fn process() -> (DeviceServer<HeapLease>, Owner) {
+fn process() -> (DeviceServer<HeapLease>, UnitOwner) {
     let identity = UnitIdentity {
         vendor: "LUNAR".into(),
         product: "SIMULATED".into(),
@@ -191,7 +195,10 @@ fn process() -> (DeviceServer<HeapLease>, Owner) {
     };
     let state = UnitState::new(identity, Disk::traits());
     let units = vec![Arc::new(state.clone())];
-    (DeviceServer::new(CoreId(0), units), Owner::new(state, 1))
+    (
+        DeviceServer::new(CoreId(0), units),
+        UnitOwner::new(state, 1),
+    )
 }
 
 fn nexus(wwpn: u64) -> Nexus {
@@ -206,7 +213,7 @@ fn nexus(wwpn: u64) -> Nexus {
         protocol: transport_id::FCP,
         versions: Vec::new(),
     };
-    let identity = Identity {
+    let identity = NexusIdentity {
         initiator: transport_id::fcp(wwpn.to_be_bytes()),
         port: 1,
     };

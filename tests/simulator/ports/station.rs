@@ -4,15 +4,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use engine::sim::Rng;
-use fc::outgoing::{Frames, Outgoing};
-use fc::port::{Config, Fc4, Port};
-use fc::wire::ethernet::{Header, Mac};
+use fc::frame_sink::{FrameSink, HeapFrames};
+use fc::port::{Fc4Layer, Port, PortConfig};
+use fc::wire::ethernet::{EthernetHeader, Mac};
 use scsi::medium::Now;
 
 /// An N_Port, its Ethernet port and its clock.
-pub(crate) struct Station<F: Fc4> {
+pub(crate) struct Station<F: Fc4Layer> {
     pub(crate) port: Port<F>,
-    pub(crate) config: Config,
+    pub(crate) config: PortConfig,
     /// Whether it is there at all.
     pub(crate) is_alive: bool,
     /// Whether its cable is in.
@@ -23,11 +23,11 @@ pub(crate) struct Station<F: Fc4> {
 
 /// A transmit ring with room for so many frames.
 struct Ring {
-    frames: Frames,
+    frames: HeapFrames,
     room: usize,
 }
 
-impl Outgoing for Ring {
+impl FrameSink for Ring {
     fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
         if self.room == 0 {
             return None;
@@ -41,9 +41,9 @@ impl Outgoing for Ring {
     }
 }
 
-impl<F: Fc4> Station<F> {
+impl<F: Fc4Layer> Station<F> {
     /// A port that is not there yet.
-    pub(crate) fn new(config: Config, fc4: F, rng: &mut Rng) -> Self {
+    pub(crate) fn new(config: PortConfig, fc4: F, rng: &mut Rng) -> Self {
         Self {
             port: Port::new(&config, fc4, Now::ZERO, rng.octets()),
             config,
@@ -86,7 +86,7 @@ impl<F: Fc4> Station<F> {
 
     /// A frame is on the Ethernet: it is heard if it is for this station.
     pub(crate) fn hear(&mut self, now: Now, frame: &[u8]) -> bool {
-        let Ok((header, _)) = Header::parse(frame) else {
+        let Ok((header, _)) = EthernetHeader::parse(frame) else {
             return false;
         };
         let heard = self.is_on() && self.listens(header.dst);
@@ -107,7 +107,7 @@ impl<F: Fc4> Station<F> {
             return false;
         }
         let mut ring = Ring {
-            frames: Frames::default(),
+            frames: HeapFrames::default(),
             room,
         };
         self.port.transmit(&mut ring);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::sim::{Kind, Rng};
-use fc::port::Config;
+use engine::sim::{DiskKind, Rng};
+use fc::port::PortConfig;
 use fc::wire::ethernet::Mac;
 use fc::wire::names::Wwn;
 use scsi::medium::{Extent, Now};
@@ -21,7 +21,7 @@ use crate::oracle::{Oracle, Wrong};
 pub(crate) struct Shape {
     pub(crate) targets: usize,
     pub(crate) hosts: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: DiskKind,
     pub(crate) mtu: usize,
     pub(crate) e_d_tov: Duration,
     /// All begin with the same N_Port_ID, and have to settle that.
@@ -32,7 +32,7 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// One target, one host, and nothing out of the way.
-    pub(crate) const fn new(kind: Kind) -> Self {
+    pub(crate) const fn new(kind: DiskKind) -> Self {
         Self {
             targets: 1,
             hosts: 1,
@@ -49,7 +49,7 @@ impl Shape {
         Self {
             targets: 1 + rng.below(2),
             hosts: 1 + rng.below(3),
-            kind: *rng.pick(&[Kind::Apart, Kind::Memory]),
+            kind: *rng.pick(&[DiskKind::Apart, DiskKind::Memory]),
             mtu: *rng.pick(&[1500, 2500]),
             e_d_tov: Duration::from_millis(*rng.pick(&[100, 2000])),
             conflicts: rng.one_in(4),
@@ -80,7 +80,7 @@ impl World {
         let config = |group: u8, number: usize| {
             let low = if shape.conflicts { 1 } else { number as u8 + 1 };
             let mac = Mac([2, 0, group, number as u8, group * 16, low]);
-            let mut config = Config::new(mac, shape.mtu);
+            let mut config = PortConfig::new(mac, shape.mtu);
             config.e_d_tov = shape.e_d_tov;
             config
         };
@@ -97,7 +97,7 @@ impl World {
             Host::new(config, &wwpns, &mut rng)
         };
         let hosts = (0..shape.hosts).map(host).collect();
-        let memory = shape.kind == Kind::Memory;
+        let memory = shape.kind == DiskKind::Memory;
         let mut world = Self {
             now: Now::ZERO,
             net: Net::new(seed),
@@ -321,7 +321,7 @@ impl World {
 /// A frame in a line.
 fn line(frame: &[u8]) -> String {
     use fc::wire::{ethernet, fcoe};
-    match ethernet::Header::parse(frame) {
+    match ethernet::EthernetHeader::parse(frame) {
         Ok((header, inside)) if header.ethertype == ethernet::FCOE => match fcoe::decode(inside) {
             Ok(frame) => format!("{:?}, {} bytes", frame.header, frame.payload.len()),
             Err(error) => error.to_string(),

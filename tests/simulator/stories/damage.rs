@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::sim::Wire;
+use engine::sim::SimWire;
 use scsi::medium::Extent;
 
 use super::remote_units::{PATIENCE, Use};
@@ -116,7 +116,7 @@ impl Spoiler {
 }
 
 /// Damages the first such PDU of a connection. Returns whether that has been done.
-fn spoil(wire: &Wire, (to, opcode, part): (To, u8, Part)) -> Rc<Cell<bool>> {
+fn spoil(wire: &SimWire, (to, opcode, part): (To, u8, Part)) -> Rc<Cell<bool>> {
     let done = Rc::new(Cell::new(false));
     let mut spoiler = Spoiler {
         opcode,

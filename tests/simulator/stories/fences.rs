@@ -2,7 +2,7 @@
 //! between cores: once they are answered, nothing of what they end comes to the medium, and a host
 //! that was preempted cannot write.
 
-use engine::sim::{Pace, Rng};
+use engine::sim::{EventWeights, Rng};
 use iscsi::wire::task_request::function;
 use tests::cdb::Reserve;
 
@@ -23,10 +23,10 @@ fn nothing_lands_behind_a_fence() {
             register(&mut lab, host);
         }
         lab.insist(0, |lab| lab.reserve(0, 0, Reserve::Reserve, (key(0), 0)));
-        lab.world.pace = Pace {
+        lab.world.pace = EventWeights {
             wires: 16,
             mail: 1 + lab.rng.below(8),
-            ..Pace::default()
+            ..EventWeights::default()
         };
         for _ in 0..6 {
             let steps = 200 + lab.rng.below(300);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::sim::Kind;
+use engine::sim::DiskKind;
 use scsi::medium::Extent;
 
 use crate::lab::{Lab, Shape};
@@ -12,7 +12,7 @@ use crate::seeds::with_seeds;
 #[test]
 fn buffers_of_an_idle_core_are_given_back() {
     with_seeds("idle", 5, |seed| {
-        let mut lab = Lab::new(seed, Shape::new(1, Kind::Apart));
+        let mut lab = Lab::new(seed, Shape::new(1, DiskKind::Apart));
         lab.log_in_hosts(1);
         for _ in 0..2 {
             lab.insist(0, |lab| lab.write(0, 0, Extent::new(0, 16), Pattern::Each));

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use engine::sim::{Kind, Rng, Wire};
+use engine::sim::{DiskKind, Rng, SimWire};
 use iscsi::wire::bhs::{Bhs, Opcode};
 use tests::initiator::{Initiator, Settings};
 
@@ -52,7 +52,7 @@ fn storms_and_junk_do_not_disturb_a_session() {
 
 #[test]
 fn a_host_that_holds_all_places_for_logins_keeps_no_other_host_out() {
-    let mut shape = Shape::new(1, Kind::Apart);
+    let mut shape = Shape::new(1, DiskKind::Apart);
     shape.limits.logins = LOGINS;
     let mut lab = Lab::new(0, shape);
     let connect = |lab: &mut Lab| lab.world.connect_from([127, 0, 0, 2]).expect("a portal");
@@ -66,7 +66,7 @@ fn a_host_that_holds_all_places_for_logins_keeps_no_other_host_out() {
     let open = held.iter().filter(|wire| !wire.is_over()).count();
     assert_eq!(open, LOGINS - 1, "more was closed than had to be");
     lab.hosts.iter().for_each(|host| assert!(host.logged_in));
-    held.iter().for_each(Wire::cut);
+    held.iter().for_each(SimWire::cut);
     lab.finish();
     lab.leave();
 }
@@ -81,7 +81,7 @@ fn keep_talking(lab: &mut Lab, time: Duration) {
 }
 
 /// Junk, part of a login, a login with a wrong octet, or a whole one with junk behind it.
-fn send_anything(lab: &mut Lab, wire: &Wire, number: u32) {
+fn send_anything(lab: &mut Lab, wire: &SimWire, number: u32) {
     let settings = Settings::new(1000 + number % 20, TARGET);
     let mut login = std::mem::take(Initiator::new(settings).output());
     let rng = &mut lab.rng;
@@ -115,7 +115,7 @@ fn send_anything(lab: &mut Lab, wire: &Wire, number: u32) {
 
 #[test]
 fn a_peer_that_does_not_log_in_has_15_seconds() {
-    let mut lab = Lab::new(0, Shape::new(2, Kind::Apart));
+    let mut lab = Lab::new(0, Shape::new(2, DiskKind::Apart));
     let silent = lab.world.connect().expect("somebody listens");
     let slow = lab.world.connect().expect("somebody listens");
     let login = std::mem::take(Initiator::new(Settings::new(0, TARGET)).output());
@@ -136,7 +136,7 @@ const TOGETHER: Duration = Duration::from_millis(250);
 
 #[test]
 fn a_silent_session_is_pinged_and_dropped() {
-    let mut lab = Lab::new(0, Shape::new(2, Kind::Apart));
+    let mut lab = Lab::new(0, Shape::new(2, DiskKind::Apart));
     for host in 0..2 {
         lab.add_host();
         lab.log_in(host);

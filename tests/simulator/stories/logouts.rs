@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use engine::sim::{Pace, Rng};
+use engine::sim::{EventWeights, Rng};
 use tests::initiator::Reply;
 
 use crate::lab::{Lab, Mix, Shape};
@@ -24,10 +24,10 @@ fn a_nexus_is_gone_when_its_logout_is_answered() {
         lab.log_in_hosts(HOSTS);
         // The leaver hears its answer at once, what cores tell each other takes longer.
         lab.prompt = Some(LEAVER);
-        lab.world.pace = Pace {
+        lab.world.pace = EventWeights {
             wires: 16,
             mail: 1 + lab.rng.below(4),
-            ..Pace::default()
+            ..EventWeights::default()
         };
         for _ in 0..4 {
             let steps = lab.rng.below(300);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use block::lease::Lease;
+use block::lease::BlockLease;
 use scsi::medium::{Extent, MediumError, MediumOp, MediumResult};
 
 use super::remote_units::{PATIENCE, Use, stamp};
@@ -20,7 +20,7 @@ fn stall(lab: &Lab, stalled: bool) {
 }
 
 /// Lets an operation end, and counts the steps that it takes.
-fn end(story: &mut Use, op: MediumOp<Lease>) -> usize {
+fn end(story: &mut Use, op: MediumOp<BlockLease>) -> usize {
     story.lab.world.submit(0, 0, op);
     for steps in 0.. {
         if let Some((0, result)) = story.lab.world.next_done(0) {
@@ -55,7 +55,7 @@ fn has_landed(story: &Use) -> bool {
     story.lab.disks[0].block(0) == stamp(story.begun(PLACE.lba))
 }
 
-fn result(story: &mut Use) -> Option<MediumResult<Lease>> {
+fn result(story: &mut Use) -> Option<MediumResult<BlockLease>> {
     story.lab.world.next_done(0).map(|(_, result)| result)
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::sim::{Kind, Rng};
+use engine::sim::{DiskKind, Rng};
 use fc::wire::frame::RCtl;
 use scsi::medium::Extent;
 
@@ -81,7 +81,7 @@ fn calm(world: &mut World) {
 #[test]
 fn two_ports_find_each_other_in_two_seconds() {
     with_seeds("bring-up", 20, |seed| {
-        let mut world = World::new(seed, &Shape::new(Kind::Memory));
+        let mut world = World::new(seed, &Shape::new(DiskKind::Memory));
         world.within(BRING_UP, "login", World::is_up);
         world.read_all(BRING_UP);
     });
@@ -89,7 +89,7 @@ fn two_ports_find_each_other_in_two_seconds() {
 
 #[test]
 fn one_frame_is_spoilt_at_every_position() {
-    for kind in [Kind::Apart, Kind::Memory] {
+    for kind in [DiskKind::Apart, DiskKind::Memory] {
         for retries in [true, false] {
             for how in [Spoil::Lose, Spoil::Double, Spoil::Delay, Spoil::Damage] {
                 let shape = Shape {

@@ -1,7 +1,7 @@
 //! Several hosts on several cores read and write the same few blocks, on disks that are slow and
 //! fail: whatever a read returns may be there, and what was acknowledged is.
 
-use engine::sim::{Disk, Kind, Rng};
+use engine::sim::{Disk, DiskKind, Rng};
 
 use crate::lab::{Lab, Mix, Shape};
 use crate::seeds::with_seeds;
@@ -58,7 +58,7 @@ fn long_transfers_are_whole() {
 #[test]
 fn one_seed_tells_one_story() {
     let tell = |seed| {
-        let mut lab = Lab::new(seed, Shape::new(3, Kind::Apart));
+        let mut lab = Lab::new(seed, Shape::new(3, DiskKind::Apart));
         lab.any_pace();
         lab.log_in_hosts(3);
         lab.run(1500, &Mix::with_aborts());

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use engine::sim::{Kind, Pace, Rng};
+use engine::sim::{DiskKind, EventWeights, Rng};
 use scsi::medium::Extent;
 use tests::initiator::Reply;
 
@@ -18,10 +18,10 @@ fn nothing_of_the_old_session_lands_after_the_login() {
         let mut lab = Lab::new(seed, Shape::any(&mut Rng::new(seed)));
         lab.log_in_hosts(3);
         // Writes stay at the medium for long.
-        lab.world.pace = Pace {
+        lab.world.pace = EventWeights {
             wires: 16,
             mail: 1 + lab.rng.below(8),
-            ..Pace::default()
+            ..EventWeights::default()
         };
         lab.prompt = Some(0);
         for _ in 0..5 {
@@ -42,7 +42,7 @@ fn nothing_of_the_old_session_lands_after_the_login() {
 /// be told next, and that is not lost to the normal session that follows.
 #[test]
 fn a_named_discovery_between_two_sessions_leaves_what_the_second_one_is_told() {
-    let mut lab = Lab::new(0, Shape::new(1, Kind::Apart));
+    let mut lab = Lab::new(0, Shape::new(1, DiskKind::Apart));
     lab.log_in_hosts(1);
     let read = |lab: &mut Lab| lab.read(0, 0, Extent::new(0, 1));
     lab.insist(0, read);

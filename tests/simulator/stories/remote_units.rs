@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use engine::sim::{Disk, Kind, Rng};
-use iscsi::initiator::config::{Config, Digest};
-use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, Outcome};
+use engine::sim::{Disk, DiskKind, Rng};
+use iscsi::initiator::config::{Digest, InitiatorConfig};
+use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumOutcome};
 
 use crate::lab::{Lab, Shape, TARGET};
 use crate::seeds::with_seeds;
@@ -62,14 +62,14 @@ impl Use {
     /// With so many seconds as DefaultTime2Wait.
     fn waiting(seed: u64, sessions: u16, replacement: Duration, time2wait: u16) -> Self {
         let mut rng = Rng::new(seed);
-        let kind = *rng.pick(&[Kind::Apart, Kind::Apart, Kind::Memory]);
+        let kind = *rng.pick(&[DiskKind::Apart, DiskKind::Apart, DiskKind::Memory]);
         let disk = Disk::new(kind, BLOCK as u32, BLOCKS);
         let mut shape = Shape::new(1 + rng.below(3) as u16, kind);
         shape.disks = vec![disk.clone()];
         let mut lab = Lab::new(seed, shape);
         lab.any_pace();
         let mut config =
-            Config::normal("iqn.2026-11.org.lunar:user", [0x80, 0, 0, 1, 0, 0], TARGET);
+            InitiatorConfig::normal("iqn.2026-11.org.lunar:user", [0x80, 0, 0, 1, 0, 0], TARGET);
         // Damage must be seen, and several PDUs make a command.
         (config.offer.header_digest, config.offer.data_digest) = (Digest::Require, Digest::Require);
         config.offer.initial_r2t = rng.one_in(2);
@@ -120,7 +120,7 @@ impl Use {
         self.submit(extent, what, op);
     }
 
-    fn submit(&mut self, extent: Extent, what: What, op: MediumOp<block::lease::Lease>) {
+    fn submit(&mut self, extent: Extent, what: What, op: MediumOp<block::lease::BlockLease>) {
         let id = self.next;
         self.next += 1;
         self.under_way.push(UnderWay { id, extent, what });
@@ -136,12 +136,16 @@ impl Use {
         !writes.into_iter().any(|one| one.extent.overlaps(extent))
     }
 
-    fn write(&mut self, extent: Extent) -> (What, MediumOp<block::lease::Lease>) {
+    fn write(&mut self, extent: Extent) -> (What, MediumOp<block::lease::BlockLease>) {
         let fua = self.lab.rng.one_in(3);
         (What::Write, self.write_op(extent, fua))
     }
 
-    pub(super) fn write_op(&mut self, extent: Extent, fua: bool) -> MediumOp<block::lease::Lease> {
+    pub(super) fn write_op(
+        &mut self,
+        extent: Extent,
+        fua: bool,
+    ) -> MediumOp<block::lease::BlockLease> {
         let len = BLOCK * extent.blocks as usize;
         let mut data = self.lab.world.buffer(self.user, len).expect("memory");
         for (n, lba) in (extent.lba..extent.end()).enumerate() {
@@ -193,7 +197,7 @@ impl Use {
     }
 
     /// Its connections that are known to the simulator, the newest last.
-    pub(super) fn wires(&self) -> Vec<engine::sim::Wire> {
+    pub(super) fn wires(&self) -> Vec<engine::sim::SimWire> {
         self.lab.world.wires_of(self.user).to_vec()
     }
 
@@ -229,16 +233,16 @@ impl Use {
         }
     }
 
-    fn check(&mut self, one: &UnderWay, outcome: Outcome<block::lease::Lease>) {
+    fn check(&mut self, one: &UnderWay, outcome: MediumOutcome<block::lease::BlockLease>) {
         let places = (one.extent.lba..one.extent.end()).map(|lba| lba as usize);
         match (&one.what, outcome) {
-            (What::Write, Outcome::Done) => {
+            (What::Write, MediumOutcome::Done) => {
                 for lba in places {
                     self.acknowledged[lba] = self.begun[lba];
                     assert_eq!(self.seen[lba], self.begun[lba], "block {lba} is lost");
                 }
             }
-            (What::Read(known), Outcome::Lease(data)) => {
+            (What::Read(known), MediumOutcome::Lease(data)) => {
                 let mut octets = vec![0; data.len()];
                 data.copy_out(0, &mut octets);
                 for (lba, octets) in places.zip(octets.chunks(BLOCK)) {
@@ -253,7 +257,7 @@ impl Use {
                     );
                 }
             }
-            (What::Flush, Outcome::Done) => {
+            (What::Flush, MediumOutcome::Done) => {
                 let mut others = self.under_way.iter();
                 let waits = self.sessions > 1;
                 let earlier = |other: &UnderWay| other.id < one.id;
@@ -268,7 +272,7 @@ impl Use {
     /// Asks for one operation, lets that happen while it is under way, and lets it end.
     fn does(
         &mut self,
-        op: MediumOp<block::lease::Lease>,
+        op: MediumOp<block::lease::BlockLease>,
         disturb: impl Fn(&mut Self),
     ) -> Result<(), MediumError> {
         let id = self.next;

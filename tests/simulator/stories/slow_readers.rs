@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use engine::sim::{Disk, Kind, POOL_BYTES, Rng};
+use engine::sim::{Disk, DiskKind, POOL_BYTES, Rng};
 use scsi::medium::Extent;
 use tests::cdb;
 use tests::initiator::Reply;
@@ -155,9 +155,9 @@ fn a_host_that_owes_data_leaves_the_pool_to_others() {
 
 /// One core with a small pool, whose first unit has 1 MiB that was written.
 fn lab_of_long_reads(seed: u64, pool_bytes: usize) -> (Lab, Extent) {
-    let mut shape = Shape::new(1, Kind::Apart);
+    let mut shape = Shape::new(1, DiskKind::Apart);
     let extent = Extent::new(0, (1 << 20) / u64::from(BLOCK));
-    let disk = || Disk::new(Kind::Apart, BLOCK, extent.blocks);
+    let disk = || Disk::new(DiskKind::Apart, BLOCK, extent.blocks);
     shape.disks = vec![disk(), disk()];
     shape.pool_bytes = pool_bytes;
     shape.limits.window = READS as u32;
@@ -195,8 +195,8 @@ const QUEUED: usize = 3 * 200;
 
 fn lab(seed: u64) -> Lab {
     let mut rng = Rng::new(seed);
-    let mut shape = Shape::new(1 + rng.below(2) as u16, Kind::Apart);
-    let disk = || Disk::new(Kind::Apart, BLOCK, BLOCKS);
+    let mut shape = Shape::new(1 + rng.below(2) as u16, DiskKind::Apart);
+    let disk = || Disk::new(DiskKind::Apart, BLOCK, BLOCKS);
     shape.disks = vec![disk(), disk()];
     shape.pool_bytes = 64 << 20;
     let mut lab = Lab::new(seed, shape);

@@ -1,6 +1,6 @@
 //! However the octets of a conversation are cut into pieces, the answers are the same.
 
-use engine::sim::{Kind, Pace};
+use engine::sim::{DiskKind, EventWeights};
 use scsi::medium::Extent;
 use tests::initiator::Reply;
 
@@ -42,7 +42,7 @@ enum Cut {
 
 #[test]
 fn a_cut_anywhere_changes_nothing() {
-    for (kind, keys) in [Kind::Apart, Kind::Memory, Kind::Apart]
+    for (kind, keys) in [DiskKind::Apart, DiskKind::Memory, DiskKind::Apart]
         .into_iter()
         .zip(KEYS)
     {
@@ -57,7 +57,7 @@ fn a_cut_anywhere_changes_nothing() {
 
 #[test]
 fn pieces_of_any_size_change_nothing() {
-    for (kind, keys) in [Kind::Apart, Kind::Memory, Kind::Apart]
+    for (kind, keys) in [DiskKind::Apart, DiskKind::Memory, DiskKind::Apart]
         .into_iter()
         .zip(KEYS)
     {
@@ -71,11 +71,11 @@ fn pieces_of_any_size_change_nothing() {
 
 /// One command after the other, so that the answers come in one order. Returns these, and how many
 /// octets the host has sent.
-fn conversation(kind: Kind, keys: Keys, cut: Cut) -> (Vec<Reply>, usize) {
+fn conversation(kind: DiskKind, keys: Keys, cut: Cut) -> (Vec<Reply>, usize) {
     let mut lab = Lab::new(0, Shape::new(2, kind));
-    lab.world.pace = Pace {
+    lab.world.pace = EventWeights {
         pieces: false,
-        ..Pace::default()
+        ..EventWeights::default()
     };
     lab.add_host();
     let keys = keys.iter().map(|(key, value)| (*key, (*value).to_owned()));

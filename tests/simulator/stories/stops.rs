@@ -37,7 +37,11 @@ fn every_core_leaves_within_the_grace_with_all_flushed() {
         assert_eq!(lab.world.not_flushed(), 0, "volumes not flushed");
         assert!(lab.disks.iter().all(engine::sim::Disk::is_flushed));
         for (core, held) in lab.world.census().into_iter().enumerate() {
-            assert_eq!(held, engine::sim::Held::default(), "left on core {core}");
+            assert_eq!(
+                held,
+                engine::sim::CoreUsage::default(),
+                "left on core {core}"
+            );
         }
     });
 }

@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use block::lease::Lease;
-use engine::sim::{Disk, Kind, Rng};
-use iscsi::initiator::config::{Config, Digest};
-use scsi::medium::{Extent, Lease as _, MediumOp, MediumResult, Outcome};
+use block::lease::BlockLease;
+use engine::sim::{Disk, DiskKind, Rng};
+use iscsi::initiator::config::{Digest, InitiatorConfig};
+use scsi::medium::{Extent, Lease as _, MediumOp, MediumOutcome, MediumResult};
 
 use crate::lab::{Lab, Shape, TARGET};
 use crate::liar::{Ask, Liar};
@@ -35,12 +35,12 @@ struct Between {
 impl Between {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        let disk = Disk::new(Kind::Apart, BLOCK as u32, BLOCKS);
-        let mut shape = Shape::new(1, Kind::Apart);
+        let disk = Disk::new(DiskKind::Apart, BLOCK as u32, BLOCKS);
+        let mut shape = Shape::new(1, DiskKind::Apart);
         shape.disks = vec![disk.clone()];
         let mut lab = Lab::new(seed, shape);
         let name = "iqn.2026-11.org.lunar:user";
-        let mut config = Config::normal(name, [0x80, 0, 0, 1, 0, 0], TARGET);
+        let mut config = InitiatorConfig::normal(name, [0x80, 0, 0, 1, 0, 0], TARGET);
         let offer = &mut config.offer;
         (offer.header_digest, offer.data_digest) = (Digest::Never, Digest::Never);
         // R2T, and several PDUs a command.
@@ -91,13 +91,13 @@ impl Between {
         }
     }
 
-    fn ask(&mut self, op: MediumOp<Lease>) {
+    fn ask(&mut self, op: MediumOp<BlockLease>) {
         self.next += 1;
         self.lab.world.submit(self.user, self.next, op);
     }
 
     /// How the next operation ends, which it does within the time that all its tries may take.
-    fn end(&mut self) -> (u64, MediumResult<Lease>) {
+    fn end(&mut self) -> (u64, MediumResult<BlockLease>) {
         let limit = self.lab.world.now() + LIMIT;
         loop {
             if let Some(done) = self.lab.world.next_done(self.user) {
@@ -108,7 +108,7 @@ impl Between {
         }
     }
 
-    fn ends(&mut self, op: MediumOp<Lease>) -> MediumResult<Lease> {
+    fn ends(&mut self, op: MediumOp<BlockLease>) -> MediumResult<BlockLease> {
         self.ask(op);
         let (id, result) = self.end();
         assert_eq!(id, self.next, "nothing ends twice");
@@ -130,7 +130,7 @@ impl Between {
         Extent::new(lba, blocks)
     }
 
-    fn write(&mut self, extent: Extent, written: &[u8]) -> MediumOp<Lease> {
+    fn write(&mut self, extent: Extent, written: &[u8]) -> MediumOp<BlockLease> {
         let data = self.lab.world.buffer(self.user, written.len());
         let mut data = data.expect("memory");
         data.copy_in(0, written);
@@ -152,7 +152,7 @@ impl Between {
             assert_eq!(self.medium(extent), written, "a write is lost");
         }
         let copied = false;
-        if let Ok(Outcome::Lease(data)) = self.ends(MediumOp::Read { extent, copied }) {
+        if let Ok(MediumOutcome::Lease(data)) = self.ends(MediumOp::Read { extent, copied }) {
             let mut read = vec![0; data.len()];
             data.copy_out(0, &mut read);
             assert_eq!(read, self.medium(extent), "a read is wrong");

@@ -1,7 +1,7 @@
 //! Addresses, as users write them: whatever is written, an error can be shown, and what was
 //! understood is written so that it is understood the same again.
 
-use engine::address::{Address, HostPort, ParseError, Portal, Size, Time};
+use engine::address::{Address, HostPort, ParseError, PortalAddress, Size, Time};
 
 /// See docs/fuzzing.md.
 pub fn address(data: &[u8]) {
@@ -17,7 +17,7 @@ pub fn address(data: &[u8]) {
     let parts = [
         text.parse::<Size>().err(),
         text.parse::<HostPort>().err(),
-        text.parse::<Portal>().err(),
+        text.parse::<PortalAddress>().err(),
         text.parse::<Time>().err(),
     ];
     for error in parts.iter().flatten() {

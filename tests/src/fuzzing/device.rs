@@ -8,11 +8,11 @@ mod medium;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use scsi::device::{DeviceServer, OpId, Output};
+use scsi::device::{DeviceOutput, DeviceServer, OpId};
 use scsi::medium::{HeapLease, Lease, MediumOp, Now};
-use scsi::nexus::{Identity, Nexus, NexusId, TargetDevice, TargetPort};
-use scsi::owner::{Input, Output as OwnerOutput, Owner, Publication};
-use scsi::task::{Command, Failure, Function};
+use scsi::nexus::{Nexus, NexusId, NexusIdentity, TargetDevice, TargetPort};
+use scsi::owner::{Input, OwnerOutput, Publication, UnitOwner};
+use scsi::task::{Command, CommandFailure, Function};
 use scsi::unit::{CoreId, UnitId, UnitState};
 use scsi::wire::lun::Lun;
 use scsi::wire::transport_id;
@@ -33,7 +33,7 @@ pub(super) const HOSTS: usize = NEXUSES.len();
 pub(super) struct World {
     now: Now,
     servers: Vec<DeviceServer<HeapLease>>,
-    pub(super) owners: Vec<Owner>,
+    pub(super) owners: Vec<UnitOwner>,
     /// How many blocks each unit is to have; it takes a while until the cores know.
     capacities: Vec<u64>,
     pub(super) commands: Commands,
@@ -56,7 +56,7 @@ pub(super) struct World {
 #[derive(Debug)]
 enum Mail {
     Publish(Publication),
-    Reply(u64, Result<(), Failure>),
+    Reply(u64, Result<(), CommandFailure>),
 }
 
 impl World {
@@ -72,7 +72,7 @@ impl World {
             capacities: states.iter().map(|state| state.traits.blocks).collect(),
             owners: states
                 .into_iter()
-                .map(|state| Owner::new(state, 2))
+                .map(|state| UnitOwner::new(state, 2))
                 .collect(),
             commands: Commands::default(),
             media: Vec::new(),
@@ -135,11 +135,11 @@ impl World {
             blocks: *capacity,
             ..self.owners[unit.0 as usize].state().traits.clone()
         };
-        let request = scsi::owner::Request {
+        let request = scsi::owner::OwnerRequest {
             core: CoreId(0),
             id: u64::MAX,
             nexus: None,
-            change: scsi::owner::Change::Medium(traits),
+            change: scsi::owner::UnitChange::Medium(traits),
         };
         self.owner(unit, Input::Request(request));
     }
@@ -244,15 +244,15 @@ impl World {
         }
     }
 
-    fn carry_out(&mut self, core: usize, output: Output<HeapLease>) {
+    fn carry_out(&mut self, core: usize, output: DeviceOutput<HeapLease>) {
         match output {
-            Output::Medium { id, unit, op } => {
+            DeviceOutput::Medium { id, unit, op } => {
                 assert_ne!(unit, UNSEEN, "{op:?}");
                 medium::check(&op, &self.owners[unit.0 as usize].state().traits);
                 assert!(self.media.len() < 1024, "operations without end");
                 self.media.push((core, id, unit, op));
             }
-            Output::SendDataIn {
+            DeviceOutput::SendDataIn {
                 nexus,
                 tag,
                 offset,
@@ -261,22 +261,22 @@ impl World {
                 self.untaken.insert(nexus);
                 self.commands.sent(nexus, tag, offset, data.len());
             }
-            Output::ReceiveDataOut {
+            DeviceOutput::ReceiveDataOut {
                 nexus,
                 tag,
                 offset,
                 into,
             } => self.commands.asked(nexus, tag, offset, into),
-            Output::Complete {
+            DeviceOutput::Complete {
                 nexus,
                 tag,
                 completed,
             } => self.commands.completed(nexus, tag, &completed),
-            Output::Aborted { nexus, tag } => self.commands.aborted(nexus, tag),
-            Output::Managed { nexus, id, .. } => {
+            DeviceOutput::Aborted { nexus, tag } => self.commands.aborted(nexus, tag),
+            DeviceOutput::Managed { nexus, id, .. } => {
                 assert!(self.functions.remove(&(nexus, id)), "{id} answered twice");
             }
-            Output::NexusGone(nexus) => {
+            DeviceOutput::NexusGone(nexus) => {
                 assert!(self.losing.remove(&nexus), "{nexus:?} was not being lost");
                 assert!(
                     !self.commands.has(nexus),
@@ -284,10 +284,10 @@ impl World {
                 );
                 self.log_in(nexus);
             }
-            Output::Attention { .. } | Output::Cancel { .. } => {}
-            Output::Ask { unit, request } => self.owner(unit, Input::Request(request)),
-            Output::Recall { unit } => self.servers[core].recalled(unit),
-            Output::Acknowledge { unit, version } => {
+            DeviceOutput::Attention { .. } | DeviceOutput::Cancel { .. } => {}
+            DeviceOutput::Ask { unit, request } => self.owner(unit, Input::Request(request)),
+            DeviceOutput::Recall { unit } => self.servers[core].recalled(unit),
+            DeviceOutput::Acknowledge { unit, version } => {
                 let core = CoreId(core as u16);
                 self.owner(unit, Input::Acknowledged { core, version });
             }
@@ -332,7 +332,7 @@ fn nexus(id: NexusId) -> Nexus {
         versions: vec![0x0960],
     };
     let name = format!("iqn.2026-11.org.test:host{}", id.0);
-    let identity = Identity {
+    let identity = NexusIdentity {
         initiator: transport_id::iscsi(&name, [0x80, 0, 0, 0, 0, 0]),
         port: 1,
     };

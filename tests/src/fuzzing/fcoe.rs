@@ -4,9 +4,9 @@
 use fc::wire::bls::{BaAcc, BaRjt};
 use fc::wire::els::{Code, Els, Reply};
 use fc::wire::ethernet;
-use fc::wire::fcoe::{self, Eof, FcoeError, Frame, Sof};
+use fc::wire::fcoe::{self, Eof, FcoeError, ReceivedFrame, Sof};
 use fc::wire::fcp::{Cmnd, Rsp, XferRdy};
-use fc::wire::frame::{FCtl, HEADER_LEN, Header, MAX_PAYLOAD};
+use fc::wire::frame::{FCtl, FrameHeader, HEADER_LEN, MAX_PAYLOAD};
 
 use super::script::Script;
 
@@ -16,14 +16,17 @@ pub fn fcoe(data: &[u8]) {
     if script.flag() {
         return made(&mut script);
     }
-    let Ok((ethernet, inside)) = ethernet::Header::parse(script.rest()) else {
+    let Ok((ethernet, inside)) = ethernet::EthernetHeader::parse(script.rest()) else {
         return;
     };
     if let Ok(frame) = fcoe::decode(inside) {
         let octets = written(&ethernet, &frame);
         assert_eq!(octets.len(), ethernet.len() + inside.len());
         let inside = &octets[ethernet.len()..];
-        assert_eq!(ethernet::Header::parse(&octets), Ok((ethernet, inside)));
+        assert_eq!(
+            ethernet::EthernetHeader::parse(&octets),
+            Ok((ethernet, inside))
+        );
         assert_eq!(fcoe::decode(inside), Ok(frame));
     }
 }
@@ -70,16 +73,18 @@ fn information_units(payload: &[u8]) {
 /// A frame that is right comes out as it went in; one octet changed on the way is noticed.
 fn made(script: &mut Script<'_>) {
     let (around, head) = (script.array::<18>(), script.array::<HEADER_LEN>());
-    let (Ok((ethernet, _)), Ok(header)) = (ethernet::Header::parse(&around), Header::parse(&head))
-    else {
+    let (Ok((ethernet, _)), Ok(header)) = (
+        ethernet::EthernetHeader::parse(&around),
+        FrameHeader::parse(&head),
+    ) else {
         panic!("a header that is whole");
     };
     let changed = (usize::from(script.half()), script.octet());
     let payload = script.take(MAX_PAYLOAD);
-    let frame = Frame {
+    let frame = ReceivedFrame {
         sof: script.pick(&[Sof::I3, Sof::N3]),
         eof: script.pick(&[Eof::N, Eof::T]),
-        header: Header {
+        header: FrameHeader {
             f_ctl: header.f_ctl.with(FCtl::END_SEQUENCE),
             df_ctl: 0,
             ..header
@@ -90,11 +95,11 @@ fn made(script: &mut Script<'_>) {
     let inside = &mut octets[ethernet.len()..];
     let fill = payload.len().next_multiple_of(4) - payload.len();
     let f_ctl = frame.header.f_ctl.with_fill(fill);
-    let header = Header {
+    let header = FrameHeader {
         f_ctl,
         ..frame.header
     };
-    assert_eq!(fcoe::decode(inside), Ok(Frame { header, ..frame }));
+    assert_eq!(fcoe::decode(inside), Ok(ReceivedFrame { header, ..frame }));
     let summed = HEAD_LEN..inside.len() - 4;
     let (at, change) = (summed.start + changed.0 % summed.len(), changed.1);
     inside[at] ^= change;
@@ -103,7 +108,7 @@ fn made(script: &mut Script<'_>) {
     }
 }
 
-fn written(ethernet: &ethernet::Header, frame: &Frame<'_>) -> Vec<u8> {
+fn written(ethernet: &ethernet::EthernetHeader, frame: &ReceivedFrame<'_>) -> Vec<u8> {
     let len = frame.payload.len();
     let mut slot = vec![0xa5; fcoe::frame_len(ethernet, len)];
     let delimiters = (frame.sof, frame.eof);

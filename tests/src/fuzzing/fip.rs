@@ -4,19 +4,23 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fc::fip::{self, Config, Event, Fip, Mode};
-use fc::outgoing::Frames;
-use fc::wire::els::{ClassParameters, Els, Features, Logo, Reject, Reply, ServiceParameters};
+use fc::fip::{self, Fip, FipConfig, FipEvent, Mode};
+use fc::frame_sink::HeapFrames;
+use fc::wire::els::{
+    ClassParameters, Els, Features, Logo, LsRejectReason, Reply, ServiceParameters,
+};
 use fc::wire::ethernet::{self, Mac};
-use fc::wire::fip::{Descriptor, Encapsulated, Fc4, Flags, Kind, Message, Operation, encode};
-use fc::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use fc::wire::fip::{
+    Descriptor, DescriptorType, Encapsulated, Fc4Features, FipMessage, FipOperation, Flags, encode,
+};
+use fc::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use fc::wire::names::{FcId, Wwn};
 
 use super::script::Script;
 
 /// See docs/fuzzing.md.
 pub fn fip(data: &[u8]) {
-    let Ok(message) = Message::parse(data) else {
+    let Ok(message) = FipMessage::parse(data) else {
         return;
     };
     let Ok(descriptors) = message.descriptors().collect::<Result<Vec<_>, _>>() else {
@@ -24,7 +28,7 @@ pub fn fip(data: &[u8]) {
     };
     let octets = encode(message.operation, message.flags, &descriptors);
     assert!(octets.len() <= data.len());
-    let again = Message::parse(&octets).expect("FIP");
+    let again = FipMessage::parse(&octets).expect("FIP");
     assert_eq!(
         (again.operation, again.flags),
         (message.operation, message.flags)
@@ -44,8 +48,8 @@ pub fn vn2vn(data: &[u8]) {
 }
 
 /// Number 0 is the port under test.
-const fn port(number: u8, mode: Mode) -> Config {
-    Config {
+const fn port(number: u8, mode: Mode) -> FipConfig {
+    FipConfig {
         mac: Mac([2, 0, 0, 0, 1, 10 * number]),
         wwpn: Wwn(0x2000 << 48 | WEIGHTS[number as usize]),
         wwnn: Wwn(0x1000 << 48 | number as u64),
@@ -60,7 +64,7 @@ const fn port(number: u8, mode: Mode) -> Config {
 const WEIGHTS: [u64; 4] = [5, 1, 9, 5];
 
 struct World {
-    config: Config,
+    config: FipConfig,
     fip: Fip,
     now: Duration,
     up: bool,
@@ -121,7 +125,7 @@ impl World {
     }
 
     /// An answer to a claim, and a login: no message makes a port say more.
-    fn hear(&mut self, header: &ethernet::Header, octets: &[u8]) -> usize {
+    fn hear(&mut self, header: &ethernet::EthernetHeader, octets: &[u8]) -> usize {
         // What broke a rule is told, and changes nothing that is looked at here.
         let _ = self.fip.receive(self.now, header, octets);
         2
@@ -150,9 +154,14 @@ impl World {
         script.pick(&[self.said, FcId(0x10a), FcId(0x114), FcId(0x11e), any])
     }
 
-    fn header(&self, script: &mut Script<'_>, from: &Config, fc_id: FcId) -> ethernet::Header {
+    fn header(
+        &self,
+        script: &mut Script<'_>,
+        from: &FipConfig,
+        fc_id: FcId,
+    ) -> ethernet::EthernetHeader {
         let vn = Mac::of_port(Mac::VN2VN_FC_MAP, fc_id);
-        ethernet::Header {
+        ethernet::EthernetHeader {
             dst: script.pick(&[Mac::ALL_VN2VN_ENODE, Mac::ALL_PT2PT_ENODE, self.config.mac]),
             src: script.pick(&[from.mac, from.mac, vn, Mac([1; 6])]),
             vlan: None,
@@ -168,13 +177,13 @@ impl World {
         ])));
         let fc_id = mostly(script, own, &[self.said, FcId(0)]);
         let operation = script.pick(&[
-            Operation::ProbeRequest,
-            Operation::ProbeReply,
-            Operation::ClaimNotification,
-            Operation::ClaimNotification,
-            Operation::ClaimResponse,
-            Operation::Beacon,
-            Operation::Beacon,
+            FipOperation::ProbeRequest,
+            FipOperation::ProbeReply,
+            FipOperation::ClaimNotification,
+            FipOperation::ClaimNotification,
+            FipOperation::ClaimResponse,
+            FipOperation::Beacon,
+            FipOperation::Beacon,
         ]);
         let vx_port = Descriptor::VxPort {
             mac: Mac::of_port(Mac::VN2VN_FC_MAP, fc_id),
@@ -186,9 +195,10 @@ impl World {
             Descriptor::Name(from.wwnn),
             vx_port,
             Descriptor::MaxFcoeSize(mostly(script, 2158, &[1498, 302, 9000, 0])),
-            Descriptor::Fc4(Fc4::fcp(script.flag(), true)),
+            Descriptor::Fc4(Fc4Features::fcp(script.flag(), true)),
         ];
-        let claim = [Operation::ClaimNotification, Operation::ClaimResponse].contains(&operation);
+        let claim =
+            [FipOperation::ClaimNotification, FipOperation::ClaimResponse].contains(&operation);
         let number = if claim { 4 + script.below(2) } else { 3 };
         let usual = match self.fip.mode() {
             Mode::Multipoint => Flags::default(),
@@ -211,7 +221,7 @@ impl World {
         let (kind, payload) = payload(script, &from, own, reply);
         let els = Descriptor::Els(Encapsulated {
             kind,
-            header: Header {
+            header: FrameHeader {
                 r_ctl: if reply {
                     RCtl::ELS_REPLY
                 } else {
@@ -220,7 +230,7 @@ impl World {
                 d_id: mostly(script, self.said, &[FcId::FABRIC_F, FcId(2)]),
                 cs_ctl: 0,
                 s_id: own,
-                kind: Type::ELS,
+                kind: FrameType::ELS,
                 f_ctl: FCtl::REQUEST,
                 seq_id: 0,
                 df_ctl: 0,
@@ -232,9 +242,9 @@ impl World {
             payload: &payload,
         });
         let operation = if reply {
-            Operation::ElsReply
+            FipOperation::ElsReply
         } else {
-            Operation::ElsRequest
+            FipOperation::ElsRequest
         };
         let mut octets = encode(
             operation,
@@ -242,7 +252,7 @@ impl World {
             &[els, Descriptor::Mac(from.mac)],
         );
         spoil(script, &mut octets);
-        let header = ethernet::Header {
+        let header = ethernet::EthernetHeader {
             dst: self.config.mac,
             src: from.mac,
             vlan: None,
@@ -263,7 +273,7 @@ impl World {
                 .map(|who| who.fc_id)
                 .eq(self.linked.iter().copied())
         );
-        let mut out = Frames::default();
+        let mut out = HeapFrames::default();
         self.fip.transmit(&mut out);
         assert!(out.frames.len() <= most, "{} sent", out.frames.len());
         for frame in &out.frames {
@@ -271,31 +281,31 @@ impl World {
         }
     }
 
-    fn told(&mut self, event: &Event) {
+    fn told(&mut self, event: &FipEvent) {
         match event {
-            Event::Claimed(fc_id) => assert_eq!(self.claimed.replace(*fc_id), None),
-            Event::Released(fc_id) => {
+            FipEvent::Claimed(fc_id) => assert_eq!(self.claimed.replace(*fc_id), None),
+            FipEvent::Released(fc_id) => {
                 assert_eq!(self.claimed.take(), Some(*fc_id));
                 assert!(self.linked.is_empty(), "links that outlive the claim");
             }
-            Event::Found(who) => {
+            FipEvent::Found(who) => {
                 assert!(self.claimed.is_some_and(|ours| ours != who.fc_id));
                 assert!((256..=2112).contains(&who.payload_max), "{who:?}");
                 assert!(self.linked.insert(who.fc_id), "found twice");
             }
-            Event::Lost(fc_id, _) => assert!(self.linked.remove(fc_id), "lost twice"),
+            FipEvent::Lost(fc_id, _) => assert!(self.linked.remove(fc_id), "lost twice"),
         }
     }
 
     /// What it sends is right, and of an N_Port_ID that it may have.
     fn sent(&mut self, frame: &[u8]) {
         assert!((60..=14 + 2158).contains(&frame.len()));
-        let (header, payload) = ethernet::Header::parse(frame).expect("Ethernet");
-        let message = Message::parse(payload).expect("FIP");
+        let (header, payload) = ethernet::EthernetHeader::parse(frame).expect("Ethernet");
+        let message = FipMessage::parse(payload).expect("FIP");
         for descriptor in message.descriptors() {
             match descriptor.expect("a descriptor") {
                 Descriptor::VxPort { fc_id, .. } => self.said = fc_id,
-                Descriptor::Els(els) if message.operation == Operation::ElsRequest => {
+                Descriptor::Els(els) if message.operation == FipOperation::ElsRequest => {
                     self.asked = els.header.ox_id;
                 }
                 _ => {}
@@ -321,13 +331,13 @@ impl World {
                 Descriptor::Name(from.wwnn),
                 Descriptor::VxPort { mac, fc_id, wwpn },
             ];
-            let header = ethernet::Header {
+            let header = ethernet::EthernetHeader {
                 dst: Mac::ALL_VN2VN_ENODE,
                 src: mac,
                 vlan: None,
                 ethertype: ethernet::FIP,
             };
-            let octets = encode(Operation::Beacon, Flags::default(), &descriptors);
+            let octets = encode(FipOperation::Beacon, Flags::default(), &descriptors);
             let most = self.hear(&header, &octets);
             self.look(most);
             // The first may have changed the mode, and nothing else.
@@ -352,7 +362,12 @@ impl World {
     }
 }
 
-fn payload(script: &mut Script<'_>, from: &Config, fc_id: FcId, reply: bool) -> (Kind, Vec<u8>) {
+fn payload(
+    script: &mut Script<'_>,
+    from: &FipConfig,
+    fc_id: FcId,
+    reply: bool,
+) -> (DescriptorType, Vec<u8>) {
     let login = ServiceParameters {
         versions: [0x20; 2],
         bb_credit: 10,
@@ -370,12 +385,15 @@ fn payload(script: &mut Script<'_>, from: &Config, fc_id: FcId, reply: bool) -> 
         wwpn: from.wwpn,
     };
     match (script.below(4), reply) {
-        (0, false) => (Kind::LOGO, Els::Logo(logo).encode()),
-        (0, true) => (Kind::LOGO, Reply::Accept.encode()),
-        (1, true) => (Kind::FLOGI, Reply::Reject(Reject::new(5, 0)).encode()),
-        (1, false) => (Kind::FDISC, Els::Fdisc(login).encode()),
-        (_, true) => (Kind::FLOGI, Reply::Login(login).encode()),
-        (_, false) => (Kind::FLOGI, Els::Flogi(login).encode()),
+        (0, false) => (DescriptorType::LOGO, Els::Logo(logo).encode()),
+        (0, true) => (DescriptorType::LOGO, Reply::Accept.encode()),
+        (1, true) => (
+            DescriptorType::FLOGI,
+            Reply::Reject(LsRejectReason::new(5, 0)).encode(),
+        ),
+        (1, false) => (DescriptorType::FDISC, Els::Fdisc(login).encode()),
+        (_, true) => (DescriptorType::FLOGI, Reply::Login(login).encode()),
+        (_, false) => (DescriptorType::FLOGI, Els::Flogi(login).encode()),
     }
 }
 

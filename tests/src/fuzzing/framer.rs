@@ -7,7 +7,7 @@ use iscsi::wire::bhs::{BHS_LEN, Bhs, MAX_DATA_LEN, Opcode};
 use iscsi::wire::data_in::DataIn;
 use iscsi::wire::data_out::DataOut;
 use iscsi::wire::digest::{crc32c, crc32c_padded};
-use iscsi::wire::framer::{FrameError, Framer, Piece};
+use iscsi::wire::framer::{FrameError, Framer, PduPiece};
 use iscsi::wire::login_request::LoginRequest;
 use iscsi::wire::login_response::LoginResponse;
 use iscsi::wire::logout_request::LogoutRequest;
@@ -133,8 +133,8 @@ fn cut(octets: &[u8], digests: (bool, bool), limit: u32, step: usize) -> Stream 
     (pdus, None)
 }
 
-fn take(framer: &Framer, pdus: &mut Vec<Pdu>, piece: Piece<'_>) {
-    if let Piece::Header(bhs) = piece {
+fn take(framer: &Framer, pdus: &mut Vec<Pdu>, piece: PduPiece<'_>) {
+    if let PduPiece::Header(bhs) = piece {
         pdus.push(Pdu {
             bhs,
             ahs: framer.ahs().to_vec(),
@@ -147,15 +147,15 @@ fn take(framer: &Framer, pdus: &mut Vec<Pdu>, piece: Piece<'_>) {
         panic!("{piece:?} of no PDU");
     };
     match piece {
-        Piece::Header(_) => {}
-        Piece::Data { octets, end } => {
+        PduPiece::Header(_) => {}
+        PduPiece::Data { octets, end } => {
             let data = pdu.data.get_or_insert_default();
             data.extend_from_slice(octets);
             pdu.ended = end;
             let (have, all) = (data.len(), pdu.bhs.data_len() as usize);
             assert!(have <= all && (!end || have == all), "{have} of {all}");
         }
-        Piece::BadData => {
+        PduPiece::BadData => {
             assert!(framer.has_data_digest());
             (pdu.data, pdu.ended) = (None, true);
         }
@@ -205,7 +205,7 @@ fn additional(octets: &[u8]) {
         match segment {
             Ok(ahs::Ahs::ExtendedCdb(cdb)) => len += 4 + cdb.len(),
             Ok(_) => len += 4,
-            Err(ahs::Malformed) => {}
+            Err(ahs::MalformedAhs) => {}
         }
     }
     assert!(len <= octets.len(), "{len} of {} bytes", octets.len());

@@ -12,8 +12,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use iscsi::initiator::config::{Auth, Chap, Config, Digest, HASHES, Limits, Mutual};
-use iscsi::initiator::{Command, Data, Event, Fate, Function, Initiator};
+use iscsi::initiator::config::{
+    Auth, Digest, HASHES, InitiatorChap, InitiatorConfig, InitiatorLimits, Mutual,
+};
+use iscsi::initiator::{ClientCommand, Data, Fate, Initiator, InitiatorEvent, Tmf};
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
@@ -56,7 +58,7 @@ struct Play {
 }
 
 impl Play {
-    fn new(config: Arc<Config>) -> Self {
+    fn new(config: Arc<InitiatorConfig>) -> Self {
         let random = std::array::from_fn(|at| if at < 4 { 0xff } else { at as u8 });
         let discovery = config.is_discovery();
         let initiator = Initiator::new(config, Duration::ZERO, random);
@@ -123,7 +125,7 @@ impl Play {
         self.next_id += 1;
         let mut cdb = [0; 16];
         cdb[8..].copy_from_slice(&id.to_be_bytes());
-        let command = Command {
+        let command = ClientCommand {
             id,
             lun: Lun::from_index(script.octet().into()),
             cdb,
@@ -146,17 +148,17 @@ impl Play {
     fn manage(&mut self, script: &mut Script<'_>) {
         let named = script.octet().into();
         let function = script.pick(&[
-            Function::AbortTask(named),
-            Function::AbortTaskSet,
-            Function::ClearAca,
-            Function::ClearTaskSet,
-            Function::LogicalUnitReset,
-            Function::TargetWarmReset,
-            Function::TargetColdReset,
-            Function::QueryTask(named),
-            Function::QueryTaskSet,
-            Function::NexusReset,
-            Function::QueryAsynchronousEvent,
+            Tmf::AbortTask(named),
+            Tmf::AbortTaskSet,
+            Tmf::ClearAca,
+            Tmf::ClearTaskSet,
+            Tmf::LogicalUnitReset,
+            Tmf::TargetWarmReset,
+            Tmf::TargetColdReset,
+            Tmf::QueryTask(named),
+            Tmf::QueryTaskSet,
+            Tmf::NexusReset,
+            Tmf::QueryAsynchronousEvent,
         ]);
         let id = self.next_id;
         self.next_id += 1;
@@ -197,23 +199,23 @@ impl Play {
         count
     }
 
-    fn event(&mut self, event: Event<HeapLease>) {
+    fn event(&mut self, event: InitiatorEvent<HeapLease>) {
         match event {
-            Event::LoggedIn => {
+            InitiatorEvent::LoggedIn => {
                 let keys = self.initiator.outcome().expect("logged in").keys;
                 super::text::within_bounds(&keys);
                 self.watch.logged_in(&keys);
                 self.target.logged_in(&keys);
             }
-            Event::Done(done) => self.over(done.id, &done.data, None),
-            Event::Failed(failed) => self.over(failed.id, &failed.data, Some(failed.fate)),
-            Event::Managed { id, .. } => {
+            InitiatorEvent::Done(done) => self.over(done.id, &done.data, None),
+            InitiatorEvent::Failed(failed) => self.over(failed.id, &failed.data, Some(failed.fate)),
+            InitiatorEvent::Managed { id, .. } => {
                 assert!(
                     self.functions.remove(&id).is_some(),
                     "function {id} ended twice"
                 );
             }
-            Event::Ended(end) => {
+            InitiatorEvent::Ended(end) => {
                 assert!(!end.to_string().is_empty());
                 assert!(
                     self.commands.is_empty(),
@@ -223,11 +225,11 @@ impl Play {
                 assert!(self.functions.is_empty());
                 self.ended = true;
             }
-            Event::Targets(targets) => {
+            InitiatorEvent::Targets(targets) => {
                 let mut names = targets.iter().flat_map(|target| target.name.chars());
                 assert!(!names.any(char::is_control), "{targets:?}");
             }
-            Event::TargetsRefused(_) | Event::Notice(_) => {}
+            InitiatorEvent::TargetsRefused(_) | InitiatorEvent::Notice(_) => {}
         }
     }
 
@@ -281,16 +283,16 @@ impl Play {
 }
 
 /// Anything that can work.
-fn config(script: &mut Script<'_>) -> Config {
+fn config(script: &mut Script<'_>) -> InitiatorConfig {
     let name = "iqn.2026-11.org.test:host";
     let flags = script.octet();
     let mut config = if flags & 7 == 7 {
-        Config::discovery(name, ISID)
+        InitiatorConfig::discovery(name, ISID)
     } else {
-        Config::normal(name, ISID, "iqn.2026-11.org.lunar:a")
+        InitiatorConfig::normal(name, ISID, "iqn.2026-11.org.lunar:a")
     };
     if flags & 8 != 0 {
-        config.auth = Auth::Chap(Chap {
+        config.auth = Auth::Chap(InitiatorChap {
             user: "user".into(),
             secret: SECRET.to_vec().into(),
             mutual: (flags & 16 != 0).then(|| Mutual {
@@ -318,7 +320,7 @@ fn config(script: &mut Script<'_>) -> Config {
     offer.max_burst = script.pick(&[4096, 512, 65_536]);
     offer.first_burst = offer.max_burst.min(script.pick(&[1024, 512, 4096]));
     offer.outstanding_r2t = script.pick(&[2, 1, 8]);
-    config.limits = Limits {
+    config.limits = InitiatorLimits {
         tasks: script.pick(&[8, 1, 100]),
         targets: 4096,
     };

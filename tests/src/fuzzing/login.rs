@@ -10,11 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use iscsi::auth::Hash;
-use iscsi::login::{Event, Login};
+use iscsi::login::{Login, LoginEvent};
 use iscsi::parameters::DEFAULT_DATA_SEGMENT;
-use iscsi::target::{Access, Chap, ChapUser, Config, Endpoints, Limits, Node};
+use iscsi::target::{
+    ChapUser, Endpoints, NodeAccess, TargetChap, TargetConfig, TargetLimits, TargetNode,
+};
 use iscsi::wire::bhs::Opcode;
-use iscsi::wire::framer::{Framer, Piece};
+use iscsi::wire::framer::{Framer, PduPiece};
 use iscsi::wire::login_response::LoginResponse;
 use scsi::medium::HeapLease;
 
@@ -53,7 +55,7 @@ struct Dialogue {
 }
 
 impl Dialogue {
-    fn new(config: Arc<Config>) -> Self {
+    fn new(config: Arc<TargetConfig>) -> Self {
         let local = ([127, 0, 0, 1], 3260).into();
         let peer = ([127, 0, 0, 1], 40_000).into();
         let endpoints = Endpoints { local, peer };
@@ -115,28 +117,28 @@ impl Dialogue {
         while let Some(event) = self.login.poll() {
             assert!(!self.closed, "{event:?} after the end");
             match event {
-                Event::Session { wish, node } => {
+                LoginEvent::Session { wish, node } => {
                     assert!(!self.asked, "asked twice");
                     self.asked = true;
                     if let Some(node) = node {
                         self.may_have(&node, &wish.initiator.name);
                     }
                 }
-                Event::Done => {
+                LoginEvent::Done => {
                     assert!(self.admitted && !self.done);
                     self.done = true;
                 }
-                Event::Close(violation) => {
+                LoginEvent::Close(violation) => {
                     assert!(!violation.rule.is_empty());
                     self.closed = true;
                 }
-                Event::Remark(_) => {}
+                LoginEvent::Remark(_) => {}
             }
         }
     }
 
     /// Nobody gets a session who was not allowed or did not prove who it is.
-    fn may_have(&self, node: &Node, initiator: &str) {
+    fn may_have(&self, node: &TargetNode, initiator: &str) {
         assert!(
             node.access.admits(initiator),
             "{initiator} at {}",
@@ -167,13 +169,13 @@ impl Dialogue {
         let mut text = Vec::new();
         while let Ok(Some(piece)) = self.framer.next(&mut rest) {
             match piece {
-                Piece::Header(bhs) => {
+                PduPiece::Header(bhs) => {
                     assert_eq!(bhs.opcode(), Opcode::LoginResponse);
                     self.response(&LoginResponse::decode(&bhs));
                     text.clear();
                 }
-                Piece::Data { octets, .. } => text.extend_from_slice(octets),
-                Piece::BadData => panic!("there are no digests"),
+                PduPiece::Data { octets, .. } => text.extend_from_slice(octets),
+                PduPiece::BadData => panic!("there are no digests"),
             }
         }
         assert!(
@@ -213,8 +215,8 @@ impl Dialogue {
 }
 
 /// Three nodes: one for everybody, one for a few, one with CHAP.
-fn config(flags: u8) -> Config {
-    let chap = Chap {
+fn config(flags: u8) -> TargetConfig {
+    let chap = TargetChap {
         users: vec![ChapUser {
             name: USER.into(),
             initiator: None,
@@ -223,12 +225,12 @@ fn config(flags: u8) -> Config {
         mutual: (flags & 1 != 0).then(|| ("us".into(), b"a secret of our own!".to_vec())),
         minimum: [Hash::Md5, Hash::Sha1, Hash::Sha256, Hash::Sha3][usize::from(flags >> 1 & 3)],
     };
-    let open = Access::default();
-    let listed = Access {
+    let open = NodeAccess::default();
+    let listed = NodeAccess {
         allow: Some(BTreeSet::from(["iqn.2026-11.org.test:listed".into()])),
         chap: None,
     };
-    let guarded = Access {
+    let guarded = NodeAccess {
         allow: (flags & 8 != 0).then(|| BTreeSet::from(["iqn.2026-11.org.test:listed".into()])),
         chap: Some(chap),
     };
@@ -236,13 +238,13 @@ fn config(flags: u8) -> Config {
     // Without the open nodes every initiator has to prove itself.
     let some = if flags & 16 != 0 { 2.. } else { 0.. };
     let nodes = nodes[some].iter().map(|(name, access)| {
-        Arc::new(Node {
+        Arc::new(TargetNode {
             name: format!("iqn.2026-11.org.lunar:{name}"),
             alias: (flags & 32 != 0).then(|| "an alias".into()),
             access: access.clone(),
         })
     });
-    Config {
+    TargetConfig {
         nodes: nodes.collect(),
         portals: Vec::new(),
         advertise: Vec::new(),
@@ -251,13 +253,13 @@ fn config(flags: u8) -> Config {
 }
 
 /// Those that are the default.
-pub(super) fn limits() -> Limits {
-    Limits {
+pub(super) fn limits() -> TargetLimits {
+    TargetLimits {
         first_burst: 65_536,
         max_burst: 262_144,
         outstanding_r2t: 4,
         window: 128,
         held_bytes: 65_536,
-        ..Limits::default()
+        ..TargetLimits::default()
     }
 }

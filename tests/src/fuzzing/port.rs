@@ -7,11 +7,11 @@ mod frames;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use fc::initiator::{self, Command, Data, Function, Initiator};
-use fc::outgoing::Frames;
-use fc::port::{Config, Event, Fc4, Port};
+use fc::frame_sink::HeapFrames;
+use fc::initiator::{self, ClientCommand, Data, FcpInitiator, FcpTmf};
+use fc::port::{Fc4Layer, Port, PortConfig, PortEvent};
 use fc::remote::RemoteId;
-use fc::target::{self, Target};
+use fc::target::{self, FcpTarget};
 use fc::wire::ethernet::Mac;
 use scsi::medium::{HeapLease, Lease, Now};
 use scsi::task::Attribute;
@@ -36,7 +36,7 @@ pub fn port(data: &[u8]) {
 }
 
 /// One end of the cable.
-struct Side<F: Fc4> {
+struct Side<F: Fc4Layer> {
     port: Port<F>,
     /// What is on its way to it.
     coming: VecDeque<Vec<u8>>,
@@ -46,17 +46,17 @@ struct Side<F: Fc4> {
 
 struct Cable {
     now: Now,
-    target: Side<Target<HeapLease>>,
-    initiator: Side<Initiator<HeapLease>>,
+    target: Side<FcpTarget<HeapLease>>,
+    initiator: Side<FcpInitiator<HeapLease>>,
     device: Device,
     /// Commands and functions of the initiator's user that have not ended.
     users: BTreeSet<u64>,
     next_user: u64,
 }
 
-impl<F: Fc4> Side<F> {
+impl<F: Fc4Layer> Side<F> {
     fn new(number: u8, fc4: F) -> Self {
-        let config = Config::new(Mac([2, 0, 0, 0, 0, number]), 2500);
+        let config = PortConfig::new(Mac([2, 0, 0, 0, 0, number]), 2500);
         let mut port = Port::new(&config, fc4, Now::ZERO, [number; 8]);
         port.link(Now::ZERO, true);
         Self {
@@ -68,7 +68,7 @@ impl<F: Fc4> Side<F> {
 
     /// What it sends, which must be right whatever came.
     fn sent(&mut self) -> Vec<Vec<u8>> {
-        let mut out = Frames::default();
+        let mut out = HeapFrames::default();
         self.port.transmit(&mut out);
         let own = self.port.address();
         out.frames
@@ -103,10 +103,10 @@ impl<F: Fc4> Side<F> {
 
 impl Cable {
     fn new() -> Self {
-        let fcp = Initiator::new(initiator::Config::default());
+        let fcp = FcpInitiator::new(initiator::FcpInitiatorConfig::default());
         Self {
             now: Now::ZERO,
-            target: Side::new(2, Target::new(target::Limits::default())),
+            target: Side::new(2, FcpTarget::new(target::FcpLimits::default())),
             initiator: Side::new(1, fcp),
             device: Device::default(),
             users: BTreeSet::new(),
@@ -193,7 +193,7 @@ impl Cable {
             1 => Data::In(lease(len)),
             _ => Data::Out(lease(len)),
         };
-        let command = Command {
+        let command = ClientCommand {
             id: self.next_user,
             lun: Lun::from_index(0),
             cdb: script.array(),
@@ -215,12 +215,12 @@ impl Cable {
         let (user, lun) = (self.next_user, Lun::from_index(0));
         let about = user.saturating_sub(1 + script.below(4) as u64);
         let function = script.pick(&[
-            Function::AbortTask(about),
-            Function::QueryTask(about),
-            Function::AbortTaskSet,
-            Function::LogicalUnitReset,
-            Function::QueryTaskSet,
-            Function::QueryAsynchronousEvent,
+            FcpTmf::AbortTask(about),
+            FcpTmf::QueryTask(about),
+            FcpTmf::AbortTaskSet,
+            FcpTmf::LogicalUnitReset,
+            FcpTmf::QueryTaskSet,
+            FcpTmf::QueryAsynchronousEvent,
         ]);
         let initiator = self.initiator.port.fc4_mut();
         if initiator
@@ -265,14 +265,14 @@ impl Cable {
             return false;
         };
         match event {
-            Event::Up(id) => self.target.up(id),
-            Event::Down(id, _) => {
+            PortEvent::Up(id) => self.target.up(id),
+            PortEvent::Down(id, _) => {
                 self.target.down(id);
                 self.device.lose(id);
                 self.target.port.ended(self.now, id);
             }
-            Event::Fc4(event) => self.device.told(&self.target.up, event),
-            Event::Online(_) | Event::Offline | Event::Remark { .. } => {}
+            PortEvent::Fc4(event) => self.device.told(&self.target.up, event),
+            PortEvent::Online(_) | PortEvent::Offline | PortEvent::Remark { .. } => {}
         }
         true
     }
@@ -282,17 +282,17 @@ impl Cable {
             return false;
         };
         match event {
-            Event::Up(id) => self.initiator.up(id),
-            Event::Down(id, _) => self.initiator.down(id),
-            Event::Fc4(
-                initiator::Event::Done(initiator::Done { id, .. })
-                | initiator::Event::Failed(initiator::Failed { id, .. })
-                | initiator::Event::Managed { id, .. },
+            PortEvent::Up(id) => self.initiator.up(id),
+            PortEvent::Down(id, _) => self.initiator.down(id),
+            PortEvent::Fc4(
+                initiator::FcpInitiatorEvent::Done(initiator::Done { id, .. })
+                | initiator::FcpInitiatorEvent::Failed(initiator::FcpFailed { id, .. })
+                | initiator::FcpInitiatorEvent::Managed { id, .. },
             ) => assert!(self.users.remove(&id), "{id} ended twice"),
-            Event::Fc4(initiator::Event::Stuck(_))
-            | Event::Online(_)
-            | Event::Offline
-            | Event::Remark { .. } => {}
+            PortEvent::Fc4(initiator::FcpInitiatorEvent::Stuck(_))
+            | PortEvent::Online(_)
+            | PortEvent::Offline
+            | PortEvent::Remark { .. } => {}
         }
         true
     }

@@ -3,7 +3,7 @@
 
 use iscsi::wire::digest::crc32c;
 use scsi::nexus::NexusId;
-use scsi::reserve::{Hold, Reservations};
+use scsi::reserve::{Holding, Reservations};
 use scsi::wire::lun::Lun;
 
 use super::cdb::{attentions, command};
@@ -119,7 +119,7 @@ fn consistent(reservations: &Reservations) {
     assert!(all.iter().all(|one| one.key != 0));
     let names = all.iter().map(|one| (one.nexus.port, &one.nexus.initiator));
     assert!(names.is_sorted_by(|a, b| a < b), "{all:?}");
-    if let Hold::Persistent(held) = reservations.hold() {
+    if let Holding::Persistent(held) = reservations.hold() {
         assert!(!all.is_empty(), "{held:?} without registrants");
         assert_eq!(held.holder.is_none(), held.kind.all_registrants());
         let holder = held.holder.as_ref();

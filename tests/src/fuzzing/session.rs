@@ -8,9 +8,9 @@ mod watch;
 use std::sync::Arc;
 use std::time::Duration;
 
-use iscsi::parameters::{Operational, Parameters, Purpose, TaskReporting};
-use iscsi::session::{Event, Session};
-use iscsi::target::{Access, Config, Endpoints, InitiatorPort, Limits, Node};
+use iscsi::parameters::{Operational, Parameters, SessionPurpose, TaskReporting};
+use iscsi::session::{Session, SessionEvent};
+use iscsi::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLimits, TargetNode};
 use iscsi::violation::Violation;
 use iscsi::wire::serial::CmdSn;
 use scsi::medium::HeapLease;
@@ -53,12 +53,12 @@ impl Play {
     fn new(keys: Operational, script: &mut Script<'_>) -> Self {
         let flags = script.octet();
         let discovery = flags & 7 == 7;
-        let limits = Limits {
+        let limits = TargetLimits {
             window: script.pick(&[128, 1, 4, 16, 17, 64]),
             held_bytes: script.pick(&[65_536, 0, 512, 4096]),
             ..limits()
         };
-        let config = Config {
+        let config = TargetConfig {
             nodes: vec![node()],
             portals: Vec::new(),
             advertise: Vec::new(),
@@ -127,21 +127,21 @@ impl Play {
         count
     }
 
-    fn event(&mut self, event: Event<HeapLease>) {
+    fn event(&mut self, event: SessionEvent<HeapLease>) {
         match event {
-            Event::Execute(command) => {
+            SessionEvent::Execute(command) => {
                 assert!(self.open, "a command after the end");
                 self.device.execute(&command);
             }
-            Event::DataOut { tag, offset, data } => self.device.data_out(tag, offset, &data),
-            Event::Manage { id, lun, function } => self.device.manage(id, lun, function),
-            Event::ColdReset => {}
-            Event::Close(Violation { rule, .. }) => {
+            SessionEvent::DataOut { tag, offset, data } => self.device.data_out(tag, offset, &data),
+            SessionEvent::Manage { id, lun, function } => self.device.manage(id, lun, function),
+            SessionEvent::ColdReset => {}
+            SessionEvent::Close(Violation { rule, .. }) => {
                 assert!(!rule.is_empty());
                 self.end_once();
             }
-            Event::LoggedOut => self.end_once(),
-            Event::Remark(Violation { rule, .. }) => assert!(!rule.is_empty()),
+            SessionEvent::LoggedOut => self.end_once(),
+            SessionEvent::Remark(Violation { rule, .. }) => assert!(!rule.is_empty()),
         }
     }
 
@@ -264,9 +264,9 @@ fn parameters(keys: Operational, discovery: bool) -> Parameters {
         initiator_alias: None,
         user: None,
         purpose: if discovery {
-            Purpose::Discovery(vec![node()])
+            SessionPurpose::Discovery(vec![node()])
         } else {
-            Purpose::Normal(node())
+            SessionPurpose::Normal(node())
         },
         tsih: 1,
         cid: 7,
@@ -277,10 +277,10 @@ fn parameters(keys: Operational, discovery: bool) -> Parameters {
     }
 }
 
-fn node() -> Arc<Node> {
-    Arc::new(Node {
+fn node() -> Arc<TargetNode> {
+    Arc::new(TargetNode {
         name: "iqn.2026-11.org.lunar:test".into(),
         alias: None,
-        access: Access::default(),
+        access: NodeAccess::default(),
     })
 }

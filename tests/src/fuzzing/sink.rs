@@ -1,6 +1,6 @@
 //! Where machines put what they send.
 
-use iscsi::datamover::Outgoing;
+use iscsi::pdu_sink::PduSink;
 use scsi::medium::{HeapLease, Lease};
 
 /// Octets in the order in which they would leave, up to a limit a batch.
@@ -12,7 +12,7 @@ pub(super) struct Sink {
     pub(super) limit: usize,
 }
 
-impl Outgoing<HeapLease> for Sink {
+impl PduSink<HeapLease> for Sink {
     fn octets(&mut self, octets: &[u8]) {
         self.octets.extend_from_slice(octets);
     }

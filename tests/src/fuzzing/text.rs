@@ -1,7 +1,7 @@
 //! Text keys: parsed, negotiated and answered as a target does.
 
-use iscsi::keys::negotiation::Negotiation;
-use iscsi::keys::{Phase, Seen, Side};
+use iscsi::keys::negotiation::TargetNegotiation;
+use iscsi::keys::{KeyPhase, KeySide, SeenKeys};
 use iscsi::names;
 use iscsi::parameters::Operational;
 use iscsi::text::{self, Assembly, MAX_KEY, MAX_TEXT, Text};
@@ -13,13 +13,17 @@ use super::script::Script;
 pub fn text(data: &[u8]) {
     let mut script = Script::new(data);
     let flags = script.octet();
-    let phase = script.pick(&[Phase::Operational, Phase::Security, Phase::FullFeature]);
+    let phase = script.pick(&[
+        KeyPhase::Operational,
+        KeyPhase::Security,
+        KeyPhase::FullFeature,
+    ]);
     let discovery = flags & 1 != 0;
     let mut negotiation = match phase {
-        Phase::FullFeature => Negotiation::resume(Operational::default(), discovery),
-        _ => Negotiation::new(limits().preferences(), discovery),
+        KeyPhase::FullFeature => TargetNegotiation::resume(Operational::default(), discovery),
+        _ => TargetNegotiation::new(limits().preferences(), discovery),
     };
-    let mut seen = Seen::default();
+    let mut seen = SeenKeys::default();
     let mut assembly = Assembly::default();
     while !script.is_over() {
         let more = usize::from(script.half());
@@ -36,7 +40,12 @@ pub fn text(data: &[u8]) {
     within_bounds(&negotiation.outcome());
 }
 
-fn answer(octets: &[u8], phase: Phase, seen: &mut Seen, negotiation: &mut Negotiation) {
+fn answer(
+    octets: &[u8],
+    phase: KeyPhase,
+    seen: &mut SeenKeys,
+    negotiation: &mut TargetNegotiation,
+) {
     assert!(octets.len() <= MAX_TEXT);
     let Ok(pairs) = text::parse(octets) else {
         return;
@@ -46,7 +55,7 @@ fn answer(octets: &[u8], phase: Phase, seen: &mut Seen, negotiation: &mut Negoti
         value(pair.value);
     }
     let mut reply = Text::default();
-    let admitted = seen.admit(&pairs, phase, Side::Initiator, &mut reply);
+    let admitted = seen.admit(&pairs, phase, KeySide::Initiator, &mut reply);
     if let Ok(admitted) = admitted {
         let _ = negotiation.answer(&admitted, &mut reply);
     }

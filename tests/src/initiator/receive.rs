@@ -3,7 +3,7 @@
 use iscsi::wire::async_message::AsyncMessage;
 use iscsi::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
 use iscsi::wire::data_in::DataIn;
-use iscsi::wire::framer::{FrameError, Piece};
+use iscsi::wire::framer::{FrameError, PduPiece};
 use iscsi::wire::login_response::LoginResponse;
 use iscsi::wire::logout_response::LogoutResponse;
 use iscsi::wire::nop_in::NopIn;
@@ -27,8 +27,8 @@ impl Initiator {
                 return Ok(());
             };
             match piece {
-                Piece::Header(bhs) if bhs.data_len() == 0 => self.pdu(&bhs, Vec::new()),
-                Piece::Header(bhs) => {
+                PduPiece::Header(bhs) if bhs.data_len() == 0 => self.pdu(&bhs, Vec::new()),
+                PduPiece::Header(bhs) => {
                     let data = self
                         .current
                         .take()
@@ -36,8 +36,8 @@ impl Initiator {
                         .unwrap_or_default();
                     self.current = Some((bhs, data));
                 }
-                Piece::Data { octets, end } => self.data(octets, end),
-                Piece::BadData => self.current = None,
+                PduPiece::Data { octets, end } => self.data(octets, end),
+                PduPiece::BadData => self.current = None,
             }
             debug_assert!(self.full_feature || !in_full_feature);
         }

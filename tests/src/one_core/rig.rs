@@ -5,17 +5,17 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use ::io::counting::allocations;
-use ::io::ring::{AnyRing, Kind, Ring};
+use ::io::ring::{AnyRing, Ring, RingKind};
 use engine::core::{Core, accept_token};
-use engine::mail::Counter;
-use iscsi::target::Limits;
+use engine::mailbox::CoreMailbox;
+use iscsi::target::TargetLimits;
 
 use super::{TARGET, serving};
 use crate::initiator::{Initiator, Reply, Settings};
 
 /// A core, and hosts that take turns with it. What goes wrong is a panic.
 pub struct Rig {
-    core: Core<AnyRing, Counter>,
+    core: Core<AnyRing, CoreMailbox>,
     /// Its hosts.
     pub hosts: Vec<Host>,
     /// What the core's waits and turns have allocated, where the allocator counts that.
@@ -36,7 +36,7 @@ impl Rig {
     /// So many hosts, logged in to a core whose LUN 0 has `size` octets; `None` where the kernel
     /// does not have the ring.
     #[must_use]
-    pub fn new(kind: Kind, hosts: u32, size: u64, limits: Limits) -> Option<Self> {
+    pub fn new(kind: RingKind, hosts: u32, size: u64, limits: TargetLimits) -> Option<Self> {
         let (mut ring, _) = AnyRing::open(kind)
             .inspect_err(|cause| eprintln!("SKIPPED: {kind:?}: {cause}"))
             .ok()?;

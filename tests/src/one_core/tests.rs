@@ -2,8 +2,8 @@
 
 mod blocks;
 
-use ::io::ring::Kind;
-use iscsi::target::Limits;
+use ::io::ring::RingKind;
+use iscsi::target::TargetLimits;
 use scsi::wire::lun::Lun;
 
 use super::BLOCK;
@@ -17,7 +17,7 @@ const DEPTH: usize = 32;
 
 #[test]
 fn a_turn_answers_few_at_once() {
-    let Some(mut rig) = rig(Kind::Uring) else {
+    let Some(mut rig) = rig(RingKind::Uring) else {
         return;
     };
     rig.hosts.iter_mut().for_each(ask);
@@ -37,7 +37,7 @@ fn a_turn_answers_few_at_once() {
 
 #[test]
 fn who_asks_again_at_once_is_heard_after_the_others() {
-    for kind in [Kind::Uring, Kind::Epoll] {
+    for kind in [RingKind::Uring, RingKind::Epoll] {
         let Some(mut rig) = rig(kind) else {
             continue;
         };
@@ -63,8 +63,8 @@ fn who_asks_again_at_once_is_heard_after_the_others() {
 }
 
 /// Hosts whose windows have grown; `None` where the kernel does not have the ring.
-fn rig(kind: Kind) -> Option<Rig> {
-    let mut rig = Rig::new(kind, SESSIONS as u32, 1 << 20, Limits::default())?;
+fn rig(kind: RingKind) -> Option<Rig> {
+    let mut rig = Rig::new(kind, SESSIONS as u32, 1 << 20, TargetLimits::default())?;
     for depth in 1..=DEPTH {
         for host in &mut rig.hosts {
             (0..depth).for_each(|_| command(host));

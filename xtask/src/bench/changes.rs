@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use bench::outcome::Machine;
+use bench::outcome::HostFacts;
 use serde::{Deserialize, Serialize};
 
 use super::meter::Measured;
@@ -49,7 +49,7 @@ impl Committed {
 
     /// The medians of a run.
     pub(crate) fn of(report: &Report) -> Self {
-        let Machine {
+        let HostFacts {
             processor,
             cores,
             kernel,

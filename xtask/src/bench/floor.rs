@@ -5,10 +5,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Error, Result, bail};
-use bench::Watch;
-use bench::floor::{self, CONNECTIONS_MAX, Listener, Lives, Local, Place};
-use bench::outcome::Row;
-use bench::plan::Words;
+use bench::RunObserver;
+use bench::floor::{self, CONNECTIONS_MAX, FloorPeer, FloorServer, LocalFloor, ServerLifetime};
+use bench::outcome::ResultRow;
+use bench::plan::FioOptions;
 use io::cpu;
 
 use super::VOLUME;
@@ -35,13 +35,13 @@ const MEMORY: u64 = floor::room(4 * VOLUME, CONNECTIONS_MAX);
 
 /// The other end: answers until its standard input ends.
 pub(crate) fn serve() -> Result<()> {
-    let listener = Listener::new(&[([127, 0, 0, 1], 0).into()], MEMORY)?;
+    let listener = FloorServer::new(&[([127, 0, 0, 1], 0).into()], MEMORY)?;
     println!("{}", listener.address()?);
-    Ok(listener.run(Lives::WithInput)?)
+    Ok(listener.run(ServerLifetime::WithInput)?)
 }
 
 /// The other end as a process, pinned as targets are.
-pub(crate) struct Floor(Local);
+pub(crate) struct Floor(LocalFloor);
 
 impl Floor {
     pub(crate) fn start() -> Result<Self> {
@@ -53,7 +53,7 @@ impl Floor {
             .args(pinned)
             .arg(std::env::current_exe()?)
             .arg("floor");
-        Ok(Self(Local::start(&mut command, false)?))
+        Ok(Self(LocalFloor::start(&mut command, false)?))
     }
 
     /// A program that sleeps and one that spins are each better at some rows.
@@ -79,22 +79,22 @@ impl Floor {
     /// Runs a load for a while, after a short warm-up.
     pub(crate) fn measure(&self, job: &Job, time: Duration, manner: Manner) -> Result<Measured> {
         cpu::pin(GENERATOR_CPU).context("cannot pin to a CPU")?;
-        let place = Place {
+        let place = FloorPeer {
             spin: matches!(manner, Manner::Spinning | Manner::SharedSpinning),
             together: matches!(manner, Manner::Shared | Manner::SharedSpinning),
             ..self.0.place()
         };
-        let words = Words {
+        let words = FioOptions {
             depth: job.depth as u32,
             jobs: job.sessions,
             ramp: time / 10,
             runtime: time,
-            ..Words::preset(None, false)?
+            ..FioOptions::preset(None, false)?
         };
         let rw = if job.write { "randwrite" } else { "randread" };
         let load = words.load(rw.parse().map_err(Error::msg)?, job.size);
         let (stop, live) = (AtomicBool::new(false), &mut |_| {});
-        let watch = &mut Watch { stop: &stop, live };
+        let watch = &mut RunObserver { stop: &stop, live };
         let measured = floor::measure(place, &words, load, VOLUME, watch)?;
         if let Some(failure) = measured.failure {
             bail!(failure);
@@ -107,7 +107,7 @@ impl Floor {
     }
 }
 
-fn told(row: &Row) -> Measured {
+fn told(row: &ResultRow) -> Measured {
     let share = |cpu_us: u64| cpu_us as f64 / row.runtime_us as f64;
     let measured = Measured {
         iops: row.iops(),

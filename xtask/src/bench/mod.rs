@@ -29,8 +29,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use bench::numbers;
-use bench::outcome::Machine;
-use bench::report::{Table, write_article};
+use bench::outcome::HostFacts;
+use bench::report::{ReportTable, write_article};
 use changes::Committed;
 use clap::{Args, ValueEnum};
 use engine::address::{Address, ParseError, UnitAddress};
@@ -173,7 +173,7 @@ fn write(arguments: &Arguments, report: &Report) -> Result<()> {
 }
 
 /// What the model makes of what was measured both ways.
-fn modelled(rows: &[Finished]) -> Vec<Table> {
+fn modelled(rows: &[Finished]) -> Vec<ReportTable> {
     let way = |(name, write)| {
         let cpu_us = |row: &Finished| row.columns.first()?.median(Measured::cpu_us);
         let rows = page::plain(rows, write).into_iter();
@@ -192,7 +192,7 @@ fn modelled(rows: &[Finished]) -> Vec<Table> {
 /// Measures everything, and prints it as it comes.
 fn measure(arguments: &Arguments) -> Result<Report> {
     let mut report = Report {
-        machine: Machine::here(),
+        machine: HostFacts::here(),
         rows: Vec::new(),
         footprint: None,
         model: Vec::new(),

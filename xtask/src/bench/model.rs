@@ -5,7 +5,7 @@
 mod tests;
 
 use bench::numbers::{block_size, digits, percent, whole};
-use bench::report::Table;
+use bench::report::ReportTable;
 
 /// CPU an I/O as a straight line over its octets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -137,7 +137,7 @@ const SEED_NETWORK: Network = Network {
 const PACKET_NS: [f64; 2] = [100.0, 330.0];
 
 /// All that the model says; nothing where less than two sizes were measured.
-pub(crate) fn tables(ways: &[Way], copy_gb_s: f64) -> Vec<Table> {
+pub(crate) fn tables(ways: &[Way], copy_gb_s: f64) -> Vec<ReportTable> {
     let lines: Vec<_> = ways
         .iter()
         .filter_map(|way| Some((way, Line::fit(&way.points)?)))
@@ -151,7 +151,7 @@ pub(crate) fn tables(ways: &[Way], copy_gb_s: f64) -> Vec<Table> {
     tables
 }
 
-fn fits(lines: &[(&Way, Line)], copy_gb_s: f64) -> Table {
+fn fits(lines: &[(&Way, Line)], copy_gb_s: f64) -> ReportTable {
     let fit = |(way, line): &(&Way, Line)| {
         let fills = |gbps| {
             let octets = NETWORKS[0].one_core_fills(gbps, *line);
@@ -165,7 +165,7 @@ fn fits(lines: &[(&Way, Line)], copy_gb_s: f64) -> Table {
         ];
         costs.into_iter().chain(LINKS_GBPS.map(fills)).collect()
     };
-    Table {
+    ReportTable {
         caption: format!(
             "Target CPU of an I/O: a fixed part and one of each byte, fitted to all sizes; from \
              which size on one core fills a link of MTU 1500. Copying alone, from random places of \
@@ -185,7 +185,7 @@ fn fits(lines: &[(&Way, Line)], copy_gb_s: f64) -> Table {
 }
 
 /// Each size against what the line through the others says.
-fn check(ways: &[Way]) -> Table {
+fn check(ways: &[Way]) -> ReportTable {
     let line = |way: &Way, (octets, us): (u32, f64)| {
         let others: Vec<_> = way
             .points
@@ -207,7 +207,7 @@ fn check(ways: &[Way]) -> Table {
             .filter_map(|point| line(way, *point))
             .collect::<Vec<_>>()
     };
-    Table {
+    ReportTable {
         caption: "The model against what was measured: us of target CPU an I/O, and what the line \
                   through the other sizes says of this one"
             .to_owned(),
@@ -217,7 +217,7 @@ fn check(ways: &[Way]) -> Table {
 }
 
 /// The seed's headline with the CPU that was measured here.
-fn seed(reads: &Way, read: Line) -> Table {
+fn seed(reads: &Way, read: Line) -> ReportTable {
     let (octets, iops) = SEED[0];
     let measured = reads.points.iter().find(|(size, _)| *size == octets);
     let us = measured.map_or(read.us(octets), |(_, us)| *us);
@@ -228,7 +228,7 @@ fn seed(reads: &Way, read: Line) -> Table {
         let each = whole(iops / cores);
         vec![what.to_owned(), digits(cores), each]
     };
-    Table {
+    ReportTable {
         caption: format!(
             "{} IOPS of 512 B reads, which took 16 cores and an offload card (E5-2687W v2, 3.4 \
              GHz, 2013). Assumed: sessions are spread evenly, cores do not hinder each other, an \
@@ -248,7 +248,7 @@ fn seed(reads: &Way, read: Line) -> Table {
     }
 }
 
-fn links(network: Network, lines: &[(&Way, Line)]) -> Table {
+fn links(network: Network, lines: &[(&Way, Line)]) -> ReportTable {
     let cell = |gbps: f64, octets: u32| {
         let iops = network.iops(gbps, octets);
         let cores = lines
@@ -279,7 +279,7 @@ fn links(network: Network, lines: &[(&Way, Line)]) -> Table {
         cells
     };
     let names: Vec<_> = lines.iter().map(|(way, _)| way.name).collect();
-    Table {
+    ReportTable {
         caption: format!(
             "Where links saturate, MTU {}: I/Os a second that fill them, and the cores that \
              takes ({}). Of each segment {FRAME} bytes are Ethernet's, with its gap, {IP} IP's \
@@ -314,7 +314,7 @@ const TRAFFIC: [(&str, f64); 4] = [
     ("write: the same, with stores that read the line first", 4.0),
 ];
 
-fn memory(copy_gb_s: f64) -> Table {
+fn memory(copy_gb_s: f64) -> ReportTable {
     let line = |(what, times): (&str, f64)| {
         let traffic = LINKS_GBPS.map(|gbps| format!("{:.0} GB/s", gbps / 8.0 * times));
         let copies = if times > 1.0 { 1.0 } else { 0.0 };
@@ -325,7 +325,7 @@ fn memory(copy_gb_s: f64) -> Table {
         cells
     };
     let small = NETWORKS[0].segments(512);
-    Table {
+    ReportTable {
         caption: format!(
             "What memory has to carry for a link that is full of data that is in no cache, and \
              the cores that do nothing but copy it at {copy_gb_s:.1} GB/s. One channel of \

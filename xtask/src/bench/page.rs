@@ -1,7 +1,7 @@
 //! The report as a page with charts.
 
 use bench::outcome::Latency;
-use bench::report::{Article, Chart, Part, Table, Values};
+use bench::report::{Article, Chart, NamedValues, ReportSection, ReportTable};
 
 use super::lineup::Who;
 use super::load::Job;
@@ -63,7 +63,7 @@ pub(crate) fn plain(rows: &[Finished], write: bool) -> Vec<&Finished> {
     plain
 }
 
-fn by_size(rows: &[Finished]) -> Part {
+fn by_size(rows: &[Finished]) -> ReportSection {
     let ways = [("Reads", plain(rows, false)), ("Writes", plain(rows, true))];
     let mut sizes: Vec<_> = ways
         .iter()
@@ -72,7 +72,7 @@ fn by_size(rows: &[Finished]) -> Part {
         .collect();
     sizes.sort_unstable();
     sizes.dedup();
-    let values = |rows: &[&Finished], who: Who| -> Values {
+    let values = |rows: &[&Finished], who: Who| -> NamedValues {
         let at = |size: &u32| {
             let row = rows.iter().find(|row| row.job.size == *size)?;
             Some(cpu_us(row, who)? * 1e3)
@@ -94,7 +94,7 @@ fn by_size(rows: &[Finished]) -> Part {
         times: true,
         panels: ways.iter().map(panel).collect(),
     };
-    Part {
+    ReportSection {
         name: "cpu",
         reading: "Less is better. The floor is bare TCP: the same bytes in the same pieces at the \
                   same depth without iSCSI."
@@ -104,10 +104,10 @@ fn by_size(rows: &[Finished]) -> Part {
     }
 }
 
-fn by_sessions(rows: &[Finished]) -> Part {
+fn by_sessions(rows: &[Finished]) -> ReportSection {
     let shared = |row: &&Finished| !row.job.write && row.name.contains("sessions ");
     let rows: Vec<_> = rows.iter().filter(shared).collect();
-    let curve = |name: &str, value: &dyn Fn(&Finished) -> Option<f64>| -> Values {
+    let curve = |name: &str, value: &dyn Fn(&Finished) -> Option<f64>| -> NamedValues {
         (name.to_owned(), rows.iter().map(|row| value(row)).collect())
     };
     let chart = Chart::Marks {
@@ -127,7 +127,7 @@ fn by_sessions(rows: &[Finished]) -> Part {
             ],
         )],
     };
-    Part {
+    ReportSection {
         name: "sessions",
         reading: "All sessions are with one LUN and one core; the floor has as many connections."
             .to_owned(),
@@ -136,7 +136,7 @@ fn by_sessions(rows: &[Finished]) -> Part {
     }
 }
 
-fn latency(rows: &[Finished]) -> Part {
+fn latency(rows: &[Finished]) -> ReportSection {
     let alone = rows.iter().filter(|row| row.job.depth == 1);
     let columns = alone.flat_map(|row| row.columns.iter().map(move |column| (row, column)));
     let lines: Vec<_> = columns
@@ -149,7 +149,7 @@ fn latency(rows: &[Finished]) -> Part {
             (format!("{}{how}", column.who), together(column))
         })
         .collect();
-    Part {
+    ReportSection {
         name: "latency",
         reading: "Of a 4 KiB read with nothing else under way.".to_owned(),
         chart: (!lines.is_empty()).then_some(Chart::Percentiles {
@@ -169,7 +169,7 @@ fn together(column: &Column) -> Latency {
     all
 }
 
-fn numbers(rows: &[Finished]) -> Part {
+fn numbers(rows: &[Finished]) -> ReportSection {
     let head = [
         "row",
         "who",
@@ -207,11 +207,11 @@ fn numbers(rows: &[Finished]) -> Part {
     let lines = rows
         .iter()
         .flat_map(|row| row.columns.iter().map(move |column| line(row, column)));
-    Part {
+    ReportSection {
         name: "all",
         reading: "Medians of all rounds, with the lowest and the highest.".to_owned(),
         chart: None,
-        tables: vec![Table {
+        tables: vec![ReportTable {
             caption: String::new(),
             head: head.map(str::to_owned).to_vec(),
             lines: lines.collect(),
@@ -219,7 +219,7 @@ fn numbers(rows: &[Finished]) -> Part {
     }
 }
 
-fn verdicts(report: &Report) -> Part {
+fn verdicts(report: &Report) -> ReportSection {
     let of_rows = report.rows.iter().flat_map(|row| {
         let verdicts = row.verdicts.iter();
         verdicts.map(|verdict| vec![row.name.clone(), verdict.to_string()])
@@ -228,11 +228,11 @@ fn verdicts(report: &Report) -> Part {
         .footprint
         .iter()
         .flat_map(super::report::Footprint::cells);
-    Part {
+    ReportSection {
         name: "required",
         reading: "What is required, and whether it was reached.".to_owned(),
         chart: None,
-        tables: vec![Table {
+        tables: vec![ReportTable {
             caption: String::new(),
             head: vec!["row".to_owned(), "verdict".to_owned()],
             lines: of_rows.chain(footprint).collect(),
@@ -240,8 +240,8 @@ fn verdicts(report: &Report) -> Part {
     }
 }
 
-fn model(tables: &[Table]) -> Part {
-    Part {
+fn model(tables: &[ReportTable]) -> ReportSection {
+    ReportSection {
         name: "model",
         reading: "On paper, where this machine cannot measure: what the CPU an I/O measured here \
                   means on other networks and more cores."

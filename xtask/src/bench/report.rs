@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use bench::outcome::Machine;
-use bench::report::Table;
+use bench::outcome::HostFacts;
+use bench::report::ReportTable;
 use serde::Serialize;
 
 use super::load::Job;
@@ -17,11 +17,11 @@ const SATURATED: f64 = 0.95;
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    pub(crate) machine: Machine,
+    pub(crate) machine: HostFacts,
     pub(crate) rows: Vec<Finished>,
     pub(crate) footprint: Option<Footprint>,
     /// What the model makes of it.
-    pub(crate) model: Vec<Table>,
+    pub(crate) model: Vec<ReportTable>,
 }
 
 /// A row with all its rounds.

@@ -15,16 +15,16 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-pub use ::io::ether::{OpenError, Place};
+pub use ::io::ether::{EtherOpenError, Place};
 
 use ::io::ether::EtherPort;
 
-use self::frame::{GROUP, Kind, Message, Run};
-use self::side::Side;
-use crate::crew::{self, Phase, Post, Report, Times, Watch};
+use self::frame::{FloorFrameKind, FloorMessage, GROUP, Run};
+use self::side::FloorPort;
 use crate::load::{self, Measured};
-use crate::outcome::{Direction, Load, Order, Outcome};
-use crate::plan::Words;
+use crate::load_threads::{self, LoadPhase, LoadThread, RunObserver, RunTimes, ThreadTotals};
+use crate::outcome::{AccessOrder, DataDirection, Load, RunResult};
+use crate::plan::FioOptions;
 use crate::run::RunError;
 
 /// Frames on their way that the receiver has not told of: less than a port's ring takes.
@@ -41,7 +41,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// What is asked of a floor.
 #[derive(Clone, Copy, Debug)]
-pub struct Frames<'a> {
+pub struct FloorRequest<'a> {
     /// Our end.
     pub place: &'a Place,
     /// Each frame is summed when it is sent, and its sum checked when it came, as Fibre Channel's
@@ -52,18 +52,18 @@ pub struct Frames<'a> {
 }
 
 /// Answers whoever calls.
-pub struct Listener(Side);
+pub struct FloorResponder(FloorPort);
 
-impl Listener {
+impl FloorResponder {
     /// Listens at a port, with so much memory.
     ///
     /// # Errors
     ///
     /// When there is no port to be had there.
-    pub fn new(place: &Place, size: u64) -> Result<Self, OpenError> {
+    pub fn new(place: &Place, size: u64) -> Result<Self, EtherOpenError> {
         let port = EtherPort::open(place, &<_>::default())?;
-        let failed = |cause| OpenError::Io(place.to_string(), cause);
-        let mut side = Side::new(port, size, None).map_err(failed)?;
+        let failed = |cause| EtherOpenError::Io(place.to_string(), cause);
+        let mut side = FloorPort::new(port, size, None).map_err(failed)?;
         side.join(GROUP).map_err(failed)?;
         Ok(Self(side))
     }
@@ -93,10 +93,10 @@ impl Listener {
 ///
 /// When it failed; what was measured before is in `outcome`.
 pub fn rows(
-    frames: Frames<'_>,
-    words: &Words,
-    outcome: &mut Outcome,
-    watch: &mut Watch<'_>,
+    frames: FloorRequest<'_>,
+    words: &FioOptions,
+    outcome: &mut RunResult,
+    watch: &mut RunObserver<'_>,
 ) -> Result<(), RunError> {
     for rw in &words.rws {
         if watch.stopped() {
@@ -112,47 +112,52 @@ pub fn rows(
 }
 
 fn measure(
-    frames: Frames<'_>,
-    words: &Words,
-    direction: Direction,
-    watch: &mut Watch<'_>,
+    frames: FloorRequest<'_>,
+    words: &FioOptions,
+    direction: DataDirection,
+    watch: &mut RunObserver<'_>,
 ) -> Result<Measured, RunError> {
     let address = format!("fcoe://{}", frames.place);
     let failed = |cause: io::Error| RunError::Load(format!("{address}: {cause}"));
     let port = EtherPort::open(frames.place, &<_>::default());
     let port = port.map_err(|cause| RunError::Load(cause.to_string()))?;
     let run = Run::new(direction, frames.crc);
-    let mut side = Side::new(port, frames.size, Some(run)).map_err(failed)?;
+    let mut side = FloorPort::new(port, frames.size, Some(run)).map_err(failed)?;
     let far = call(&mut side, frames.place, run, watch).map_err(failed)?;
     let load = Load {
         direction,
-        order: Order::Sequential,
+        order: AccessOrder::Sequential,
         block_bytes: side.payload_len() as u32,
         depth: WINDOW,
         jobs: 1,
     };
-    (watch.live)(crew::Live::Begin(load));
-    let times = Times {
+    (watch.live)(load_threads::LiveFigures::Begin(load));
+    let times = RunTimes {
         ramp: words.ramp,
         runtime: words.runtime,
     };
-    let member = move |post: &Post<'_>| {
-        let mut report = Report::default();
+    let member = move |post: &LoadThread<'_>| {
+        let mut report = ThreadTotals::default();
         post.ready(None);
         if let Err(cause) = work(&mut side, post, &mut report) {
             report.failure = Some(cause.to_string());
         }
         report
     };
-    let result = crew::run(vec![member], times, watch, || far.into_iter().collect())?;
+    let result = load_threads::run(vec![member], times, watch, || far.into_iter().collect())?;
     Ok(load::measured(vec![address], load, &result))
 }
 
 /// Calls the other end until it answers. Returns its process, if that is of this machine.
-fn call(side: &mut Side, place: &Place, run: Run, watch: &Watch<'_>) -> io::Result<Option<u32>> {
+fn call(
+    side: &mut FloorPort,
+    place: &Place,
+    run: Run,
+    watch: &RunObserver<'_>,
+) -> io::Result<Option<u32>> {
     let begin = Instant::now();
     while begin.elapsed() < SILENCE && !watch.stopped() {
-        side.send(GROUP, Message::of(Kind::Hello, run))?;
+        side.send(GROUP, FloorMessage::of(FloorFrameKind::Hello, run))?;
         let next = Instant::now() + CALL;
         while let Some(left) = next.checked_duration_since(Instant::now()) {
             side.wait(left)?;
@@ -173,11 +178,11 @@ fn call(side: &mut Side, place: &Place, run: Run, watch: &Watch<'_>) -> io::Resu
     Err(io::Error::new(io::ErrorKind::TimedOut, absent))
 }
 
-fn work(side: &mut Side, post: &Post<'_>, report: &mut Report) -> io::Result<()> {
+fn work(side: &mut FloorPort, post: &LoadThread<'_>, report: &mut ThreadTotals) -> io::Result<()> {
     loop {
         let counts = match post.phase() {
-            Phase::Rest | Phase::Ramp => false,
-            Phase::Measure => true,
+            LoadPhase::Rest | LoadPhase::Ramp => false,
+            LoadPhase::Measure => true,
             _ => return side.end(),
         };
         side.turn()?;

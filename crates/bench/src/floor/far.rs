@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{BUFFER, HEADER, Header, Kind};
-use together::Together;
+use super::{BUFFER, FloorHeader, FloorKind, HEADER};
+use together::ThreadConnections;
 
-/// Octets of memory that [`Listener::new`] needs for data of `size` octets over so many
+/// Octets of memory that [`FloorServer::new`] needs for data of `size` octets over so many
 /// connections: each has 1 MiB for what comes, too.
 #[must_use]
 pub const fn room(size: u64, connections: u32) -> u64 {
@@ -23,7 +23,7 @@ pub const fn room(size: u64, connections: u32) -> u64 {
 
 /// How long it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lives {
+pub enum ServerLifetime {
     /// Until the process is ended.
     On,
     /// Until its standard input ends: as long as who started it, however that ends.
@@ -32,14 +32,14 @@ pub enum Lives {
 
 /// Waits for the other end.
 #[derive(Debug)]
-pub struct Listener {
+pub struct FloorServer {
     listener: TcpListener,
-    shared: Arc<Shared>,
-    together: Arc<Together>,
+    shared: Arc<FloorBudget>,
+    together: Arc<ThreadConnections>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct FloorBudget {
     /// Octets that connections may still have.
     memory: AtomicU64,
     connections: AtomicUsize,
@@ -54,7 +54,7 @@ const OVERHEAD: u64 = BUFFER as u64;
 /// How long a connection may be silent.
 const SILENCE: Duration = Duration::from_secs(30);
 
-impl Listener {
+impl FloorServer {
     /// Listens. All connections together have `memory` octets at the most; see [`room`].
     ///
     /// # Errors
@@ -63,11 +63,11 @@ impl Listener {
     pub fn new(address: &[SocketAddr], memory: u64) -> io::Result<Self> {
         Ok(Self {
             listener: TcpListener::bind(address)?,
-            shared: Arc::new(Shared {
+            shared: Arc::new(FloorBudget {
                 memory: AtomicU64::new(memory),
                 connections: AtomicUsize::new(0),
             }),
-            together: Together::start()?,
+            together: ThreadConnections::start()?,
         })
     }
 
@@ -85,8 +85,8 @@ impl Listener {
     /// # Errors
     ///
     /// When nobody can be let in any more.
-    pub fn run(&self, lives: Lives) -> io::Result<()> {
-        if lives == Lives::WithInput {
+    pub fn run(&self, lives: ServerLifetime) -> io::Result<()> {
+        if lives == ServerLifetime::WithInput {
             thread::Builder::new()
                 .name("input".to_owned())
                 .spawn(end_with_input)?;
@@ -122,17 +122,17 @@ fn end_with_input() {
 
 /// What a connection has: a place among them, and memory.
 #[derive(Debug)]
-struct Memory {
+struct FloorBuffers {
     /// For data.
     octets: Vec<u8>,
     /// Octets that count.
     taken: u64,
-    shared: Arc<Shared>,
+    shared: Arc<FloorBudget>,
 }
 
-impl Memory {
+impl FloorBuffers {
     /// None yet.
-    fn new(shared: Arc<Shared>) -> Self {
+    fn new(shared: Arc<FloorBudget>) -> Self {
         Self {
             octets: Vec::new(),
             taken: 0,
@@ -152,7 +152,7 @@ impl Memory {
         Ok(())
     }
 
-    fn place(&mut self, header: Header) -> io::Result<&mut [u8]> {
+    fn place(&mut self, header: FloorHeader) -> io::Result<&mut [u8]> {
         let start = usize::try_from(header.offset).ok();
         let end = start.and_then(|start| start.checked_add(header.len as usize));
         let place = start
@@ -162,7 +162,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for FloorBuffers {
     fn drop(&mut self) {
         self.shared.memory.fetch_add(self.taken, Relaxed);
         self.shared.connections.fetch_sub(1, Relaxed);
@@ -170,22 +170,26 @@ impl Drop for Memory {
 }
 
 /// Answers one connection until it is closed, or has those answer it who answer several.
-fn serve(socket: TcpStream, shared: Arc<Shared>, together: &Together) -> io::Result<()> {
-    let mut memory = Memory::new(shared);
+fn serve(
+    socket: TcpStream,
+    shared: Arc<FloorBudget>,
+    together: &ThreadConnections,
+) -> io::Result<()> {
+    let mut memory = FloorBuffers::new(shared);
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(SILENCE))?;
     socket.set_write_timeout(Some(SILENCE))?;
     let mut socket = socket;
     let mut begin = [0; HEADER];
     socket.read_exact(&mut begin)?;
-    let header = Header::decode(&begin)?;
-    if header.kind != Kind::Begin {
+    let header = FloorHeader::decode(&begin)?;
+    if header.kind != FloorKind::Begin {
         return Err(ErrorKind::InvalidData.into());
     }
     memory.take(header.offset)?;
     socket.write_all(&begin)?;
     socket.set_nonblocking(header.spin || header.together)?;
-    let mut connection = Connection {
+    let mut connection = FloorConnection {
         socket,
         spins: header.spin,
         memory,
@@ -203,20 +207,20 @@ fn serve(socket: TcpStream, shared: Arc<Shared>, together: &Together) -> io::Res
 
 /// A connection that has begun.
 #[derive(Debug)]
-struct Connection {
+struct FloorConnection {
     socket: TcpStream,
     /// Who answers it is to spin.
     spins: bool,
-    memory: Memory,
+    memory: FloorBuffers,
     buffer: Vec<u8>,
     /// What of the buffer has been received and not been looked at.
     filled: usize,
-    answers: Vec<Header>,
+    answers: Vec<FloorHeader>,
     /// When it was heard last, as far as whoever answers it looks.
     heard: Instant,
 }
 
-impl Connection {
+impl FloorConnection {
     /// Receives something and answers all that came whole; `false` when the peer has closed. What
     /// one that stops amid a request holds up is whoever waits here.
     fn step(&mut self) -> io::Result<bool> {
@@ -226,10 +230,10 @@ impl Connection {
         self.filled += count;
         let mut at = 0;
         while let Some(header) = self.buffer[at..self.filled].first_chunk::<HEADER>() {
-            let header = Header::decode(header)?;
+            let header = FloorHeader::decode(header)?;
             at += HEADER;
             let place = self.memory.place(header)?;
-            if header.kind == Kind::Write {
+            if header.kind == FloorKind::Write {
                 let here = place.len().min(self.filled - at);
                 place[..here].copy_from_slice(&self.buffer[at..at + here]);
                 // What has not come yet is received where it belongs.
@@ -267,12 +271,12 @@ fn receive_exact(socket: &mut TcpStream, mut into: &mut [u8]) -> io::Result<()> 
 }
 
 /// Sends all answers, the data from where it lies.
-fn answer(socket: &mut TcpStream, headers: &[Header], memory: &[u8]) -> io::Result<()> {
+fn answer(socket: &mut TcpStream, headers: &[FloorHeader], memory: &[u8]) -> io::Result<()> {
     let encoded: Vec<_> = headers.iter().map(|header| header.encode()).collect();
     let mut slices = Vec::with_capacity(2 * headers.len());
     for (header, octets) in headers.iter().zip(&encoded) {
         slices.push(IoSlice::new(octets));
-        if header.kind == Kind::Read {
+        if header.kind == FloorKind::Read {
             let offset = header.offset as usize;
             slices.push(IoSlice::new(&memory[offset..offset + header.len as usize]));
         }

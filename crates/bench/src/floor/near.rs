@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{BUFFER, HEADER, Header, Kind, Place, not_ours};
-use crate::crew::{Phase, Post, Report};
-use crate::outcome::{Direction, Load};
-use crate::places::Places;
-use crate::plan::{Span, Words};
-use crate::random::Random;
+use super::{BUFFER, FloorHeader, FloorKind, FloorPeer, HEADER, not_ours};
+use crate::io_region::IoRegion;
+use crate::load_threads::{LoadPhase, LoadThread, ThreadTotals};
+use crate::outcome::{DataDirection, Load};
+use crate::plan::{BlockSpan, FioOptions};
+use crate::random::Xorshift;
 
 /// How long the other end may take to have its memory, and to answer.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -30,13 +30,14 @@ const PAUSES: usize = 16;
 
 /// Has connections of these numbers, each with memory of so many octets.
 pub(super) fn run(
-    place: Place,
-    (words, load): (&Words, Load),
+    place: FloorPeer,
+    (words, load): (&FioOptions, Load),
     (numbers, size): (Range<u32>, u64),
-    post: &Post<'_>,
-) -> Report {
-    let mut report = Report::default();
-    let connections = numbers.map(|number| Near::new(place, (words, load), (number, size)));
+    post: &LoadThread<'_>,
+) -> ThreadTotals {
+    let mut report = ThreadTotals::default();
+    let connections =
+        numbers.map(|number| RequestPipeline::new(place, (words, load), (number, size)));
     let worked = connections
         .collect::<io::Result<Vec<_>>>()
         .and_then(|mut ends| {
@@ -49,18 +50,23 @@ pub(super) fn run(
     report
 }
 
-fn work(ends: &mut [Near], spins: bool, report: &mut Report, post: &Post<'_>) -> io::Result<()> {
+fn work(
+    ends: &mut [RequestPipeline],
+    spins: bool,
+    report: &mut ThreadTotals,
+    post: &LoadThread<'_>,
+) -> io::Result<()> {
     let mut heard = Instant::now();
     let mut counts = false;
     loop {
         let phase = post.phase();
         let idle = || ends.iter().all(|near| near.under_way.is_empty());
         match phase {
-            Phase::Rest | Phase::Ramp => counts = false,
-            Phase::Measure => counts = true,
+            LoadPhase::Rest | LoadPhase::Ramp => counts = false,
+            LoadPhase::Measure => counts = true,
             // What is in flight began in the row, so it counts as it did there.
-            Phase::Stop if !idle() => {}
-            Phase::Stop | Phase::Cancel | Phase::Abandon => return Ok(()),
+            LoadPhase::Stop if !idle() => {}
+            LoadPhase::Stop | LoadPhase::Cancel | LoadPhase::Abandon => return Ok(()),
         }
         let mut told = None;
         for near in &mut *ends {
@@ -81,12 +87,12 @@ fn work(ends: &mut [Near], spins: bool, report: &mut Report, post: &Post<'_>) ->
     }
 }
 
-fn connect(place: Place, size: u64) -> io::Result<TcpStream> {
+fn connect(place: FloorPeer, size: u64) -> io::Result<TcpStream> {
     let mut socket = TcpStream::connect_timeout(&place.address, super::CONNECT)?;
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(SILENCE))?;
-    let begin = Header {
-        kind: Kind::Begin,
+    let begin = FloorHeader {
+        kind: FloorKind::Begin,
         spin: place.spin,
         together: place.together,
         len: 0,
@@ -122,12 +128,12 @@ pub(super) fn refused(cause: io::Error, size: u64) -> io::Error {
 }
 
 /// Keeps so many requests under way.
-struct Near {
+struct RequestPipeline {
     socket: TcpStream,
     load: Load,
     read_percent: u64,
-    random: Random,
-    places: Places,
+    random: Xorshift,
+    places: IoRegion,
     out: Vec<u8>,
     sent: usize,
     buffer: Vec<u8>,
@@ -137,13 +143,13 @@ struct Near {
     under_way: VecDeque<(Instant, bool)>,
 }
 
-impl Near {
+impl RequestPipeline {
     fn new(
-        place: Place,
-        (words, load): (&Words, Load),
+        place: FloorPeer,
+        (words, load): (&FioOptions, Load),
         (number, size): (u32, u64),
     ) -> io::Result<Self> {
-        let span = Span {
+        let span = BlockSpan {
             first: 0,
             blocks: size,
             block_size: 1,
@@ -152,8 +158,8 @@ impl Near {
             socket: connect(place, size)?,
             load,
             read_percent: u64::from(words.read_percent),
-            random: Random::new(words.seed ^ u64::from(number) << 32),
-            places: Places::new(span, load.block_bytes.into(), load.order, 0, 1),
+            random: Xorshift::new(words.seed ^ u64::from(number) << 32),
+            places: IoRegion::new(span, load.block_bytes.into(), load.order, 0, 1),
             out: Vec::new(),
             sent: 0,
             buffer: vec![0; BUFFER],
@@ -170,7 +176,7 @@ impl Near {
     }
 
     /// Sends what is asked for, and takes what has come. Returns when that was.
-    fn step(&mut self, counts: bool, report: &mut Report) -> io::Result<Option<Instant>> {
+    fn step(&mut self, counts: bool, report: &mut ThreadTotals) -> io::Result<Option<Instant>> {
         self.send()?;
         match self.socket.read(&mut self.buffer) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
@@ -187,12 +193,16 @@ impl Near {
     fn request(&mut self) {
         let len = self.load.block_bytes;
         let write = match self.load.direction {
-            Direction::Read => false,
-            Direction::Write => true,
-            Direction::Mixed => self.random.below(100) >= self.read_percent,
+            DataDirection::Read => false,
+            DataDirection::Write => true,
+            DataDirection::Mixed => self.random.below(100) >= self.read_percent,
         };
-        let header = Header {
-            kind: if write { Kind::Write } else { Kind::Read },
+        let header = FloorHeader {
+            kind: if write {
+                FloorKind::Write
+            } else {
+                FloorKind::Read
+            },
             spin: false,
             together: false,
             len,
@@ -227,7 +237,7 @@ impl Near {
     }
 
     /// Answers come in the order of the requests.
-    fn count(&mut self, octets: usize, counts: bool, now: Instant, report: &mut Report) {
+    fn count(&mut self, octets: usize, counts: bool, now: Instant, report: &mut ThreadTotals) {
         self.received += octets;
         let bytes = self.load.block_bytes;
         while let Some(&(began, write)) = self.under_way.front() {
@@ -249,8 +259,8 @@ impl Near {
 }
 
 /// Waits until one of them can go on.
-fn wait(ends: &[Near]) -> io::Result<()> {
-    let mut list: Vec<_> = ends.iter().map(Near::waited_for).collect();
+fn wait(ends: &[RequestPipeline]) -> io::Result<()> {
+    let mut list: Vec<_> = ends.iter().map(RequestPipeline::waited_for).collect();
     poll(&mut list, Some(&LOOK))?;
     Ok(())
 }

@@ -7,17 +7,19 @@ use std::thread;
 use std::time::Duration;
 
 use super::near::refused;
-use super::{BUFFER, HEADER, Header, Kind, Listener, Lives, Place, measure, room};
-use crate::crew::Watch;
+use super::{
+    BUFFER, FloorHeader, FloorKind, FloorPeer, FloorServer, HEADER, ServerLifetime, measure, room,
+};
 use crate::load::Measured;
-use crate::plan::Words;
+use crate::load_threads::RunObserver;
+use crate::plan::FioOptions;
 
 const MEMORY: u64 = 4 << 20;
 
 fn listen() -> SocketAddr {
-    let listener = Listener::new(&[([127, 0, 0, 1], 0).into()], room(MEMORY, 2)).unwrap();
+    let listener = FloorServer::new(&[([127, 0, 0, 1], 0).into()], room(MEMORY, 2)).unwrap();
     let address = listener.address().unwrap();
-    thread::spawn(move || listener.run(Lives::On));
+    thread::spawn(move || listener.run(ServerLifetime::On));
     address
 }
 
@@ -32,15 +34,15 @@ fn run_at(
     (spin, together): (bool, bool),
     size: u64,
 ) -> Measured {
-    let words = Words {
+    let words = FioOptions {
         depth: 8,
         jobs,
         runtime: Duration::from_millis(300),
         ramp: Duration::from_millis(5),
-        ..Words::preset(None, false).unwrap()
+        ..FioOptions::preset(None, false).unwrap()
     };
     let load = words.load(rw.parse().unwrap(), 4096);
-    let place = Place {
+    let place = FloorPeer {
         address,
         pid: None,
         spin,
@@ -48,7 +50,14 @@ fn run_at(
     };
     let stop = AtomicBool::new(false);
     let live = &mut |_| {};
-    measure(place, &words, load, size, &mut Watch { stop: &stop, live }).unwrap()
+    measure(
+        place,
+        &words,
+        load,
+        size,
+        &mut RunObserver { stop: &stop, live },
+    )
+    .unwrap()
 }
 
 #[test]
@@ -125,20 +134,20 @@ fn who_is_no_floor_is_told_from_one() {
 
 #[test]
 fn headers_are_read_as_they_were_written() {
-    let header = Header {
-        kind: Kind::Write,
+    let header = FloorHeader {
+        kind: FloorKind::Write,
         spin: true,
         together: true,
         len: 65_536,
         offset: 1 << 40,
     };
-    assert_eq!(Header::decode(&header.encode()).unwrap(), header);
-    assert!(Header::decode(&[9; HEADER]).is_err());
+    assert_eq!(FloorHeader::decode(&header.encode()).unwrap(), header);
+    assert!(FloorHeader::decode(&[9; HEADER]).is_err());
 }
 
-fn begin(offset: u64) -> Header {
-    Header {
-        kind: Kind::Begin,
+fn begin(offset: u64) -> FloorHeader {
+    FloorHeader {
+        kind: FloorKind::Begin,
         spin: false,
         together: false,
         len: 0,
@@ -165,14 +174,14 @@ fn what_comes_takes_of_the_memory_too() {
 #[test]
 fn wrong_requests_end_their_connection() {
     let address = listen();
-    let beyond = Header {
-        kind: Kind::Read,
+    let beyond = FloorHeader {
+        kind: FloorKind::Read,
         spin: false,
         together: false,
         len: 4096,
         offset: u64::MAX - 1,
     };
-    let behind = Header {
+    let behind = FloorHeader {
         offset: 4096,
         ..beyond
     };

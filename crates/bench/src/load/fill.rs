@@ -4,16 +4,16 @@
 use std::io;
 use std::sync::Arc;
 
-use ::io::ring::Kind;
-use block::lease::Lease;
+use ::io::ring::RingKind;
+use block::lease::BlockLease;
 use engine::pair::way_out;
-use engine::worker::{Done, Worker};
-use scsi::medium::{Extent, MediumError, MediumOp, Outcome, Provisioning, SEGMENT_BYTES};
+use engine::worker::{Worker, WorkerResult};
+use scsi::medium::{Extent, MediumError, MediumOp, MediumOutcome, Provisioning, SEGMENT_BYTES};
 
-use super::Subject;
-use super::book;
-use super::stamp::{self, Stamp};
-use crate::crew::{Live, Watch};
+use super::LoadVolume;
+use super::stamp::{self, BlockStamp};
+use super::write_generations;
+use crate::load_threads::{LiveFigures, RunObserver};
 
 /// Writes that are under way at a time.
 const DEPTH: usize = 8;
@@ -39,10 +39,10 @@ pub enum FillError {
 ///
 /// When a write fails.
 pub fn fill(
-    subject: &Subject,
+    subject: &LoadVolume,
     seed: u64,
-    ring: Kind,
-    watch: &mut Watch<'_>,
+    ring: RingKind,
+    watch: &mut RunObserver<'_>,
 ) -> Result<(), FillError> {
     if subject.volume.traits().read_only {
         return Err(FillError::ReadOnly);
@@ -59,7 +59,7 @@ pub fn fill(
             let extent = Extent::new(span.first + begun, blocks);
             let buffer = worker.buffer(octets(blocks) as usize);
             let mut data = buffer.ok_or(io::Error::from(io::ErrorKind::OutOfMemory))?;
-            book::fill(&mut data, span.block_size as usize, |block| Stamp {
+            write_generations::fill(&mut data, span.block_size as usize, |block| BlockStamp {
                 seed,
                 run,
                 lba: extent.lba + block,
@@ -72,19 +72,19 @@ pub fn fill(
         if under_way == 0 {
             break;
         }
-        let Done { id, result, .. } = next(&mut worker)?;
+        let WorkerResult { id, result, .. } = next(&mut worker)?;
         result?;
         done += id;
         under_way -= 1;
         let (done, total) = (octets(done), octets(span.blocks));
-        (watch.live)(Live::Fill { done, total });
+        (watch.live)(LiveFigures::Fill { done, total });
     }
     Ok(worker.leave()?)
 }
 
 /// How much of a span was never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holes {
+pub enum UnwrittenRange {
     /// None, as far as the volume can tell.
     None,
     /// Some of it.
@@ -101,21 +101,25 @@ const QUESTIONS: usize = 64;
 /// # Errors
 ///
 /// Of our own machine.
-pub fn holes(subject: &Subject, ring: Kind) -> io::Result<Holes> {
+pub fn holes(subject: &LoadVolume, ring: RingKind) -> io::Result<UnwrittenRange> {
     let mut worker = worker(subject, ring)?;
     let end = subject.span.first + subject.span.blocks;
     let mut first = subject.span.first;
-    let mut holes = Holes::None;
+    let mut holes = UnwrittenRange::None;
     for _ in 0..QUESTIONS {
         let extent = Extent::new(first, end - first);
         worker.submit(0, 0, MediumOp::Status { extent });
-        let Ok(Outcome::Provisioning { blocks, state }) = next(&mut worker)?.result else {
+        let Ok(MediumOutcome::Provisioning { blocks, state }) = next(&mut worker)?.result else {
             break;
         };
         let is_hole = state == Provisioning::Deallocated;
         if is_hole {
             let is_all = first == subject.span.first && first + blocks >= end;
-            holes = if is_all { Holes::All } else { Holes::Some };
+            holes = if is_all {
+                UnwrittenRange::All
+            } else {
+                UnwrittenRange::Some
+            };
         }
         first = first.saturating_add(blocks.max(1));
         if is_hole || first >= end {
@@ -126,12 +130,12 @@ pub fn holes(subject: &Subject, ring: Kind) -> io::Result<Holes> {
     Ok(holes)
 }
 
-fn worker(subject: &Subject, ring: Kind) -> io::Result<Worker> {
+fn worker(subject: &LoadVolume, ring: RingKind) -> io::Result<Worker> {
     let memory = 4 * DEPTH * SEGMENT_BYTES as usize;
     Worker::new(&[Arc::clone(&subject.volume)], ring, memory)
 }
 
-fn write(extent: Extent, data: Lease) -> MediumOp<Lease> {
+fn write(extent: Extent, data: BlockLease) -> MediumOp<BlockLease> {
     MediumOp::Write {
         extent,
         data,
@@ -140,7 +144,7 @@ fn write(extent: Extent, data: Lease) -> MediumOp<Lease> {
     }
 }
 
-fn next(worker: &mut Worker) -> io::Result<Done> {
+fn next(worker: &mut Worker) -> io::Result<WorkerResult> {
     loop {
         if let Some(done) = worker.next_done() {
             return Ok(done);

@@ -9,59 +9,59 @@ use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::io::ring::Kind;
-use block::lease::Lease;
+use ::io::ring::RingKind;
+use block::lease::BlockLease;
 use engine::pair::way_out;
-use engine::worker::{Done, Worker};
-use scsi::medium::{MediumError, MediumOp, MediumResult, Outcome};
+use engine::worker::{Worker, WorkerResult};
+use scsi::medium::{MediumError, MediumOp, MediumOutcome, MediumResult};
 
-use super::Subject;
-use super::book::{self, Book};
-use super::stamp::Stamp;
-use crate::crew::{Phase, Post, Report};
-use crate::outcome::{Direction, Load};
-use crate::places::Places;
-use crate::plan::Words;
-use crate::random::Random;
+use super::LoadVolume;
+use super::stamp::BlockStamp;
+use super::write_generations::{self, WriteGenerations};
+use crate::io_region::IoRegion;
+use crate::load_threads::{LoadPhase, LoadThread, ThreadTotals};
+use crate::outcome::{DataDirection, Load};
+use crate::plan::FioOptions;
+use crate::random::Xorshift;
 
 /// What a job is told.
-pub(super) struct Task<'a> {
-    pub(super) subject: &'a Subject,
-    pub(super) words: &'a Words,
+pub(super) struct JobSpec<'a> {
+    pub(super) subject: &'a LoadVolume,
+    pub(super) words: &'a FioOptions,
     pub(super) load: Load,
     /// Its place among the jobs of this volume.
     pub(super) number: u32,
     pub(super) run: u64,
 }
 
-pub(super) struct Job<'a> {
-    task: &'a Task<'a>,
-    post: &'a Post<'a>,
+pub(super) struct LoadJob<'a> {
+    task: &'a JobSpec<'a>,
+    post: &'a LoadThread<'a>,
     worker: Worker,
-    random: Random,
-    places: Places,
-    slots: Vec<Slot>,
+    random: Xorshift,
+    places: IoRegion,
+    slots: Vec<IoSlot>,
     free: Vec<u32>,
-    pace: Option<Pace>,
-    book: Option<Book>,
-    report: Report,
+    pace: Option<IoPacing>,
+    book: Option<WriteGenerations>,
+    report: ThreadTotals,
     /// The last turn of which the report was handed in.
     reported: u32,
 }
 
 /// An I/O that may be under way.
-struct Slot {
+struct IoSlot {
     began: Instant,
     place: u64,
     write: bool,
     /// It began while everything is counted, and so it counts whenever it ends.
     counts: bool,
     /// What is written; none where nothing is.
-    data: Option<Lease>,
+    data: Option<BlockLease>,
 }
 
 /// What holds I/Os back.
-struct Pace {
+struct IoPacing {
     begin: Instant,
     gap: Duration,
     begun: u32,
@@ -79,13 +79,13 @@ const TRIES: usize = 8;
 /// Buffers of a pool have sizes of their own, and sessions take some too.
 const SPARE_MEMORY: usize = 16 << 20;
 
-impl<'a> Job<'a> {
-    pub(super) fn run(task: &Task<'_>, ring: Kind, post: &Post<'_>) -> Report {
-        let failed = |what: &str, cause: &dyn Display| Report {
+impl<'a> LoadJob<'a> {
+    pub(super) fn run(task: &JobSpec<'_>, ring: RingKind, post: &LoadThread<'_>) -> ThreadTotals {
+        let failed = |what: &str, cause: &dyn Display| ThreadTotals {
             failure: Some(format!("{}: {what}: {cause}", task.subject.address)),
-            ..Report::default()
+            ..ThreadTotals::default()
         };
-        match Job::new(task, ring, post) {
+        match LoadJob::new(task, ring, post) {
             Ok(mut job) => match job.work() {
                 Ok(()) => job.leave(),
                 Err(cause) => failed("the ring failed", &cause),
@@ -94,8 +94,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn new(task: &'a Task<'a>, ring: Kind, post: &'a Post<'a>) -> io::Result<Self> {
-        let Task {
+    fn new(task: &'a JobSpec<'a>, ring: RingKind, post: &'a LoadThread<'a>) -> io::Result<Self> {
+        let JobSpec {
             subject,
             words,
             load,
@@ -113,20 +113,21 @@ impl<'a> Job<'a> {
             (0, 1)
         };
         let blocks = u64::from(load.block_bytes / block_size);
-        let places = Places::new(subject.span, blocks, load.order, part, parts);
-        let reads_only = load.direction == Direction::Read;
-        let book = || Book::new(words.seed, run, block_size, reads_only, places.count());
+        let places = IoRegion::new(subject.span, blocks, load.order, part, parts);
+        let reads_only = load.direction == DataDirection::Read;
+        let book =
+            || WriteGenerations::new(words.seed, run, block_size, reads_only, places.count());
         let mut job = Self {
             task,
             post,
             worker,
-            random: Random::new(words.seed ^ u64::from(number) << 32),
+            random: Xorshift::new(words.seed ^ u64::from(number) << 32),
             book: words.verify.then(book),
             places,
             slots: Vec::with_capacity(depth),
             free: (0..load.depth).rev().collect(),
-            pace: words.rate_iops.map(Pace::new),
-            report: Report::default(),
+            pace: words.rate_iops.map(IoPacing::new),
+            report: ThreadTotals::default(),
             reported: 0,
         };
         for _ in 0..depth {
@@ -137,13 +138,13 @@ impl<'a> Job<'a> {
     }
 
     /// With data that nobody can compress or find twice.
-    fn slot(&mut self, reads_only: bool) -> io::Result<Slot> {
+    fn slot(&mut self, reads_only: bool) -> io::Result<IoSlot> {
         let mut data = None;
         if !reads_only {
             let buffer = self.worker.buffer(self.task.load.block_bytes as usize);
             let mut buffer = buffer.ok_or(io::ErrorKind::OutOfMemory)?;
             let (seed, run) = (self.random.next(), self.task.run);
-            book::fill(&mut buffer, 512, |lba| Stamp {
+            write_generations::fill(&mut buffer, 512, |lba| BlockStamp {
                 seed,
                 run,
                 lba,
@@ -151,7 +152,7 @@ impl<'a> Job<'a> {
             });
             data = Some(buffer);
         }
-        Ok(Slot {
+        Ok(IoSlot {
             began: Instant::now(),
             place: 0,
             write: false,
@@ -173,7 +174,7 @@ impl<'a> Job<'a> {
             }
         }
         self.drain()?;
-        if self.book.is_some() && self.task.load.direction != Direction::Read {
+        if self.book.is_some() && self.task.load.direction != DataDirection::Read {
             self.read_back()?;
             self.drain()?;
         }
@@ -186,8 +187,8 @@ impl<'a> Job<'a> {
         let finished = self.finish();
         match phase {
             _ if self.report.failure.is_some() => {}
-            Phase::Rest => self.rest(turn),
-            _ => self.start(phase == Phase::Measure),
+            LoadPhase::Rest => self.rest(turn),
+            _ => self.start(phase == LoadPhase::Measure),
         }
         finished
     }
@@ -206,7 +207,7 @@ impl<'a> Job<'a> {
         let copied = false;
         self.worker
             .submit(0, GREETING, MediumOp::Read { extent, copied });
-        while !matches!(self.post.phase(), Phase::Cancel | Phase::Abandon) {
+        while !matches!(self.post.phase(), LoadPhase::Cancel | LoadPhase::Abandon) {
             // Should it fail, the load will tell.
             if self.worker.next_done().is_some() {
                 break;
@@ -230,9 +231,9 @@ impl<'a> Job<'a> {
             let Some(place) = self.place() else { return };
             self.free.pop();
             let write = match self.task.load.direction {
-                Direction::Read => false,
-                Direction::Write => true,
-                Direction::Mixed => {
+                DataDirection::Read => false,
+                DataDirection::Write => true,
+                DataDirection::Mixed => {
                     self.random.below(100) >= u64::from(self.task.words.read_percent)
                 }
             };
@@ -297,7 +298,7 @@ impl<'a> Job<'a> {
         count
     }
 
-    fn finished(&mut self, Done { id, result, .. }: Done, now: Instant) {
+    fn finished(&mut self, WorkerResult { id, result, .. }: WorkerResult, now: Instant) {
         let Some(slot) = self.slots.get(id as usize) else {
             return;
         };
@@ -320,7 +321,12 @@ impl<'a> Job<'a> {
     }
 
     /// What is wrong with a result.
-    fn judge(&mut self, place: u64, write: bool, result: &MediumResult<Lease>) -> Option<String> {
+    fn judge(
+        &mut self,
+        place: u64,
+        write: bool,
+        result: &MediumResult<BlockLease>,
+    ) -> Option<String> {
         let extent = self.places.extent(place);
         let error = result.as_ref().err();
         let failed = error.filter(|error| **error != MediumError::Cancelled);
@@ -335,7 +341,7 @@ impl<'a> Job<'a> {
             if write {
                 book.written(place, result.is_ok());
             } else {
-                if let Ok(Outcome::Lease(data)) = result {
+                if let Ok(MediumOutcome::Lease(data)) = result {
                     wrong = book.check(place, extent, data);
                 }
                 book.release(place);
@@ -348,8 +354,8 @@ impl<'a> Job<'a> {
     /// the volume's own timeouts, or is given up where there is nothing more to learn.
     fn drain(&mut self) -> io::Result<()> {
         let mut is_cancelled = false;
-        while self.is_busy() && self.post.phase() != Phase::Abandon {
-            let in_vain = self.report.failure.is_some() || self.post.phase() == Phase::Cancel;
+        while self.is_busy() && self.post.phase() != LoadPhase::Abandon {
+            let in_vain = self.report.failure.is_some() || self.post.phase() == LoadPhase::Cancel;
             if in_vain && !is_cancelled {
                 is_cancelled = true;
                 self.worker.cancel(0);
@@ -367,15 +373,16 @@ impl<'a> Job<'a> {
     /// Reads everything again that was written.
     fn read_back(&mut self) -> io::Result<()> {
         let mut place = 0;
-        let count = self.book.as_ref().map_or(0, Book::len);
+        let count = self.book.as_ref().map_or(0, WriteGenerations::len);
         while place < count && self.report.failure.is_none() {
-            if matches!(self.post.phase(), Phase::Cancel | Phase::Abandon) {
+            if matches!(self.post.phase(), LoadPhase::Cancel | LoadPhase::Abandon) {
                 break;
             }
             while place < count
                 && let Some(&slot) = self.free.last()
             {
-                let written = |book: &mut Book| book.is_written(place) && book.take(place);
+                let written =
+                    |book: &mut WriteGenerations| book.is_written(place) && book.take(place);
                 if self.book.as_mut().is_some_and(written) {
                     self.free.pop();
                     self.submit(slot, place, false, false);
@@ -390,7 +397,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    fn leave(self) -> Report {
+    fn leave(self) -> ThreadTotals {
         let mut report = self.report;
         // The buffers are the worker's.
         let idle = self.free.len() == self.slots.len();
@@ -405,7 +412,7 @@ impl<'a> Job<'a> {
     }
 }
 
-impl Pace {
+impl IoPacing {
     fn new(iops: u64) -> Self {
         Self {
             begin: Instant::now(),

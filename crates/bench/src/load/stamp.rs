@@ -13,7 +13,7 @@ const MARK: u64 = u64::from_be_bytes(*b"lunarblk");
 
 /// What a block says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct BlockStamp {
     pub(super) seed: u64,
     /// Tells measurements apart: what an earlier one left is not taken for this one's.
     pub(super) run: u64,
@@ -28,7 +28,7 @@ pub(crate) fn new_run() -> u64 {
     now.unwrap_or_default().as_micros() as u64
 }
 
-impl Stamp {
+impl BlockStamp {
     /// Writes the whole block.
     pub(super) fn fill(self, block: &mut [u8]) {
         for (words, word) in block.chunks_exact_mut(8).zip(self.words()) {

@@ -5,16 +5,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ::io::memory::MemoryLimit;
-use ::io::ring::Kind;
+use ::io::ring::RingKind;
 use engine::address::{Address, OpenOptions, REPLACEMENT};
 use engine::remote::IdlePorts;
 
-use super::{Holes, Machinery, Measured, Subject, fill, holes, measure};
-use crate::crew::{Live, Watch};
-use crate::outcome::Row;
-use crate::plan::{Rw, Span, Words};
+use super::{LoadResources, LoadVolume, Measured, UnwrittenRange, fill, holes, measure};
+use crate::load_threads::{LiveFigures, RunObserver};
+use crate::outcome::ResultRow;
+use crate::plan::{BlockSpan, FioOptions, Rw};
 
-pub(crate) fn subject(address: &str, words: &Words) -> Subject {
+pub(crate) fn subject(address: &str, words: &FioOptions) -> LoadVolume {
     let options = OpenOptions {
         block_size: None,
         read_only: false,
@@ -31,43 +31,43 @@ pub(crate) fn subject(address: &str, words: &Words) -> Subject {
     };
     let parsed: Address = address.parse().unwrap();
     let volume = parsed.open(&options).unwrap();
-    Subject {
+    LoadVolume {
         address: address.to_owned(),
         span: words.fit(&volume.traits()).unwrap(),
         volume,
     }
 }
 
-pub(crate) fn words(rw: &str) -> Words {
-    Words {
+pub(crate) fn words(rw: &str) -> FioOptions {
+    FioOptions {
         rws: vec![rw.parse().unwrap()],
         depth: 8,
         runtime: Duration::from_millis(50),
         ramp: Duration::from_millis(5),
-        ..Words::preset(None, false).unwrap()
+        ..FioOptions::preset(None, false).unwrap()
     }
 }
 
-fn run_until(subjects: &[Subject], words: &Words, stop: bool) -> Measured {
+fn run_until(subjects: &[LoadVolume], words: &FioOptions, stop: bool) -> Measured {
     let load = words.load(words.rws[0], words.block_sizes[0]);
-    let machinery = Machinery {
-        ring: Kind::Auto,
+    let machinery = LoadResources {
+        ring: RingKind::Auto,
         targets: Vec::new(),
     };
     let stop = AtomicBool::new(stop);
     let live = &mut |_| {};
-    let watch = &mut Watch { stop: &stop, live };
+    let watch = &mut RunObserver { stop: &stop, live };
     measure(subjects, words, load, &machinery, watch).unwrap()
 }
 
-fn run(address: &str, words: &Words) -> (Row, Option<String>) {
+fn run(address: &str, words: &FioOptions) -> (ResultRow, Option<String>) {
     let Measured { mut rows, failure } = run_all(|| vec![subject(address, words)], words);
     assert_eq!(rows.len(), 1);
     (rows.remove(0), failure)
 }
 
 /// For longer if need be: other work on the machine may leave nothing for us for a while.
-fn run_all(open: impl Fn() -> Vec<Subject>, words: &Words) -> Measured {
+fn run_all(open: impl Fn() -> Vec<LoadVolume>, words: &FioOptions) -> Measured {
     let mut words = words.clone();
     loop {
         let measured = run_until(&open(), &words, false);
@@ -82,7 +82,7 @@ fn run_all(open: impl Fn() -> Vec<Subject>, words: &Words) -> Measured {
 
 #[test]
 fn what_is_counted_fits_together() {
-    let words = Words {
+    let words = FioOptions {
         jobs: 2,
         ..words("randrw")
     };
@@ -133,7 +133,7 @@ fn who_stops_it_gets_what_was_measured_so_far() {
 
 #[test]
 fn a_rate_is_kept() {
-    let words = Words {
+    let words = FioOptions {
         rate_iops: Some(200),
         ..words("randread")
     };
@@ -169,7 +169,7 @@ fn nothing_begins_after_the_first_failure() {
 #[test]
 fn honest_volumes_pass_verification() {
     for rw in ["write", "randwrite", "randrw", "rw"] {
-        let words = Words {
+        let words = FioOptions {
             verify: true,
             jobs: 2,
             ..words(rw)
@@ -185,7 +185,7 @@ fn honest_volumes_pass_verification() {
 #[test]
 fn lost_writes_are_found() {
     for rw in ["randwrite", "randrw"] {
-        let words = Words {
+        let words = FioOptions {
             verify: true,
             ..words(rw)
         };
@@ -198,7 +198,7 @@ fn lost_writes_are_found() {
 
 #[test]
 fn what_was_never_written_cannot_be_verified() {
-    let words = Words {
+    let words = FioOptions {
         verify: true,
         ..words("randread")
     };
@@ -208,24 +208,30 @@ fn what_was_never_written_cannot_be_verified() {
 
 #[test]
 fn a_filled_volume_can_be_verified_by_the_same_seed() {
-    let mut words = Words {
+    let mut words = FioOptions {
         verify: true,
         ..words("randread")
     };
     let subject = subject("ram:1000k", &words);
-    assert_eq!(holes(&subject, Kind::Auto).unwrap(), Holes::All);
+    assert_eq!(
+        holes(&subject, RingKind::Auto).unwrap(),
+        UnwrittenRange::All
+    );
     let mut told = Vec::new();
     let (stop, live) = (AtomicBool::new(false), &mut |live| told.push(live));
     fill(
         &subject,
         words.seed,
-        Kind::Auto,
-        &mut Watch { stop: &stop, live },
+        RingKind::Auto,
+        &mut RunObserver { stop: &stop, live },
     )
     .unwrap();
     let (done, total) = (1_024_000, 1_024_000);
-    assert_eq!(told.last(), Some(&Live::Fill { done, total }));
-    assert_eq!(holes(&subject, Kind::Auto).unwrap(), Holes::None);
+    assert_eq!(told.last(), Some(&LiveFigures::Fill { done, total }));
+    assert_eq!(
+        holes(&subject, RingKind::Auto).unwrap(),
+        UnwrittenRange::None
+    );
 
     let open = || vec![subject.clone()];
     assert_eq!(run_all(open, &words).failure, None);
@@ -238,7 +244,7 @@ fn a_filled_volume_can_be_verified_by_the_same_seed() {
 fn rows_are_measured_in_every_order() {
     for rw in ["rw", "read", "randread"] {
         let rw: Rw = rw.parse().unwrap();
-        let words = Words {
+        let words = FioOptions {
             rws: vec![rw],
             block_sizes: vec![65_536],
             ..words("read")
@@ -254,18 +260,18 @@ fn what_is_written_in_part_has_some_holes() {
     let words = words("randread");
     let whole = subject("ram:8M", &words);
     for (first, blocks) in [(0, 2048), (8192, 2048)] {
-        let span = Span {
+        let span = BlockSpan {
             first,
             blocks,
             ..whole.span
         };
-        let part = Subject {
+        let part = LoadVolume {
             span,
             ..whole.clone()
         };
         let (stop, live) = (AtomicBool::new(false), &mut |_| {});
-        let watch = &mut Watch { stop: &stop, live };
-        fill(&part, 1, Kind::Auto, watch).unwrap();
-        assert_eq!(holes(&whole, Kind::Auto).unwrap(), Holes::Some);
+        let watch = &mut RunObserver { stop: &stop, live };
+        fill(&part, 1, RingKind::Auto, watch).unwrap();
+        assert_eq!(holes(&whole, RingKind::Auto).unwrap(), UnwrittenRange::Some);
     }
 }

@@ -73,7 +73,7 @@ impl Default for Latency {
 
 /// What stands in a file. The buckets say everything, the rest is for those who only want to look.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct LatencyFile {
     #[serde(skip_deserializing)]
     count: u64,
     #[serde(skip_deserializing)]
@@ -93,7 +93,7 @@ impl Serialize for Latency {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let percentile = |percent| (percent, self.percentile_ns(percent));
         let steps = self.0.iter_recorded();
-        let written = Written {
+        let written = LatencyFile {
             count: self.count(),
             min_ns: self.min_ns(),
             max_ns: self.max_ns(),
@@ -109,7 +109,7 @@ impl Serialize for Latency {
 
 impl<'de> Deserialize<'de> for Latency {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = Written::deserialize(deserializer)?;
+        let written = LatencyFile::deserialize(deserializer)?;
         let mut latency = Self::default();
         for (value, count) in written.buckets_ns {
             latency.0.saturating_record_n(value, count);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Where a measurement ran. What cannot be found out is empty or 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Machine {
+pub struct HostFacts {
     /// Its name.
     pub host: String,
     /// Model of its processor.
@@ -22,7 +22,7 @@ pub struct Machine {
     pub version: String,
 }
 
-impl Machine {
+impl HostFacts {
     /// The one that this process runs on.
     #[must_use]
     pub fn here() -> Self {

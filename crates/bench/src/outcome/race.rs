@@ -8,7 +8,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::Load;
-use super::spread::{Finding, Spread};
+use super::spread::{RatioFinding, RatioSpread};
 use crate::numbers::{block_size, digits};
 
 /// One load, in turns.
@@ -17,24 +17,24 @@ pub struct Race {
     /// What was done.
     pub load: Load,
     /// To whom; the first is what the others are compared with.
-    pub lanes: Vec<Lane>,
+    pub lanes: Vec<Contender>,
 }
 
 /// One of those that took turns.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Lane {
+pub struct Contender {
     /// The volume, without secrets.
     pub address: String,
     /// One a round.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<TurnResult>,
     /// Frames that were lost during its turns, where that was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub losses: Option<Vec<Loss>>,
+    pub losses: Option<Vec<LossCount>>,
 }
 
 /// What one turn yielded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Turn {
+pub struct TurnResult {
     /// How long it was measured.
     pub runtime_us: u64,
     /// I/Os that went well.
@@ -49,7 +49,7 @@ pub struct Turn {
 
 /// What was lost in one place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Loss {
+pub struct LossCount {
     /// Where, in words.
     pub place: String,
     /// How many frames or segments.
@@ -67,7 +67,7 @@ pub enum Quantity {
     TargetCpu,
 }
 
-impl Turn {
+impl TurnResult {
     fn value(&self, quantity: Quantity) -> Option<f64> {
         let per_io = |us: u64| us as f64 / self.ios as f64;
         let value = match quantity {
@@ -79,13 +79,13 @@ impl Turn {
     }
 }
 
-impl Lane {
+impl Contender {
     /// Where frames were lost, as a sentence, where that was looked at.
     fn lost(&self) -> Option<String> {
         let own = &self.address;
         let losses = self.losses.as_ref()?.iter();
         let losses: Vec<_> = losses
-            .map(|Loss { place, count }| format!("{count} {place}"))
+            .map(|LossCount { place, count }| format!("{count} {place}"))
             .collect();
         Some(match losses.is_empty() {
             true => format!("{own}: no frame was lost in any place checked"),
@@ -98,12 +98,13 @@ impl Race {
     /// How a lane compares with the first: its share in each round. `None` where a turn has nothing
     /// to compare, as leaving that out would tell of the other rounds only.
     #[must_use]
-    pub fn ratio(&self, lane: &Lane, quantity: Quantity) -> Option<Spread> {
+    pub fn ratio(&self, lane: &Contender, quantity: Quantity) -> Option<RatioSpread> {
         let first = self.lanes.first()?.turns.iter();
         let rounds = first.zip(&lane.turns);
-        let ratio =
-            |(first, own): (&Turn, &Turn)| Some(own.value(quantity)? / first.value(quantity)?);
-        Spread::of(rounds.map(ratio).collect::<Option<_>>()?)
+        let ratio = |(first, own): (&TurnResult, &TurnResult)| {
+            Some(own.value(quantity)? / first.value(quantity)?)
+        };
+        RatioSpread::of(rounds.map(ratio).collect::<Option<_>>()?)
     }
 
     /// What may be said of it, a line each: of all but the first how it compares with that, of all
@@ -115,18 +116,18 @@ impl Race {
             block_size(self.load.block_bytes)
         );
         let verdicts = self.others().map(|lane| self.verdict(lane));
-        let lines = verdicts.chain(self.lanes.iter().filter_map(Lane::lost));
+        let lines = verdicts.chain(self.lanes.iter().filter_map(Contender::lost));
         lines.map(move |line| load.clone() + &line)
     }
 
     /// Those that are compared with the first.
-    pub fn others(&self) -> impl Iterator<Item = &Lane> {
+    pub fn others(&self) -> impl Iterator<Item = &Contender> {
         self.lanes.iter().skip(1)
     }
 
     /// What may be said of a lane against the first, as a sentence.
     #[must_use]
-    pub fn verdict(&self, lane: &Lane) -> String {
+    pub fn verdict(&self, lane: &Contender) -> String {
         let first = self.lanes.first().map_or("", |first| &first.address);
         let own = &lane.address;
         let Some(iops) = self.ratio(lane, Quantity::Iops) else {
@@ -144,9 +145,9 @@ impl Race {
         let (times, sure) = (digits(iops.median), range(sure));
         let is = |how| format!("{own} is {how} than {first}: {times} times its IOPS ({sure})");
         let mut text = match iops.finding() {
-            Finding::More => is("faster"),
-            Finding::Less => is("slower"),
-            Finding::Level | Finding::Unknown => format!(
+            RatioFinding::More => is("faster"),
+            RatioFinding::Less => is("slower"),
+            RatioFinding::Level | RatioFinding::Unknown => format!(
                 "{own} and {first}: no significant difference in speed, {sure} times the IOPS"
             ),
         };
@@ -162,11 +163,11 @@ impl Race {
     }
 }
 
-fn cpu(whose: &str, spread: &Spread) -> String {
+fn cpu(whose: &str, spread: &RatioSpread) -> String {
     let what = match spread.finding() {
-        Finding::More => "more",
-        Finding::Less => "less",
-        Finding::Level | Finding::Unknown => "no difference",
+        RatioFinding::More => "more",
+        RatioFinding::Less => "less",
+        RatioFinding::Level | RatioFinding::Unknown => "no difference",
     };
     let (median, sure) = (digits(spread.median), spread.sure.map(range));
     let sure = sure.unwrap_or_default();
@@ -187,23 +188,23 @@ fn rounds(count: usize) -> String {
 
 /// What stands in a file: what was counted, and for those who only want to look what it says.
 #[derive(Serialize)]
-struct Written<'a> {
+struct RaceFile<'a> {
     load: &'a Load,
-    lanes: &'a [Lane],
-    against_first: Vec<Against<'a>>,
+    lanes: &'a [Contender],
+    against_first: Vec<RatioToFirst<'a>>,
 }
 
 #[derive(Serialize)]
-struct Against<'a> {
+struct RatioToFirst<'a> {
     address: &'a str,
-    iops: Option<Spread>,
-    cpu: Option<Spread>,
-    target_cpu: Option<Spread>,
+    iops: Option<RatioSpread>,
+    cpu: Option<RatioSpread>,
+    target_cpu: Option<RatioSpread>,
     verdict: String,
 }
 
-impl<'a> Against<'a> {
-    fn of(race: &Race, lane: &'a Lane) -> Self {
+impl<'a> RatioToFirst<'a> {
+    fn of(race: &Race, lane: &'a Contender) -> Self {
         Self {
             address: &lane.address,
             iops: race.ratio(lane, Quantity::Iops),
@@ -216,10 +217,13 @@ impl<'a> Against<'a> {
 
 impl Serialize for Race {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let written = Written {
+        let written = RaceFile {
             load: &self.load,
             lanes: &self.lanes,
-            against_first: self.others().map(|lane| Against::of(self, lane)).collect(),
+            against_first: self
+                .others()
+                .map(|lane| RatioToFirst::of(self, lane))
+                .collect(),
         };
         written.serialize(serializer)
     }

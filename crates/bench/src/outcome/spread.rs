@@ -12,7 +12,7 @@ use serde::Serialize;
 /// run lies outside the k-th lowest and the k-th highest as rarely as a coin that is tossed n times
 /// shows one side fewer than k times.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Spread {
+pub struct RatioSpread {
     /// How many rounds there were.
     pub rounds: usize,
     /// The middle one, or the mean of the two in the middle.
@@ -30,7 +30,7 @@ pub const CONFIDENCE: f64 = 0.95;
 
 /// What a spread says of a ratio that would be 1 if both were alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finding {
+pub enum RatioFinding {
     /// Above 1.
     More,
     /// Below 1.
@@ -41,7 +41,7 @@ pub enum Finding {
     Unknown,
 }
 
-impl Spread {
+impl RatioSpread {
     /// `None` where there are no rounds.
     #[must_use]
     pub fn of(mut ratios: Vec<f64>) -> Option<Self> {
@@ -61,12 +61,12 @@ impl Spread {
 
     /// What may be said of it.
     #[must_use]
-    pub fn finding(&self) -> Finding {
+    pub fn finding(&self) -> RatioFinding {
         match self.sure {
-            None => Finding::Unknown,
-            Some((low, _)) if low > 1.0 => Finding::More,
-            Some((_, high)) if high < 1.0 => Finding::Less,
-            Some(_) => Finding::Level,
+            None => RatioFinding::Unknown,
+            Some((low, _)) if low > 1.0 => RatioFinding::More,
+            Some((_, high)) if high < 1.0 => RatioFinding::Less,
+            Some(_) => RatioFinding::Level,
         }
     }
 }

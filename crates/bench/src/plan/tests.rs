@@ -6,11 +6,11 @@ use block::null::Null;
 use block::volume::Volume as _;
 use scsi::medium::Traits;
 
-use super::{BlockSizes, Misuse, Rw, Span, Unfit, Words};
-use crate::outcome::{Direction, Order};
+use super::{BenchMisuse, BlockSizes, BlockSpan, FioOptions, Rw, UnfitForVolume};
+use crate::outcome::{AccessOrder, DataDirection};
 
-fn plain() -> Words {
-    Words::preset(None, false).unwrap()
+fn plain() -> FioOptions {
+    FioOptions::preset(None, false).unwrap()
 }
 
 fn volume(size: u64, block_size: u32) -> Traits {
@@ -20,9 +20,18 @@ fn volume(size: u64, block_size: u32) -> Traits {
 #[test]
 fn rw_is_read_as_fio_reads_it() {
     let read = |word: &str| word.parse::<Rw>().map(|rw| (rw.direction, rw.order));
-    assert_eq!(read("randread"), Ok((Direction::Read, Order::Random)));
-    assert_eq!(read("write"), Ok((Direction::Write, Order::Sequential)));
-    assert_eq!(read("randrw"), Ok((Direction::Mixed, Order::Random)));
+    assert_eq!(
+        read("randread"),
+        Ok((DataDirection::Read, AccessOrder::Random))
+    );
+    assert_eq!(
+        read("write"),
+        Ok((DataDirection::Write, AccessOrder::Sequential))
+    );
+    assert_eq!(
+        read("randrw"),
+        Ok((DataDirection::Mixed, AccessOrder::Random))
+    );
     assert_eq!(read("readwrite"), read("rw"));
     for wrong in ["", "READ", "trim", "rand"] {
         let line = read(wrong).unwrap_err();
@@ -50,14 +59,14 @@ fn block_sizes_are_a_list() {
 
 #[test]
 fn presets_have_their_words() {
-    let disktest = Words::preset(Some("disktest"), false).unwrap();
+    let disktest = FioOptions::preset(Some("disktest"), false).unwrap();
     assert_eq!((disktest.jobs, disktest.depth), (4, 1));
     assert_eq!(disktest.block_sizes, [65_536]);
     assert_eq!(disktest.rws.len(), 2);
-    let sweep = Words::preset(None, true).unwrap();
+    let sweep = FioOptions::preset(None, true).unwrap();
     assert_eq!((sweep.rws.len(), sweep.block_sizes.len()), (3, 7));
     assert!(sweep.sweep && !disktest.sweep && !plain().sweep);
-    let unknown = Words::preset(Some("fast"), false).unwrap_err();
+    let unknown = FioOptions::preset(Some("fast"), false).unwrap_err();
     let line = unknown.to_string();
     assert!(line.contains("disktest, iometer"), "{line}");
 }
@@ -67,9 +76,9 @@ fn no_time_and_no_size_are_misuse() {
     let mut words = plain();
     assert_eq!(words.check(), Ok(()));
     words.size = Some(0);
-    assert_eq!(words.check(), Err(Misuse::NoSize));
+    assert_eq!(words.check(), Err(BenchMisuse::NoSize));
     words.runtime = Duration::ZERO;
-    assert_eq!(words.check(), Err(Misuse::NoTime));
+    assert_eq!(words.check(), Err(BenchMisuse::NoTime));
 }
 
 #[test]
@@ -78,7 +87,7 @@ fn a_span_begins_at_the_offset() {
     let mut words = plain();
     words.offset = 8192;
     let (first, blocks, block_size) = (2, 254, 4096);
-    let span = Span {
+    let span = BlockSpan {
         first,
         blocks,
         block_size,
@@ -91,7 +100,7 @@ fn a_span_begins_at_the_offset() {
 #[test]
 fn what_does_not_fit_names_the_word() {
     let traits = volume(1 << 20, 4096);
-    let refused = |change: &dyn Fn(&mut Words)| {
+    let refused = |change: &dyn Fn(&mut FioOptions)| {
         let mut words = plain();
         change(&mut words);
         words.fit(&traits).unwrap_err().to_string()
@@ -112,16 +121,19 @@ fn what_cannot_be_written_is_only_read() {
     let mut words = plain();
     assert!(words.fit(&traits).is_ok());
     words.rws = vec!["randwrite".parse().unwrap()];
-    assert_eq!(words.fit(&traits), Err(Unfit::ReadOnly("randwrite")));
+    assert_eq!(
+        words.fit(&traits),
+        Err(UnfitForVolume::ReadOnly("randwrite"))
+    );
 }
 
 #[test]
 fn a_sweep_leaves_out_what_a_volume_cannot_do() {
     let traits = volume(1 << 20, 4096);
-    let mut words = Words::preset(None, true).unwrap();
+    let mut words = FioOptions::preset(None, true).unwrap();
     assert!(words.fit(&traits).is_ok());
     let sizes: Vec<_> = words.block_sizes_for(4096).collect();
     assert_eq!(sizes, [4096, 8192, 16_384, 32_768]);
     words.block_sizes = vec![512];
-    assert_eq!(words.fit(&traits), Err(Unfit::NoBlockSize(4096)));
+    assert_eq!(words.fit(&traits), Err(UnfitForVolume::NoBlockSize(4096)));
 }

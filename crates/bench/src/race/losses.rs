@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::outcome::race::Loss;
+use crate::outcome::race::LossCount;
 
 /// Namespaces that are looked at.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct Losses {
 
 /// What was lost until now, by place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts(BTreeMap<String, u64>);
+pub(crate) struct LossCounts(BTreeMap<String, u64>);
 
 /// Counters of TCP that stand for losses: the file, its group, the counter, and what it means.
 const TCP: [(&str, &str, &str, &str); 4] = [
@@ -74,8 +74,8 @@ impl Losses {
         }
     }
 
-    pub(crate) fn count(&self) -> Counts {
-        let mut counts = Counts::default();
+    pub(crate) fn count(&self) -> LossCounts {
+        let mut counts = LossCounts::default();
         for (side, folder) in &self.sides {
             let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
             counts.interfaces(side, &read("dev"));
@@ -96,7 +96,7 @@ impl Losses {
 
 const BACKLOG: &str = "receive backlog of the machine full (net.core.netdev_max_backlog)";
 
-impl Counts {
+impl LossCounts {
     fn add(&mut self, place: String, count: u64) {
         *self.0.entry(place).or_default() += count;
     }
@@ -116,14 +116,14 @@ impl Counts {
     }
 
     /// Adds what was lost since `before`.
-    pub(crate) fn add_since(&self, before: &Self, all: &mut Vec<Loss>) {
+    pub(crate) fn add_since(&self, before: &Self, all: &mut Vec<LossCount>) {
         for (place, count) in &self.0 {
             let before = before.0.get(place).copied().unwrap_or(0);
             let count = count.saturating_sub(before);
             match all.iter_mut().find(|loss| loss.place == *place) {
                 _ if count == 0 => {}
                 Some(loss) => loss.count += count,
-                None => all.push(Loss {
+                None => all.push(LossCount {
                     place: place.clone(),
                     count,
                 }),

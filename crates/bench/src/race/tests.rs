@@ -4,26 +4,26 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use ::io::ring::Kind;
+use ::io::ring::RingKind;
 
-use super::{Plan, order};
-use crate::crew::{Live, Watch};
-use crate::load::Machinery;
+use super::{RacePlan, order};
+use crate::load::LoadResources;
 use crate::load::tests::{subject, words};
-use crate::outcome::Outcome;
-use crate::plan::Words;
+use crate::load_threads::{LiveFigures, RunObserver};
+use crate::outcome::RunResult;
+use crate::plan::FioOptions;
 use crate::run::{self, RunError};
 
-fn plan(addresses: &[&str], words: &Words) -> Plan {
-    Plan {
-        plan: run::Plan {
+fn plan(addresses: &[&str], words: &FioOptions) -> RacePlan {
+    RacePlan {
+        plan: run::RunPlan {
             words: words.clone(),
             subjects: addresses
                 .iter()
                 .map(|address| subject(address, words))
                 .collect(),
-            machinery: Machinery {
-                ring: Kind::Auto,
+            machinery: LoadResources {
+                ring: RingKind::Auto,
                 targets: Vec::new(),
             },
             fill: false,
@@ -34,10 +34,13 @@ fn plan(addresses: &[&str], words: &Words) -> Plan {
     }
 }
 
-fn race(plan: &Plan, mut live: impl FnMut(Live, &AtomicBool)) -> (Outcome, Result<(), RunError>) {
-    let (mut outcome, stop) = (Outcome::default(), AtomicBool::new(false));
+fn race(
+    plan: &RacePlan,
+    mut live: impl FnMut(LiveFigures, &AtomicBool),
+) -> (RunResult, Result<(), RunError>) {
+    let (mut outcome, stop) = (RunResult::default(), AtomicBool::new(false));
     let live = &mut |what| live(what, &stop);
-    let watch = &mut Watch { stop: &stop, live };
+    let watch = &mut RunObserver { stop: &stop, live };
     let result = plan.run(&mut outcome, watch);
     (outcome, result)
 }
@@ -64,14 +67,14 @@ fn everybody_begins_as_often_and_follows_each_other() {
 
 #[test]
 fn a_race_of_two_has_both_in_each_round() {
-    let words = Words {
+    let words = FioOptions {
         jobs: 2,
         block_sizes: vec![512, 4096],
         ..words("randrw")
     };
     let (turns, lefts) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
     let (outcome, result) = race(&plan(&["ram:1M", "null:1M"], &words), |live, _| {
-        if let Live::Turn {
+        if let LiveFigures::Turn {
             lane, round, left, ..
         } = live
         {
@@ -133,7 +136,7 @@ fn the_first_failure_ends_it_and_is_told() {
 
 #[test]
 fn who_stops_it_gets_the_turns_that_were_whole() {
-    let words = Words {
+    let words = FioOptions {
         runtime: Duration::from_secs(3600),
         ..words("randread")
     };
@@ -142,7 +145,7 @@ fn who_stops_it_gets_the_turns_that_were_whole() {
     let (outcome, result) = race(&plan, |live, stop| {
         if matches!(
             live,
-            Live::Turn {
+            LiveFigures::Turn {
                 lane: 1,
                 round: 3,
                 ..

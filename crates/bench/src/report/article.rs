@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::axis::Axis;
 use super::escape::escape;
-use super::figure::{Curve, Figure, Panel, Panels, Shape};
+use super::figure::{ChartShape, Curve, Figure, Panel, Panels};
 use super::page;
 use super::plots::{key, percentile_curve};
 use super::scene::Ink;
@@ -27,12 +27,12 @@ pub struct Article {
     /// When, where and with what.
     pub below: String,
     /// What it holds, in this order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ReportSection>,
 }
 
 /// A chart, tables, or both.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct ReportSection {
     /// What its files are named by.
     pub name: &'static str,
     /// How it is to be read.
@@ -40,12 +40,12 @@ pub struct Part {
     /// The chart, if it has one.
     pub chart: Option<Chart>,
     /// Tables beside or below it.
-    pub tables: Vec<Table>,
+    pub tables: Vec<ReportTable>,
 }
 
 /// Rows of words.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Table {
+pub struct ReportTable {
     /// What stands above it.
     pub caption: String,
     /// The names of its columns.
@@ -71,7 +71,7 @@ pub enum Chart {
         times: bool,
         /// Panels of a title and curves, each with a name and a value for each mark. The curves of
         /// a name are alike in all panels.
-        panels: Vec<(String, Vec<Values>)>,
+        panels: Vec<(String, Vec<NamedValues>)>,
     },
     /// Percentiles of times, each with a name.
     Percentiles {
@@ -83,7 +83,7 @@ pub enum Chart {
 }
 
 /// A name, and a value for each mark that has one.
-pub type Values = (String, Vec<Option<f64>>);
+pub type NamedValues = (String, Vec<Option<f64>>);
 
 /// Writes the page, and beside it each chart as SVG and PNG, as [`super::write`] does.
 ///
@@ -106,9 +106,9 @@ pub fn write(article: &Article, page: &Path) -> Result<Vec<PathBuf>, CannotWrite
     Ok(written)
 }
 
-impl Part {
+impl ReportSection {
     fn section(&self, figure: Option<&Figure>, path: &Path) -> String {
-        let tables: String = self.tables.iter().map(Table::html).collect();
+        let tables: String = self.tables.iter().map(ReportTable::html).collect();
         let reading = escape(&self.reading);
         match figure {
             Some(figure) => page::plot(figure, path, &reading, &tables),
@@ -124,7 +124,7 @@ impl Part {
 const WIDTH: usize = 100;
 
 /// As text.
-impl fmt::Display for Table {
+impl fmt::Display for ReportTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let table = draw(self.head.clone(), self.lines.iter().cloned());
         let mut column = 0;
@@ -143,7 +143,7 @@ impl fmt::Display for Table {
     }
 }
 
-impl Table {
+impl ReportTable {
     fn html(&self) -> String {
         let head: Vec<_> = self.head.iter().map(String::as_str).collect();
         page::table(&self.caption, &head, self.lines.iter().cloned())
@@ -167,12 +167,12 @@ impl Chart {
             }
             Self::Percentiles { title, lines } => (title, percentiles(lines)),
         };
-        let (title, shape) = (title.clone(), Shape::Panels(panels));
+        let (title, shape) = (title.clone(), ChartShape::Panels(panels));
         Figure { name, title, shape }
     }
 }
 
-fn upwards(unit: &str, times: bool, panels: &[(String, Vec<Values>)]) -> Axis {
+fn upwards(unit: &str, times: bool, panels: &[(String, Vec<NamedValues>)]) -> Axis {
     let curves = panels.iter().flat_map(|(_, curves)| curves);
     let values = || {
         curves
@@ -186,7 +186,12 @@ fn upwards(unit: &str, times: bool, panels: &[(String, Vec<Values>)]) -> Axis {
     }
 }
 
-fn over_marks(x: &Axis, y: Axis, marks: &[String], panels: &[(String, Vec<Values>)]) -> Panels {
+fn over_marks(
+    x: &Axis,
+    y: Axis,
+    marks: &[String],
+    panels: &[(String, Vec<NamedValues>)],
+) -> Panels {
     let mut names: Vec<&String> = Vec::new();
     for (name, _) in panels.iter().flat_map(|(_, curves)| curves) {
         if !names.contains(&name) {
@@ -194,7 +199,7 @@ fn over_marks(x: &Axis, y: Axis, marks: &[String], panels: &[(String, Vec<Values
         }
     }
     let ink = |name: &str| Ink::Series(names.iter().position(|other| *other == name).unwrap_or(0));
-    let curve = |(name, values): &Values| {
+    let curve = |(name, values): &NamedValues| {
         let there = values.iter().zip(marks).enumerate();
         let there = there.filter_map(|(at, (value, mark))| Some((at, (*value)?, mark)));
         let (points, tips) = there
@@ -210,7 +215,7 @@ fn over_marks(x: &Axis, y: Axis, marks: &[String], panels: &[(String, Vec<Values
             tips,
         }
     };
-    let panel = |(title, curves): &(String, Vec<Values>)| Panel {
+    let panel = |(title, curves): &(String, Vec<NamedValues>)| Panel {
         title: title.clone(),
         x: x.clone(),
         walls: Vec::new(),

@@ -2,17 +2,17 @@
 
 use super::axis::Axis;
 use super::raster::{fit, width};
-use super::scene::{Anchor, Ink, Item, Point, Scene};
+use super::scene::{Ink, Point, Scene, SceneItem, TextAnchor};
 
 /// Plots that belong together.
 pub(super) struct Figure {
     /// What its files are named by.
     pub(super) name: &'static str,
     pub(super) title: String,
-    pub(super) shape: Shape,
+    pub(super) shape: ChartShape,
 }
 
-pub(super) enum Shape {
+pub(super) enum ChartShape {
     Panels(Panels),
     Bars(Bars),
 }
@@ -20,12 +20,12 @@ pub(super) enum Shape {
 /// Panels that share what goes upwards and what colours mean.
 pub(super) struct Panels {
     pub(super) y: Axis,
-    pub(super) legend: Vec<Key>,
+    pub(super) legend: Vec<LegendKey>,
     pub(super) panels: Vec<Panel>,
 }
 
 /// What a look stands for.
-pub(super) struct Key {
+pub(super) struct LegendKey {
     pub(super) name: String,
     pub(super) ink: Ink,
     pub(super) dashed: bool,
@@ -84,13 +84,13 @@ impl Figure {
             (EDGE, EDGE + TITLE),
             &self.title,
             TITLE,
-            Anchor::Start,
+            TextAnchor::Start,
             Ink::Text,
         );
         let top = EDGE + TITLE * 1.5;
         let (width, height) = match &self.shape {
-            Shape::Panels(panels) => panels.draw(&mut pencil, top),
-            Shape::Bars(bars) => bars.draw(&mut pencil, top),
+            ChartShape::Panels(panels) => panels.draw(&mut pencil, top),
+            ChartShape::Bars(bars) => bars.draw(&mut pencil, top),
         };
         let title = self.title.clone();
         Scene {
@@ -113,7 +113,7 @@ impl Panels {
             (EDGE, top + SMALL),
             &self.y.label,
             SMALL,
-            Anchor::Start,
+            TextAnchor::Start,
             Ink::Faint,
         );
         let top = top + SMALL + 10.0;
@@ -147,7 +147,7 @@ impl Panels {
             }
             let points = vec![(x, y - 4.0), (x + 20.0, y - 4.0)];
             pencil.path(points, key.ink, 2.5, key.dashed);
-            pencil.words((x + 26.0, y), &name, SMALL, Anchor::Start, Ink::Text);
+            pencil.words((x + 26.0, y), &name, SMALL, TextAnchor::Start, Ink::Text);
             x += wide;
         }
         y + SMALL
@@ -167,7 +167,7 @@ impl Panels {
             SMALL * 2.0
         };
         let below = SMALL * 4.0;
-        let frame = Frame {
+        let frame = PlotArea {
             left: corner.0,
             top: corner.1 + above,
             width: size.0,
@@ -175,7 +175,7 @@ impl Panels {
         };
         let heading = (corner.0, corner.1 + SMALL);
         let title = fit(&panel.title, SMALL + 1.0, size.0);
-        pencil.words(heading, &title, SMALL + 1.0, Anchor::Start, Ink::Text);
+        pencil.words(heading, &title, SMALL + 1.0, TextAnchor::Start, Ink::Text);
         frame.grid(pencil, &self.y, first);
         frame.foot(pencil, panel);
         for curve in &panel.curves {
@@ -185,14 +185,14 @@ impl Panels {
 }
 
 /// Where a panel's curves are.
-struct Frame {
+struct PlotArea {
     left: f32,
     top: f32,
     width: f32,
     height: f32,
 }
 
-impl Frame {
+impl PlotArea {
     fn at(&self, (x, y): (f64, f64)) -> Point {
         let (x, y) = (x as f32, y as f32);
         (
@@ -208,7 +208,7 @@ impl Frame {
             pencil.path(vec![left, right], ink, 1.0, false);
             if named {
                 let at = (left.0 - 8.0, left.1 + SMALL * 0.35);
-                pencil.words(at, text, SMALL, Anchor::End, Ink::Faint);
+                pencil.words(at, text, SMALL, TextAnchor::End, Ink::Faint);
             }
         }
     }
@@ -229,20 +229,20 @@ impl Frame {
             // A word that would touch the one before is left out.
             if x - half > free + 4.0 {
                 let at = (x, y + SMALL * 1.5);
-                pencil.words(at, text, SMALL, Anchor::Middle, Ink::Faint);
+                pencil.words(at, text, SMALL, TextAnchor::Middle, Ink::Faint);
                 free = x + half;
             }
         }
         let (x, y) = self.at((0.5, 0.0));
         let at = (x, y + SMALL * 3.0);
-        pencil.words(at, &panel.x.label, SMALL, Anchor::Middle, Ink::Faint);
+        pencil.words(at, &panel.x.label, SMALL, TextAnchor::Middle, Ink::Faint);
     }
 
     fn curve(&self, pencil: &mut Pencil, curve: &Curve) {
         let points: Vec<_> = curve.points.iter().map(|point| self.at(*point)).collect();
         for (at, tip) in points.iter().zip(&curve.tips) {
             let (at, tip) = (*at, tip.clone());
-            pencil.0.push(Item::Dot {
+            pencil.0.push(SceneItem::Dot {
                 at,
                 radius: 3.5,
                 ink: curve.ink,
@@ -262,7 +262,7 @@ impl Bars {
             (EDGE, top + SMALL),
             &self.unit,
             SMALL,
-            Anchor::Start,
+            TextAnchor::Start,
             Ink::Faint,
         );
         let top = top + SMALL + 12.0;
@@ -279,18 +279,18 @@ impl Bars {
                 (EDGE, y + SMALL),
                 &fit(&bar.name, SMALL, ALONE - 2.0 * EDGE),
                 SMALL,
-                Anchor::Start,
+                TextAnchor::Start,
                 Ink::Text,
             );
             let long = (bar.value / max) as f32 * room;
             let (at, size) = ((EDGE, y + SMALL + 5.0), (long.max(1.0), THICK));
-            pencil.0.push(Item::Bar {
+            pencil.0.push(SceneItem::Bar {
                 at,
                 size,
                 ink: bar.ink,
             });
             let at = (EDGE + long + 8.0, y + SMALL + 18.0);
-            pencil.words(at, &bar.text, SMALL, Anchor::Start, Ink::Text);
+            pencil.words(at, &bar.text, SMALL, TextAnchor::Start, Ink::Text);
         }
         (ALONE, top + self.bars.len() as f32 * STEP + EDGE)
     }
@@ -298,12 +298,12 @@ impl Bars {
 
 /// Draws.
 #[derive(Default)]
-struct Pencil(Vec<Item>);
+struct Pencil(Vec<SceneItem>);
 
 impl Pencil {
-    fn words(&mut self, at: Point, text: &str, size: f32, anchor: Anchor, ink: Ink) {
+    fn words(&mut self, at: Point, text: &str, size: f32, anchor: TextAnchor, ink: Ink) {
         let text = text.to_owned();
-        self.0.push(Item::Words {
+        self.0.push(SceneItem::Words {
             at,
             text,
             size,
@@ -313,7 +313,7 @@ impl Pencil {
     }
 
     fn path(&mut self, points: Vec<Point>, ink: Ink, width: f32, dashed: bool) {
-        self.0.push(Item::Path {
+        self.0.push(SceneItem::Path {
             points,
             ink,
             width,

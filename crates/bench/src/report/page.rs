@@ -8,8 +8,10 @@ use super::escape::{escape, reference};
 use super::figure::Figure;
 use super::plots;
 use crate::numbers;
-use crate::outcome::table::{Compared, TIMES_THE_FIRST, columns, compared, is_of_several, shared};
-use crate::outcome::{Outcome, Race, Row};
+use crate::outcome::table::{
+    RaceComparison, TIMES_THE_FIRST, columns, compared, is_of_several, shared,
+};
+use crate::outcome::{Race, ResultRow, RunResult};
 use crate::series::Series;
 
 const STYLE: &str = include_str!("page.css");
@@ -42,7 +44,7 @@ const READING: &[(&str, &str)] = &[
 
 /// The whole page.
 pub(super) fn html(
-    outcome: &Outcome,
+    outcome: &RunResult,
     series: &Series<'_>,
     figures: &[Figure],
     path: &Path,
@@ -59,7 +61,7 @@ pub(super) fn html(
     page
 }
 
-fn head_of(outcome: &Outcome) -> String {
+fn head_of(outcome: &RunResult) -> String {
     let machine = &outcome.machine;
     let (words, host) = (escape(&outcome.words), escape(&machine.host));
     let date = numbers::date(outcome.begin_unix_s);
@@ -86,7 +88,7 @@ pub(super) fn head(title: &str, what: &str, heading: &str, below: &str) -> Strin
     )
 }
 
-fn machine_words(outcome: &Outcome) -> String {
+fn machine_words(outcome: &RunResult) -> String {
     let machine = &outcome.machine;
     let mut parts = vec![
         machine.processor.clone(),
@@ -103,7 +105,7 @@ fn machine_words(outcome: &Outcome) -> String {
 }
 
 /// The few numbers that are asked for first.
-fn highlights(outcome: &Outcome, series: &Series<'_>) -> String {
+fn highlights(outcome: &RunResult, series: &Series<'_>) -> String {
     let mut tiles = String::new();
     let mut tile = |what: &str, number: String, where_: &str| {
         let (number, where_) = (escape(&number), escape(where_));
@@ -120,7 +122,7 @@ fn highlights(outcome: &Outcome, series: &Series<'_>) -> String {
         let number = format!("{} MB/s", numbers::mb_per_s(row.mb_per_s()));
         tile("Most throughput", number, &name);
     }
-    let p99 = |row: &Row| row.latency().percentile_ns(99.0);
+    let p99 = |row: &ResultRow| row.latency().percentile_ns(99.0);
     if let Some((name, row)) = rows().max_by_key(|(_, row)| p99(row)) {
         tile("Highest p99", numbers::time(p99(row) as f64), &name);
     }
@@ -132,8 +134,8 @@ fn highlights(outcome: &Outcome, series: &Series<'_>) -> String {
 }
 
 /// Each row with what tells it from all others.
-fn all_rows<'s>(series: &'s Series<'_>) -> impl Iterator<Item = (String, &'s Row)> {
-    let named = |name: &str, row: &Row| match series.is_sweep() {
+fn all_rows<'s>(series: &'s Series<'_>) -> impl Iterator<Item = (String, &'s ResultRow)> {
+    let named = |name: &str, row: &ResultRow| match series.is_sweep() {
         true => format!(
             "{name}, {}",
             series.across.word(series.across.of(&row.load))
@@ -148,8 +150,8 @@ fn all_rows<'s>(series: &'s Series<'_>) -> impl Iterator<Item = (String, &'s Row
     })
 }
 
-fn errors(outcome: &Outcome) -> String {
-    let count: u64 = outcome.rows.iter().map(Row::errors).sum();
+fn errors(outcome: &RunResult) -> String {
+    let count: u64 = outcome.rows.iter().map(ResultRow::errors).sum();
     if count == 0 {
         return String::new();
     }
@@ -169,11 +171,11 @@ fn errors(outcome: &Outcome) -> String {
 }
 
 /// How those that took turns compare.
-fn races(outcome: &Outcome) -> String {
+fn races(outcome: &RunResult) -> String {
     if outcome.races.is_empty() {
         return String::new();
     }
-    let Compared { head, lines } = compared(outcome);
+    let RaceComparison { head, lines } = compared(outcome);
     let head: Vec<_> = head.iter().map(String::as_str).collect();
     let table = table(TIMES_THE_FIRST, &head, lines.into_iter());
     let said = outcome.races.iter().flat_map(Race::said);
@@ -234,13 +236,13 @@ fn table_of(series: &Series<'_>, figure: &str) -> String {
     }
 }
 
-fn cpu(row: &Row) -> String {
+fn cpu(row: &ResultRow) -> String {
     let both = [row.cpu_us_per_io(), row.target_cpu_us_per_io()];
     let known: Vec<_> = both.into_iter().flatten().map(numbers::digits).collect();
     known.join(" + ")
 }
 
-fn steadiness(row: &Row) -> String {
+fn steadiness(row: &ResultRow) -> String {
     let shares = || plots::steps(row).map(|(_, _, rate)| rate / row.mb_per_s());
     let slowest = shares().min_by(f64::total_cmp).map(numbers::percent);
     let fastest = shares().max_by(f64::total_cmp).map(numbers::percent);
@@ -252,7 +254,7 @@ fn steadiness(row: &Row) -> String {
 }
 
 /// Something of each row: marks down, lines across; lines down where there is one mark only.
-fn grid(series: &Series<'_>, caption: &str, cell: impl Fn(&Row) -> String) -> String {
+fn grid(series: &Series<'_>, caption: &str, cell: impl Fn(&ResultRow) -> String) -> String {
     if !series.is_sweep() {
         let lines = all_rows(series).map(|(name, row)| vec![name, cell(row)]);
         return table(caption, &[], lines);
@@ -274,7 +276,7 @@ fn grid(series: &Series<'_>, caption: &str, cell: impl Fn(&Row) -> String) -> St
     table(caption, &head, lines)
 }
 
-fn all_numbers(outcome: &Outcome) -> String {
+fn all_numbers(outcome: &RunResult) -> String {
     let rows: Vec<_> = outcome.rows.iter().collect();
     let columns = columns(outcome, &rows);
     let head: Vec<_> = columns.iter().map(|column| column.name).collect();
@@ -290,7 +292,7 @@ fn all_numbers(outcome: &Outcome) -> String {
 }
 
 /// The addresses by their numbers.
-fn numbered(outcome: &Outcome) -> String {
+fn numbered(outcome: &RunResult) -> String {
     let addresses = outcome.addresses().into_iter();
     let item = |address| format!("<li><code>{}</code></li>\n", escape(address));
     let items: String = addresses.map(item).collect();
@@ -322,7 +324,7 @@ pub(super) fn table(
     html
 }
 
-fn foot(outcome: &Outcome) -> String {
+fn foot(outcome: &RunResult) -> String {
     let bare = if outcome.floors.is_empty() {
         ""
     } else {

@@ -1,14 +1,14 @@
 //! Which figures an outcome has.
 
 use super::axis::Axis;
-use super::figure::{BarOf, Bars, Curve, Figure, Key, Panel, Panels, Shape};
+use super::figure::{BarOf, Bars, ChartShape, Curve, Figure, LegendKey, Panel, Panels};
 use super::scene::Ink;
 use crate::numbers;
-use crate::outcome::{Interval, Latency, Outcome, Row};
-use crate::series::{Line, Series};
+use crate::outcome::{Latency, ResultRow, RowInterval, RunResult};
+use crate::series::{ResultSeries, Series};
 
 /// All figures that the outcome has numbers for.
-pub(super) fn figures<'a>(outcome: &'a Outcome, series: &Series<'a>) -> Vec<Figure> {
+pub(super) fn figures<'a>(outcome: &'a RunResult, series: &Series<'a>) -> Vec<Figure> {
     if outcome.rows.is_empty() {
         return Vec::new();
     }
@@ -20,42 +20,42 @@ pub(super) fn figures<'a>(outcome: &'a Outcome, series: &Series<'a>) -> Vec<Figu
 }
 
 struct Plots<'p, 'a> {
-    outcome: &'a Outcome,
+    outcome: &'a RunResult,
     series: &'p Series<'a>,
 }
 
 /// A number that each row has, or may have.
-struct Measure {
+struct PlotMeasure {
     unit: &'static str,
-    value: fn(&Row) -> Option<f64>,
+    value: fn(&ResultRow) -> Option<f64>,
     text: fn(f64) -> String,
     /// Whether bare TCP has it too.
     floor: bool,
 }
 
-const IOPS: Measure = Measure {
+const IOPS: PlotMeasure = PlotMeasure {
     unit: "I/Os a second",
     value: |row| Some(row.iops()),
     text: numbers::whole,
     floor: true,
 };
 
-const THROUGHPUT: Measure = Measure {
+const THROUGHPUT: PlotMeasure = PlotMeasure {
     unit: "MB/s",
     value: |row| Some(row.mb_per_s()),
     text: numbers::mb_per_s,
     floor: true,
 };
 
-const CPU: Measure = Measure {
+const CPU: PlotMeasure = PlotMeasure {
     unit: "us of CPU time per I/O",
-    value: Row::cpu_us_per_io,
+    value: ResultRow::cpu_us_per_io,
     text: numbers::digits,
     floor: false,
 };
 
-const TARGET_CPU: Measure = Measure {
-    value: Row::target_cpu_us_per_io,
+const TARGET_CPU: PlotMeasure = PlotMeasure {
+    value: ResultRow::target_cpu_us_per_io,
     ..CPU
 };
 
@@ -79,15 +79,16 @@ impl Plots<'_, '_> {
     fn cpu(&self) -> Option<Figure> {
         let measures = [("This process", &CPU), ("Target", &TARGET_CPU)];
         let rows = &self.outcome.rows;
-        let there =
-            |measure: &&(&str, &Measure)| rows.iter().any(|row| (measure.1.value)(row).is_some());
+        let there = |measure: &&(&str, &PlotMeasure)| {
+            rows.iter().any(|row| (measure.1.value)(row).is_some())
+        };
         let measures: Vec<_> = measures.iter().filter(there).copied().collect();
         (!measures.is_empty()).then(|| self.figure("cpu", "CPU per I/O", &measures))
     }
 
-    fn figure(&self, name: &'static str, what: &str, measures: &[(&str, &Measure)]) -> Figure {
+    fn figure(&self, name: &'static str, what: &str, measures: &[(&str, &PlotMeasure)]) -> Figure {
         if !self.series.is_sweep() {
-            let shape = Shape::Bars(self.bars(measures));
+            let shape = ChartShape::Bars(self.bars(measures));
             return Figure {
                 name,
                 title: what.to_owned(),
@@ -95,11 +96,11 @@ impl Plots<'_, '_> {
             };
         }
         let title = format!("{what} against {}", self.series.across.name());
-        let shape = Shape::Panels(self.sweep(measures));
+        let shape = ChartShape::Panels(self.sweep(measures));
         Figure { name, title, shape }
     }
 
-    fn bars(&self, measures: &[(&str, &Measure)]) -> Bars {
+    fn bars(&self, measures: &[(&str, &PlotMeasure)]) -> Bars {
         let mut bars = Vec::new();
         for (at, line) in self.series.lines.iter().enumerate() {
             for (prefix, measure) in measures {
@@ -118,7 +119,7 @@ impl Plots<'_, '_> {
         Bars { unit, bars }
     }
 
-    fn sweep(&self, measures: &[(&str, &Measure)]) -> Panels {
+    fn sweep(&self, measures: &[(&str, &PlotMeasure)]) -> Panels {
         let mut max = 0f64;
         for row in &self.outcome.rows {
             for (_, measure) in measures {
@@ -130,12 +131,12 @@ impl Plots<'_, '_> {
         }
         let unit = measures.first().map_or("", |(_, measure)| measure.unit);
         let y = Axis::linear(unit, max);
-        let panel = |(title, measure): &(&str, &Measure)| self.sweep_panel(title, measure, &y);
+        let panel = |(title, measure): &(&str, &PlotMeasure)| self.sweep_panel(title, measure, &y);
         let panels = measures.iter().map(panel).collect();
         let mut legend = self.line_keys();
         if measures.iter().any(|(_, measure)| measure.floor) && !self.outcome.floors.is_empty() {
             let name = "the same over bare TCP".to_owned();
-            legend.push(Key {
+            legend.push(LegendKey {
                 name,
                 ink: Ink::Axis,
                 dashed: true,
@@ -144,12 +145,13 @@ impl Plots<'_, '_> {
         Panels { y, legend, panels }
     }
 
-    fn sweep_panel(&self, title: &str, measure: &Measure, y: &Axis) -> Panel {
+    fn sweep_panel(&self, title: &str, measure: &PlotMeasure, y: &Axis) -> Panel {
         let x = self.mark_axis();
         let mut curves = Vec::new();
         for (at, line) in self.series.lines.iter().enumerate() {
             let ink = Ink::Series(at);
-            let place = |row: &Row, value| (x.place(self.series.mark(row) as f64), y.place(value));
+            let place =
+                |row: &ResultRow, value| (x.place(self.series.mark(row) as f64), y.place(value));
             let floors = line
                 .rows
                 .iter()
@@ -188,7 +190,7 @@ impl Plots<'_, '_> {
         }
     }
 
-    fn floor(&self, measure: &Measure, row: &Row) -> Option<f64> {
+    fn floor(&self, measure: &PlotMeasure, row: &ResultRow) -> Option<f64> {
         let floor = self.outcome.floor_of(row).filter(|_| measure.floor)?;
         (measure.value)(floor)
     }
@@ -199,7 +201,7 @@ impl Plots<'_, '_> {
         Axis::marks(series.across.name(), &marks.collect::<Vec<_>>())
     }
 
-    fn line_keys(&self) -> Vec<Key> {
+    fn line_keys(&self) -> Vec<LegendKey> {
         let lines = self.series.lines.iter().enumerate();
         lines
             .map(|(at, line)| key(&line.name, Ink::Series(at)))
@@ -208,7 +210,7 @@ impl Plots<'_, '_> {
 
     fn latency(&self) -> Figure {
         let rows = &self.outcome.rows;
-        let all: Vec<_> = rows.iter().map(Row::latency).collect();
+        let all: Vec<_> = rows.iter().map(ResultRow::latency).collect();
         let max = all.iter().map(Latency::max_ns).max().unwrap_or(0);
         let low = if self.series.is_sweep() { 50.0 } else { 0.0 };
         let min = all
@@ -229,7 +231,7 @@ impl Plots<'_, '_> {
                 .map(|(at, (name, _))| key(name, Ink::Degree(at)))
                 .collect();
             let title = format!("Latency against {}", self.series.across.name());
-            let shape = Shape::Panels(Panels { y, legend, panels });
+            let shape = ChartShape::Panels(Panels { y, legend, panels });
             return Figure {
                 name: "latency",
                 title,
@@ -243,11 +245,11 @@ impl Plots<'_, '_> {
         Figure {
             name: "latency",
             title,
-            shape: Shape::Panels(Panels { y, legend, panels }),
+            shape: ChartShape::Panels(Panels { y, legend, panels }),
         }
     }
 
-    fn degrees(&self, line: &Line<'_>, y: &Axis) -> Panel {
+    fn degrees(&self, line: &ResultSeries<'_>, y: &Axis) -> Panel {
         let x = self.mark_axis();
         let curve = |(at, (name, percentile)): (usize, &(&str, f64))| {
             let (points, tips) = line
@@ -302,7 +304,8 @@ impl Plots<'_, '_> {
         let panels = if self.series.is_sweep() {
             let y = Axis::linear("% of the mean", self.fastest(percent_of_mean));
             // Of several volumes only all together have one.
-            let known = |line: &Line<'_>| line.rows.iter().any(|row| !row.series.is_empty());
+            let known =
+                |line: &ResultSeries<'_>| line.rows.iter().any(|row| !row.series.is_empty());
             let lines = lines.filter(|(_, line)| known(line));
             let panels = lines.map(|(at, line)| self.one_after_another(at, line, &y));
             let (panels, legend) = (panels.collect(), Vec::new());
@@ -315,12 +318,12 @@ impl Plots<'_, '_> {
         Some(Figure {
             name: "time",
             title,
-            shape: Shape::Panels(panels),
+            shape: ChartShape::Panels(panels),
         })
     }
 
     /// The highest of all intervals' throughputs, each seen as `told`.
-    fn fastest(&self, told: impl Fn(&Row, f64) -> f64) -> f64 {
+    fn fastest(&self, told: impl Fn(&ResultRow, f64) -> f64) -> f64 {
         let rows = self.outcome.rows.iter();
         let rates = rows.flat_map(|row| steps(row).map(move |(_, _, rate)| (row, rate)));
         rates.map(|(row, rate)| told(row, rate)).fold(0.0, f64::max)
@@ -328,7 +331,7 @@ impl Plots<'_, '_> {
 
     /// The rows of a line, each as wide as any other. Small blocks move few octets: only against
     /// their own mean is a stall of theirs as deep as one of large blocks.
-    fn one_after_another(&self, at: usize, line: &Line<'_>, y: &Axis) -> Panel {
+    fn one_after_another(&self, at: usize, line: &ResultSeries<'_>, y: &Axis) -> Panel {
         let across = self.series.across;
         let marks = line
             .rows
@@ -345,7 +348,7 @@ impl Plots<'_, '_> {
         let x = Axis::marks(label, &marks.collect::<Vec<_>>());
         let count = line.rows.len() as f64;
         let ink = Ink::Series(at);
-        let curve = |(nth, row): (usize, &&Row)| {
+        let curve = |(nth, row): (usize, &&ResultRow)| {
             let place = |s: f64| (nth as f64 + s / longest_s) / count;
             let points = stairs(row, place, |rate| y.place(percent_of_mean(row, rate)));
             Curve {
@@ -407,28 +410,28 @@ pub(super) fn percentile_curve(latency: &Latency, x: &Axis, y: &Axis, number: us
 }
 
 /// A step an interval: nothing is known of what was inside.
-fn stairs(row: &Row, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+fn stairs(row: &ResultRow, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
     let step = |(begin_s, end_s, rate)| [(x(begin_s), y(rate)), (x(end_s), y(rate))];
     steps(row).flat_map(step).collect()
 }
 
-fn percent_of_mean(row: &Row, mb_per_s: f64) -> f64 {
+fn percent_of_mean(row: &ResultRow, mb_per_s: f64) -> f64 {
     mb_per_s * 100.0 / row.mb_per_s().max(f64::MIN_POSITIVE)
 }
 
 /// Begin and end in seconds, and MB/s between them.
-pub(super) fn steps(row: &Row) -> impl Iterator<Item = (f64, f64, f64)> {
+pub(super) fn steps(row: &ResultRow) -> impl Iterator<Item = (f64, f64, f64)> {
     let begins = std::iter::once(0).chain(row.series.iter().map(|interval| interval.end_ms));
     let intervals = begins
         .zip(&row.series)
         .filter(|(begin, interval)| interval.end_ms > *begin);
-    intervals.map(|(begin_ms, Interval { end_ms, bytes, .. })| {
+    intervals.map(|(begin_ms, RowInterval { end_ms, bytes, .. })| {
         let rate = *bytes as f64 / 1e3 / (end_ms - begin_ms) as f64;
         (begin_ms as f64 / 1e3, *end_ms as f64 / 1e3, rate)
     })
 }
 
-fn bar(name: &str, measure: &Measure, value: f64, ink: Ink) -> BarOf {
+fn bar(name: &str, measure: &PlotMeasure, value: f64, ink: Ink) -> BarOf {
     let (name, text) = (name.to_owned(), (measure.text)(value));
     BarOf {
         name,
@@ -438,9 +441,9 @@ fn bar(name: &str, measure: &Measure, value: f64, ink: Ink) -> BarOf {
     }
 }
 
-pub(super) fn key(name: &str, ink: Ink) -> Key {
+pub(super) fn key(name: &str, ink: Ink) -> LegendKey {
     let (name, dashed) = (name.to_owned(), ink.is_repeated());
-    Key { name, ink, dashed }
+    LegendKey { name, ink, dashed }
 }
 
 fn join(prefix: &str, name: &str) -> String {

@@ -12,7 +12,7 @@ use tiny_skia::{
 };
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
-use super::scene::{Anchor, DASH, Ink, Item, Point, Scene};
+use super::scene::{DASH, Ink, Point, Scene, SceneItem, TextAnchor};
 
 /// Pixels a unit: sharp on today's screens and on paper.
 const SCALE: f32 = 2.0;
@@ -82,9 +82,9 @@ fn color(ink: Ink) -> Color {
 struct Canvas(Pixmap);
 
 impl Canvas {
-    fn draw(&mut self, item: &Item) -> Option<()> {
+    fn draw(&mut self, item: &SceneItem) -> Option<()> {
         match item {
-            Item::Path {
+            SceneItem::Path {
                 points,
                 ink,
                 width,
@@ -92,16 +92,16 @@ impl Canvas {
             } => {
                 self.stroke(&open_path(points)?, *ink, *width, *dashed);
             }
-            Item::Bar { at, size, ink } => {
+            SceneItem::Bar { at, size, ink } => {
                 let rect = Rect::from_xywh(at.0, at.1, size.0, size.1)?;
                 self.fill(&PathBuilder::from_rect(rect), *ink);
             }
-            Item::Dot {
+            SceneItem::Dot {
                 at, radius, ink, ..
             } => {
                 self.fill(&PathBuilder::from_circle(at.0, at.1, *radius)?, *ink);
             }
-            Item::Words {
+            SceneItem::Words {
                 at,
                 text,
                 size,
@@ -109,9 +109,9 @@ impl Canvas {
                 ink,
             } => {
                 let before = match anchor {
-                    Anchor::Start => 0.0,
-                    Anchor::Middle => width(text, *size) / 2.0,
-                    Anchor::End => width(text, *size),
+                    TextAnchor::Start => 0.0,
+                    TextAnchor::Middle => width(text, *size) / 2.0,
+                    TextAnchor::End => width(text, *size),
                 };
                 self.fill(&outline(text, (at.0 - before, at.1), *size)?, *ink);
             }

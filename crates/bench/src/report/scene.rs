@@ -17,13 +17,13 @@ pub(super) struct Scene {
     pub(super) height: f32,
     /// What a reader is told who cannot see it.
     pub(super) title: String,
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<SceneItem>,
 }
 
 /// A point, from the upper left corner.
 pub(super) type Point = (f32, f32);
 
-pub(super) enum Item {
+pub(super) enum SceneItem {
     /// Straight lines from point to point.
     Path {
         points: Vec<Point>,
@@ -45,14 +45,14 @@ pub(super) enum Item {
         at: Point,
         text: String,
         size: f32,
-        anchor: Anchor,
+        anchor: TextAnchor,
         ink: Ink,
     },
 }
 
 /// Which point of words is given.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Anchor {
+pub(super) enum TextAnchor {
     Start,
     Middle,
     End,
@@ -129,7 +129,7 @@ impl Scene {
              width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{title}\" \
              font-family=\"{FONTS}\">\n<title>{title}</title>\n"
         );
-        let paper = Item::Bar {
+        let paper = SceneItem::Bar {
             at: (0.0, 0.0),
             size: (width, height),
             ink: Ink::Paper,
@@ -143,7 +143,7 @@ impl Scene {
     }
 }
 
-impl Item {
+impl SceneItem {
     fn svg(&self) -> String {
         match self {
             Self::Path {
@@ -213,7 +213,7 @@ fn steps(points: &[Point]) -> String {
     path
 }
 
-impl Anchor {
+impl TextAnchor {
     fn word(self) -> &'static str {
         match self {
             Self::Start => "start",

@@ -13,7 +13,7 @@ impl Folder {
         Self(path)
     }
 
-    fn page(&self, outcome: &Outcome) -> String {
+    fn page(&self, outcome: &RunResult) -> String {
         let page = self.0.join("run.html");
         write(outcome, &page).unwrap();
         fs::read_to_string(page).unwrap()
@@ -77,7 +77,7 @@ fn what_was_not_measured_has_no_plot() {
 
 #[test]
 fn nothing_measured_is_a_page_too() {
-    let html = Folder::new("nothing").page(&Outcome::default());
+    let html = Folder::new("nothing").page(&RunResult::default());
     assert!(
         html.ends_with("</html>\n") && !html.contains("NaN"),
         "{html}"

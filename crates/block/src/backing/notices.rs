@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Rules;
+use super::BackingRules;
 
 /// What was told of a backing.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(super) struct Notices {
 
 impl Notices {
     /// Reports a change of size: `bytes` is the current size, `capacity` the one served.
-    pub(super) fn len(&self, rules: &Rules, bytes: u64, capacity: u64) {
+    pub(super) fn len(&self, rules: &BackingRules, bytes: u64, capacity: u64) {
         let (name, is_shorter) = (&rules.name, bytes < capacity);
         let was_shorter = self.shorter.swap(is_shorter, Relaxed);
         let block_size = u64::from(rules.block_size.octets());
@@ -46,7 +46,7 @@ impl Notices {
     }
 
     /// It has no name any more.
-    pub(super) fn removed(&self, rules: &Rules) {
+    pub(super) fn removed(&self, rules: &BackingRules) {
         if !self.removed.swap(true, Relaxed) {
             let name = &rules.name;
             tracing::error!(
@@ -57,7 +57,7 @@ impl Notices {
     }
 
     /// A write found no room.
-    pub(super) fn full(&self, rules: &Rules) {
+    pub(super) fn full(&self, rules: &BackingRules) {
         let mut last = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_none_or(|last| last.elapsed() >= FULL_EVERY) {
             *last = Some(Instant::now());
@@ -67,7 +67,7 @@ impl Notices {
     }
 
     /// A write or flush failed that may have lost data.
-    pub(super) fn lost(&self, rules: &Rules, cause: &io::Error) {
+    pub(super) fn lost(&self, rules: &BackingRules, cause: &io::Error) {
         let name = &rules.name;
         tracing::error!(
             "{name}: a write or flush failed, and data may be lost: {cause}; flushes fail until it \

@@ -15,7 +15,7 @@ use crate::identity::machine;
 pub(super) fn of(device: &OwnedFd) -> Option<String> {
     let number = rustix::fs::fstat(device).ok()?.st_rdev;
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
-    let known = Known {
+    let known = HostIdentity {
         machine: machine(),
         boot: boot.map(|boot| boot.trim().to_owned()),
     };
@@ -23,12 +23,12 @@ pub(super) fn of(device: &OwnedFd) -> Option<String> {
 }
 
 /// What is known of the machine.
-struct Known {
+struct HostIdentity {
     machine: Option<String>,
     boot: Option<String>,
 }
 
-impl Known {
+impl HostIdentity {
     /// A partition is where it begins on its disk.
     fn identity(&self, attributes: &Attributes) -> Option<String> {
         let name = self.name(attributes)?;

@@ -9,61 +9,61 @@ use rustix::io::Errno;
 
 use super::DeviceOptions;
 use super::sysfs::Attributes;
-use crate::backing::{Backing, Rules, Zeroing};
-use crate::error::OpenError;
+use crate::backing::{Backing, BackingRules, Zeroing};
+use crate::error::VolumeError;
 use crate::size::BlockSize;
 
-pub(super) fn open(options: &DeviceOptions) -> Result<Arc<Backing>, OpenError> {
+pub(super) fn open(options: &DeviceOptions) -> Result<Arc<Backing>, VolumeError> {
     let number = device_number(&options.path)?;
     let attributes = Attributes::of(number);
     if !options.read_only && attributes.own("ro").as_deref() == Some("1") {
-        return Err(OpenError::Unwritable);
+        return Err(VolumeError::Unwritable);
     }
     let device = open_exclusively(options)?;
-    let stat = rustix::fs::fstat(&device).map_err(OpenError::kernel("inspect it"))?;
+    let stat = rustix::fs::fstat(&device).map_err(VolumeError::kernel("inspect it"))?;
     if stat.st_rdev != number {
-        return Err(OpenError::NoDevice);
+        return Err(VolumeError::NoDevice);
     }
-    let octets = ::io::device::size(&device).map_err(|cause| OpenError::Kernel {
+    let octets = ::io::device::size(&device).map_err(|cause| VolumeError::Kernel {
         what: "determine its size",
         cause,
     })?;
     if octets == 0 {
-        return Err(OpenError::NoMedium);
+        return Err(VolumeError::NoMedium);
     }
     let rules = rules(&device, options, &attributes)?;
     let blocks = rules.block_size.capacity(octets)?;
     Ok(Backing::new(device, rules, blocks))
 }
 
-fn device_number(path: &Path) -> Result<u64, OpenError> {
+fn device_number(path: &Path) -> Result<u64, VolumeError> {
     let stat = match rustix::fs::stat(path) {
         Ok(stat) => stat,
-        Err(Errno::NOENT | Errno::NOTDIR) => return Err(OpenError::NoDevice),
-        Err(Errno::ACCESS) => return Err(OpenError::Denied),
-        Err(error) => return Err(OpenError::kernel("inspect it")(error)),
+        Err(Errno::NOENT | Errno::NOTDIR) => return Err(VolumeError::NoDevice),
+        Err(Errno::ACCESS) => return Err(VolumeError::Denied),
+        Err(error) => return Err(VolumeError::kernel("inspect it")(error)),
     };
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::BlockDevice => Ok(stat.st_rdev),
-        FileType::RegularFile => Err(OpenError::IsFile),
-        _ => Err(OpenError::Neither),
+        FileType::RegularFile => Err(VolumeError::IsFile),
+        _ => Err(VolumeError::Neither),
     }
 }
 
-fn open_exclusively(options: &DeviceOptions) -> Result<OwnedFd, OpenError> {
+fn open_exclusively(options: &DeviceOptions) -> Result<OwnedFd, VolumeError> {
     let access = match options.read_only {
         true => OFlags::RDONLY,
         false => OFlags::RDWR,
     };
     let flags = access | OFlags::EXCL | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY;
     rustix::fs::open(&options.path, flags, Mode::empty()).map_err(|error| match error {
-        Errno::BUSY => OpenError::Held,
-        Errno::ROFS => OpenError::Unwritable,
-        Errno::ACCESS | Errno::PERM => OpenError::denied(&options.path, options.read_only),
-        Errno::NXIO | Errno::NODEV | Errno::NOENT => OpenError::NoDevice,
-        Errno::NOMEDIUM => OpenError::NoMedium,
-        Errno::INVAL => OpenError::NoDirect,
-        error => OpenError::kernel("open it")(error),
+        Errno::BUSY => VolumeError::Held,
+        Errno::ROFS => VolumeError::Unwritable,
+        Errno::ACCESS | Errno::PERM => VolumeError::denied(&options.path, options.read_only),
+        Errno::NXIO | Errno::NODEV | Errno::NOENT => VolumeError::NoDevice,
+        Errno::NOMEDIUM => VolumeError::NoMedium,
+        Errno::INVAL => VolumeError::NoDirect,
+        error => VolumeError::kernel("open it")(error),
     })
 }
 
@@ -71,12 +71,12 @@ fn rules(
     device: &OwnedFd,
     options: &DeviceOptions,
     attributes: &Attributes,
-) -> Result<Rules, OpenError> {
-    let own = rustix::fs::ioctl_blksszget(device).map_err(OpenError::kernel("inspect it"))?;
+) -> Result<BackingRules, VolumeError> {
+    let own = rustix::fs::ioctl_blksszget(device).map_err(VolumeError::kernel("inspect it"))?;
     let physical = rustix::fs::ioctl_blkpbszget(device).unwrap_or(own);
     let block_size = BlockSize::new(options.block_size.unwrap_or(own))?;
     if block_size.octets() < own {
-        return Err(OpenError::Granularity {
+        return Err(VolumeError::Granularity {
             asked: block_size.octets(),
             least: own,
         });
@@ -85,7 +85,7 @@ fn rules(
     let told = options
         .block_size
         .map_or(0, |_| block_size.physical_exponent());
-    Ok(Rules {
+    Ok(BackingRules {
         name: format!("block:{}", options.path.display()),
         is_device: true,
         block_size,

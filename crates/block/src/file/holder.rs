@@ -10,7 +10,7 @@ use std::process;
 /// A program that has locked a file; not known where it belongs to another user, or where /proc is
 /// not mounted.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Holder(Option<Process>);
+pub struct FileHolder(Option<Process>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Process {
@@ -19,7 +19,7 @@ struct Process {
     name: String,
 }
 
-impl Holder {
+impl FileHolder {
     /// Who has locked a file that was opened to be locked: this process itself, or another one.
     pub(super) fn of(file: impl AsFd) -> Self {
         let file = file.as_fd();
@@ -68,7 +68,7 @@ fn name(process: u32) -> String {
     }
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for FileHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Some(Process { id, .. }) if *id == process::id() => {

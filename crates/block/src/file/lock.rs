@@ -11,19 +11,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
-use super::holder::Holder;
-use crate::error::OpenError;
+use super::holder::FileHolder;
+use crate::error::VolumeError;
 
 /// Locks a file against writers, and for writing against readers too.
-pub(super) fn lock(file: &OwnedFd, read_only: bool) -> Result<(), OpenError> {
+pub(super) fn lock(file: &OwnedFd, read_only: bool) -> Result<(), VolumeError> {
     let how = match read_only {
         true => FlockOperation::NonBlockingLockShared,
         false => FlockOperation::NonBlockingLockExclusive,
     };
     match rustix::fs::flock(file, how) {
         Ok(()) => {}
-        Err(Errno::WOULDBLOCK) => return Err(OpenError::Locked(Holder::of(file))),
-        Err(error) => return Err(OpenError::kernel("lock it")(error)),
+        Err(Errno::WOULDBLOCK) => return Err(VolumeError::Locked(FileHolder::of(file))),
+        Err(error) => return Err(VolumeError::kernel("lock it")(error)),
     }
     let used = match read_only {
         true => &[CONSISTENT_READ][..],
@@ -31,9 +31,9 @@ pub(super) fn lock(file: &OwnedFd, read_only: bool) -> Result<(), OpenError> {
     };
     match is_shared(file, used) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(OpenError::Locked(Holder::of(file))),
+        Ok(false) => Err(VolumeError::Locked(FileHolder::of(file))),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            Err(OpenError::Locked(Holder::of(file)))
+            Err(VolumeError::Locked(FileHolder::of(file)))
         }
         // Lunar's own lock holds all the same.
         Err(error) => {

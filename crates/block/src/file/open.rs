@@ -14,14 +14,14 @@ use scsi::medium::Atomic;
 
 use super::FileOptions;
 use super::lock::lock;
-use super::undo::{Change, UndoLog};
+use super::undo::{FileChange, UndoLog};
 use super::warnings;
-use crate::backing::{Backing, Rules, Zeroing, punch};
+use crate::backing::{Backing, BackingRules, Zeroing, punch};
 use crate::device::sysfs;
-use crate::error::{OpenError, is_unsupported};
+use crate::error::{VolumeError, is_unsupported};
 use crate::size::{BlockSize, DEFAULT_BLOCK_SIZE};
 
-pub(super) fn open(options: &FileOptions) -> Result<(Arc<Backing>, (i64, u64)), OpenError> {
+pub(super) fn open(options: &FileOptions) -> Result<(Arc<Backing>, (i64, u64)), VolumeError> {
     open_with(options, |file| rustix::fs::fsync(file))
 }
 
@@ -30,7 +30,7 @@ pub(super) fn open(options: &FileOptions) -> Result<(Arc<Backing>, (i64, u64)), 
 fn open_with(
     options: &FileOptions,
     sync: impl Fn(&OwnedFd) -> rustix::io::Result<()>,
-) -> Result<(Arc<Backing>, (i64, u64)), OpenError> {
+) -> Result<(Arc<Backing>, (i64, u64)), VolumeError> {
     let log = options.undo.as_ref().filter(|_| options.size.is_some());
     let mut entries = log.map(UndoLog::entries);
     let (file, created) = open_or_create(options)?;
@@ -39,10 +39,10 @@ fn open_with(
     match lock(&file, options.read_only) {
         Ok(()) => {}
         // Another program that found the file between its creation and this lock owns it now.
-        Err(error @ OpenError::Locked(_)) => return Err(error),
+        Err(error @ VolumeError::Locked(_)) => return Err(error),
         Err(error) => {
             if created {
-                Change::Created.undo(&file, path);
+                FileChange::Created.undo(&file, path);
             }
             return Err(error);
         }
@@ -72,10 +72,10 @@ fn change(
     options: &FileOptions,
     created: bool,
     (from, written): (u64, (i64, u64)),
-) -> Option<Change> {
+) -> Option<FileChange> {
     match options.size {
-        _ if created => Some(Change::Created),
-        Some(size) if size > from => Some(Change::Extended { from, written }),
+        _ if created => Some(FileChange::Created),
+        Some(size) if size > from => Some(FileChange::Extended { from, written }),
         _ => None,
     }
 }
@@ -85,18 +85,18 @@ fn change(
 fn settle(
     file: &OwnedFd,
     path: &Path,
-    change: Change,
+    change: FileChange,
     sync: impl Fn(&OwnedFd) -> rustix::io::Result<()>,
-) -> Result<(), OpenError> {
-    sync(file).map_err(OpenError::kernel("make it durable"))?;
-    if change == Change::Created {
-        sync_parent(path).map_err(OpenError::kernel("make its name durable"))?;
+) -> Result<(), VolumeError> {
+    sync(file).map_err(VolumeError::kernel("make it durable"))?;
+    if change == FileChange::Created {
+        sync_parent(path).map_err(VolumeError::kernel("make its name durable"))?;
     }
     Ok(())
 }
 
 /// The file, and whether it was created.
-fn open_or_create(options: &FileOptions) -> Result<(OwnedFd, bool), OpenError> {
+fn open_or_create(options: &FileOptions) -> Result<(OwnedFd, bool), VolumeError> {
     match open_existing(options) {
         Err(Errno::NOENT) => {}
         result => {
@@ -106,21 +106,21 @@ fn open_or_create(options: &FileOptions) -> Result<(OwnedFd, bool), OpenError> {
         }
     }
     if options.as_is {
-        return Err(OpenError::Missing);
+        return Err(VolumeError::Missing);
     }
     if options.size.is_none() {
         return Err(match options.read_only {
-            true => OpenError::NothingToRead,
-            false => OpenError::NoFile,
+            true => VolumeError::NothingToRead,
+            false => VolumeError::NoFile,
         });
     }
     let flags = flags(options) | OFlags::CREATE | OFlags::EXCL;
     // Whatever the initiators store is nobody else's business.
     match rustix::fs::open(&options.path, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => Ok((file, true)),
-        Err(Errno::NOENT) => Err(OpenError::NoDirectory),
-        Err(Errno::ACCESS | Errno::PERM) => Err(OpenError::DeniedToCreate),
-        Err(Errno::ROFS) => Err(OpenError::NoneCreated),
+        Err(Errno::NOENT) => Err(VolumeError::NoDirectory),
+        Err(Errno::ACCESS | Errno::PERM) => Err(VolumeError::DeniedToCreate),
+        Err(Errno::ROFS) => Err(VolumeError::NoneCreated),
         Err(error) => Err(refused(error, options)),
     }
 }
@@ -149,17 +149,17 @@ fn flags(options: &FileOptions) -> OFlags {
     access | direct | OFlags::CLOEXEC | OFlags::NOCTTY
 }
 
-fn refused(error: Errno, options: &FileOptions) -> OpenError {
+fn refused(error: Errno, options: &FileOptions) -> VolumeError {
     let kind = rustix::fs::stat(&options.path).map(|stat| file_type(&stat));
     match (error, kind) {
-        (_, Ok(FileType::BlockDevice)) => OpenError::IsDevice,
-        (_, Ok(kind)) if kind != FileType::RegularFile => OpenError::Neither,
-        (Errno::ISDIR | Errno::NXIO, _) => OpenError::Neither,
-        (Errno::ACCESS | Errno::PERM, _) => OpenError::denied(&options.path, options.read_only),
-        (Errno::ROFS, _) => OpenError::Unwritable,
-        (Errno::EXIST, Err(_)) => OpenError::Dangling,
-        (Errno::INVAL, _) if options.direct => OpenError::NoDirect,
-        (error, _) => OpenError::kernel("open it")(error),
+        (_, Ok(FileType::BlockDevice)) => VolumeError::IsDevice,
+        (_, Ok(kind)) if kind != FileType::RegularFile => VolumeError::Neither,
+        (Errno::ISDIR | Errno::NXIO, _) => VolumeError::Neither,
+        (Errno::ACCESS | Errno::PERM, _) => VolumeError::denied(&options.path, options.read_only),
+        (Errno::ROFS, _) => VolumeError::Unwritable,
+        (Errno::EXIST, Err(_)) => VolumeError::Dangling,
+        (Errno::INVAL, _) if options.direct => VolumeError::NoDirect,
+        (error, _) => VolumeError::kernel("open it")(error),
     }
 }
 
@@ -167,20 +167,20 @@ fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-fn check_type(file: &OwnedFd) -> Result<(), OpenError> {
+fn check_type(file: &OwnedFd) -> Result<(), VolumeError> {
     match file_type(&stat(file)?) {
         FileType::RegularFile => Ok(()),
-        FileType::BlockDevice => Err(OpenError::IsDevice),
-        _ => Err(OpenError::Neither),
+        FileType::BlockDevice => Err(VolumeError::IsDevice),
+        _ => Err(VolumeError::Neither),
     }
 }
 
-fn stat(file: &OwnedFd) -> Result<Stat, OpenError> {
-    rustix::fs::fstat(file).map_err(OpenError::kernel("inspect it"))
+fn stat(file: &OwnedFd) -> Result<Stat, VolumeError> {
+    rustix::fs::fstat(file).map_err(VolumeError::kernel("inspect it"))
 }
 
 /// When it was written to last, in seconds and nanoseconds.
-fn written(file: &OwnedFd) -> Result<(i64, u64), OpenError> {
+fn written(file: &OwnedFd) -> Result<(i64, u64), VolumeError> {
     stat(file).map(|stat| (stat.st_mtime, stat.st_mtime_nsec))
 }
 
@@ -195,27 +195,31 @@ pub(super) fn set_written(file: &OwnedFd, (seconds, nanoseconds): (i64, u64)) {
     let _ = rustix::fs::futimens(file, &times);
 }
 
-fn len(file: &OwnedFd) -> Result<u64, OpenError> {
+fn len(file: &OwnedFd) -> Result<u64, VolumeError> {
     Ok(u64::try_from(stat(file)?.st_size).unwrap_or(0))
 }
 
 /// Everything between a locked file of so many bytes and a volume: how it is to be treated, and its
 /// blocks.
-fn prepare(file: &OwnedFd, found: u64, options: &FileOptions) -> Result<(Rules, u64), OpenError> {
+fn prepare(
+    file: &OwnedFd,
+    found: u64,
+    options: &FileOptions,
+) -> Result<(BackingRules, u64), VolumeError> {
     let facts = facts(file)?;
     let direct = options.direct.then(|| Direct::of(&facts)).transpose()?;
     let block_size = block_size(options, direct.as_ref())?;
     let octets = options.size.map_or(found, |size| size.max(found));
     if options.as_is && octets > found {
-        return Err(OpenError::Shorter {
+        return Err(VolumeError::Shorter {
             found,
             size: octets,
         });
     }
     if octets == 0 {
         return Err(match options.as_is {
-            true => OpenError::NothingInIt,
-            false => OpenError::Empty,
+            true => VolumeError::NothingInIt,
+            false => VolumeError::Empty,
         });
     }
     let blocks = block_size.capacity(octets)?;
@@ -224,7 +228,7 @@ fn prepare(file: &OwnedFd, found: u64, options: &FileOptions) -> Result<(Rules, 
     }
     warnings::of_tail(&options.path, octets, block_size);
     warnings::of_format(&options.path);
-    let rules = Rules {
+    let rules = BackingRules {
         name: format!("file:{}", options.path.display()),
         is_device: false,
         block_size,
@@ -245,10 +249,10 @@ fn prepare(file: &OwnedFd, found: u64, options: &FileOptions) -> Result<(Rules, 
     Ok((rules, blocks))
 }
 
-pub(super) fn facts(file: &OwnedFd) -> Result<Statx, OpenError> {
+pub(super) fn facts(file: &OwnedFd) -> Result<Statx, VolumeError> {
     let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME | DIRECT_ALIGNMENT | WRITE_ATOMIC;
     rustix::fs::statx(file, Path::new(""), AtFlags::EMPTY_PATH, mask)
-        .map_err(OpenError::kernel("inspect it"))
+        .map_err(VolumeError::kernel("inspect it"))
 }
 
 /// What direct I/O must be aligned to, in octets.
@@ -259,7 +263,7 @@ struct Direct {
 
 impl Direct {
     /// As the file system says; where it says nothing, a page, which is enough everywhere.
-    fn of(facts: &Statx) -> Result<Self, OpenError> {
+    fn of(facts: &Statx) -> Result<Self, VolumeError> {
         if facts.stx_mask & DIRECT_ALIGNMENT.bits() == 0 {
             return Ok(Self {
                 memory: PAGE as usize,
@@ -267,7 +271,7 @@ impl Direct {
             });
         }
         match (facts.stx_dio_mem_align, facts.stx_dio_offset_align) {
-            (_, 0) => Err(OpenError::NoDirect),
+            (_, 0) => Err(VolumeError::NoDirect),
             (memory, offset) => Ok(Self {
                 memory: memory.max(1) as usize,
                 offset,
@@ -278,7 +282,7 @@ impl Direct {
 
 /// The block size, which must not be smaller than what is written at once: otherwise two
 /// initiators that write neighbouring blocks would undo each other's writes.
-fn block_size(options: &FileOptions, direct: Option<&Direct>) -> Result<BlockSize, OpenError> {
+fn block_size(options: &FileOptions, direct: Option<&Direct>) -> Result<BlockSize, VolumeError> {
     let least = direct.map_or(1, |direct| direct.offset);
     let asked = options
         .block_size
@@ -288,22 +292,22 @@ fn block_size(options: &FileOptions, direct: Option<&Direct>) -> Result<BlockSiz
         });
     let block_size = BlockSize::new(asked)?;
     match asked < least {
-        true => Err(OpenError::Granularity { asked, least }),
+        true => Err(VolumeError::Granularity { asked, least }),
         false => Ok(block_size),
     }
 }
 
 /// Makes a file longer, or a part of that where it fails.
-fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), OpenError> {
+fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), VolumeError> {
     let extended = match sparse {
         true => rustix::fs::ftruncate(file, to),
         false => rustix::fs::fallocate(file, FallocateFlags::empty(), from, to - from),
     };
     extended.map_err(|error| match error {
-        Errno::OPNOTSUPP | Errno::NOSYS => OpenError::NoReservation,
-        Errno::NOSPC | Errno::DQUOT => OpenError::NoSpace { octets: to - from },
-        Errno::FBIG | Errno::INVAL => OpenError::TooLong { octets: to },
-        error => OpenError::kernel("extend it")(error),
+        Errno::OPNOTSUPP | Errno::NOSYS => VolumeError::NoReservation,
+        Errno::NOSPC | Errno::DQUOT => VolumeError::NoSpace { octets: to - from },
+        Errno::FBIG | Errno::INVAL => VolumeError::TooLong { octets: to },
+        error => VolumeError::kernel("extend it")(error),
     })
 }
 

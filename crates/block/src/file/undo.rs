@@ -14,22 +14,22 @@ use crate::backing::Backing;
 ///
 /// It keeps the files open, so that they stay locked; drop it when they are in use.
 #[derive(Clone, Debug, Default)]
-pub struct UndoLog(Arc<Mutex<Vec<Entry>>>);
+pub struct UndoLog(Arc<Mutex<Vec<UndoEntry>>>);
 
 /// What an [`UndoLog`] holds, for one thread at a time.
 #[derive(Debug)]
-pub struct UndoEntries<'a>(MutexGuard<'a, Vec<Entry>>);
+pub struct UndoEntries<'a>(MutexGuard<'a, Vec<UndoEntry>>);
 
 #[derive(Debug)]
-struct Entry {
+struct UndoEntry {
     backing: Arc<Backing>,
     path: PathBuf,
-    change: Change,
+    change: FileChange,
 }
 
 /// What opening did to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum FileChange {
     /// It was not there.
     Created,
     /// It had so many bytes.
@@ -65,8 +65,8 @@ impl UndoLog {
 }
 
 impl UndoEntries<'_> {
-    pub(super) fn add(&mut self, backing: &Arc<Backing>, path: &Path, change: Change) {
-        self.0.push(Entry {
+    pub(super) fn add(&mut self, backing: &Arc<Backing>, path: &Path, change: FileChange) {
+        self.0.push(UndoEntry {
             backing: Arc::clone(backing),
             path: path.to_owned(),
             change,
@@ -74,7 +74,7 @@ impl UndoEntries<'_> {
     }
 }
 
-impl Change {
+impl FileChange {
     /// Makes a file, which must be open and locked, what it was before. Another file that has its
     /// name by now is left alone, and a file that was not extended yet keeps its time of change.
     pub(super) fn undo(self, file: &OwnedFd, path: &Path) {

@@ -7,56 +7,56 @@ use std::sync::Arc;
 use ::io::memory::{Buffer, Pool, Recall};
 use ::io::ring::SendBatch;
 use scsi::medium::{
-    Extent, Lease as _, MediumError, MediumOp, MediumResult, Outcome, Provisioning,
+    Extent, Lease as _, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning,
 };
 use slab::Slab;
 
 use super::Layout;
-use crate::inner::{Inner, under_way};
-use crate::lease::Lease;
+use crate::child::{Child, under_way};
+use crate::lease::BlockLease;
 use crate::size::BlockSize;
-use crate::volume::{Context, Handle, Node};
+use crate::volume::{Context, Handle, HandleId};
 
 pub(super) struct PartsHandle {
-    parts: Vec<Inner>,
-    rules: Rules,
+    parts: Vec<Child>,
+    rules: PartsRules,
     pool: Pool,
     /// What has pieces under way.
-    wholes: Slab<Whole>,
+    wholes: Slab<SplitOperation>,
 }
 
 /// What holds for all operations.
-pub(super) struct Rules {
+pub(super) struct PartsRules {
     pub(super) layout: Arc<dyn Layout>,
     pub(super) block_size: BlockSize,
     pub(super) read_only: bool,
 }
 
 /// An operation that was handed on to parts.
-struct Whole {
+struct SplitOperation {
     id: u64,
     /// Pieces started, and those that have ended.
     started: u32,
     ended: u32,
     /// The first that was met.
     error: Option<MediumError>,
-    kind: Kind,
+    kind: JoinKind,
 }
 
 /// What comes out of the pieces.
-enum Kind {
+enum JoinKind {
     /// What the only piece says.
-    Pass(Option<Outcome<Lease>>),
+    Pass(Option<MediumOutcome<BlockLease>>),
     /// That all is done.
     Join,
     /// What was read, put together here.
     Gather(Extent, Buffer),
     /// How the first blocks are provisioned.
-    Status(Extent, Survey),
+    Status(Extent, StatusSurvey),
 }
 
 /// How far the blocks of each state may reach, while parts answer in any order.
-struct Survey {
+struct StatusSurvey {
     /// The lowest block that was met in each state.
     first: [u64; 3],
     /// The lowest block at which a run of each state ended.
@@ -66,7 +66,7 @@ struct Survey {
 }
 
 impl PartsHandle {
-    pub(super) fn new(parts: Vec<Inner>, rules: Rules, pool: Pool) -> Self {
+    pub(super) fn new(parts: Vec<Child>, rules: PartsRules, pool: Pool) -> Self {
         Self {
             parts,
             rules,
@@ -75,7 +75,12 @@ impl PartsHandle {
         }
     }
 
-    fn start(&mut self, cx: &mut Context<'_>, op: MediumOp<Lease>, slot: usize) -> Started {
+    fn start(
+        &mut self,
+        cx: &mut Context<'_>,
+        op: MediumOp<BlockLease>,
+        slot: usize,
+    ) -> PartsStarted {
         match op {
             MediumOp::Read { extent, copied } => self.read(cx, slot, extent, copied),
             MediumOp::Buffer { bytes } => self.buffer(bytes as usize).map(Some),
@@ -88,13 +93,13 @@ impl PartsHandle {
                 self.each(cx, slot, extent, |extent| MediumOp::Flush { extent })
             }
             _ if self.rules.read_only => Err(MediumError::ReadOnly),
-            MediumOp::Lend { extent } => self.lend(cx, slot, extent),
+            MediumOp::PrepareWrite { extent } => self.lend(cx, slot, extent),
             MediumOp::Write {
                 extent,
                 data,
                 fua,
                 atomic,
-            } => self.write(cx, slot, extent, data, Way { fua, atomic }),
+            } => self.write(cx, slot, extent, data, WriteMode { fua, atomic }),
             MediumOp::WriteSame { extent, pattern } => {
                 self.each(cx, slot, extent, |extent| MediumOp::WriteSame {
                     extent,
@@ -113,27 +118,33 @@ impl PartsHandle {
         }
     }
 
-    fn read(&mut self, cx: &mut Context<'_>, slot: usize, extent: Extent, copied: bool) -> Started {
+    fn read(
+        &mut self,
+        cx: &mut Context<'_>,
+        slot: usize,
+        extent: Extent,
+        copied: bool,
+    ) -> PartsStarted {
         if let Some((part, extent)) = self.rules.within(extent) {
             return self.pass(cx, slot, part, MediumOp::Read { extent, copied });
         }
         let buffer = self.pool.buffer(self.rules.block_size.len(extent));
         let buffer = buffer.ok_or(MediumError::Busy)?;
-        self.wholes[slot].kind = Kind::Gather(extent, buffer);
+        self.wholes[slot].kind = JoinKind::Gather(extent, buffer);
         let copied = false;
         self.each(cx, slot, extent, |extent| MediumOp::Read { extent, copied })
     }
 
-    fn lend(&mut self, cx: &mut Context<'_>, slot: usize, extent: Extent) -> Started {
+    fn lend(&mut self, cx: &mut Context<'_>, slot: usize, extent: Extent) -> PartsStarted {
         match self.rules.within(extent) {
-            Some((part, extent)) => self.pass(cx, slot, part, MediumOp::Lend { extent }),
+            Some((part, extent)) => self.pass(cx, slot, part, MediumOp::PrepareWrite { extent }),
             None => self.buffer(self.rules.block_size.len(extent)).map(Some),
         }
     }
 
-    fn buffer(&self, len: usize) -> Result<Outcome<Lease>, MediumError> {
+    fn buffer(&self, len: usize) -> Result<MediumOutcome<BlockLease>, MediumError> {
         let buffer = self.pool.buffer(len).ok_or(MediumError::Busy)?;
-        Ok(Outcome::Lease(buffer.into()))
+        Ok(MediumOutcome::Lease(buffer.into()))
     }
 
     fn write(
@@ -141,9 +152,9 @@ impl PartsHandle {
         cx: &mut Context<'_>,
         slot: usize,
         extent: Extent,
-        data: Lease,
-        Way { fua, atomic }: Way,
-    ) -> Started {
+        data: BlockLease,
+        WriteMode { fua, atomic }: WriteMode,
+    ) -> PartsStarted {
         let op = |extent, data| MediumOp::Write {
             extent,
             data,
@@ -173,12 +184,12 @@ impl PartsHandle {
         Ok(None)
     }
 
-    fn status(&mut self, cx: &mut Context<'_>, slot: usize, extent: Extent) -> Started {
-        self.wholes[slot].kind = Kind::Status(extent, Survey::new(extent));
+    fn status(&mut self, cx: &mut Context<'_>, slot: usize, extent: Extent) -> PartsStarted {
+        self.wholes[slot].kind = JoinKind::Status(extent, StatusSurvey::new(extent));
         self.each(cx, slot, extent, |extent| MediumOp::Status { extent })
     }
 
-    fn flush_all(&mut self, cx: &mut Context<'_>, slot: usize) -> Started {
+    fn flush_all(&mut self, cx: &mut Context<'_>, slot: usize) -> PartsStarted {
         let extent = Extent::new(0, 0);
         for part in 0..self.parts.len() {
             self.piece(cx, slot, part, MediumOp::Flush { extent });
@@ -192,9 +203,9 @@ impl PartsHandle {
         cx: &mut Context<'_>,
         slot: usize,
         part: usize,
-        op: MediumOp<Lease>,
-    ) -> Started {
-        self.wholes[slot].kind = Kind::Pass(None);
+        op: MediumOp<BlockLease>,
+    ) -> PartsStarted {
+        self.wholes[slot].kind = JoinKind::Pass(None);
         self.piece(cx, slot, part, op);
         Ok(None)
     }
@@ -205,8 +216,8 @@ impl PartsHandle {
         cx: &mut Context<'_>,
         slot: usize,
         extent: Extent,
-        op: impl Fn(Extent) -> MediumOp<Lease>,
-    ) -> Started {
+        op: impl Fn(Extent) -> MediumOp<BlockLease>,
+    ) -> PartsStarted {
         for part in 0..self.parts.len() {
             let inside = self.rules.layout.on(part, extent);
             if inside.blocks > 0 {
@@ -214,20 +225,20 @@ impl PartsHandle {
             }
         }
         match self.wholes[slot].started {
-            0 => Ok(Some(Outcome::Done)),
+            0 => Ok(Some(MediumOutcome::Done)),
             _ => Ok(None),
         }
     }
 
     /// Pieces are told apart by number, as some parts may need that.
-    fn piece(&mut self, cx: &mut Context<'_>, slot: usize, part: usize, op: MediumOp<Lease>) {
+    fn piece(&mut self, cx: &mut Context<'_>, slot: usize, part: usize, op: MediumOp<BlockLease>) {
         let whole = &mut self.wholes[slot];
         let id = (slot as u64) << 32 | u64::from(whole.started);
         whole.started += 1;
         self.parts[part].submit(cx, id, op);
     }
 
-    fn owner_of(&mut self, node: Node) -> Option<&mut Inner> {
+    fn owner_of(&mut self, node: HandleId) -> Option<&mut Child> {
         self.parts.iter_mut().find(|part| part.owns(node))
     }
 
@@ -245,7 +256,7 @@ impl PartsHandle {
         cx: &mut Context<'_>,
         part: usize,
         slot: usize,
-        result: MediumResult<Lease>,
+        result: MediumResult<BlockLease>,
     ) {
         let Some(whole) = self.wholes.get_mut(slot) else {
             return;
@@ -265,13 +276,13 @@ impl PartsHandle {
 }
 
 impl Handle for PartsHandle {
-    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
-        let slot = self.wholes.insert(Whole {
+    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>) {
+        let slot = self.wholes.insert(SplitOperation {
             id,
             started: 0,
             ended: 0,
             error: None,
-            kind: Kind::Join,
+            kind: JoinKind::Join,
         });
         match self.start(cx, op, slot) {
             Ok(None) => self.drain(cx),
@@ -289,7 +300,7 @@ impl Handle for PartsHandle {
     fn completed(
         &mut self,
         cx: &mut Context<'_>,
-        node: Node,
+        node: HandleId,
         slot: u32,
         result: io::Result<u64>,
         buffer: Option<Buffer>,
@@ -300,7 +311,13 @@ impl Handle for PartsHandle {
         }
     }
 
-    fn received(&mut self, cx: &mut Context<'_>, node: Node, slot: u32, octets: io::Result<&[u8]>) {
+    fn received(
+        &mut self,
+        cx: &mut Context<'_>,
+        node: HandleId,
+        slot: u32,
+        octets: io::Result<&[u8]>,
+    ) {
         if let Some(part) = self.owner_of(node) {
             part.received(cx, node, slot, octets);
             self.drain(cx);
@@ -310,7 +327,7 @@ impl Handle for PartsHandle {
     fn sent(
         &mut self,
         cx: &mut Context<'_>,
-        node: Node,
+        node: HandleId,
         slot: u32,
         batch: Box<SendBatch>,
         result: io::Result<()>,
@@ -321,7 +338,7 @@ impl Handle for PartsHandle {
         }
     }
 
-    fn ready(&mut self, cx: &mut Context<'_>, node: Node, slot: u32) {
+    fn ready(&mut self, cx: &mut Context<'_>, node: HandleId, slot: u32) {
         if let Some(part) = self.owner_of(node) {
             part.ready(cx, node, slot);
             self.drain(cx);
@@ -339,11 +356,11 @@ impl Handle for PartsHandle {
     }
 
     fn recall(&mut self) -> Option<Recall> {
-        let recalls = self.parts.iter_mut().filter_map(Inner::recall);
+        let recalls = self.parts.iter_mut().filter_map(Child::recall);
         recalls.reduce(Recall::and)
     }
 
-    fn expire(&mut self, cx: &mut Context<'_>) {
+    fn resume(&mut self, cx: &mut Context<'_>) {
         for part in &mut self.parts {
             part.expire(cx);
         }
@@ -357,20 +374,20 @@ impl Handle for PartsHandle {
     }
 
     fn has_left(&self) -> bool {
-        self.parts.iter().all(Inner::has_left)
+        self.parts.iter().all(Child::has_left)
     }
 }
 
 /// What an operation came to: its outcome now, or later, when its pieces have ended.
-type Started = Result<Option<Outcome<Lease>>, MediumError>;
+type PartsStarted = Result<Option<MediumOutcome<BlockLease>>, MediumError>;
 
 /// How a write is to be done.
-struct Way {
+struct WriteMode {
     fua: bool,
     atomic: bool,
 }
 
-impl Rules {
+impl PartsRules {
     /// The part that an extent lies on whole, and where.
     fn within(&self, extent: Extent) -> Option<(usize, Extent)> {
         let place = self.layout.place(extent.lba);
@@ -393,27 +410,27 @@ impl Rules {
     }
 }
 
-impl Whole {
-    fn result(self) -> MediumResult<Lease> {
+impl SplitOperation {
+    fn result(self) -> MediumResult<BlockLease> {
         match (self.error, self.kind) {
             (Some(error), _) => Err(error),
-            (None, Kind::Pass(outcome)) => Ok(outcome.unwrap_or(Outcome::Done)),
-            (None, Kind::Join) => Ok(Outcome::Done),
-            (None, Kind::Gather(_, buffer)) => Ok(Outcome::Lease(buffer.into())),
-            (None, Kind::Status(extent, survey)) => Ok(survey.outcome(extent)),
+            (None, JoinKind::Pass(outcome)) => Ok(outcome.unwrap_or(MediumOutcome::Done)),
+            (None, JoinKind::Join) => Ok(MediumOutcome::Done),
+            (None, JoinKind::Gather(_, buffer)) => Ok(MediumOutcome::Lease(buffer.into())),
+            (None, JoinKind::Status(extent, survey)) => Ok(survey.outcome(extent)),
         }
     }
 }
 
-impl Kind {
+impl JoinKind {
     /// Takes what a piece came to.
-    fn take(&mut self, rules: &Rules, part: usize, outcome: Outcome<Lease>) {
+    fn take(&mut self, rules: &PartsRules, part: usize, outcome: MediumOutcome<BlockLease>) {
         match (self, outcome) {
             (Self::Pass(passed), outcome) => *passed = Some(outcome),
-            (Self::Gather(extent, buffer), Outcome::Lease(lease)) => {
+            (Self::Gather(extent, buffer), MediumOutcome::Lease(lease)) => {
                 rules.gather(part, *extent, lease.buffer(), buffer);
             }
-            (Self::Status(extent, survey), Outcome::Provisioning { blocks, state }) => {
+            (Self::Status(extent, survey), MediumOutcome::Provisioning { blocks, state }) => {
                 survey.note(rules, part, *extent, (blocks, state));
             }
             _ => {}
@@ -421,7 +438,7 @@ impl Kind {
     }
 }
 
-impl Survey {
+impl StatusSurvey {
     fn new(extent: Extent) -> Self {
         Self {
             first: [extent.end(); 3],
@@ -433,7 +450,7 @@ impl Survey {
     /// The first `blocks` blocks that a part has of the extent are in a state.
     fn note(
         &mut self,
-        rules: &Rules,
+        rules: &PartsRules,
         part: usize,
         extent: Extent,
         (blocks, state): (u64, Provisioning),
@@ -453,12 +470,12 @@ impl Survey {
     }
 
     /// Blocks are alike until the first one in another state, or of which it is not known.
-    fn outcome(&self, extent: Extent) -> Outcome<Lease> {
+    fn outcome(&self, extent: Extent) -> MediumOutcome<BlockLease> {
         let own = self.state as usize;
         let others = self.first.iter().enumerate();
         let others = others.filter(|(state, _)| *state != own);
         let end = others.fold(self.end[own], |end, (_, first)| end.min(*first));
-        Outcome::Provisioning {
+        MediumOutcome::Provisioning {
             blocks: end - extent.lba,
             state: self.state,
         }

@@ -48,15 +48,15 @@ impl fmt::Debug for Histogram {
 
 /// A histogram that one core writes and others may read.
 #[derive(Debug)]
-pub(super) struct Counting([AtomicU64; BUCKETS]);
+pub(super) struct SharedHistogram([AtomicU64; BUCKETS]);
 
-impl Default for Counting {
+impl Default for SharedHistogram {
     fn default() -> Self {
         Self([const { AtomicU64::new(0) }; BUCKETS])
     }
 }
 
-impl Counting {
+impl SharedHistogram {
     pub(super) fn note(&self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.0[bucket(nanos)].fetch_add(1, Relaxed);

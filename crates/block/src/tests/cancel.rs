@@ -8,13 +8,13 @@ use scsi::medium::{Extent, MediumError, MediumOp, Now};
 use super::fake::FakeRing;
 use super::rig::Rig;
 use crate::delay::Delay;
-use crate::lease::Lease;
+use crate::lease::BlockLease;
 use crate::limit::Limit;
-use crate::parts::Part;
+use crate::parts::NamedPart;
 use crate::ram::Ram;
-use crate::stats::{Kind, Stats};
+use crate::stats::{OperationKind, Stats};
 use crate::stripe;
-use crate::verify::Verify;
+use crate::verify::VerifyVolume;
 use crate::volume::Volume;
 
 const MS: Now = Now::from_millis(1);
@@ -24,7 +24,7 @@ fn ram() -> Arc<dyn Volume> {
     Arc::new(Ram::new(1 << 20, 512, &memory).unwrap())
 }
 
-fn read(lba: u64) -> MediumOp<Lease> {
+fn read(lba: u64) -> MediumOp<BlockLease> {
     MediumOp::Read {
         extent: Extent::new(lba, 1),
         copied: false,
@@ -41,7 +41,7 @@ fn is_cancelled(rig: &mut Rig<FakeRing>, id: u64) -> bool {
 #[test]
 fn a_write_that_waits_is_given_up_at_once_and_never_lands() {
     let wrappers: [Wrap; 2] = [
-        |inside| Arc::new(Verify::new(inside, "ram".to_owned())),
+        |inside| Arc::new(VerifyVolume::new(inside, "ram".to_owned())),
         |inside| Arc::new(Stats::new(inside, "inside".to_owned())),
     ];
     for wrapped in wrappers {
@@ -66,7 +66,7 @@ fn a_write_that_waits_is_given_up_at_once_and_never_lands() {
 #[test]
 fn of_a_write_on_several_parts_only_what_waits_is_given_up() {
     let slow = Arc::new(Delay::new(ram(), 1000 * MS));
-    let part = |(name, volume): (&str, Arc<dyn Volume>)| Part {
+    let part = |(name, volume): (&str, Arc<dyn Volume>)| NamedPart {
         name: name.to_owned(),
         volume,
     };
@@ -88,7 +88,7 @@ fn what_is_given_up_gives_its_cost_back() {
     let stats = Stats::new(Arc::new(limit), "limit".to_owned());
     let mut rig = Rig::new(FakeRing::default(), &stats);
     let ids: Vec<_> = (0..1000).map(|lba| rig.submit(0, read(lba))).collect();
-    let done = |stats: &Stats| stats.snapshot(Kind::Read);
+    let done = |stats: &Stats| stats.snapshot(OperationKind::Read);
     assert_eq!(done(&stats).operations, 11);
     // All but the last ten of those that wait.
     rig.cancel(0, &(ids[11]..ids[990]));

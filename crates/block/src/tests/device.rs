@@ -7,9 +7,9 @@ use scsi::medium::{Extent, MediumError, MediumOp, Provisioning};
 
 use super::places::{Folder, LoopDevice, Mount, reopen, run};
 use super::rig::{self, Rig, is_done};
-use crate::device::{Device, DeviceOptions};
-use crate::error::OpenError;
-use crate::file::{File, FileOptions};
+use crate::device::{DeviceOptions, DeviceVolume};
+use crate::error::VolumeError;
+use crate::file::{FileOptions, FileVolume};
 use crate::volume::Volume;
 
 fn at(path: PathBuf) -> DeviceOptions {
@@ -30,7 +30,7 @@ fn device_has_its_own_block_size() {
         let Some(disk) = LoopDevice::new(1 << 20, &["--sector-size", &sectors]) else {
             return;
         };
-        let device = Device::open(&at(disk.node.clone())).unwrap();
+        let device = DeviceVolume::open(&at(disk.node.clone())).unwrap();
         let traits = device.traits();
         assert_eq!(
             (traits.block_size, traits.blocks),
@@ -55,7 +55,10 @@ fn larger_blocks_can_be_asked_for_and_smaller_ones_cannot() {
         block_size: Some(4096),
         ..at(small.node.clone())
     };
-    assert_eq!(reopen(|| Device::open(&large_blocks)).traits().blocks, 256);
+    assert_eq!(
+        reopen(|| DeviceVolume::open(&large_blocks)).traits().blocks,
+        256
+    );
     let Some(large) = LoopDevice::new(1 << 20, &["--sector-size", "4096"]) else {
         return;
     };
@@ -63,10 +66,10 @@ fn larger_blocks_can_be_asked_for_and_smaller_ones_cannot() {
         block_size: Some(512),
         ..at(large.node.clone())
     };
-    let error = Device::open(&small_blocks).unwrap_err();
+    let error = DeviceVolume::open(&small_blocks).unwrap_err();
     assert!(matches!(
         error,
-        OpenError::Granularity {
+        VolumeError::Granularity {
             asked: 512,
             least: 4096
         }
@@ -78,11 +81,11 @@ fn device_is_opened_by_one_server_only() {
     let Some(disk) = LoopDevice::new(1 << 20, &[]) else {
         return;
     };
-    let first = Device::open(&at(disk.node.clone())).unwrap();
-    let second = Device::open(&at(disk.node.clone())).unwrap_err();
-    assert!(matches!(second, OpenError::Held));
+    let first = DeviceVolume::open(&at(disk.node.clone())).unwrap();
+    let second = DeviceVolume::open(&at(disk.node.clone())).unwrap_err();
+    assert!(matches!(second, VolumeError::Held));
     drop(first);
-    reopen(|| Device::open(&at(disk.node.clone())));
+    reopen(|| DeviceVolume::open(&at(disk.node.clone())));
 }
 
 #[test]
@@ -99,11 +102,11 @@ fn mounted_device_is_refused() {
     let Some(mount) = Mount::new(&[&node], &place) else {
         return;
     };
-    let error = Device::open(&at(disk.node.clone())).unwrap_err();
-    assert!(matches!(error, OpenError::Held), "{error}");
+    let error = DeviceVolume::open(&at(disk.node.clone())).unwrap_err();
+    assert!(matches!(error, VolumeError::Held), "{error}");
     assert!(error.to_string().contains("mounted"));
     drop(mount);
-    reopen(|| Device::open(&at(disk.node.clone())));
+    reopen(|| DeviceVolume::open(&at(disk.node.clone())));
 }
 
 #[test]
@@ -111,13 +114,13 @@ fn read_only_device_must_be_asked_for_as_such() {
     let Some(disk) = LoopDevice::new(1 << 20, &["--read-only"]) else {
         return;
     };
-    let error = Device::open(&at(disk.node.clone())).unwrap_err();
-    assert!(matches!(error, OpenError::Unwritable));
+    let error = DeviceVolume::open(&at(disk.node.clone())).unwrap_err();
+    assert!(matches!(error, VolumeError::Unwritable));
     let read_only = DeviceOptions {
         read_only: true,
         ..at(disk.node.clone())
     };
-    let device = Device::open(&read_only).unwrap();
+    let device = DeviceVolume::open(&read_only).unwrap();
     assert!(device.traits().read_only);
     let mut rig = Rig::new(ring(), &device);
     assert!(matches!(rig.write(0, 1, 1), Err(MediumError::ReadOnly)));
@@ -129,7 +132,7 @@ fn unmap_and_zeros_reach_the_device() {
     let Some(disk) = LoopDevice::new(4 << 20, &[]) else {
         return;
     };
-    let device = Device::open(&at(disk.node.clone())).unwrap();
+    let device = DeviceVolume::open(&at(disk.node.clone())).unwrap();
     assert!(
         device.traits().unmap_granularity.is_some(),
         "loop devices discard"
@@ -153,7 +156,7 @@ fn device_that_turns_out_not_to_zero_is_written() {
     let Some(disk) = LoopDevice::in_folder(Folder::in_memory(), 4 << 20, &[]) else {
         return;
     };
-    let device = Device::open(&at(disk.node.clone())).unwrap();
+    let device = DeviceVolume::open(&at(disk.node.clone())).unwrap();
     assert!(device.traits().unmap_granularity.is_some());
     let mut rig = Rig::new(ring(), &device);
     for lba in (0..8192).step_by(512) {
@@ -185,7 +188,7 @@ fn growth_of_a_device_is_noticed() {
     let Some(disk) = LoopDevice::new(1 << 20, &[]) else {
         return;
     };
-    let device = Device::open(&at(disk.node.clone())).unwrap();
+    let device = DeviceVolume::open(&at(disk.node.clone())).unwrap();
     assert!(device.can_grow() && !device.refresh().unwrap());
     disk.resize(2 << 20);
     assert!(device.refresh().unwrap());
@@ -199,7 +202,7 @@ fn device_that_became_shorter_is_gone_behind_its_end() {
         let Some(disk) = LoopDevice::new(2 << 20, &[]) else {
             return;
         };
-        let device = Device::open(&at(disk.node.clone())).unwrap();
+        let device = DeviceVolume::open(&at(disk.node.clone())).unwrap();
         let mut rig = Rig::new(ring, &device);
         assert!(is_done(&rig.write(0, 512, 1)));
         assert_eq!(device.shortened_to(), None);
@@ -221,12 +224,15 @@ fn device_that_became_shorter_is_gone_behind_its_end() {
 
 #[test]
 fn open_refuses_what_is_no_device() {
-    let error = |path: &str| Device::open(&at(path.into())).unwrap_err();
-    assert!(matches!(error("/dev/no-such-device"), OpenError::NoDevice));
-    assert!(matches!(error("/dev/null"), OpenError::Neither));
+    let error = |path: &str| DeviceVolume::open(&at(path.into())).unwrap_err();
+    assert!(matches!(
+        error("/dev/no-such-device"),
+        VolumeError::NoDevice
+    ));
+    assert!(matches!(error("/dev/null"), VolumeError::Neither));
     assert!(matches!(
         error(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")),
-        OpenError::IsFile
+        VolumeError::IsFile
     ));
     let Some(disk) = LoopDevice::new(1 << 20, &[]) else {
         return;
@@ -235,5 +241,8 @@ fn open_refuses_what_is_no_device() {
         path: disk.node.clone(),
         ..FileOptions::default()
     };
-    assert!(matches!(File::open(&as_file), Err(OpenError::IsDevice)));
+    assert!(matches!(
+        FileVolume::open(&as_file),
+        Err(VolumeError::IsDevice)
+    ));
 }

@@ -7,20 +7,20 @@ use scsi::medium::{Extent, MediumError, MediumOp};
 
 use super::fake::FakeRing;
 use super::rig::{Rig, is_done};
-use crate::fault::{Failing, Fault, Faults};
+use crate::fault::{FailureRule, FaultVolume, Faults};
 use crate::ram::Ram;
 use crate::volume::Volume;
 
-fn volume(faults: Faults) -> Fault {
+fn volume(faults: Faults) -> FaultVolume {
     let memory = MemoryLimit::new(64 << 20);
-    Fault::new(Arc::new(Ram::new(1 << 20, 512, &memory).unwrap()), faults)
+    FaultVolume::new(Arc::new(Ram::new(1 << 20, 512, &memory).unwrap()), faults)
 }
 
 fn rig(faults: Faults) -> Rig<FakeRing> {
     Rig::new(FakeRing::default(), &volume(faults))
 }
 
-const ALWAYS: Option<Failing> = Some(Failing::Seldom(1.0));
+const ALWAYS: Option<FailureRule> = Some(FailureRule::Seldom(1.0));
 
 /// Which of so many writes of one block fail.
 fn failures(faults: Faults) -> Vec<u64> {
@@ -32,7 +32,7 @@ fn failures(faults: Faults) -> Vec<u64> {
 
 #[test]
 fn failures_are_as_many_as_was_said_and_the_same_by_the_seed() {
-    let write = Some(Failing::Seldom(0.1));
+    let write = Some(FailureRule::Seldom(0.1));
     let with = |seed| {
         failures(Faults {
             write,
@@ -49,7 +49,7 @@ fn failures_are_as_many_as_was_said_and_the_same_by_the_seed() {
 #[test]
 fn never_and_always_are_meant() {
     let by = |p| Faults {
-        write: Some(Failing::Seldom(p)),
+        write: Some(FailureRule::Seldom(p)),
         ..Faults::default()
     };
     assert_eq!(failures(by(0.0)).len(), 0);
@@ -78,12 +78,12 @@ fn each_kind_fails_with_its_own_error_and_alone() {
 #[test]
 fn a_failed_write_leaves_what_was_there_though_memory_was_lent() {
     let mut rig = rig(Faults {
-        write: Some(Failing::After(4096, MediumError::Write)),
+        write: Some(FailureRule::After(4096, MediumError::Write)),
         ..Faults::default()
     });
     assert!(is_done(&rig.write(0, 8, 1)));
     let extent = Extent::new(0, 8);
-    let lent = rig.lease(MediumOp::Lend { extent });
+    let lent = rig.lease(MediumOp::PrepareWrite { extent });
     lent.buffer().copy_in(0, &[2; 4096]);
     let write = MediumOp::Write {
         extent,
@@ -98,8 +98,8 @@ fn a_failed_write_leaves_what_was_there_though_memory_was_lent() {
 #[test]
 fn space_ends_after_so_many_octets() {
     let mut rig = rig(Faults {
-        write: Some(Failing::After(8 * 512, MediumError::NoSpace)),
-        flush: Some(Failing::After(8 * 512, MediumError::Gone)),
+        write: Some(FailureRule::After(8 * 512, MediumError::NoSpace)),
+        flush: Some(FailureRule::After(8 * 512, MediumError::Gone)),
         ..Faults::default()
     });
     assert!(is_done(&rig.write(0, 7, 1)));

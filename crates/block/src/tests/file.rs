@@ -8,8 +8,8 @@ use scsi::medium::{Extent, MediumError, MediumOp, Provisioning};
 use super::fake::FakeRing;
 use super::places::{Folder, SmallDisk, reopen};
 use super::rig::{self, Rig, is_done};
-use crate::error::OpenError;
-use crate::file::{File, FileOptions};
+use crate::error::VolumeError;
+use crate::file::{FileOptions, FileVolume};
 use crate::volume::Volume;
 
 fn at(path: PathBuf) -> FileOptions {
@@ -30,7 +30,7 @@ fn sized(path: PathBuf, size: u64) -> FileOptions {
 fn open_creates_a_file_for_its_owner_and_reserves_space() {
     let folder = Folder::on_disk();
     let path = folder.file("disk");
-    let file = File::open(&sized(path.clone(), 1 << 20)).unwrap();
+    let file = FileVolume::open(&sized(path.clone(), 1 << 20)).unwrap();
     let found = std::fs::metadata(&path).unwrap();
     assert_eq!(
         (found.len(), found.permissions().mode() & 0o777),
@@ -51,7 +51,7 @@ fn open_sparse_reserves_nothing() {
         sparse: true,
         ..sized(path.clone(), 1 << 40)
     };
-    File::open(&options).unwrap();
+    FileVolume::open(&options).unwrap();
     assert!(std::fs::metadata(&path).unwrap().blocks() < 100);
 }
 
@@ -60,12 +60,12 @@ fn open_extends_and_never_shrinks() {
     let folder = Folder::on_disk();
     let path = folder.file("disk");
     std::fs::write(&path, [7; 1024]).unwrap();
-    let extended = File::open(&sized(path.clone(), 4096)).unwrap();
+    let extended = FileVolume::open(&sized(path.clone(), 4096)).unwrap();
     assert_eq!(extended.traits().blocks, 8);
     let mut rig = Rig::new(FakeRing::default(), &extended);
     assert_eq!(rig.read(1, 2), [[7; 512], [0; 512]].concat());
     drop((rig, extended));
-    let longer = reopen(|| File::open(&sized(path.clone(), 512)));
+    let longer = reopen(|| FileVolume::open(&sized(path.clone(), 512)));
     assert_eq!(longer.traits().blocks, 8);
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 4096);
 }
@@ -75,7 +75,7 @@ fn octets_behind_the_last_whole_block_are_not_part_of_it() {
     let folder = Folder::on_disk();
     let path = folder.file("disk");
     std::fs::write(&path, [7; 1500]).unwrap();
-    let file = File::open(&at(path.clone())).unwrap();
+    let file = FileVolume::open(&at(path.clone())).unwrap();
     assert_eq!(file.traits().blocks, 2);
     let mut rig = Rig::new(FakeRing::default(), &file);
     assert!(is_done(&rig.unmap(0, 2)));
@@ -86,8 +86,11 @@ fn octets_behind_the_last_whole_block_are_not_part_of_it() {
 #[test]
 fn open_refuses_what_is_no_file() {
     let folder = Folder::on_disk();
-    let error = |options: &FileOptions| File::open(options).unwrap_err();
-    assert!(matches!(error(&at(folder.file("none"))), OpenError::NoFile));
+    let error = |options: &FileOptions| FileVolume::open(options).unwrap_err();
+    assert!(matches!(
+        error(&at(folder.file("none"))),
+        VolumeError::NoFile
+    ));
     let to_read = FileOptions {
         read_only: true,
         ..at(folder.file("none"))
@@ -97,26 +100,32 @@ fn open_refuses_what_is_no_file() {
     let nowhere = folder.file("none").join("disk");
     assert!(matches!(
         error(&sized(nowhere, 512)),
-        OpenError::NoDirectory
+        VolumeError::NoDirectory
     ));
     // No user may create files there, and some containers have it mounted read-only.
     let text = error(&sized("/sys/lunar-none".into(), 512)).to_string();
     assert!(text.starts_with("it cannot be created: "), "{text}");
     assert!(!text.contains("readonly"), "{text}");
-    assert!(matches!(error(&at(folder.file(""))), OpenError::Neither));
-    assert!(matches!(error(&at("/dev/null".into())), OpenError::Neither));
+    assert!(matches!(error(&at(folder.file(""))), VolumeError::Neither));
+    assert!(matches!(
+        error(&at("/dev/null".into())),
+        VolumeError::Neither
+    ));
     std::fs::write(folder.file("empty"), []).unwrap();
-    assert!(matches!(error(&at(folder.file("empty"))), OpenError::Empty));
+    assert!(matches!(
+        error(&at(folder.file("empty"))),
+        VolumeError::Empty
+    ));
     // It would not be extended by the option that the usual text gives.
     let to_be_read = FileOptions {
         as_is: true,
         ..at(folder.file("empty"))
     };
-    assert!(matches!(error(&to_be_read), OpenError::NothingInIt));
+    assert!(matches!(error(&to_be_read), VolumeError::NothingInIt));
     std::fs::write(folder.file("short"), [0; 511]).unwrap();
     assert!(matches!(
         error(&at(folder.file("short"))),
-        OpenError::TooSmall { .. }
+        VolumeError::TooSmall { .. }
     ));
     let wrong_block = FileOptions {
         block_size: Some(1024),
@@ -124,7 +133,7 @@ fn open_refuses_what_is_no_file() {
     };
     assert!(matches!(
         error(&wrong_block),
-        OpenError::BlockSize { octets: 1024 }
+        VolumeError::BlockSize { octets: 1024 }
     ));
     assert!(
         !folder.file("new").exists(),
@@ -143,7 +152,10 @@ fn open_does_not_wait_for_a_fifo() {
         ..at(path.clone())
     };
     for options in [at(path), read_only] {
-        assert!(matches!(File::open(&options), Err(OpenError::Neither)));
+        assert!(matches!(
+            FileVolume::open(&options),
+            Err(VolumeError::Neither)
+        ));
     }
 }
 
@@ -155,23 +167,26 @@ fn lock_keeps_a_second_writer_out() {
         read_only: true,
         ..at(path.clone())
     };
-    let writer = File::open(&sized(path.clone(), 4096)).unwrap();
+    let writer = FileVolume::open(&sized(path.clone(), 4096)).unwrap();
     assert!(matches!(
-        File::open(&at(path.clone())),
-        Err(OpenError::Locked(_))
+        FileVolume::open(&at(path.clone())),
+        Err(VolumeError::Locked(_))
     ));
-    assert!(matches!(File::open(&read_only), Err(OpenError::Locked(_))));
+    assert!(matches!(
+        FileVolume::open(&read_only),
+        Err(VolumeError::Locked(_))
+    ));
     drop(writer);
     let readers = [
-        reopen(|| File::open(&read_only)),
-        reopen(|| File::open(&read_only)),
+        reopen(|| FileVolume::open(&read_only)),
+        reopen(|| FileVolume::open(&read_only)),
     ];
     assert!(matches!(
-        File::open(&at(path.clone())),
-        Err(OpenError::Locked(_))
+        FileVolume::open(&at(path.clone())),
+        Err(VolumeError::Locked(_))
     ));
     drop(readers);
-    reopen(|| File::open(&at(path.clone())));
+    reopen(|| FileVolume::open(&at(path.clone())));
 }
 
 /// QEMU locks byte 100 + n for what it does, and byte 200 + n for what others must not do.
@@ -196,15 +211,15 @@ fn lock_keeps_to_those_of_qemu() {
         ::io::lock::share_byte(&qemu, byte).unwrap();
         for (options, may) in [(&read_only, may_read), (&at(path.clone()), may_write)] {
             match may {
-                true => drop(reopen(|| File::open(options))),
+                true => drop(reopen(|| FileVolume::open(options))),
                 false => assert!(
-                    matches!(File::open(options), Err(OpenError::Locked(_))),
+                    matches!(FileVolume::open(options), Err(VolumeError::Locked(_))),
                     "byte {byte}"
                 ),
             }
         }
     }
-    let writer = reopen(|| File::open(&at(path.clone())));
+    let writer = reopen(|| FileVolume::open(&at(path.clone())));
     let qemu = std::fs::File::open(&path).unwrap();
     let locked = |byte: &u64| ::io::lock::is_byte_locked(&qemu, *byte).unwrap();
     let bytes: Vec<u64> = (0..300).filter(locked).collect();
@@ -216,8 +231,8 @@ fn lock_keeps_to_those_of_qemu() {
 fn lock_tells_who_has_it() {
     let folder = Folder::on_disk();
     let path = folder.file("disk");
-    let writer = File::open(&sized(path.clone(), 4096)).unwrap();
-    let ours = File::open(&at(path.clone())).unwrap_err().to_string();
+    let writer = FileVolume::open(&sized(path.clone(), 4096)).unwrap();
+    let ours = FileVolume::open(&at(path.clone())).unwrap_err().to_string();
     assert!(ours.contains("given twice"), "{ours}");
     drop(writer);
     let mut other = std::process::Command::new("flock")
@@ -230,7 +245,7 @@ fn lock_tells_who_has_it() {
     let mut answer = [0; 1];
     std::io::Write::write_all(other.stdin.as_mut().unwrap(), b"x").unwrap();
     std::io::Read::read_exact(other.stdout.as_mut().unwrap(), &mut answer).unwrap();
-    let theirs = File::open(&at(path)).unwrap_err().to_string();
+    let theirs = FileVolume::open(&at(path)).unwrap_err().to_string();
     let id = format!("(pid {}) has it open", other.id());
     drop(other.stdin.take());
     other.wait().unwrap();
@@ -246,7 +261,7 @@ fn read_only_file_cannot_be_changed() {
         read_only: true,
         ..at(path)
     };
-    let file = File::open(&options).unwrap();
+    let file = FileVolume::open(&options).unwrap();
     assert!(file.traits().read_only);
     let mut rig = Rig::new(FakeRing::default(), &file);
     assert!(matches!(rig.write(0, 1, 1), Err(MediumError::ReadOnly)));
@@ -263,7 +278,7 @@ fn read_only_file_tells_its_holes() {
     sparse.set_len(1 << 20).unwrap();
     let mut options = at(path);
     options.read_only = true;
-    let file = File::open(&options).unwrap();
+    let file = FileVolume::open(&options).unwrap();
     assert!(file.traits().unmap_granularity.is_some());
     let mut rig = Rig::new(FakeRing::default(), &file);
     assert_eq!(rig.status(0, 2048), (Provisioning::Deallocated, 2048));
@@ -274,7 +289,7 @@ fn usage_of_a_sparse_file_is_what_it_has_storage_for() {
     let folder = Folder::on_disk();
     let mut options = sized(folder.file("disk"), 1 << 20);
     options.sparse = true;
-    let file = File::open(&options).unwrap();
+    let file = FileVolume::open(&options).unwrap();
     let used = || file.usage().map(|usage| usage.used);
     assert_eq!(used(), Some(0));
     let mut rig = Rig::new(FakeRing::default(), &file);
@@ -289,7 +304,7 @@ fn usage_of_a_sparse_file_is_what_it_has_storage_for() {
 fn growth_is_noticed_and_what_was_cut_off_cannot_be_read() {
     let folder = Folder::on_disk();
     let path = folder.file("disk");
-    let file = File::open(&sized(path.clone(), 4096)).unwrap();
+    let file = FileVolume::open(&sized(path.clone(), 4096)).unwrap();
     assert!(file.can_grow());
     assert!(!file.refresh().unwrap());
     let outside = std::fs::File::options().write(true).open(&path).unwrap();
@@ -319,7 +334,7 @@ fn growth_is_noticed_and_what_was_cut_off_cannot_be_read() {
 fn what_a_file_has_lost_fails_until_it_is_opened_again() {
     let folder = Folder::on_disk();
     let path = folder.file("disk");
-    let file = File::open(&sized(path.clone(), 8192)).unwrap();
+    let file = FileVolume::open(&sized(path.clone(), 8192)).unwrap();
     let mut rig = Rig::new(FakeRing::default(), &file);
     assert!(is_done(&rig.write(0, 16, 1)));
     let outside = std::fs::File::options().write(true).open(&path).unwrap();
@@ -347,7 +362,7 @@ fn what_a_file_has_lost_fails_until_it_is_opened_again() {
 #[test]
 fn file_takes_no_inotify_instance() {
     let folder = Folder::on_disk();
-    let file = File::open(&sized(folder.file("disk"), 4096)).unwrap();
+    let file = FileVolume::open(&sized(folder.file("disk"), 4096)).unwrap();
     let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
     let names = descriptors.filter_map(|fd| std::fs::read_link(fd.unwrap().path()).ok());
     assert!(
@@ -365,7 +380,7 @@ fn status_tells_holes_from_data() {
         sparse: true,
         ..sized(folder.file("disk"), 1 << 20)
     };
-    let file = File::open(&options).unwrap();
+    let file = FileVolume::open(&options).unwrap();
     let unit = u64::from(file.traits().unmap_granularity.unwrap());
     let mut rig = Rig::new(FakeRing::default(), &file);
     assert_eq!(rig.status(0, 2048), (Provisioning::Deallocated, 2048));
@@ -386,7 +401,7 @@ fn sync_file_has_no_write_cache() {
         sync: true,
         ..sized(folder.file("disk"), 4096)
     };
-    assert!(!File::open(&options).unwrap().traits().write_cache);
+    assert!(!FileVolume::open(&options).unwrap().traits().write_cache);
 }
 
 #[test]
@@ -397,16 +412,19 @@ fn direct_file_that_is_served_has_blocks_of_512_or_is_refused() {
         lasting_block_size: true,
         ..sized(folder.file("disk"), 1 << 20)
     };
-    match File::open(&options) {
+    match FileVolume::open(&options) {
         Ok(file) => assert_eq!(file.traits().block_size, 512),
-        Err(OpenError::Granularity { asked, least }) => assert_eq!((asked, least), (512, 4096)),
+        Err(VolumeError::Granularity { asked, least }) => assert_eq!((asked, least), (512, 4096)),
         Err(error) => panic!("{error}"),
     }
     let large = FileOptions {
         block_size: Some(4096),
         ..options
     };
-    assert_eq!(reopen(|| File::open(&large)).traits().block_size, 4096);
+    assert_eq!(
+        reopen(|| FileVolume::open(&large)).traits().block_size,
+        4096
+    );
 }
 
 #[test]
@@ -415,14 +433,14 @@ fn full_file_system_refuses_a_reservation_and_leaves_no_file() {
         return;
     };
     let path = disk.file("disk");
-    let error = File::open(&sized(path.clone(), 2 << 20)).unwrap_err();
+    let error = FileVolume::open(&sized(path.clone(), 2 << 20)).unwrap_err();
     assert!(
-        matches!(error, OpenError::NoSpace { octets } if octets == 2 << 20),
+        matches!(error, VolumeError::NoSpace { octets } if octets == 2 << 20),
         "{error}"
     );
     assert!(!path.exists());
     std::fs::write(&path, [7; 4096]).unwrap();
-    File::open(&sized(path.clone(), 2 << 20)).unwrap_err();
+    FileVolume::open(&sized(path.clone(), 2 << 20)).unwrap_err();
     assert_eq!(
         std::fs::metadata(&path).unwrap().len(),
         4096,
@@ -440,7 +458,7 @@ fn full_file_system_ends_writes_and_nothing_else() {
         ..sized(disk.file("disk"), 8 << 20)
     };
     for ring in rig::rings() {
-        let file = reopen(|| File::open(&options));
+        let file = reopen(|| FileVolume::open(&options));
         let mut rig = Rig::new(ring, &file);
         let writes = (0..32).map(|n| rig.write(n * 512, 512, 1));
         let results: Vec<_> = writes.collect();

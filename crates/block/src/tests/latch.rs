@@ -6,8 +6,8 @@ use scsi::medium::{Extent, MediumError, MediumOp};
 use super::fake::{FakeRing, Sort};
 use super::places::{Folder, reopen};
 use super::rig::{FLUSH, Rig, is_done};
-use crate::file::{File, FileOptions};
-use crate::lease::Lease;
+use crate::file::{FileOptions, FileVolume};
+use crate::lease::BlockLease;
 use scsi::medium::Lease as _;
 
 fn volume(sync: bool) -> (Folder, FileOptions, Rig<FakeRing>) {
@@ -20,7 +20,7 @@ fn volume(sync: bool) -> (Folder, FileOptions, Rig<FakeRing>) {
         sync,
         ..FileOptions::default()
     };
-    let file = File::open(&options).unwrap();
+    let file = FileVolume::open(&options).unwrap();
     let rig = Rig::new(FakeRing::default(), &file);
     (folder, options, rig)
 }
@@ -49,7 +49,7 @@ fn failed_flush_fails_all_later_ones_on_all_cores_until_reopened() {
     assert!(is_done(&rig.write(0, 8, 2)));
 
     drop(rig);
-    let file = reopen(|| File::open(&options));
+    let file = reopen(|| FileVolume::open(&options));
     let mut rig = Rig::new(FakeRing::default(), &file);
     assert!(is_done(&rig.flush()));
 }
@@ -204,14 +204,14 @@ fn volume_with_a_cache_leaves_zeros_and_holes_to_the_next_flush() {
     }
 }
 
-fn zeros() -> MediumOp<Lease> {
+fn zeros() -> MediumOp<BlockLease> {
     MediumOp::WriteSame {
         extent: Extent::new(0, 8),
         pattern: None,
     }
 }
 
-fn hole() -> MediumOp<Lease> {
+fn hole() -> MediumOp<BlockLease> {
     MediumOp::Unmap {
         extent: Extent::new(0, 8),
         anchor: false,
@@ -249,7 +249,7 @@ fn write_same_that_fails_half_way_tells_and_frees_its_buffer() {
     let (_folder, _, mut rig) = volume(false);
     let op = MediumOp::WriteSame {
         extent: Extent::new(0, 2000),
-        pattern: Some(Lease::from_bytes(vec![9; 512])),
+        pattern: Some(BlockLease::from_bytes(vec![9; 512])),
     };
     let id = rig.submit(0, op);
     rig.turn();
@@ -271,14 +271,14 @@ fn unmap_that_fails_is_told() {
 #[test]
 fn pool_exhausted_is_busy_and_starts_nothing() {
     let folder = Folder::in_memory();
-    let file = File::open(&FileOptions {
+    let file = FileVolume::open(&FileOptions {
         path: folder.file("disk"),
         size: Some(1 << 20),
         ..FileOptions::default()
     });
     let mut rig = Rig::with_pool(FakeRing::default(), &file.unwrap(), 4096);
     let extent = Extent::new(0, 8);
-    let held = rig.lease(MediumOp::Lend { extent });
+    let held = rig.lease(MediumOp::PrepareWrite { extent });
     assert!(matches!(
         rig.run(MediumOp::Read {
             extent,
@@ -286,7 +286,7 @@ fn pool_exhausted_is_busy_and_starts_nothing() {
         }),
         Err(MediumError::Busy)
     ));
-    let pattern = Some(Lease::from_bytes(vec![9; 512]));
+    let pattern = Some(BlockLease::from_bytes(vec![9; 512]));
     let same = rig.run(MediumOp::WriteSame { extent, pattern });
     assert!(matches!(same, Err(MediumError::Busy)));
     assert!(rig.ring.log.is_empty());

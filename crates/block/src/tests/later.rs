@@ -8,7 +8,7 @@ use scsi::medium::{Extent, Lease as _, MediumOp, Now};
 use super::fake::FakeRing;
 use super::rig::{FLUSH, Rig, is_done};
 use crate::delay::Delay;
-use crate::lease::Lease;
+use crate::lease::BlockLease;
 use crate::limit::Limit;
 use crate::ram::Ram;
 use crate::volume::Volume;
@@ -20,7 +20,7 @@ fn ram() -> Arc<dyn Volume> {
     Arc::new(Ram::new(1 << 20, 512, &memory).unwrap())
 }
 
-fn read(lba: u64, blocks: u64) -> MediumOp<Lease> {
+fn read(lba: u64, blocks: u64) -> MediumOp<BlockLease> {
     MediumOp::Read {
         extent: Extent::new(lba, blocks),
         copied: false,
@@ -55,7 +55,7 @@ fn a_delayed_operation_begins_later_and_in_order() {
 fn memory_is_lent_without_a_delay() {
     let mut rig = Rig::new(FakeRing::default(), &Delay::new(ram(), 5 * MS));
     let extent = Extent::new(0, 8);
-    assert_eq!(rig.lease(MediumOp::Lend { extent }).len(), 4096);
+    assert_eq!(rig.lease(MediumOp::PrepareWrite { extent }).len(), 4096);
     assert_eq!(rig.lease(MediumOp::Buffer { bytes: 512 }).len(), 512);
     assert_eq!(rig.now, Now::ZERO);
 }
@@ -144,7 +144,7 @@ fn what_does_not_count_does_not_wait() {
     assert!(rig.result(waiting).is_none());
     for op in [
         FLUSH,
-        MediumOp::Lend { extent },
+        MediumOp::PrepareWrite { extent },
         MediumOp::Buffer { bytes: 512 },
         MediumOp::Status { extent },
         MediumOp::Prefetch { extent },

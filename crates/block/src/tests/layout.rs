@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use scsi::medium::Extent;
 
-use crate::concat::Row;
-use crate::parts::{Layout, Place};
+use crate::concat::ConcatLayout;
+use crate::parts::{Layout, PartOffset};
 use crate::stripe::Chunks;
 
 fn layouts() -> impl Strategy<Value = (Arc<dyn Layout>, usize)> {
@@ -20,7 +20,7 @@ fn layouts() -> impl Strategy<Value = (Arc<dyn Layout>, usize)> {
             *end += length;
             Some(start)
         });
-        let row = Row {
+        let row = ConcatLayout {
             starts: starts.collect(),
         };
         (Arc::new(row) as Arc<dyn Layout>, lengths.len())
@@ -69,7 +69,7 @@ proptest! {
 #[test]
 fn a_stripe_goes_round() {
     let stripe = Chunks { chunk: 4, parts: 3 };
-    let place = |part, lba, run| Place { part, lba, run };
+    let place = |part, lba, run| PartOffset { part, lba, run };
     assert_eq!(stripe.place(0), place(0, 0, 4));
     assert_eq!(stripe.place(7), place(1, 3, 1));
     assert_eq!(stripe.place(12), place(0, 4, 4));
@@ -91,9 +91,9 @@ fn granules_of_a_stripe_are_whole_on_every_part() {
 
 #[test]
 fn the_last_of_a_row_has_no_end() {
-    let row = Row { starts: vec![0, 5] };
+    let row = ConcatLayout { starts: vec![0, 5] };
     let run = u64::MAX - 7;
-    let place = Place {
+    let place = PartOffset {
         part: 1,
         lba: 2,
         run,

@@ -11,14 +11,14 @@ use super::oracle::{Oracle, steps};
 use super::places::Folder;
 use super::sketch;
 use crate::delay::Delay;
-use crate::fault::{Fault, Faults};
-use crate::file::{File, FileOptions};
+use crate::fault::{FaultVolume, Faults};
+use crate::file::{FileOptions, FileVolume};
 use crate::limit::Limit;
-use crate::parts::Part;
+use crate::parts::NamedPart;
 use crate::ram::Ram;
 use crate::readonly::Readonly;
 use crate::stats::Stats;
-use crate::verify::Verify;
+use crate::verify::VerifyVolume;
 use crate::volume::Volume;
 use crate::{concat, stripe};
 
@@ -79,10 +79,10 @@ impl Place {
             sparse: true,
             ..FileOptions::default()
         };
-        Arc::new(File::open(&options).unwrap())
+        Arc::new(FileVolume::open(&options).unwrap())
     }
 
-    fn parts(&mut self, nests: &[Nest]) -> Vec<Part> {
+    fn parts(&mut self, nests: &[Nest]) -> Vec<NamedPart> {
         let volumes: Vec<_> = nests.iter().map(|nest| self.open(nest)).collect();
         sketch::parts(volumes)
     }
@@ -93,9 +93,9 @@ fn open_around(around: Around, volume: Arc<dyn Volume>) -> Arc<dyn Volume> {
         Around::Readonly => Arc::new(Readonly::new(volume)),
         Around::Limit => Arc::new(Limit::new(volume, Some(50), Some(1 << 20))),
         Around::Delay => Arc::new(Delay::new(volume, Now::from_millis(5))),
-        Around::Verify => Arc::new(Verify::new(volume, "nest".into())),
+        Around::Verify => Arc::new(VerifyVolume::new(volume, "nest".into())),
         Around::Stats => Arc::new(Stats::new(volume, String::new())),
-        Around::Fault => Arc::new(Fault::new(volume, Faults::default())),
+        Around::Fault => Arc::new(FaultVolume::new(volume, Faults::default())),
     }
 }
 

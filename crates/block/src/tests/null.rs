@@ -28,8 +28,8 @@ fn null_lends_the_same_memory_to_all() {
     let null = Null::new(1 << 20, 512).unwrap();
     let mut rig = Rig::new(FakeRing::default(), &null);
     let extent = Extent::new(0, 512);
-    let first = rig.lease(MediumOp::Lend { extent });
-    let second = rig.lease(MediumOp::Lend { extent });
+    let first = rig.lease(MediumOp::PrepareWrite { extent });
+    let second = rig.lease(MediumOp::PrepareWrite { extent });
     assert_eq!(first.len(), 512 * 512);
     assert!(first.buffer().is_same_memory(second.buffer()));
     assert_eq!(rig.pool.in_use(), 0);
@@ -50,7 +50,7 @@ fn null_lets_other_operations_in_between_the_steps_of_long_ones() {
     let null = Null::new(1 << 40, 512).unwrap();
     let mut rig = Rig::new(FakeRing::default(), &null);
     let extent = Extent::new(0, 1 << 15);
-    let pattern = || crate::lease::Lease::from_bytes(vec![0xaa; 512]);
+    let pattern = || crate::lease::BlockLease::from_bytes(vec![0xaa; 512]);
     for op in [
         MediumOp::Sanitize {
             extent,
@@ -96,7 +96,7 @@ fn readonly_refuses_everything_that_changes_something() {
     let extent = Extent::new(0, 8);
     let pattern = None;
     for op in [
-        MediumOp::Lend { extent },
+        MediumOp::PrepareWrite { extent },
         rig.write_op(0, 8, 1, false),
         MediumOp::WriteSame { extent, pattern },
         MediumOp::Unmap {

@@ -4,13 +4,13 @@
 use ::io::memory::{MemoryLimit, Pages};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, Outcome, Provisioning};
+use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumOutcome, Provisioning};
 
 use super::places::{Folder, LoopDevice, reopen};
 use super::rig::{self, FLUSH, Files, Rig, octets};
-use crate::device::{Device, DeviceOptions};
-use crate::file::{File, FileOptions};
-use crate::lease::Lease;
+use crate::device::{DeviceOptions, DeviceVolume};
+use crate::file::{FileOptions, FileVolume};
+use crate::lease::BlockLease;
 use crate::ram::Ram;
 use crate::volume::Volume;
 
@@ -110,7 +110,7 @@ impl<R: Files> Oracle<R> {
             Step::Prefetch => self.done(core, MediumOp::Prefetch { extent: long }),
             _ if self.read_only => self.refused(core, long),
             Step::WriteLent { octet, fua } => {
-                let lease = self.rig.lease(MediumOp::Lend { extent: short });
+                let lease = self.rig.lease(MediumOp::PrepareWrite { extent: short });
                 self.store(
                     core,
                     short,
@@ -128,7 +128,7 @@ impl<R: Files> Oracle<R> {
             }
             Step::WriteUnaligned { octet } => {
                 let bytes = self.range(short).len();
-                let lease = Lease::from_bytes(vec![0; bytes + 24]).slice(8, bytes);
+                let lease = BlockLease::from_bytes(vec![0; bytes + 24]).slice(8, bytes);
                 self.store(core, short, lease, &pattern(*octet, bytes), false);
             }
             Step::Copy { from } => self.copy(core, short, *from),
@@ -138,7 +138,7 @@ impl<R: Files> Oracle<R> {
         }
     }
 
-    fn done(&mut self, core: usize, op: MediumOp<Lease>) {
+    fn done(&mut self, core: usize, op: MediumOp<BlockLease>) {
         let result = self.rig.run_on(core, op);
         assert!(rig::is_done(&result), "{result:?}");
     }
@@ -156,7 +156,14 @@ impl<R: Files> Oracle<R> {
         assert!(read == self.model[self.range(extent)], "{extent:?} differs");
     }
 
-    fn store(&mut self, core: usize, extent: Extent, mut lease: Lease, octets: &[u8], fua: bool) {
+    fn store(
+        &mut self,
+        core: usize,
+        extent: Extent,
+        mut lease: BlockLease,
+        octets: &[u8],
+        fua: bool,
+    ) {
         lease.copy_in(0, octets);
         let op = MediumOp::Write {
             extent,
@@ -196,7 +203,7 @@ impl<R: Files> Oracle<R> {
         let block = octet.map(|octet| pattern(octet, self.block_size as usize));
         let op = MediumOp::WriteSame {
             extent,
-            pattern: block.clone().map(Lease::from_bytes),
+            pattern: block.clone().map(BlockLease::from_bytes),
         };
         self.done(core, op);
         let range = self.range(extent);
@@ -221,7 +228,7 @@ impl<R: Files> Oracle<R> {
 
     fn status(&mut self, core: usize, extent: Extent) {
         let result = self.rig.run_on(core, MediumOp::Status { extent });
-        let Ok(Outcome::Provisioning { blocks, state }) = result else {
+        let Ok(MediumOutcome::Provisioning { blocks, state }) = result else {
             panic!("no status but {result:?}");
         };
         assert!(
@@ -276,7 +283,7 @@ fn agrees(cases: u32, open: impl Fn() -> Box<dyn Volume>) {
 
 fn file(options: &FileOptions) -> Box<dyn Volume> {
     let _ = std::fs::remove_file(&options.path);
-    Box::new(File::open(options).unwrap())
+    Box::new(FileVolume::open(options).unwrap())
 }
 
 #[test]
@@ -350,7 +357,7 @@ fn device_agrees_with_the_model() {
         ..DeviceOptions::default()
     };
     let zero = || {
-        let device = reopen(|| Device::open(&at));
+        let device = reopen(|| DeviceVolume::open(&at));
         let ring = rig::rings().remove(0);
         let mut rig = Rig::new(ring, &device);
         let blocks = device.traits().blocks;

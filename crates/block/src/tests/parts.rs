@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ::io::memory::MemoryLimit;
 use rustix::io::Errno;
 use scsi::medium::{
-    Extent, Lease as _, MediumError, MediumOp, Outcome, Provisioning, Sanitize, SanitizeKind,
+    Extent, Lease as _, MediumError, MediumOp, MediumOutcome, Provisioning, Sanitize, SanitizeKind,
 };
 
 use super::fake::{FakeRing, Sort};
@@ -13,9 +13,9 @@ use super::places::Folder;
 use super::rig::{FLUSH, Rig, is_done, octets};
 use super::sketch::parts;
 use crate::concat;
-use crate::file::{File, FileOptions};
-use crate::lease::Lease;
-use crate::parts::Parts;
+use crate::file::{FileOptions, FileVolume};
+use crate::lease::BlockLease;
+use crate::parts::PartsVolume;
 use crate::ram::Ram;
 use crate::readonly::Readonly;
 use crate::stripe;
@@ -36,10 +36,10 @@ fn file(folder: &Folder, name: &str, blocks: u64) -> Arc<dyn Volume> {
         sparse: true,
         ..FileOptions::default()
     };
-    Arc::new(File::open(&options).unwrap())
+    Arc::new(FileVolume::open(&options).unwrap())
 }
 
-fn rams() -> Parts {
+fn rams() -> PartsVolume {
     stripe::open(CHUNK * 512, parts([ram(64), ram(64)])).unwrap()
 }
 
@@ -52,7 +52,7 @@ fn files() -> (Folder, Rig<FakeRing>) {
     (folder, rig)
 }
 
-fn read(lba: u64, blocks: u64) -> MediumOp<Lease> {
+fn read(lba: u64, blocks: u64) -> MediumOp<BlockLease> {
     MediumOp::Read {
         extent: Extent::new(lba, blocks),
         copied: false,
@@ -63,7 +63,7 @@ fn read(lba: u64, blocks: u64) -> MediumOp<Lease> {
 fn what_lies_on_one_part_is_lent_and_read_without_a_copy() {
     let mut rig = Rig::new(FakeRing::default(), &rams());
     let extent = Extent::new(CHUNK, CHUNK);
-    let mut lent = rig.lease(MediumOp::Lend { extent });
+    let mut lent = rig.lease(MediumOp::PrepareWrite { extent });
     lent.copy_in(0, &[7; CHUNK as usize * 512]);
     let memory = lent.clone();
     let write = MediumOp::Write {
@@ -83,7 +83,7 @@ fn what_lies_on_one_part_is_lent_and_read_without_a_copy() {
 fn what_lies_on_several_parts_goes_through_a_buffer() {
     let mut rig = Rig::new(FakeRing::default(), &rams());
     let extent = Extent::new(3, 40);
-    let mut lent = rig.lease(MediumOp::Lend { extent });
+    let mut lent = rig.lease(MediumOp::PrepareWrite { extent });
     assert_eq!((lent.len(), rig.pool.in_use()), (40 * 512, 64 << 10));
     let data: Vec<u8> = (0..40 * 512).map(|at| (at / 512) as u8 + 1).collect();
     lent.copy_in(0, &data);
@@ -107,7 +107,7 @@ fn without_a_buffer_it_is_busy_and_starts_nothing() {
     let stripe = stripe::open(CHUNK * 512, both).unwrap();
     let mut rig = Rig::with_pool(FakeRing::default(), &stripe, 0);
     let extent = Extent::new(3, 40);
-    for op in [read(3, 40), MediumOp::Lend { extent }] {
+    for op in [read(3, 40), MediumOp::PrepareWrite { extent }] {
         assert!(matches!(rig.run(op), Err(MediumError::Busy)));
     }
     assert!(rig.ring.log.is_empty());
@@ -168,7 +168,7 @@ fn a_flush_ends_with_the_last_part() {
     rig.turn();
     assert!(rig.result(id).is_none());
     rig.turn();
-    assert!(matches!(rig.result(id), Some(Ok(Outcome::Done))));
+    assert!(matches!(rig.result(id), Some(Ok(MediumOutcome::Done))));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn an_atomic_write_is_passed_on_whole_or_refused() {
     let mut write = |lba, blocks: u64| {
         rig.run(MediumOp::Write {
             extent: Extent::new(lba, blocks),
-            data: Lease::from_bytes(vec![1; blocks as usize * 512]),
+            data: BlockLease::from_bytes(vec![1; blocks as usize * 512]),
             fua: false,
             atomic: true,
         })

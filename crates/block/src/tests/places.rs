@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::error::OpenError;
+use crate::error::VolumeError;
 
 /// A folder of its own.
 pub(super) struct Folder(PathBuf);
@@ -124,11 +124,11 @@ impl Drop for LoopDevice {
 
 /// Opens what was just closed. Another test that starts a program meanwhile has all descriptors
 /// twice for a moment, and with them all locks.
-pub(super) fn reopen<T>(open: impl Fn() -> Result<T, OpenError>) -> T {
+pub(super) fn reopen<T>(open: impl Fn() -> Result<T, VolumeError>) -> T {
     let begin = Instant::now();
     loop {
         match open() {
-            Err(OpenError::Locked(_) | OpenError::Held) if begin.elapsed() < PATIENCE => {
+            Err(VolumeError::Locked(_) | VolumeError::Held) if begin.elapsed() < PATIENCE => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             result => return result.unwrap(),

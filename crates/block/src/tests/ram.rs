@@ -2,14 +2,14 @@
 
 use ::io::memory::{MemoryLimit, Pages};
 use scsi::medium::{
-    Extent, Lease as _, MediumError, MediumOp, Outcome, Provisioning, Sanitize, SanitizeKind,
+    Extent, Lease as _, MediumError, MediumOp, MediumOutcome, Provisioning, Sanitize, SanitizeKind,
 };
-use scsi::statistics::Usage;
+use scsi::statistics::SpaceUsage;
 
 use super::fake::{FakeRing, Sort};
 use super::rig::{Rig, is_done, octets};
-use crate::error::OpenError;
-use crate::lease::Lease;
+use crate::error::VolumeError;
+use crate::lease::BlockLease;
 use crate::ram::Ram;
 use crate::volume::Volume;
 
@@ -35,7 +35,7 @@ fn usage_follows_what_is_written_and_unmapped() {
     let memory = MemoryLimit::new(MIB);
     let ram = Ram::with_pages(16 * MIB, 512, &memory, Pages::Small).unwrap();
     let mut rig = Rig::new(FakeRing::default(), &ram);
-    let usage = |used, available| Some(Usage { used, available });
+    let usage = |used, available| Some(SpaceUsage { used, available });
     assert_eq!(ram.usage(), usage(0, 2048), "the limit, not the size");
     assert!(is_done(&rig.write(0, 1, 1)));
     assert_eq!(ram.usage(), usage(8, 2040));
@@ -49,7 +49,7 @@ fn usage_follows_what_is_written_and_unmapped() {
 fn lend_and_read_give_the_memory_itself() {
     let (memory, mut rig) = thin(MIB);
     let extent = Extent::new(16, 8);
-    let mut lent = rig.lease(MediumOp::Lend { extent });
+    let mut lent = rig.lease(MediumOp::PrepareWrite { extent });
     assert_eq!(memory.used(), 4096);
     lent.copy_in(0, &[7; 4096]);
     let op = MediumOp::Write {
@@ -85,7 +85,7 @@ fn a_copy_stays_what_it_was_when_it_was_read() {
 fn what_was_lent_for_reading_is_waited_for_and_nothing_else() {
     let (_, mut rig) = thin(MIB);
     let extent = Extent::new(0, 16);
-    let to_be_written = rig.lease(MediumOp::Lend { extent });
+    let to_be_written = rig.lease(MediumOp::PrepareWrite { extent });
     let read = |copied| MediumOp::Read { extent, copied };
     let (lent, _copy) = (rig.lease(read(false)), rig.lease(read(true)));
     let part = lent.slice(512, 512);
@@ -102,7 +102,7 @@ fn what_was_lent_for_reading_is_waited_for_and_nothing_else() {
 fn unmap_between_lend_and_write_does_not_lose_the_write() {
     let (memory, mut rig) = thin(MIB);
     let extent = Extent::new(0, 8);
-    let mut lent = rig.lease(MediumOp::Lend { extent });
+    let mut lent = rig.lease(MediumOp::PrepareWrite { extent });
     assert!(is_done(&rig.unmap(0, 8)));
     lent.copy_in(0, &[7; 4096]);
     let op = MediumOp::Write {
@@ -121,7 +121,7 @@ fn unmap_between_lend_and_write_does_not_lose_the_write() {
 fn write_given_up_beside_an_unmap_leaves_nothing_for_the_next_one() {
     let (memory, mut rig) = thin(MIB);
     let extent = Extent::new(0, 8);
-    let mut lent = rig.lease(MediumOp::Lend { extent });
+    let mut lent = rig.lease(MediumOp::PrepareWrite { extent });
     let mut half = lent.slice(2048, 2048);
     assert!(is_done(&rig.unmap(0, 8)));
     lent.copy_in(0, &[7; 1024]);
@@ -144,7 +144,7 @@ fn write_given_up_in_the_middle_of_a_block_leaves_the_block() {
         let block = block as usize;
         assert!(is_done(&rig.write(0, 3, 1)));
         let extent = Extent::new(0, 3);
-        let mut lent = rig.lease(MediumOp::Lend { extent });
+        let mut lent = rig.lease(MediumOp::PrepareWrite { extent });
         lent.copy_in(0, &vec![2; 2 * block - 1]);
         drop(lent);
         let whole = [vec![2; block], vec![1; 2 * block]].concat();
@@ -212,7 +212,7 @@ fn memory_limit_ends_writes_and_nothing_else() {
     assert!(is_done(&rig.write(0, 16, 5)));
     assert!(matches!(rig.write(16, 8, 6), Err(MediumError::NoSpace)));
     let extent = Extent::new(1000, 8);
-    let lend = rig.run(MediumOp::Lend { extent });
+    let lend = rig.run(MediumOp::PrepareWrite { extent });
     assert!(matches!(lend, Err(MediumError::NoSpace)));
     assert!(
         is_done(&rig.write(8, 8, 7)),
@@ -230,7 +230,7 @@ fn memory_limit_ends_writes_and_nothing_else() {
 #[test]
 fn write_same_of_a_long_range_goes_by_steps() {
     let (memory, mut rig) = thin(64 * MIB);
-    let (long, pattern) = (Extent::new(3, 70_000), Lease::from_bytes(vec![3; 512]));
+    let (long, pattern) = (Extent::new(3, 70_000), BlockLease::from_bytes(vec![3; 512]));
     let id = rig.submit(
         0,
         MediumOp::WriteSame {
@@ -258,14 +258,14 @@ fn write_same_without_room_tells() {
     let (_, mut rig) = thin(MIB);
     let op = MediumOp::WriteSame {
         extent: Extent::new(0, 70_000),
-        pattern: Some(Lease::from_bytes(vec![3; 512])),
+        pattern: Some(BlockLease::from_bytes(vec![3; 512])),
     };
     assert!(matches!(rig.run(op), Err(MediumError::NoSpace)));
 }
 
-fn overwrite(octet: u8) -> Sanitize<Lease> {
+fn overwrite(octet: u8) -> Sanitize<BlockLease> {
     Sanitize::Overwrite {
-        pattern: Lease::from_bytes(vec![octet; 512]),
+        pattern: BlockLease::from_bytes(vec![octet; 512]),
     }
 }
 
@@ -341,7 +341,7 @@ fn pool_exhausted_is_busy_and_not_for_ever() {
     drop(held);
     assert!(matches!(
         rig.run(MediumOp::Buffer { bytes }),
-        Ok(Outcome::Lease(_))
+        Ok(MediumOutcome::Lease(_))
     ));
 }
 
@@ -357,10 +357,10 @@ fn a_disk_larger_than_the_machine_opens_at_once() {
 fn sizes_that_cannot_be() {
     let memory = MemoryLimit::new(MIB);
     let error = |size, block_size| Ram::new(size, block_size, &memory).unwrap_err();
-    assert!(matches!(error(4095, 4096), OpenError::TooSmall { .. }));
+    assert!(matches!(error(4095, 4096), VolumeError::TooSmall { .. }));
     assert!(matches!(
         error(MIB, 520),
-        OpenError::BlockSize { octets: 520 }
+        VolumeError::BlockSize { octets: 520 }
     ));
-    assert!(matches!(error(1 << 62, 512), OpenError::Kernel { .. }));
+    assert!(matches!(error(1 << 62, 512), VolumeError::Kernel { .. }));
 }

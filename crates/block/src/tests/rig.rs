@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use ::io::memory::{Buffer, Pool};
-use ::io::ring::{AnyRing, Event, Kind, Ring, SocketRing, Token};
-use scsi::medium::{Extent, Lease as _, MediumOp, MediumResult, Now, Outcome, Provisioning};
+use ::io::ring::{AnyRing, Ring, RingEvent, RingKind, SocketRing, Token};
+use scsi::medium::{Extent, Lease as _, MediumOp, MediumOutcome, MediumResult, Now, Provisioning};
 
-use crate::lease::Lease;
-use crate::volume::{Context, CoreContext, Handle, Node, Volume};
+use crate::lease::BlockLease;
+use crate::volume::{Context, CoreContext, Handle, HandleId, Volume};
 
 /// The end of a file operation.
 pub(super) type Ended = (Token, io::Result<u64>, Option<Buffer>);
@@ -43,9 +43,9 @@ impl Files for AnyRing {
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn file_event<R>(event: Event<R>) -> Option<Ended> {
+fn file_event<R>(event: RingEvent<R>) -> Option<Ended> {
     match event {
-        Event::File {
+        RingEvent::File {
             token,
             result,
             buffer,
@@ -63,7 +63,7 @@ pub(super) fn rings() -> Vec<AnyRing> {
             None
         }
     };
-    [Kind::Epoll, Kind::Uring]
+    [RingKind::Epoll, RingKind::Uring]
         .into_iter()
         .filter_map(open)
         .collect()
@@ -79,7 +79,7 @@ pub(super) struct Rig<R> {
     pub(super) now: Now,
     /// The instant that a handle waits for.
     pub(super) call: Option<Now>,
-    pub(super) done: Vec<(u64, MediumResult<Lease>)>,
+    pub(super) done: Vec<(u64, MediumResult<BlockLease>)>,
     next_id: u64,
     block_size: usize,
 }
@@ -123,7 +123,7 @@ impl<R: Files> Rig<R> {
     }
 
     /// Starts an operation on a handle.
-    pub(super) fn submit(&mut self, handle: usize, op: MediumOp<Lease>) -> u64 {
+    pub(super) fn submit(&mut self, handle: usize, op: MediumOp<BlockLease>) -> u64 {
         self.next_id += 1;
         let mut cx = Context {
             ring: self.ring.ring(),
@@ -157,7 +157,7 @@ impl<R: Files> Rig<R> {
                 now: self.now,
                 call: &mut self.call,
             };
-            handle.expire(&mut cx);
+            handle.resume(&mut cx);
         }
         assert!(self.call.is_none_or(|at| at > now), "it would never end");
     }
@@ -171,20 +171,24 @@ impl<R: Files> Rig<R> {
                 now: self.now,
                 call: &mut self.call,
             };
-            let node = Node((token.0 >> 32) as u32);
+            let node = HandleId((token.0 >> 32) as u32);
             let handle = &mut self.handles[self.of_node[node.0 as usize]];
             handle.completed(&mut cx, node, token.0 as u32, result, buffer);
         }
     }
 
     /// The result of an operation, if it is there.
-    pub(super) fn result(&mut self, id: u64) -> Option<MediumResult<Lease>> {
+    pub(super) fn result(&mut self, id: u64) -> Option<MediumResult<BlockLease>> {
         let at = self.done.iter().position(|(done, _)| *done == id)?;
         Some(self.done.remove(at).1)
     }
 
     /// Does an operation from begin to end.
-    pub(super) fn run_on(&mut self, handle: usize, op: MediumOp<Lease>) -> MediumResult<Lease> {
+    pub(super) fn run_on(
+        &mut self,
+        handle: usize,
+        op: MediumOp<BlockLease>,
+    ) -> MediumResult<BlockLease> {
         let id = self.submit(handle, op);
         loop {
             match self.result(id) {
@@ -194,13 +198,13 @@ impl<R: Files> Rig<R> {
         }
     }
 
-    pub(super) fn run(&mut self, op: MediumOp<Lease>) -> MediumResult<Lease> {
+    pub(super) fn run(&mut self, op: MediumOp<BlockLease>) -> MediumResult<BlockLease> {
         self.run_on(0, op)
     }
 
-    pub(super) fn lease(&mut self, op: MediumOp<Lease>) -> Lease {
+    pub(super) fn lease(&mut self, op: MediumOp<BlockLease>) -> BlockLease {
         match self.run(op) {
-            Ok(Outcome::Lease(lease)) => lease,
+            Ok(MediumOutcome::Lease(lease)) => lease,
             other => panic!("no lease but {other:?}"),
         }
     }
@@ -216,15 +220,21 @@ impl<R: Files> Rig<R> {
     }
 
     /// Writes blocks that are full of one octet.
-    pub(super) fn write(&mut self, lba: u64, blocks: u64, octet: u8) -> MediumResult<Lease> {
+    pub(super) fn write(&mut self, lba: u64, blocks: u64, octet: u8) -> MediumResult<BlockLease> {
         let op = self.write_op(lba, blocks, octet, false);
         self.run(op)
     }
 
-    pub(super) fn write_op(&self, lba: u64, blocks: u64, octet: u8, fua: bool) -> MediumOp<Lease> {
+    pub(super) fn write_op(
+        &self,
+        lba: u64,
+        blocks: u64,
+        octet: u8,
+        fua: bool,
+    ) -> MediumOp<BlockLease> {
         MediumOp::Write {
             extent: Extent::new(lba, blocks),
-            data: Lease::from_bytes(vec![octet; blocks as usize * self.block_size]),
+            data: BlockLease::from_bytes(vec![octet; blocks as usize * self.block_size]),
             fua,
             atomic: false,
         }
@@ -233,12 +243,12 @@ impl<R: Files> Rig<R> {
     pub(super) fn status(&mut self, lba: u64, blocks: u64) -> (Provisioning, u64) {
         let extent = Extent::new(lba, blocks);
         match self.run(MediumOp::Status { extent }) {
-            Ok(Outcome::Provisioning { blocks, state }) => (state, blocks),
+            Ok(MediumOutcome::Provisioning { blocks, state }) => (state, blocks),
             other => panic!("no status but {other:?}"),
         }
     }
 
-    pub(super) fn unmap(&mut self, lba: u64, blocks: u64) -> MediumResult<Lease> {
+    pub(super) fn unmap(&mut self, lba: u64, blocks: u64) -> MediumResult<BlockLease> {
         let extent = Extent::new(lba, blocks);
         self.run(MediumOp::Unmap {
             extent,
@@ -246,21 +256,21 @@ impl<R: Files> Rig<R> {
         })
     }
 
-    pub(super) fn flush(&mut self) -> MediumResult<Lease> {
+    pub(super) fn flush(&mut self) -> MediumResult<BlockLease> {
         self.run(FLUSH)
     }
 }
 
-pub(super) const FLUSH: MediumOp<Lease> = MediumOp::Flush {
+pub(super) const FLUSH: MediumOp<BlockLease> = MediumOp::Flush {
     extent: Extent::new(0, 0),
 };
 
-pub(super) fn octets(lease: &Lease) -> Vec<u8> {
+pub(super) fn octets(lease: &BlockLease) -> Vec<u8> {
     let mut octets = vec![0; lease.len()];
     lease.copy_out(0, &mut octets);
     octets
 }
 
-pub(super) fn is_done(result: &MediumResult<Lease>) -> bool {
-    matches!(result, Ok(Outcome::Done))
+pub(super) fn is_done(result: &MediumResult<BlockLease>) -> bool {
+    matches!(result, Ok(MediumOutcome::Done))
 }

@@ -4,15 +4,15 @@ use std::io;
 use std::sync::Arc;
 
 use scsi::medium::Traits;
-use scsi::statistics::Usage;
+use scsi::statistics::SpaceUsage;
 
-use crate::parts::Part;
+use crate::parts::NamedPart;
 use crate::volume::{CoreContext, Handle, Volume};
 
 #[derive(Clone, Debug)]
 pub(super) struct Sketch {
     pub(super) traits: Traits,
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<SpaceUsage>,
 }
 
 /// A disk of so many blocks of 512 that cannot do anything but read and write.
@@ -45,19 +45,19 @@ impl Volume for Sketch {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    fn usage(&self) -> Option<Usage> {
+    fn usage(&self) -> Option<SpaceUsage> {
         self.usage
     }
 }
 
 /// Parts called `a`, `b`, ….
-pub(super) fn parts(volumes: impl IntoIterator<Item = Arc<dyn Volume>>) -> Vec<Part> {
+pub(super) fn parts(volumes: impl IntoIterator<Item = Arc<dyn Volume>>) -> Vec<NamedPart> {
     let names = ('a'..='z').map(String::from);
-    let part = |(name, volume)| Part { name, volume };
+    let part = |(name, volume)| NamedPart { name, volume };
     names.zip(volumes).map(part).collect()
 }
 
-pub(super) fn sketches(volumes: &[Sketch]) -> Vec<Part> {
+pub(super) fn sketches(volumes: &[Sketch]) -> Vec<NamedPart> {
     let volume = |volume: &Sketch| Arc::new(volume.clone()) as Arc<dyn Volume>;
     parts(volumes.iter().map(volume))
 }

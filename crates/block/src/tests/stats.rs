@@ -9,10 +9,10 @@ use super::fake::FakeRing;
 use super::rig::{Rig, is_done};
 use crate::concat;
 use crate::delay::Delay;
-use crate::fault::{Failing, Fault, Faults};
-use crate::parts::Part;
+use crate::fault::{FailureRule, FaultVolume, Faults};
+use crate::parts::NamedPart;
 use crate::ram::Ram;
-use crate::stats::{Count, Kind, Stats};
+use crate::stats::{OperationCount, OperationKind, Stats};
 use crate::volume::Volume;
 
 #[test]
@@ -20,14 +20,17 @@ fn operations_of_all_cores_are_counted_by_kind() {
     let memory = MemoryLimit::new(64 << 20);
     let ram = Arc::new(Ram::new(1 << 20, 512, &memory).unwrap());
     let faults = Faults {
-        read: Some(Failing::After(8192, scsi::medium::MediumError::Read)),
+        read: Some(FailureRule::After(8192, scsi::medium::MediumError::Read)),
         ..Faults::default()
     };
-    let slow = Delay::new(Arc::new(Fault::new(ram, faults)), Now::from_micros(100));
+    let slow = Delay::new(
+        Arc::new(FaultVolume::new(ram, faults)),
+        Now::from_micros(100),
+    );
     let stats = Stats::new(Arc::new(slow), "slow".to_owned());
     let mut rig = Rig::new(FakeRing::default(), &stats);
     let extent = Extent::new(0, 8);
-    let _lent = rig.lease(MediumOp::Lend { extent });
+    let _lent = rig.lease(MediumOp::PrepareWrite { extent });
     for core in 0..2 {
         for _ in 0..2 {
             let op = rig.write_op(0, 4, 1, false);
@@ -45,11 +48,18 @@ fn operations_of_all_cores_are_counted_by_kind() {
         let count = stats.snapshot(kind);
         (count.operations, count.errors, count.octets)
     };
-    assert_eq!(count(Kind::Read), (3, 1, 8192));
-    assert_eq!(count(Kind::Write), (4, 0, 8192));
-    assert_eq!(count(Kind::Flush), (1, 0, 0));
-    assert_eq!(stats.snapshot(Kind::Unmap), Count::default());
-    assert_eq!(count(Kind::Other), (0, 0, 0), "memory is not counted");
+    assert_eq!(count(OperationKind::Read), (3, 1, 8192));
+    assert_eq!(count(OperationKind::Write), (4, 0, 8192));
+    assert_eq!(count(OperationKind::Flush), (1, 0, 0));
+    assert_eq!(
+        stats.snapshot(OperationKind::Unmap),
+        OperationCount::default()
+    );
+    assert_eq!(
+        count(OperationKind::Other),
+        (0, 0, 0),
+        "memory is not counted"
+    );
     let lines = stats.gathered();
     let heads: Vec<_> = lines
         .iter()
@@ -63,7 +73,7 @@ fn operations_of_all_cores_are_counted_by_kind() {
             "stats(slow): flushes: 1, 0 of them failed, 0 bytes",
         ]
     );
-    let whole = concat::open(vec![Part {
+    let whole = concat::open(vec![NamedPart {
         name: "part".to_owned(),
         volume: Arc::new(Delay::new(Arc::new(stats), Now::ZERO)),
     }]);
@@ -80,7 +90,7 @@ fn latencies_are_those_from_the_beginning_to_the_end() {
     for _ in 0..4 {
         assert!(is_done(&rig.write(0, 4, 1)));
     }
-    let latency = stats.snapshot(Kind::Write).latency;
+    let latency = stats.snapshot(OperationKind::Write).latency;
     let (least, most) = (Now::from_micros(100), Now::from_micros(107));
     assert_eq!(latency.count(), 4);
     assert!(

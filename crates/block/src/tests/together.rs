@@ -2,10 +2,10 @@
 
 use insta::{assert_debug_snapshot, assert_snapshot};
 use scsi::medium::{Atomic, SanitizeKind, Traits};
-use scsi::statistics::Usage;
+use scsi::statistics::SpaceUsage;
 
 use super::sketch::{Sketch, plain, sketches};
-use crate::parts::Part;
+use crate::parts::NamedPart;
 use crate::volume::Volume;
 use crate::{concat, stripe};
 
@@ -22,7 +22,7 @@ fn able(blocks: u64) -> Sketch {
             solid_state: true,
             ..plain.traits
         },
-        usage: Some(Usage {
+        usage: Some(SpaceUsage {
             used: 10,
             available: blocks - 10,
         }),
@@ -106,7 +106,7 @@ fn what_is_shared_in_part_is_shared() {
 fn usage_is_told_when_all_tell() {
     let usage = |of: &[Sketch]| stripe::open(512, sketches(of)).unwrap().usage();
     let (used, available) = (20, 1980);
-    let both = Some(Usage { used, available });
+    let both = Some(SpaceUsage { used, available });
     assert_eq!(usage(&[able(1000), able(1000)]), both);
     assert_eq!(usage(&[able(1000), plain(1000)]), None);
 }
@@ -116,11 +116,11 @@ fn refusals_name_the_part_and_the_way_out() {
     let mut large = plain(1000);
     large.traits.block_size = 4096;
     let endless = plain(u64::MAX / 512 / 3);
-    let error = |parts: Result<crate::parts::Parts, crate::OpenError>| match parts {
+    let error = |parts: Result<crate::parts::PartsVolume, crate::VolumeError>| match parts {
         Ok(parts) => format!("{parts:?}"),
         Err(error) => error.to_string(),
     };
-    let disks = |of: &[&Sketch]| -> Vec<Part> {
+    let disks = |of: &[&Sketch]| -> Vec<NamedPart> {
         sketches(&of.iter().map(|disk| (*disk).clone()).collect::<Vec<_>>())
     };
     let small = &plain(1000);

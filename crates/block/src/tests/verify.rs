@@ -13,11 +13,11 @@ use super::places::Folder;
 use super::rig::{Rig, is_done};
 use super::sketch;
 use crate::delay::Delay;
-use crate::file::{File, FileOptions};
-use crate::lease::Lease;
+use crate::file::{FileOptions, FileVolume};
+use crate::lease::BlockLease;
 use crate::ram::Ram;
 use crate::stripe;
-use crate::verify::Verify;
+use crate::verify::VerifyVolume;
 use crate::volume::Volume;
 
 /// A checked file, and the file itself, to change it from outside.
@@ -29,13 +29,13 @@ fn file() -> (Folder, std::fs::File, Rig<FakeRing>) {
         sparse: true,
         ..FileOptions::default()
     };
-    let volume = Verify::new(Arc::new(File::open(&options).unwrap()), "disk".into());
+    let volume = VerifyVolume::new(Arc::new(FileVolume::open(&options).unwrap()), "disk".into());
     let raw = OpenOptions::new().write(true).open(options.path).unwrap();
     let rig = Rig::new(FakeRing::default(), &volume);
     (folder, raw, rig)
 }
 
-fn read(lba: u64, blocks: u64) -> MediumOp<Lease> {
+fn read(lba: u64, blocks: u64) -> MediumOp<BlockLease> {
     MediumOp::Read {
         extent: Extent::new(lba, blocks),
         copied: false,
@@ -177,7 +177,7 @@ fn delayed_ram() -> (Arc<Ram>, Rig<FakeRing>) {
     let memory = MemoryLimit::new(64 << 20);
     let ram = Arc::new(Ram::new(4 << 20, 512, &memory).unwrap());
     let delay = Arc::new(Delay::new(Arc::clone(&ram) as _, Now::from_millis(1)));
-    let rig = Rig::new(FakeRing::default(), &Verify::new(delay, "ram".into()));
+    let rig = Rig::new(FakeRing::default(), &VerifyVolume::new(delay, "ram".into()));
     (ram, rig)
 }
 
@@ -186,7 +186,7 @@ fn what_is_lent_is_not_the_disk_itself() {
     let (_, mut rig) = delayed_ram();
     assert!(is_done(&rig.write(0, 8, 1)));
     let extent = Extent::new(0, 8);
-    let lent = rig.lease(MediumOp::Lend { extent });
+    let lent = rig.lease(MediumOp::PrepareWrite { extent });
     lent.buffer().copy_in(0, &[2; 4096]);
     assert!(
         !differs(&mut rig, 0, 8),
@@ -258,9 +258,9 @@ proptest! {
         };
         let (ram, _) = delayed_ram();
         let ram: Arc<dyn Volume> = Arc::new(Delay::new(ram, Now::from_millis(1)));
-        let file: Arc<dyn Volume> = Arc::new(File::open(&options).unwrap());
+        let file: Arc<dyn Volume> = Arc::new(FileVolume::open(&options).unwrap());
         let stripe = stripe::open(4096, sketch::parts([ram, file])).unwrap();
-        let verify = Verify::new(Arc::new(stripe), "sound".into());
+        let verify = VerifyVolume::new(Arc::new(stripe), "sound".into());
         let mut rig = Rig::new(FakeRing::default(), &verify);
         let mut under_way = 0;
         for (octet, (core, step, lba, blocks)) in (1..).zip(steps) {

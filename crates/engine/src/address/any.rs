@@ -27,8 +27,8 @@ pub(super) fn any_address() -> impl Strategy<Value = Address> {
             several().prop_map(Address::Concat),
             several().prop_map(Address::Mirror),
             (limits, one()).prop_map(|((iops, rate), volume)| Address::Limit {
-                iops: iops.map(Count),
-                rate: rate.map(|rate| Rate(rate.max(1))),
+                iops: iops.map(ItemCount),
+                rate: rate.map(|rate| ByteRate(rate.max(1))),
                 volume,
             }),
             (any::<u64>(), one()).prop_map(|(micros, volume)| Address::Delay {

@@ -16,12 +16,12 @@ use crate::remote::SESSIONS;
 pub struct ParseError {
     text: String,
     span: Range<usize>,
-    problem: Problem,
+    problem: SyntaxProblem,
 }
 
 impl ParseError {
-    pub(super) fn new(text: &str, fault: Fault) -> Self {
-        let secret = matches!(fault.problem, Problem::Secret);
+    pub(super) fn new(text: &str, fault: SyntaxFault) -> Self {
+        let secret = matches!(fault.problem, SyntaxProblem::Secret);
         Self {
             text: if secret {
                 mask(text, &fault.span)
@@ -35,7 +35,7 @@ impl ParseError {
 
     /// What is wrong.
     #[must_use]
-    pub fn problem(&self) -> &Problem {
+    pub fn problem(&self) -> &SyntaxProblem {
         &self.problem
     }
 
@@ -74,14 +74,14 @@ impl fmt::Display for ParseError {
 
 /// A problem and the octets that it is about.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct SyntaxFault {
     pub(super) span: Range<usize>,
-    pub(super) problem: Problem,
+    pub(super) problem: SyntaxProblem,
 }
 
 /// What can be wrong with an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum SyntaxProblem {
     /// Nothing where an address should be.
     #[error("an address is expected here")]
     Empty,
@@ -268,7 +268,7 @@ pub enum Problem {
     TooDeep,
 }
 
-impl Problem {
+impl SyntaxProblem {
     /// What to write instead.
     fn way_out(&self) -> Option<String> {
         Some(match self {

@@ -1,6 +1,6 @@
 //! Faults that can be are read as they are meant; the others are told with what there is.
 
-use block::fault::{Failing, Faults};
+use block::fault::{FailureRule, Faults};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -45,22 +45,22 @@ fn what_a_fault_can_do_is_taken_as_it_is_meant() {
     assert_eq!(
         faults("fault:read=1e-4,write=enospc@10G,flush=gone,torn,seed=7(ram:1G)"),
         Faults {
-            read: Some(Failing::Seldom(1e-4)),
-            write: Some(Failing::After(10 << 30, MediumError::NoSpace)),
-            flush: Some(Failing::After(0, MediumError::Gone)),
+            read: Some(FailureRule::Seldom(1e-4)),
+            write: Some(FailureRule::After(10 << 30, MediumError::NoSpace)),
+            flush: Some(FailureRule::After(0, MediumError::Gone)),
             torn: true,
             seed: 7,
         }
     );
     let read = faults("fault:read=eio@1k(ram:1G)").read;
-    assert_eq!(read, Some(Failing::After(1024, MediumError::Read)));
+    assert_eq!(read, Some(FailureRule::After(1024, MediumError::Read)));
 }
 
 pub(super) fn any_faults() -> impl Strategy<Value = Faults> {
     let failing = |errors: Vec<MediumError>| {
         prop_oneof![
-            (0.0..=1.0).prop_map(Failing::Seldom),
-            (any::<u64>(), select(errors)).prop_map(|(n, error)| Failing::After(n, error)),
+            (0.0..=1.0).prop_map(FailureRule::Seldom),
+            (any::<u64>(), select(errors)).prop_map(|(n, error)| FailureRule::After(n, error)),
         ]
     };
     let read = failing(vec![MediumError::Read, MediumError::Gone]);

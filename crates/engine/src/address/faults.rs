@@ -1,11 +1,11 @@
 //! The arguments of `fault:…(A)`.
 
-use block::fault::{Failing, Faults};
+use block::fault::{FailureRule, Faults};
 use scsi::medium::MediumError;
 
 use super::Size;
-use super::error::Problem;
-use super::piece::{Parsed, Piece};
+use super::error::SyntaxProblem;
+use super::text_piece::{Parsed, TextPiece};
 
 /// What is wrong with the arguments of a fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum FaultError {
 }
 
 /// Reads the arguments.
-pub(super) fn parse(text: Piece<'_>) -> Parsed<Faults> {
+pub(super) fn parse(text: TextPiece<'_>) -> Parsed<Faults> {
     let mut faults = Faults::default();
     let mut given: Vec<&str> = Vec::new();
     for argument in text.split(',') {
@@ -53,7 +53,7 @@ pub(super) fn parse(text: Piece<'_>) -> Parsed<Faults> {
             None => (argument, None),
         };
         if given.contains(&name.text) {
-            return Err(name.fault(Problem::Duplicate(name.text.to_owned())));
+            return Err(name.fault(SyntaxProblem::Duplicate(name.text.to_owned())));
         }
         given.push(name.text);
         take(&mut faults, name, value)?;
@@ -70,7 +70,7 @@ pub(super) fn parse(text: Piece<'_>) -> Parsed<Faults> {
     }
 }
 
-fn take(faults: &mut Faults, name: Piece<'_>, value: Option<Piece<'_>>) -> Parsed<()> {
+fn take(faults: &mut Faults, name: TextPiece<'_>, value: Option<TextPiece<'_>>) -> Parsed<()> {
     let key = name.text;
     let wrong = |error: FaultError| Err(name.fault(error.into()));
     match (key, value) {
@@ -89,7 +89,7 @@ fn take(faults: &mut Faults, name: Piece<'_>, value: Option<Piece<'_>>) -> Parse
     Ok(())
 }
 
-fn failing(key: &str, value: Piece<'_>) -> Parsed<Failing> {
+fn failing(key: &str, value: TextPiece<'_>) -> Parsed<FailureRule> {
     let (error, size) = match value.split_once('@') {
         Some((error, size)) => (error, Some(size)),
         None => (value, None),
@@ -100,7 +100,7 @@ fn failing(key: &str, value: Piece<'_>) -> Parsed<Failing> {
             _ => "eio, enospc or gone",
         };
         let (key, given) = (key.to_owned(), value.text.to_owned());
-        value.fault(Problem::Fault(FaultError::Value {
+        value.fault(SyntaxProblem::Fault(FaultError::Value {
             key,
             value: given,
             errors,
@@ -115,14 +115,14 @@ fn failing(key: &str, value: Piece<'_>) -> Parsed<Failing> {
         probability => {
             let probability = probability.parse().ok();
             let probability = probability.filter(|p| (0.0..=1.0).contains(p));
-            return probability.map(Failing::Seldom).ok_or_else(wrong);
+            return probability.map(FailureRule::Seldom).ok_or_else(wrong);
         }
     };
     let Size(octets) = size.map_or(Ok(Size(0)), Size::parse)?;
-    Ok(Failing::After(octets, error))
+    Ok(FailureRule::After(octets, error))
 }
 
-fn seed(value: Piece<'_>) -> Parsed<u64> {
+fn seed(value: TextPiece<'_>) -> Parsed<u64> {
     let number = value.text.parse();
     number.map_err(|_| value.fault(FaultError::Seed(value.text.to_owned()).into()))
 }

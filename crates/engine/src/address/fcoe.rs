@@ -7,19 +7,19 @@ use ::io::ether::Place;
 use fc::port::config::E_D_TOVS;
 use fc::wire::names::Wwn;
 
-use super::error::Problem;
+use super::error::SyntaxProblem;
 use super::host::interface;
-use super::leaf::{self, Options, end_of, nothing};
-use super::piece::{Parsed, Piece};
+use super::leaf::{self, LeafOptions, end_of, nothing};
+use super::text_piece::{Parsed, TextPiece};
 use super::write::{Escaped, Separated};
 use super::{Address, FcoeAddress, FcoeOptions, Time};
 
 /// `IFACE/WWPN[/LUN]`
-pub(super) fn fcoe(body: Piece<'_>, options: &Options<'_>) -> Parsed<Address> {
+pub(super) fn fcoe(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
     let (place, port_name, lun) = parts(body)?;
     let mode = options.value("mode", "mode=vn2vn")?;
     if let Some(value) = mode.filter(|value| value.text != "vn2vn") {
-        return Err(value.fault(Problem::Mode));
+        return Err(value.fault(SyntaxProblem::Mode));
     }
     Ok(Address::Fcoe(FcoeAddress {
         place: self::place(place)?,
@@ -34,23 +34,23 @@ pub(super) fn fcoe(body: Piece<'_>, options: &Options<'_>) -> Parsed<Address> {
     }))
 }
 
-fn e_d_tov(options: &Options<'_>) -> Parsed<Option<Time>> {
+fn e_d_tov(options: &LeafOptions<'_>) -> Parsed<Option<Time>> {
     let Some(value) = options.value("e_d_tov", "e_d_tov=100ms")? else {
         return Ok(None);
     };
     match Time::parse(value)? {
         Time(time) if E_D_TOVS.contains(&time) => Ok(Some(Time(time))),
-        _ => Err(value.fault(Problem::Number {
+        _ => Err(value.fault(SyntaxProblem::Number {
             expected: "a time from 1ms to 10s",
             hint: "write for example e_d_tov=100ms",
         })),
     }
 }
 
-type Parts<'a> = (Piece<'a>, Piece<'a>, Option<Piece<'a>>);
+type FcoeParts<'a> = (TextPiece<'a>, TextPiece<'a>, Option<TextPiece<'a>>);
 
 /// A cable has slashes in its path, so there they are looked at from the end.
-fn parts(body: Piece<'_>) -> Parsed<Parts<'_>> {
+fn parts(body: TextPiece<'_>) -> Parsed<FcoeParts<'_>> {
     if body.strip_prefix(CABLE).is_none() {
         let mut parts = body.split('/');
         let place = parts.next().unwrap_or(body);
@@ -58,7 +58,7 @@ fn parts(body: Piece<'_>) -> Parsed<Parts<'_>> {
         nothing(parts.next(), "fcoe://IFACE/WWPN[/LUN]")?;
         return Ok((place, port_name, lun));
     }
-    let missing = || end_of(body).fault(Problem::PortName);
+    let missing = || end_of(body).fault(SyntaxProblem::PortName);
     let (rest, last) = body.rsplit_once('/').ok_or_else(missing)?;
     if wwpn(last).is_ok() {
         return Ok((rest, last, None));
@@ -71,12 +71,12 @@ fn parts(body: Piece<'_>) -> Parsed<Parts<'_>> {
 }
 
 /// An interface, one by AF_XDP, or `cable:` and a path.
-pub(super) fn place(piece: Piece<'_>) -> Parsed<Place> {
+pub(super) fn place(piece: TextPiece<'_>) -> Parsed<Place> {
     if let Some(name) = piece.strip_prefix(XDP) {
         return interface(name).map(Place::Xdp);
     }
     match piece.strip_prefix(CABLE) {
-        Some(path) if path.is_empty() => Err(path.fault(Problem::Host {
+        Some(path) if path.is_empty() => Err(path.fault(SyntaxProblem::Host {
             problem: "the path of a cable is expected here",
             hint: "write for example fcoe://cable:/run/x.sock",
         })),
@@ -85,15 +85,15 @@ pub(super) fn place(piece: Piece<'_>) -> Parsed<Place> {
     }
 }
 
-fn wwpn(piece: Piece<'_>) -> Parsed<Wwn> {
+fn wwpn(piece: TextPiece<'_>) -> Parsed<Wwn> {
     let wwpn = piece.text.parse();
-    wwpn.map_err(|_| piece.fault(Problem::PortName))
+    wwpn.map_err(|_| piece.fault(SyntaxProblem::PortName))
 }
 
 /// A place as an address has it.
-pub(super) struct Written<'a>(pub(super) &'a Place);
+pub(super) struct PlaceText<'a>(pub(super) &'a Place);
 
-impl fmt::Display for Written<'_> {
+impl fmt::Display for PlaceText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Place::Interface(name) => write!(f, "{}", Escaped(name.as_bytes(), b"/")),
@@ -107,7 +107,7 @@ impl fmt::Display for Written<'_> {
 
 impl fmt::Display for FcoeAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = Written(&self.place);
+        let place = PlaceText(&self.place);
         write!(f, "fcoe://{place}/{}/{}", self.port_name, self.lun)?;
         let FcoeOptions {
             e_d_tov,

@@ -7,9 +7,9 @@ use std::str::FromStr;
 use ::io::ether::Place;
 
 use super::ISCSI_PORT;
-use super::error::{Fault, ParseError, Problem};
+use super::error::{ParseError, SyntaxFault, SyntaxProblem};
 use super::fcoe;
-use super::piece::{Parsed, Piece};
+use super::text_piece::{Parsed, TextPiece};
 
 /// A host, by name or by number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,7 +34,7 @@ pub struct HostPort {
 /// Where targets are to be found: `HOST[:PORT]`, `iscsi://HOST`, `iser://HOST` or `fcoe://IFACE`,
 /// which may be `fcoe://cable:/path`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Portal {
+pub enum PortalAddress {
     /// An iSCSI portal over TCP.
     Iscsi(HostPort),
     /// An iSCSI portal over RDMA.
@@ -44,7 +44,7 @@ pub enum Portal {
 }
 
 impl HostPort {
-    pub(super) fn parse(piece: Piece<'_>) -> Parsed<Self> {
+    pub(super) fn parse(piece: TextPiece<'_>) -> Parsed<Self> {
         if let Some(inner) = piece.strip_prefix("[") {
             return bracketed(piece, inner);
         }
@@ -75,21 +75,21 @@ impl FromStr for HostPort {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        Self::parse(Piece::new(text)).map_err(|fault| ParseError::new(text, fault))
+        Self::parse(TextPiece::new(text)).map_err(|fault| ParseError::new(text, fault))
     }
 }
 
-impl FromStr for Portal {
+impl FromStr for PortalAddress {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        portal(Piece::new(text)).map_err(|fault| ParseError::new(text, fault))
+        portal(TextPiece::new(text)).map_err(|fault| ParseError::new(text, fault))
     }
 }
 
-fn portal(piece: Piece<'_>) -> Parsed<Portal> {
+fn portal(piece: TextPiece<'_>) -> Parsed<PortalAddress> {
     let Some((scheme, rest)) = piece.text.find("://").map(|at| piece.split_at(at)) else {
-        return HostPort::parse(piece).map(Portal::Iscsi);
+        return HostPort::parse(piece).map(PortalAddress::Iscsi);
     };
     let place = rest.split_at("://".len()).1;
     // The path of a cable has slashes.
@@ -100,18 +100,18 @@ fn portal(piece: Piece<'_>) -> Parsed<Portal> {
             "fcoe" => "fcoe://IFACE, without a port name",
             _ => "SCHEME://HOST, without a target",
         };
-        return Err(behind.fault(Problem::Trailing { shape }));
+        return Err(behind.fault(SyntaxProblem::Trailing { shape }));
     }
     match scheme.text {
-        "iscsi" => HostPort::parse(place).map(Portal::Iscsi),
-        "iser" => HostPort::parse(place).map(Portal::Iser),
-        "fcoe" => fcoe::place(place).map(Portal::Fcoe),
+        "iscsi" => HostPort::parse(place).map(PortalAddress::Iscsi),
+        "iser" => HostPort::parse(place).map(PortalAddress::Iser),
+        "fcoe" => fcoe::place(place).map(PortalAddress::Fcoe),
         _ => Err(host_fault(scheme, "unknown kind of portal", PORTAL_HINT)),
     }
 }
 
 /// The name of an Ethernet interface (IFNAMSIZ is 16, with its NUL).
-pub(super) fn interface(piece: Piece<'_>) -> Parsed<String> {
+pub(super) fn interface(piece: TextPiece<'_>) -> Parsed<String> {
     let name = piece.string()?;
     let wrong = name.is_empty() || name.len() > 15 || name.contains(['/', ' ']);
     match wrong {
@@ -124,7 +124,7 @@ pub(super) fn interface(piece: Piece<'_>) -> Parsed<String> {
     }
 }
 
-fn bracketed(piece: Piece<'_>, inner: Piece<'_>) -> Parsed<HostPort> {
+fn bracketed(piece: TextPiece<'_>, inner: TextPiece<'_>) -> Parsed<HostPort> {
     let Some((inner, behind)) = inner.split_once(']') else {
         return Err(host_fault(piece, "this \"[\" is never closed", V6_HINT));
     };
@@ -160,7 +160,7 @@ fn bracketed(piece: Piece<'_>, inner: Piece<'_>) -> Parsed<HostPort> {
     })
 }
 
-fn name_or_v4(piece: Piece<'_>) -> Parsed<Host> {
+fn name_or_v4(piece: TextPiece<'_>) -> Parsed<Host> {
     if piece.is_empty() {
         return Err(host_fault(piece, "a host is expected here", HOST_HINT));
     }
@@ -191,7 +191,7 @@ fn name_or_v4(piece: Piece<'_>) -> Parsed<Host> {
     Ok(Host::Name(piece.text.to_owned()))
 }
 
-fn parse_port(piece: Piece<'_>) -> Parsed<u16> {
+fn parse_port(piece: TextPiece<'_>) -> Parsed<u16> {
     let digits = piece.text.bytes().all(|c| c.is_ascii_digit());
     match piece.text.parse() {
         Ok(port) if digits => Ok(port),
@@ -199,8 +199,8 @@ fn parse_port(piece: Piece<'_>) -> Parsed<u16> {
     }
 }
 
-fn host_fault(piece: Piece<'_>, problem: &'static str, hint: &'static str) -> Fault {
-    piece.fault(Problem::Host { problem, hint })
+fn host_fault(piece: TextPiece<'_>, problem: &'static str, hint: &'static str) -> SyntaxFault {
+    piece.fault(SyntaxProblem::Host { problem, hint })
 }
 
 impl fmt::Display for Host {
@@ -226,12 +226,12 @@ impl fmt::Display for HostPort {
     }
 }
 
-impl fmt::Display for Portal {
+impl fmt::Display for PortalAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Iscsi(place) => write!(f, "iscsi://{place}"),
             Self::Iser(place) => write!(f, "iser://{place}"),
-            Self::Fcoe(place) => write!(f, "fcoe://{}", fcoe::Written(place)),
+            Self::Fcoe(place) => write!(f, "fcoe://{}", fcoe::PlaceText(place)),
         }
     }
 }

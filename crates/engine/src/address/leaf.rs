@@ -5,18 +5,18 @@ use std::time::Duration;
 use iscsi::auth::Hash as ChapHash;
 use iscsi::names;
 
-use super::error::Problem;
+use super::error::SyntaxProblem;
 use super::host::HostPort;
 use super::number::{Size, Time};
 use super::parse::first;
-use super::piece::{Parsed, Piece};
+use super::text_piece::{Parsed, TextPiece};
 use super::{
     Address, BlockAddress, FileAddress, LUN_MAX, RbdAddress, SessionOptions, UnitAddress, fcoe,
 };
 use crate::remote::SESSIONS;
 
 /// How one scheme is read.
-pub(super) struct Rule {
+pub(super) struct LeafRule {
     /// What stands between the scheme and the body.
     opening: &'static str,
     /// What the body is, for the message when it is not there.
@@ -24,18 +24,18 @@ pub(super) struct Rule {
     example: &'static str,
     /// The options that there are.
     options: &'static [&'static str],
-    parse: fn(Piece<'_>, &Options<'_>) -> Parsed<Address>,
+    parse: fn(TextPiece<'_>, &LeafOptions<'_>) -> Parsed<Address>,
 }
 
 /// Reads what follows a scheme.
 pub(super) fn parse(
     scheme: &'static str,
-    rule: &Rule,
-    name: Piece<'_>,
-    rest: Piece<'_>,
+    rule: &LeafRule,
+    name: TextPiece<'_>,
+    rest: TextPiece<'_>,
 ) -> Parsed<Address> {
-    let missing = |piece: Piece<'_>| {
-        piece.fault(Problem::Body {
+    let missing = |piece: TextPiece<'_>| {
+        piece.fault(SyntaxProblem::Body {
             scheme,
             expected: rule.body,
             example: rule.example,
@@ -55,47 +55,47 @@ pub(super) fn parse(
     if let Some(at) = body.text.find(['(', '&']) {
         let wrong = first(body.split_at(at).1);
         let found = if wrong.text == "(" { '(' } else { '&' };
-        return Err(wrong.fault(Problem::Reserved { found }));
+        return Err(wrong.fault(SyntaxProblem::Reserved { found }));
     }
-    let options = Options::parse(scheme, rule.options, options)?;
+    let options = LeafOptions::parse(scheme, rule.options, options)?;
     (rule.parse)(body, &options)
 }
 
 /// The options that were given, each known and there once.
-pub(super) struct Options<'a>(Vec<(Piece<'a>, Option<Piece<'a>>)>);
+pub(super) struct LeafOptions<'a>(Vec<(TextPiece<'a>, Option<TextPiece<'a>>)>);
 
-impl<'a> Options<'a> {
+impl<'a> LeafOptions<'a> {
     fn parse(
         scheme: &'static str,
         known: &'static [&'static str],
-        text: Option<Piece<'a>>,
+        text: Option<TextPiece<'a>>,
     ) -> Parsed<Self> {
-        let mut options: Vec<(Piece<'a>, Option<Piece<'a>>)> = Vec::new();
+        let mut options: Vec<(TextPiece<'a>, Option<TextPiece<'a>>)> = Vec::new();
         for option in text.iter().flat_map(|text| text.split('&')) {
             if let Some(at) = option.text.find('?') {
                 let wrong = first(option.split_at(at).1);
-                return Err(wrong.fault(Problem::Reserved { found: '?' }));
+                return Err(wrong.fault(SyntaxProblem::Reserved { found: '?' }));
             }
             let (key, value) = match option.split_once('=') {
                 Some((key, value)) => (key, Some(value)),
                 None => (option, None),
             };
             if !known.contains(&key.text) {
-                return Err(key.fault(Problem::UnknownOption {
+                return Err(key.fault(SyntaxProblem::UnknownOption {
                     scheme,
                     key: key.text.to_owned(),
                     known,
                 }));
             }
             if options.iter().any(|(other, _)| other.text == key.text) {
-                return Err(key.fault(Problem::Duplicate(key.text.to_owned())));
+                return Err(key.fault(SyntaxProblem::Duplicate(key.text.to_owned())));
             }
             options.push((key, value));
         }
         Ok(Self(options))
     }
 
-    fn find(&self, key: &str) -> Option<(Piece<'a>, Option<Piece<'a>>)> {
+    fn find(&self, key: &str) -> Option<(TextPiece<'a>, Option<TextPiece<'a>>)> {
         self.0.iter().find(|(k, _)| k.text == key).copied()
     }
 
@@ -103,7 +103,7 @@ impl<'a> Options<'a> {
         match self.find(key) {
             None => Ok(false),
             Some((_, None)) => Ok(true),
-            Some((_, Some(value))) => Err(value.fault(Problem::TakesNoValue(key))),
+            Some((_, Some(value))) => Err(value.fault(SyntaxProblem::TakesNoValue(key))),
         }
     }
 
@@ -111,27 +111,29 @@ impl<'a> Options<'a> {
         &self,
         key: &'static str,
         example: &'static str,
-    ) -> Parsed<Option<Piece<'a>>> {
+    ) -> Parsed<Option<TextPiece<'a>>> {
         match self.find(key) {
             None => Ok(None),
             Some((_, Some(value))) => Ok(Some(value)),
-            Some((key_piece, None)) => Err(key_piece.fault(Problem::NeedsValue { key, example })),
+            Some((key_piece, None)) => {
+                Err(key_piece.fault(SyntaxProblem::NeedsValue { key, example }))
+            }
         }
     }
 }
 
-fn ram(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
+fn ram(body: TextPiece<'_>, _: &LeafOptions<'_>) -> Parsed<Address> {
     size(body).map(Address::Ram)
 }
 
-fn null(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
+fn null(body: TextPiece<'_>, _: &LeafOptions<'_>) -> Parsed<Address> {
     size(body).map(Address::Null)
 }
 
 /// The size of a volume, which has a block at least.
-fn size(piece: Piece<'_>) -> Parsed<Size> {
+fn size(piece: TextPiece<'_>) -> Parsed<Size> {
     match Size::parse_positive(piece, "the size of a volume")? {
-        Size(bytes) if bytes < LEAST_BLOCK => Err(piece.fault(Problem::NoBlock)),
+        Size(bytes) if bytes < LEAST_BLOCK => Err(piece.fault(SyntaxProblem::NoBlock)),
         size => Ok(size),
     }
 }
@@ -139,7 +141,7 @@ fn size(piece: Piece<'_>) -> Parsed<Size> {
 /// The smallest block that a volume can have.
 const LEAST_BLOCK: u64 = 512;
 
-fn file(body: Piece<'_>, options: &Options<'_>) -> Parsed<Address> {
+fn file(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
     let size = options.value("size", "size=10G")?.map(size).transpose()?;
     let file = FileAddress {
         path: body.path()?,
@@ -151,26 +153,26 @@ fn file(body: Piece<'_>, options: &Options<'_>) -> Parsed<Address> {
     };
     match options.find("readonly") {
         Some((key, _)) if file.size.is_some() => {
-            Err(key.fault(Problem::Contradiction("size", "readonly")))
+            Err(key.fault(SyntaxProblem::Contradiction("size", "readonly")))
         }
         _ => Ok(Address::File(file)),
     }
 }
 
-fn block(body: Piece<'_>, options: &Options<'_>) -> Parsed<Address> {
+fn block(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
     Ok(Address::Block(BlockAddress {
         device: body.path()?,
         read_only: options.flag("readonly")?,
     }))
 }
 
-fn scsi(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
+fn scsi(body: TextPiece<'_>, _: &LeafOptions<'_>) -> Parsed<Address> {
     body.path().map(Address::Scsi)
 }
 
-fn rbd(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
+fn rbd(body: TextPiece<'_>, _: &LeafOptions<'_>) -> Parsed<Address> {
     let missing = || {
-        body.fault(Problem::Body {
+        body.fault(SyntaxProblem::Body {
             scheme: "rbd",
             expected: RBD.body,
             example: RBD.example,
@@ -186,27 +188,27 @@ fn rbd(body: Piece<'_>, _: &Options<'_>) -> Parsed<Address> {
         .flatten()
         .find(|part| part.is_empty() || part.text.contains(['/', '@']));
     if let Some(part) = wrong {
-        return Err(part.fault(Problem::Trailing {
+        return Err(part.fault(SyntaxProblem::Trailing {
             shape: "rbd:POOL/IMAGE[@SNAPSHOT]",
         }));
     }
     Ok(Address::Rbd(RbdAddress {
         pool: pool.string()?,
         image: image.string()?,
-        snapshot: snapshot.map(Piece::string).transpose()?,
+        snapshot: snapshot.map(TextPiece::string).transpose()?,
     }))
 }
 
-fn iscsi(body: Piece<'_>, options: &Options<'_>) -> Parsed<Address> {
+fn iscsi(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
     unit(body, options).map(Address::Iscsi)
 }
 
-fn iser(body: Piece<'_>, options: &Options<'_>) -> Parsed<Address> {
+fn iser(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<Address> {
     unit(body, options).map(Address::Iser)
 }
 
 /// `[user@]host[:port]/target[/lun]`
-fn unit(body: Piece<'_>, options: &Options<'_>) -> Parsed<UnitAddress> {
+fn unit(body: TextPiece<'_>, options: &LeafOptions<'_>) -> Parsed<UnitAddress> {
     let mut parts = body.split('/');
     let place = parts.next().unwrap_or(body);
     let (user, place) = match place.rsplit_once('@') {
@@ -215,7 +217,7 @@ fn unit(body: Piece<'_>, options: &Options<'_>) -> Parsed<UnitAddress> {
     };
     let portal = HostPort::parse(place)?;
     if portal.port == 0 {
-        return Err(place.fault(Problem::Zero("the port of a target")));
+        return Err(place.fault(SyntaxProblem::Zero("the port of a target")));
     }
     let target = target_name(parts.next().unwrap_or(end_of(body)))?;
     let lun = parts.next().map_or(Ok(0), lun)?;
@@ -225,7 +227,7 @@ fn unit(body: Piece<'_>, options: &Options<'_>) -> Parsed<UnitAddress> {
         .iter()
         .find_map(|&key| Some((key, options.find(key)?.0)));
     match secret {
-        Some((key, place)) if user.is_none() => Err(place.fault(Problem::NeedsUser(key))),
+        Some((key, place)) if user.is_none() => Err(place.fault(SyntaxProblem::NeedsUser(key))),
         _ => Ok(UnitAddress {
             user,
             portal,
@@ -236,26 +238,29 @@ fn unit(body: Piece<'_>, options: &Options<'_>) -> Parsed<UnitAddress> {
     }
 }
 
-fn session(options: &Options<'_>) -> Parsed<SessionOptions> {
+fn session(options: &LeafOptions<'_>) -> Parsed<SessionOptions> {
     let digests = options.value("digests", "digests=crc32c")?;
     let digests = digests.map(|value| match value.text {
         "crc32c" => Ok(true),
         "none" => Ok(false),
-        _ => Err(value.fault(Problem::Digests)),
+        _ => Err(value.fault(SyntaxProblem::Digests)),
     });
     let sessions = options.value("sessions", "sessions=4")?;
     let sessions = sessions.map(|value| match value.text.parse() {
         Ok(number @ 1..=SESSIONS) if digits(value) => Ok(number),
-        _ => Err(value.fault(Problem::Sessions)),
+        _ => Err(value.fault(SyntaxProblem::Sessions)),
     });
     let file = |key, example| match options.value(key, example)? {
-        Some(value) if value.is_empty() => Err(value.fault(Problem::NeedsValue { key, example })),
-        value => value.map(Piece::path).transpose(),
+        Some(value) if value.is_empty() => {
+            Err(value.fault(SyntaxProblem::NeedsValue { key, example }))
+        }
+        value => value.map(TextPiece::path).transpose(),
     };
     let mutual_secret_file = file("mutual-secret-file", "mutual-secret-file=/path")?;
     let hash = options.value("chap-hash", "chap-hash=md5")?;
-    let hash =
-        hash.map(|value| ChapHash::named(value.text).ok_or_else(|| value.fault(Problem::ChapHash)));
+    let hash = hash.map(|value| {
+        ChapHash::named(value.text).ok_or_else(|| value.fault(SyntaxProblem::ChapHash))
+    });
     Ok(SessionOptions {
         chap_hash: hash.transpose()?,
         secret_file: file("secret-file", "secret-file=/path")?,
@@ -275,34 +280,34 @@ fn session(options: &Options<'_>) -> Parsed<SessionOptions> {
 }
 
 /// `key=1f00d`
-pub(super) fn key(options: &Options<'_>) -> Parsed<Option<u64>> {
+pub(super) fn key(options: &LeafOptions<'_>) -> Parsed<Option<u64>> {
     let key = options.value("key", "key=1f00d")?.map(reservation_key);
     key.transpose()
 }
 
 /// `write-cache=off`
-pub(super) fn write_cache(options: &Options<'_>) -> Parsed<Option<bool>> {
+pub(super) fn write_cache(options: &LeafOptions<'_>) -> Parsed<Option<bool>> {
     let value = options.value("write-cache", "write-cache=off")?;
     let on = value.map(|value| match value.text {
         "on" => Ok(true),
         "off" => Ok(false),
-        _ => Err(value.fault(Problem::OnOff)),
+        _ => Err(value.fault(SyntaxProblem::OnOff)),
     });
     on.transpose()
 }
 
 /// RESERVATION KEY (SPC-5 §6.17.3), of which 0 is none.
-fn reservation_key(value: Piece<'_>) -> Parsed<u64> {
+fn reservation_key(value: TextPiece<'_>) -> Parsed<u64> {
     let digits = value.strip_prefix("0x").unwrap_or(value);
     let all_digits = digits.text.bytes().all(|c| c.is_ascii_hexdigit());
     match u64::from_str_radix(digits.text, 16) {
         Ok(key) if all_digits && key > 0 => Ok(key),
-        _ => Err(value.fault(Problem::Key)),
+        _ => Err(value.fault(SyntaxProblem::Key)),
     }
 }
 
 pub(super) fn time(
-    options: &Options<'_>,
+    options: &LeafOptions<'_>,
     key: &'static str,
     example: &'static str,
 ) -> Parsed<Option<Time>> {
@@ -310,17 +315,17 @@ pub(super) fn time(
         return Ok(None);
     };
     match Time::parse(value)? {
-        Time(Duration::ZERO) => Err(value.fault(Problem::Zero(key))),
+        Time(Duration::ZERO) => Err(value.fault(SyntaxProblem::Zero(key))),
         time => Ok(Some(time)),
     }
 }
 
-fn user_name(user: Piece<'_>) -> Parsed<String> {
+fn user_name(user: TextPiece<'_>) -> Parsed<String> {
     if let Some((_, secret)) = user.split_once(':') {
-        return Err(secret.fault(Problem::Secret));
+        return Err(secret.fault(SyntaxProblem::Secret));
     }
     match user.string()? {
-        name if name.is_empty() => Err(user.fault(Problem::Host {
+        name if name.is_empty() => Err(user.fault(SyntaxProblem::Host {
             problem: "a CHAP name is expected before \"@\"",
             hint: "write for example iscsi://user@host/iqn.2026-11.org.example:disk0/0",
         })),
@@ -329,44 +334,44 @@ fn user_name(user: Piece<'_>) -> Parsed<String> {
 }
 
 /// An iSCSI name (RFC 7143 §4.2.7).
-fn target_name(piece: Piece<'_>) -> Parsed<String> {
+fn target_name(piece: TextPiece<'_>) -> Parsed<String> {
     let name = piece.string()?;
     if name.is_empty() {
-        return Err(piece.fault(Problem::NoTarget));
+        return Err(piece.fault(SyntaxProblem::NoTarget));
     }
     match names::normalise(&name) {
         Ok(_) => Ok(name),
-        Err(cause) => Err(piece.fault(Problem::TargetName(cause))),
+        Err(cause) => Err(piece.fault(SyntaxProblem::TargetName(cause))),
     }
 }
 
-fn initiator_name(piece: Piece<'_>) -> Parsed<String> {
+fn initiator_name(piece: TextPiece<'_>) -> Parsed<String> {
     let name = piece.string()?;
     match names::normalise(&name) {
         Ok(_) => Ok(name),
-        Err(cause) => Err(piece.fault(Problem::InitiatorName(cause))),
+        Err(cause) => Err(piece.fault(SyntaxProblem::InitiatorName(cause))),
     }
 }
 
-pub(super) fn lun(piece: Piece<'_>) -> Parsed<u16> {
+pub(super) fn lun(piece: TextPiece<'_>) -> Parsed<u16> {
     match piece.text.parse() {
         Ok(lun) if digits(piece) && lun <= LUN_MAX => Ok(lun),
-        _ => Err(piece.fault(Problem::Lun)),
+        _ => Err(piece.fault(SyntaxProblem::Lun)),
     }
 }
 
-fn digits(piece: Piece<'_>) -> bool {
+fn digits(piece: TextPiece<'_>) -> bool {
     piece.text.bytes().all(|c| c.is_ascii_digit())
 }
 
-pub(super) fn nothing(piece: Option<Piece<'_>>, shape: &'static str) -> Parsed<()> {
+pub(super) fn nothing(piece: Option<TextPiece<'_>>, shape: &'static str) -> Parsed<()> {
     match piece {
-        Some(piece) => Err(piece.fault(Problem::Trailing { shape })),
+        Some(piece) => Err(piece.fault(SyntaxProblem::Trailing { shape })),
         None => Ok(()),
     }
 }
 
-pub(super) fn end_of(piece: Piece<'_>) -> Piece<'_> {
+pub(super) fn end_of(piece: TextPiece<'_>) -> TextPiece<'_> {
     piece.split_at(piece.text.len()).1
 }
 
@@ -375,9 +380,9 @@ const fn rule(
     body: &'static str,
     example: &'static str,
     options: &'static [&'static str],
-    parse: fn(Piece<'_>, &Options<'_>) -> Parsed<Address>,
-) -> Rule {
-    Rule {
+    parse: fn(TextPiece<'_>, &LeafOptions<'_>) -> Parsed<Address>,
+) -> LeafRule {
+    LeafRule {
         opening,
         body,
         example,
@@ -386,24 +391,24 @@ const fn rule(
     }
 }
 
-pub(super) const RAM: Rule = rule(":", "\":\" and a size", "ram:1G", &[], ram);
-pub(super) const NULL: Rule = rule(":", "\":\" and a size", "null:1T", &[], null);
-pub(super) const FILE: Rule = rule(
+pub(super) const RAM: LeafRule = rule(":", "\":\" and a size", "ram:1G", &[], ram);
+pub(super) const NULL: LeafRule = rule(":", "\":\" and a size", "null:1T", &[], null);
+pub(super) const FILE: LeafRule = rule(
     ":",
     "\":\" and a path",
     "file:/path?size=10G",
     &["size", "sparse", "direct", "sync", "readonly"],
     file,
 );
-pub(super) const BLOCK: Rule = rule(
+pub(super) const BLOCK: LeafRule = rule(
     ":",
     "\":\" and a device node",
     "block:/dev/nvme0n1",
     &["readonly"],
     block,
 );
-pub(super) const SCSI: Rule = rule(":", "\":\" and a device node", "scsi:/dev/sg3", &[], scsi);
-pub(super) const RBD: Rule = rule(
+pub(super) const SCSI: LeafRule = rule(":", "\":\" and a device node", "scsi:/dev/sg3", &[], scsi);
+pub(super) const RBD: LeafRule = rule(
     ":",
     "\":\", a pool, \"/\" and an image",
     "rbd:pool/image@snap",
@@ -425,21 +430,21 @@ const SESSION: &[&str] = &[
     "key",
     "write-cache",
 ];
-pub(super) const ISCSI: Rule = rule(
+pub(super) const ISCSI: LeafRule = rule(
     "://",
     "\"://\", a host and a target",
     "iscsi://host/iqn.2026-11.org.example:disk0/0",
     SESSION,
     iscsi,
 );
-pub(super) const ISER: Rule = rule(
+pub(super) const ISER: LeafRule = rule(
     "://",
     "\"://\", a host and a target",
     "iser://host/iqn.2026-11.org.example:disk0/0",
     SESSION,
     iser,
 );
-pub(super) const FCOE: Rule = rule(
+pub(super) const FCOE: LeafRule = rule(
     "://",
     "\"://\", an interface and a WWPN",
     "fcoe://eth0/20:00:ac:de:48:23:45:67/0",

@@ -4,9 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::error::{ParseError, Problem};
+use super::error::{ParseError, SyntaxProblem};
 use super::parse::first;
-use super::piece::{Parsed, Piece};
+use super::text_piece::{Parsed, TextPiece};
 
 /// A number of bytes: `4096`, `64k`, `1.5G`, `10GiB`. The letters are powers of 1024.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,50 +14,50 @@ pub struct Size(pub u64);
 
 /// Bytes a second: `100M`. The letters are powers of 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Rate(pub u64);
+pub struct ByteRate(pub u64);
 
 /// A number of things: `10k`. The letters are powers of 1000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Count(pub u64);
+pub struct ItemCount(pub u64);
 
 /// A time in whole microseconds: `5ms`, `30s`, and `30` for seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub Duration);
 
 impl Size {
-    pub(super) fn parse(piece: Piece<'_>) -> Parsed<Self> {
+    pub(super) fn parse(piece: TextPiece<'_>) -> Parsed<Self> {
         scaled(piece, 1024, "a size", SIZE_HINT).map(Self)
     }
 
     /// The same, where there must be something.
-    pub(super) fn parse_positive(piece: Piece<'_>, of: &'static str) -> Parsed<Self> {
+    pub(super) fn parse_positive(piece: TextPiece<'_>, of: &'static str) -> Parsed<Self> {
         match Self::parse(piece)? {
-            Self(0) => Err(piece.fault(Problem::Zero(of))),
+            Self(0) => Err(piece.fault(SyntaxProblem::Zero(of))),
             size => Ok(size),
         }
     }
 }
 
-impl Rate {
-    pub(super) fn parse(piece: Piece<'_>) -> Parsed<Self> {
+impl ByteRate {
+    pub(super) fn parse(piece: TextPiece<'_>) -> Parsed<Self> {
         match scaled(piece, 1024, "a rate", RATE_HINT)? {
-            0 => Err(piece.fault(Problem::Zero("a rate"))),
+            0 => Err(piece.fault(SyntaxProblem::Zero("a rate"))),
             rate => Ok(Self(rate)),
         }
     }
 }
 
-impl Count {
-    pub(super) fn parse(piece: Piece<'_>) -> Parsed<Self> {
+impl ItemCount {
+    pub(super) fn parse(piece: TextPiece<'_>) -> Parsed<Self> {
         match scaled(piece, 1000, "a count", COUNT_HINT)? {
-            0 => Err(piece.fault(Problem::Zero("a count"))),
+            0 => Err(piece.fault(SyntaxProblem::Zero("a count"))),
             count => Ok(Self(count)),
         }
     }
 }
 
 impl Time {
-    pub(super) fn parse(piece: Piece<'_>) -> Parsed<Self> {
+    pub(super) fn parse(piece: TextPiece<'_>) -> Parsed<Self> {
         let (number, unit) = digits(piece);
         let number = whole(number, piece, "a time", TIME_HINT)?;
         let name = match unit.text {
@@ -66,7 +66,7 @@ impl Time {
         };
         let known = UNITS.iter().find(|(unit, _)| *unit == name);
         let Some((_, micros)) = known else {
-            return Err(unit.fault(Problem::Number {
+            return Err(unit.fault(SyntaxProblem::Number {
                 expected: "us, ms, s or m",
                 hint: TIME_HINT,
             }));
@@ -74,7 +74,7 @@ impl Time {
         number
             .checked_mul(*micros)
             .map(|micros| Self(Duration::from_micros(micros)))
-            .ok_or_else(|| piece.fault(Problem::TooLarge))
+            .ok_or_else(|| piece.fault(SyntaxProblem::TooLarge))
     }
 }
 
@@ -82,7 +82,7 @@ impl FromStr for Size {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        Self::parse(Piece::new(text)).map_err(|fault| ParseError::new(text, fault))
+        Self::parse(TextPiece::new(text)).map_err(|fault| ParseError::new(text, fault))
     }
 }
 
@@ -90,7 +90,7 @@ impl FromStr for Time {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        Self::parse(Piece::new(text)).map_err(|fault| ParseError::new(text, fault))
+        Self::parse(TextPiece::new(text)).map_err(|fault| ParseError::new(text, fault))
     }
 }
 
@@ -100,13 +100,13 @@ impl fmt::Display for Size {
     }
 }
 
-impl fmt::Display for Rate {
+impl fmt::Display for ByteRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_scaled(f, self.0, 1024)
     }
 }
 
-impl fmt::Display for Count {
+impl fmt::Display for ItemCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_scaled(f, self.0, 1000)
     }
@@ -124,7 +124,12 @@ impl fmt::Display for Time {
     }
 }
 
-fn scaled(piece: Piece<'_>, base: u64, expected: &'static str, hint: &'static str) -> Parsed<u64> {
+fn scaled(
+    piece: TextPiece<'_>,
+    base: u64,
+    expected: &'static str,
+    hint: &'static str,
+) -> Parsed<u64> {
     let (number, rest) = digits(piece);
     let number = whole(number, piece, expected, hint)?;
     let (decimals, unit) = match rest.strip_prefix(".") {
@@ -134,8 +139,8 @@ fn scaled(piece: Piece<'_>, base: u64, expected: &'static str, hint: &'static st
     let has_decimals = unit.text.len() < rest.text.len();
     let Some(power) = power(unit.text, base) else {
         return Err(match unit.text.chars().next() {
-            Some(found @ (',' | ')')) => first(unit).fault(Problem::Behind(found)),
-            _ => unit.fault(Problem::Number {
+            Some(found @ (',' | ')')) => first(unit).fault(SyntaxProblem::Behind(found)),
+            _ => unit.fault(SyntaxProblem::Number {
                 expected: "k, M, G, T, P or the end of the number",
                 hint,
             }),
@@ -147,7 +152,7 @@ fn scaled(piece: Piece<'_>, base: u64, expected: &'static str, hint: &'static st
         false => Some(0),
     };
     let part = part.ok_or_else(|| {
-        rest.fault(Problem::Number {
+        rest.fault(SyntaxProblem::Number {
             expected: "a fraction that gives a whole number",
             hint,
         })
@@ -155,7 +160,7 @@ fn scaled(piece: Piece<'_>, base: u64, expected: &'static str, hint: &'static st
     number
         .checked_mul(factor)
         .and_then(|whole| whole.checked_add(part))
-        .ok_or_else(|| piece.fault(Problem::TooLarge))
+        .ok_or_else(|| piece.fault(SyntaxProblem::TooLarge))
 }
 
 /// How often the base is multiplied: `G` is 3. For powers of 1024 `GiB` is the same. `GB` is not
@@ -182,24 +187,24 @@ fn part(decimals: &str, factor: u64) -> Option<u64> {
 }
 
 /// The digits that a piece begins with, and the rest.
-fn digits(piece: Piece<'_>) -> (Piece<'_>, Piece<'_>) {
+fn digits(piece: TextPiece<'_>) -> (TextPiece<'_>, TextPiece<'_>) {
     let end = piece.text.find(|c: char| !c.is_ascii_digit());
     piece.split_at(end.unwrap_or(piece.text.len()))
 }
 
 fn whole(
-    number: Piece<'_>,
-    piece: Piece<'_>,
+    number: TextPiece<'_>,
+    piece: TextPiece<'_>,
     expected: &'static str,
     hint: &'static str,
 ) -> Parsed<u64> {
     if number.is_empty() {
-        return Err(piece.fault(Problem::Number { expected, hint }));
+        return Err(piece.fault(SyntaxProblem::Number { expected, hint }));
     }
     number
         .text
         .parse()
-        .map_err(|_| piece.fault(Problem::TooLarge))
+        .map_err(|_| piece.fault(SyntaxProblem::TooLarge))
 }
 
 fn write_scaled(f: &mut fmt::Formatter<'_>, number: u64, base: u64) -> fmt::Result {

@@ -6,30 +6,35 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use block::delay::Delay;
-use block::device::{Device, DeviceOptions};
-use block::fault::Fault;
-use block::file::{File, FileOptions, UndoLog};
+use block::device::{DeviceOptions, DeviceVolume};
+use block::fault::FaultVolume;
+use block::file::{FileOptions, FileVolume, UndoLog};
 use block::limit::Limit;
 use block::null::Null;
-use block::parts::Part;
+use block::parts::NamedPart;
 use block::ram::Ram;
 use block::readonly::Readonly;
 use block::stats::Stats;
-use block::verify::Verify;
+use block::verify::VerifyVolume;
 use block::volume::Volume;
 use block::{concat, stripe};
 use io::memory::MemoryLimit;
-use iscsi::initiator::config::{Auth, Chap, Config, Digest, HASHES, Misconfigured, Mutual};
-use scsi::client::Wishes;
+use iscsi::initiator::config::{
+    Auth, Digest, HASHES, InitiatorChap, InitiatorConfig, Misconfigured, Mutual,
+};
+use scsi::client::UnitWishes;
 use scsi::wire::lun::Lun;
 use zeroize::Zeroizing;
 
 use super::{
-    Address, BlockAddress, Count, FcoeAddress, FileAddress, Host, Rate, SessionOptions, Size, Time,
-    UnitAddress, parse,
+    Address, BlockAddress, ByteRate, FcoeAddress, FileAddress, Host, ItemCount, SessionOptions,
+    Size, Time, UnitAddress, parse,
 };
 use crate::n_port::IdlePorts;
-use crate::remote::{Outside, Portal, Remote, RemoteError, Settings, Target, Way};
+use crate::remote::{
+    RemoteError, RemoteSettings, RemoteVolume, SessionEnvironment, TargetPortAddress, TargetPortal,
+    TransportAddress,
+};
 use crate::secret::{self, SecretError};
 use crate::serve::options::SECRET_OCTETS;
 
@@ -115,15 +120,15 @@ pub struct OpenError {
     pub address: String,
     /// Why.
     #[source]
-    pub cause: Cause,
+    pub cause: OpenCause,
 }
 
 /// Why a volume cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum Cause {
+pub enum OpenCause {
     /// The volume itself cannot.
     #[error(transparent)]
-    Volume(#[from] block::OpenError),
+    Volume(#[from] block::VolumeError),
     /// The unit at the other end cannot be used.
     #[error(transparent)]
     Remote(#[from] RemoteError),
@@ -179,19 +184,19 @@ impl Address {
 
     fn open_wrapper(&self, options: &OpenOptions) -> Result<Arc<dyn Volume>, OpenError> {
         if !parse::built().contains(&self.name()) {
-            return Err(self.cannot_open(Cause::NotBuilt(self.name())));
+            return Err(self.cannot_open(OpenCause::NotBuilt(self.name())));
         }
         let open = |address: &Self| {
             let volume = address.open(options)?;
             let name = address.to_string();
-            Ok(Part { name, volume })
+            Ok(NamedPart { name, volume })
         };
-        let parts: Vec<Part> = self.inner().iter().map(open).collect::<Result<_, _>>()?;
+        let parts: Vec<NamedPart> = self.inner().iter().map(open).collect::<Result<_, _>>()?;
         self.wrap(parts).map_err(|cause| self.cannot_open(cause))
     }
 
     /// The volume that a wrapper makes of those inside it.
-    fn wrap(&self, parts: Vec<Part>) -> Result<Arc<dyn Volume>, Cause> {
+    fn wrap(&self, parts: Vec<NamedPart>) -> Result<Arc<dyn Volume>, OpenCause> {
         Ok(match self {
             Self::Stripe { chunk, .. } => Arc::new(stripe::open(chunk.0, parts)?),
             Self::Concat(_) => Arc::new(concat::open(parts)?),
@@ -200,32 +205,35 @@ impl Address {
     }
 
     /// The volume around one other.
-    fn open_around(&self, Part { name, volume }: Part) -> Result<Arc<dyn Volume>, Cause> {
+    fn open_around(
+        &self,
+        NamedPart { name, volume }: NamedPart,
+    ) -> Result<Arc<dyn Volume>, OpenCause> {
         Ok(match self {
             Self::Limit { iops, rate, .. } => {
-                let (iops, rate) = (iops.map(|Count(n)| n), rate.map(|Rate(n)| n));
+                let (iops, rate) = (iops.map(|ItemCount(n)| n), rate.map(|ByteRate(n)| n));
                 Arc::new(Limit::new(volume, iops, rate))
             }
             Self::Delay { time, .. } => Arc::new(Delay::new(volume, *time)),
-            Self::Fault { faults, .. } => Arc::new(Fault::new(volume, *faults)),
-            Self::Verify(_) => Arc::new(Verify::new(volume, name)),
+            Self::Fault { faults, .. } => Arc::new(FaultVolume::new(volume, *faults)),
+            Self::Verify(_) => Arc::new(VerifyVolume::new(volume, name)),
             Self::Stats(_) => Arc::new(Stats::new(volume, name)),
-            other => return Err(Cause::NotBuilt(other.name())),
+            other => return Err(OpenCause::NotBuilt(other.name())),
         })
     }
 
-    fn cannot_open(&self, cause: Cause) -> OpenError {
+    fn cannot_open(&self, cause: OpenCause) -> OpenError {
         let address = self.to_string();
         OpenError { address, cause }
     }
 
-    fn open_leaf(&self, options: &OpenOptions) -> Result<Arc<dyn Volume>, Cause> {
+    fn open_leaf(&self, options: &OpenOptions) -> Result<Arc<dyn Volume>, OpenCause> {
         let block_size = options.block_size.unwrap_or(DEFAULT_BLOCK_SIZE);
         Ok(match self {
             Self::Ram(Size(size)) => Arc::new(Ram::new(*size, block_size, &options.memory)?),
             Self::Null(Size(size)) => Arc::new(Null::new(*size, block_size)?),
-            Self::File(file) => Arc::new(File::open(&file_options(file, options))?),
-            Self::Block(device) => Arc::new(Device::open(&device_options(device, options))?),
+            Self::File(file) => Arc::new(FileVolume::open(&file_options(file, options))?),
+            Self::Block(device) => Arc::new(DeviceVolume::open(&device_options(device, options))?),
             Self::Iscsi(unit) => {
                 let settings = remote_settings(unit, options)?;
                 Arc::new(self.open_remote(&settings, options.wait_until)?)
@@ -234,7 +242,7 @@ impl Address {
                 let settings = fcoe_settings(unit, &options.ports, options.replacement);
                 Arc::new(self.open_remote(&settings, options.wait_until)?)
             }
-            other => return Err(Cause::NotBuilt(other.name())),
+            other => return Err(OpenCause::NotBuilt(other.name())),
         })
     }
 }
@@ -244,13 +252,13 @@ impl Address {
     /// than its gateway. The log has each cause once. It blocks.
     fn open_remote(
         &self,
-        settings: &Settings,
+        settings: &RemoteSettings,
         wait_until: Option<Instant>,
-    ) -> Result<Remote, RemoteError> {
+    ) -> Result<RemoteVolume, RemoteError> {
         let mut pause = FIRST_PAUSE;
         let mut last = String::new();
         loop {
-            let cause = match Remote::open(settings.clone()) {
+            let cause = match RemoteVolume::open(settings.clone()) {
                 Err(cause) if cause.may_pass() => cause,
                 opened => return opened,
             };
@@ -276,9 +284,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The one volume that a wrapper stands around, as the grammar has it.
-fn only(parts: Vec<Part>, around: &Address) -> Result<Part, Cause> {
+fn only(parts: Vec<NamedPart>, around: &Address) -> Result<NamedPart, OpenCause> {
     let one = parts.into_iter().next();
-    one.ok_or(Cause::NotBuilt(around.name()))
+    one.ok_or(OpenCause::NotBuilt(around.name()))
 }
 
 fn file_options(file: &FileAddress, options: &OpenOptions) -> FileOptions {
@@ -302,17 +310,17 @@ fn file_options(file: &FileAddress, options: &OpenOptions) -> FileOptions {
 pub(crate) fn remote_settings(
     unit: &UnitAddress,
     options: &OpenOptions,
-) -> Result<Settings, Cause> {
-    Ok(Settings {
-        way: Way::Iscsi(Box::new(portal_of(unit, options)?)),
+) -> Result<RemoteSettings, OpenCause> {
+    Ok(RemoteSettings {
+        way: TransportAddress::Iscsi(Box::new(portal_of(unit, options)?)),
         lun: Lun::from_index(unit.lun),
         replacement: time(unit.session.replacement, options.replacement),
         sessions: unit.session.sessions.unwrap_or(1),
-        wishes: Wishes {
+        wishes: UnitWishes {
             key: unit.session.key,
             write_cache: unit.session.write_cache,
         },
-        outside: Outside::default(),
+        outside: SessionEnvironment::default(),
     })
 }
 
@@ -321,10 +329,10 @@ pub(crate) fn fcoe_settings(
     unit: &FcoeAddress,
     ports: &IdlePorts,
     replacement: Duration,
-) -> Settings {
+) -> RemoteSettings {
     let wishes = &unit.options;
-    Settings {
-        way: Way::Fcoe(Target {
+    RemoteSettings {
+        way: TransportAddress::Fcoe(TargetPortAddress {
             place: unit.place.clone(),
             port_name: unit.port_name,
             e_d_tov: wishes.e_d_tov.map(|Time(time)| time),
@@ -333,11 +341,11 @@ pub(crate) fn fcoe_settings(
         lun: Lun::from_index(unit.lun),
         replacement: time(wishes.replacement, replacement),
         sessions: 1,
-        wishes: Wishes {
+        wishes: UnitWishes {
             key: wishes.key,
             write_cache: wishes.write_cache,
         },
-        outside: Outside::default(),
+        outside: SessionEnvironment::default(),
     }
 }
 
@@ -347,7 +355,10 @@ fn time(replacement: Option<Time>, usual: Duration) -> Duration {
 }
 
 /// Where its target is, and how sessions with that are.
-pub(crate) fn portal_of(unit: &UnitAddress, options: &OpenOptions) -> Result<Portal, Cause> {
+pub(crate) fn portal_of(
+    unit: &UnitAddress,
+    options: &OpenOptions,
+) -> Result<TargetPortal, OpenCause> {
     let mut isid = [0; 6];
     // Of the random kind (RFC 7143 §11.12.5); the last two octets are each session's own.
     getrandom::fill(&mut isid[1..4])
@@ -355,7 +366,7 @@ pub(crate) fn portal_of(unit: &UnitAddress, options: &OpenOptions) -> Result<Por
     isid[0] = 0x80;
     let initiator = unit.session.initiator.as_ref();
     let initiator = initiator.unwrap_or(&options.initiator);
-    let mut config = Config::normal(initiator, isid, &unit.target);
+    let mut config = InitiatorConfig::normal(initiator, isid, &unit.target);
     // We can come back at once; a target that cannot have us so soon asks for more.
     config.offer.time2wait = 0;
     if let Some(user) = &unit.user {
@@ -376,7 +387,7 @@ pub(crate) fn portal_of(unit: &UnitAddress, options: &OpenOptions) -> Result<Por
         (times.abort, times.reset) = (times.abort.min(limit), times.reset.min(limit));
     }
     config.check()?;
-    Ok(Portal {
+    Ok(TargetPortal {
         host: match &unit.portal.host {
             Host::Name(name) => name.clone(),
             Host::V4(address) => address.to_string(),
@@ -393,19 +404,19 @@ pub(crate) fn credentials(
     user: &str,
     session: &SessionOptions,
     options: &OpenOptions,
-) -> Result<Chap, Cause> {
+) -> Result<InitiatorChap, OpenCause> {
     let usual = ("LUNAR_SECRET", options.secret.as_ref());
     let secret = proof(session.secret_file.as_deref(), usual)?;
     let mutual = session.mutual.then(|| {
         let file = session.mutual_secret_file.as_deref();
         let usual = ("LUNAR_MUTUAL_SECRET", options.mutual_secret.as_ref());
         let secret = proof(file, usual)?;
-        let secret = secret.ok_or(Cause::NoMutualSecret)?;
-        Ok::<_, Cause>(Mutual { name: None, secret })
+        let secret = secret.ok_or(OpenCause::NoMutualSecret)?;
+        Ok::<_, OpenCause>(Mutual { name: None, secret })
     });
-    Ok(Chap {
+    Ok(InitiatorChap {
         user: user.to_owned(),
-        secret: secret.ok_or_else(|| Cause::NoSecret(user.to_owned()))?,
+        secret: secret.ok_or_else(|| OpenCause::NoSecret(user.to_owned()))?,
         mutual: mutual.transpose()?,
         hashes: session
             .chap_hash

@@ -10,7 +10,7 @@ use io::memory::MemoryLimit;
 use iscsi::auth::Hash;
 use iscsi::initiator::config::{Auth, HASHES};
 
-use super::{Address, Cause, OpenOptions, REPLACEMENT, portal_of};
+use super::{Address, OpenCause, OpenOptions, REPLACEMENT, portal_of};
 use crate::remote::IdlePorts;
 
 /// What tests open volumes with.
@@ -196,7 +196,7 @@ fn what_is_not_built_yet_says_so() {
         let address: Address = address.parse().unwrap();
         let error = address.open(&options()).err();
         let refused = error.as_ref().map(|error| &error.cause);
-        let refused = matches!(refused, Some(Cause::NotBuilt(name)) if *name == address.name());
+        let refused = matches!(refused, Some(OpenCause::NotBuilt(name)) if *name == address.name());
         assert_eq!(
             refused,
             !built.contains(&address.name()),
@@ -257,11 +257,11 @@ fn both_secrets_are_asked_for_before_anybody_connects() {
         .unwrap();
     let mut options = options();
     let cause = |options: &OpenOptions| address.open(options).unwrap_err().cause;
-    assert!(matches!(cause(&options), Cause::NoSecret(user) if user == "me"));
+    assert!(matches!(cause(&options), OpenCause::NoSecret(user) if user == "me"));
     options.secret = Some(b"secretsecret".to_vec().into());
-    assert!(matches!(cause(&options), Cause::NoMutualSecret));
+    assert!(matches!(cause(&options), OpenCause::NoMutualSecret));
     options.mutual_secret.clone_from(&options.secret);
-    assert!(matches!(cause(&options), Cause::Session(_)));
+    assert!(matches!(cause(&options), OpenCause::Session(_)));
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! Reads addresses, by one table of what there is.
 
 use super::Address;
-use super::error::{Fault, ParseError, Problem, nearest};
-use super::piece::{Parsed, Piece};
-use super::{leaf, wrapper};
+use super::error::{ParseError, SyntaxFault, SyntaxProblem, nearest};
+use super::text_piece::{Parsed, TextPiece};
+use super::{filter, leaf};
 
 /// How deep wrappers may be nested: each level costs stack.
 pub(super) const DEPTH_MAX: usize = 16;
 
 pub(super) fn address(text: &str) -> Result<Address, ParseError> {
-    whole(Piece::new(text)).map_err(|fault| ParseError::new(text, fault))
+    whole(TextPiece::new(text)).map_err(|fault| ParseError::new(text, fault))
 }
 
 /// The schemes and wrappers whose volumes can be opened, in the order of the manual.
@@ -20,31 +20,31 @@ pub fn built() -> Vec<&'static str> {
 }
 
 /// A volume of the table.
-struct Kind {
+struct Scheme {
     name: &'static str,
-    shape: Shape,
+    shape: SchemeShape,
     /// It can be opened, and not only be understood.
     built: bool,
 }
 
-enum Shape {
-    Leaf(&'static leaf::Rule),
-    Wrapper(&'static wrapper::Rule),
+enum SchemeShape {
+    Leaf(&'static leaf::LeafRule),
+    Wrapper(&'static filter::FilterRule),
 }
 
-fn whole(text: Piece<'_>) -> Parsed<Address> {
+fn whole(text: TextPiece<'_>) -> Parsed<Address> {
     let (address, rest) = nested(text, 0)?;
     match rest.text.chars().next() {
         None => Ok(address),
-        Some(found) => Err(first(rest).fault(Problem::Behind(found))),
+        Some(found) => Err(first(rest).fault(SyntaxProblem::Behind(found))),
     }
 }
 
 /// An address at the begin of `text`, and what follows it. `depth` is the number of parentheses
 /// around it.
-pub(super) fn nested(text: Piece<'_>, depth: usize) -> Parsed<(Address, Piece<'_>)> {
+pub(super) fn nested(text: TextPiece<'_>, depth: usize) -> Parsed<(Address, TextPiece<'_>)> {
     if depth > DEPTH_MAX {
-        return Err(first(text).fault(Problem::TooDeep));
+        return Err(first(text).fault(SyntaxProblem::TooDeep));
     }
     let end = text
         .text
@@ -55,16 +55,16 @@ pub(super) fn nested(text: Piece<'_>, depth: usize) -> Parsed<(Address, Piece<'_
         .find(|kind| kind.name == name.text)
         .ok_or_else(|| unknown(text, name, depth))?;
     match kind.shape {
-        Shape::Leaf(rule) => {
+        SchemeShape::Leaf(rule) => {
             let (leaf, rest) = rest.split_at(leaf_end(rest, depth > 0));
             Ok((leaf::parse(kind.name, rule, name, leaf)?, rest))
         }
-        Shape::Wrapper(rule) => wrapper::parse(kind.name, rule, name, rest, depth),
+        SchemeShape::Wrapper(rule) => filter::parse(kind.name, rule, name, rest, depth),
     }
 }
 
 /// Where a leaf ends: inside parentheses at a comma or `)`, else with the text.
-fn leaf_end(rest: Piece<'_>, inside: bool) -> usize {
+fn leaf_end(rest: TextPiece<'_>, inside: bool) -> usize {
     let end = if inside {
         rest.text.find([',', ')'])
     } else {
@@ -73,17 +73,17 @@ fn leaf_end(rest: Piece<'_>, inside: bool) -> usize {
     end.unwrap_or(rest.text.len())
 }
 
-fn unknown(text: Piece<'_>, name: Piece<'_>, depth: usize) -> Fault {
+fn unknown(text: TextPiece<'_>, name: TextPiece<'_>, depth: usize) -> SyntaxFault {
     let (leaf, _) = text.split_at(leaf_end(text, depth > 0));
     let problem = match leaf.text.chars().next() {
-        None => Problem::Empty,
-        Some(c) if c.is_whitespace() => return first(leaf).fault(Problem::Blank),
+        None => SyntaxProblem::Empty,
+        Some(c) if c.is_whitespace() => return first(leaf).fault(SyntaxProblem::Blank),
         Some('/' | '.' | '~') => return leaf.fault(bare_path(leaf.text)),
         Some(_) if leaf.text.contains(['/', '.']) && !leaf.text.contains([':', '(']) => {
             return leaf.fault(bare_path(leaf.text));
         }
-        Some(_) if name.is_empty() => return first(leaf).fault(Problem::Empty),
-        Some(_) => Problem::UnknownScheme {
+        Some(_) if name.is_empty() => return first(leaf).fault(SyntaxProblem::Empty),
+        Some(_) => SyntaxProblem::UnknownScheme {
             name: name.text.to_owned(),
             near: nearest(name.text, built().into_iter()),
         },
@@ -91,47 +91,47 @@ fn unknown(text: Piece<'_>, name: Piece<'_>, depth: usize) -> Fault {
     name.fault(problem)
 }
 
-fn bare_path(path: &str) -> Problem {
+fn bare_path(path: &str) -> SyntaxProblem {
     let scheme = match path {
         path if path.starts_with("/dev/") => "block",
         _ => "file",
     };
-    Problem::BarePath {
+    SyntaxProblem::BarePath {
         scheme,
         path: path.to_owned(),
     }
 }
 
 /// The first character of a piece.
-pub(super) fn first(piece: Piece<'_>) -> Piece<'_> {
+pub(super) fn first(piece: TextPiece<'_>) -> TextPiece<'_> {
     let len = piece.text.chars().next().map_or(0, char::len_utf8);
     piece.split_at(len).0
 }
 
-const fn leaf(name: &'static str, rule: &'static leaf::Rule) -> Kind {
-    Kind {
+const fn leaf(name: &'static str, rule: &'static leaf::LeafRule) -> Scheme {
+    Scheme {
         name,
-        shape: Shape::Leaf(rule),
+        shape: SchemeShape::Leaf(rule),
         built: true,
     }
 }
 
-const fn wrapper(name: &'static str, rule: &'static wrapper::Rule) -> Kind {
-    Kind {
+const fn wrapper(name: &'static str, rule: &'static filter::FilterRule) -> Scheme {
+    Scheme {
         name,
-        shape: Shape::Wrapper(rule),
+        shape: SchemeShape::Wrapper(rule),
         built: true,
     }
 }
 
-impl Kind {
+impl Scheme {
     const fn planned(self) -> Self {
         let built = false;
         Self { built, ..self }
     }
 }
 
-const KINDS: &[Kind] = &[
+const KINDS: &[Scheme] = &[
     leaf("ram", &leaf::RAM),
     leaf("null", &leaf::NULL),
     leaf("file", &leaf::FILE),
@@ -141,13 +141,13 @@ const KINDS: &[Kind] = &[
     leaf("iscsi", &leaf::ISCSI),
     leaf("iser", &leaf::ISER).planned(),
     leaf("fcoe", &leaf::FCOE),
-    wrapper("stripe", &wrapper::STRIPE),
-    wrapper("concat", &wrapper::CONCAT),
-    wrapper("mirror", &wrapper::MIRROR).planned(),
-    wrapper("limit", &wrapper::LIMIT),
-    wrapper("delay", &wrapper::DELAY),
-    wrapper("fault", &wrapper::FAULT),
-    wrapper("verify", &wrapper::VERIFY),
-    wrapper("stats", &wrapper::STATS),
-    wrapper("readonly", &wrapper::READONLY),
+    wrapper("stripe", &filter::STRIPE),
+    wrapper("concat", &filter::CONCAT),
+    wrapper("mirror", &filter::MIRROR).planned(),
+    wrapper("limit", &filter::LIMIT),
+    wrapper("delay", &filter::DELAY),
+    wrapper("fault", &filter::FAULT),
+    wrapper("verify", &filter::VERIFY),
+    wrapper("stats", &filter::STATS),
+    wrapper("readonly", &filter::READONLY),
 ];

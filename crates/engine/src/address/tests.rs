@@ -89,7 +89,7 @@ fn letters_of_sizes_are_binary_and_those_of_counts_decimal() {
     let Address::Limit { iops, rate, .. } = limit else {
         panic!("another wrapper");
     };
-    assert_eq!((iops, rate), (Some(Count(2000)), Some(Rate(2048))));
+    assert_eq!((iops, rate), (Some(ItemCount(2000)), Some(ByteRate(2048))));
 }
 
 #[test]
@@ -127,16 +127,16 @@ fn portals_come_with_and_without_a_scheme() {
         ("fcoe://eth0", "fcoe://eth0"),
         ("fcoe://cable:/run/x.sock", "fcoe://cable:/run/x.sock"),
     ] {
-        let portal: Portal = text.parse().unwrap();
+        let portal: PortalAddress = text.parse().unwrap();
         assert_eq!(portal.to_string(), written);
-        assert_eq!(written.parse::<Portal>().unwrap(), portal);
+        assert_eq!(written.parse::<PortalAddress>().unwrap(), portal);
     }
     for unit in [
         "fcoe://eth0/20:00",
         "fcoe://eth0?mode=vn2vn",
         "iscsi://host/iqn.2026-11.a",
     ] {
-        assert!(unit.parse::<Portal>().is_err(), "{unit}");
+        assert!(unit.parse::<PortalAddress>().is_err(), "{unit}");
     }
 }
 
@@ -307,7 +307,7 @@ fn error_wrapper() {
 fn error_nesting_is_bounded() {
     let deep = format!("{}ram:1G{}", "verify(".repeat(5000), ")".repeat(5000));
     let error = deep.parse::<Address>().unwrap_err();
-    assert_eq!(*error.problem(), Problem::TooDeep);
+    assert_eq!(*error.problem(), SyntaxProblem::TooDeep);
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn error_hides_a_secret() {
 
 #[test]
 fn error_portal() {
-    let message = |text: &str| match text.parse::<Portal>() {
+    let message = |text: &str| match text.parse::<PortalAddress>() {
         Ok(portal) => format!("{text} is accepted: {portal:?}"),
         Err(error) => error.to_string(),
     };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use block::fault::{Failing, Faults};
+use block::fault::{FailureRule, Faults};
 use scsi::medium::MediumError;
 
 use super::{
@@ -184,10 +184,10 @@ fn write_faults(f: &mut fmt::Formatter<'_>, faults: &Faults) -> fmt::Result {
     for (key, failing) in kinds {
         match failing {
             None => {}
-            Some(Failing::Seldom(probability)) => {
+            Some(FailureRule::Seldom(probability)) => {
                 list.item(f, format_args!("{key}={probability}"))?;
             }
-            Some(Failing::After(octets, error)) => {
+            Some(FailureRule::After(octets, error)) => {
                 let error = match error {
                     MediumError::NoSpace => "enospc",
                     MediumError::Gone => "gone",

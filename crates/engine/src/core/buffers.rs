@@ -1,11 +1,13 @@
-//! Memory of buffers that nobody needs any more is given back.
+//! Batches that sessions fill, and the return of buffers that are no longer used.
 
 use ::io::ring::{Ring, SendBatch};
-use scsi::medium::Now;
+use block::lease::BlockLease;
+use iscsi::pdu_sink::PduSink;
+use scsi::medium::{Lease as _, Now};
 
 use super::Core;
 use super::timers::Timer;
-use crate::mail::Post;
+use crate::mailbox::Mailer;
 
 /// How long a buffer is kept for the next one who needs it, at the least; twice that at the most.
 /// To come by memory again costs a page fault for each 4 KiB, so a second of it is nothing.
@@ -51,7 +53,7 @@ impl SpareBatches {
     }
 }
 
-impl<R: Ring, P: Post> Core<R, P> {
+impl<R: Ring, P: Mailer> Core<R, P> {
     /// Sees to it that idle buffers are looked at. A core that has none is not woken for them.
     pub(super) fn trim_later(&mut self, now: Now) {
         let is_idle = self.buffers.resident() > self.buffers.in_use()
@@ -69,6 +71,35 @@ impl<R: Ring, P: Post> Core<R, P> {
         self.buffers.trim();
         self.batches.trim();
         self.ring.trim();
+    }
+}
+
+/// A batch as a session fills it.
+pub(crate) struct BatchSink<'a>(pub(crate) &'a mut SendBatch);
+
+/// Data shorter than this is copied behind its header: one piece fewer for the kernel costs more
+/// than the copy saves only above it.
+const COPY_BELOW: usize = 1024;
+
+impl PduSink<BlockLease> for BatchSink<'_> {
+    fn octets(&mut self, octets: &[u8]) {
+        self.0.octets(octets);
+    }
+
+    fn lease(&mut self, data: BlockLease) {
+        if data.len() < COPY_BELOW {
+            self.copied(&data);
+        } else {
+            self.0.buffer(data.into());
+        }
+    }
+
+    fn copied(&mut self, data: &BlockLease) -> &[u8] {
+        self.0.buffer_copied(data.buffer())
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.is_full()
     }
 }
 

@@ -1,11 +1,11 @@
 //! What a core holds at the moment, for whoever looks for leaks.
 
 use ::io::ring::{Ring, SocketId};
-use scsi::device::Counts;
+use scsi::device::DeviceCounts;
 
 use super::Core;
-use super::connection::Connection;
-use crate::mail::Post;
+use super::nexus_table::CoreConnection;
+use crate::mailbox::Mailer;
 
 /// How many of everything that comes and goes a core holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,16 +27,16 @@ pub struct Census {
     /// PDUs that sessions have not sent.
     pub queued: usize,
     /// What the device server holds.
-    pub device: Counts,
+    pub device: DeviceCounts,
 }
 
-impl<R: Ring, P: Post> Core<R, P> {
+impl<R: Ring, P: Mailer> Core<R, P> {
     /// What it holds now.
     #[must_use]
     pub fn census(&self) -> Census {
         let mut census = Census {
             connections: self.connections.iter().count(),
-            queued: self.connections.iter().map(Connection::queued).sum(),
+            queued: self.connections.iter().map(CoreConnection::queued).sum(),
             early: self.connections.iter().map(|one| one.early.len()).sum(),
             device: self.device.counts(),
             ..Census::default()

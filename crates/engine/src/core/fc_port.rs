@@ -7,33 +7,33 @@
 use std::sync::Arc;
 
 use ::io::ring::Ring;
-use block::lease::Lease;
-use fc::port::Event;
+use block::lease::BlockLease;
+use fc::port::PortEvent;
 use fc::remote::RemoteId;
-use fc::target::{self, Limits, Target};
+use fc::target::{self, FcpLimits, FcpTarget};
 use fc::wire::names::Wwn;
 use scsi::device::DeviceServer;
 use scsi::medium::Now;
-use scsi::nexus::{Identity, Nexus, NexusId, TargetDevice};
+use scsi::nexus::{Nexus, NexusId, NexusIdentity, TargetDevice};
 use scsi::task::{Completed, FunctionResult, Tag};
 use scsi::wire::transport_id;
 
 use super::Core;
-use super::connection::Remote;
-use super::ports::Ports;
+use super::departed::DepartedInitiators;
+use super::event_key::EventKey;
+use super::nexus_table::FcNexus;
 use super::timers::{SHORTEST, Timer};
-use super::token::Purpose;
-use crate::mail::Post;
-use crate::n_port::{Listen, NPort, Site};
+use crate::mailbox::Mailer;
+use crate::n_port::{Attachment, NPort, PollInterest};
 
 /// An N_Port that serves.
 pub struct FcPort {
-    n_port: NPort<Target<Lease>>,
+    n_port: NPort<FcpTarget<BlockLease>>,
     device: Arc<TargetDevice>,
     /// By [`RemoteId`].
-    seats: Vec<Seat>,
+    seats: Vec<RemotePortSlot>,
     /// Initiators that had a nexus, by their port names.
-    away: Ports<Wwn>,
+    away: DepartedInitiators<Wwn>,
     /// Those to which data was given that may not have left.
     sending: Vec<RemoteId>,
     /// It may have something to send.
@@ -46,7 +46,7 @@ pub struct FcPort {
 
 /// A remote port as the core knows it.
 #[derive(Clone, Copy, Default)]
-struct Seat {
+struct RemotePortSlot {
     /// The slot of its nexus.
     slot: Option<u32>,
     /// It is in [`FcPort::sending`], which there are too many ports to look through for each
@@ -56,12 +56,12 @@ struct Seat {
 
 impl FcPort {
     /// A port there, which shows this device.
-    pub(crate) fn begin(site: Site, device: Arc<TargetDevice>, now: Now) -> Self {
+    pub(crate) fn begin(site: Attachment, device: Arc<TargetDevice>, now: Now) -> Self {
         Self {
-            n_port: NPort::begin(site, Target::new(Limits::default()), now),
+            n_port: NPort::begin(site, FcpTarget::new(FcpLimits::default()), now),
             device,
             seats: Vec::new(),
-            away: Ports::default(),
+            away: DepartedInitiators::default(),
             sending: Vec::new(),
             dirty: true,
             is_watched: false,
@@ -86,16 +86,16 @@ impl FcPort {
         self.seats.get(remote.index())?.slot
     }
 
-    fn seat(&mut self, remote: RemoteId) -> &mut Seat {
+    fn seat(&mut self, remote: RemoteId) -> &mut RemotePortSlot {
         let at = remote.index();
         if self.seats.len() <= at {
-            self.seats.resize(at + 1, Seat::default());
+            self.seats.resize(at + 1, RemotePortSlot::default());
         }
         &mut self.seats[at]
     }
 
     /// Sends what there is to be sent, and tells the device server what has not left.
-    fn flush(&mut self, device: &mut DeviceServer<Lease>) {
+    fn flush(&mut self, device: &mut DeviceServer<BlockLease>) {
         self.n_port.transmit();
         let (fcp, seats) = (self.n_port.port().fc4(), &mut self.seats);
         self.sending.retain(|remote| {
@@ -117,13 +117,13 @@ pub(super) struct ToRemote<'a> {
 }
 
 impl ToRemote<'_> {
-    const fn machine(&mut self) -> &mut Target<Lease> {
+    const fn machine(&mut self) -> &mut FcpTarget<BlockLease> {
         self.fc_port.n_port.port_mut().fc4_mut()
     }
 }
 
 impl ToRemote<'_> {
-    pub(super) fn send_data_in(&mut self, tag: Tag, offset: u32, data: Lease) {
+    pub(super) fn send_data_in(&mut self, tag: Tag, offset: u32, data: BlockLease) {
         let remote = self.remote;
         if !std::mem::replace(&mut self.fc_port.seat(remote).is_sending, true) {
             self.fc_port.sending.push(remote);
@@ -131,7 +131,7 @@ impl ToRemote<'_> {
         self.machine().send_data_in(remote, tag, offset, data);
     }
 
-    pub(super) fn receive_data_out(&mut self, tag: Tag, offset: u32, into: Lease) {
+    pub(super) fn receive_data_out(&mut self, tag: Tag, offset: u32, into: BlockLease) {
         let remote = self.remote;
         self.machine().receive_data_out(remote, tag, offset, into);
     }
@@ -152,7 +152,7 @@ impl ToRemote<'_> {
     }
 }
 
-impl<R: Ring, P: Post> Core<R, P> {
+impl<R: Ring, P: Mailer> Core<R, P> {
     /// Begins to listen to the ports.
     pub(super) fn begin_fc_ports(&mut self, now: Now) {
         for fc_port in 0..self.fc_ports.len() as u32 {
@@ -168,12 +168,12 @@ impl<R: Ring, P: Post> Core<R, P> {
         let Some(one) = self.fc_ports.get_mut(fc_port as usize).filter(unwatched) else {
             return;
         };
-        let token = Purpose::FcPort(fc_port).token();
-        let (waited, ring) = (one.n_port.waited(), &mut self.ring);
+        let token = EventKey::FcPort(fc_port).token();
+        let (waited, ring) = (one.n_port.poll_fd(), &mut self.ring);
         let watched = match one.n_port.listen() {
-            Listen::NotYet => return,
-            Listen::Later => ring.watch_later(waited, token),
-            Listen::Now => ring.watch(waited, token),
+            PollInterest::NotYet => return,
+            PollInterest::Later => ring.watch_later(waited, token),
+            PollInterest::Now => ring.watch(waited, token),
         };
         one.n_port.is_watched(now, &watched);
         one.is_watched = watched.is_ok();
@@ -233,27 +233,27 @@ impl<R: Ring, P: Post> Core<R, P> {
                 return;
             };
             match event {
-                Event::Up(remote) => self.remote_up(fc_port, remote),
-                Event::Down(remote, end) => {
+                PortEvent::Up(remote) => self.remote_up(fc_port, remote),
+                PortEvent::Down(remote, end) => {
                     tracing::debug!("{}: {remote:?} is down: {end:?}", one.n_port.place());
                     self.remote_down(fc_port, remote);
                 }
-                Event::Fc4(event) => self.target_event(now, fc_port, event),
-                Event::Remark {
+                PortEvent::Fc4(event) => self.target_event(now, fc_port, event),
+                PortEvent::Remark {
                     from,
                     wwpn,
                     violation,
                 } => self.tell_of(now, (from, wwpn), violation),
-                Event::Online(_) | Event::Offline => {}
+                PortEvent::Online(_) | PortEvent::Offline => {}
             }
         }
     }
 
-    fn target_event(&mut self, now: Now, fc_port: u32, event: target::Event<Lease>) {
+    fn target_event(&mut self, now: Now, fc_port: u32, event: target::FcpTargetEvent<BlockLease>) {
         let slots = &self.fc_ports[fc_port as usize];
         let nexus = |remote| slots.slot(remote).map(NexusId);
         match event {
-            target::Event::Execute {
+            target::FcpTargetEvent::Execute {
                 remote,
                 mut command,
             } => {
@@ -262,7 +262,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                     self.device.execute(now, command);
                 }
             }
-            target::Event::DataOut {
+            target::FcpTargetEvent::DataOut {
                 remote,
                 tag,
                 offset,
@@ -272,7 +272,7 @@ impl<R: Ring, P: Post> Core<R, P> {
                     self.device.data_out(nexus, tag, offset, data);
                 }
             }
-            target::Event::Manage {
+            target::FcpTargetEvent::Manage {
                 remote,
                 id,
                 lun,
@@ -291,7 +291,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         let Some(remote) = one.n_port.port().remote(id) else {
             return;
         };
-        let identity = Identity {
+        let identity = NexusIdentity {
             initiator: transport_id::fcp(remote.wwpn().0.to_be_bytes()),
             port: one.device.ports.first().map_or(1, |port| port.relative_id),
         };
@@ -301,7 +301,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         };
         tracing::debug!("{}: {} has logged in", one.n_port.place(), remote.wwpn());
         let heard = one.away.come_back(Some(&remote.wwpn()));
-        let slot = self.connections.insert_remote(Remote { fc_port, id });
+        let slot = self.connections.insert_remote(FcNexus { fc_port, id });
         one.seat(id).slot = Some(slot);
         match heard {
             Some(heard) => self.device.nexus_back(NexusId(slot), nexus, &heard),
@@ -324,7 +324,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// The last task of a nexus has ended: its port may have another.
-    pub(super) fn remote_gone(&mut self, now: Now, slot: u32, remote: Remote) {
+    pub(super) fn remote_gone(&mut self, now: Now, slot: u32, remote: FcNexus) {
         self.connections.vacate(slot);
         if let Some(one) = self.fc_ports.get_mut(remote.fc_port as usize) {
             one.seat(remote.id).slot = None;

@@ -6,20 +6,20 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use ::io::ring::Ring;
-use iscsi::login::{Event, Login};
+use iscsi::login::{Login, LoginEvent};
 use iscsi::parameters::Parameters;
-use iscsi::target::{Decision, Endpoints, Wish};
+use iscsi::target::{AdmissionDecision, AdmissionWish, Endpoints};
 use iscsi::violation::Violation;
 use scsi::medium::Now;
-use scsi::nexus::Heard;
+use scsi::nexus::AttentionHistory;
 use scsi::unit::CoreId;
 
 use super::Core;
-use super::connection::Phase;
+use super::event_key::SlotKey;
 use super::logins::Admission;
+use super::nexus_table::ConnectionPhase;
 use super::session::{PARTING, tell_of_session};
-use super::token::Key;
-use crate::mail::{Message, NewSession, Post};
+use crate::mailbox::{CoreMessage, Mailer, NewSession};
 
 const TOO_MANY_LOGINS: Violation = Violation {
     rule: "too many connections that have not logged in",
@@ -29,7 +29,7 @@ const TOO_MANY_LOGINS: Violation = Violation {
 /// How often it is worth a line that connections are not accepted.
 const NOT_ACCEPTED_EVERY: Duration = Duration::from_secs(60);
 
-impl<R: Ring, P: Post> Core<R, P> {
+impl<R: Ring, P: Mailer> Core<R, P> {
     /// A connection came in.
     pub(super) fn accepted(&mut self, now: Now, socket: OwnedFd, peer: SocketAddr) {
         // What was accepted before the listening sockets were closed may come after them.
@@ -48,7 +48,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         };
         let config = front.config.clone();
         let login = Login::new(now, config, Endpoints { local, peer }, (front.random)());
-        let phase = Phase::Login(Box::new(login));
+        let phase = ConnectionPhase::Login(Box::new(login));
         let key = self.connections.insert(peer.ip(), socket, phase);
         front.logins.insert(peer.ip(), key);
         self.listen_to(key);
@@ -91,13 +91,13 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Carries out what a login wants; returns whether it wanted anything.
-    pub(super) fn login_events(&mut self, now: Now, key: Key) -> bool {
+    pub(super) fn login_events(&mut self, now: Now, key: SlotKey) -> bool {
         let mut any = false;
         loop {
             let Some(connection) = self.connections.get(key) else {
                 return any;
             };
-            let Phase::Login(login) = &mut connection.phase else {
+            let ConnectionPhase::Login(login) = &mut connection.phase else {
                 return any;
             };
             let Some(event) = login.poll() else {
@@ -108,35 +108,35 @@ impl<R: Ring, P: Post> Core<R, P> {
         }
     }
 
-    fn login_event(&mut self, now: Now, key: Key, event: Event) {
+    fn login_event(&mut self, now: Now, key: SlotKey, event: LoginEvent) {
         match event {
-            Event::Session { wish, .. } => self.decide(now, key, wish),
-            Event::Done => self.start_moving(now, key),
-            Event::Close(violation) => {
-                self.tell(now, key, violation);
+            LoginEvent::Session { wish, .. } => self.decide(now, key, wish),
+            LoginEvent::Done => self.start_moving(now, key),
+            LoginEvent::Close(violation) => {
+                self.log_violation(now, key, violation);
                 self.close_after_send(now, key);
             }
-            Event::Remark(violation) => self.tell(now, key, violation),
+            LoginEvent::Remark(violation) => self.log_violation(now, key, violation),
         }
     }
 
     /// Puts the wish for a session before the registry.
-    fn decide(&mut self, now: Now, key: Key, wish: Wish) {
+    fn decide(&mut self, now: Now, key: SlotKey, wish: AdmissionWish) {
         let Some(front) = &mut self.front else { return };
         let Some(connection) = self.connections.get(key) else {
             return;
         };
-        let Phase::Login(login) = &mut connection.phase else {
+        let ConnectionPhase::Login(login) = &mut connection.phase else {
             return;
         };
         match front.registry.decide(&wish) {
-            Decision::Admit(tsih) => {
+            AdmissionDecision::Admit(tsih) => {
                 front.place(tsih);
                 login.admit(tsih);
                 self.sweep_later(now);
             }
-            Decision::Refuse(status) => login.refuse(status),
-            Decision::Reinstate(old) => {
+            AdmissionDecision::Refuse(status) => login.refuse(status),
+            AdmissionDecision::Reinstate(old) => {
                 front.waiting.push((old, key, wish));
                 return self.end_anywhere(old);
             }
@@ -153,7 +153,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         }
         let front = self.front.as_ref();
         if let Some(core) = front.and_then(|front| front.places.get(&tsih)).copied() {
-            self.post(core, Message::End(tsih));
+            self.post(core, CoreMessage::End(tsih));
         }
     }
 
@@ -173,7 +173,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// A session loses its nexus: what its port had heard is kept until that comes back.
-    pub(super) fn keep_heard(&mut self, tsih: u16, heard: Heard) {
+    pub(super) fn keep_heard(&mut self, tsih: u16, heard: AttentionHistory) {
         if let Some(front) = &mut self.front
             && let Some(port) = front.registry.identity(tsih)
         {
@@ -191,13 +191,13 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// The final response is queued; the connection moves once that has been sent.
-    fn start_moving(&mut self, now: Now, key: Key) {
+    fn start_moving(&mut self, now: Now, key: SlotKey) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
-        let phase = std::mem::replace(&mut connection.phase, Phase::Ending { tsih: 0 });
+        let phase = std::mem::replace(&mut connection.phase, ConnectionPhase::Ending { tsih: 0 });
         connection.phase = match phase {
-            Phase::Login(login) => Phase::Moving(login),
+            ConnectionPhase::Login(login) => ConnectionPhase::Moving(login),
             other => other,
         };
         connection.closing = Some(now + PARTING);
@@ -207,11 +207,12 @@ impl<R: Ring, P: Post> Core<R, P> {
 
     /// Gives a connection whose login has ended to the core that its session lives on. Nothing of
     /// it is under way: it was not listened to since the last request, and the response has left.
-    pub(super) fn hand_over(&mut self, key: Key) {
+    pub(super) fn hand_over(&mut self, key: SlotKey) {
         let Some(connection) = self.connections.remove(key.slot) else {
             return;
         };
-        let (Phase::Moving(login), Some(socket)) = (connection.phase, connection.socket) else {
+        let (ConnectionPhase::Moving(login), Some(socket)) = (connection.phase, connection.socket)
+        else {
             return;
         };
         let Some(front) = &mut self.front else { return };
@@ -235,22 +236,22 @@ impl<R: Ring, P: Post> Core<R, P> {
             tsih,
             early,
         };
-        self.post(core, Message::Session(Box::new(new)));
+        self.post(core, CoreMessage::Session(Box::new(new)));
     }
 
     /// A connection has gone before it had a session.
-    pub(super) fn login_over(&mut self, key: Key) {
+    pub(super) fn login_over(&mut self, key: SlotKey) {
         let Some(connection) = self.connections.remove(key.slot) else {
             return;
         };
         let Some(front) = &mut self.front else { return };
         front.logins.remove(key);
         front.waiting.retain(|(_, waiting, _)| *waiting != key);
-        if let Phase::Moving(login) = connection.phase
+        if let ConnectionPhase::Moving(login) = connection.phase
             && let Some(session) = login.outcome()
         {
             let tsih = session.tsih;
-            self.post(CoreId(0), Message::Ended { tsih });
+            self.post(CoreId(0), CoreMessage::Ended { tsih });
         }
         self.check_stopped();
     }

@@ -15,12 +15,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 
-use super::token::Key;
+use super::event_key::SlotKey;
 
 /// The connections, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Logins {
-    waiting: VecDeque<(IpAddr, Key)>,
+    waiting: VecDeque<(IpAddr, SlotKey)>,
 }
 
 /// Where a new connection finds its place.
@@ -29,7 +29,7 @@ pub(super) enum Admission {
     /// There is a free one.
     Free,
     /// It takes the place of this connection, which is to be closed.
-    InPlaceOf(IpAddr, Key),
+    InPlaceOf(IpAddr, SlotKey),
     /// No slot is free.
     Full,
 }
@@ -55,12 +55,12 @@ impl Logins {
         }
     }
 
-    pub(super) fn insert(&mut self, peer: IpAddr, key: Key) {
+    pub(super) fn insert(&mut self, peer: IpAddr, key: SlotKey) {
         self.waiting.push_back((peer, key));
     }
 
     /// A connection has logged in, or is gone.
-    pub(super) fn remove(&mut self, key: Key) {
+    pub(super) fn remove(&mut self, key: SlotKey) {
         if let Some(at) = self.waiting.iter().position(|(_, one)| *one == key) {
             self.waiting.remove(at);
         }

@@ -1,7 +1,7 @@
 //! What the device server asks of the transport of a nexus: SAM's protocol services.
 
 use ::io::ring::Ring;
-use block::lease::Lease;
+use block::lease::BlockLease;
 use iscsi::session::Session;
 use scsi::medium::Now;
 use scsi::nexus::NexusId;
@@ -9,13 +9,13 @@ use scsi::task::{Completed, FunctionResult, Tag};
 use scsi::wire::lun::Lun;
 
 use super::Core;
-use super::connection::{Phase, Place};
 use super::fc_port::ToRemote;
-use crate::mail::Post;
+use super::nexus_table::{ConnectionPhase, NexusOwner};
+use crate::mailbox::Mailer;
 
 /// The transport of one nexus. Where it is known which, as below, nothing is left of the choice.
-pub(super) enum Transport<'a> {
-    Session(&'a mut Session<Lease>),
+pub(super) enum NexusTransport<'a> {
+    Session(&'a mut Session<BlockLease>),
     Remote(ToRemote<'a>),
 }
 
@@ -28,14 +28,14 @@ macro_rules! each {
     };
 }
 
-impl Transport<'_> {
+impl NexusTransport<'_> {
     /// *Send Data-In*.
-    pub(super) fn send_data_in(&mut self, tag: Tag, offset: u32, data: Lease) {
+    pub(super) fn send_data_in(&mut self, tag: Tag, offset: u32, data: BlockLease) {
         each!(self, one => one.send_data_in(tag, offset, data));
     }
 
     /// *Receive Data-Out*: fill `into`.
-    pub(super) fn receive_data_out(&mut self, tag: Tag, offset: u32, into: Lease) {
+    pub(super) fn receive_data_out(&mut self, tag: Tag, offset: u32, into: BlockLease) {
         each!(self, one => one.receive_data_out(tag, offset, into));
     }
 
@@ -63,22 +63,27 @@ impl Transport<'_> {
     }
 }
 
-impl<R: Ring, P: Post> Core<R, P> {
+impl<R: Ring, P: Mailer> Core<R, P> {
     /// Lets the transport of a nexus act, then carries out what it wants in turn.
-    pub(super) fn serve(&mut self, now: Now, nexus: NexusId, act: impl FnOnce(&mut Transport<'_>)) {
+    pub(super) fn serve(
+        &mut self,
+        now: Now,
+        nexus: NexusId,
+        act: impl FnOnce(&mut NexusTransport<'_>),
+    ) {
         match self.connections.place(nexus.0) {
-            Some(&mut Place::Remote(remote)) => {
+            Some(&mut NexusOwner::Remote(remote)) => {
                 if let Some(fc_port) = self.fc_ports.get_mut(remote.fc_port as usize) {
-                    act(&mut Transport::Remote(fc_port.nexus(remote.id)));
+                    act(&mut NexusTransport::Remote(fc_port.nexus(remote.id)));
                     self.fc_port_events(now, remote.fc_port);
                 }
             }
-            Some(Place::Connection(connection)) => {
+            Some(NexusOwner::Connection(connection)) => {
                 let key = connection.key;
-                let Phase::Session { session, .. } = &mut connection.phase else {
+                let ConnectionPhase::Session { session, .. } = &mut connection.phase else {
                     return;
                 };
-                act(&mut Transport::Session(session));
+                act(&mut NexusTransport::Session(session));
                 let wants = session.has_events();
                 if !connection.dirty {
                     connection.dirty = true;

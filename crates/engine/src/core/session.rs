@@ -4,20 +4,20 @@
 use std::io;
 
 use ::io::ring::{Ring, SendBatch, SocketId, Token};
-use block::lease::Lease;
-use iscsi::datamover::Outgoing;
+use block::lease::BlockLease;
 use iscsi::parameters::Parameters;
-use iscsi::session::Event;
-use scsi::medium::{Lease as _, Now};
+use iscsi::session::SessionEvent;
+use scsi::medium::Now;
 use scsi::nexus::NexusId;
 use scsi::unit::CoreId;
 use tracing::Level;
 
 use super::Core;
-use super::connection::{Connection, Known, Phase, Place};
-use super::token::{Key, Purpose};
+use super::buffers::BatchSink;
+use super::event_key::{EventKey, SlotKey};
+use super::nexus_table::{ConnectionPhase, CoreConnection, NexusOwner, NexusState};
 use crate::journal::Journal;
-use crate::mail::{Message, NewSession, Post};
+use crate::mailbox::{CoreMessage, Mailer, NewSession};
 
 /// As many answers as are worth a system call of their own, while there are more to come.
 const EARLY: usize = 32;
@@ -39,7 +39,7 @@ pub(super) fn tell_of_session(
     }
 }
 
-impl<R: Ring, P: Post> Core<R, P> {
+impl<R: Ring, P: Mailer> Core<R, P> {
     /// A connection comes over from the core that logged it in.
     pub(super) fn begin_session(&mut self, now: Now, new: NewSession) {
         // It was on its way when the end came; this core may have told that it has none any more.
@@ -57,10 +57,10 @@ impl<R: Ring, P: Post> Core<R, P> {
         };
         let session = Box::new(session);
         let nexus = match new.nexus {
-            Some(_) => Known::Yes,
-            None => Known::No,
+            Some(_) => NexusState::Yes,
+            None => NexusState::No,
         };
-        let phase = Phase::Session {
+        let phase = ConnectionPhase::Session {
             session,
             tsih: new.tsih,
             nexus,
@@ -78,7 +78,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Octets came in.
-    pub(super) fn received(&mut self, now: Now, key: Key, octets: io::Result<R::Received>) {
+    pub(super) fn received(&mut self, now: Now, key: SlotKey, octets: io::Result<R::Received>) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
@@ -101,7 +101,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Gives octets that could not be used before once more.
-    pub(super) fn feed_early(&mut self, now: Now, key: Key) {
+    pub(super) fn feed_early(&mut self, now: Now, key: SlotKey) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
@@ -111,24 +111,26 @@ impl<R: Ring, P: Post> Core<R, P> {
 
     /// Gives octets to the connection's machine, one event after the other; keeps what it cannot
     /// use now.
-    fn feed(&mut self, now: Now, key: Key, octets: &[u8]) {
+    fn feed(&mut self, now: Now, key: SlotKey, octets: &[u8]) {
         let mut rest = octets;
         let mut half = octets.len() / 2;
         while !rest.is_empty() {
             let Some(connection) = self.connections.get(key) else {
                 return;
             };
-            if connection.closing.is_some() && !matches!(connection.phase, Phase::Moving(_)) {
+            if connection.closing.is_some()
+                && !matches!(connection.phase, ConnectionPhase::Moving(_))
+            {
                 return;
             }
             let used = match &mut connection.phase {
-                Phase::Session { session, .. } => session.receive(now, rest),
-                Phase::Login(login) => login.receive(now, rest),
-                Phase::Moving(_) | Phase::Ending { .. } => 0,
+                ConnectionPhase::Session { session, .. } => session.receive(now, rest),
+                ConnectionPhase::Login(login) => login.receive(now, rest),
+                ConnectionPhase::Moving(_) | ConnectionPhase::Ending { .. } => 0,
             };
             rest = rest.get(used..).unwrap_or_default();
             let progressed = self.events(now, key);
-            self.settle(now);
+            self.run_until_quiet(now);
             if used == 0 && !progressed {
                 break;
             }
@@ -145,26 +147,26 @@ impl<R: Ring, P: Post> Core<R, P> {
         }
     }
 
-    fn events(&mut self, now: Now, key: Key) -> bool {
+    fn events(&mut self, now: Now, key: SlotKey) -> bool {
         match self
             .connections
             .get(key)
             .map(|connection| &connection.phase)
         {
-            Some(Phase::Login(_)) => self.login_events(now, key),
-            Some(Phase::Session { .. }) => self.session_events(now, key),
+            Some(ConnectionPhase::Login(_)) => self.login_events(now, key),
+            Some(ConnectionPhase::Session { .. }) => self.session_events(now, key),
             _ => false,
         }
     }
 
     /// Carries out what a session wants; returns whether it wanted anything.
-    pub(super) fn session_events(&mut self, now: Now, key: Key) -> bool {
+    pub(super) fn session_events(&mut self, now: Now, key: SlotKey) -> bool {
         let mut any = false;
         loop {
             let Some(connection) = self.connections.get(key) else {
                 return any;
             };
-            let Phase::Session { session, .. } = &mut connection.phase else {
+            let ConnectionPhase::Session { session, .. } = &mut connection.phase else {
                 return any;
             };
             let Some(event) = session.poll() else {
@@ -175,33 +177,37 @@ impl<R: Ring, P: Post> Core<R, P> {
         }
     }
 
-    fn session_event(&mut self, now: Now, key: Key, event: Event<Lease>) {
+    fn session_event(&mut self, now: Now, key: SlotKey, event: SessionEvent<BlockLease>) {
         let nexus = NexusId(key.slot);
         match event {
-            Event::Execute(mut command) => {
+            SessionEvent::Execute(mut command) => {
                 command.nexus = nexus;
                 self.device.execute(now, command);
             }
-            Event::DataOut { tag, offset, data } => self.device.data_out(nexus, tag, offset, data),
-            Event::Manage { id, lun, function } => self.device.manage(nexus, id, lun, function),
-            Event::Close(violation) => {
-                self.tell(now, key, violation);
+            SessionEvent::DataOut { tag, offset, data } => {
+                self.device.data_out(nexus, tag, offset, data);
+            }
+            SessionEvent::Manage { id, lun, function } => {
+                self.device.manage(nexus, id, lun, function);
+            }
+            SessionEvent::Close(violation) => {
+                self.log_violation(now, key, violation);
                 self.tell_of_end(key, false);
                 self.close_after_send(now, key);
             }
-            Event::ColdReset => self.post_cold_reset(key),
-            Event::LoggedOut => {
+            SessionEvent::ColdReset => self.post_cold_reset(key),
+            SessionEvent::LoggedOut => {
                 self.tell_of_end(key, true);
                 self.logged_out(now, key);
             }
-            Event::Remark(violation) => self.tell(now, key, violation),
+            SessionEvent::Remark(violation) => self.log_violation(now, key, violation),
         }
     }
 
     /// Logs that a session has ended.
-    fn tell_of_end(&mut self, key: Key, logged_out: bool) {
+    fn tell_of_end(&mut self, key: SlotKey, logged_out: bool) {
         if let Some(connection) = self.connections.get(key)
-            && let Phase::Session { session, .. } = &connection.phase
+            && let ConnectionPhase::Session { session, .. } = &connection.phase
         {
             let session = session.parameters();
             tell_of_session(&self.journal, session, |session| {
@@ -211,16 +217,16 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Lets the nexus go, then answers and closes.
-    fn logged_out(&mut self, now: Now, key: Key) {
+    fn logged_out(&mut self, now: Now, key: SlotKey) {
         if let Some(connection) = self.connections.get(key)
-            && let Phase::Session {
+            && let ConnectionPhase::Session {
                 nexus,
                 session,
                 tsih,
             } = &mut connection.phase
-            && *nexus == Known::Yes
+            && *nexus == NexusState::Yes
         {
-            *nexus = Known::Leaving;
+            *nexus = NexusState::Leaving;
             let told = session.has_told().then_some(*tsih);
             return self.lose_nexus(key.slot, told);
         }
@@ -244,8 +250,8 @@ impl<R: Ring, P: Post> Core<R, P> {
     /// Half way through what was received, sends the answers that there are, if they are worth a
     /// system call of their own. The peer has something to do meanwhile: where both ends take and
     /// give everything at once, each only waits for the other.
-    fn answer_early(&mut self, key: Key) {
-        let worth = |connection: &mut Connection| connection.queued() >= EARLY;
+    fn answer_early(&mut self, key: SlotKey) {
+        let worth = |connection: &mut CoreConnection| connection.queued() >= EARLY;
         if !self.connections.get(key).is_some_and(worth) {
             return;
         }
@@ -278,16 +284,17 @@ impl<R: Ring, P: Post> Core<R, P> {
             self.all_sent(key);
             return None;
         }
-        Some((socket, Purpose::Send(key).token(), batch))
+        Some((socket, EventKey::Send(key).token(), batch))
     }
 
     /// A batch has left.
-    pub(super) fn sent(&mut self, now: Now, key: Key, result: &io::Result<()>) {
+    pub(super) fn sent(&mut self, now: Now, key: SlotKey, result: &io::Result<()>) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
         connection.sending = false;
-        let untaken = !connection.early.is_empty() && !matches!(connection.phase, Phase::Moving(_));
+        let untaken =
+            !connection.early.is_empty() && !matches!(connection.phase, ConnectionPhase::Moving(_));
         if result.is_err() {
             return self.hang_up(key);
         }
@@ -300,11 +307,11 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Nothing is left to be sent: what waited for that goes on.
-    fn all_sent(&mut self, key: Key) {
+    fn all_sent(&mut self, key: SlotKey) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
-        if matches!(connection.phase, Phase::Moving(_)) {
+        if matches!(connection.phase, ConnectionPhase::Moving(_)) {
             self.hand_over(key);
         } else if connection.closing.is_some() {
             self.hang_up(key);
@@ -312,7 +319,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Receives more, unless the peer does not take what it asked for, or must wait.
-    pub(super) fn listen_to(&mut self, key: Key) {
+    pub(super) fn listen_to(&mut self, key: SlotKey) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
@@ -323,11 +330,11 @@ impl<R: Ring, P: Post> Core<R, P> {
             return;
         }
         connection.receiving = true;
-        self.ring.receive(socket, Purpose::Receive(key).token());
+        self.ring.receive(socket, EventKey::Receive(key).token());
     }
 
     /// Closes a connection when everything queued has been sent, or its peer does not take it.
-    pub(super) fn close_after_send(&mut self, now: Now, key: Key) {
+    pub(super) fn close_after_send(&mut self, now: Now, key: SlotKey) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
@@ -337,7 +344,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Closes the socket; the slot is free when the device server has let the nexus go.
-    pub(super) fn hang_up(&mut self, key: Key) {
+    pub(super) fn hang_up(&mut self, key: SlotKey) {
         if self
             .connections
             .get(key)
@@ -352,21 +359,21 @@ impl<R: Ring, P: Post> Core<R, P> {
             self.ring.close(socket);
         }
         match &connection.phase {
-            &Phase::Session {
+            &ConnectionPhase::Session {
                 tsih,
                 nexus,
                 ref session,
             } => match nexus {
-                Known::Yes => {
+                NexusState::Yes => {
                     let told = session.has_told().then_some(tsih);
-                    connection.phase = Phase::Ending { tsih };
+                    connection.phase = ConnectionPhase::Ending { tsih };
                     self.lose_nexus(key.slot, told);
                 }
-                Known::Leaving => connection.phase = Phase::Ending { tsih },
-                Known::No => self.ended(key.slot, tsih),
+                NexusState::Leaving => connection.phase = ConnectionPhase::Ending { tsih },
+                NexusState::No => self.ended(key.slot, tsih),
             },
-            Phase::Login(_) | Phase::Moving(_) => self.login_over(key),
-            Phase::Ending { .. } => {}
+            ConnectionPhase::Login(_) | ConnectionPhase::Moving(_) => self.login_over(key),
+            ConnectionPhase::Ending { .. } => {}
         }
     }
 
@@ -376,7 +383,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         let nexus = NexusId(slot);
         if let Some(tsih) = told {
             let heard = self.device.heard(nexus);
-            self.post(CoreId(0), Message::Heard(tsih, heard));
+            self.post(CoreId(0), CoreMessage::Heard(tsih, heard));
         }
         self.device.nexus_lost(nexus);
     }
@@ -384,21 +391,21 @@ impl<R: Ring, P: Post> Core<R, P> {
     /// The last task of a nexus has ended.
     pub(super) fn gone(&mut self, now: Now, slot: u32) {
         let connection = match self.connections.place(slot) {
-            Some(Place::Connection(connection)) => connection,
-            Some(&mut Place::Remote(remote)) => return self.remote_gone(now, slot, remote),
+            Some(NexusOwner::Connection(connection)) => connection,
+            Some(&mut NexusOwner::Remote(remote)) => return self.remote_gone(now, slot, remote),
             None => return,
         };
         match &mut connection.phase {
-            Phase::Session { nexus, .. } => {
-                *nexus = Known::No;
+            ConnectionPhase::Session { nexus, .. } => {
+                *nexus = NexusState::No;
                 let key = connection.key;
                 self.close_after_send(now, key);
             }
-            Phase::Ending { tsih } => {
+            ConnectionPhase::Ending { tsih } => {
                 let tsih = *tsih;
                 self.ended(slot, tsih);
             }
-            Phase::Login(_) | Phase::Moving(_) => {}
+            ConnectionPhase::Login(_) | ConnectionPhase::Moving(_) => {}
         }
     }
 
@@ -410,14 +417,14 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     fn post_ended(&mut self, tsih: u16) {
-        self.post(CoreId(0), Message::Ended { tsih });
+        self.post(CoreId(0), CoreMessage::Ended { tsih });
     }
 
-    fn post_cold_reset(&mut self, key: Key) {
+    fn post_cold_reset(&mut self, key: SlotKey) {
         if let Some(connection) = self.connections.get(key)
-            && let Phase::Session { tsih, .. } = connection.phase
+            && let ConnectionPhase::Session { tsih, .. } = connection.phase
         {
-            self.post(CoreId(0), Message::ColdReset(tsih));
+            self.post(CoreId(0), CoreMessage::ColdReset(tsih));
         }
     }
 
@@ -429,26 +436,28 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 }
 
-impl Connection {
+impl CoreConnection {
     fn transmit(&mut self, batch: &mut SendBatch) {
         match &mut self.phase {
-            Phase::Login(login) | Phase::Moving(login) => login.transmit(&mut Wire(batch)),
-            Phase::Session { session, .. } => session.transmit(&mut Wire(batch)),
-            Phase::Ending { .. } => false,
+            ConnectionPhase::Login(login) | ConnectionPhase::Moving(login) => {
+                login.transmit(&mut BatchSink(batch))
+            }
+            ConnectionPhase::Session { session, .. } => session.transmit(&mut BatchSink(batch)),
+            ConnectionPhase::Ending { .. } => false,
         };
     }
 
     fn is_leaving(&self) -> bool {
-        let leaving = Known::Leaving;
-        matches!(self.phase, Phase::Session { nexus, .. } if nexus == leaving)
+        let leaving = NexusState::Leaving;
+        matches!(self.phase, ConnectionPhase::Session { nexus, .. } if nexus == leaving)
     }
 
     /// Octets of Data-In that wait, of a session that the device server knows.
     fn data_in_queued(&self) -> Option<usize> {
         match &self.phase {
-            Phase::Session {
+            ConnectionPhase::Session {
                 session,
-                nexus: Known::Yes,
+                nexus: NexusState::Yes,
                 ..
             } => Some(session.data_in_queued()),
             _ => None,
@@ -459,38 +468,9 @@ impl Connection {
         match &self.phase {
             // Who waits for an older session to end may be admitted at any moment, and moves then:
             // nothing may be under way.
-            Phase::Login(login) => self.early.is_empty() && !login.is_asking(),
-            Phase::Session { session, .. } => !session.is_stalled(),
-            Phase::Moving(_) | Phase::Ending { .. } => false,
+            ConnectionPhase::Login(login) => self.early.is_empty() && !login.is_asking(),
+            ConnectionPhase::Session { session, .. } => !session.is_stalled(),
+            ConnectionPhase::Moving(_) | ConnectionPhase::Ending { .. } => false,
         }
-    }
-}
-
-/// A batch as a session fills it.
-pub(crate) struct Wire<'a>(pub(crate) &'a mut SendBatch);
-
-/// Data shorter than this is copied behind its header: one piece fewer for the kernel costs more
-/// than the copy saves only above it.
-const COPY_BELOW: usize = 1024;
-
-impl Outgoing<Lease> for Wire<'_> {
-    fn octets(&mut self, octets: &[u8]) {
-        self.0.octets(octets);
-    }
-
-    fn lease(&mut self, data: Lease) {
-        if data.len() < COPY_BELOW {
-            self.copied(&data);
-        } else {
-            self.0.buffer(data.into());
-        }
-    }
-
-    fn copied(&mut self, data: &Lease) -> &[u8] {
-        self.0.buffer_copied(data.buffer())
-    }
-
-    fn is_full(&self) -> bool {
-        self.0.is_full()
     }
 }

@@ -2,14 +2,14 @@
 //! what they have with others.
 
 use ::io::ring::Ring;
-use block::lease::Lease;
+use block::lease::BlockLease;
 use scsi::medium::{Extent, MediumOp, MediumResult, Now};
 use scsi::unit::CoreId;
 
 use super::Core;
-use super::connection::Phase;
+use super::nexus_table::ConnectionPhase;
 use super::timers::Timer;
-use crate::mail::{Message, Post};
+use crate::mailbox::{CoreMessage, Mailer};
 
 /// How long initiators have to log out after they were asked to.
 const GRACE_SECONDS: u16 = 5;
@@ -25,7 +25,7 @@ const FLUSH: u64 = 1 << 63;
 
 /// How far the end has come.
 #[derive(Default)]
-pub(super) struct Stop {
+pub(super) struct CoreStop {
     stopping: bool,
     /// This core has told that it has no sessions any more.
     told: bool,
@@ -33,12 +33,12 @@ pub(super) struct Stop {
     cores: u16,
     /// On core 0: volumes that are not flushed yet.
     flushing: usize,
-    leave: Leave,
+    leave: CoreShutdown,
 }
 
 /// How far a core is with its volumes, once they are flushed.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Leave {
+enum CoreShutdown {
     #[default]
     NotYet,
     /// They end what they have with others.
@@ -47,13 +47,13 @@ enum Leave {
     Late,
 }
 
-impl Stop {
+impl CoreStop {
     pub(super) fn is_stopping(&self) -> bool {
         self.stopping
     }
 }
 
-impl<R: Ring, P: Post> Core<R, P> {
+impl<R: Ring, P: Mailer> Core<R, P> {
     /// Asks every initiator to log out, and gives them some time.
     pub(super) fn stop(&mut self, now: Now) {
         self.stop.stopping = true;
@@ -65,7 +65,7 @@ impl<R: Ring, P: Post> Core<R, P> {
             let Some(connection) = self.connections.get(key) else {
                 continue;
             };
-            if let Phase::Session { session, .. } = &mut connection.phase {
+            if let ConnectionPhase::Session { session, .. } = &mut connection.phase {
                 session.request_logout(now, GRACE_SECONDS);
                 self.session_events(now, key);
                 self.mark_dirty(key.slot);
@@ -81,7 +81,7 @@ impl<R: Ring, P: Post> Core<R, P> {
 
     /// Lets the volumes of this core end what they have with others.
     pub(super) fn leave(&mut self, now: Now) {
-        self.stop.leave = Leave::Begun;
+        self.stop.leave = CoreShutdown::Begun;
         for volume in 0..self.volumes.len() as u32 {
             self.submit(now, volume, |handle, cx| handle.leave(cx));
         }
@@ -89,16 +89,16 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     pub(super) fn leave_expired(&mut self) {
-        self.stop.leave = Leave::Late;
+        self.stop.leave = CoreShutdown::Late;
     }
 
     /// Whether it is time to leave the loop.
     #[must_use]
     pub fn has_left(&self) -> bool {
         match self.stop.leave {
-            Leave::NotYet => false,
-            Leave::Begun => self.volumes.have_left() && self.have_fc_ports_left(),
-            Leave::Late => true,
+            CoreShutdown::NotYet => false,
+            CoreShutdown::Begun => self.volumes.have_left() && self.have_fc_ports_left(),
+            CoreShutdown::Late => true,
         }
     }
 
@@ -113,7 +113,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     pub(super) fn check_stopped(&mut self) {
         if self.stop.stopping && !self.stop.told && self.connections.is_empty() {
             self.stop.told = true;
-            self.post(CoreId(0), Message::Stopped(self.id));
+            self.post(CoreId(0), CoreMessage::Stopped(self.id));
         }
     }
 
@@ -147,7 +147,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Takes the result of a flush at the end; returns whether `id` is one.
-    pub(super) fn flushed(&mut self, id: u64, result: &MediumResult<Lease>) -> bool {
+    pub(super) fn flushed(&mut self, id: u64, result: &MediumResult<BlockLease>) -> bool {
         if id & FLUSH == 0 {
             return false;
         }
@@ -160,7 +160,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         self.stop.flushing -= 1;
         if self.stop.flushing == 0 {
             for core in 0..self.post.cores() {
-                self.post(CoreId(core), Message::Leave);
+                self.post(CoreId(core), CoreMessage::Leave);
             }
         }
         true

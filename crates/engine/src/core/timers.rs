@@ -11,9 +11,9 @@ use ::io::ring::Ring;
 use scsi::medium::Now;
 
 use super::Core;
-use super::connection::Phase;
-use super::token::Key;
-use crate::mail::Post;
+use super::event_key::SlotKey;
+use super::nexus_table::ConnectionPhase;
+use crate::mailbox::Mailer;
 
 /// A deadline in the past is looked at again after this long, so that none can spin.
 pub(super) const SHORTEST: Now = Now::from_millis(1);
@@ -26,7 +26,7 @@ const TOGETHER_MS: u64 = 250;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     /// A connection may have a deadline.
-    Connection(Key),
+    Connection(SlotKey),
     /// A Fibre Channel port, by number, may have a deadline.
     FcPort(u32),
     /// A volume, by number, wants to be called.
@@ -68,7 +68,7 @@ impl Timers {
     }
 }
 
-impl<R: Ring, P: Post> Core<R, P> {
+impl<R: Ring, P: Mailer> Core<R, P> {
     /// Does whatever was to be done by now.
     pub(super) fn expire(&mut self, now: Now) {
         while let Some((at, timer)) = self.timers.pop(now) {
@@ -86,7 +86,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         }
     }
 
-    fn connection_expired(&mut self, now: Now, at: Now, key: Key) {
+    fn connection_expired(&mut self, now: Now, at: Now, key: SlotKey) {
         let connection = self.connections.get(key);
         let Some(connection) = connection.filter(|one| one.timer == Some(at)) else {
             return;
@@ -98,7 +98,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     }
 
     /// Runs the timers of a connection that have expired, if any.
-    fn call(&mut self, now: Now, key: Key) {
+    fn call(&mut self, now: Now, key: SlotKey) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
@@ -106,29 +106,29 @@ impl<R: Ring, P: Post> Core<R, P> {
             return self.hang_up(key);
         }
         match &mut connection.phase {
-            Phase::Login(login) | Phase::Moving(login) => {
+            ConnectionPhase::Login(login) | ConnectionPhase::Moving(login) => {
                 login.timeout(now);
                 self.login_events(now, key);
             }
-            Phase::Session { session, .. } => {
+            ConnectionPhase::Session { session, .. } => {
                 if session.next_deadline().is_some_and(|at| at <= now) {
                     session.timeout(now);
                     self.session_events(now, key);
                 }
             }
-            Phase::Ending { .. } => {}
+            ConnectionPhase::Ending { .. } => {}
         }
     }
 
     /// Sees to it that the connection is called when its deadline comes, or earlier.
-    pub(super) fn arm(&mut self, now: Now, key: Key) {
+    pub(super) fn arm(&mut self, now: Now, key: SlotKey) {
         let Some(connection) = self.connections.get(key) else {
             return;
         };
         let deadline = connection.closing.or(match &connection.phase {
-            Phase::Login(login) | Phase::Moving(login) => login.next_deadline(),
-            Phase::Session { session, .. } => session.next_deadline().map(together),
-            Phase::Ending { .. } => None,
+            ConnectionPhase::Login(login) | ConnectionPhase::Moving(login) => login.next_deadline(),
+            ConnectionPhase::Session { session, .. } => session.next_deadline().map(coalesced),
+            ConnectionPhase::Ending { .. } => None,
         });
         let Some(at) = deadline.map(|at| at.max(now + SHORTEST)) else {
             return;
@@ -141,7 +141,7 @@ impl<R: Ring, P: Post> Core<R, P> {
 }
 
 /// The next multiple of [`TOGETHER_MS`], in 64 bits: with 128 each division is a call.
-fn together(at: Now) -> Now {
+fn coalesced(at: Now) -> Now {
     let whole = at.as_secs().saturating_mul(1000);
     let millis = whole.saturating_add(u64::from(at.subsec_millis()));
     Now::from_millis((millis / TOGETHER_MS + 1).saturating_mul(TOGETHER_MS))

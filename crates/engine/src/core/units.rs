@@ -3,14 +3,14 @@
 use std::io;
 use std::sync::Arc;
 
-use ::io::ring::{FileOp, Lane, Ring};
+use ::io::ring::{BlockingLane, FileOp, Ring};
 use scsi::medium::Now;
-use scsi::owner::{Input, Output, Request};
+use scsi::owner::{Input, OwnerOutput, OwnerRequest};
 use scsi::unit::{CoreId, UnitId};
 
 use super::Core;
-use super::token::Purpose;
-use crate::mail::{Message, Post};
+use super::event_key::EventKey;
+use crate::mailbox::{CoreMessage, Mailer};
 
 /// Where the state of units is kept over a restart.
 pub trait Store: Send + Sync {
@@ -19,8 +19,8 @@ pub trait Store: Send + Sync {
     fn save(&self, unit: UnitId, octets: &[u8]) -> io::Result<()>;
 }
 
-impl<R: Ring, P: Post> Core<R, P> {
-    pub(super) fn asked(&mut self, unit: UnitId, request: Request) {
+impl<R: Ring, P: Mailer> Core<R, P> {
+    pub(super) fn asked(&mut self, unit: UnitId, request: OwnerRequest) {
         self.owner(unit, Input::Request(request));
     }
 
@@ -48,15 +48,20 @@ impl<R: Ring, P: Post> Core<R, P> {
         }
     }
 
-    fn owner_output(&mut self, unit: UnitId, output: Output) {
+    fn owner_output(&mut self, unit: UnitId, output: OwnerOutput) {
         match output {
-            Output::Publish(publication) => {
+            OwnerOutput::Publish(publication) => {
                 for core in 0..self.post.cores() {
-                    self.post(CoreId(core), Message::Publish(unit, publication.clone()));
+                    self.post(
+                        CoreId(core),
+                        CoreMessage::Publish(unit, publication.clone()),
+                    );
                 }
             }
-            Output::Reply { core, id, result } => self.post(core, Message::Reply(unit, id, result)),
-            Output::Persist(octets) => self.persist(unit, octets),
+            OwnerOutput::Reply { core, id, result } => {
+                self.post(core, CoreMessage::Reply(unit, id, result));
+            }
+            OwnerOutput::Persist(octets) => self.persist(unit, octets),
         }
     }
 
@@ -65,9 +70,9 @@ impl<R: Ring, P: Post> Core<R, P> {
         let store = Arc::clone(&front.store);
         let save = move || store.save(unit, &octets).map(|()| 0);
         self.ring.file(
-            Purpose::Persist(unit.0).token(),
+            EventKey::Persist(unit.0).token(),
             FileOp::Apart {
-                lane: Lane::Persist,
+                lane: BlockingLane::Persist,
                 call: Box::new(save),
             },
         );

@@ -1,15 +1,15 @@
 //! What goes to the volumes of a core.
 
 use ::io::ring::Ring;
-use block::volume::{Context, Handle, Node};
+use block::volume::{Context, Handle, HandleId};
 use scsi::medium::Now;
 
 use super::Core;
 use super::timers::Timer;
-use crate::mail::Post;
-use crate::volumes::Surroundings;
+use crate::mailbox::Mailer;
+use crate::volumes::SharedResources;
 
-impl<R: Ring, P: Post> Core<R, P> {
+impl<R: Ring, P: Mailer> Core<R, P> {
     /// Lets a volume act.
     pub(super) fn submit(
         &mut self,
@@ -17,7 +17,7 @@ impl<R: Ring, P: Post> Core<R, P> {
         volume: u32,
         act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
     ) {
-        let mut around = Surroundings {
+        let mut around = SharedResources {
             ring: &mut self.ring,
             done: &mut self.done,
             now,
@@ -31,7 +31,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     pub(super) fn with_node(
         &mut self,
         now: Now,
-        node: Node,
+        node: HandleId,
         act: impl FnOnce(&mut dyn Handle, &mut Context<'_>),
     ) {
         if let Some(volume) = self.volumes.of_node(node) {
@@ -42,7 +42,7 @@ impl<R: Ring, P: Post> Core<R, P> {
     /// An instant has come that was set for a volume.
     pub(super) fn volume_expired(&mut self, now: Now, volume: u32) {
         if self.volumes.expired(volume, now) {
-            self.submit(now, volume, |handle, cx| handle.expire(cx));
+            self.submit(now, volume, |handle, cx| handle.resume(cx));
         }
     }
 }

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
-use ::io::ring::{FileOp, Lane, Ring};
+use ::io::ring::{BlockingLane, FileOp, Ring};
 use scsi::medium::Now;
-use scsi::owner::{Change, Input, Request};
+use scsi::owner::{Input, OwnerRequest, UnitChange};
 use scsi::unit::UnitId;
 
 use super::Core;
+use super::event_key::EventKey;
 use super::timers::Timer;
-use super::token::Purpose;
-use crate::mail::Post;
+use crate::mailbox::Mailer;
 
 /// How often they are looked at: a few system calls for each. What could tell of a change of a file
 /// also tells of our own writes, so waking up for it would cost more than this; of block devices
@@ -21,13 +21,13 @@ const INTERVAL: Now = Now::from_secs(1);
 
 /// Looks at volumes, each known by the number of its unit.
 #[derive(Debug, Default)]
-pub(super) struct Looks {
+pub(super) struct VolumeWatch {
     under_way: BTreeSet<u32>,
     /// Why volumes cannot be looked at, as the log has told.
     failed: BTreeMap<u32, String>,
 }
 
-impl Looks {
+impl VolumeWatch {
     /// Returns false if one is already in progress.
     fn begin(&mut self, unit: u32) -> bool {
         self.under_way.insert(unit)
@@ -49,7 +49,7 @@ impl Looks {
 /// No core's device server numbers its requests up to this, so the answer is nobody's.
 const NOBODYS: u64 = u64::MAX;
 
-impl<R: Ring, P: Post> Core<R, P> {
+impl<R: Ring, P: Mailer> Core<R, P> {
     /// Begins to look after volumes that can grow, if there are any.
     pub(super) fn watch(&mut self, now: Now) {
         let Some(front) = &self.front else { return };
@@ -74,10 +74,10 @@ impl<R: Ring, P: Post> Core<R, P> {
                 volume.refresh().map(u64::from)
             };
             let op = FileOp::Apart {
-                lane: Lane::Watch,
+                lane: BlockingLane::Watch,
                 call: Box::new(look),
             };
-            self.ring.file(Purpose::Watch(unit).token(), op);
+            self.ring.file(EventKey::Watch(unit).token(), op);
         }
         self.watch(now);
     }
@@ -93,8 +93,8 @@ impl<R: Ring, P: Post> Core<R, P> {
             return;
         };
         if matches!(result, Ok(changed) if *changed != 0) {
-            let change = Change::Medium(volume.traits());
-            let request = Request {
+            let change = UnitChange::Medium(volume.traits());
+            let request = OwnerRequest {
                 core: self.id,
                 id: NOBODYS,
                 nexus: None,

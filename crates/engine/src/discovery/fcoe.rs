@@ -5,37 +5,37 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use ::io::ether::Place;
-use ::io::ring::{AnyRing, Event as RingEvent, Kind, Ring, SocketRing, Token};
-use block::particulars::Particulars;
+use ::io::ring::{AnyRing, Ring, RingEvent, RingKind, SocketRing, Token};
+use block::details::Details;
 use block::volume::Volume as _;
-use fc::initiator::{self, Command, Config, Initiator};
-use fc::port::Event;
-use fc::remote::{Remote as Port, RemoteId};
+use fc::initiator::{self, ClientCommand, FcpInitiator, FcpInitiatorConfig};
+use fc::port::PortEvent;
+use fc::remote::{RemoteId, RemotePort as Port};
 use fc::wire::names::{FcId, Wwn};
-use scsi::client::{Request, Why};
+use scsi::client::{UnitRequest, Why};
 use scsi::medium::HeapLease;
 use scsi::wire::lun::Lun;
 
-use super::asks::{self, Asks, Ended, LIMIT};
-use super::{Target, Unit};
-use crate::address::{Address, Cause, FcoeAddress, FcoeOptions, REPLACEMENT, fcoe_settings};
-use crate::n_port::{IdlePorts, Listen, NPort, Owner, Site};
-pub use crate::n_port::{Loss, Lost};
-use crate::remote::patience::Patience;
-use crate::remote::{FcoeEnd, Remote, RemoteError};
+use super::command_channel::{self, CommandChannel, CommandResult, LIMIT};
+use super::{DiscoveredTarget, DiscoveredUnit};
+use crate::address::{Address, FcoeAddress, FcoeOptions, OpenCause, REPLACEMENT, fcoe_settings};
+use crate::n_port::{Attachment, IdlePorts, NPort, PollInterest, PortOwner};
+pub use crate::n_port::{FrameLoss, FrameLosses};
+use crate::remote::wait_notice::WaitNotice;
+use crate::remote::{FcoeEnd, RemoteError, RemoteVolume};
 
 /// What was found behind an Ethernet port.
 #[derive(Debug)]
-pub struct Found {
+pub struct FcoeDiscovery {
     /// Our own port, then the others by their names.
-    pub ports: Vec<Seen>,
+    pub ports: Vec<DiscoveredPort>,
     /// Those of them that are targets and let us in.
-    pub targets: Vec<Target>,
+    pub targets: Vec<DiscoveredTarget>,
     /// Frames that were lost at our Ethernet port meanwhile.
-    pub lost: Lost,
+    pub lost: FrameLosses,
 }
 
-impl Found {
+impl FcoeDiscovery {
     /// Whether some other port is a target, be it one that refuses our login.
     #[must_use]
     pub fn has_target(&self) -> bool {
@@ -46,7 +46,7 @@ impl Found {
 
 /// An N_Port.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct DiscoveredPort {
     /// Whether it is ours, made to look.
     pub ours: bool,
     /// WWPN.
@@ -73,14 +73,14 @@ const ADDRESS: Duration = Duration::from_secs(3);
 /// # Errors
 ///
 /// When the Ethernet port cannot be had. What single targets refuse is told with them.
-pub fn look(place: &Place) -> Result<Found, Cause> {
-    let mut eye = Eye::open(place)?;
+pub fn look(place: &Place) -> Result<FcoeDiscovery, OpenCause> {
+    let mut eye = FcoeProbe::open(place)?;
     let until = eye.begun + ADDRESS;
     while eye.n_port.port().address().is_none() && Instant::now() < until {
         eye.turn()?;
     }
-    if let Some(obstacle) = eye.n_port.barrier() {
-        return Err(Cause::from(lost(FcoeEnd::Barred(obstacle))));
+    if let Some(obstacle) = eye.n_port.blocking_problem() {
+        return Err(OpenCause::from(lost(FcoeEnd::Barred(obstacle))));
     }
     let until = Instant::now() + LOOK;
     while Instant::now() < until {
@@ -91,7 +91,7 @@ pub fn look(place: &Place) -> Result<Found, Cause> {
     let targets = targets.into_iter().filter_map(|id| eye.target(place, id));
     let targets = targets.collect();
     eye.leave()?;
-    Ok(Found {
+    Ok(FcoeDiscovery {
         ports,
         targets,
         lost: eye.n_port.lost().unwrap_or_default(),
@@ -99,9 +99,9 @@ pub fn look(place: &Place) -> Result<Found, Cause> {
 }
 
 /// An N_Port that looks around.
-struct Eye {
+struct FcoeProbe {
     ring: AnyRing,
-    n_port: NPort<Initiator<HeapLease>>,
+    n_port: NPort<FcpInitiator<HeapLease>>,
     begun: Instant,
     watched: bool,
     up: BTreeSet<RemoteId>,
@@ -110,17 +110,21 @@ struct Eye {
     /// The name of the last command.
     command: u64,
     /// What that came to, if it has ended.
-    ended: Option<Result<Ended, RemoteError>>,
+    ended: Option<Result<CommandResult, RemoteError>>,
 }
 
-impl Eye {
+impl FcoeProbe {
     fn open(place: &Place) -> Result<Self, RemoteError> {
-        let (ring, _) = AnyRing::open(Kind::Epoll).map_err(RemoteError::Ring)?;
-        let site = Site::open(place, &Owner::Initiator)?;
+        let (ring, _) = AnyRing::open(RingKind::Epoll).map_err(RemoteError::Ring)?;
+        let site = Attachment::open(place, &PortOwner::Initiator)?;
         let begun = Instant::now();
         Ok(Self {
             ring,
-            n_port: NPort::begin(site, Initiator::new(Config::default()), begun.elapsed()),
+            n_port: NPort::begin(
+                site,
+                FcpInitiator::new(FcpInitiatorConfig::default()),
+                begun.elapsed(),
+            ),
             begun,
             watched: false,
             up: BTreeSet::new(),
@@ -151,8 +155,8 @@ impl Eye {
     }
 
     fn wait(&mut self) -> io::Result<()> {
-        if !self.watched && self.n_port.listen() != Listen::NotYet {
-            self.ring.watch(self.n_port.waited(), Token(0))?;
+        if !self.watched && self.n_port.listen() != PollInterest::NotYet {
+            self.ring.watch(self.n_port.poll_fd(), Token(0))?;
             self.watched = true;
         }
         let now = self.begun.elapsed();
@@ -168,42 +172,45 @@ impl Eye {
         Ok(())
     }
 
-    fn event(&mut self, event: Event<initiator::Event<HeapLease>>) {
+    fn event(&mut self, event: PortEvent<initiator::FcpInitiatorEvent<HeapLease>>) {
         match event {
-            Event::Up(id) => {
+            PortEvent::Up(id) => {
                 self.up.insert(id);
             }
-            Event::Down(id, end) => {
+            PortEvent::Down(id, end) => {
                 self.up.remove(&id);
                 if id == self.asked {
                     self.ended = Some(Err(lost(FcoeEnd::Lost(end))));
                 }
             }
             // One that was given up may end while the next one is waited for.
-            Event::Fc4(initiator::Event::Done(done)) if done.id == self.command => {
+            PortEvent::Fc4(initiator::FcpInitiatorEvent::Done(done)) if done.id == self.command => {
                 self.ended = Some(Ok(done));
             }
-            Event::Fc4(initiator::Event::Failed(failed)) if failed.id == self.command => {
+            PortEvent::Fc4(initiator::FcpInitiatorEvent::Failed(failed))
+                if failed.id == self.command =>
+            {
                 let ended = match failed.why {
                     Why::Ended => Err(lost(FcoeEnd::Stuck)),
                     _ => Ok(failed.as_aborted()),
                 };
                 self.ended.get_or_insert(ended);
             }
-            Event::Fc4(initiator::Event::Stuck(id)) if id == self.asked => {
+            PortEvent::Fc4(initiator::FcpInitiatorEvent::Stuck(id)) if id == self.asked => {
                 self.ended.get_or_insert(Err(lost(FcoeEnd::Stuck)));
             }
             _ => {}
         }
     }
 
-    fn seen(&self) -> Vec<Seen> {
+    fn seen(&self) -> Vec<DiscoveredPort> {
         let port = self.n_port.port();
-        let mut seen: Vec<Seen> = port.remotes().map(|remote| self.seen_as(remote)).collect();
+        let mut seen: Vec<DiscoveredPort> =
+            port.remotes().map(|remote| self.seen_as(remote)).collect();
         seen.sort_by_key(|seen| seen.port_name);
         seen.insert(
             0,
-            Seen {
+            DiscoveredPort {
                 ours: true,
                 port_name: port.wwpn(),
                 node_name: port.wwnn(),
@@ -220,7 +227,7 @@ impl Eye {
         seen
     }
 
-    fn seen_as(&self, remote: &Port) -> Seen {
+    fn seen_as(&self, remote: &Port) -> DiscoveredPort {
         let neighbour = remote.neighbour();
         let up = self.up.contains(&remote.id());
         let role = match (neighbour.target, neighbour.initiator) {
@@ -230,7 +237,7 @@ impl Eye {
             _ if up => "FCP Target",
             _ => "-",
         };
-        Seen {
+        DiscoveredPort {
             ours: false,
             port_name: neighbour.wwpn,
             node_name: neighbour.wwnn,
@@ -241,7 +248,7 @@ impl Eye {
         }
     }
 
-    fn target(&mut self, place: &Place, id: RemoteId) -> Option<Target> {
+    fn target(&mut self, place: &Place, id: RemoteId) -> Option<DiscoveredTarget> {
         let port_name = self.n_port.port().remote(id)?.wwpn();
         self.asked = id;
         let address = FcoeAddress {
@@ -250,8 +257,8 @@ impl Eye {
             lun: 0,
             options: FcoeOptions::default(),
         };
-        let units = asks::report_luns(self).map_err(Cause::from);
-        Some(Target {
+        let units = command_channel::report_luns(self).map_err(OpenCause::from);
+        Some(DiscoveredTarget {
             name: port_name.to_string(),
             portals: vec![place.to_string()],
             units: units.map(|luns| {
@@ -261,20 +268,20 @@ impl Eye {
         })
     }
 
-    fn unit(&mut self, target: &FcoeAddress, lun: Lun) -> Option<Unit> {
+    fn unit(&mut self, target: &FcoeAddress, lun: Lun) -> Option<DiscoveredUnit> {
         let number = lun.index()?;
         let address = FcoeAddress {
             lun: number,
             ..target.clone()
         };
-        let facts = asks::facts(self, lun);
+        let facts = command_channel::facts(self, lun);
         let settings = fcoe_settings(&address, &IdlePorts::default(), REPLACEMENT);
-        let known = facts.map(|facts| Remote::known(settings, facts));
+        let known = facts.map(|facts| RemoteVolume::known(settings, facts));
         let particulars = known.map(|known| known.particulars());
-        Some(Unit {
+        Some(DiscoveredUnit {
             lun: number,
             address: Address::Fcoe(address),
-            particulars: particulars.map_err(Cause::from) as Result<Particulars, Cause>,
+            particulars: particulars.map_err(OpenCause::from) as Result<Details, OpenCause>,
         })
     }
 }
@@ -283,21 +290,25 @@ impl Eye {
 const TURN: Duration = Duration::from_millis(50);
 
 const fn lost(end: FcoeEnd) -> RemoteError {
-    RemoteError::Session(crate::remote::End::Fcoe(end))
+    RemoteError::Session(crate::remote::LinkEnd::Fcoe(end))
 }
 
-impl Asks for Eye {
+impl CommandChannel for FcoeProbe {
     fn begun(&self) -> Instant {
         self.begun
     }
 
     fn begin(&mut self) {}
 
-    fn command(&mut self, lun: Lun, request: Request<HeapLease>) -> Result<Ended, RemoteError> {
+    fn command(
+        &mut self,
+        lun: Lun,
+        request: UnitRequest<HeapLease>,
+    ) -> Result<CommandResult, RemoteError> {
         self.command += 1;
-        let command = Command {
+        let command = ClientCommand {
             id: self.command,
-            ..Command::of(request, lun)
+            ..ClientCommand::of(request, lun)
         };
         self.ended = None;
         let (now, asked) = (self.begun.elapsed(), self.asked);
@@ -307,7 +318,7 @@ impl Asks for Eye {
         }
         let awaited = self.n_port.port().remote(asked).map(Port::wwpn);
         let awaited = awaited.map_or_else(String::new, |name| format!("{name} to answer"));
-        let mut patience = Patience::new(Instant::now());
+        let mut patience = WaitNotice::new(Instant::now());
         let until = Instant::now() + LIMIT;
         while Instant::now() < until {
             patience.wait(Instant::now(), awaited.clone());

@@ -2,12 +2,12 @@ use std::time::{Duration, Instant};
 
 use scsi::medium::MediumError;
 
-use super::{EACH, Flushes};
+use super::{EACH, FinalFlushes};
 
 /// The lines of flushes that end one after the other, so long apart.
 fn lines(volumes: usize, apart: Duration, failed: Option<usize>) -> Vec<String> {
     let names = (0..volumes).map(|number| format!("ram:{number}"));
-    let flushes = Flushes::new(names.collect());
+    let flushes = FinalFlushes::new(names.collect());
     let (start, mut lines) = (Instant::now(), Vec::new());
     for volume in 0..volumes {
         let mut results = flushes.results.lock().unwrap();
@@ -45,7 +45,7 @@ fn many_volumes_have_a_line_a_second_together() {
 
 #[test]
 fn what_is_waited_for_is_named() {
-    let flushes = Flushes::new((0..5).map(|n| format!("ram:{n}M")).collect());
+    let flushes = FinalFlushes::new((0..5).map(|n| format!("ram:{n}M")).collect());
     let way_out = "; another signal stops at once and loses the data in their caches";
     let line = format!("waiting for the flush of ram:0M, ram:1M, ram:2M and 2 more{way_out}");
     assert_eq!(flushes.waiting(), Some(line));

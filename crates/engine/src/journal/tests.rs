@@ -6,7 +6,7 @@ use fc::wire::ethernet::Mac;
 use fc::wire::names::Wwn;
 use iscsi::violation::Violation;
 
-use super::{Journal, LINES, Peer, SESSION_LINES, Unsaved};
+use super::{Journal, LINES, PeerName, SESSION_LINES, UnsavedReservations};
 
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const JUNK: Violation = Violation {
@@ -34,7 +34,7 @@ fn a_rule_broken_a_thousand_times_is_one_line_and_a_count() {
 #[test]
 fn an_initiator_whose_login_failed_is_named() {
     let journal = Journal::default();
-    let peer = Peer::Claimed(PEER, "iqn.2026-01.test:ini".into());
+    let peer = PeerName::Claimed(PEER, "iqn.2026-01.test:ini".into());
     let line = journal.tell(Duration::ZERO, peer, JUNK);
     let told = "127.0.0.1 as iqn.2026-01.test:ini: junk (RFC 7143 §6.3)";
     assert_eq!(line.as_deref(), Some(told));
@@ -44,7 +44,7 @@ fn an_initiator_whose_login_failed_is_named() {
 fn a_host_with_many_names_has_one_line() {
     let journal = Journal::default();
     let tell = |name: u32| {
-        let peer = Peer::Claimed(PEER, format!("iqn.2026-01.test:{name}"));
+        let peer = PeerName::Claimed(PEER, format!("iqn.2026-01.test:{name}"));
         journal.tell(SECOND, peer, JUNK)
     };
     assert_eq!((0..100).filter_map(tell).count(), 1);
@@ -56,7 +56,7 @@ fn a_host_with_many_names_has_one_line() {
 #[test]
 fn a_port_of_fibre_channel_is_named_by_its_wwpn() {
     let (mac, wwpn) = (Mac([2, 0, 0, 0, 0, 7]), Wwn(0x2001_5254_0012_3456));
-    let rule = fc::violation::Violation {
+    let rule = fc::violation::FcViolation {
         rule: "a port that is not allowed was discovered",
         clause: "--allow",
     };
@@ -154,7 +154,7 @@ fn a_host_that_logs_in_again_and_again_has_a_count() {
 
 #[test]
 fn reservations_that_cannot_be_saved_are_told_once_a_minute_for_each_unit() {
-    let mut unsaved = Unsaved::default();
+    let mut unsaved = UnsavedReservations::default();
     let full = io::Error::from(io::ErrorKind::StorageFull);
     let first = unsaved.tell(Duration::ZERO, 0, &full).expect("a line");
     assert!(first.ends_with("check the state directory"), "{first}");

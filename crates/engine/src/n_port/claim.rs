@@ -14,12 +14,12 @@ use crate::lockfile::{Attempt, LockFile};
 
 /// A folder of claims, of this user and this network namespace.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct ClaimDir {
     path: PathBuf,
     user: u32,
 }
 
-impl Folder {
+impl ClaimDir {
     /// `/run/lunar` for root, else `$XDG_RUNTIME_DIR/lunar`, or what comes nearest.
     ///
     /// # Errors

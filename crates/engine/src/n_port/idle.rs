@@ -16,8 +16,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ::io::ether::Place;
-use ::io::ring::{AnyRing, Kind, Ring, SocketRing, Token};
-use fc::initiator::{AtRest, Initiator};
+use ::io::ring::{AnyRing, Ring, RingKind, SocketRing, Token};
+use fc::initiator::{FcpInitiator, IdleInitiator};
 use scsi::medium::Now;
 
 use super::{Clock, NPort};
@@ -25,11 +25,11 @@ use super::{Clock, NPort};
 /// N_Ports that nobody uses now. Those that are not taken up again log out, after a while or at the
 /// end.
 #[derive(Clone, Debug, Default)]
-pub struct IdlePorts(Arc<Shared>);
+pub struct IdlePorts(Arc<IdlePortState>);
 
 #[derive(Debug)]
-struct Shared {
-    ports: Mutex<Ports>,
+struct IdlePortState {
+    ports: Mutex<IdlePortList>,
     /// Some have logged out.
     ended: Condvar,
     /// How long a port is of use.
@@ -37,16 +37,16 @@ struct Shared {
 }
 
 #[derive(Debug, Default)]
-struct Ports {
-    idle: Vec<Idle>,
+struct IdlePortList {
+    idle: Vec<IdlePort>,
     /// Where some are logging out.
     ending: Vec<Place>,
 }
 
 #[derive(Debug)]
-struct Idle {
+struct IdlePort {
     /// Until it is taken up again.
-    n_port: Option<Box<NPort<AtRest>>>,
+    n_port: Option<Box<NPort<IdleInitiator>>>,
     place: Place,
     /// How soon a frame is lost, as its logins say.
     e_d_tov: Option<Duration>,
@@ -65,17 +65,17 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 impl IdlePorts {
     /// Leaves a port here, with no command under way.
-    pub(crate) fn put<L>(&self, n_port: NPort<Initiator<L>>, e_d_tov: Option<Duration>, now: Now)
+    pub(crate) fn put<L>(&self, n_port: NPort<FcpInitiator<L>>, e_d_tov: Option<Duration>, now: Now)
     where
-        Initiator<L>: fc::port::Fc4,
+        FcpInitiator<L>: fc::port::Fc4Layer,
     {
         let since = Instant::now();
-        let idle = Idle {
+        let idle = IdlePort {
             epoch: since
                 .checked_sub(n_port.clock.of_port(now))
                 .unwrap_or(since),
             place: n_port.place().clone(),
-            n_port: Some(Box::new(n_port.below(Initiator::rest))),
+            n_port: Some(Box::new(n_port.with_fc4(FcpInitiator::rest))),
             e_d_tov,
             since,
         };
@@ -108,18 +108,18 @@ impl IdlePorts {
         place: &Place,
         e_d_tov: Option<Duration>,
         now: Now,
-    ) -> Option<NPort<Initiator<L>>>
+    ) -> Option<NPort<FcpInitiator<L>>>
     where
-        Initiator<L>: fc::port::Fc4,
+        FcpInitiator<L>: fc::port::Fc4Layer,
     {
         let mut idle = {
             let idle = &mut self.0.lock().idle;
-            let fits = |one: &Idle| {
+            let fits = |one: &IdlePort| {
                 one.place == *place && one.e_d_tov == e_d_tov && !one.is_stale(self.0.fresh)
             };
             idle.swap_remove(idle.iter().position(fits)?)
         };
-        let mut n_port = idle.n_port.take()?.below(Initiator::resume);
+        let mut n_port = idle.n_port.take()?.with_fc4(FcpInitiator::resume);
         n_port.clock = Clock::of(idle.epoch.elapsed(), now);
         n_port.receive(now);
         Some(n_port)
@@ -128,7 +128,7 @@ impl IdlePorts {
     /// Waits for ports at this place that are ending, as whoever opens another gets their names.
     pub(crate) fn wait_for_ending(&self, place: &Place) {
         let fresh = self.0.fresh;
-        let is_ending = |ports: &mut Ports| {
+        let is_ending = |ports: &mut IdlePortList| {
             let mut idle = ports.idle.iter();
             ports.ending.contains(place)
                 || idle.any(|one| one.place == *place && one.is_stale(fresh))
@@ -138,7 +138,7 @@ impl IdlePorts {
     }
 }
 
-impl Default for Shared {
+impl Default for IdlePortState {
     fn default() -> Self {
         Self {
             ports: Mutex::default(),
@@ -148,13 +148,13 @@ impl Default for Shared {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Ports> {
+impl IdlePortState {
+    fn lock(&self) -> MutexGuard<'_, IdlePortList> {
         self.ports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes those out that were here for too long.
-    fn stale(&self) -> Vec<Idle> {
+    fn stale(&self) -> Vec<IdlePort> {
         let mut ports = self.lock();
         let stale = ports.idle.extract_if(.., |idle| idle.is_stale(self.fresh));
         let stale: Vec<_> = stale.collect();
@@ -175,7 +175,7 @@ impl Shared {
 
 /// Logs out those that were here for too long. Nobody is locked out meanwhile, and what else is
 /// there ends with whoever has it, not with this.
-fn end_stale(shared: &Weak<Shared>) {
+fn end_stale(shared: &Weak<IdlePortState>) {
     let stale = shared.upgrade().map(|shared| shared.stale());
     for idle in stale.into_iter().flatten() {
         let place = idle.place.clone();
@@ -184,13 +184,13 @@ fn end_stale(shared: &Weak<Shared>) {
     }
 }
 
-impl Idle {
+impl IdlePort {
     fn is_stale(&self, fresh: Duration) -> bool {
         self.since.elapsed() >= fresh
     }
 }
 
-impl Drop for Idle {
+impl Drop for IdlePort {
     fn drop(&mut self) {
         if let Some(n_port) = self.n_port.take()
             && let Err(cause) = log_out(*n_port, self.epoch)
@@ -201,15 +201,15 @@ impl Drop for Idle {
 }
 
 /// Takes as long as a logout does.
-fn log_out(mut n_port: NPort<AtRest>, epoch: Instant) -> io::Result<()> {
-    let (mut ring, _) = AnyRing::open(Kind::Epoll)?;
+fn log_out(mut n_port: NPort<IdleInitiator>, epoch: Instant) -> io::Result<()> {
+    let (mut ring, _) = AnyRing::open(RingKind::Epoll)?;
     n_port.clock = Clock::default();
     n_port.leave(epoch.elapsed());
     let mut is_watched = false;
     loop {
         n_port.transmit();
         if !std::mem::replace(&mut is_watched, true) {
-            ring.watch(n_port.waited(), Token(0))?;
+            ring.watch(n_port.poll_fd(), Token(0))?;
         }
         let left = n_port.next_deadline();
         ring.wait(left.map(|at| at.saturating_sub(epoch.elapsed())))?;

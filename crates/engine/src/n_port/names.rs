@@ -10,7 +10,7 @@
 use std::io;
 use std::sync::Arc;
 
-use ::io::ether::{Mac, Place};
+use ::io::ether::{EtherMac, Place};
 use fc::wire::ethernet;
 use fc::wire::names::Wwn;
 
@@ -19,7 +19,7 @@ use crate::lockfile::{Attempt, LockFile};
 
 /// The right to names that nobody else has, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct PortNames {
     /// Of the Fibre Channel port.
     pub(crate) wwpn: Wwn,
     /// Of this machine.
@@ -31,7 +31,7 @@ pub(crate) struct Names {
 
 /// Whose port it is, on which its names depend.
 #[derive(Clone, Debug)]
-pub(crate) enum Owner {
+pub(crate) enum PortOwner {
     /// A server, whose initiators know it by its number.
     Server,
     /// A server that has another WWPN, so that any number will do.
@@ -39,25 +39,25 @@ pub(crate) enum Owner {
     /// An initiator.
     Initiator,
     /// Whoever had these names before.
-    Again(Arc<Names>),
+    Again(Arc<PortNames>),
 }
 
 /// Fibre Channel ports of a user that an interface has at the most.
 const PORTS_MAX: u16 = 256;
 
-impl Names {
+impl PortNames {
     /// Names at this Ethernet port, whose own address that is.
     ///
     /// # Errors
     ///
     /// When those that the owner may have are in use.
-    pub(super) fn claim(place: &Place, own: Mac, owner: &Owner) -> io::Result<Arc<Self>> {
+    pub(super) fn claim(place: &Place, own: EtherMac, owner: &PortOwner) -> io::Result<Arc<Self>> {
         let (number, claim) = match (place, owner) {
-            (_, Owner::Again(names)) => return Ok(Arc::clone(names)),
+            (_, PortOwner::Again(names)) => return Ok(Arc::clone(names)),
             // Whoever has an end of a cable is alone there.
             (Place::Cable(_), _) => (0, None),
             (Place::Interface(name) | Place::Xdp(name), _) => {
-                let (number, claim) = Numbers::here()?.first_free(name, owner)?;
+                let (number, claim) = PortNumbers::here()?.first_free(name, owner)?;
                 (number, Some(claim))
             }
         };
@@ -71,17 +71,17 @@ impl Names {
 }
 
 /// Where numbers are given out.
-struct Numbers {
-    folder: claim::Folder,
+struct PortNumbers {
+    folder: claim::ClaimDir,
     /// The first number of an initiator of this user.
     first: u16,
 }
 
-impl Numbers {
+impl PortNumbers {
     /// A user who is not root does not see which numbers root has, nor those of other users. Such a
     /// user has other ones: 12 bits of a WWPN are free for them (NAA 2h).
     fn here() -> io::Result<Self> {
-        let folder = claim::Folder::of_this_user()?;
+        let folder = claim::ClaimDir::of_this_user()?;
         let block = match folder.user() {
             0 => 0,
             user => 1 + user % 15,
@@ -90,10 +90,10 @@ impl Numbers {
         Ok(Self { folder, first })
     }
 
-    fn first_free(&self, interface: &str, owner: &Owner) -> io::Result<(u16, LockFile)> {
-        let server = matches!(owner, Owner::Server | Owner::NamedServer).then_some(0);
+    fn first_free(&self, interface: &str, owner: &PortOwner) -> io::Result<(u16, LockFile)> {
+        let server = matches!(owner, PortOwner::Server | PortOwner::NamedServer).then_some(0);
         let others = self.first..self.first + PORTS_MAX - 1;
-        let others = others.filter(|_| !matches!(owner, Owner::Server));
+        let others = others.filter(|_| !matches!(owner, PortOwner::Server));
         let mut last = None;
         for number in server.into_iter().chain(others) {
             match self.folder.take(&format!("{interface}-{number}"))? {
@@ -102,7 +102,7 @@ impl Numbers {
             }
         }
         Err(io::Error::other(match (owner, last) {
-            (Owner::Server, Some(other)) => format!(
+            (PortOwner::Server, Some(other)) => format!(
                 "{other} already serves there: stop it, or give this port its own name (--fcoe \
                  {interface},wwpn=WWPN)"
             ),
@@ -114,7 +114,7 @@ impl Numbers {
 /// A locally administered address for all but the first, by a hash: the next address after one's
 /// own may be that of another virtual machine. Those of one interface differ in their low 16 bits,
 /// of which VN2VN makes N_Port_IDs.
-fn numbered(own: Mac, number: u16) -> Mac {
+fn numbered(own: EtherMac, number: u16) -> EtherMac {
     if number == 0 {
         return own;
     }
@@ -136,7 +136,7 @@ const fn mixed(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-fn low_48([a, b, c, d, e, f]: Mac) -> u64 {
+fn low_48([a, b, c, d, e, f]: EtherMac) -> u64 {
     u64::from_be_bytes([0, 0, a, b, c, d, e, f])
 }
 

@@ -3,8 +3,8 @@
 use std::{env, fs};
 
 use ::io::ether::Drops;
-use fc::initiator::Initiator;
-use fc::wire::ethernet::{self, Header};
+use fc::initiator::FcpInitiator;
+use fc::wire::ethernet::{self, EthernetHeader};
 use scsi::medium::HeapLease;
 
 use super::*;
@@ -15,18 +15,18 @@ fn cable(name: &str) -> Place {
     Place::Cable(path)
 }
 
-fn port(place: &Place) -> NPort<Initiator<HeapLease>> {
-    let site = Site::open(place, &Owner::Initiator).unwrap();
+fn port(place: &Place) -> NPort<FcpInitiator<HeapLease>> {
+    let site = Attachment::open(place, &PortOwner::Initiator).unwrap();
     NPort::begin(
         site,
-        Initiator::new(fc::initiator::Config::default()),
+        FcpInitiator::new(fc::initiator::FcpInitiatorConfig::default()),
         Now::ZERO,
     )
 }
 
 /// Sends a message of FIP that nobody understands.
 fn send(ether: &mut EtherPort) {
-    let header = Header {
+    let header = EthernetHeader {
         dst: Mac::ALL_VN2VN_ENODE,
         src: Mac(ether.mac()),
         vlan: None,
@@ -43,17 +43,17 @@ fn send(ether: &mut EtherPort) {
 fn frames_are_polled_for_where_the_ring_cannot_wait_for_them() {
     let place = cable("deaf");
     let mut port = port(&place);
-    let mut other = EtherPort::open(&place, &Options::default()).unwrap();
+    let mut other = EtherPort::open(&place, &EtherOptions::default()).unwrap();
     for round in 1..=2 {
         let now = port.next_deadline().unwrap_or_default() + Duration::from_secs(round);
         port.is_watched(now, &Err(io::ErrorKind::OutOfMemory.into()));
-        assert_eq!(port.listen(), Listen::NotYet);
+        assert_eq!(port.listen(), PollInterest::NotYet);
         send(&mut other);
         let polled = port.next_deadline().unwrap();
         assert!(polled <= now + DEAF, "{polled:?} at {now:?}");
         port.expire(now + DEAF);
         assert_eq!(port.port().fip_statistics().received, round);
-        assert_eq!(port.listen(), Listen::Now, "the ring is asked again");
+        assert_eq!(port.listen(), PollInterest::Now, "the ring is asked again");
     }
 }
 
@@ -61,30 +61,30 @@ fn frames_are_polled_for_where_the_ring_cannot_wait_for_them() {
 fn a_port_that_is_flooded_rests_between_batches() {
     let place = cable("flooded");
     let mut port = port(&place);
-    let mut other = EtherPort::open(&place, &Options::default()).unwrap();
+    let mut other = EtherPort::open(&place, &EtherOptions::default()).unwrap();
     let now = Duration::from_secs(1);
     for _ in 0..512 {
         send(&mut other);
         port.receive(now);
-        assert_eq!(port.listen(), Listen::Now);
+        assert_eq!(port.listen(), PollInterest::Now);
     }
     send(&mut other);
     port.receive(now);
-    assert_eq!(port.listen(), Listen::NotYet);
+    assert_eq!(port.listen(), PollInterest::NotYet);
     assert!(port.next_deadline().is_some_and(|at| at <= now + FLOODED));
     port.expire(now + FLOODED);
-    assert_eq!(port.listen(), Listen::Now);
+    assert_eq!(port.listen(), PollInterest::Now);
 }
 
 #[test]
 fn only_what_has_grown_is_told() {
-    let before = Lost(Drops {
+    let before = FrameLosses(Drops {
         ring_full: 3,
         unsent: 2,
         received: 7,
         ..Drops::default()
     });
-    let now = Lost(Drops {
+    let now = FrameLosses(Drops {
         ring_full: 5,
         missed: 1,
         received: 9,
@@ -98,7 +98,7 @@ fn only_what_has_grown_is_told() {
 #[test]
 fn the_worst_obstacle_is_named_with_what_mends_it() {
     let eth0 = Place::Interface("eth0".to_owned());
-    let at = |up, mtu| Obstacle::at(&eth0, Link { up, mtu });
+    let at = |up, mtu| LinkProblem::at(&eth0, LinkStatus { up, mtu });
     for (obstacle, is_barrier, ways) in [
         (at(true, 301), true, ["301", "ip link set eth0 mtu"]),
         (at(false, 301), true, ["301", "ip link set eth0 mtu"]),

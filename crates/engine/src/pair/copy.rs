@@ -6,11 +6,12 @@
 //! unmapped would allocate it again, and B may not be able to tell that it is a hole.
 //!
 //! Pieces end in any order. What lies before the first that has not ended is the part that is
-//! copied; now and then B is flushed, and then that part is durable ([`Order::Durable`]), whatever
-//! else may have been written behind it. A later run that begins there does the rest again.
+//! copied; now and then B is flushed, and then that part is durable ([`PairOrder::Durable`]),
+//! whatever else may have been written behind it. A later run that begins there does the rest
+//! again.
 //!
 //! A flush that fails says that B has lost what it held in its cache, as a target does that was
-//! restarted. All that was not stable then is copied again ([`Order::Back`]).
+//! restarted. All that was not stable then is copied again ([`PairOrder::Back`]).
 //!
 //! At an error the pieces before it are still copied, so that all of A up to it becomes durable.
 
@@ -23,15 +24,17 @@ use std::time::Duration;
 
 use scsi::medium::{Extent, Lease, MediumError, MediumOp, MediumResult, Now};
 
-use self::flush::{Flush, Kind};
-use self::piece::{Doing, Piece};
+use self::flush::{FlushTracker, RangeContent};
+use self::piece::{CopyPiece, CopyStep};
 use super::ranges::Ranges;
-use super::spans::{Span, Spans};
-use super::{CHUNK, Failure, Machine, Order, Progress, Shape, Side, Trouble};
+use super::spans::{MappedSpan, RemainingSpans};
+use super::{
+    CHUNK, CopyProgress, PairFailure, PairMachine, PairOrder, PairSide, VolumeProblem, VolumeShape,
+};
 
 /// What is to be copied, and how.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
+pub(super) struct CopyPlan {
     /// Bytes at the beginning that an earlier run copied.
     pub(super) from: u64,
     /// Pieces in flight at once.
@@ -44,23 +47,23 @@ pub(super) struct Plan {
 
 /// Copies A onto the beginning of B.
 #[derive(Debug)]
-pub(super) struct Copy<L> {
-    b: Shape,
-    a: Shape,
-    plan: Plan,
-    spans: Spans,
+pub(super) struct CopyMachine<L> {
+    b: VolumeShape,
+    a: VolumeShape,
+    plan: CopyPlan,
+    spans: RemainingSpans,
     /// Zeros to compare with, [`CHUNK`] of them.
     zeros: L,
-    pieces: Vec<Option<Piece>>,
-    orders: VecDeque<Order<L>>,
-    progress: Progress,
+    pieces: Vec<Option<CopyPiece>>,
+    orders: VecDeque<PairOrder<L>>,
+    progress: CopyProgress,
     unreadable: Ranges,
-    flush: Flush,
+    flush: FlushTracker,
     /// Nothing is begun from this byte on.
     end_at: Option<u64>,
     /// Where the first piece was given up.
     given_up: Option<u64>,
-    failure: Option<Failure>,
+    failure: Option<PairFailure>,
     /// A flush would only be waited for in vain.
     is_hopeless: bool,
     /// The last flush is done, or there will be none.
@@ -83,28 +86,28 @@ struct Stall {
 const QUESTION: u64 = 1 << 32;
 const FLUSH: u64 = 1 << 33;
 
-impl<L: Lease> Copy<L> {
+impl<L: Lease> CopyMachine<L> {
     /// Copies A to B. A must not be longer than B, and the plan's `from` and the length of A
     /// multiples of both block sizes.
     #[must_use]
-    pub(super) fn new(a: Shape, b: Shape, plan: Plan) -> Self {
+    pub(super) fn new(a: VolumeShape, b: VolumeShape, plan: CopyPlan) -> Self {
         let unit = a.block_size.max(b.block_size);
-        let Plan { from, depth, .. } = plan;
+        let CopyPlan { from, depth, .. } = plan;
         Self {
             a,
             b,
             plan,
-            spans: Spans::new(a, unit, from..a.octets),
+            spans: RemainingSpans::new(a, unit, from..a.octets),
             zeros: L::from_bytes(vec![0; CHUNK as usize]),
             pieces: std::iter::repeat_with(|| None).take(depth).collect(),
             orders: VecDeque::new(),
-            progress: Progress {
+            progress: CopyProgress {
                 total: a.octets,
                 before: from,
-                ..Progress::default()
+                ..CopyProgress::default()
             },
             unreadable: Ranges::default(),
-            flush: Flush::new(from),
+            flush: FlushTracker::new(from),
             end_at: None,
             given_up: None,
             failure: None,
@@ -140,19 +143,19 @@ impl<L: Lease> Copy<L> {
     }
 
     /// Begins what there is room for.
-    fn begin(&mut self) -> Option<Order<L>> {
+    fn begin(&mut self) -> Option<PairOrder<L>> {
         if self.ends_before(self.spans.start()?) {
             return None;
         }
         if let Some((number, question)) = self.spans.question() {
-            return Some(Order::Submit(Side::A, QUESTION + number, question));
+            return Some(PairOrder::Submit(PairSide::A, QUESTION + number, question));
         }
         let free = self.pieces.iter().position(Option::is_none)?;
-        let Span { range, hole } = self.spans.next()?;
-        let piece = Piece {
+        let MappedSpan { range, hole } = self.spans.next()?;
+        let piece = CopyPiece {
             part: range.end,
             stride: range.end - range.start,
-            doing: Doing::Reading,
+            doing: CopyStep::Reading,
             unmapped: range.start,
             unreadable: false,
             doubtful: false,
@@ -166,7 +169,7 @@ impl<L: Lease> Copy<L> {
     }
 
     /// Makes durable what is copied: now and then, and at the end.
-    fn flush(&mut self) -> Option<Order<L>> {
+    fn flush(&mut self) -> Option<PairOrder<L>> {
         if self.over || self.flush.is_in_flight() {
             return None;
         }
@@ -184,14 +187,18 @@ impl<L: Lease> Copy<L> {
         self.over = ends;
         self.flush.begin(self.now, frontier);
         let extent = Extent::new(0, 0);
-        Some(Order::Submit(Side::B, FLUSH, MediumOp::Flush { extent }))
+        Some(PairOrder::Submit(
+            PairSide::B,
+            FLUSH,
+            MediumOp::Flush { extent },
+        ))
     }
 
     fn flushed(&mut self, result: &MediumResult<L>) {
         match result {
             Ok(_) => {
                 let durable = self.flush.succeed(self.now);
-                self.orders.push_back(Order::Durable(durable));
+                self.orders.push_back(PairOrder::Durable(durable));
             }
             Err(MediumError::Cancelled) => {
                 self.flush.give_up(self.now);
@@ -201,7 +208,7 @@ impl<L: Lease> Copy<L> {
             Err(error) => {
                 self.flush.give_up(self.now);
                 self.over = true;
-                self.fail(Side::B, None, *error);
+                self.fail(PairSide::B, None, *error);
             }
         }
     }
@@ -213,45 +220,45 @@ impl<L: Lease> Copy<L> {
             return false;
         };
         self.over = false;
-        let data = lost.bytes(Kind::Data);
+        let data = lost.bytes(RangeContent::Data);
         self.progress.data -= data;
-        self.progress.holes -= lost.bytes(Kind::Zeros);
-        self.progress.unreadable -= lost.bytes(Kind::Unreadable);
+        self.progress.holes -= lost.bytes(RangeContent::Zeros);
+        self.progress.unreadable -= lost.bytes(RangeContent::Unreadable);
         self.progress.again += data;
         for range in lost.all().iter() {
             self.unreadable.remove(range);
             self.spans.again(range.clone());
         }
         for piece in self.pieces.iter_mut().flatten() {
-            piece.doubtful = piece.doing != Doing::Reading;
+            piece.doubtful = piece.doing != CopyStep::Reading;
         }
         let at = self.flush.durable();
-        self.orders.push_back(Order::Back { at, bytes: data });
+        self.orders.push_back(PairOrder::Back { at, bytes: data });
         true
     }
 
     /// Of several failures the first in A tells how far the copy is good.
-    pub(super) fn fail(&mut self, side: Side, at: Option<u64>, error: MediumError) {
+    pub(super) fn fail(&mut self, side: PairSide, at: Option<u64>, error: MediumError) {
         let end = at.unwrap_or(0);
-        self.is_hopeless |= side == Side::B && error == MediumError::Gone;
-        let error = Trouble::Medium(error);
-        let is_first = |before: Failure| at.is_some() && before.at > at;
+        self.is_hopeless |= side == PairSide::B && error == MediumError::Gone;
+        let error = VolumeProblem::Medium(error);
+        let is_first = |before: PairFailure| at.is_some() && before.at > at;
         if self.failure.is_none_or(is_first) {
-            self.failure = Some(Failure { side, at, error });
+            self.failure = Some(PairFailure { side, at, error });
         }
         self.end_at = Some(self.end_at.map_or(end, |before| before.min(end)));
     }
 
     /// B holds this range as it shall be.
-    fn did(&mut self, kind: Kind, range: Range<u64>) {
+    fn did(&mut self, kind: RangeContent, range: Range<u64>) {
         let bytes = range.end - range.start;
-        if kind == Kind::Unreadable {
+        if kind == RangeContent::Unreadable {
             self.unreadable.add(range.clone());
         }
         *match kind {
-            Kind::Data => &mut self.progress.data,
-            Kind::Zeros => &mut self.progress.holes,
-            Kind::Unreadable => &mut self.progress.unreadable,
+            RangeContent::Data => &mut self.progress.data,
+            RangeContent::Zeros => &mut self.progress.holes,
+            RangeContent::Unreadable => &mut self.progress.unreadable,
         } += bytes;
         self.flush.did(kind, range);
     }
@@ -276,39 +283,39 @@ impl<L: Lease> Copy<L> {
         } else if now.saturating_sub(since) >= self.plan.timeout && !stall.is_over {
             stall.is_over = true;
             self.is_hopeless = true;
-            let stalled = Failure {
+            let stalled = PairFailure {
                 side: self.waits_for(),
                 at: Some(self.frontier()),
-                error: Trouble::Stalled(self.plan.timeout),
+                error: VolumeProblem::Stalled(self.plan.timeout),
             };
             // What ended the copy before is the cause, even if the rest of it hangs.
             self.failure.get_or_insert(stalled);
             self.end_at = Some(0);
-            self.orders.push_back(Order::Cancel);
+            self.orders.push_back(PairOrder::Cancel);
         }
     }
 
     /// What the first piece waits for.
-    fn waits_for(&self) -> Side {
+    fn waits_for(&self) -> PairSide {
         let pieces = self.pieces.iter().flatten();
         let first = pieces.min_by_key(|piece| piece.rest.start);
         match first.map(|piece| piece.doing) {
-            Some(Doing::Reading) => Side::A,
-            None if !self.flush.is_in_flight() => Side::A,
-            _ => Side::B,
+            Some(CopyStep::Reading) => PairSide::A,
+            None if !self.flush.is_in_flight() => PairSide::A,
+            _ => PairSide::B,
         }
     }
 }
 
-impl<L: Lease> Machine<L> for Copy<L> {
-    fn poll(&mut self, now: Now) -> Option<Order<L>> {
+impl<L: Lease> PairMachine<L> for CopyMachine<L> {
+    fn poll(&mut self, now: Now) -> Option<PairOrder<L>> {
         self.watch(now);
         let order = self.orders.pop_front();
         let order = order.or_else(|| self.begin()).or_else(|| self.flush());
         if order.is_some() || !(self.over && self.is_idle()) {
             return order;
         }
-        Some(Order::End(self.failure.map_or(Ok(()), Err)))
+        Some(PairOrder::End(self.failure.map_or(Ok(()), Err)))
     }
 
     fn done(&mut self, id: u64, result: MediumResult<L>) {
@@ -328,7 +335,7 @@ impl<L: Lease> Machine<L> for Copy<L> {
         self.end_at = Some(0);
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> CopyProgress {
         self.progress
     }
 }

@@ -8,13 +8,13 @@ use crate::size;
 
 /// Why nothing was begun. The text names the cause and the way out.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum PairError {
     /// A volume cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// They do not go together.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    Misfit(#[from] VolumeMismatch),
     /// A copy cannot be resumed.
     #[error("cannot resume: {0}")]
     Resume(&'static str),
@@ -54,7 +54,7 @@ pub enum Error {
 
 /// Why two volumes do not go together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misfit {
+pub enum VolumeMismatch {
     /// What is in A has no room in B.
     #[error(
         "{a} has {}, but {b} only {}: nothing was done; {}",

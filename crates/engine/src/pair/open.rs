@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use block::details::Details;
 use block::file::UndoLog;
-use block::particulars::Particulars;
 use block::volume::Volume;
 
-use super::{Error, Misfit, Shape};
+use super::{PairError, VolumeMismatch, VolumeShape};
 use crate::address::{Address, FileAddress, OpenOptions, Size};
 
 /// What is to be done with which volumes.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct PairOptions {
     /// The first volume, which is only read.
     pub a: Address,
     /// The second one.
@@ -32,21 +32,21 @@ pub struct Options {
 
 /// Both of them.
 #[derive(Debug)]
-pub(super) struct Pair {
+pub(super) struct VolumePair {
     pub(super) volumes: [Arc<dyn Volume>; 2],
-    pub(super) shapes: [Shape; 2],
+    pub(super) shapes: [VolumeShape; 2],
     /// What each says of itself.
-    pub(super) particulars: [Particulars; 2],
+    pub(super) particulars: [Details; 2],
     /// When the files of A had been written to last.
     pub(super) written: Vec<(i64, u64)>,
     /// What opening B did to files.
     undo: UndoLog,
 }
 
-impl Pair {
+impl VolumePair {
     /// Opens A for reading, then B for writing, or for reading too if `read_only`. A file that B
     /// names and that is not there is created, as long as A and without taking room.
-    pub(super) fn open(options: &Options, read_only: bool) -> Result<Self, Error> {
+    pub(super) fn open(options: &PairOptions, read_only: bool) -> Result<Self, PairError> {
         if shares_a_file(&options.a, &options.b) {
             return Err(same(options));
         }
@@ -62,7 +62,7 @@ impl Pair {
         };
         let a = options.a.open(&for_reading)?;
         let written = a.written();
-        let octets = Shape::of(&a.traits()).octets;
+        let octets = VolumeShape::of(&a.traits()).octets;
         even(&options.a, &a.traits().block_size.into())?;
         let (address, how) = match read_only {
             true => (options.b.clone(), &for_reading),
@@ -70,7 +70,7 @@ impl Pair {
         };
         let b = address.open(how).inspect_err(|_| drop(undo.undo()))?;
         let pair = Self {
-            shapes: [Shape::of(&a.traits()), Shape::of(&b.traits())],
+            shapes: [VolumeShape::of(&a.traits()), VolumeShape::of(&b.traits())],
             particulars: [a.particulars(), b.particulars()],
             written,
             volumes: [a, b],
@@ -83,7 +83,7 @@ impl Pair {
     }
 
     /// Nothing comes of it: as if it had not been tried.
-    pub(super) fn undo(&self, error: Error) -> Error {
+    pub(super) fn undo(&self, error: PairError) -> PairError {
         drop(self.undo.undo());
         error
     }
@@ -93,7 +93,7 @@ impl Pair {
         self.written != self.volumes[0].written()
     }
 
-    fn fit(&self, options: &Options, read_only: bool) -> Result<(), Error> {
+    fn fit(&self, options: &PairOptions, read_only: bool) -> Result<(), PairError> {
         let [a, b] = self.shapes;
         let [ours, theirs] = &self.particulars;
         let leaves = theirs.leaves();
@@ -103,7 +103,7 @@ impl Pair {
         if a.octets > b.octets {
             let (a_octets, b_octets) = (a.octets, b.octets);
             let (a, b) = names(options);
-            return Err(Error::Misfit(Misfit::Larger {
+            return Err(PairError::Misfit(VolumeMismatch::Larger {
                 a,
                 a_octets,
                 b,
@@ -114,7 +114,9 @@ impl Pair {
             }));
         }
         if !read_only && theirs.traits.read_only {
-            return Err(Error::Misfit(Misfit::ReadOnly(options.b.to_string())));
+            return Err(PairError::Misfit(VolumeMismatch::ReadOnly(
+                options.b.to_string(),
+            )));
         }
         let block_size = a.block_size.max(b.block_size);
         if !a.octets.is_multiple_of(block_size) {
@@ -124,17 +126,17 @@ impl Pair {
     }
 }
 
-fn names(options: &Options) -> (String, String) {
+fn names(options: &PairOptions) -> (String, String) {
     (options.a.to_string(), options.b.to_string())
 }
 
-fn same(options: &Options) -> Error {
+fn same(options: &PairOptions) -> PairError {
     let (a, b) = names(options);
-    Error::Misfit(Misfit::Same { a, b })
+    PairError::Misfit(VolumeMismatch::Same { a, b })
 }
 
-fn uneven(volume: &Address, octets: u64, block_size: u64) -> Error {
-    Error::Misfit(Misfit::Uneven {
+fn uneven(volume: &Address, octets: u64, block_size: u64) -> PairError {
+    PairError::Misfit(VolumeMismatch::Uneven {
         volume: volume.to_string(),
         octets,
         block_size,
@@ -143,7 +145,7 @@ fn uneven(volume: &Address, octets: u64, block_size: u64) -> Error {
 
 /// A file's octets behind its last whole block are not part of the volume: they would be left out
 /// without a word.
-fn even(address: &Address, block_size: &u64) -> Result<(), Error> {
+fn even(address: &Address, block_size: &u64) -> Result<(), PairError> {
     for leaf in address.leaves() {
         if let Address::File(file) = leaf
             && let Ok(facts) = fs::metadata(&file.path)

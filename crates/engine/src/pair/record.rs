@@ -14,8 +14,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::Error;
-use super::open::Pair;
+use super::PairError;
+use super::open::VolumePair;
 use super::ranges::Ranges;
 use crate::lockfile::{Attempt, LockFile};
 use crate::state;
@@ -34,17 +34,17 @@ pub(super) struct Record {
 const FIRST_LINE: &str = "lunar copy 4\n";
 
 /// When the files of a volume were written to last, in seconds since 1970 and nanoseconds.
-pub(super) type Written = Vec<(i64, u64)>;
+pub(super) type FileTimes = Vec<(i64, u64)>;
 
 /// What is remembered, besides who the two are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct SavedCopy {
     /// So many bytes are durable at B, ...
     pub(super) copied: u64,
     /// ... but for these, which cannot be read from A.
     pub(super) unreadable: Ranges,
     /// When the files of B had been written to last.
-    pub(super) written: Written,
+    pub(super) written: FileTimes,
     /// The run ended in order: it has written nothing since.
     pub(super) ended: bool,
 }
@@ -52,7 +52,7 @@ pub(super) struct State {
 impl Record {
     /// The record of copies between these volumes; `None` where one of them cannot be known again.
     /// It is locked until it is dropped.
-    pub(super) fn of(pair: &Pair, dir: &Path) -> Result<Option<Self>, Error> {
+    pub(super) fn of(pair: &VolumePair, dir: &Path) -> Result<Option<Self>, PairError> {
         let [a, b] = &pair.particulars;
         let (Some(from), Some(to)) = (a.identity.as_deref(), b.identity.as_deref()) else {
             return Ok(None);
@@ -69,7 +69,7 @@ impl Record {
             lock: None,
         };
         match record.lock() {
-            Ok(false) => Err(Error::Busy),
+            Ok(false) => Err(PairError::Busy),
             // What cannot be locked cannot be written either, which is told when it is tried.
             Ok(true) | Err(_) => Ok(Some(record)),
         }
@@ -89,26 +89,26 @@ impl Record {
 
     /// What was remembered of the run before, if the files of B may be as it left them; they were
     /// written to last at these times.
-    pub(super) fn load(&self, written: &Written) -> Result<State, Error> {
+    pub(super) fn load(&self, written: &FileTimes) -> Result<SavedCopy, PairError> {
         let path = self.dir.join(&self.name);
         let text = match state::read(&path) {
             Ok(bytes) => String::from_utf8(bytes).unwrap_or_default(),
-            Err(cause) if state::nothing_is_there(&cause) => return Err(Error::Resume(NONE)),
-            Err(cause) => return Err(Error::Record { path, cause }),
+            Err(cause) if state::nothing_is_there(&cause) => return Err(PairError::Resume(NONE)),
+            Err(cause) => return Err(PairError::Record { path, cause }),
         };
-        let whole = whole(&text).ok_or(Error::Damaged(path))?;
+        let whole = whole(&text).ok_or(PairError::Damaged(path))?;
         let state = match text.starts_with(&self.head) {
             true => whole,
-            false => return Err(Error::Resume(OTHER)),
+            false => return Err(PairError::Resume(OTHER)),
         };
         match state.may_have_left(written) {
             true => Ok(state),
-            false => Err(Error::Resume(WRITTEN)),
+            false => Err(PairError::Resume(WRITTEN)),
         }
     }
 
     /// Remembers how far it came.
-    pub(super) fn save(&self, state: &State) -> io::Result<()> {
+    pub(super) fn save(&self, state: &SavedCopy) -> io::Result<()> {
         let text = format!("{}{}", self.head, state.text());
         state::make(&self.dir)?;
         state::replace(&self.dir, &self.name, text.as_bytes())
@@ -124,14 +124,14 @@ impl Record {
 }
 
 /// What a record says, of whichever volumes; `None` if it was cut or altered.
-fn whole(text: &str) -> Option<State> {
+fn whole(text: &str) -> Option<SavedCopy> {
     let head = text
         .starts_with(FIRST_LINE)
         .then(|| text.find("\nrun "))??;
-    State::parse(&text[head + 1..])
+    SavedCopy::parse(&text[head + 1..])
 }
 
-impl State {
+impl SavedCopy {
     fn text(&self) -> String {
         let mut text = match self.ended {
             true => "run ended\n",
@@ -175,7 +175,7 @@ impl State {
 
     /// Whether files of B that were written to last at these times may be as the run left them.
     /// Where nothing was copied, it does not matter what they hold.
-    fn may_have_left(&self, written: &Written) -> bool {
+    fn may_have_left(&self, written: &FileTimes) -> bool {
         let since = |(now, then): (&(i64, u64), &(i64, u64))| {
             let [now, then] =
                 [now, then].map(|time| i128::from(time.0) * SECOND + i128::from(time.1));

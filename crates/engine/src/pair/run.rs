@@ -5,17 +5,19 @@ use std::io;
 use std::mem;
 use std::time::{Duration, Instant};
 
-use ::io::ring::Kind;
-use block::lease::Lease;
+use ::io::ring::RingKind;
+use block::lease::BlockLease;
 use rustix::io::Errno;
 use scsi::medium::MediumError;
 
-use super::copy::{Copy, Plan};
-use super::open::{Options, Pair};
+use super::copy::{CopyMachine, CopyPlan};
+use super::open::{PairOptions, VolumePair};
 use super::ranges::Ranges;
-use super::record::{Record, State, UNKNOWN, Written};
-use super::verify::{Differences, Verify};
-use super::{CHUNK, Error, Failure, Machine, Order, Progress, Side, Trouble};
+use super::record::{FileTimes, Record, SavedCopy, UNKNOWN};
+use super::verify::{Differences, VerifyMachine};
+use super::{
+    CHUNK, CopyProgress, PairError, PairFailure, PairMachine, PairOrder, PairSide, VolumeProblem,
+};
 use crate::address::Address;
 use crate::size;
 use crate::volumes::tell_gathered;
@@ -25,7 +27,7 @@ use crate::worker::Worker;
 #[derive(Clone, Debug)]
 pub struct Copied {
     /// How far it came.
-    pub progress: Progress,
+    pub progress: CopyProgress,
     /// The first so many octets of B are those of A, and durable.
     pub durable: u64,
     /// But for these, which cannot be read from A, and are zeros at B.
@@ -36,7 +38,7 @@ pub struct Copied {
     /// before and some of what came then.
     pub changed: bool,
     /// What ended it before it was complete.
-    pub failure: Option<Failure>,
+    pub failure: Option<PairFailure>,
     /// How long it took.
     pub time: Duration,
     /// What came of reading back, where that was wanted and the copy is complete.
@@ -55,13 +57,13 @@ impl Copied {
 #[derive(Clone, Debug)]
 pub struct Verified {
     /// How far it came.
-    pub progress: Progress,
+    pub progress: CopyProgress,
     /// What differs.
     pub differences: Differences,
     /// Octets in a block of A.
     pub block_size: u64,
     /// What ended it before it was complete.
-    pub failure: Option<Failure>,
+    pub failure: Option<PairFailure>,
     /// How long it took.
     pub time: Duration,
 }
@@ -98,22 +100,22 @@ pub struct CopyOptions {
 ///
 /// When nothing was begun. What went wrong later is in [`Copied::failure`].
 pub fn copy(
-    options: &Options,
+    options: &PairOptions,
     how: CopyOptions,
-    watch: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Copied, Error> {
-    let pair = Pair::open(options, false)?;
+    watch: &mut dyn FnMut(&CopyProgress) -> bool,
+) -> Result<Copied, PairError> {
+    let pair = VolumePair::open(options, false)?;
     let begun = Checkpoint::begin(&pair, options, how);
     let mut checkpoint = begun.map_err(|error| pair.undo(error))?;
     let [a, b] = pair.shapes;
-    let plan = Plan {
+    let plan = CopyPlan {
         from: checkpoint.durable,
         depth: options.depth,
         timeout: options.timeout,
         skip_unreadable: how.skip_unreadable,
     };
     let mut worker = worker(&pair, options).map_err(|error| pair.undo(error))?;
-    let mut machine = Copy::new(a, b, plan);
+    let mut machine = CopyMachine::new(a, b, plan);
     // From before there is a record: who stops it then is told of that.
     if !watch(&machine.progress()) {
         machine.stop();
@@ -125,8 +127,8 @@ pub fn copy(
         &mut worker,
         &mut machine,
         &mut |machine, news| match news {
-            News::Durable(at) => checkpoint.borrow_mut().advance(at, machine.unreadable()),
-            News::Back { at, bytes } => tell_back(&options.b, at, bytes),
+            RunEvent::Durable(at) => checkpoint.borrow_mut().advance(at, machine.unreadable()),
+            RunEvent::Back { at, bytes } => tell_back(&options.b, at, bytes),
         },
         &mut |progress| {
             let goes_on = checkpoint.borrow_mut().goes_on();
@@ -171,10 +173,10 @@ fn tell_back(b: &Address, at: u64, bytes: u64) {
 ///
 /// When nothing was begun. What went wrong later is in [`Verified::failure`].
 pub fn verify(
-    options: &Options,
-    watch: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Verified, Error> {
-    let pair = Pair::open(options, true)?;
+    options: &PairOptions,
+    watch: &mut dyn FnMut(&CopyProgress) -> bool,
+) -> Result<Verified, PairError> {
+    let pair = VolumePair::open(options, true)?;
     let mut worker = worker(&pair, options)?;
     let verified = compare(&mut worker, &pair, options.depth, watch)?;
     leave(worker);
@@ -184,15 +186,15 @@ pub fn verify(
 
 fn compare(
     worker: &mut Worker,
-    pair: &Pair,
+    pair: &VolumePair,
     depth: usize,
-    watch: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Verified, Error> {
+    watch: &mut dyn FnMut(&CopyProgress) -> bool,
+) -> Result<Verified, PairError> {
     let [a, b] = pair.shapes;
-    let mut machine = Verify::new(a, b, depth);
+    let mut machine = VerifyMachine::new(a, b, depth);
     let start = Instant::now();
     let ended = drive(worker, &mut machine, &mut |_, _| {}, watch)?;
-    let ended = whole(ended, shortened(pair, &[Side::A, Side::B]));
+    let ended = whole(ended, shortened(pair, &[PairSide::A, PairSide::B]));
     Ok(Verified {
         progress: machine.progress(),
         differences: machine.differences().clone(),
@@ -204,7 +206,7 @@ fn compare(
 
 /// How much of a copy is durable, and remembered.
 struct Checkpoint<'a> {
-    pair: &'a Pair,
+    pair: &'a VolumePair,
     record: Option<Record>,
     durable: u64,
     /// Of that, what could not be read, and what of it an earlier run could not read.
@@ -213,26 +215,30 @@ struct Checkpoint<'a> {
     /// When it was remembered last.
     remembered: Instant,
     /// When the files of B had been written to last, then.
-    written: Written,
+    written: FileTimes,
     /// Nothing more is written to B.
     ended: bool,
     /// Where A was found shorter, be it longer again since.
-    shortened: Option<Failure>,
+    shortened: Option<PairFailure>,
     /// Others took something of B away: what it holds now is unknown, and stays so.
-    lost: Option<Failure>,
+    lost: Option<PairFailure>,
 }
 
 impl<'a> Checkpoint<'a> {
     /// What is known of this copy before it begins, or goes on.
-    fn begin(pair: &'a Pair, options: &Options, how: CopyOptions) -> Result<Self, Error> {
+    fn begin(
+        pair: &'a VolumePair,
+        options: &PairOptions,
+        how: CopyOptions,
+    ) -> Result<Self, PairError> {
         let dir = options.state_dir.as_deref();
         let record = dir.map_or(Ok(None), |dir| Record::of(pair, dir))?;
-        let written = pair.volumes[Side::B as usize].written();
-        let found = pair.volumes[Side::B as usize].written_before();
+        let written = pair.volumes[PairSide::B as usize].written();
+        let found = pair.volumes[PairSide::B as usize].written_before();
         let before = match (&record, how.resume) {
             (Some(record), true) => record.load(&found)?,
-            (None, true) => return Err(Error::Resume(UNKNOWN)),
-            (_, false) => State::default(),
+            (None, true) => return Err(PairError::Resume(UNKNOWN)),
+            (_, false) => SavedCopy::default(),
         };
         if before.copied > 0 && before.written != found && !how.verify {
             tracing::warn!(
@@ -264,20 +270,20 @@ impl<'a> Checkpoint<'a> {
     /// copied any more, and no later run goes on from there.
     fn is_lost(&mut self) -> bool {
         if self.lost.is_none() {
-            self.lose(shortened(self.pair, &[Side::B]));
+            self.lose(shortened(self.pair, &[PairSide::B]));
         }
         self.lost.is_some()
     }
 
     /// Whether B is still whole, and the file that its address names.
     fn look(&mut self) {
-        if !self.is_lost() && self.pair.volumes[Side::B as usize].is_removed() {
-            let (side, at, error) = (Side::B, None, Trouble::Removed);
-            self.lose(Some(Failure { side, at, error }));
+        if !self.is_lost() && self.pair.volumes[PairSide::B as usize].is_removed() {
+            let (side, at, error) = (PairSide::B, None, VolumeProblem::Removed);
+            self.lose(Some(PairFailure { side, at, error }));
         }
     }
 
-    fn lose(&mut self, found: Option<Failure>) {
+    fn lose(&mut self, found: Option<PairFailure>) {
         self.lost = found;
         if found.is_some() {
             self.durable = 0;
@@ -293,7 +299,7 @@ impl<'a> Checkpoint<'a> {
             return;
         }
         let found = self.shortened.into_iter();
-        let found = found.chain(shortened(self.pair, &[Side::A]));
+        let found = found.chain(shortened(self.pair, &[PairSide::A]));
         self.shortened = found.min_by_key(|failure| failure.at);
         let whole = self.shortened.and_then(|failure| failure.at);
         let durable = whole.map_or(copied, |whole| whole.min(copied));
@@ -312,7 +318,7 @@ impl<'a> Checkpoint<'a> {
         if self.is_lost() {
             return false;
         }
-        let b = &self.pair.volumes[Side::B as usize];
+        let b = &self.pair.volumes[PairSide::B as usize];
         if self.is_late() && self.durable > 0 && self.written != b.written() {
             self.save();
         }
@@ -326,9 +332,9 @@ impl<'a> Checkpoint<'a> {
     /// A record that cannot be saved makes a copy that cannot be resumed, and no more.
     fn save(&mut self) {
         self.remembered = Instant::now();
-        self.written = self.pair.volumes[Side::B as usize].written();
+        self.written = self.pair.volumes[PairSide::B as usize].written();
         let Some(record) = &self.record else { return };
-        let state = State {
+        let state = SavedCopy {
             copied: self.durable,
             unreadable: self.unreadable.clone(),
             written: self.written.clone(),
@@ -360,7 +366,7 @@ impl<'a> Checkpoint<'a> {
             self.forget();
         }
         Copied {
-            progress: Progress::default(),
+            progress: CopyProgress::default(),
             durable: self.durable,
             unreadable: self.unreadable,
             resumable: self.record.is_some() && !changed,
@@ -373,32 +379,35 @@ impl<'a> Checkpoint<'a> {
 }
 
 /// Where the first byte is that others took away from one of these volumes.
-fn shortened(pair: &Pair, sides: &[Side]) -> Option<Failure> {
+fn shortened(pair: &VolumePair, sides: &[PairSide]) -> Option<PairFailure> {
     let failures = sides.iter().filter_map(|&side| {
         let at = pair.volumes[side as usize].shortened_to();
-        let error = Trouble::Medium(MediumError::Gone);
-        at.is_some().then_some(Failure { side, at, error })
+        let error = VolumeProblem::Medium(MediumError::Gone);
+        at.is_some().then_some(PairFailure { side, at, error })
     });
     failures.min_by_key(|failure| failure.at)
 }
 
 /// How it ended, where a volume was found shorter: that is why what was taken away failed.
-fn whole(ended: Result<(), Failure>, shortened: Option<Failure>) -> Result<(), Failure> {
+fn whole(
+    ended: Result<(), PairFailure>,
+    shortened: Option<PairFailure>,
+) -> Result<(), PairFailure> {
     let Some(failure) = shortened else {
         return ended;
     };
-    let is_elsewhere = |first: &Failure| first.side != failure.side || first.at < failure.at;
+    let is_elsewhere = |first: &PairFailure| first.side != failure.side || first.at < failure.at;
     if ended.as_ref().is_err_and(is_elsewhere) {
         return ended;
     }
-    let Failure { side, at, error } = failure;
-    if error == Trouble::Removed {
+    let PairFailure { side, at, error } = failure;
+    if error == VolumeProblem::Removed {
         return Err(failure);
     }
     let at = at.unwrap_or_default();
     let side = match side {
-        Side::A => "A",
-        Side::B => "B",
+        PairSide::A => "A",
+        PairSide::B => "B",
     };
     tracing::error!("{side} shrank during the copy: it ends at byte {at}");
     Err(failure)
@@ -407,19 +416,19 @@ fn whole(ended: Result<(), Failure>, shortened: Option<Failure>) -> Result<(), F
 /// A thread's use of both. A piece takes two buffers: one more than its own where its memory is not
 /// aligned as the other volume wants it. Each volume around others may take as much again, to put
 /// their parts together; what they do not use takes no memory.
-fn worker(pair: &Pair, options: &Options) -> Result<Worker, Error> {
+fn worker(pair: &VolumePair, options: &PairOptions) -> Result<Worker, PairError> {
     let is_nested = |address: &Address| !address.inner().is_empty();
     let around = match is_nested(&options.a) || is_nested(&options.b) {
         true => 16,
         false => 1,
     };
     let memory = (2 * options.depth + 4) * CHUNK as usize * around;
-    Worker::new(&pair.volumes, Kind::Auto, memory).map_err(ring)
+    Worker::new(&pair.volumes, RingKind::Auto, memory).map_err(ring)
 }
 
-fn ring(cause: io::Error) -> Error {
+fn ring(cause: io::Error) -> PairError {
     let what = "work on the volumes";
-    Error::Machine { what, cause }
+    PairError::Machine { what, cause }
 }
 
 fn leave(worker: Worker) {
@@ -429,27 +438,27 @@ fn leave(worker: Worker) {
 }
 
 /// What a machine tells on its way.
-enum News {
+enum RunEvent {
     Durable(u64),
     Back { at: u64, bytes: u64 },
 }
 
-fn drive<M: Machine<Lease>>(
+fn drive<M: PairMachine<BlockLease>>(
     worker: &mut Worker,
     machine: &mut M,
-    told: &mut dyn FnMut(&M, News),
-    watch: &mut dyn FnMut(&Progress) -> bool,
-) -> Result<Result<(), Failure>, Error> {
+    told: &mut dyn FnMut(&M, RunEvent),
+    watch: &mut dyn FnMut(&CopyProgress) -> bool,
+) -> Result<Result<(), PairFailure>, PairError> {
     let mut stopped = false;
     loop {
         while let Some(order) = machine.poll(worker.now()) {
             match order {
-                Order::Submit(Side::A, id, op) => worker.submit(0, id, op),
-                Order::Submit(Side::B, id, op) => worker.submit(1, id, op),
-                Order::Durable(at) => told(machine, News::Durable(at)),
-                Order::Back { at, bytes } => told(machine, News::Back { at, bytes }),
-                Order::Cancel => cancel(worker),
-                Order::End(result) => return Ok(result),
+                PairOrder::Submit(PairSide::A, id, op) => worker.submit(0, id, op),
+                PairOrder::Submit(PairSide::B, id, op) => worker.submit(1, id, op),
+                PairOrder::Durable(at) => told(machine, RunEvent::Durable(at)),
+                PairOrder::Back { at, bytes } => told(machine, RunEvent::Back { at, bytes }),
+                PairOrder::Cancel => cancel(worker),
+                PairOrder::End(result) => return Ok(result),
             }
         }
         if !watch(&machine.progress()) && !stopped {

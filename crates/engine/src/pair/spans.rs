@@ -8,27 +8,27 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use scsi::medium::{MediumOp, MediumResult, Outcome, Provisioning};
+use scsi::medium::{MediumOp, MediumOutcome, MediumResult, Provisioning};
 
-use super::{CHUNK, Shape};
+use super::{CHUNK, VolumeShape};
 
 /// The part of a volume that is still to be worked on.
 #[derive(Debug)]
-pub(super) struct Spans {
-    shape: Shape,
+pub(super) struct RemainingSpans {
+    shape: VolumeShape,
     /// What every boundary is a multiple of; `end` too.
     unit: u64,
     /// In their order; they do not overlap.
-    windows: VecDeque<Window>,
+    windows: VecDeque<StatusWindow>,
     /// How much the last answer was about.
     answer: Option<u64>,
 }
 
 /// A part that is asked about front to back.
 #[derive(Debug)]
-struct Window {
+struct StatusWindow {
     /// What is known of its beginning.
-    known: VecDeque<Span>,
+    known: VecDeque<MappedSpan>,
     /// What has not been answered.
     unknown: Range<u64>,
     /// The number of the question in flight.
@@ -37,7 +37,7 @@ struct Window {
 
 /// A part that is all data or all hole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct MappedSpan {
     pub(super) range: Range<u64>,
     pub(super) hole: bool,
 }
@@ -57,21 +57,21 @@ const WINDOW: u64 = 1 << 20;
 /// The longest hole that is worked on as one, in octets: often enough to see progress.
 const HOLE: u64 = 1 << 30;
 
-impl Spans {
-    pub(super) fn new(shape: Shape, unit: u64, range: Range<u64>) -> Self {
+impl RemainingSpans {
+    pub(super) fn new(shape: VolumeShape, unit: u64, range: Range<u64>) -> Self {
         Self {
             shape,
             unit,
-            windows: [Window::new(range)].into(),
+            windows: [StatusWindow::new(range)].into(),
             answer: None,
         }
     }
 
     /// What was given out is to be worked on again.
     pub(super) fn again(&mut self, range: Range<u64>) {
-        let behind = |window: &Window| window.start().is_none_or(|start| start < range.start);
+        let behind = |window: &StatusWindow| window.start().is_none_or(|start| start < range.start);
         let place = self.windows.partition_point(behind);
-        self.windows.insert(place, Window::new(range));
+        self.windows.insert(place, StatusWindow::new(range));
     }
 
     /// What is to be asked now, and the number of the question.
@@ -83,7 +83,7 @@ impl Spans {
         };
         let number = (0..QUESTIONS).find(|number| !in_use(*number))?;
         let known: usize = self.windows.iter().map(|window| window.known.len()).sum();
-        let is_idle = |window: &Window| window.asked.is_none() && !window.unknown.is_empty();
+        let is_idle = |window: &StatusWindow| window.asked.is_none() && !window.unknown.is_empty();
         let place = match known < AHEAD {
             true => self
                 .windows
@@ -114,7 +114,7 @@ impl Spans {
         }
         let rest = cut..last.end;
         last.end = cut;
-        self.windows.push_back(Window::new(rest));
+        self.windows.push_back(StatusWindow::new(rest));
         Some(self.windows.len() - 1)
     }
 
@@ -132,13 +132,13 @@ impl Spans {
 
     /// The answer to a question. A volume that cannot tell has data everywhere.
     pub(super) fn answered<L>(&mut self, number: u64, result: &MediumResult<L>) {
-        let is_it = |window: &Window| window.asked == Some(number);
+        let is_it = |window: &StatusWindow| window.asked == Some(number);
         let Some(place) = self.windows.iter().position(is_it) else {
             return;
         };
         let start = self.windows[place].unknown.start;
         let (end, hole) = match result {
-            Ok(Outcome::Provisioning { blocks, state }) => {
+            Ok(MediumOutcome::Provisioning { blocks, state }) => {
                 let len = (*blocks).max(1).saturating_mul(self.shape.block_size);
                 self.answer = Some(len);
                 let hole = *state != Provisioning::Mapped;
@@ -157,7 +157,7 @@ impl Spans {
     }
 
     /// The next piece to work on.
-    pub(super) fn next(&mut self) -> Option<Span> {
+    pub(super) fn next(&mut self) -> Option<MappedSpan> {
         while self.windows.front()?.start().is_none() {
             self.windows.pop_front();
         }
@@ -166,7 +166,7 @@ impl Spans {
 
     /// Where what has not been given out begins; `None` when everything was.
     pub(super) fn start(&self) -> Option<u64> {
-        self.windows.iter().find_map(Window::start)
+        self.windows.iter().find_map(StatusWindow::start)
     }
 
     /// Whether an answer is still to come.
@@ -175,7 +175,7 @@ impl Spans {
     }
 }
 
-impl Window {
+impl StatusWindow {
     fn new(unknown: Range<u64>) -> Self {
         Self {
             known: VecDeque::new(),
@@ -211,7 +211,7 @@ impl Window {
         self.unknown.start = stop;
         match self.known.back_mut() {
             Some(last) if last.hole == hole => last.range.end = stop,
-            _ => self.known.push_back(Span {
+            _ => self.known.push_back(MappedSpan {
                 range: start..stop,
                 hole,
             }),
@@ -219,7 +219,7 @@ impl Window {
         stop
     }
 
-    fn next(&mut self) -> Option<Span> {
+    fn next(&mut self) -> Option<MappedSpan> {
         let span = self.known.front_mut()?;
         let Range { start, end } = span.range;
         let stop = match span.hole {
@@ -232,7 +232,7 @@ impl Window {
         if stop == end {
             self.known.pop_front();
         }
-        Some(Span {
+        Some(MappedSpan {
             range: start..stop,
             hole,
         })

@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use scsi::medium::{HeapLease, MediumError, MediumOp};
 
-use super::{Failure, Machine, Order, Shape, Side};
+use super::{PairFailure, PairMachine, PairOrder, PairSide, VolumeShape};
 use crate::sim::Rng;
 use disk::Disk;
 
 /// Two disks, and what is under way at them.
 struct World {
     disks: [Disk; 2],
-    under_way: Vec<(Side, u64, MediumOp<HeapLease>)>,
+    under_way: Vec<(PairSide, u64, MediumOp<HeapLease>)>,
     /// What the machine said last to be durable.
     durable: u64,
     /// The most operations under way at once.
@@ -34,7 +34,7 @@ struct World {
 /// How a run ends.
 #[derive(Debug, PartialEq)]
 enum End {
-    Over(Result<(), Failure>),
+    Over(Result<(), PairFailure>),
     /// After the number of answers that it was given.
     Cut,
 }
@@ -52,23 +52,23 @@ impl World {
         }
     }
 
-    fn shapes(&self) -> (Shape, Shape) {
+    fn shapes(&self) -> (VolumeShape, VolumeShape) {
         (self.disks[0].shape, self.disks[1].shape)
     }
 
     /// Runs a machine until it is over, or `answers` have been given. Each answer takes a second.
-    fn run(&mut self, machine: &mut dyn Machine<HeapLease>, answers: u64) -> End {
+    fn run(&mut self, machine: &mut dyn PairMachine<HeapLease>, answers: u64) -> End {
         for second in 0..answers {
             while let Some(order) = machine.poll(Duration::from_secs(second)) {
                 match order {
-                    Order::Submit(side, id, op) => self.submit(side, id, op),
-                    Order::Durable(octets) => self.durable = octets,
-                    Order::Back { at, .. } => {
+                    PairOrder::Submit(side, id, op) => self.submit(side, id, op),
+                    PairOrder::Durable(octets) => self.durable = octets,
+                    PairOrder::Back { at, .. } => {
                         assert_eq!(at, self.durable);
                         self.back += 1;
                     }
-                    Order::Cancel => self.cancel(machine),
-                    Order::End(result) => {
+                    PairOrder::Cancel => self.cancel(machine),
+                    PairOrder::End(result) => {
                         assert!(self.under_way.is_empty(), "it ends with work under way");
                         return End::Over(result);
                     }
@@ -86,7 +86,7 @@ impl World {
         End::Cut
     }
 
-    fn submit(&mut self, side: Side, id: u64, op: MediumOp<HeapLease>) {
+    fn submit(&mut self, side: PairSide, id: u64, op: MediumOp<HeapLease>) {
         if matches!(op, MediumOp::Flush { .. }) {
             self.disks[side as usize].begin_flush();
         }
@@ -95,7 +95,7 @@ impl World {
     }
 
     /// Nothing in flight reaches a disk.
-    fn cancel(&mut self, machine: &mut dyn Machine<HeapLease>) {
+    fn cancel(&mut self, machine: &mut dyn PairMachine<HeapLease>) {
         for (_, id, _) in self.under_way.drain(..) {
             machine.done(id, Err(MediumError::Cancelled));
         }

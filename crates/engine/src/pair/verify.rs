@@ -6,23 +6,25 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use scsi::medium::{Lease, MediumError, MediumOp, MediumResult, Now, Outcome, Provisioning};
+use scsi::medium::{Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Provisioning};
 
-use super::spans::{Span, Spans};
-use super::{CHUNK, Failure, Machine, Order, Progress, Shape, Side, Trouble};
+use super::spans::{MappedSpan, RemainingSpans};
+use super::{
+    CHUNK, CopyProgress, PairFailure, PairMachine, PairOrder, PairSide, VolumeProblem, VolumeShape,
+};
 
 /// Compares A with the beginning of B.
 #[derive(Debug)]
-pub(super) struct Verify<L> {
-    a: Shape,
-    b: Shape,
-    spans: Spans,
-    pieces: Vec<Option<Piece<L>>>,
-    orders: VecDeque<Order<L>>,
-    progress: Progress,
+pub(super) struct VerifyMachine<L> {
+    a: VolumeShape,
+    b: VolumeShape,
+    spans: RemainingSpans,
+    pieces: Vec<Option<VerifyPiece<L>>>,
+    orders: VecDeque<PairOrder<L>>,
+    progress: CopyProgress,
     differences: Differences,
     stopping: bool,
-    failure: Option<Failure>,
+    failure: Option<PairFailure>,
 }
 
 /// What is not the same.
@@ -41,7 +43,7 @@ pub(super) const LISTED: usize = 16;
 
 /// A piece that is being worked on.
 #[derive(Debug)]
-struct Piece<L> {
+struct VerifyPiece<L> {
     /// What is left of it.
     rest: Range<u64>,
     /// What is compared now.
@@ -60,21 +62,21 @@ const READ_A: u64 = 0;
 const READ_B: u64 = 1;
 const LOOK: u64 = 2;
 
-impl<L: Lease> Verify<L> {
+impl<L: Lease> VerifyMachine<L> {
     /// Compares `depth` pieces at a time. A must not be longer than B, and its length a multiple of
     /// both block sizes.
     #[must_use]
-    pub(super) fn new(a: Shape, b: Shape, depth: usize) -> Self {
+    pub(super) fn new(a: VolumeShape, b: VolumeShape, depth: usize) -> Self {
         let unit = a.block_size.max(b.block_size);
         Self {
             a,
             b,
-            spans: Spans::new(a, unit, 0..a.octets),
+            spans: RemainingSpans::new(a, unit, 0..a.octets),
             pieces: std::iter::repeat_with(|| None).take(depth).collect(),
             orders: VecDeque::new(),
-            progress: Progress {
+            progress: CopyProgress {
                 total: a.octets,
-                ..Progress::default()
+                ..CopyProgress::default()
             },
             differences: Differences::default(),
             stopping: false,
@@ -88,16 +90,16 @@ impl<L: Lease> Verify<L> {
         &self.differences
     }
 
-    fn begin(&mut self) -> Option<Order<L>> {
+    fn begin(&mut self) -> Option<PairOrder<L>> {
         if self.stopping {
             return None;
         }
         if let Some((number, question)) = self.spans.question() {
-            return Some(Order::Submit(Side::A, QUESTION + number, question));
+            return Some(PairOrder::Submit(PairSide::A, QUESTION + number, question));
         }
         let free = self.pieces.iter().position(Option::is_none)?;
-        let Span { range, hole } = self.spans.next()?;
-        let piece = Piece {
+        let MappedSpan { range, hole } = self.spans.next()?;
+        let piece = VerifyPiece {
             end: range.end,
             rest: range,
             data: [None, None],
@@ -111,43 +113,47 @@ impl<L: Lease> Verify<L> {
     }
 
     /// Asks whether B has a hole too.
-    fn look(&mut self, slot: usize, mut piece: Piece<L>) {
+    fn look(&mut self, slot: usize, mut piece: VerifyPiece<L>) {
         let extent = self.b.extent(&piece.rest);
         piece.waiting = 1;
         self.pieces[slot] = Some(piece);
         let op = MediumOp::Status { extent };
-        self.submit(Side::B, slot, LOOK, op);
+        self.submit(PairSide::B, slot, LOOK, op);
     }
 
     /// Reads both up to the end of what is compared now.
-    fn read(&mut self, slot: usize, mut piece: Piece<L>) {
+    fn read(&mut self, slot: usize, mut piece: VerifyPiece<L>) {
         let range = piece.rest.start..piece.end;
         piece.waiting = 2;
         self.pieces[slot] = Some(piece);
-        for (side, shape, what) in [(Side::A, self.a, READ_A), (Side::B, self.b, READ_B)] {
+        for (side, shape, what) in [(PairSide::A, self.a, READ_A), (PairSide::B, self.b, READ_B)] {
             let extent = shape.extent(&range);
             let copied = false;
             self.submit(side, slot, what, MediumOp::Read { extent, copied });
         }
     }
 
-    fn submit(&mut self, side: Side, slot: usize, what: u64, op: MediumOp<L>) {
+    fn submit(&mut self, side: PairSide, slot: usize, what: u64, op: MediumOp<L>) {
         let id = slot as u64 * 3 + what;
-        self.orders.push_back(Order::Submit(side, id, op));
+        self.orders.push_back(PairOrder::Submit(side, id, op));
     }
 
-    fn step(&mut self, slot: usize, what: u64, mut piece: Piece<L>, result: MediumResult<L>) {
+    fn step(&mut self, slot: usize, what: u64, mut piece: VerifyPiece<L>, result: MediumResult<L>) {
         piece.waiting -= 1;
         match (what, result) {
             (_, Err(MediumError::Cancelled)) => {}
             (LOOK, found) => return self.looked(slot, piece, &found),
-            (_, Ok(Outcome::Lease(data))) => piece.data[what as usize] = Some(data),
+            (_, Ok(MediumOutcome::Lease(data))) => piece.data[what as usize] = Some(data),
             (_, result) => {
-                let side = if what == READ_A { Side::A } else { Side::B };
-                let error = Trouble::Medium(result.err().unwrap_or(MediumError::Read));
+                let side = if what == READ_A {
+                    PairSide::A
+                } else {
+                    PairSide::B
+                };
+                let error = VolumeProblem::Medium(result.err().unwrap_or(MediumError::Read));
                 let at = Some(piece.rest.start);
                 self.stopping = true;
-                self.failure.get_or_insert(Failure { side, at, error });
+                self.failure.get_or_insert(PairFailure { side, at, error });
             }
         }
         if piece.waiting > 0 {
@@ -155,19 +161,19 @@ impl<L: Lease> Verify<L> {
         } else if let [Some(a), Some(b)] = std::mem::take(&mut piece.data) {
             self.compare(piece.rest.start, &a, &b);
             self.progress.data += piece.end - piece.rest.start;
-            self.go_on(slot, piece);
+            self.continue_piece(slot, piece);
         }
     }
 
     /// A has a hole here, and B said what it has.
-    fn looked(&mut self, slot: usize, mut piece: Piece<L>, found: &MediumResult<L>) {
+    fn looked(&mut self, slot: usize, mut piece: VerifyPiece<L>, found: &MediumResult<L>) {
         let Range { start, end } = piece.rest;
         match found {
-            Ok(Outcome::Provisioning { blocks, state }) if *state != Provisioning::Mapped => {
+            Ok(MediumOutcome::Provisioning { blocks, state }) if *state != Provisioning::Mapped => {
                 let len = blocks.saturating_mul(self.b.block_size);
                 piece.end = start.saturating_add(len).min(end);
                 self.progress.holes += piece.end - start;
-                self.go_on(slot, piece);
+                self.continue_piece(slot, piece);
             }
             _ if self.stopping => {}
             _ => {
@@ -177,7 +183,7 @@ impl<L: Lease> Verify<L> {
         }
     }
 
-    fn go_on(&mut self, slot: usize, mut piece: Piece<L>) {
+    fn continue_piece(&mut self, slot: usize, mut piece: VerifyPiece<L>) {
         piece.rest.start = piece.end;
         if !piece.rest.is_empty() && !self.stopping {
             self.look(slot, piece);
@@ -217,14 +223,14 @@ impl Differences {
     }
 }
 
-impl<L: Lease> Machine<L> for Verify<L> {
-    fn poll(&mut self, _now: Now) -> Option<Order<L>> {
+impl<L: Lease> PairMachine<L> for VerifyMachine<L> {
+    fn poll(&mut self, _now: Now) -> Option<PairOrder<L>> {
         let order = self.orders.pop_front().or_else(|| self.begin());
         let idle = !self.spans.is_asking() && self.pieces.iter().all(Option::is_none);
         if order.is_some() || !idle {
             return order;
         }
-        Some(Order::End(self.failure.map_or(Ok(()), Err)))
+        Some(PairOrder::End(self.failure.map_or(Ok(()), Err)))
     }
 
     fn done(&mut self, id: u64, result: MediumResult<L>) {
@@ -241,7 +247,7 @@ impl<L: Lease> Machine<L> for Verify<L> {
         self.stopping = true;
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> CopyProgress {
         self.progress
     }
 }

@@ -6,52 +6,52 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ::io::ring::{FileOp, Lane, SendBatch, SocketId};
-use block::lease::Lease;
-use block::particulars::Group as Particular;
-use block::volume::{Context, Node};
-use iscsi::initiator::config::{Config, Purpose};
-use iscsi::initiator::error::End;
-use iscsi::initiator::{Command, Event, Initiator, Notice, Refusal};
-use scsi::client::Request;
+use ::io::ring::{BlockingLane, FileOp, SendBatch, SocketId};
+use block::details::DetailGroup as Particular;
+use block::lease::BlockLease;
+use block::volume::{Context, HandleId};
+use iscsi::initiator::config::{InitiatorConfig, InitiatorPurpose};
+use iscsi::initiator::error::SessionEnd;
+use iscsi::initiator::{ClientCommand, Initiator, InitiatorEvent, IscsiRefusal, TargetNotice};
+use scsi::client::UnitRequest;
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
-use super::link::{self, Heard, Link};
-use super::places::Places;
-use super::{Outside, RemoteError, Settings, Way, particulars};
-use crate::core::Wire;
+use super::link::{self, Link, LinkEvent};
+use super::seek_history::SeekHistory;
+use super::{RemoteError, RemoteSettings, SessionEnvironment, TransportAddress, details};
+use crate::core::BatchSink;
 
 /// Where a target of iSCSI is, and how sessions with it are.
 #[derive(Clone, Debug)]
-pub struct Portal {
+pub struct TargetPortal {
     /// A host name or an address, without brackets.
     pub host: String,
     /// TCP port.
     pub port: u16,
     /// Who logs in, to what, and how. The last two octets of the ISID are those of the core.
-    pub config: Config,
+    pub config: InitiatorConfig,
 }
 
 /// `HOST:PORT/TARGET`, with an IPv6 address in brackets.
-impl fmt::Display for Portal {
+impl fmt::Display for TargetPortal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.host.contains(':') {
             true => write!(f, "[{}]:{}", self.host, self.port)?,
             false => write!(f, "{}:{}", self.host, self.port)?,
         }
         match &self.config.purpose {
-            Purpose::Normal(target) => write!(f, "/{target}"),
-            Purpose::Discovery => Ok(()),
+            InitiatorPurpose::Normal(target) => write!(f, "/{target}"),
+            InitiatorPurpose::Discovery => Ok(()),
         }
     }
 }
 
 /// A connection that is there, or is to be.
-pub(super) struct Connection {
-    node: Node,
-    config: Arc<Config>,
-    outside: Outside,
+pub(super) struct InitiatorConnection {
+    node: HandleId,
+    config: Arc<InitiatorConfig>,
+    outside: SessionEnvironment,
     /// How the unit is called in the log.
     name: String,
     sessions: u16,
@@ -61,34 +61,34 @@ pub(super) struct Connection {
     /// Where to, when nobody is there.
     home: (String, u16),
     /// Where there were sessions: the portal group, if that was told, else the portal.
-    groups: Places<Group>,
+    groups: SeekHistory<TargetGroup>,
     /// DefaultTime2Wait of the session that is there, or has just ended.
     wait: Duration,
-    state: State,
+    state: SocketState,
     /// Tells the events of this connection from those of earlier ones.
     generation: u32,
     batch: Option<Box<SendBatch>>,
 }
 
 #[derive(PartialEq)]
-enum Group {
+enum TargetGroup {
     Tag(u16),
     Portal(String, u16),
 }
 
-enum State {
+enum SocketState {
     Down,
     /// A thread connects.
     Connecting(ConnectedSocket),
-    Up(Box<Up>),
+    Up(Box<LiveConnection>),
 }
 
 /// Where a thread leaves the socket.
 type ConnectedSocket = Arc<Mutex<Option<OwnedFd>>>;
 
-struct Up {
+struct LiveConnection {
     socket: SocketId,
-    session: Initiator<Lease>,
+    session: Initiator<BlockLease>,
     receiving: bool,
     sending: bool,
     /// Octets that could not be used yet.
@@ -98,8 +98,13 @@ struct Up {
 /// How long connecting may take for each address.
 const CONNECT: Duration = Duration::from_secs(5);
 
-impl Connection {
-    pub(super) fn new(node: Node, settings: &Settings, portal: &Portal, number: u16) -> Self {
+impl InitiatorConnection {
+    pub(super) fn new(
+        node: HandleId,
+        settings: &RemoteSettings,
+        portal: &TargetPortal,
+        number: u16,
+    ) -> Self {
         let mut config = portal.config.clone();
         config.isid[4..].copy_from_slice(&number.to_be_bytes());
         Self {
@@ -111,24 +116,24 @@ impl Connection {
             host: portal.host.clone(),
             port: portal.port,
             home: (portal.host.clone(), portal.port),
-            groups: Places::default(),
+            groups: SeekHistory::default(),
             wait: Duration::ZERO,
-            state: State::Down,
+            state: SocketState::Down,
             generation: 0,
             batch: None,
         }
     }
 
-    fn session(&self) -> Option<&Initiator<Lease>> {
+    fn session(&self) -> Option<&Initiator<BlockLease>> {
         match &self.state {
-            State::Up(up) => Some(&up.session),
+            SocketState::Up(up) => Some(&up.session),
             _ => None,
         }
     }
 
-    fn session_mut(&mut self) -> Option<&mut Initiator<Lease>> {
+    fn session_mut(&mut self) -> Option<&mut Initiator<BlockLease>> {
         match &mut self.state {
-            State::Up(up) => Some(&mut up.session),
+            SocketState::Up(up) => Some(&mut up.session),
             _ => None,
         }
     }
@@ -139,49 +144,53 @@ impl Connection {
         let outcome = self.session().and_then(Initiator::outcome);
         let wait = outcome.map_or(0, |outcome| outcome.keys.time2wait);
         let group = match outcome.and_then(|outcome| outcome.portal_group) {
-            Some(tag) => Group::Tag(tag),
-            None => Group::Portal(self.host.clone(), self.port),
+            Some(tag) => TargetGroup::Tag(tag),
+            None => TargetGroup::Portal(self.host.clone(), self.port),
         };
         self.wait = Duration::from_secs(wait.into());
         self.groups.come_to(group)
     }
 
     /// What an event of the session comes to, for whoever uses it.
-    fn heard(&mut self, cx: &mut Context<'_>, event: Event<Lease>) -> Option<Heard> {
+    fn session_event(
+        &mut self,
+        cx: &mut Context<'_>,
+        event: InitiatorEvent<BlockLease>,
+    ) -> Option<LinkEvent> {
         Some(match event {
-            Event::LoggedIn => Heard::LoggedIn {
+            InitiatorEvent::LoggedIn => LinkEvent::LoggedIn {
                 same: self.logged_in(),
             },
-            Event::Done(done) => Heard::Answered(done),
-            Event::Failed(failed) => Heard::failed(&failed),
-            Event::Ended(end) => {
+            InitiatorEvent::Done(done) => LinkEvent::Answered(done),
+            InitiatorEvent::Failed(failed) => LinkEvent::failed(&failed),
+            InitiatorEvent::Ended(end) => {
                 self.close(cx);
-                Heard::Ended(link::End::Session(end))
+                LinkEvent::Ended(link::LinkEnd::Session(end))
             }
-            Event::Notice(Notice::LogoutWanted(_)) => {
+            InitiatorEvent::Notice(TargetNotice::LogoutWanted(_)) => {
                 // Refused only when it is leaving already.
                 let _ = self.session_mut().map(|session| session.logout(cx.now));
                 return None;
             }
-            Event::Managed { .. }
-            | Event::Targets(_)
-            | Event::TargetsRefused(_)
-            | Event::Notice(_) => return None,
+            InitiatorEvent::Managed { .. }
+            | InitiatorEvent::Targets(_)
+            | InitiatorEvent::TargetsRefused(_)
+            | InitiatorEvent::Notice(_) => return None,
         })
     }
 }
 
-impl Link for Connection {
+impl Link for InitiatorConnection {
     fn name(&self) -> &str {
         &self.name
     }
 
     fn is_down(&self) -> bool {
-        matches!(self.state, State::Down)
+        matches!(self.state, SocketState::Down)
     }
 
     fn is_logged_in(&self) -> bool {
-        matches!(&self.state, State::Up(up) if up.session.outcome().is_some())
+        matches!(&self.state, SocketState::Up(up) if up.session.outcome().is_some())
     }
 
     fn awaited(&self) -> String {
@@ -209,14 +218,14 @@ impl Link for Connection {
         self.session().is_some_and(|session| session.room() > 0)
     }
 
-    fn execute(&mut self, now: Now, lun: Lun, request: Request<Lease>) -> bool {
-        let (command, session) = (Command::of(request, lun), self.session_mut());
+    fn execute(&mut self, now: Now, lun: Lun, request: UnitRequest<BlockLease>) -> bool {
+        let (command, session) = (ClientCommand::of(request, lun), self.session_mut());
         session.is_some_and(|session| session.execute(now, command).is_ok())
     }
 
     fn log_out(&mut self, now: Now) -> bool {
         let asked = self.session_mut().map(|session| session.logout(now));
-        !matches!(asked, None | Some(Err(Refusal::NotYet)))
+        !matches!(asked, None | Some(Err(IscsiRefusal::NotYet)))
     }
 
     fn give_up(&mut self, _: Now) {
@@ -233,7 +242,7 @@ impl Link for Connection {
 
     fn next_deadline(&self) -> Option<Now> {
         match &self.state {
-            State::Up(up) => up.session.next_deadline(),
+            SocketState::Up(up) => up.session.next_deadline(),
             _ => None,
         }
     }
@@ -248,9 +257,9 @@ impl Link for Connection {
             *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket);
             Ok(0)
         };
-        self.state = State::Connecting(socket);
+        self.state = SocketState::Connecting(socket);
         let op = FileOp::Apart {
-            lane: Lane::Connect,
+            lane: BlockingLane::Connect,
             call: Box::new(connect),
         };
         cx.file(self.node, self.generation, op);
@@ -262,14 +271,14 @@ impl Link for Connection {
         generation: u32,
         result: io::Result<u64>,
     ) -> Result<(), RemoteError> {
-        let State::Connecting(socket) = &self.state else {
+        let SocketState::Connecting(socket) = &self.state else {
             return Ok(());
         };
         if generation != self.generation {
             return Ok(());
         }
         let socket = Arc::clone(socket);
-        self.state = State::Down;
+        self.state = SocketState::Down;
         result.map_err(RemoteError::Connect)?;
         let socket = socket.lock().unwrap_or_else(PoisonError::into_inner).take();
         let socket = socket.ok_or_else(|| RemoteError::Connect(io::ErrorKind::NotConnected.into()));
@@ -278,7 +287,7 @@ impl Link for Connection {
         (self.outside.random)(&mut random).map_err(RemoteError::Connect)?;
         match Initiator::new(Arc::clone(&self.config), cx.now, random) {
             Ok(session) => {
-                self.state = State::Up(Box::new(Up {
+                self.state = SocketState::Up(Box::new(LiveConnection {
                     socket,
                     session,
                     receiving: false,
@@ -300,7 +309,7 @@ impl Link for Connection {
         generation: u32,
         octets: &io::Result<&'a [u8]>,
     ) -> &'a [u8] {
-        let State::Up(up) = &mut self.state else {
+        let SocketState::Up(up) = &mut self.state else {
             return &[];
         };
         if generation != self.generation {
@@ -316,8 +325,8 @@ impl Link for Connection {
         }
     }
 
-    fn go_on<'a>(&mut self, now: Now, octets: &'a [u8]) -> &'a [u8] {
-        let State::Up(up) = &mut self.state else {
+    fn continue_receive<'a>(&mut self, now: Now, octets: &'a [u8]) -> &'a [u8] {
+        let SocketState::Up(up) = &mut self.state else {
             return &[];
         };
         let rest = &octets[up.session.receive(now, octets)..];
@@ -329,14 +338,14 @@ impl Link for Connection {
     }
 
     fn keep(&mut self, octets: &[u8]) {
-        if let State::Up(up) = &mut self.state {
+        if let SocketState::Up(up) = &mut self.state {
             up.early.extend(octets);
         }
     }
 
     fn sent(&mut self, generation: u32, batch: Box<SendBatch>, result: &io::Result<()>) {
         self.batch = Some(batch);
-        let State::Up(up) = &mut self.state else {
+        let SocketState::Up(up) = &mut self.state else {
             return;
         };
         if generation != self.generation {
@@ -348,9 +357,9 @@ impl Link for Connection {
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Option<Heard> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Option<LinkEvent> {
         loop {
-            let State::Up(up) = &mut self.state else {
+            let SocketState::Up(up) = &mut self.state else {
                 return None;
             };
             if !up.early.is_empty() {
@@ -358,26 +367,26 @@ impl Link for Connection {
                 up.early.drain(..used);
             }
             let event = up.session.poll()?;
-            if let Some(heard) = self.heard(cx, event) {
+            if let Some(heard) = self.session_event(cx, event) {
                 return Some(heard);
             }
         }
     }
 
     fn close(&mut self, cx: &mut Context<'_>) {
-        if let State::Up(up) = &self.state {
+        if let SocketState::Up(up) = &self.state {
             cx.ring.close(up.socket);
         }
-        self.state = State::Down;
+        self.state = SocketState::Down;
     }
 
     fn push(&mut self, cx: &mut Context<'_>) {
-        let State::Up(up) = &mut self.state else {
+        let SocketState::Up(up) = &mut self.state else {
             return;
         };
         if !up.sending {
             let mut batch = self.batch.take().unwrap_or_default();
-            up.session.transmit(&mut Wire(&mut batch));
+            up.session.transmit(&mut BatchSink(&mut batch));
             if batch.is_empty() {
                 self.batch = Some(batch);
             } else {
@@ -391,19 +400,19 @@ impl Link for Connection {
         }
     }
 
-    fn wait_after(&mut self, end: &link::End) -> Duration {
+    fn wait_after(&mut self, end: &link::LinkEnd) -> Duration {
         let negotiated = std::mem::take(&mut self.wait);
         match end {
-            link::End::Session(End::Dropped { time2wait, .. }) => {
+            link::LinkEnd::Session(SessionEnd::Dropped { time2wait, .. }) => {
                 Duration::from_secs((*time2wait).into())
             }
-            link::End::Session(End::LoggedOut) => Duration::ZERO,
+            link::LinkEnd::Session(SessionEnd::LoggedOut) => Duration::ZERO,
             _ => negotiated,
         }
     }
 
-    fn follow(&mut self, end: &link::End) -> bool {
-        let link::End::Session(End::Redirected { address, permanent }) = end else {
+    fn follow(&mut self, end: &link::LinkEnd) -> bool {
+        let link::LinkEnd::Session(SessionEnd::Redirected { address, permanent }) = end else {
             return false;
         };
         self.host.clone_from(&address.host);
@@ -418,18 +427,18 @@ impl Link for Connection {
         (self.host, self.port) = self.home.clone();
     }
 
-    fn go_to(&mut self, place: &Way) {
-        if let Way::Iscsi(portal) = place {
+    fn go_to(&mut self, place: &TransportAddress) {
+        if let TransportAddress::Iscsi(portal) = place {
             self.host.clone_from(&portal.host);
             self.port = portal.port;
         }
     }
 
-    fn place(&self) -> Way {
-        Way::Iscsi(Box::new(Portal {
+    fn place(&self) -> TransportAddress {
+        TransportAddress::Iscsi(Box::new(TargetPortal {
             host: self.host.clone(),
             port: self.port,
-            config: Config::clone(&self.config),
+            config: InitiatorConfig::clone(&self.config),
         }))
     }
 
@@ -441,7 +450,7 @@ impl Link for Connection {
             self.config.initiator.as_str(),
         );
         outcome.map_or_else(Vec::new, |outcome| {
-            particulars::session(outcome, place, self.sessions)
+            details::session(outcome, place, self.sessions)
         })
     }
 }

@@ -16,26 +16,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::io::ether::Place;
-use ::io::ring::{FileOp, Lane};
-use block::lease::Lease;
-use block::particulars::Group;
-use block::volume::{Calls, Context, CoreContext, Node};
-use fc::initiator::Initiator;
+use ::io::ring::{BlockingLane, FileOp};
+use block::details::DetailGroup;
+use block::lease::BlockLease;
+use block::volume::{Calls, Context, CoreContext, HandleId};
+use fc::initiator::FcpInitiator;
 use fc::remote::{self, Partners};
 use fc::wire::names::Wwn;
-use scsi::client::Request;
+use scsi::client::UnitRequest;
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
-use self::shared::{Key, News, Seat, SharedPort, SharedPorts};
-use super::link::{self, Heard, Link};
-use super::places::Places;
-use super::{RemoteError, Settings, Way, particulars};
-use crate::n_port::{IdlePorts, NPort, Names, NoPort, Obstacle, Owner, Site};
+use self::shared::{PortUserEvent, PortUserHandle, SharedPort, SharedPortKey, SharedPorts};
+use super::link::{self, Link, LinkEvent};
+use super::seek_history::SeekHistory;
+use super::{RemoteError, RemoteSettings, TransportAddress, details};
+use crate::n_port::{Attachment, IdlePorts, LinkProblem, NPort, NoPort, PortNames, PortOwner};
 
 /// Where a target port of Fibre Channel is.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct TargetPortAddress {
     /// By which Ethernet port of ours.
     pub place: Place,
     /// Its WWPN.
@@ -48,7 +48,7 @@ pub struct Target {
 
 /// Why there is no login with a target port any more, or there was none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum End {
+pub enum FcoeLinkEnd {
     /// Nobody has that name.
     #[error(
         "no target with WWPN {wwpn} logged in within {} s: list the ports with lunar ls \
@@ -68,13 +68,13 @@ pub enum End {
     Alone(Place),
     /// No frame passes at our Ethernet port.
     #[error(transparent)]
-    Barred(Obstacle),
+    Barred(LinkProblem),
     /// We have no port, as whoever opened it for us was told too.
     #[error("{0}")]
     NoPort(String),
     /// It was there.
     #[error("{}", ended(*.0))]
-    Lost(remote::End),
+    Lost(remote::NexusEnd),
     /// Commands end neither by themselves nor by an abort.
     #[error("the target answers neither commands nor aborts")]
     Stuck,
@@ -83,49 +83,49 @@ pub enum End {
     GivenUp,
 }
 
-fn ended(end: remote::End) -> &'static str {
+fn ended(end: remote::NexusEnd) -> &'static str {
     match end {
-        remote::End::LoggedOut => "the target logged us out",
-        remote::End::Replaced => "the target logged in again, as after a restart",
-        remote::End::Lost(_) => "the target no longer responds",
-        remote::End::ByUs => "logged out",
-        remote::End::Stuck => "the target does not complete exchanges",
+        remote::NexusEnd::LoggedOut => "the target logged us out",
+        remote::NexusEnd::Replaced => "the target logged in again, as after a restart",
+        remote::NexusEnd::Lost(_) => "the target no longer responds",
+        remote::NexusEnd::ByUs => "logged out",
+        remote::NexusEnd::Stuck => "the target does not complete exchanges",
     }
 }
 
 /// A use of an N_Port, or what is to become of it.
 pub(super) struct FcoeLink {
-    node: Node,
-    target: Target,
+    node: HandleId,
+    target: TargetPortAddress,
     name: String,
     /// The N_Ports of this core.
     ports: Rc<SharedPorts>,
     calls: Calls,
-    seat: Option<Seat>,
+    seat: Option<PortUserHandle>,
     /// A thread opens the Ethernet port, for all that wait.
-    opening: Option<(Rc<RefCell<SharedPort>>, OpenedSite)>,
+    opening: Option<(Rc<RefCell<SharedPort>>, OpenedAttachment)>,
     /// The ring will tell us that frames have come there, by the generation of that use.
     watched: Vec<(u32, Weak<RefCell<SharedPort>>)>,
     /// Ours, for as long as this lives.
-    names: Option<Arc<Names>>,
-    stage: Stage,
+    names: Option<Arc<PortNames>>,
+    stage: PortStage,
     /// The nodes that the target was a port of.
-    nodes: Places<Wwn>,
+    nodes: SeekHistory<Wwn>,
     /// Nobody wants to know what becomes of commands that are still under way.
     is_given_up: bool,
     /// Tells the events of this use from those of earlier ones.
     generation: u32,
-    heard: VecDeque<Heard>,
+    heard: VecDeque<LinkEvent>,
     /// The login has ended, which is told after all that came of it.
-    ended: Option<End>,
+    ended: Option<FcoeLinkEnd>,
 }
 
 /// Where a thread leaves what it has opened.
-type OpenedSite = Arc<Mutex<Option<Result<Site, NoPort>>>>;
+type OpenedAttachment = Arc<Mutex<Option<Result<Attachment, NoPort>>>>;
 
 /// What is made of the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum PortStage {
     /// Nothing.
     Idle,
     /// The target is waited for, until then.
@@ -142,9 +142,9 @@ const SEEK: Duration = Duration::from_secs(5);
 
 impl FcoeLink {
     pub(super) fn new(
-        node: Node,
-        settings: &Settings,
-        target: &Target,
+        node: HandleId,
+        settings: &RemoteSettings,
+        target: &TargetPortAddress,
         core: &CoreContext,
     ) -> Self {
         Self {
@@ -157,8 +157,8 @@ impl FcoeLink {
             opening: None,
             watched: Vec::new(),
             names: None,
-            stage: Stage::Idle,
-            nodes: Places::default(),
+            stage: PortStage::Idle,
+            nodes: SeekHistory::default(),
             is_given_up: false,
             generation: 0,
             heard: VecDeque::new(),
@@ -166,8 +166,8 @@ impl FcoeLink {
         }
     }
 
-    fn key(&self) -> Key {
-        Key {
+    fn key(&self) -> SharedPortKey {
+        SharedPortKey {
             place: self.target.place.clone(),
             e_d_tov: self.target.e_d_tov,
         }
@@ -191,62 +191,69 @@ impl FcoeLink {
             }
             port
         });
-        let seat = Seat::take(port, self.node, self.target.port_name, cx.now);
+        let seat = PortUserHandle::take(port, self.node, self.target.port_name, cx.now);
         self.seat = Some(seat);
     }
 
     fn open(&mut self, cx: &mut Context<'_>, port: &Rc<RefCell<SharedPort>>) {
-        let opened = OpenedSite::default();
+        let opened = OpenedAttachment::default();
         let (left, place) = (opened.clone(), self.target.place.clone());
-        let owner = self.names.clone().map_or(Owner::Initiator, Owner::Again);
+        let owner = self
+            .names
+            .clone()
+            .map_or(PortOwner::Initiator, PortOwner::Again);
         let ports = self.target.ports.clone();
         let open = move || {
             ports.wait_for_ending(&place);
-            let site = Site::open(&place, &owner);
+            let site = Attachment::open(&place, &owner);
             *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(site);
             Ok(0)
         };
         self.opening = Some((Rc::clone(port), opened));
         let op = FileOp::Apart {
-            lane: Lane::Connect,
+            lane: BlockingLane::Connect,
             call: Box::new(open),
         };
         cx.file(self.node, self.generation, op);
     }
 
     /// The port that a thread has opened.
-    fn begin(&self, now: Now, opened: &OpenedSite) -> Result<NPort<Initiator<Lease>>, RemoteError> {
+    fn begin(
+        &self,
+        now: Now,
+        opened: &OpenedAttachment,
+    ) -> Result<NPort<FcpInitiator<BlockLease>>, RemoteError> {
         let opened = opened.lock().unwrap_or_else(PoisonError::into_inner).take();
         let nothing = || io::Error::from(io::ErrorKind::NotConnected);
         let mut site = opened.ok_or_else(nothing).map_err(RemoteError::Connect)??;
         // Each user adds its own.
         site.config.partners = Partners::Only([].into());
         site.config.e_d_tov = self.target.e_d_tov.unwrap_or(site.config.e_d_tov);
-        let machine = Initiator::new(SharedPort::settings());
+        let machine = FcpInitiator::new(SharedPort::settings());
         Ok(NPort::begin(site, machine, now))
     }
 
     fn close_seat(&mut self) {
-        (self.seat, self.stage) = (None, Stage::Idle);
+        (self.seat, self.stage) = (None, PortStage::Idle);
     }
 
-    fn hear(&mut self, news: News) {
+    fn hear(&mut self, news: PortUserEvent) {
         match news {
-            News::Down(end) if self.stage == Stage::Up => {
-                self.stage = Stage::Idle;
+            PortUserEvent::Down(end) if self.stage == PortStage::Up => {
+                self.stage = PortStage::Idle;
                 self.ended.get_or_insert(match end {
-                    remote::End::Stuck => End::Stuck,
-                    end => End::Lost(end),
+                    remote::NexusEnd::Stuck => FcoeLinkEnd::Stuck,
+                    end => FcoeLinkEnd::Lost(end),
                 });
             }
-            News::Up | News::Down(_) => {}
-            News::NoPort(why) => {
-                (self.seat, self.stage) = (None, Stage::Idle);
-                self.ended = Some(End::NoPort(why));
+            PortUserEvent::Up | PortUserEvent::Down(_) => {}
+            PortUserEvent::NoPort(why) => {
+                (self.seat, self.stage) = (None, PortStage::Idle);
+                self.ended = Some(FcoeLinkEnd::NoPort(why));
             }
-            News::Done(_) | News::Failed(_) if self.is_given_up => {}
-            News::Done(done) => self.heard.push_back(Heard::Answered(done)),
-            News::Failed(failed) => self.heard.push_back(Heard::failed(&failed)),
+            PortUserEvent::Done(_) | PortUserEvent::Failed(_) if self.is_given_up => {}
+            PortUserEvent::Done(done) => self.heard.push_back(LinkEvent::Answered(done)),
+            PortUserEvent::Failed(failed) => self.heard.push_back(LinkEvent::failed(&failed)),
         }
         self.log_in();
     }
@@ -256,15 +263,15 @@ impl FcoeLink {
         let is_there = |port: &mut SharedPort, number| {
             port.there(number).is_some() && !port.has_under_way(number)
         };
-        if matches!(self.stage, Stage::Seeking(_)) && self.with(is_there) == Some(true) {
-            (self.stage, self.is_given_up) = (Stage::Up, false);
+        if matches!(self.stage, PortStage::Seeking(_)) && self.with(is_there) == Some(true) {
+            (self.stage, self.is_given_up) = (PortStage::Up, false);
             if let Some(seat) = &self.seat {
                 let port = seat.port.borrow();
                 self.names = port.n_port().map(|n_port| Arc::clone(n_port.names()));
             }
             let node = self.with(|port, number| port.node_name(number)).flatten();
             let same = node.is_some_and(|node| self.nodes.come_to(node));
-            self.heard.push_back(Heard::LoggedIn { same });
+            self.heard.push_back(LinkEvent::LoggedIn { same });
         }
     }
 }
@@ -276,11 +283,11 @@ impl Link for FcoeLink {
 
     /// With an N_Port that nothing is made of, too.
     fn is_down(&self) -> bool {
-        self.stage == Stage::Idle && self.opening.is_none()
+        self.stage == PortStage::Idle && self.opening.is_none()
     }
 
     fn is_up(&self) -> bool {
-        self.stage == Stage::Up
+        self.stage == PortStage::Up
     }
 
     fn is_logged_in(&self) -> bool {
@@ -288,13 +295,13 @@ impl Link for FcoeLink {
     }
 
     fn awaited(&self) -> String {
-        let Target {
+        let TargetPortAddress {
             place, port_name, ..
         } = &self.target;
         match self.stage {
-            Stage::Up => format!("{} to answer", self.name),
-            Stage::Seeking(_) => format!("{port_name} to log in on fcoe://{place}"),
-            Stage::Idle | Stage::Leaving => format!("a port on fcoe://{place}"),
+            PortStage::Up => format!("{} to answer", self.name),
+            PortStage::Seeking(_) => format!("{port_name} to log in on fcoe://{place}"),
+            PortStage::Idle | PortStage::Leaving => format!("a port on fcoe://{place}"),
         }
     }
 
@@ -306,7 +313,7 @@ impl Link for FcoeLink {
         self.is_up() && self.with(|port, number| port.has_room(number)) == Some(true)
     }
 
-    fn execute(&mut self, now: Now, lun: Lun, request: Request<Lease>) -> bool {
+    fn execute(&mut self, now: Now, lun: Lun, request: UnitRequest<BlockLease>) -> bool {
         let execute = |port: &mut SharedPort, number| port.execute(now, number, lun, request);
         self.is_up() && self.with(execute) == Some(true)
     }
@@ -316,10 +323,10 @@ impl Link for FcoeLink {
             return false;
         }
         if self.with(|port, _| port.leave(now)) == Some(true) {
-            self.stage = Stage::Leaving;
+            self.stage = PortStage::Leaving;
         } else {
-            self.stage = Stage::Idle;
-            self.ended = Some(End::Lost(remote::End::ByUs));
+            self.stage = PortStage::Idle;
+            self.ended = Some(FcoeLinkEnd::Lost(remote::NexusEnd::ByUs));
         }
         true
     }
@@ -337,14 +344,14 @@ impl Link for FcoeLink {
     fn give_up(&mut self, now: Now) {
         if self.seat.is_some() {
             self.with(|port, number| port.abandon(now, number));
-            (self.stage, self.is_given_up) = (Stage::Idle, true);
-            self.ended = Some(End::GivenUp);
+            (self.stage, self.is_given_up) = (PortStage::Idle, true);
+            self.ended = Some(FcoeLinkEnd::GivenUp);
         }
     }
 
     fn next_deadline(&self) -> Option<Now> {
         let seeking = match self.stage {
-            Stage::Seeking(until) => Some(until),
+            PortStage::Seeking(until) => Some(until),
             _ => None,
         };
         let port = self.with(|port, _| port.n_port()?.next_deadline());
@@ -356,26 +363,31 @@ impl Link for FcoeLink {
         let n_port = |port: &mut SharedPort, _| {
             let n_port = port.n_port()?;
             let ours = n_port.port().wwpn();
-            Some((n_port.has_left(), ours, n_port.barrier(), n_port.is_alone()))
+            Some((
+                n_port.has_left(),
+                ours,
+                n_port.blocking_problem(),
+                n_port.is_alone(),
+            ))
         };
         let Some((has_left, ours, barrier, is_alone)) = self.with(n_port).flatten() else {
             return;
         };
-        if self.stage == Stage::Leaving && has_left {
-            self.stage = Stage::Idle;
-            self.ended = Some(End::Lost(remote::End::ByUs));
+        if self.stage == PortStage::Leaving && has_left {
+            self.stage = PortStage::Idle;
+            self.ended = Some(FcoeLinkEnd::Lost(remote::NexusEnd::ByUs));
         }
-        let is_seeking = matches!(self.stage, Stage::Seeking(_));
+        let is_seeking = matches!(self.stage, PortStage::Seeking(_));
         // One that was there before is waited for.
         if is_seeking && is_alone && self.names.is_none() {
-            self.stage = Stage::Idle;
-            self.ended = Some(End::Alone(self.target.place.clone()));
+            self.stage = PortStage::Idle;
+            self.ended = Some(FcoeLinkEnd::Alone(self.target.place.clone()));
         }
-        if matches!(self.stage, Stage::Seeking(until) if until <= now) {
-            self.stage = Stage::Idle;
+        if matches!(self.stage, PortStage::Seeking(until) if until <= now) {
+            self.stage = PortStage::Idle;
             self.ended = Some(match barrier {
-                Some(obstacle) => End::Barred(obstacle),
-                None => End::NotFound {
+                Some(obstacle) => FcoeLinkEnd::Barred(obstacle),
+                None => FcoeLinkEnd::NotFound {
                     wwpn: self.target.port_name,
                     place: self.target.place.to_string(),
                     ours,
@@ -388,7 +400,7 @@ impl Link for FcoeLink {
         if self.seat.is_none() {
             self.sit(cx);
         }
-        self.stage = Stage::Seeking(cx.now + SEEK);
+        self.stage = PortStage::Seeking(cx.now + SEEK);
         self.log_in();
         // It is heard then, if the target is there already.
         cx.call_at(cx.now);
@@ -419,13 +431,13 @@ impl Link for FcoeLink {
         let at = self.watched.iter().position(|one| one.0 == generation);
         let port = at.and_then(|at| self.watched.swap_remove(at).1.upgrade());
         if let Some(port) = port {
-            let is_ours = |seat: &Seat| Rc::ptr_eq(&seat.port, &port);
+            let is_ours = |seat: &PortUserHandle| Rc::ptr_eq(&seat.port, &port);
             let is_user = self.seat.as_ref().is_some_and(is_ours);
             port.borrow_mut().ready(cx.now, is_user);
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Option<Heard> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Option<LinkEvent> {
         loop {
             if let Some(heard) = self.heard.pop_front() {
                 return Some(heard);
@@ -437,10 +449,10 @@ impl Link for FcoeLink {
             }
         }
         let end = self.ended.take()?;
-        if end == End::Lost(remote::End::ByUs) {
+        if end == FcoeLinkEnd::Lost(remote::NexusEnd::ByUs) {
             self.close_seat();
         }
-        Some(Heard::Ended(link::End::Fcoe(end)))
+        Some(LinkEvent::Ended(link::LinkEnd::Fcoe(end)))
     }
 
     fn close(&mut self, _: &mut Context<'_>) {
@@ -456,16 +468,16 @@ impl Link for FcoeLink {
         }
     }
 
-    fn place(&self) -> Way {
-        Way::Fcoe(self.target.clone())
+    fn place(&self) -> TransportAddress {
+        TransportAddress::Fcoe(self.target.clone())
     }
 
-    fn particulars(&self) -> Vec<Group> {
+    fn particulars(&self) -> Vec<DetailGroup> {
         let groups = self.with(|port, number| {
             let (target, lost) = (port.there(number), port.lost());
             let port = port.n_port()?.port();
             let target = target.and_then(|id| port.remote(id));
-            Some(particulars::ports(&self.target.place, port, target, lost))
+            Some(details::ports(&self.target.place, port, target, lost))
         });
         groups.flatten().unwrap_or_default()
     }

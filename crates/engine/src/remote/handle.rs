@@ -7,23 +7,23 @@ use std::time::Duration;
 
 use ::io::memory::Buffer;
 use ::io::ring::SendBatch;
-use block::lease::Lease;
-use block::volume::{Context, CoreContext, Handle, Node};
+use block::lease::BlockLease;
+use block::volume::{Context, CoreContext, Handle, HandleId};
 use scsi::client::{Client, Facts};
 use scsi::medium::{Extent, MediumError, MediumOp, Now};
 
-use super::Shared;
-use super::attempts::{Attempts, REDIRECTIONS};
-use super::link::End;
-use super::machine::{Machine, Told};
+use super::SharedUnit;
+use super::backoff::{Backoff, REDIRECTIONS};
+use super::link::LinkEnd;
+use super::remote_unit::{RemoteUnit, UnitEvent};
 
 /// A remote unit, its client, and the connection between them.
 pub(super) struct RemoteHandle {
-    shared: Arc<Shared>,
+    shared: Arc<SharedUnit>,
     /// Of the session, among all with the unit.
     number: u16,
-    pub(super) machine: Machine,
-    attempts: Attempts,
+    pub(super) machine: RemoteUnit,
+    attempts: Backoff,
     /// Its last session, or attempt at one, has failed.
     away: bool,
     /// It is to come back, even with nothing to do.
@@ -40,20 +40,20 @@ const SHORTEST: Duration = Duration::from_millis(1);
 impl RemoteHandle {
     /// The session of a `place` among those from `number` on.
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<SharedUnit>,
         facts: &Facts,
         (number, place): (u16, usize),
         core: &CoreContext,
     ) -> Self {
         let client = Client::of(facts.clone(), Arc::clone(&shared.caches[place]));
         let number = number.wrapping_add(place as u16);
-        let mut machine = Machine::new(&shared.settings, client, number, core);
+        let mut machine = RemoteUnit::new(&shared.settings, client, number, core);
         machine.link.go_to(&shared.found);
         Self {
             shared,
             number,
             machine,
-            attempts: Attempts::default(),
+            attempts: Backoff::default(),
             away: false,
             wanted: false,
             why: None,
@@ -89,7 +89,7 @@ impl RemoteHandle {
 
     /// Whether an operation would go where another one may still land. What is in doubt by this
     /// session alone waits for it to come back.
-    fn is_in_doubt(&self, op: &MediumOp<Lease>) -> bool {
+    fn is_in_doubt(&self, op: &MediumOp<BlockLease>) -> bool {
         let there = self.machine.link.is_logged_in();
         let matters = |session| there || session != self.number;
         let doubts = &self.shared.doubts;
@@ -102,16 +102,16 @@ impl RemoteHandle {
     }
 
     /// Hears what happened, and sends nothing yet.
-    fn settle(&mut self, cx: &mut Context<'_>) {
-        while let Some(told) = self.machine.settle(cx) {
-            self.told(cx.now, told);
+    fn drain_events(&mut self, cx: &mut Context<'_>) {
+        while let Some(told) = self.machine.drain(cx) {
+            self.unit_event(cx.now, told);
         }
     }
 
     /// Carries on as far as it goes, and says when to be called again.
     fn drive(&mut self, cx: &mut Context<'_>) {
         while let Some(told) = self.machine.drive(cx) {
-            self.told(cx.now, told);
+            self.unit_event(cx.now, told);
         }
         self.connect(cx);
         let deadlines = [
@@ -124,44 +124,44 @@ impl RemoteHandle {
         }
     }
 
-    fn told(&mut self, now: Now, told: Told) {
+    fn unit_event(&mut self, now: Now, told: UnitEvent) {
         let place = self.machine.link.name();
         match told {
-            Told::LoggedIn => self.tell_doubts(),
-            Told::Ready => {
-                self.attempts = Attempts::default();
+            UnitEvent::LoggedIn => self.tell_doubts(),
+            UnitEvent::Ready => {
+                self.attempts = Backoff::default();
                 (self.away, self.wanted) = (false, false);
                 if self.why.take().is_some() {
                     tracing::info!("{place}: connected again");
                 }
             }
-            Told::Changed => {
+            UnitEvent::Changed => {
                 let facts = self.machine.client.facts();
                 facts
                     .into_iter()
                     .for_each(|facts| self.shared.is_now(facts));
             }
-            Told::CacheLost => tracing::error!(
+            UnitEvent::CacheLost => tracing::error!(
                 "{place}: the target was reset with writes in its cache that had not been flushed: \
                  the next flush fails"
             ),
-            Told::Conflict => tracing::error!(
+            UnitEvent::Conflict => tracing::error!(
                 "{place}: RESERVATION CONFLICT: another initiator has reserved the unit, and \
                  commands that the reservation excludes fail; register with a key of its \
                  registrants, as in ?key=1f00d, or release the reservation there"
             ),
-            Told::Fenced => tracing::error!(
+            UnitEvent::Fenced => tracing::error!(
                 "{place}: another initiator removed this one's registration (fencing): commands \
                  that the reservation excludes fail until the volume is opened again"
             ),
-            Told::Departed => {
+            UnitEvent::Departed => {
                 self.machine.link.log_out(now);
             }
-            Told::Refused(refusal) => {
+            UnitEvent::Refused(refusal) => {
                 self.wanted = false;
                 tracing::error!("{place}: the volume is gone: {refusal}");
             }
-            Told::Moved => {
+            UnitEvent::Moved => {
                 self.tell_doubts();
                 tracing::error!(
                     "{place}: the target moved to another portal group while commands were in \
@@ -170,8 +170,8 @@ impl RemoteHandle {
                      again"
                 );
             }
-            Told::Ended(_) if self.leaving => {}
-            Told::Ended(end) => self.ended(now, &end),
+            UnitEvent::Ended(_) if self.leaving => {}
+            UnitEvent::Ended(end) => self.ended(now, &end),
         }
     }
 
@@ -187,17 +187,17 @@ impl RemoteHandle {
         self.why = Some(line);
     }
 
-    fn ended(&mut self, now: Now, end: &End) {
+    fn ended(&mut self, now: Now, end: &LinkEnd) {
         self.tell_doubts();
         self.away = true;
         let wait = self.machine.link.wait_after(end);
         self.warn(format!("{end}; connecting again"));
         let since = *self.attempts.since.get_or_insert(now);
         if self.machine.link.follow(end) && self.attempts.redirections < REDIRECTIONS {
-            self.attempts = Attempts {
+            self.attempts = Backoff {
                 since: Some(since),
                 redirections: self.attempts.redirections + 1,
-                ..Attempts::default()
+                ..Backoff::default()
             };
         } else {
             self.attempts.redirections = 0;
@@ -213,7 +213,7 @@ impl RemoteHandle {
         }
         let needed = self.wanted || !self.machine.client.is_idle() || self.has_doubts();
         if !needed || self.leaving {
-            self.attempts = Attempts::default();
+            self.attempts = Backoff::default();
             return;
         }
         self.attempts.since.get_or_insert(cx.now);
@@ -234,11 +234,11 @@ impl RemoteHandle {
             self.machine.abandon();
             self.tell_doubts();
             self.attempts = match self.has_doubts() {
-                true => Attempts {
+                true => Backoff {
                     since: None,
                     ..std::mem::take(&mut self.attempts)
                 },
-                false => Attempts::default(),
+                false => Backoff::default(),
             };
             (self.away, self.wanted) = (true, false);
             // It may be there, but not have come far enough to be of use.
@@ -248,12 +248,12 @@ impl RemoteHandle {
 }
 
 impl Handle for RemoteHandle {
-    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>) {
         if self.is_in_doubt(&op) {
             return cx.done(id, Err(MediumError::Gone));
         }
         let pool = &self.machine.pool;
-        let mut memory = |len| pool.buffer(len).map(Lease::from);
+        let mut memory = |len| pool.buffer(len).map(BlockLease::from);
         self.machine.client.submit(id, op, &mut memory);
         // What comes together is sent together.
         cx.call_at(cx.now);
@@ -267,7 +267,7 @@ impl Handle for RemoteHandle {
     fn completed(
         &mut self,
         cx: &mut Context<'_>,
-        _: Node,
+        _: HandleId,
         slot: u32,
         result: io::Result<u64>,
         _: Option<Buffer>,
@@ -282,11 +282,17 @@ impl Handle for RemoteHandle {
         self.drive(cx);
     }
 
-    fn received(&mut self, cx: &mut Context<'_>, _: Node, slot: u32, octets: io::Result<&[u8]>) {
+    fn received(
+        &mut self,
+        cx: &mut Context<'_>,
+        _: HandleId,
+        slot: u32,
+        octets: io::Result<&[u8]>,
+    ) {
         let mut rest = self.machine.link.received(cx.now, slot, &octets);
         while !rest.is_empty() {
-            self.settle(cx);
-            rest = self.machine.link.go_on(cx.now, rest);
+            self.drain_events(cx);
+            rest = self.machine.link.continue_receive(cx.now, rest);
         }
         self.drive(cx);
     }
@@ -294,7 +300,7 @@ impl Handle for RemoteHandle {
     fn sent(
         &mut self,
         cx: &mut Context<'_>,
-        _: Node,
+        _: HandleId,
         slot: u32,
         batch: Box<SendBatch>,
         result: io::Result<()>,
@@ -303,12 +309,12 @@ impl Handle for RemoteHandle {
         self.drive(cx);
     }
 
-    fn ready(&mut self, cx: &mut Context<'_>, _: Node, slot: u32) {
+    fn ready(&mut self, cx: &mut Context<'_>, _: HandleId, slot: u32) {
         self.machine.link.ready(cx, slot);
         self.drive(cx);
     }
 
-    fn expire(&mut self, cx: &mut Context<'_>) {
+    fn resume(&mut self, cx: &mut Context<'_>) {
         self.machine.expire(cx.now);
         self.check_limit(cx.now);
         self.drive(cx);
@@ -328,7 +334,7 @@ impl Handle for RemoteHandle {
 }
 
 /// The blocks whose content matters to an operation.
-pub(super) fn blocks(op: &MediumOp<Lease>) -> Option<Extent> {
+pub(super) fn blocks(op: &MediumOp<BlockLease>) -> Option<Extent> {
     match op {
         MediumOp::Read { extent, .. }
         | MediumOp::Status { extent }
@@ -337,7 +343,7 @@ pub(super) fn blocks(op: &MediumOp<Lease>) -> Option<Extent> {
         | MediumOp::Unmap { extent, .. }
         | MediumOp::Sanitize { extent, .. } => Some(*extent),
         MediumOp::Flush { .. }
-        | MediumOp::Lend { .. }
+        | MediumOp::PrepareWrite { .. }
         | MediumOp::Buffer { .. }
         | MediumOp::Prefetch { .. } => None,
     }

@@ -4,18 +4,18 @@ use std::io;
 use std::time::Duration;
 
 use ::io::ring::SendBatch;
-use block::lease::Lease;
-use block::particulars::Group;
+use block::details::DetailGroup;
+use block::lease::BlockLease;
 use block::volume::{Context, CoreContext};
 use fc::remote;
 use iscsi::initiator::error;
-use scsi::client::{Data, Done, Failed, Fate, Request, Why};
+use scsi::client::{Data, Done, Failed, Fate, UnitRequest, Why};
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
-use super::connection::Connection;
+use super::connection::InitiatorConnection;
 use super::fcoe::{self, FcoeLink};
-use super::{RemoteError, Settings, Way};
+use super::{RemoteError, RemoteSettings, TransportAddress};
 
 /// A link that is there, or is to be. What it does not need of the world it leaves out.
 pub(super) trait Link {
@@ -42,7 +42,7 @@ pub(super) trait Link {
     fn has_room(&self) -> bool;
 
     /// Sends a command; returns whether it was taken. One that is not is over with the link.
-    fn execute(&mut self, now: Now, lun: Lun, request: Request<Lease>) -> bool;
+    fn execute(&mut self, now: Now, lun: Lun, request: UnitRequest<BlockLease>) -> bool;
 
     /// Ends in good order. Returns whether there is something of which that is the end.
     fn log_out(&mut self, now: Now) -> bool;
@@ -90,7 +90,7 @@ pub(super) trait Link {
     }
 
     /// Goes on with octets; those that cannot be used now are kept.
-    fn go_on<'a>(&mut self, now: Now, octets: &'a [u8]) -> &'a [u8] {
+    fn continue_receive<'a>(&mut self, now: Now, octets: &'a [u8]) -> &'a [u8] {
         let _ = (now, octets);
         &[]
     }
@@ -111,7 +111,7 @@ pub(super) trait Link {
     }
 
     /// What happens next.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Option<Heard>;
+    fn poll(&mut self, cx: &mut Context<'_>) -> Option<LinkEvent>;
 
     /// Ends what there is, or would become, without a word.
     fn close(&mut self, cx: &mut Context<'_>);
@@ -120,13 +120,13 @@ pub(super) trait Link {
     fn push(&mut self, cx: &mut Context<'_>);
 
     /// How long the other end wants to be left alone after this end.
-    fn wait_after(&mut self, end: &End) -> Duration {
+    fn wait_after(&mut self, end: &LinkEnd) -> Duration {
         let _ = end;
         Duration::ZERO
     }
 
     /// Goes where the other end wants us to go, from an event of its end.
-    fn follow(&mut self, end: &End) -> bool {
+    fn follow(&mut self, end: &LinkEnd) -> bool {
         let _ = end;
         false
     }
@@ -135,27 +135,27 @@ pub(super) trait Link {
     fn go_home(&mut self) {}
 
     /// The next connection is to there.
-    fn go_to(&mut self, place: &Way) {
+    fn go_to(&mut self, place: &TransportAddress) {
         let _ = place;
     }
 
     /// Where it goes to.
-    fn place(&self) -> Way;
+    fn place(&self) -> TransportAddress;
 
     /// What it says of itself, while it is there.
-    fn particulars(&self) -> Vec<Group>;
+    fn particulars(&self) -> Vec<DetailGroup>;
 }
 
 /// What a link tells.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum LinkEvent {
     /// Commands may be given.
     LoggedIn {
         /// Whether that ended the nexus before, so that nothing of it happens any more.
         same: bool,
     },
     /// A command has a status.
-    Answered(Done<Lease>),
+    Answered(Done<BlockLease>),
     /// A command has none, but it is over at the other end.
     Undone(u32),
     /// A command was ended, as it took too long.
@@ -170,13 +170,13 @@ pub(super) enum Heard {
     /// The same, while the link goes on: only its end ends the command.
     Stray { id: u32, open: bool },
     /// The link is no more.
-    Ended(End),
+    Ended(LinkEnd),
 }
 
-impl Heard {
+impl LinkEvent {
     /// With the nexus goes everything; else only this command is over, at the target too, unless
     /// nobody knows what that does with it.
-    pub(super) fn failed<W>(failed: &Failed<Lease, W>) -> Self {
+    pub(super) fn failed<W>(failed: &Failed<BlockLease, W>) -> Self {
         let reads = matches!(failed.data, Data::In(_));
         let (id, fate) = (failed.id as u32, failed.fate);
         let open = fate == Fate::Unknown && !reads;
@@ -191,43 +191,46 @@ impl Heard {
 
 /// Why there is no session with a unit any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum End {
+pub enum LinkEnd {
     /// Of a session of iSCSI.
     #[error(transparent)]
-    Session(#[from] error::End),
+    Session(#[from] error::SessionEnd),
     /// Of a login of Fibre Channel.
     #[error(transparent)]
-    Fcoe(#[from] fcoe::End),
+    Fcoe(#[from] fcoe::FcoeLinkEnd),
 }
 
-impl End {
+impl LinkEnd {
     /// Whether that was asked for.
     pub(super) fn is_wanted(&self) -> bool {
         matches!(
             self,
-            Self::Session(error::End::LoggedOut) | Self::Fcoe(fcoe::End::Lost(remote::End::ByUs))
+            Self::Session(error::SessionEnd::LoggedOut)
+                | Self::Fcoe(fcoe::FcoeLinkEnd::Lost(remote::NexusEnd::ByUs))
         )
     }
 
     /// Whether commands may be under way yet, of which nothing more is heard.
     pub(super) fn leaves_commands(&self) -> bool {
-        matches!(self, Self::Fcoe(fcoe::End::GivenUp))
+        matches!(self, Self::Fcoe(fcoe::FcoeLinkEnd::GivenUp))
     }
 
     /// Whether commands are not answered though all else is.
     pub(super) fn is_stuck(&self) -> bool {
         matches!(
             self,
-            Self::Session(error::End::Stuck) | Self::Fcoe(fcoe::End::Stuck)
+            Self::Session(error::SessionEnd::Stuck) | Self::Fcoe(fcoe::FcoeLinkEnd::Stuck)
         )
     }
 }
 
 /// The link number `number` to where the settings say, for a handle of this core.
-pub(super) fn link(core: &CoreContext, settings: &Settings, number: u16) -> Box<dyn Link> {
+pub(super) fn link(core: &CoreContext, settings: &RemoteSettings, number: u16) -> Box<dyn Link> {
     let node = core.node();
     match &settings.way {
-        Way::Iscsi(portal) => Box::new(Connection::new(node, settings, portal, number)),
-        Way::Fcoe(target) => Box::new(FcoeLink::new(node, settings, target, core)),
+        TransportAddress::Iscsi(portal) => {
+            Box::new(InitiatorConnection::new(node, settings, portal, number))
+        }
+        TransportAddress::Fcoe(target) => Box::new(FcoeLink::new(node, settings, target, core)),
     }
 }

@@ -3,16 +3,16 @@
 use std::time::{Duration, Instant};
 
 use ::io::memory::Pool;
-use ::io::ring::{AnyRing, Event, Kind, Ring};
-use block::particulars::Group;
+use ::io::ring::{AnyRing, Ring, RingEvent, RingKind};
+use block::details::DetailGroup;
 use block::volume::{Context, CoreContext};
 use scsi::client::{Client, Facts};
 use scsi::medium::Now;
 
-use super::attempts::REDIRECTIONS;
-use super::machine::{Machine, Told};
-use super::patience::Patience;
-use super::{RemoteError, Settings, Way};
+use super::backoff::REDIRECTIONS;
+use super::remote_unit::{RemoteUnit, UnitEvent};
+use super::wait_notice::WaitNotice;
+use super::{RemoteError, RemoteSettings, TransportAddress};
 
 /// How long all of it may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -21,8 +21,10 @@ const LIMIT: Duration = Duration::from_secs(30);
 const POOL: usize = 1 << 20;
 
 /// What the unit says, what the session was like, and where the target is in the end.
-pub(super) fn probe(settings: &Settings) -> Result<(Facts, Vec<Group>, Way), RemoteError> {
-    let mut probe = Probe::new(settings).map_err(RemoteError::Ring)?;
+pub(super) fn probe(
+    settings: &RemoteSettings,
+) -> Result<(Facts, Vec<DetailGroup>, TransportAddress), RemoteError> {
+    let mut probe = UnitProbe::new(settings).map_err(RemoteError::Ring)?;
     let facts = probe.facts();
     probe.depart();
     let facts = facts?;
@@ -31,25 +33,25 @@ pub(super) fn probe(settings: &Settings) -> Result<(Facts, Vec<Group>, Way), Rem
     Ok((facts, session, probe.machine.link.place()))
 }
 
-struct Probe {
+struct UnitProbe {
     ring: AnyRing,
-    machine: Machine,
+    machine: RemoteUnit,
     lun: String,
     start: Instant,
-    patience: Patience,
+    patience: WaitNotice,
 }
 
-impl Probe {
-    fn new(settings: &Settings) -> std::io::Result<Self> {
-        let (ring, _) = AnyRing::open(Kind::Epoll)?;
+impl UnitProbe {
+    fn new(settings: &RemoteSettings) -> std::io::Result<Self> {
+        let (ring, _) = AnyRing::open(RingKind::Epoll)?;
         let core = CoreContext::new(Pool::new(POOL)?);
         let start = Instant::now();
         Ok(Self {
             ring,
-            machine: Machine::new(settings, Client::default(), 0, &core),
+            machine: RemoteUnit::new(settings, Client::default(), 0, &core),
             lun: settings.lun.to_string(),
             start,
-            patience: Patience::new(start),
+            patience: WaitNotice::new(start),
         })
     }
 
@@ -58,23 +60,23 @@ impl Probe {
         self.act(|machine, cx| machine.link.connect(cx));
         while self.start.elapsed() < LIMIT {
             match self.turn()? {
-                Some(Told::Ready) => {
+                Some(UnitEvent::Ready) => {
                     if let Some(facts) = self.machine.client.facts() {
                         return Ok(facts.clone());
                     }
                 }
-                Some(Told::Refused(refusal)) => {
+                Some(UnitEvent::Refused(refusal)) => {
                     let lun = self.lun.clone();
                     return Err(RemoteError::Unit { lun, refusal });
                 }
-                Some(Told::Ended(end)) if self.machine.link.follow(&end) => {
+                Some(UnitEvent::Ended(end)) if self.machine.link.follow(&end) => {
                     redirections += 1;
                     if redirections > REDIRECTIONS {
                         return Err(RemoteError::Redirected(redirections));
                     }
                     self.act(|machine, cx| machine.link.connect(cx));
                 }
-                Some(Told::Ended(end)) => return Err(RemoteError::Session(end)),
+                Some(UnitEvent::Ended(end)) => return Err(RemoteError::Session(end)),
                 _ => {}
             }
         }
@@ -88,7 +90,7 @@ impl Probe {
         }
         while self.start.elapsed() < LIMIT {
             match self.turn() {
-                Ok(Some(Told::Departed | Told::Ended(_))) | Err(_) => return,
+                Ok(Some(UnitEvent::Departed | UnitEvent::Ended(_))) | Err(_) => return,
                 Ok(_) => {}
             }
         }
@@ -102,7 +104,7 @@ impl Probe {
         }
         while self.start.elapsed() < LIMIT {
             match self.turn() {
-                Ok(Some(Told::Ended(end))) => {
+                Ok(Some(UnitEvent::Ended(end))) => {
                     if !end.is_wanted() {
                         tracing::debug!("logout after the inquiry: {end}");
                     }
@@ -115,8 +117,8 @@ impl Probe {
     }
 
     /// Waits, and lets the machine have what came. Returns what it tells.
-    fn turn(&mut self) -> Result<Option<Told>, RemoteError> {
-        if let Some(told) = self.act(Machine::drive) {
+    fn turn(&mut self) -> Result<Option<UnitEvent>, RemoteError> {
+        if let Some(told) = self.act(RemoteUnit::drive) {
             return Ok(Some(told));
         }
         self.patience
@@ -134,30 +136,30 @@ impl Probe {
         }
         let now = self.now();
         self.machine.expire(now);
-        Ok(self.act(Machine::drive))
+        Ok(self.act(RemoteUnit::drive))
     }
 
-    fn event(&mut self, event: Event<::io::ring::Received>) -> Result<(), RemoteError> {
+    fn event(&mut self, event: RingEvent<::io::ring::Received>) -> Result<(), RemoteError> {
         let now = self.now();
         match event {
-            Event::File { token, result, .. } => {
+            RingEvent::File { token, result, .. } => {
                 let slot = token.0 as u32;
                 self.act(|machine, cx| machine.link.connected(cx, slot, result))?;
             }
-            Event::Received { token, octets } => {
+            RingEvent::Received { token, octets } => {
                 let octets = octets.as_deref().map_err(|error| error.kind().into());
                 let rest = self.machine.link.received(now, token.0 as u32, &octets);
                 self.machine.link.keep(rest);
             }
-            Event::Sent {
+            RingEvent::Sent {
                 token,
                 batch,
                 result,
             } => self.machine.link.sent(token.0 as u32, batch, &result),
-            Event::Ready { token } => self.act(|machine, cx| {
+            RingEvent::Ready { token } => self.act(|machine, cx| {
                 machine.link.ready(cx, token.0 as u32);
             }),
-            Event::Accepted { .. } | Event::NotAccepted { .. } | Event::Woken => {}
+            RingEvent::Accepted { .. } | RingEvent::NotAccepted { .. } | RingEvent::Woken => {}
         }
         Ok(())
     }
@@ -166,7 +168,7 @@ impl Probe {
         self.start.elapsed()
     }
 
-    fn act<T>(&mut self, act: impl FnOnce(&mut Machine, &mut Context<'_>) -> T) -> T {
+    fn act<T>(&mut self, act: impl FnOnce(&mut RemoteUnit, &mut Context<'_>) -> T) -> T {
         let now = self.now();
         let mut cx = Context {
             ring: &mut self.ring,

@@ -8,16 +8,16 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use ::io::memory::Pool;
-use ::io::ring::{AnyRing, Kind, Ring, Waker};
+use ::io::ring::{AnyRing, Ring, RingKind, Waker};
 use block::volume::{CoreContext, Volume};
 use scsi::unit::{CoreId, UnitState};
 
-use super::fc_ports::Berth;
+use super::fc_ports::FcPortSpec;
 use super::options::PollMode;
 use super::orders::Orders;
-use crate::core::{Core, FcPort, Front, Parts, accept_token};
+use crate::core::{ControlCore, Core, CoreParts, FcPort, accept_token};
 use crate::journal::Journal;
-use crate::mail::{Counter, PostOffice};
+use crate::mailbox::{CoreMailbox, Mailboxes};
 use crate::polling::{OF_A_SERVER, Polling};
 use crate::volumes::Volumes;
 
@@ -56,7 +56,7 @@ pub(super) fn pool_bytes(address_space: Option<u64>, cores: u16) -> usize {
 /// What every core needs to begin.
 #[derive(Clone)]
 pub(super) struct Common {
-    pub(super) ring: Kind,
+    pub(super) ring: RingKind,
     pub(super) polling: PollMode,
     pub(super) units: Vec<Arc<UnitState>>,
     pub(super) volumes: Vec<Arc<dyn Volume>>,
@@ -67,26 +67,26 @@ pub(super) struct Common {
 }
 
 /// What the world comes in by.
-pub(super) struct Entrance {
+pub(super) struct EntryPoints {
     /// For core 0, as are the listeners.
-    pub(super) front: Box<Front>,
+    pub(super) front: Box<ControlCore>,
     pub(super) listeners: Vec<OwnedFd>,
     /// For the cores from the last one on, as core 0 has more to do than the others.
-    pub(super) berths: Vec<Berth>,
+    pub(super) berths: Vec<FcPortSpec>,
 }
 
 /// What one core of these has.
 #[derive(Default)]
-struct Doors {
+struct CoreInit {
     /// On core 0.
-    entrance: Option<(Box<Front>, Vec<OwnedFd>)>,
-    berths: Vec<Berth>,
+    entrance: Option<(Box<ControlCore>, Vec<OwnedFd>)>,
+    berths: Vec<FcPortSpec>,
 }
 
 /// A core's thread that has its ring and waits for the way to the others.
-struct Waiting {
+struct StartedCore {
     waker: Waker,
-    office: Sender<PostOffice>,
+    office: Sender<Mailboxes>,
     thread: JoinHandle<io::Result<()>>,
 }
 
@@ -95,11 +95,11 @@ struct Waiting {
 pub(super) fn start(
     count: u16,
     common: &Common,
-    entrance: Entrance,
+    entrance: EntryPoints,
     orders: &Orders,
-) -> io::Result<(PostOffice, Vec<JoinHandle<io::Result<()>>>)> {
+) -> io::Result<(Mailboxes, Vec<JoinHandle<io::Result<()>>>)> {
     let mut doors = Vec::new();
-    doors.resize_with(usize::from(count), Doors::default);
+    doors.resize_with(usize::from(count), CoreInit::default);
     doors[0].entrance = Some((entrance.front, entrance.listeners));
     let from_the_last = (0..doors.len()).rev().cycle();
     for (berth, core) in entrance.berths.into_iter().zip(from_the_last) {
@@ -109,7 +109,7 @@ pub(super) fn start(
     let waiting = waiting
         .map(|(core, doors)| spawn(CoreId(core), common.clone(), doors, orders))
         .collect::<io::Result<Vec<_>>>()?;
-    let office = PostOffice::new(waiting.iter().map(|core| core.waker.clone()).collect());
+    let office = Mailboxes::new(waiting.iter().map(|core| core.waker.clone()).collect());
     let mut threads = Vec::new();
     for core in waiting {
         let _ = core.office.send(office.clone());
@@ -118,7 +118,12 @@ pub(super) fn start(
     Ok((office, threads))
 }
 
-fn spawn(core: CoreId, common: Common, doors: Doors, orders: &Orders) -> io::Result<Waiting> {
+fn spawn(
+    core: CoreId,
+    common: Common,
+    doors: CoreInit,
+    orders: &Orders,
+) -> io::Result<StartedCore> {
     let last_word = orders.last_word(core);
     let (tell_waker, waker) = mpsc::channel();
     let (office, take_office) = mpsc::channel();
@@ -129,7 +134,7 @@ fn spawn(core: CoreId, common: Common, doors: Doors, orders: &Orders) -> io::Res
             run(core, &common, doors, &tell_waker, &take_office)
         })?;
     match waker.recv() {
-        Ok(waker) => Ok(Waiting {
+        Ok(waker) => Ok(StartedCore {
             waker,
             office,
             thread,
@@ -148,9 +153,9 @@ fn failure(thread: JoinHandle<io::Result<()>>) -> io::Error {
 fn run(
     id: CoreId,
     common: &Common,
-    doors: Doors,
+    doors: CoreInit,
     tell_waker: &Sender<Waker>,
-    office: &Receiver<PostOffice>,
+    office: &Receiver<Mailboxes>,
 ) -> io::Result<()> {
     let (mut ring, instead) = AnyRing::open(common.ring)?;
     if let Some(cause) = instead
@@ -177,7 +182,7 @@ fn run(
     let fc_ports = berths.map(|(site, device)| FcPort::begin(site, device, now));
     let fc_ports = fc_ports.collect();
     let (units, journal) = (common.units.clone(), Arc::clone(&common.journal));
-    let core = Core::new(Parts {
+    let core = Core::new(CoreParts {
         id,
         ring,
         post,
@@ -192,7 +197,7 @@ fn run(
 }
 
 /// The loop of a core.
-fn drive(mut core: Core<AnyRing, Counter>, common: &Common) -> io::Result<()> {
+fn drive(mut core: Core<AnyRing, CoreMailbox>, common: &Common) -> io::Result<()> {
     let mut polling = Polling::new(common.polling, OF_A_SERVER);
     core.begin(common.start.elapsed());
     while !core.has_left() {

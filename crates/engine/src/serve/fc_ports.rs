@@ -10,29 +10,32 @@ use scsi::unit::UnitId;
 use scsi::wire::designator::{Association, Designator};
 use scsi::wire::lun::Lun;
 
-use super::options::{Error, FcoePort, Options};
-use super::plan::Unit;
+use super::options::{FcoePort, ServeError, ServeOptions};
+use super::plan::UnitPlan;
 use crate::address::Time;
-use crate::n_port::{Owner, Site};
+use crate::n_port::{Attachment, PortOwner};
 
 /// What a port is called.
-pub(super) struct Called {
+pub(super) struct FcPortName {
     pub(super) place: Place,
     pub(super) wwpn: Wwn,
 }
 
 /// A port that is to be, and what it shows.
-pub(super) type Berth = (Site, Arc<TargetDevice>);
+pub(super) type FcPortSpec = (Attachment, Arc<TargetDevice>);
 
 /// Opens every port, or none.
-pub(super) fn open(options: &Options, units: &[Unit]) -> Result<(Vec<Called>, Vec<Berth>), Error> {
+pub(super) fn open(
+    options: &ServeOptions,
+    units: &[UnitPlan],
+) -> Result<(Vec<FcPortName>, Vec<FcPortSpec>), ServeError> {
     let mut opened = (Vec::new(), Vec::new());
     for (port, number) in options.fcoe.iter().zip(FIRST_PORT..) {
         let owner = match port.wwpn {
-            Some(_) => Owner::NamedServer,
-            None => Owner::Server,
+            Some(_) => PortOwner::NamedServer,
+            None => PortOwner::Server,
         };
-        let mut site = Site::open(&port.place, &owner)?;
+        let mut site = Attachment::open(&port.place, &owner)?;
         if let Some(obstacle) = site.obstacle() {
             tracing::warn!("{obstacle}");
         }
@@ -43,7 +46,7 @@ pub(super) fn open(options: &Options, units: &[Unit]) -> Result<(Vec<Called>, Ve
         config.partners = options.partners(port);
         config.limits.remotes = options.limits.sessions;
         let device = device(config.wwpn, config.wwnn, number, units);
-        opened.0.push(Called {
+        opened.0.push(FcPortName {
             place: port.place.clone(),
             wwpn: config.wwpn,
         });
@@ -52,7 +55,7 @@ pub(super) fn open(options: &Options, units: &[Unit]) -> Result<(Vec<Called>, Ve
     Ok(opened)
 }
 
-impl Options {
+impl ServeOptions {
     /// Who may log in by a port. Whoever has the other end of a cable may, where nobody is named.
     fn partners(&self, port: &FcoePort) -> Partners {
         let allowed = self.allowed_ports();
@@ -65,7 +68,7 @@ impl Options {
 }
 
 /// What is seen through a port: every unit, by its number in the command.
-fn device(wwpn: Wwn, wwnn: Wwn, number: u16, units: &[Unit]) -> TargetDevice {
+fn device(wwpn: Wwn, wwnn: Wwn, number: u16, units: &[UnitPlan]) -> TargetDevice {
     let name = format!("naa.{:016x}", wwnn.0);
     let port = Designator::Naa(&wwpn.0.to_be_bytes());
     let luns = units.iter().zip(0..);

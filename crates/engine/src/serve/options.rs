@@ -12,19 +12,19 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ::io::ring::Kind;
+use ::io::ring::RingKind;
 pub use iscsi::auth::Hash as ChapHash;
-pub use iscsi::target::{Chap, ChapUser, Limits};
+pub use iscsi::target::{ChapUser, TargetChap, TargetLimits};
 
 use crate::address::ParseError;
 use crate::n_port::NoPort;
 pub use crate::polling::PollMode;
 pub use fcoe::{FcoePort, NotAPort};
-pub use misuse::{Amount, Misuse};
+pub use misuse::{OptionNumber, ServeMisuse};
 
 /// Everything that `serve` can be told.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ServeOptions {
     /// The addresses of the volumes, as written; each becomes a LUN, in this order, or the one
     /// whose number stands in front of it: `3=ram:1G`.
     pub volumes: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Options {
     /// WWPNs none by Fibre Channel but over a cable.
     pub allow: Vec<String>,
     /// CHAP, which then must be done, as well as being on the list.
-    pub chap: Option<Chap>,
+    pub chap: Option<TargetChap>,
     /// What every unit says of itself and how it behaves.
     pub units: UnitOptions,
     /// How many reactors; `None`: as many as the process may use cores.
@@ -61,7 +61,7 @@ pub struct Options {
     /// How long units of other targets that cannot be opened are tried again at the start.
     pub wait: Duration,
     /// Bounds on what a peer can cost.
-    pub limits: Limits,
+    pub limits: TargetLimits,
 }
 
 /// What holds for every unit of the command.
@@ -74,7 +74,7 @@ pub struct UnitOptions {
     /// The units of other targets are used through this server alone.
     pub sole_gateway: bool,
     /// The size of a logical block; `None`: the volume's own.
-    pub block_size: Option<BlockSize>,
+    pub block_size: Option<BlockSizeOption>,
     /// T10 VENDOR IDENTIFICATION, up to 8 printable characters.
     pub vendor: Option<String>,
     /// PRODUCT IDENTIFICATION, up to 16.
@@ -86,14 +86,14 @@ pub struct UnitOptions {
 
 /// Octets in a logical block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockSize {
+pub enum BlockSizeOption {
     /// 512, eight of which make a physical block.
     B512,
     /// 4096.
     B4096,
 }
 
-impl BlockSize {
+impl BlockSizeOption {
     /// The number.
     #[must_use]
     pub const fn bytes(self) -> u32 {
@@ -116,7 +116,7 @@ pub enum RingChoice {
     Epoll,
 }
 
-impl From<RingChoice> for Kind {
+impl From<RingChoice> for RingKind {
     fn from(choice: RingChoice) -> Self {
         match choice {
             RingChoice::Auto => Self::Auto,
@@ -158,7 +158,7 @@ pub fn chap_user(spec: &str, secret: Vec<u8>) -> ChapUser {
     }
 }
 
-impl Options {
+impl ServeOptions {
     /// Options that serve `volumes` on the default portal under `iqn`, all else by default.
     #[must_use]
     pub fn new(volumes: Vec<String>, iqn: String, state_dir: Option<PathBuf>) -> Self {
@@ -179,7 +179,7 @@ impl Options {
             memory_limit: None,
             state_dir,
             wait: Duration::ZERO,
-            limits: Limits::default(),
+            limits: TargetLimits::default(),
         }
     }
 }
@@ -207,10 +207,10 @@ pub struct ReadyLun {
 
 /// Why serving ended, other than by being told to.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ServeError {
     /// The options are wrong; nothing was tried.
     #[error(transparent)]
-    Misuse(#[from] Misuse),
+    Misuse(#[from] ServeMisuse),
     /// A volume's address is malformed; nothing was tried. The cause points at the place.
     #[error(transparent)]
     Malformed(#[from] ParseError),
@@ -272,7 +272,7 @@ pub enum Error {
     CutShort,
 }
 
-impl Error {
+impl ServeError {
     /// The exit code: 2 where nothing was tried, 1 where something failed.
     #[must_use]
     pub fn exit_code(&self) -> u8 {

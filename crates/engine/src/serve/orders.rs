@@ -7,7 +7,7 @@ use scsi::unit::CoreId;
 
 /// What the thread that waits for the end of a server hears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum ServerOrder {
     /// An order to stop.
     Stop,
     /// An order to tell what the volumes have gathered.
@@ -19,8 +19,8 @@ pub(super) enum Heard {
 /// Where orders arrive.
 #[derive(Debug)]
 pub struct Orders {
-    told: Sender<Heard>,
-    heard: Receiver<Heard>,
+    told: Sender<ServerOrder>,
+    heard: Receiver<ServerOrder>,
     /// What opening the volumes did to files, until they are served.
     pub(super) undo: UndoLog,
 }
@@ -41,26 +41,26 @@ impl Orders {
     }
 
     /// Tells, when it is dropped, that a core ends, however it does.
-    pub(super) fn last_word(&self, core: CoreId) -> LastWord {
-        LastWord(self.told.clone(), core)
+    pub(super) fn last_word(&self, core: CoreId) -> ThreadEndNotifier {
+        ThreadEndNotifier(self.told.clone(), core)
     }
 
     /// Waits for the next thing to happen.
-    pub(super) fn next(&self) -> Heard {
+    pub(super) fn next(&self) -> ServerOrder {
         // A sender is kept here, so somebody could always speak.
-        self.heard.recv().unwrap_or(Heard::Stop)
+        self.heard.recv().unwrap_or(ServerOrder::Stop)
     }
 }
 
 /// Gives orders, first of all to stop.
 #[derive(Clone, Debug)]
-pub struct Stopper(Sender<Heard>, UndoLog);
+pub struct Stopper(Sender<ServerOrder>, UndoLog);
 
 impl Stopper {
     /// Orders to stop; see [`super::run`] for what it means the second time.
     pub fn stop(&self) {
         // Who has stopped already needs no order.
-        let _ = self.0.send(Heard::Stop);
+        let _ = self.0.send(ServerOrder::Stop);
     }
 
     /// Leaves files as they were before a server that does not serve yet opened them. It opens no
@@ -71,15 +71,15 @@ impl Stopper {
 
     /// Orders to log what the volumes have gathered.
     pub fn tell(&self) {
-        let _ = self.0.send(Heard::Tell);
+        let _ = self.0.send(ServerOrder::Tell);
     }
 }
 
 #[derive(Debug)]
-pub(super) struct LastWord(Sender<Heard>, CoreId);
+pub(super) struct ThreadEndNotifier(Sender<ServerOrder>, CoreId);
 
-impl Drop for LastWord {
+impl Drop for ThreadEndNotifier {
     fn drop(&mut self) {
-        let _ = self.0.send(Heard::Ended(self.1));
+        let _ = self.0.send(ServerOrder::Ended(self.1));
     }
 }

@@ -5,19 +5,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use block::volume::Volume;
 use iscsi::names;
-use iscsi::target::{Access, Config, Node, PROTOCOL_LEVEL};
+use iscsi::target::{NodeAccess, PROTOCOL_LEVEL, TargetConfig, TargetNode};
 use scsi::nexus::TargetDevice;
-use scsi::statistics::{Gauge, Usage};
+use scsi::statistics::{SpaceUsage, UsageGauge};
 use scsi::unit::{UnitId, UnitIdentity, UnitState};
 use scsi::wire::lun::Lun;
 
-use super::options::{BlockSize, Chap, Error, Misuse, Options};
+use super::options::{BlockSizeOption, ServeError, ServeMisuse, ServeOptions, TargetChap};
 use crate::address::{Address, OpenError, OpenOptions, Size};
 use crate::identity::Designation;
 
 /// A logical unit to be.
 #[derive(Debug)]
-pub(super) struct Unit {
+pub(super) struct UnitPlan {
     /// Its number among the volumes of the command.
     pub(super) number: u16,
     /// The address of its volume, as it was given.
@@ -30,11 +30,11 @@ pub(super) struct Unit {
     pub(super) serial: Option<String>,
 }
 
-impl Unit {
+impl UnitPlan {
     /// Its state at power on.
     pub(super) fn state(
         &self,
-        options: &Options,
+        options: &ServeOptions,
         volume: &Arc<dyn Volume>,
         Designation { serial, naa, .. }: &Designation,
     ) -> UnitState {
@@ -83,9 +83,9 @@ impl Unit {
 
 /// What each unit calls itself, all differently.
 pub(super) fn designations(
-    units: &[Unit],
+    units: &[UnitPlan],
     volumes: &[Arc<dyn Volume>],
-) -> Result<Vec<Designation>, Error> {
+) -> Result<Vec<Designation>, ServeError> {
     let pairs = units.iter().zip(volumes);
     let all: Vec<_> = pairs
         .map(|(unit, volume)| unit.designation(&**volume))
@@ -93,7 +93,7 @@ pub(super) fn designations(
     let mut known = HashMap::new();
     for (unit, Designation { serial, .. }) in units.iter().zip(&all) {
         if let Some(other) = known.insert(serial, unit) {
-            return Err(Error::SameVolume {
+            return Err(ServeError::SameVolume {
                 one: other.written.clone(),
                 other: unit.written.clone(),
                 serial: serial.clone(),
@@ -109,7 +109,7 @@ pub(super) fn designations(
 #[derive(Debug)]
 pub(super) struct VolumeGauge {
     volume: Arc<dyn Volume>,
-    last: Mutex<Option<Usage>>,
+    last: Mutex<Option<SpaceUsage>>,
 }
 
 impl VolumeGauge {
@@ -122,8 +122,8 @@ impl VolumeGauge {
     }
 }
 
-impl Gauge for VolumeGauge {
-    fn usage(&self) -> Option<Usage> {
+impl UsageGauge for VolumeGauge {
+    fn usage(&self) -> Option<SpaceUsage> {
         match self.volume.can_grow() {
             true => *self.last.lock().unwrap_or_else(PoisonError::into_inner),
             false => self.volume.usage(),
@@ -143,7 +143,7 @@ fn revision(version: &str) -> String {
 }
 
 /// Parses every address and name: nothing is tried before all of them are right.
-pub(super) fn units(options: &Options) -> Result<Vec<Unit>, Error> {
+pub(super) fn units(options: &ServeOptions) -> Result<Vec<UnitPlan>, ServeError> {
     let (volumes, serials) = (options.numbered()?, options.serials()?);
     let unit = |(number, written)| {
         let serial = serials.get(&number).map(|serial| (*serial).to_owned());
@@ -153,13 +153,13 @@ pub(super) fn units(options: &Options) -> Result<Vec<Unit>, Error> {
 }
 
 fn unit(
-    options: &Options,
+    options: &ServeOptions,
     number: u16,
     written: &str,
     serial: Option<String>,
-) -> Result<Unit, Error> {
+) -> Result<UnitPlan, ServeError> {
     let address: Address = written.parse()?;
-    if let Some(block_size) = options.units.block_size.map(BlockSize::bytes) {
+    if let Some(block_size) = options.units.block_size.map(BlockSizeOption::bytes) {
         has_block(&address, block_size)?;
     }
     let (target, lun) = match options.target_per_volume {
@@ -167,7 +167,7 @@ fn unit(
         false => (options.iqn.clone(), number),
     };
     let target = name(&target)?;
-    Ok(Unit {
+    Ok(UnitPlan {
         number,
         written: written.to_owned(),
         address,
@@ -178,10 +178,10 @@ fn unit(
 }
 
 /// Whether every volume in memory has a block.
-fn has_block(address: &Address, block_size: u32) -> Result<(), Misuse> {
+fn has_block(address: &Address, block_size: u32) -> Result<(), ServeMisuse> {
     address.leaves().try_for_each(|leaf| match leaf {
         Address::Ram(Size(size)) | Address::Null(Size(size)) if *size < block_size.into() => {
-            Err(Misuse::NoBlock {
+            Err(ServeMisuse::NoBlock {
                 address: leaf.to_string(),
                 block_size,
             })
@@ -190,54 +190,60 @@ fn has_block(address: &Address, block_size: u32) -> Result<(), Misuse> {
     })
 }
 
-fn name(given: &str) -> Result<String, Error> {
-    names::normalise(given).map_err(|cause| Error::Name {
+fn name(given: &str) -> Result<String, ServeError> {
+    names::normalise(given).map_err(|cause| ServeError::Name {
         name: given.to_owned(),
         cause: cause.to_string(),
     })
 }
 
 /// Opens the volume of every unit, or none.
-pub(super) fn open(units: &[Unit], options: &OpenOptions) -> Result<Vec<Arc<dyn Volume>>, Error> {
-    let open = |unit: &Unit| {
+pub(super) fn open(
+    units: &[UnitPlan],
+    options: &OpenOptions,
+) -> Result<Vec<Arc<dyn Volume>>, ServeError> {
+    let open = |unit: &UnitPlan| {
         let opened = unit.address.open(options);
         opened.map_err(|error| cannot_open(unit, &error))
     };
     units.iter().map(open).collect()
 }
 
-fn cannot_open(unit: &Unit, error: &OpenError) -> Error {
+fn cannot_open(unit: &UnitPlan, error: &OpenError) -> ServeError {
     let cause = match error.address == unit.address.to_string() {
         true => error.cause.to_string(),
         // It is about a volume within.
         false => error.to_string(),
     };
-    Error::Open {
+    ServeError::Open {
         address: unit.written.clone(),
         cause,
     }
 }
 
 /// The target nodes as iSCSI knows them. Their portals are known once they are bound.
-pub(super) fn config(options: &Options, units: &[Unit]) -> Result<Config, Error> {
+pub(super) fn config(
+    options: &ServeOptions,
+    units: &[UnitPlan],
+) -> Result<TargetConfig, ServeError> {
     let allow = options.allowed_names().into_iter().map(name);
     let allow = allow.collect::<Result<BTreeSet<_>, _>>()?;
-    let access = Access {
+    let access = NodeAccess {
         allow: (!allow.is_empty()).then_some(allow),
         chap: options.chap.as_ref().map(bound_users).transpose()?,
     };
-    let mut nodes: Vec<Arc<Node>> = Vec::new();
+    let mut nodes: Vec<Arc<TargetNode>> = Vec::new();
     for unit in units {
         if nodes.last().is_none_or(|node| node.name != unit.target) {
             let name = unit.target.clone();
-            nodes.push(Arc::new(Node {
+            nodes.push(Arc::new(TargetNode {
                 name,
                 alias: None,
                 access: access.clone(),
             }));
         }
     }
-    Ok(Config {
+    Ok(TargetConfig {
         nodes,
         portals: Vec::new(),
         advertise: options.advertise.clone(),
@@ -246,7 +252,7 @@ pub(super) fn config(options: &Options, units: &[Unit]) -> Result<Config, Error>
 }
 
 /// The credentials, with the names of initiators as logins compare them.
-fn bound_users(chap: &Chap) -> Result<Chap, Error> {
+fn bound_users(chap: &TargetChap) -> Result<TargetChap, ServeError> {
     let mut chap = chap.clone();
     for user in &mut chap.users {
         user.initiator = user.initiator.as_deref().map(name).transpose()?;
@@ -255,7 +261,7 @@ fn bound_users(chap: &Chap) -> Result<Chap, Error> {
 }
 
 /// The target devices as SCSI knows them, by node name and iSCSIProtocolLevel.
-pub(super) fn devices(units: &[Unit]) -> BTreeMap<(String, u8), Arc<TargetDevice>> {
+pub(super) fn devices(units: &[UnitPlan]) -> BTreeMap<(String, u8), Arc<TargetDevice>> {
     let mut luns: BTreeMap<&str, Vec<(Lun, UnitId)>> = BTreeMap::new();
     for (id, unit) in units.iter().enumerate() {
         let entry = (Lun::from_index(unit.lun), UnitId(id as u32));

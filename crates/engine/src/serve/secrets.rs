@@ -7,36 +7,40 @@
 
 use zeroize::Zeroizing;
 
-use super::options::{Error, Misuse, Options};
-use super::plan::Unit;
+use super::options::{ServeError, ServeMisuse, ServeOptions};
+use super::plan::UnitPlan;
 use crate::address::{Address, OpenOptions, UnitAddress, credentials};
 
 /// A secret of the command.
-struct Known {
+struct KnownSecret {
     /// Whose it is, for messages.
     whose: String,
     /// Which of the two it proves.
-    proves: Side,
+    proves: ProvenSide,
     /// It is of an address: this machine is the initiator.
     is_remote: bool,
     secret: Zeroizing<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum ProvenSide {
     Initiator,
     Target,
 }
 
 /// Refuses a secret that proves an initiator and a target. Warns of one that is of both roles, but
 /// proves the same side in each.
-pub(super) fn check(options: &Options, units: &[Unit], open: &OpenOptions) -> Result<(), Error> {
+pub(super) fn check(
+    options: &ServeOptions,
+    units: &[UnitPlan],
+    open: &OpenOptions,
+) -> Result<(), ServeError> {
     let own = of_options(options);
     let mut remote = Vec::new();
     for unit in units {
         collect(&unit.address, open, &mut remote);
     }
-    let all: Vec<&Known> = own.iter().chain(&remote).collect();
+    let all: Vec<&KnownSecret> = own.iter().chain(&remote).collect();
     for (at, one) in all.iter().enumerate() {
         for other in &all[..at] {
             compare(other, one)?;
@@ -45,16 +49,16 @@ pub(super) fn check(options: &Options, units: &[Unit], open: &OpenOptions) -> Re
     Ok(())
 }
 
-fn compare(one: &Known, other: &Known) -> Result<(), Error> {
+fn compare(one: &KnownSecret, other: &KnownSecret) -> Result<(), ServeError> {
     if one.secret != other.secret {
         return Ok(());
     }
     if one.proves != other.proves {
         let (initiator, target) = match one.proves {
-            Side::Initiator => (one, other),
-            Side::Target => (other, one),
+            ProvenSide::Initiator => (one, other),
+            ProvenSide::Target => (other, one),
         };
-        return Err(Error::Misuse(Misuse::SecretOfBothSides {
+        return Err(ServeError::Misuse(ServeMisuse::SecretOfBothSides {
             initiator: initiator.whose.clone(),
             target: target.whose.clone(),
         }));
@@ -70,11 +74,11 @@ fn compare(one: &Known, other: &Known) -> Result<(), Error> {
     Ok(())
 }
 
-fn of_options(options: &Options) -> Vec<Known> {
+fn of_options(options: &ServeOptions) -> Vec<KnownSecret> {
     let Some(chap) = &options.chap else {
         return Vec::new();
     };
-    let known = |whose, proves, secret: &Vec<u8>| Known {
+    let known = |whose, proves, secret: &Vec<u8>| KnownSecret {
         whose,
         proves,
         is_remote: false,
@@ -84,17 +88,17 @@ fn of_options(options: &Options) -> Vec<Known> {
     let users = users.map(|user| {
         known(
             format!("--chap {}", user.name),
-            Side::Initiator,
+            ProvenSide::Initiator,
             &user.secret,
         )
     });
     let mutual = chap.mutual.iter();
-    let mutual =
-        mutual.map(|(name, secret)| known(format!("--mutual-user {name}"), Side::Target, secret));
+    let mutual = mutual
+        .map(|(name, secret)| known(format!("--mutual-user {name}"), ProvenSide::Target, secret));
     users.chain(mutual).collect()
 }
 
-fn collect(address: &Address, open: &OpenOptions, into: &mut Vec<Known>) {
+fn collect(address: &Address, open: &OpenOptions, into: &mut Vec<KnownSecret>) {
     if let Address::Iscsi(unit) = address {
         into.extend(of_unit(address, unit, open));
     }
@@ -104,19 +108,25 @@ fn collect(address: &Address, open: &OpenOptions, into: &mut Vec<Known>) {
 }
 
 /// None where they cannot be read: opening the unit says why.
-fn of_unit(address: &Address, unit: &UnitAddress, open: &OpenOptions) -> Vec<Known> {
+fn of_unit(address: &Address, unit: &UnitAddress, open: &OpenOptions) -> Vec<KnownSecret> {
     let user = unit.user.as_ref();
     let Some(chap) = user.and_then(|user| credentials(user, &unit.session, open).ok()) else {
         return Vec::new();
     };
-    let known = |whose, proves, secret| Known {
+    let known = |whose, proves, secret| KnownSecret {
         whose,
         proves,
         is_remote: true,
         secret,
     };
-    let user = known(address.to_string(), Side::Initiator, chap.secret);
-    let target = |secret| known(format!("the target of {address}"), Side::Target, secret);
+    let user = known(address.to_string(), ProvenSide::Initiator, chap.secret);
+    let target = |secret| {
+        known(
+            format!("the target of {address}"),
+            ProvenSide::Target,
+            secret,
+        )
+    };
     let target = chap.mutual.map(|mutual| target(mutual.secret));
     [user].into_iter().chain(target).collect()
 }

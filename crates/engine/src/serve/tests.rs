@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use block::null::Null;
 use block::volume::{CoreContext, Handle, Volume};
 use scsi::medium::{MediumError, Traits};
-use scsi::statistics::{Gauge as _, Usage};
+use scsi::statistics::{SpaceUsage, UsageGauge as _};
 
 use super::not_flushed;
-use super::options::Error;
+use super::options::ServeError;
 use super::plan::VolumeGauge;
-use crate::flushes::Flushes;
+use crate::flushes::FinalFlushes;
 
 /// A unit of somebody else, whose cache somebody switches.
 #[derive(Debug)]
@@ -50,9 +50,9 @@ impl Volume for Asked {
         self.null.attach(core)
     }
 
-    fn usage(&self) -> Option<Usage> {
+    fn usage(&self) -> Option<SpaceUsage> {
         let used = self.times.fetch_add(1, Relaxed);
-        Some(Usage { used, available: 0 })
+        Some(SpaceUsage { used, available: 0 })
     }
 
     fn can_grow(&self) -> bool {
@@ -82,7 +82,7 @@ fn a_cache_that_was_switched_on_while_serving_is_missed_when_it_is_not_flushed()
     };
     let switched: Vec<Arc<Switched>> = (0..3).map(volume).map(Arc::new).collect();
     let volumes: Vec<Arc<dyn Volume>> = switched.iter().map(|volume| volume.clone() as _).collect();
-    let flushes = Flushes::new(["a", "b", "c"].map(String::from).to_vec());
+    let flushes = FinalFlushes::new(["a", "b", "c"].map(String::from).to_vec());
     flushes.flushed(0, Err(MediumError::Write));
     flushes.flushed(1, Ok(()));
     assert!(not_flushed(&flushes, &volumes).is_ok(), "none has a cache");
@@ -90,5 +90,5 @@ fn a_cache_that_was_switched_on_while_serving_is_missed_when_it_is_not_flushed()
         volume.write_cache.store(true, Relaxed);
     }
     let told = not_flushed(&flushes, &volumes);
-    assert!(matches!(told, Err(Error::NotFlushed(names)) if names == ["a", "c"]));
+    assert!(matches!(told, Err(ServeError::NotFlushed(names)) if names == ["a", "c"]));
 }

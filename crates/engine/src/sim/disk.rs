@@ -8,21 +8,21 @@ use std::sync::Arc;
 
 use ::io::memory::{Buffer, LocalRegion, MemoryLimit, Pages, Pool, Recall, Region};
 use ::io::ring::FileOp;
-use block::lease::Lease;
-use block::volume::{Context, CoreContext, Handle, Node};
+use block::lease::BlockLease;
+use block::volume::{Context, CoreContext, Handle, HandleId};
 use scsi::medium::{
-    Extent, MediumError, MediumOp, MediumResult, Outcome, Provisioning, SEGMENT_BYTES, Traits,
+    Extent, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning, SEGMENT_BYTES, Traits,
 };
 
 /// A disk; clones share it.
 #[derive(Clone)]
 pub struct Disk {
-    medium: Rc<Medium>,
+    medium: Rc<SimMedium>,
 }
 
 /// How a disk keeps its octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DiskKind {
     /// Octets travel in buffers, and reach the medium or leave it when the operation ends.
     Apart,
     /// Its medium is memory, which it lends, and nothing takes time: what a transport receives for
@@ -30,8 +30,8 @@ pub enum Kind {
     Memory,
 }
 
-struct Medium {
-    kind: Kind,
+struct SimMedium {
+    kind: DiskKind,
     block_size: u32,
     blocks: u64,
     octets: Buffer,
@@ -47,21 +47,21 @@ struct Medium {
 
 /// One core's handle on a disk.
 pub(super) struct DiskHandle {
-    node: Node,
+    node: HandleId,
     disk: Disk,
     /// Of a disk that is memory, what it lends of for reading.
     region: Option<LocalRegion>,
     pool: Pool,
-    under_way: Vec<Option<UnderWay>>,
+    under_way: Vec<Option<SlowOperation>>,
     /// The next operation that is cancelled is given up.
     yields: bool,
 }
 
 /// An operation that takes its time. What has several blocks takes it twice, so that others come
 /// in between.
-struct UnderWay {
+struct SlowOperation {
     id: u64,
-    op: MediumOp<Lease>,
+    op: MediumOp<BlockLease>,
     /// How many changes there were before.
     before: u64,
     /// Blocks that are done.
@@ -74,14 +74,14 @@ struct UnderWay {
 impl Disk {
     /// An empty disk.
     #[must_use]
-    pub fn new(kind: Kind, block_size: u32, blocks: u64) -> Self {
+    pub fn new(kind: DiskKind, block_size: u32, blocks: u64) -> Self {
         let len = block_size as usize * blocks as usize;
-        let region = (kind == Kind::Memory).then(|| region(len as u64));
+        let region = (kind == DiskKind::Memory).then(|| region(len as u64));
         let octets = match &region {
             Some(region) => lent(region, block_size),
             None => Buffer::from_vec(vec![0; len]),
         };
-        let medium = Medium {
+        let medium = SimMedium {
             kind,
             block_size,
             blocks,
@@ -118,7 +118,7 @@ impl Disk {
 
     /// How it keeps its octets.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> DiskKind {
         self.medium.kind
     }
 
@@ -136,8 +136,8 @@ impl Disk {
     #[must_use]
     pub fn take_changes(&self) -> Vec<Extent> {
         match self.medium.kind {
-            Kind::Apart => self.medium.changed.take(),
-            Kind::Memory => vec![Extent::new(0, self.medium.blocks)],
+            DiskKind::Apart => self.medium.changed.take(),
+            DiskKind::Memory => vec![Extent::new(0, self.medium.blocks)],
         }
     }
 
@@ -159,7 +159,7 @@ impl Disk {
     }
 }
 
-impl Medium {
+impl SimMedium {
     fn len(&self, extent: Extent) -> usize {
         extent.blocks as usize * self.block_size as usize
     }
@@ -176,21 +176,21 @@ impl Medium {
         put(&self.slice(extent));
         self.mapped.borrow_mut()[extent.lba as usize..extent.end() as usize].fill(mapped);
         self.changes.set(self.changes.get() + 1);
-        if self.kind == Kind::Apart {
+        if self.kind == DiskKind::Apart {
             self.changed.borrow_mut().push(extent);
         }
     }
 
-    fn status(&self, extent: Extent) -> Outcome<Lease> {
+    fn status(&self, extent: Extent) -> MediumOutcome<BlockLease> {
         let state = match self.mapped.borrow()[extent.lba as usize] {
             true => Provisioning::Mapped,
             false => Provisioning::Deallocated,
         };
-        Outcome::Provisioning { blocks: 1, state }
+        MediumOutcome::Provisioning { blocks: 1, state }
     }
 
     /// Carries out that part of an operation on the medium that concerns `part` of its blocks.
-    fn store(&self, op: &MediumOp<Lease>, part: Extent) {
+    fn store(&self, op: &MediumOp<BlockLease>, part: Extent) {
         match op {
             MediumOp::Write { extent, data, .. } => {
                 let skipped = self.len(Extent::new(extent.lba, part.lba - extent.lba));
@@ -230,13 +230,13 @@ impl Medium {
 }
 
 impl DiskHandle {
-    fn buffer(&self, len: usize) -> MediumResult<Lease> {
+    fn buffer(&self, len: usize) -> MediumResult<BlockLease> {
         let buffer = self.pool.buffer(len).ok_or(MediumError::Busy)?;
-        Ok(Outcome::Lease(buffer.into()))
+        Ok(MediumOutcome::Lease(buffer.into()))
     }
 
     /// What a disk that is memory does at once, which is everything.
-    fn act(&self, op: &MediumOp<Lease>) -> MediumResult<Lease> {
+    fn act(&self, op: &MediumOp<BlockLease>) -> MediumResult<BlockLease> {
         let medium = &self.disk.medium;
         match *op {
             MediumOp::Read { extent, copied } => {
@@ -244,16 +244,18 @@ impl DiskHandle {
                 let range = start..start + medium.len(extent) as u64;
                 let own = self.region.as_ref().map(|region| region.buffer(range));
                 match own {
-                    Some(own) if !copied => Ok(Outcome::Lease(own.into())),
+                    Some(own) if !copied => Ok(MediumOutcome::Lease(own.into())),
                     _ => {
                         let copy = self.pool.buffer(medium.len(extent));
                         let copy = copy.ok_or(MediumError::Busy)?;
                         copy.copy_from(0, &medium.slice(extent));
-                        Ok(Outcome::Lease(copy.into()))
+                        Ok(MediumOutcome::Lease(copy.into()))
                     }
                 }
             }
-            MediumOp::Lend { extent } => Ok(Outcome::Lease(medium.slice(extent).into())),
+            MediumOp::PrepareWrite { extent } => {
+                Ok(MediumOutcome::Lease(medium.slice(extent).into()))
+            }
             MediumOp::Buffer { bytes } => self.buffer(bytes as usize),
             _ => {
                 medium.store(op, extent(op));
@@ -263,7 +265,7 @@ impl DiskHandle {
     }
 
     /// Does half of an operation, or the rest of it; whether there is a rest.
-    fn advance(&self, under_way: &mut UnderWay) -> bool {
+    fn advance(&self, under_way: &mut SlowOperation) -> bool {
         let medium = &self.disk.medium;
         let extent = extent(&under_way.op);
         let rest = extent.blocks - under_way.done;
@@ -282,21 +284,26 @@ impl DiskHandle {
     }
 
     /// The end of an operation that went well.
-    fn end(&self, op: &MediumOp<Lease>, before: u64, data: Option<Buffer>) -> MediumResult<Lease> {
+    fn end(
+        &self,
+        op: &MediumOp<BlockLease>,
+        before: u64,
+        data: Option<Buffer>,
+    ) -> MediumResult<BlockLease> {
         let medium = &self.disk.medium;
         Ok(match (op, data) {
             (MediumOp::Status { extent }, _) => medium.status(*extent),
             (MediumOp::Sanitize { .. }, _) => return Err(MediumError::Unsupported),
             (MediumOp::Flush { .. }, _) => {
                 medium.stable.set(medium.stable.get().max(before));
-                Outcome::Done
+                MediumOutcome::Done
             }
-            (_, Some(data)) => Outcome::Lease(data.into()),
-            (_, None) => Outcome::Done,
+            (_, Some(data)) => MediumOutcome::Lease(data.into()),
+            (_, None) => MediumOutcome::Done,
         })
     }
 
-    fn start(&mut self, cx: &mut Context<'_>, under_way: UnderWay) {
+    fn start(&mut self, cx: &mut Context<'_>, under_way: SlowOperation) {
         let free = self.under_way.iter().position(Option::is_none);
         let slot = free.unwrap_or_else(|| {
             self.under_way.push(None);
@@ -326,7 +333,7 @@ fn lent(region: &Arc<Region>, block_size: u32) -> Buffer {
 }
 
 /// The blocks whose data an operation moves or changes.
-fn extent(op: &MediumOp<Lease>) -> Extent {
+fn extent(op: &MediumOp<BlockLease>) -> Extent {
     match *op {
         MediumOp::Read { extent, .. }
         | MediumOp::Write { extent, .. }
@@ -337,13 +344,15 @@ fn extent(op: &MediumOp<Lease>) -> Extent {
 }
 
 impl Handle for DiskHandle {
-    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<Lease>) {
+    fn submit(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>) {
         let medium = &self.disk.medium;
-        if medium.kind == Kind::Memory {
+        if medium.kind == DiskKind::Memory {
             return cx.done(id, self.act(&op));
         }
         let data = match op {
-            MediumOp::Lend { extent } => return cx.done(id, self.buffer(medium.len(extent))),
+            MediumOp::PrepareWrite { extent } => {
+                return cx.done(id, self.buffer(medium.len(extent)));
+            }
             MediumOp::Buffer { bytes } => return cx.done(id, self.buffer(bytes as usize)),
             MediumOp::Read { extent, .. } => match self.pool.buffer(medium.len(extent)) {
                 None => return cx.done(id, Err(MediumError::Busy)),
@@ -351,7 +360,7 @@ impl Handle for DiskHandle {
             },
             _ => None,
         };
-        let under_way = UnderWay {
+        let under_way = SlowOperation {
             id,
             op,
             before: medium.changes.get(),
@@ -380,12 +389,12 @@ impl Handle for DiskHandle {
     }
 
     /// It watches nothing.
-    fn ready(&mut self, _: &mut Context<'_>, _: Node, _: u32) {}
+    fn ready(&mut self, _: &mut Context<'_>, _: HandleId, _: u32) {}
 
     fn completed(
         &mut self,
         cx: &mut Context<'_>,
-        _: Node,
+        _: HandleId,
         slot: u32,
         result: io::Result<u64>,
         _buffer: Option<Buffer>,
@@ -407,7 +416,7 @@ impl Handle for DiskHandle {
         if self.advance(&mut under_way) {
             return self.start(cx, under_way);
         }
-        let UnderWay {
+        let SlowOperation {
             id,
             op,
             before,

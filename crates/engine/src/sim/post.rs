@@ -7,20 +7,20 @@ use std::rc::Rc;
 
 use scsi::unit::CoreId;
 
-use crate::mail::{Message, Post};
+use crate::mailbox::{CoreMessage, Mailer};
 
 /// Messages in order, by whom they are between or for.
-type Queues<K> = Rc<RefCell<BTreeMap<K, VecDeque<Message>>>>;
+type Queues<K> = Rc<RefCell<BTreeMap<K, VecDeque<CoreMessage>>>>;
 
 /// What is on its way, and what has arrived.
 #[derive(Clone, Default)]
-pub(super) struct Office {
+pub(super) struct SimMailboxes {
     cores: u16,
     under_way: Queues<(CoreId, CoreId)>,
     arrived: Queues<CoreId>,
 }
 
-impl Office {
+impl SimMailboxes {
     /// An office for so many cores.
     #[must_use]
     pub(super) fn new(cores: u16) -> Self {
@@ -56,7 +56,7 @@ impl Office {
     }
 
     /// A message from outside the cores.
-    pub(super) fn order(&self, to: CoreId, message: Message) {
+    pub(super) fn order(&self, to: CoreId, message: CoreMessage) {
         self.arrived
             .borrow_mut()
             .entry(to)
@@ -66,8 +66,8 @@ impl Office {
 
     /// One core's counter.
     #[must_use]
-    pub(super) fn counter(&self, core: CoreId) -> Counter {
-        Counter {
+    pub(super) fn counter(&self, core: CoreId) -> SimMailbox {
+        SimMailbox {
             office: self.clone(),
             core,
         }
@@ -75,13 +75,13 @@ impl Office {
 }
 
 /// One core's counter at a simulated post office.
-pub(super) struct Counter {
-    office: Office,
+pub(super) struct SimMailbox {
+    office: SimMailboxes,
     core: CoreId,
 }
 
-impl Post for Counter {
-    fn send(&mut self, to: CoreId, message: Message) {
+impl Mailer for SimMailbox {
+    fn send(&mut self, to: CoreId, message: CoreMessage) {
         let mut under_way = self.office.under_way.borrow_mut();
         under_way
             .entry((self.core, to))
@@ -89,7 +89,7 @@ impl Post for Counter {
             .push_back(message);
     }
 
-    fn receive(&mut self) -> Option<Message> {
+    fn receive(&mut self) -> Option<CoreMessage> {
         self.office
             .arrived
             .borrow_mut()

@@ -1,7 +1,7 @@
 //! A ring whose kernel is the simulator: wires that split, stall and break, files that take their
 //! time.
 //!
-//! Nothing moves by itself. The world picks one thing that could happen (see [`Pending`]) and
+//! Nothing moves by itself. The world picks one thing that could happen (see [`PendingEvent`]) and
 //! lets it happen; the ring then has an event.
 
 use std::cell::RefCell;
@@ -13,35 +13,37 @@ use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::wire::{self, Wire};
-use ::io::ring::{Event, FileOp, FileRing, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
+use super::wire::{self, SimWire};
+use ::io::ring::{
+    FileOp, FileRing, Ring, RingEvent, SendBatch, SocketId, SocketRing, Token, Waker,
+};
 
 /// The simulated kernel of one core. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct Kernel {
-    state: Rc<RefCell<State>>,
+    state: Rc<RefCell<SimRingState>>,
 }
 
 #[derive(Default)]
-struct State {
+struct SimRingState {
     listeners: Vec<Token>,
-    sockets: BTreeMap<u32, Socket>,
+    sockets: BTreeMap<u32, SimSocket>,
     next_socket: u32,
     files: Vec<(Token, FileOp)>,
-    events: VecDeque<Event<Vec<u8>>>,
+    events: VecDeque<RingEvent<Vec<u8>>>,
 }
 
-struct Socket {
+struct SimSocket {
     fd: OwnedFd,
     /// The other end of `fd`.
     end: UnixStream,
-    wire: Wire,
+    wire: SimWire,
     receiving: Option<Token>,
-    sending: Option<Sending>,
+    sending: Option<PendingSend>,
     closed: bool,
 }
 
-struct Sending {
+struct PendingSend {
     token: Token,
     batch: Box<SendBatch>,
     sent: usize,
@@ -49,7 +51,7 @@ struct Sending {
 
 /// One thing that could happen next in a core's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pending {
+pub(super) enum PendingEvent {
     /// Octets could arrive at a socket that waits for them, so many at the most (0: the end).
     Arrive(SocketId, usize),
     /// Octets could leave a socket, so many at the most (0: an error, as the wire is cut).
@@ -60,13 +62,13 @@ pub(super) enum Pending {
 
 impl Kernel {
     /// A connection comes in, over this wire.
-    pub(super) fn connect(&self, wire: &Wire, peer: SocketAddr) -> io::Result<()> {
+    pub(super) fn connect(&self, wire: &SimWire, peer: SocketAddr) -> io::Result<()> {
         let mut state = self.state.borrow_mut();
         let Some(token) = state.listeners.first().copied() else {
             return Err(io::ErrorKind::ConnectionRefused.into());
         };
         let socket = wire::socket(wire)?;
-        state.events.push_back(Event::Accepted {
+        state.events.push_back(RingEvent::Accepted {
             token,
             socket,
             peer,
@@ -75,24 +77,24 @@ impl Kernel {
     }
 
     /// Everything that could happen.
-    pub(super) fn pending(&self) -> Vec<Pending> {
+    pub(super) fn pending(&self) -> Vec<PendingEvent> {
         let state = self.state.borrow();
-        let mut pending: Vec<_> = (0..state.files.len()).map(Pending::File).collect();
+        let mut pending: Vec<_> = (0..state.files.len()).map(PendingEvent::File).collect();
         for (id, socket) in &state.sockets {
             let id = SocketId(*id);
             let arrive = socket.receiving.and_then(|_| socket.wire.receivable());
-            pending.extend(arrive.map(|most| Pending::Arrive(id, most)));
+            pending.extend(arrive.map(|most| PendingEvent::Arrive(id, most)));
             let room = socket.sending.as_ref().and_then(|sending| {
                 let left = sending.batch.len() - sending.sent;
                 socket.wire.sendable().map(|room| room.min(left))
             });
-            pending.extend(room.map(|most| Pending::Leave(id, most)));
+            pending.extend(room.map(|most| PendingEvent::Leave(id, most)));
         }
         pending
     }
 
     /// The socket that a wire leads to, if it leads here.
-    pub(super) fn socket(&self, wire: &Wire) -> Option<SocketId> {
+    pub(super) fn socket(&self, wire: &SimWire) -> Option<SocketId> {
         let state = self.state.borrow();
         let mut sockets = state.sockets.iter();
         let (id, _) = sockets.find(|(_, socket)| socket.wire.is(wire) && !socket.closed)?;
@@ -115,7 +117,7 @@ impl Kernel {
             return;
         };
         let octets = socket.wire.arrive(len);
-        state.events.push_back(Event::Received {
+        state.events.push_back(RingEvent::Received {
             token,
             octets: Ok(octets),
         });
@@ -150,20 +152,20 @@ impl Kernel {
     pub(super) fn end_file(&self, number: usize, error: Option<io::Error>) {
         let (token, op) = self.state.borrow_mut().files.remove(number);
         let event = match (op, error) {
-            (FileOp::Blocking(act) | FileOp::Apart { call: act, .. }, None) => Event::File {
+            (FileOp::Blocking(act) | FileOp::Apart { call: act, .. }, None) => RingEvent::File {
                 token,
                 result: act(),
                 buffer: None,
             },
             (FileOp::Read { buffer, .. } | FileOp::Write { buffer, .. }, error) => {
                 let result = error.map_or(Ok(buffer.len() as u64), Err);
-                Event::File {
+                RingEvent::File {
                     token,
                     result,
                     buffer: Some(buffer),
                 }
             }
-            (_, error) => Event::File {
+            (_, error) => RingEvent::File {
                 token,
                 result: error.map_or(Ok(0), Err),
                 buffer: None,
@@ -174,14 +176,14 @@ impl Kernel {
 
     /// Tells the core that it has mail.
     pub(super) fn wake(&self) {
-        self.state.borrow_mut().events.push_back(Event::Woken);
+        self.state.borrow_mut().events.push_back(RingEvent::Woken);
     }
 }
 
-impl Sending {
-    fn end(mut self, result: io::Result<()>) -> Event<Vec<u8>> {
+impl PendingSend {
+    fn end(mut self, result: io::Result<()>) -> RingEvent<Vec<u8>> {
         self.batch.clear();
-        Event::Sent {
+        RingEvent::Sent {
             token: self.token,
             batch: self.batch,
             result,
@@ -189,10 +191,10 @@ impl Sending {
     }
 }
 
-impl State {
+impl SimRingState {
     /// Forgets a closed socket of which nothing is under way.
     fn reap(&mut self, id: SocketId) {
-        let over = |socket: &Socket| {
+        let over = |socket: &SimSocket| {
             socket.closed && socket.receiving.is_none() && socket.sending.is_none()
         };
         if self.sockets.get(&id.0).is_some_and(over) {
@@ -231,7 +233,7 @@ impl Ring for Kernel {
         Ok(())
     }
 
-    fn next_event(&mut self) -> Option<Event<Vec<u8>>> {
+    fn next_event(&mut self) -> Option<RingEvent<Vec<u8>>> {
         self.state.borrow_mut().events.pop_front()
     }
 
@@ -246,7 +248,7 @@ impl SocketRing for Kernel {
         let mut state = self.state.borrow_mut();
         state.next_socket += 1;
         let id = state.next_socket;
-        let socket = Socket {
+        let socket = SimSocket {
             fd,
             end,
             wire,
@@ -270,7 +272,7 @@ impl SocketRing for Kernel {
     fn send(&mut self, id: SocketId, token: Token, batch: Box<SendBatch>) {
         let mut state = self.state.borrow_mut();
         let socket = state.sockets.get_mut(&id.0).expect("an adopted socket");
-        let sending = Sending {
+        let sending = PendingSend {
             token,
             batch,
             sent: 0,
@@ -291,7 +293,9 @@ impl SocketRing for Kernel {
         socket.wire.close();
         if let Some(token) = socket.receiving.take() {
             let octets = Err(io::ErrorKind::ConnectionAborted.into());
-            state.events.push_back(Event::Received { token, octets });
+            state
+                .events
+                .push_back(RingEvent::Received { token, octets });
         }
         if let Some(sending) = socket.sending.take() {
             let event = sending.end(Err(io::ErrorKind::ConnectionAborted.into()));

@@ -5,31 +5,33 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ::io::memory::Pool;
-use ::io::ring::{Event, Ring};
-use block::lease::Lease;
-use block::volume::{Context, CoreContext, Handle, Node, Volume};
-use iscsi::initiator::config::Config;
-use scsi::client::{Facts, Identity, Wishes};
+use ::io::ring::{Ring, RingEvent};
+use block::lease::BlockLease;
+use block::volume::{Context, CoreContext, Handle, HandleId, Volume};
+use iscsi::initiator::config::InitiatorConfig;
+use scsi::client::{Facts, ReportedIdentity, UnitWishes};
 use scsi::medium::{MediumOp, MediumResult, Now, Traits};
 use scsi::wire::lun::Lun;
 
 use super::ring::Kernel;
-use super::wire::{self, Wire};
+use super::wire::{self, SimWire};
 use super::{Disk, World};
 use crate::core::volume_token;
-use crate::remote::{Outside, Portal, Remote, Settings, Way};
-use crate::volumes::{Surroundings, Volumes};
+use crate::remote::{
+    RemoteSettings, RemoteVolume, SessionEnvironment, TargetPortal, TransportAddress,
+};
+use crate::volumes::{SharedResources, Volumes};
 
 /// A user of LUN 0.
-pub(super) struct User {
+pub(super) struct SimUser {
     kernel: Kernel,
     volume: Arc<dyn Volume>,
     volumes: Volumes,
     pool: Pool,
     /// What has ended, and nobody has taken.
-    pub(super) done: Vec<(u64, MediumResult<Lease>)>,
+    pub(super) done: Vec<(u64, MediumResult<BlockLease>)>,
     /// Every connection that it has made, the newest last.
-    pub(super) wires: Vec<Wire>,
+    pub(super) wires: Vec<SimWire>,
 }
 
 /// Octets of buffers.
@@ -43,14 +45,14 @@ impl World {
     /// When there is no address space for buffers.
     pub fn add_user(
         &mut self,
-        config: Config,
+        config: InitiatorConfig,
         disk: &Disk,
         (sessions, replacement): (u16, Now),
     ) -> io::Result<usize> {
         let kernel = Kernel::default();
         let settings = settings(config, sessions, replacement);
         self.users
-            .push(User::new(kernel.clone(), settings, disk.traits())?);
+            .push(SimUser::new(kernel.clone(), settings, disk.traits())?);
         self.kernels.push(kernel);
         Ok(self.users.len() - 1)
     }
@@ -63,13 +65,13 @@ impl World {
     pub fn add_core(&mut self, user: usize) -> io::Result<usize> {
         let kernel = Kernel::default();
         let volume = Arc::clone(&self.users[user].volume);
-        self.users.push(User::of(kernel.clone(), volume)?);
+        self.users.push(SimUser::of(kernel.clone(), volume)?);
         self.kernels.push(kernel);
         Ok(self.users.len() - 1)
     }
 
     /// A user asks for something.
-    pub fn submit(&mut self, user: usize, id: u64, op: MediumOp<Lease>) {
+    pub fn submit(&mut self, user: usize, id: u64, op: MediumOp<BlockLease>) {
         self.users[user].submit(self.now, id, op);
     }
 
@@ -81,18 +83,18 @@ impl World {
 
     /// Memory for a user's data.
     #[must_use]
-    pub fn buffer(&self, user: usize, len: usize) -> Option<Lease> {
+    pub fn buffer(&self, user: usize, len: usize) -> Option<BlockLease> {
         self.users[user].buffer(len)
     }
 
     /// What a user was told next.
-    pub fn next_done(&mut self, user: usize) -> Option<(u64, MediumResult<Lease>)> {
+    pub fn next_done(&mut self, user: usize) -> Option<(u64, MediumResult<BlockLease>)> {
         self.users[user].done.pop()
     }
 
     /// Every connection that a user has made, the newest last.
     #[must_use]
-    pub fn wires_of(&self, user: usize) -> &[Wire] {
+    pub fn wires_of(&self, user: usize) -> &[SimWire] {
         &self.users[user].wires
     }
 
@@ -122,9 +124,12 @@ impl World {
     }
 }
 
-impl User {
-    fn new(kernel: Kernel, settings: Settings, traits: Traits) -> io::Result<Self> {
-        Self::of(kernel, Arc::new(Remote::known(settings, facts(traits))))
+impl SimUser {
+    fn new(kernel: Kernel, settings: RemoteSettings, traits: Traits) -> io::Result<Self> {
+        Self::of(
+            kernel,
+            Arc::new(RemoteVolume::known(settings, facts(traits))),
+        )
     }
 
     fn of(kernel: Kernel, volume: Arc<dyn Volume>) -> io::Result<Self> {
@@ -141,11 +146,11 @@ impl User {
         })
     }
 
-    pub(super) fn buffer(&self, len: usize) -> Option<Lease> {
-        self.pool.buffer(len).map(Lease::from)
+    pub(super) fn buffer(&self, len: usize) -> Option<BlockLease> {
+        self.pool.buffer(len).map(BlockLease::from)
     }
 
-    pub(super) fn submit(&mut self, now: Now, id: u64, op: MediumOp<Lease>) {
+    pub(super) fn submit(&mut self, now: Now, id: u64, op: MediumOp<BlockLease>) {
         self.act(now, |handle, cx| handle.submit(cx, id, op));
         self.turn(now);
     }
@@ -157,7 +162,7 @@ impl User {
 
     /// The other end of its connections is no more.
     pub(super) fn cut_off(&self) {
-        self.wires.iter().for_each(Wire::cut);
+        self.wires.iter().for_each(SimWire::cut);
     }
 
     pub(super) fn has_left(&self) -> bool {
@@ -174,25 +179,25 @@ impl User {
             self.event(now, event);
         }
         if self.volumes.expired(0, now) {
-            self.act(now, |handle, cx| handle.expire(cx));
+            self.act(now, |handle, cx| handle.resume(cx));
         }
         while self.volumes.next_soon().is_some() {
-            self.act(now, |handle, cx| handle.expire(cx));
+            self.act(now, |handle, cx| handle.resume(cx));
         }
     }
 
-    fn event(&mut self, now: Now, event: Event<Vec<u8>>) {
+    fn event(&mut self, now: Now, event: RingEvent<Vec<u8>>) {
         match event {
-            Event::File { token, result, .. } => {
+            RingEvent::File { token, result, .. } => {
                 let (node, slot) = place(token);
                 self.act(now, |h, cx| h.completed(cx, node, slot, result, None));
             }
-            Event::Received { token, octets } => {
+            RingEvent::Received { token, octets } => {
                 let (node, slot) = place(token);
                 let octets = octets.as_deref().map_err(|error| error.kind().into());
                 self.act(now, |handle, cx| handle.received(cx, node, slot, octets));
             }
-            Event::Sent {
+            RingEvent::Sent {
                 token,
                 batch,
                 result,
@@ -200,15 +205,15 @@ impl User {
                 let (node, slot) = place(token);
                 self.act(now, |h, cx| h.sent(cx, node, slot, batch, result));
             }
-            Event::Ready { .. }
-            | Event::Accepted { .. }
-            | Event::NotAccepted { .. }
-            | Event::Woken => {}
+            RingEvent::Ready { .. }
+            | RingEvent::Accepted { .. }
+            | RingEvent::NotAccepted { .. }
+            | RingEvent::Woken => {}
         }
     }
 
     fn act(&mut self, now: Now, act: impl FnOnce(&mut dyn Handle, &mut Context<'_>)) {
-        let mut around = Surroundings {
+        let mut around = SharedResources {
             ring: &mut self.kernel,
             done: &mut self.done,
             now,
@@ -217,9 +222,9 @@ impl User {
     }
 }
 
-fn settings(config: Config, sessions: u16, replacement: Now) -> Settings {
-    Settings {
-        way: Way::Iscsi(Box::new(Portal {
+fn settings(config: InitiatorConfig, sessions: u16, replacement: Now) -> RemoteSettings {
+    RemoteSettings {
+        way: TransportAddress::Iscsi(Box::new(TargetPortal {
             host: "simulated".into(),
             port: 3260,
             config,
@@ -227,8 +232,8 @@ fn settings(config: Config, sessions: u16, replacement: Now) -> Settings {
         lun: Lun::from_index(0),
         replacement,
         sessions,
-        wishes: Wishes::default(),
-        outside: Outside {
+        wishes: UnitWishes::default(),
+        outside: SessionEnvironment {
             connect: |_, _, _| wire::dial(),
             random: |octets| {
                 octets.fill(7);
@@ -238,17 +243,17 @@ fn settings(config: Config, sessions: u16, replacement: Now) -> Settings {
     }
 }
 
-fn place(token: ::io::ring::Token) -> (Node, u32) {
+fn place(token: ::io::ring::Token) -> (HandleId, u32) {
     volume_token(token).expect("a token of the only volume")
 }
 
 /// What the unit says when it is asked is taken in the place of most of this.
 fn facts(traits: Traits) -> Facts {
     Facts {
-        identity: Identity {
+        identity: ReportedIdentity {
             serial: "SIM0".into(),
             designator: [&[1, 3], &super::naa(0)[..]].concat(),
-            ..Identity::default()
+            ..ReportedIdentity::default()
         },
         traits,
         max_transfer: 0,

@@ -9,14 +9,14 @@ use std::rc::Rc;
 
 /// A TCP connection: what is on its way in each direction.
 #[derive(Clone, Default)]
-pub struct Wire {
+pub struct SimWire {
     inner: Rc<RefCell<Directions>>,
     /// Whose end it is for a ring that has it.
-    end: End,
+    end: WireEnd,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum End {
+enum WireEnd {
     #[default]
     Target,
     Initiator,
@@ -37,18 +37,18 @@ struct Directions {
     /// Nothing moves, but may later.
     stalled: bool,
     /// What the target sends goes through this.
-    between: Option<Between>,
+    between: Option<InTransit>,
     /// What an initiator that has a ring sends goes through this.
-    to_target_between: Option<Between>,
+    to_target_between: Option<InTransit>,
 }
 
 /// What becomes of octets.
-type Between = Box<dyn FnMut(&[u8]) -> Vec<u8>>;
+type InTransit = Box<dyn FnMut(&[u8]) -> Vec<u8>>;
 
 /// How many octets a peer lets arrive before it reads.
 const WINDOW: usize = 64 << 10;
 
-impl Wire {
+impl SimWire {
     /// The initiator sends.
     pub fn put(&self, octets: &[u8]) {
         let mut wire = self.inner.borrow_mut();
@@ -116,7 +116,7 @@ impl Wire {
 
     /// The end of an initiator that has a ring.
     pub(super) fn of_initiator(&self) -> Self {
-        let end = End::Initiator;
+        let end = WireEnd::Initiator;
         Self {
             end,
             ..self.clone()
@@ -144,11 +144,11 @@ impl Wire {
     pub(super) fn close(&self) {
         let mut wire = self.inner.borrow_mut();
         match self.end {
-            End::Target => {
+            WireEnd::Target => {
                 wire.closed = true;
                 wire.to_target.clear();
             }
-            End::Initiator => {
+            WireEnd::Initiator => {
                 wire.finished = true;
                 wire.to_initiator.clear();
             }
@@ -158,21 +158,21 @@ impl Wire {
     pub(super) fn arrive(&self, len: usize) -> Vec<u8> {
         let mut wire = self.inner.borrow_mut();
         match self.end {
-            End::Target => wire.to_target.drain(..len).collect(),
-            End::Initiator => wire.to_initiator.drain(..len).collect(),
+            WireEnd::Target => wire.to_target.drain(..len).collect(),
+            WireEnd::Initiator => wire.to_initiator.drain(..len).collect(),
         }
     }
 
     pub(super) fn leave(&self, octets: &[u8]) {
         match self.end {
-            End::Target => {
+            WireEnd::Target => {
                 let wire = &mut *self.inner.borrow_mut();
                 match &mut wire.between {
                     Some(between) => wire.to_initiator.extend(between(octets)),
                     None => wire.to_initiator.extend(octets),
                 }
             }
-            End::Initiator => {
+            WireEnd::Initiator => {
                 // Taken out, as `put` borrows.
                 let between = self.inner.borrow_mut().to_target_between.take();
                 let Some(mut between) = between else {
@@ -188,11 +188,11 @@ impl Wire {
     pub(super) fn receivable(&self) -> Option<usize> {
         let wire = self.inner.borrow();
         let (len, over) = match self.end {
-            End::Target => (wire.to_target.len(), wire.finished),
-            End::Initiator if wire.reset => (0, true),
-            End::Initiator => (wire.to_initiator.len(), wire.closed),
+            WireEnd::Target => (wire.to_target.len(), wire.finished),
+            WireEnd::Initiator if wire.reset => (0, true),
+            WireEnd::Initiator => (wire.to_initiator.len(), wire.closed),
         };
-        let knows = wire.cut || wire.reset && self.end == End::Initiator;
+        let knows = wire.cut || wire.reset && self.end == WireEnd::Initiator;
         match len {
             _ if wire.stalled && !knows => None,
             0 if wire.cut || over => Some(0),
@@ -205,9 +205,9 @@ impl Wire {
     pub(super) fn sendable(&self) -> Option<usize> {
         let wire = self.inner.borrow();
         let waiting = match self.end {
-            End::Target => wire.to_initiator.len(),
-            End::Initiator if wire.reset || wire.closed => return Some(0),
-            End::Initiator => wire.to_target.len(),
+            WireEnd::Target => wire.to_initiator.len(),
+            WireEnd::Initiator if wire.reset || wire.closed => return Some(0),
+            WireEnd::Initiator => wire.to_target.len(),
         };
         if wire.cut {
             return Some(0);
@@ -218,16 +218,16 @@ impl Wire {
 
 thread_local! {
     /// Connections that initiators have made and nobody has been told of.
-    static DIALED: RefCell<Vec<Wire>> = const { RefCell::new(Vec::new()) };
+    static DIALED: RefCell<Vec<SimWire>> = const { RefCell::new(Vec::new()) };
 
     /// The wires that no ring has adopted, by the descriptor that stands for each.
-    static LOOSE: RefCell<BTreeMap<RawFd, (Wire, UnixStream)>> =
+    static LOOSE: RefCell<BTreeMap<RawFd, (SimWire, UnixStream)>> =
         const { RefCell::new(BTreeMap::new()) };
 }
 
 /// A descriptor that stands for a wire. Nobody reads from or writes to it, but its other end tells
 /// when it is dropped.
-pub(super) fn socket(wire: &Wire) -> io::Result<OwnedFd> {
+pub(super) fn socket(wire: &SimWire) -> io::Result<OwnedFd> {
     let (ours, theirs) = UnixStream::pair()?;
     theirs.set_nonblocking(true)?;
     Ok(let_loose(ours.into(), wire.clone(), theirs))
@@ -235,24 +235,24 @@ pub(super) fn socket(wire: &Wire) -> io::Result<OwnedFd> {
 
 /// Connects, from the side of an initiator.
 pub(super) fn dial() -> io::Result<OwnedFd> {
-    let wire = Wire::default();
+    let wire = SimWire::default();
     DIALED.with_borrow_mut(|dialed| dialed.push(wire.clone()));
     socket(&wire.of_initiator())
 }
 
 /// What was dialed since it was asked for last.
-pub(super) fn take_dialed() -> Vec<Wire> {
+pub(super) fn take_dialed() -> Vec<SimWire> {
     DIALED.take()
 }
 
 /// Gives a wire out of a ring's hands.
-pub(super) fn let_loose(socket: OwnedFd, wire: Wire, end: UnixStream) -> OwnedFd {
+pub(super) fn let_loose(socket: OwnedFd, wire: SimWire, end: UnixStream) -> OwnedFd {
     LOOSE.with_borrow_mut(|loose| loose.insert(socket.as_raw_fd(), (wire, end)));
     socket
 }
 
 /// The wire that a descriptor stands for, with the other end of that.
-pub(super) fn adopt(socket: &OwnedFd) -> io::Result<(Wire, UnixStream)> {
+pub(super) fn adopt(socket: &OwnedFd) -> io::Result<(SimWire, UnixStream)> {
     let adopted = LOOSE.with_borrow_mut(|loose| loose.remove(&socket.as_raw_fd()));
     Ok(adopted.ok_or(io::ErrorKind::NotConnected)?)
 }

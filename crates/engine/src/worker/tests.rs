@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::io::memory::MemoryLimit;
-use ::io::ring::Kind;
+use ::io::ring::RingKind;
 use block::delay::Delay;
 use block::ram::Ram;
 use block::volume::Volume;
-use scsi::medium::{Extent, Lease as _, MediumOp, MediumResult, Outcome};
+use scsi::medium::{Extent, Lease as _, MediumOp, MediumOutcome, MediumResult};
 
-use super::{Done, Worker};
+use super::{Worker, WorkerResult};
 
 const BLOCK: u32 = 512;
 
@@ -18,7 +18,7 @@ fn ram() -> Arc<dyn Volume> {
     Arc::new(Ram::new(1 << 20, BLOCK, &MemoryLimit::new(1 << 30)).unwrap())
 }
 
-fn next(worker: &mut Worker) -> Done {
+fn next(worker: &mut Worker) -> WorkerResult {
     loop {
         if let Some(done) = worker.next_done() {
             return done;
@@ -27,8 +27,8 @@ fn next(worker: &mut Worker) -> Done {
     }
 }
 
-fn octets(result: MediumResult<block::lease::Lease>) -> Vec<u8> {
-    let Ok(Outcome::Lease(lease)) = result else {
+fn octets(result: MediumResult<block::lease::BlockLease>) -> Vec<u8> {
+    let Ok(MediumOutcome::Lease(lease)) = result else {
         panic!("no data: {result:?}");
     };
     let mut octets = vec![0; lease.len()];
@@ -38,7 +38,7 @@ fn octets(result: MediumResult<block::lease::Lease>) -> Vec<u8> {
 
 #[test]
 fn what_one_volume_was_given_is_not_in_the_other() {
-    let mut worker = Worker::new(&[ram(), ram()], Kind::Auto, 1 << 20).unwrap();
+    let mut worker = Worker::new(&[ram(), ram()], RingKind::Auto, 1 << 20).unwrap();
     let extent = Extent::new(3, 1);
     let mut data = worker.buffer(BLOCK as usize).unwrap();
     data.copy_in(0, &[7; BLOCK as usize]);
@@ -52,7 +52,7 @@ fn what_one_volume_was_given_is_not_in_the_other() {
     worker.submit(1, 40, write);
     let done = next(&mut worker);
     assert_eq!((done.volume, done.id), (1, 40));
-    assert!(matches!(done.result, Ok(Outcome::Done)));
+    assert!(matches!(done.result, Ok(MediumOutcome::Done)));
     for (volume, value) in [(0, 0), (1, 7)] {
         let copied = true;
         worker.submit(volume, 41, MediumOp::Read { extent, copied });
@@ -66,7 +66,7 @@ fn what_one_volume_was_given_is_not_in_the_other() {
 #[test]
 fn what_takes_time_is_waited_for() {
     let slow: Arc<dyn Volume> = Arc::new(Delay::new(ram(), Duration::from_millis(20)));
-    let mut worker = Worker::new(&[slow, ram()], Kind::Epoll, 1 << 20).unwrap();
+    let mut worker = Worker::new(&[slow, ram()], RingKind::Epoll, 1 << 20).unwrap();
     for volume in [0, 1] {
         let extent = Extent::new(0, 1);
         let copied = false;

@@ -2,7 +2,7 @@
 
 /// A set of octets, all but the last few of which are its beginning.
 #[derive(Debug, Default)]
-pub(crate) struct Cover {
+pub(crate) struct SequenceCover {
     /// All before this one have come.
     next: u32,
     /// Ranges after it, sorted, neither overlapping nor touching.
@@ -12,7 +12,7 @@ pub(crate) struct Cover {
 /// Ranges that may stand apart; a bound on what a peer's disorder can cost.
 const MAX_APART: usize = 64;
 
-impl Cover {
+impl SequenceCover {
     /// The first octet that has not come.
     pub(crate) const fn next(&self) -> u32 {
         self.next

@@ -3,10 +3,10 @@
 use scsi::medium::Lease;
 
 use super::frames;
-use crate::outgoing::Outgoing;
-use crate::remote::Peer;
+use crate::frame_sink::FrameSink;
+use crate::remote::FcpPeer;
 use crate::wire::fcoe::{Eof, Sof};
-use crate::wire::frame::{FCtl, Header};
+use crate::wire::frame::{FCtl, FrameHeader};
 
 /// Data of a command that is to be sent as one sequence.
 #[derive(Debug)]
@@ -52,9 +52,9 @@ impl<L: Lease> DataSequence<L> {
     /// all of them have in common, `ending` what F_CTL has in the last one besides.
     pub(crate) fn send(
         &mut self,
-        out: &mut impl Outgoing,
-        peer: &Peer,
-        header: &Header,
+        out: &mut impl FrameSink,
+        peer: &FcpPeer,
+        header: &FrameHeader,
         ending: FCtl,
     ) -> bool {
         let ethernet = peer.ethernet();
@@ -63,7 +63,7 @@ impl<L: Lease> DataSequence<L> {
             let len = self.left().min(payload_max);
             let is_last = len == self.left();
             let more = if is_last { ending } else { FCtl::NONE };
-            let header = Header {
+            let header = FrameHeader {
                 f_ctl: header.f_ctl.with(FCtl::RELATIVE_OFFSET).with(more),
                 seq_id: self.seq_id,
                 seq_cnt: self.seq_cnt,

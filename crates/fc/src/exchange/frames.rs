@@ -1,31 +1,31 @@
 //! Frames on their way out.
 
-use crate::outgoing::Outgoing;
+use crate::frame_sink::FrameSink;
 use crate::wire::ethernet;
 use crate::wire::fcoe::{self, Eof, Sof};
-use crate::wire::frame::Header;
+use crate::wire::frame::FrameHeader;
 
 /// A sequence of one frame that is whole.
 #[derive(Clone, Debug)]
 pub(crate) struct Single {
-    pub(crate) ethernet: ethernet::Header,
-    pub(crate) header: Header,
+    pub(crate) ethernet: ethernet::EthernetHeader,
+    pub(crate) header: FrameHeader,
     pub(crate) payload: Vec<u8>,
 }
 
 impl Single {
     /// Puts it into `out`; `false` if it has no room for it now.
-    pub(crate) fn put(&self, out: &mut impl Outgoing) -> bool {
+    pub(crate) fn put(&self, out: &mut impl FrameSink) -> bool {
         put_single(out, &self.ethernet, &self.header, &self.payload)
     }
 }
 
 /// Puts one frame into `out`; `false` if it has no room for it now.
 pub(crate) fn put(
-    out: &mut impl Outgoing,
-    ethernet: &ethernet::Header,
+    out: &mut impl FrameSink,
+    ethernet: &ethernet::EthernetHeader,
     delimiters: (Sof, Eof),
-    header: &Header,
+    header: &FrameHeader,
     len: usize,
     fill: impl FnOnce(&mut [u8]),
 ) -> bool {
@@ -42,9 +42,9 @@ pub(crate) const SINGLE: (Sof, Eof) = (Sof::I3, Eof::T);
 
 /// Puts a sequence of one frame into `out`.
 pub(crate) fn put_single(
-    out: &mut impl Outgoing,
-    ethernet: &ethernet::Header,
-    header: &Header,
+    out: &mut impl FrameSink,
+    ethernet: &ethernet::EthernetHeader,
+    header: &FrameHeader,
     payload: &[u8],
 ) -> bool {
     let copy = |octets: &mut [u8]| octets.copy_from_slice(payload);

@@ -23,9 +23,9 @@ fn local(number: u16) -> FcId {
 
 /// Lots: the generator SplitMix64, which is enough for ports not to draw the same.
 #[derive(Debug)]
-pub(super) struct Random(u64);
+pub(super) struct SplitMix(u64);
 
-impl Random {
+impl SplitMix {
     pub(super) const fn new(seed: [u8; 8]) -> Self {
         Self(u64::from_be_bytes(seed))
     }

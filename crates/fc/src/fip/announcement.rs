@@ -1,16 +1,16 @@
 //! The messages of VN2VN, in each of which a port presents itself.
 
-use super::{Config, FCOE_OVERHEAD, Fip, Mode, address, vn_mac};
-use crate::violation::Violation;
+use super::{FCOE_OVERHEAD, Fip, FipConfig, Mode, address, vn_mac};
+use crate::violation::FcViolation;
 use crate::wire::ethernet::{self, Mac};
-use crate::wire::fip::{Descriptor, Fc4, FipError, Flags, Message, Operation};
+use crate::wire::fip::{Descriptor, Fc4Features, FipError, FipMessage, FipOperation, Flags};
 use crate::wire::frame::MIN_PAYLOAD;
 use crate::wire::names::{FcId, Wwn};
 
 /// A port as it presents itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Announcement {
-    pub(super) operation: Operation,
+    pub(super) operation: FipOperation,
     /// In which mode it is sent, if that shows.
     pub(super) mode: Option<Mode>,
     /// Of a probe: its N_Port_ID is one that it has recorded.
@@ -21,15 +21,15 @@ pub(super) struct Announcement {
     pub(super) fc_id: FcId,
     /// In a claim and its response only, as are FC-4 attributes, which not every port sends.
     pub(super) max_fcoe: Option<u16>,
-    pub(super) fc4: Option<Fc4>,
+    pub(super) fc4: Option<Fc4Features>,
 }
 
 impl Announcement {
     pub(super) fn read(
-        ethernet: &ethernet::Header,
-        message: &Message<'_>,
-    ) -> Result<Self, Violation> {
-        let mut found = Found::default();
+        ethernet: &ethernet::EthernetHeader,
+        message: &FipMessage<'_>,
+    ) -> Result<Self, FcViolation> {
+        let mut found = FoundDescriptors::default();
         for descriptor in message.descriptors() {
             found.take(descriptor?)?;
         }
@@ -65,25 +65,25 @@ impl Announcement {
     }
 
     /// Whether it is one of ours that has come back.
-    pub(super) fn is_echo(&self, config: &Config) -> bool {
+    pub(super) fn is_echo(&self, config: &FipConfig) -> bool {
         (self.enode, self.wwpn) == (config.mac, config.wwpn)
     }
 }
 
 /// Whether FC-4 attributes and Max FCoE Size belong to it.
-pub(super) const fn is_claim(operation: Operation) -> bool {
+pub(super) const fn is_claim(operation: FipOperation) -> bool {
     matches!(
         operation,
-        Operation::ClaimNotification | Operation::ClaimResponse
+        FipOperation::ClaimNotification | FipOperation::ClaimResponse
     )
 }
 
 /// The bit that tells the mode means something else in probes; those tell it by their group.
-fn mode(ethernet: &ethernet::Header, message: &Message<'_>) -> Option<Mode> {
+fn mode(ethernet: &ethernet::EthernetHeader, message: &FipMessage<'_>) -> Option<Mode> {
     match (message.operation, ethernet.dst) {
-        (Operation::ProbeRequest, Mac::ALL_VN2VN_ENODE) => Some(Mode::Multipoint),
-        (Operation::ProbeRequest, Mac::ALL_PT2PT_ENODE) => Some(Mode::PointToPoint),
-        (Operation::ProbeRequest | Operation::ProbeReply, _) => None,
+        (FipOperation::ProbeRequest, Mac::ALL_VN2VN_ENODE) => Some(Mode::Multipoint),
+        (FipOperation::ProbeRequest, Mac::ALL_PT2PT_ENODE) => Some(Mode::PointToPoint),
+        (FipOperation::ProbeRequest | FipOperation::ProbeReply, _) => None,
         _ if message.flags.has(Flags::REC_P2P) => Some(Mode::PointToPoint),
         _ => Some(Mode::Multipoint),
     }
@@ -91,17 +91,17 @@ fn mode(ethernet: &ethernet::Header, message: &Message<'_>) -> Option<Mode> {
 
 /// The descriptors that came.
 #[derive(Default)]
-struct Found {
+struct FoundDescriptors {
     mac: Option<Mac>,
     name: Option<Wwn>,
     vx_port: Option<(Mac, FcId, Wwn)>,
     max_fcoe: Option<u16>,
-    fc4: Option<Fc4>,
+    fc4: Option<Fc4Features>,
 }
 
-impl Found {
+impl FoundDescriptors {
     /// Each may come once. What has to be understood, and is not, spoils the whole message.
-    fn take(&mut self, descriptor: Descriptor<'_>) -> Result<(), Violation> {
+    fn take(&mut self, descriptor: Descriptor<'_>) -> Result<(), FcViolation> {
         let twice = match descriptor {
             Descriptor::Mac(mac) => self.mac.replace(mac).is_some(),
             Descriptor::Name(name) => self.name.replace(name).is_some(),
@@ -119,7 +119,7 @@ impl Found {
 
 impl Fip {
     /// Ours, to be sent.
-    pub(super) fn present(&self, operation: Operation) -> Vec<u8> {
+    pub(super) fn present(&self, operation: FipOperation) -> Vec<u8> {
         let config = &self.config;
         let vx_port = Descriptor::VxPort {
             mac: vn_mac(self.fc_id),
@@ -130,7 +130,7 @@ impl Fip {
             Descriptor::Mac(config.mac),
             Descriptor::Name(config.wwnn),
             vx_port,
-            Descriptor::Fc4(Fc4::fcp(config.target, config.initiator)),
+            Descriptor::Fc4(Fc4Features::fcp(config.target, config.initiator)),
             Descriptor::MaxFcoeSize(config.max_fcoe),
         ];
         let number = if is_claim(operation) { 5 } else { 3 };
@@ -138,8 +138,11 @@ impl Fip {
     }
 
     /// Our N_Port_ID is never a recorded one: nothing here outlives the process.
-    fn flags(&self, operation: Operation) -> Flags {
-        let probe = matches!(operation, Operation::ProbeRequest | Operation::ProbeReply);
+    fn flags(&self, operation: FipOperation) -> Flags {
+        let probe = matches!(
+            operation,
+            FipOperation::ProbeRequest | FipOperation::ProbeReply
+        );
         match self.mode {
             Mode::PointToPoint if !probe => Flags::REC_P2P,
             _ => Flags::default(),
@@ -147,7 +150,7 @@ impl Fip {
     }
 }
 
-impl From<FipError> for Violation {
+impl From<FipError> for FcViolation {
     fn from(error: FipError) -> Self {
         let rule = match error {
             FipError::Truncated => "a truncated FIP message",
@@ -165,22 +168,22 @@ impl From<FipError> for Violation {
 /// The shortest frame that may be the longest.
 const MIN_FCOE: u16 = FCOE_OVERHEAD as u16 + MIN_PAYLOAD;
 
-const DESCRIPTORS: Violation = Violation {
+const DESCRIPTORS: FcViolation = FcViolation {
     rule: "a VN2VN message with a descriptor missing, twice, or out of place",
     clause: "FC-BB-6, VN2VN",
 };
 
-const NO_LOCAL_ID: Violation = Violation {
+const NO_LOCAL_ID: FcViolation = FcViolation {
     rule: "a VN2VN N_Port_ID outside 000001h to 00FFFEh, or with a MAC address that does not match",
     clause: "FC-BB-6, VN2VN",
 };
 
-const OTHER_SENDER: Violation = Violation {
+const OTHER_SENDER: FcViolation = FcViolation {
     rule: "a VN2VN message from a MAC address other than the one in it",
     clause: "FC-BB-6, VN2VN",
 };
 
-const SMALL: Violation = Violation {
+const SMALL: FcViolation = FcViolation {
     rule: "a Max FCoE Size too small for 256 bytes of payload",
     clause: "FC-BB-6, VN2VN",
 };

@@ -22,13 +22,13 @@ use crate::wire::ethernet::Mac;
 pub(super) struct Budget {
     /// Others cannot tell which senders share a bucket.
     seed: u64,
-    buckets: Vec<Bucket>,
+    buckets: Vec<TokenBucket>,
     /// Of senders with virtual links.
     reserved: BTreeMap<Mac, Reserved>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Bucket {
+struct TokenBucket {
     /// When it is full again.
     full_at: Now,
     /// The last message found it empty.
@@ -37,20 +37,20 @@ struct Bucket {
 
 #[derive(Debug, Default)]
 struct Reserved {
-    bucket: Bucket,
+    bucket: TokenBucket,
     /// Virtual links to ports of this address: an ENode may have several.
     links: u32,
 }
 
 /// How fast a bucket fills, and how much is in it.
-struct Rate {
+struct FillRate {
     cost: Duration,
     burst: u32,
 }
 
-impl Bucket {
+impl TokenBucket {
     /// Takes what a message costs, if there is as much.
-    fn take(&mut self, now: Now, rate: &Rate) -> bool {
+    fn take(&mut self, now: Now, rate: &FillRate) -> bool {
         let full_at = self.full_at.max(now) + rate.cost;
         self.is_empty = full_at > now + rate.cost * rate.burst;
         if !self.is_empty {
@@ -62,7 +62,7 @@ impl Bucket {
 
 /// A message for which there is no budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Over {
+pub(super) struct OverBudget {
     /// The one before it was looked at.
     pub(super) is_first: bool,
 }
@@ -71,7 +71,7 @@ impl Budget {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             seed,
-            buckets: vec![Bucket::default(); BUCKETS],
+            buckets: vec![TokenBucket::default(); BUCKETS],
             reserved: BTreeMap::new(),
         }
     }
@@ -102,7 +102,7 @@ impl Budget {
     }
 
     /// Takes what a message costs. This is all that one costs for which there is nothing left.
-    pub(super) fn take(&mut self, now: Now, from: Mac) -> Result<(), Over> {
+    pub(super) fn take(&mut self, now: Now, from: Mac) -> Result<(), OverBudget> {
         let reserved = self.reserved.get_mut(&from);
         if reserved.is_some_and(|reserved| reserved.bucket.take(now, &RESERVED)) {
             return Ok(());
@@ -114,7 +114,7 @@ impl Budget {
         let was_empty = bucket.is_empty;
         match bucket.take(now, &SHARED) {
             true => Ok(()),
-            false => Err(Over {
+            false => Err(OverBudget {
                 is_first: !was_empty,
             }),
         }
@@ -126,14 +126,14 @@ const BUCKETS: usize = 64;
 
 /// 128 messages a second. All buckets together let 8,192 through, which are some 2 % of a core. A
 /// full one holds 512: more than 64 ports send while all of them begin at once.
-const SHARED: Rate = Rate {
+const SHARED: FillRate = FillRate {
     cost: Duration::from_micros(1_000_000 / 128),
     burst: 512,
 };
 
 /// A message each 2 s, and 8 at once, where a Beacon each 8 s is enough. With 4,096 links, the most
 /// that there are, half as much is let through as by the shared buckets.
-const RESERVED: Rate = Rate {
+const RESERVED: FillRate = FillRate {
     cost: Duration::from_secs(2),
     burst: 8,
 };

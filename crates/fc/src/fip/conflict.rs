@@ -2,10 +2,10 @@
 
 use super::announcement::Announcement;
 use super::{ANNOUNCE_WAIT, PROBE_WAIT, QUICK_TRIES, RATE_LIMIT};
-use super::{Event, Fip, Mode, State, Why};
-use crate::violation::Violation;
+use super::{Fip, FipEvent, FipState, Mode, UnlinkReason};
+use crate::violation::FcViolation;
 use crate::wire::ethernet::Mac;
-use crate::wire::fip::Operation;
+use crate::wire::fip::FipOperation;
 
 impl Fip {
     /// Draws lots for when to send the first probe.
@@ -17,17 +17,17 @@ impl Fip {
         };
         self.tries = self.tries.saturating_add(1);
         self.outgoing.clear();
-        self.enter(State::Waiting, Some(wait));
+        self.enter(FipState::Waiting, Some(wait));
     }
 
     /// Sends it to all.
-    pub(super) fn announce(&mut self, operation: Operation) {
+    pub(super) fn announce(&mut self, operation: FipOperation) {
         self.send(operation, self.group());
     }
 
     pub(super) fn claim(&mut self) {
         self.claimed = self.now;
-        self.announce(Operation::ClaimNotification);
+        self.announce(FipOperation::ClaimNotification);
     }
 
     const fn group(&self) -> Mac {
@@ -37,7 +37,7 @@ impl Fip {
         }
     }
 
-    pub(super) fn announced(&mut self, from: &Announcement) -> Result<(), Violation> {
+    pub(super) fn announced(&mut self, from: &Announcement) -> Result<(), FcViolation> {
         if from.is_echo(&self.config) || self.is_of_another_mode(from) {
             return Ok(());
         }
@@ -46,13 +46,13 @@ impl Fip {
             return Ok(());
         }
         match from.operation {
-            Operation::ClaimNotification if self.has_claimed() => {
+            FipOperation::ClaimNotification if self.has_claimed() => {
                 self.answer(from);
                 self.meet(from)
             }
-            Operation::ClaimResponse if self.has_claimed() => self.meet(from),
-            Operation::Beacon => self.hear(from),
-            Operation::ProbeRequest => {
+            FipOperation::ClaimResponse if self.has_claimed() => self.meet(from),
+            FipOperation::Beacon => self.hear(from),
+            FipOperation::ProbeRequest => {
                 self.note_probe(from);
                 Ok(())
             }
@@ -63,7 +63,7 @@ impl Fip {
 
     /// Whether others take our N_Port_ID for ours.
     pub(super) const fn has_claimed(&self) -> bool {
-        matches!(self.state, State::Claiming | State::Up)
+        matches!(self.state, FipState::Claiming | FipState::Up)
     }
 
     /// Who is in point-to-point mode and hears of multipoint changes over. Who is in multipoint
@@ -71,14 +71,14 @@ impl Fip {
     fn is_of_another_mode(&mut self, from: &Announcement) -> bool {
         match (self.mode, from.mode) {
             (Mode::PointToPoint, Some(Mode::Multipoint)) => {
-                self.release(Why::Mode);
+                self.release(UnlinkReason::Mode);
                 self.mode = Mode::Multipoint;
                 self.wait();
                 true
             }
             (Mode::Multipoint, Some(Mode::PointToPoint)) => {
                 // Another probe is answered as ever, so that its sender takes nothing that is ours.
-                let probe = from.operation == Operation::ProbeRequest;
+                let probe = from.operation == FipOperation::ProbeRequest;
                 if !probe {
                     self.invite();
                 }
@@ -92,7 +92,7 @@ impl Fip {
         let again = |at| self.now >= ANNOUNCE_WAIT.saturating_add(at);
         if self.invited.is_none_or(again) {
             self.invited = Some(self.now);
-            self.announce(Operation::ProbeRequest);
+            self.announce(FipOperation::ProbeRequest);
         }
     }
 
@@ -103,15 +103,15 @@ impl Fip {
         let ours = (self.config.wwpn, self.config.mac);
         let stronger = ours > (from.wwpn, from.enode);
         match (self.state, from.operation) {
-            (State::Claiming | State::Up, Operation::ProbeRequest) => self.deny(from),
-            (State::Probing | State::Probed, Operation::ProbeRequest)
+            (FipState::Claiming | FipState::Up, FipOperation::ProbeRequest) => self.deny(from),
+            (FipState::Probing | FipState::Probed, FipOperation::ProbeRequest)
                 if stronger && !from.recorded =>
             {
                 self.deny(from);
             }
-            (State::Up, Operation::ProbeReply) => self.claim(),
-            (State::Claiming | State::Up, operation)
-                if stronger && operation != Operation::ProbeReply =>
+            (FipState::Up, FipOperation::ProbeReply) => self.claim(),
+            (FipState::Claiming | FipState::Up, operation)
+                if stronger && operation != FipOperation::ProbeReply =>
             {
                 self.claim();
             }
@@ -120,13 +120,13 @@ impl Fip {
     }
 
     fn deny(&mut self, from: &Announcement) {
-        self.send(Operation::ProbeReply, from.enode);
+        self.send(FipOperation::ProbeReply, from.enode);
     }
 
     /// Begins anew with another N_Port_ID, of which nobody is known to have it.
     fn give_up(&mut self) {
         self.statistics.conflicts += 1;
-        self.release(Why::Conflict);
+        self.release(UnlinkReason::Conflict);
         let mut fc_id = self.random.fc_id();
         for _ in 0..DRAWS {
             if fc_id != self.fc_id && !self.neighbours.knows(fc_id) {
@@ -139,10 +139,10 @@ impl Fip {
     }
 
     /// All virtual links end, as does our claim.
-    pub(super) fn release(&mut self, why: Why) {
+    pub(super) fn release(&mut self, why: UnlinkReason) {
         self.unlink_all(why);
-        if self.state == State::Up {
-            self.events.push_back(Event::Released(self.fc_id));
+        if self.state == FipState::Up {
+            self.events.push_back(FipEvent::Released(self.fc_id));
         }
     }
 }

@@ -2,16 +2,18 @@
 
 use super::neighbour::Neighbour;
 use super::{FCOE_OVERHEAD, Fip, vn_mac};
-use crate::violation::Violation;
-use crate::wire::els::{ClassParameters, Els, Features, Reject, Reply, ServiceParameters};
+use crate::violation::FcViolation;
+use crate::wire::els::{ClassParameters, Els, Features, LsRejectReason, Reply, ServiceParameters};
 use crate::wire::ethernet::Mac;
-use crate::wire::fip::{self, Descriptor, Encapsulated, Flags, Kind, Message, Operation};
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::fip::{
+    self, Descriptor, DescriptorType, Encapsulated, FipMessage, FipOperation, Flags,
+};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::FcId;
 
 /// The ELS of a message, which comes first. The MAC address behind it says nothing that the
 /// N_Port_ID does not.
-pub(super) fn encapsulated<'a>(message: &Message<'a>) -> Result<Encapsulated<'a>, Violation> {
+pub(super) fn encapsulated<'a>(message: &FipMessage<'a>) -> Result<Encapsulated<'a>, FcViolation> {
     let mut descriptors = message.descriptors();
     let Some(Descriptor::Els(els)) = descriptors.next().transpose()? else {
         return Err(NO_ELS);
@@ -55,23 +57,23 @@ impl Fip {
             payload: &reply.encode(),
         });
         let granted = Descriptor::Mac(vn_mac(self.fc_id));
-        let octets = fip::encode(Operation::ElsReply, Flags::default(), &[reply, granted]);
+        let octets = fip::encode(FipOperation::ElsReply, Flags::default(), &[reply, granted]);
         self.send_els(who.enode, octets);
     }
 
     /// A rejection grants no address, so it has no descriptor for one.
-    pub(super) fn reject(&mut self, dst: Mac, els: &Encapsulated<'_>, reject: Reject) {
+    pub(super) fn reject(&mut self, dst: Mac, els: &Encapsulated<'_>, reject: LsRejectReason) {
         let reply = Descriptor::Els(Encapsulated {
             kind: els.kind,
             header: self.reply_header(els),
             payload: &Reply::Reject(reject).encode(),
         });
-        let octets = fip::encode(Operation::ElsReply, Flags::default(), &[reply]);
+        let octets = fip::encode(FipOperation::ElsReply, Flags::default(), &[reply]);
         self.send_els(dst, octets);
     }
 
-    fn reply_header(&self, els: &Encapsulated<'_>) -> Header {
-        Header {
+    fn reply_header(&self, els: &Encapsulated<'_>) -> FrameHeader {
+        FrameHeader {
             r_ctl: RCtl::ELS_REPLY,
             d_id: els.header.s_id,
             f_ctl: FCtl::REPLY,
@@ -80,13 +82,13 @@ impl Fip {
         }
     }
 
-    const fn request_header(&self, d_id: FcId, ox_id: OxId) -> Header {
-        Header {
+    const fn request_header(&self, d_id: FcId, ox_id: OxId) -> FrameHeader {
+        FrameHeader {
             r_ctl: RCtl::ELS_REQUEST,
             d_id,
             cs_ctl: 0,
             s_id: self.fc_id,
-            kind: Type::ELS,
+            kind: FrameType::ELS,
             f_ctl: FCtl::REQUEST,
             seq_id: 0,
             df_ctl: 0,
@@ -99,7 +101,13 @@ impl Fip {
 
     /// Sends a request under a number of its own. Those of other exchanges may be the same: what
     /// travels inside FIP is answered inside FIP.
-    pub(super) fn request(&mut self, kind: Kind, dst: Mac, d_id: FcId, els: &Els) -> OxId {
+    pub(super) fn request(
+        &mut self,
+        kind: DescriptorType,
+        dst: Mac,
+        d_id: FcId,
+        els: &Els,
+    ) -> OxId {
         let ox_id = OxId(self.next_ox_id);
         self.next_ox_id = (self.next_ox_id + 1) % OxId::UNASSIGNED.0;
         let request = Descriptor::Els(Encapsulated {
@@ -108,13 +116,13 @@ impl Fip {
             payload: &els.encode(),
         });
         let ours = Descriptor::Mac(vn_mac(self.fc_id));
-        let octets = fip::encode(Operation::ElsRequest, Flags::default(), &[request, ours]);
+        let octets = fip::encode(FipOperation::ElsRequest, Flags::default(), &[request, ours]);
         self.send_els(dst, octets);
         ox_id
     }
 }
 
-const NO_ELS: Violation = Violation {
+const NO_ELS: FcViolation = FcViolation {
     rule: "an ELS in FIP with a descriptor missing, twice, or out of place",
     clause: "FC-BB-6, FIP",
 };

@@ -20,18 +20,18 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use super::els::encapsulated;
-use super::neighbour::{Entry, Neighbour};
-use super::{Event, Fip, Mode, State, Why};
-use crate::violation::Violation;
-use crate::wire::els::{Code, Els, Logo, Reject, Reply, explanation, reason};
+use super::neighbour::{Neighbour, NeighbourEntry};
+use super::{Fip, FipEvent, FipState, Mode, UnlinkReason};
+use crate::violation::FcViolation;
+use crate::wire::els::{Code, Els, Logo, LsRejectReason, Reply, explanation, reason};
 use crate::wire::ethernet::{self, Mac};
-use crate::wire::fip::{Encapsulated, Kind, Message};
+use crate::wire::fip::{DescriptorType, Encapsulated, FipMessage};
 use crate::wire::frame::OxId;
 use crate::wire::names::FcId;
 
 /// What there is between a neighbour and us.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct VirtualLink {
     state: LinkState,
     /// The neighbour's last FLOGI, and until when another of that number is the same one again.
     answered: Option<(OxId, Now)>,
@@ -56,7 +56,7 @@ enum LinkState {
     Left,
 }
 
-impl Link {
+impl VirtualLink {
     pub(super) const fn new() -> Self {
         Self {
             state: LinkState::None,
@@ -94,12 +94,13 @@ impl Fip {
     /// Asks for a virtual link to a port, if both are ready for it and nothing is under way.
     pub(super) fn log_in(&mut self, fc_id: FcId) {
         let crowded = self.mode == Mode::PointToPoint && self.neighbours.entries.len() > 1;
-        if self.state != State::Up || crowded || self.is_leaving {
+        if self.state != FipState::Up || crowded || self.is_leaving {
             return;
         }
         let entry = self.neighbours.entries.get(&fc_id);
-        let ready =
-            |entry: &Entry| entry.claimed && entry.heard && entry.link.state == LinkState::None;
+        let ready = |entry: &NeighbourEntry| {
+            entry.claimed && entry.heard && entry.link.state == LinkState::None
+        };
         if entry.is_some_and(ready) {
             self.ask(fc_id, 1);
         }
@@ -110,7 +111,7 @@ impl Fip {
             return;
         };
         let flogi = Els::Flogi(self.service_parameters());
-        let ox_id = self.request(Kind::FLOGI, enode, fc_id, &flogi);
+        let ox_id = self.request(DescriptorType::FLOGI, enode, fc_id, &flogi);
         let until = self.now.saturating_add(PATIENCE);
         self.neighbours.wake_at(until);
         if let Some(entry) = self.neighbours.entries.get_mut(&fc_id) {
@@ -144,7 +145,7 @@ impl Fip {
         if let Some(entry) = self.neighbours.link(fc_id) {
             entry.link.state = LinkState::Up;
             self.budget.reserve(&entry.who);
-            self.events.push_back(Event::Found(entry.who));
+            self.events.push_back(FipEvent::Found(entry.who));
         }
     }
 
@@ -152,12 +153,12 @@ impl Fip {
     /// Its next Beacon begins anew.
     pub fn log_out(&mut self, now: Now, fc_id: FcId) {
         self.tick(now);
-        if let Some(enode) = self.unlink(fc_id, Why::LoggedOut) {
+        if let Some(enode) = self.unlink(fc_id, UnlinkReason::LoggedOut) {
             let logo = Logo {
                 fc_id: self.fc_id,
                 wwpn: self.config.wwpn,
             };
-            self.request(Kind::LOGO, enode, fc_id, &Els::Logo(logo));
+            self.request(DescriptorType::LOGO, enode, fc_id, &Els::Logo(logo));
         }
         if let Some(entry) = self.neighbours.entries.get_mut(&fc_id) {
             entry.link.state = LinkState::Left;
@@ -165,7 +166,7 @@ impl Fip {
     }
 
     /// Ends the link to a port that is known, and gives the address of its ENode.
-    pub(super) fn unlink(&mut self, fc_id: FcId, why: Why) -> Option<Mac> {
+    pub(super) fn unlink(&mut self, fc_id: FcId, why: UnlinkReason) -> Option<Mac> {
         let (entry, was_up) = self.neighbours.unlink(fc_id)?;
         entry.heard = false;
         let who = entry.who;
@@ -177,14 +178,14 @@ impl Fip {
 
     pub(super) fn els_request(
         &mut self,
-        ethernet: &ethernet::Header,
-        message: &Message<'_>,
-    ) -> Result<(), Violation> {
+        ethernet: &ethernet::EthernetHeader,
+        message: &FipMessage<'_>,
+    ) -> Result<(), FcViolation> {
         let els = encapsulated(message)?;
         if ethernet.dst != self.config.mac {
             return Ok(());
         }
-        if self.state != State::Up {
+        if self.state != FipState::Up {
             self.not_yet(ethernet.src, &els);
             return Ok(());
         }
@@ -193,12 +194,14 @@ impl Fip {
             return Ok(());
         };
         match (els.kind, Els::parse(els.payload)) {
-            (Kind::FLOGI, Ok(Els::Flogi(login))) if login.wwpn == who.wwpn => {
+            (DescriptorType::FLOGI, Ok(Els::Flogi(login))) if login.wwpn == who.wwpn => {
                 self.flogi_request(&who, &els);
             }
-            (Kind::FLOGI, Ok(Els::Flogi(_))) => self.reject(ethernet.src, &els, OTHER_NAME),
-            (Kind::LOGO, Ok(Els::Logo(_))) => {
-                self.unlink(who.fc_id, Why::LoggedOut);
+            (DescriptorType::FLOGI, Ok(Els::Flogi(_))) => {
+                self.reject(ethernet.src, &els, OTHER_NAME);
+            }
+            (DescriptorType::LOGO, Ok(Els::Logo(_))) => {
+                self.unlink(who.fc_id, UnlinkReason::LoggedOut);
                 self.accept(&who, &els, &Reply::Accept);
             }
             (_, Err(_)) => self.reject(ethernet.src, &els, TOO_SHORT),
@@ -210,7 +213,7 @@ impl Fip {
     /// While we claim, whoever logs in means what we were before. Our Beacon will tell it so, and
     /// an answer that it need not wait: without one Linux does for 8 s, with one for 2 s.
     fn not_yet(&mut self, from: Mac, els: &Encapsulated<'_>) {
-        if els.kind == Kind::FLOGI && els.header.d_id == self.fc_id {
+        if els.kind == DescriptorType::FLOGI && els.header.d_id == self.fc_id {
             self.reject(from, els, NOT_YET);
         }
     }
@@ -218,9 +221,9 @@ impl Fip {
     /// Which neighbour an ELS is from. It comes from the ENode that claimed the N_Port_ID, to ours.
     fn sender(
         &self,
-        ethernet: &ethernet::Header,
+        ethernet: &ethernet::EthernetHeader,
         els: &Encapsulated<'_>,
-    ) -> Result<Option<Neighbour>, Violation> {
+    ) -> Result<Option<Neighbour>, FcViolation> {
         if els.header.d_id != self.fc_id && els.header.d_id != FcId::FABRIC_F {
             return Err(OTHER_ID);
         }
@@ -253,7 +256,7 @@ impl Fip {
         match before {
             LinkState::None => self.linked(who.fc_id),
             LinkState::Up if !again => {
-                self.lost(who, Why::Restarted);
+                self.lost(who, UnlinkReason::Restarted);
                 self.linked(who.fc_id);
             }
             _ => {}
@@ -262,11 +265,11 @@ impl Fip {
 
     pub(super) fn els_reply(
         &mut self,
-        ethernet: &ethernet::Header,
-        message: &Message<'_>,
-    ) -> Result<(), Violation> {
+        ethernet: &ethernet::EthernetHeader,
+        message: &FipMessage<'_>,
+    ) -> Result<(), FcViolation> {
         let els = encapsulated(message)?;
-        let known = ethernet.dst == self.config.mac && self.state == State::Up;
+        let known = ethernet.dst == self.config.mac && self.state == FipState::Up;
         let Some(who) = known
             .then(|| self.sender(ethernet, &els))
             .transpose()?
@@ -295,24 +298,25 @@ impl Fip {
 
 /// The reason code of FC-BB-6 for what is wrong in FIP.
 const FIP_ERROR: u8 = 0x20;
-const NOT_NEIGHBOUR: Reject = Reject::new(FIP_ERROR, explanation::NOT_NEIGHBOUR);
-const OTHER_NAME: Reject = Reject::new(reason::LOGICAL_ERROR, explanation::NONE);
-const TOO_SHORT: Reject = Reject::new(reason::LOGICAL_ERROR, explanation::PAYLOAD_LENGTH);
-const NOT_YET: Reject = Reject::new(reason::LOGICAL_BUSY, explanation::NONE);
-const LEAVING: Reject = Reject::new(reason::UNABLE, explanation::NONE);
-const UNSUPPORTED: Reject = Reject::new(reason::NOT_SUPPORTED, explanation::NONE);
+const NOT_NEIGHBOUR: LsRejectReason = LsRejectReason::new(FIP_ERROR, explanation::NOT_NEIGHBOUR);
+const OTHER_NAME: LsRejectReason = LsRejectReason::new(reason::LOGICAL_ERROR, explanation::NONE);
+const TOO_SHORT: LsRejectReason =
+    LsRejectReason::new(reason::LOGICAL_ERROR, explanation::PAYLOAD_LENGTH);
+const NOT_YET: LsRejectReason = LsRejectReason::new(reason::LOGICAL_BUSY, explanation::NONE);
+const LEAVING: LsRejectReason = LsRejectReason::new(reason::UNABLE, explanation::NONE);
+const UNSUPPORTED: LsRejectReason = LsRejectReason::new(reason::NOT_SUPPORTED, explanation::NONE);
 
 /// E_D_TOV, for which an FLOGI may be on its way, and its answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// So often it is sent, then the next Beacon is waited for.
 const TRIES: u32 = 4;
 
-const OTHER_ID: Violation = Violation {
+const OTHER_ID: FcViolation = FcViolation {
     rule: "an ELS in FIP for another N_Port_ID",
     clause: "FC-BB-6, VN2VN",
 };
 
-const OTHER_ENODE: Violation = Violation {
+const OTHER_ENODE: FcViolation = FcViolation {
     rule: "an ELS in FIP from an ENode other than the one that claimed its S_ID",
     clause: "FC-BB-6, VN2VN",
 };

@@ -6,11 +6,11 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use super::announcement::Announcement;
-use super::login::Link;
-use super::{ANNOUNCE_WAIT, BEACON_PERIOD, Event, FCOE_OVERHEAD, Fip, Mode, State};
-use crate::violation::Violation;
+use super::login::VirtualLink;
+use super::{ANNOUNCE_WAIT, BEACON_PERIOD, FCOE_OVERHEAD, Fip, FipEvent, FipState, Mode};
+use crate::violation::FcViolation;
 use crate::wire::ethernet::Mac;
-use crate::wire::fip::{Fc4, Operation};
+use crate::wire::fip::{Fc4Features, FipOperation};
 use crate::wire::names::{FcId, Wwn};
 
 /// A port that there is a virtual link to.
@@ -36,7 +36,7 @@ pub struct Neighbour {
 
 /// Why there is no virtual link any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum UnlinkReason {
     /// No Beacon for two periods and a half.
     Silent,
     /// The port logged out, or we did.
@@ -57,7 +57,7 @@ pub enum Why {
 
 /// A port that is known of.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct NeighbourEntry {
     pub(super) who: Neighbour,
     /// It has claimed its N_Port_ID before us, or answered our claim.
     pub(super) claimed: bool,
@@ -69,13 +69,13 @@ pub(super) struct Entry {
     seen: Now,
     /// The order in which ports were met.
     met: u64,
-    pub(super) link: Link,
+    pub(super) link: VirtualLink,
 }
 
 /// All that are known.
 #[derive(Debug, Default)]
 pub(super) struct Neighbours {
-    pub(super) entries: BTreeMap<FcId, Entry>,
+    pub(super) entries: BTreeMap<FcId, NeighbourEntry>,
     /// Under which N_Port_IDs those that are known were met last, by WWPN and WWNN.
     by_name: BTreeMap<(Wwn, Wwn), FcId>,
     /// Those without a virtual link, in the order in which they were met.
@@ -105,7 +105,7 @@ impl Neighbours {
     pub(super) fn unlink_all(&mut self) -> Vec<Neighbour> {
         let strangers = &mut self.strangers;
         let entries = self.entries.values_mut();
-        let ended = |entry: &mut Entry| {
+        let ended = |entry: &mut NeighbourEntry| {
             strangers.insert(entry.met, entry.who.fc_id);
             entry.link.end().then_some(entry.who)
         };
@@ -114,7 +114,7 @@ impl Neighbours {
 
     /// Ends the virtual link to a port, if there is one. Returns the entry of the port, and
     /// whether the link was up.
-    pub(super) fn unlink(&mut self, fc_id: FcId) -> Option<(&mut Entry, bool)> {
+    pub(super) fn unlink(&mut self, fc_id: FcId) -> Option<(&mut NeighbourEntry, bool)> {
         let entry = self.entries.get_mut(&fc_id)?;
         self.strangers.insert(entry.met, fc_id);
         let was_up = entry.link.end();
@@ -122,7 +122,7 @@ impl Neighbours {
     }
 
     /// The virtual link to a port is up.
-    pub(super) fn link(&mut self, fc_id: FcId) -> Option<&mut Entry> {
+    pub(super) fn link(&mut self, fc_id: FcId) -> Option<&mut NeighbourEntry> {
         let entry = self.entries.get_mut(&fc_id)?;
         self.strangers.remove(&entry.met);
         Some(entry)
@@ -157,12 +157,13 @@ impl Neighbours {
 
     fn insert(&mut self, from: &Announcement) {
         self.met += 1;
-        self.entries.insert(from.fc_id, Entry::new(from, self.met));
+        self.entries
+            .insert(from.fc_id, NeighbourEntry::new(from, self.met));
         self.strangers.insert(self.met, from.fc_id);
         self.by_name.insert((from.wwpn, from.wwnn), from.fc_id);
     }
 
-    fn remove(&mut self, fc_id: FcId) -> Option<Entry> {
+    fn remove(&mut self, fc_id: FcId) -> Option<NeighbourEntry> {
         let entry = self.entries.remove(&fc_id)?;
         self.strangers.remove(&entry.met);
         let name = (entry.who.wwpn, entry.who.wwnn);
@@ -183,7 +184,7 @@ impl Fip {
     /// can take pass the Ethernet between them.
     pub(super) fn answer(&mut self, from: &Announcement) {
         let least = from.max_fcoe.map_or(0, |max| max.min(self.config.max_fcoe));
-        self.send_padded(Operation::ClaimResponse, from.enode, usize::from(least));
+        self.send_padded(FipOperation::ClaimResponse, from.enode, usize::from(least));
     }
 
     /// A probe for an N_Port_ID that is not ours. If it is that of a neighbour, a claim that
@@ -195,45 +196,47 @@ impl Fip {
     }
 
     /// A claim, or the response to ours: what there is to know about a port.
-    pub(super) fn meet(&mut self, from: &Announcement) -> Result<(), Violation> {
+    pub(super) fn meet(&mut self, from: &Announcement) -> Result<(), FcViolation> {
         let ours = self.config.max_fcoe;
         let entry = self.know(from)?;
-        if from.operation == Operation::ClaimNotification && std::mem::take(&mut entry.probing) {
-            self.unlink(from.fc_id, Why::Restarted);
+        if from.operation == FipOperation::ClaimNotification && std::mem::take(&mut entry.probing) {
+            self.unlink(from.fc_id, UnlinkReason::Restarted);
         }
         let entry = self.know(from)?;
         let max_fcoe = from.max_fcoe.map_or(ours, |theirs| theirs.min(ours));
         entry.claimed = true;
         entry.who.payload_max = max_fcoe.saturating_sub(FCOE_OVERHEAD as u16) & !3;
-        entry.who.target = from.fc4.as_ref().map(Fc4::is_target);
-        entry.who.initiator = from.fc4.as_ref().map(Fc4::is_initiator);
+        entry.who.target = from.fc4.as_ref().map(Fc4Features::is_target);
+        entry.who.initiator = from.fc4.as_ref().map(Fc4Features::is_initiator);
         self.log_in(from.fc_id);
         Ok(())
     }
 
     /// A Beacon. From a port that has not claimed since we are up, ours makes it tell more.
-    pub(super) fn hear(&mut self, from: &Announcement) -> Result<(), Violation> {
+    pub(super) fn hear(&mut self, from: &Announcement) -> Result<(), FcViolation> {
         let entry = self.know(from)?;
         entry.heard = true;
         entry.probing = false;
         entry.link.begin_anew();
         if entry.claimed {
             self.log_in(from.fc_id);
-        } else if self.state == State::Up && self.now > ANNOUNCE_WAIT.saturating_add(self.claimed) {
+        } else if self.state == FipState::Up
+            && self.now > ANNOUNCE_WAIT.saturating_add(self.claimed)
+        {
             self.claim();
         }
         Ok(())
     }
 
     /// The entry of a port, which may be a new one.
-    fn know(&mut self, from: &Announcement) -> Result<&mut Entry, Violation> {
+    fn know(&mut self, from: &Announcement) -> Result<&mut NeighbourEntry, FcViolation> {
         while let Some(stale) = self.neighbours.stale(from) {
-            self.forget(stale, Why::Moved);
+            self.forget(stale, UnlinkReason::Moved);
         }
         let is_new = !self.neighbours.knows(from.fc_id);
         if is_new && self.neighbours.entries.len() >= LIMIT {
             let stranger = self.neighbours.oldest_stranger().ok_or(TOO_MANY)?;
-            self.forget(stranger, Why::Crowded);
+            self.forget(stranger, UnlinkReason::Crowded);
         }
         let mut others = self
             .neighbours
@@ -256,23 +259,23 @@ impl Fip {
 
     /// In point-to-point mode there is no link as long as there are more than two ports.
     fn part(&mut self) {
-        self.unlink_all(Why::Crowded);
+        self.unlink_all(UnlinkReason::Crowded);
     }
 
     /// Ends all virtual links.
-    pub(super) fn unlink_all(&mut self, why: Why) {
+    pub(super) fn unlink_all(&mut self, why: UnlinkReason) {
         for who in self.neighbours.unlink_all() {
             self.lost(&who, why);
         }
     }
 
     /// The virtual link to a port is gone.
-    pub(super) fn lost(&mut self, who: &Neighbour, why: Why) {
+    pub(super) fn lost(&mut self, who: &Neighbour, why: UnlinkReason) {
         self.budget.release(who);
-        self.events.push_back(Event::Lost(who.fc_id, why));
+        self.events.push_back(FipEvent::Lost(who.fc_id, why));
     }
 
-    pub(super) fn forget(&mut self, fc_id: FcId, why: Why) {
+    pub(super) fn forget(&mut self, fc_id: FcId, why: UnlinkReason) {
         let known = self.neighbours.remove(fc_id);
         if let Some(entry) = known.filter(|entry| entry.link.is_up()) {
             self.lost(&entry.who, why);
@@ -297,7 +300,12 @@ impl Fip {
                 self.log_in_again(fc_id);
             }
         }
-        let next = self.neighbours.entries.values().map(Entry::deadline).min();
+        let next = self
+            .neighbours
+            .entries
+            .values()
+            .map(NeighbourEntry::deadline)
+            .min();
         let earliest = now.saturating_add(ROUND);
         self.neighbours.wake = next.map(|next| next.max(earliest));
     }
@@ -306,11 +314,11 @@ impl Fip {
         let entry = self.neighbours.entries.get(&fc_id);
         let linked = entry.is_some_and(|entry| entry.link.is_up());
         self.statistics.link_failures += u64::from(linked);
-        self.forget(fc_id, Why::Silent);
+        self.forget(fc_id, UnlinkReason::Silent);
     }
 }
 
-impl Entry {
+impl NeighbourEntry {
     const fn new(from: &Announcement, met: u64) -> Self {
         Self {
             who: Neighbour {
@@ -328,7 +336,7 @@ impl Entry {
             probing: false,
             seen: Now::ZERO,
             met,
-            link: Link::new(),
+            link: VirtualLink::new(),
         }
     }
 
@@ -349,12 +357,12 @@ const ROUND: Duration = Duration::from_millis(10);
 /// So many ports are known at the most.
 const LIMIT: usize = 4096;
 
-const TOO_MANY: Violation = Violation {
+const TOO_MANY: FcViolation = FcViolation {
     rule: "more than 4,096 VN_Ports on one Ethernet",
     clause: "a limit of Lunar",
 };
 
-const CROWDED: Violation = Violation {
+const CROWDED: FcViolation = FcViolation {
     rule: "a third VN_Port on an Ethernet in point-to-point mode",
     clause: "FC-BB-6, VN2VN",
 };

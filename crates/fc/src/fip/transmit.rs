@@ -1,13 +1,13 @@
 //! What waits to be sent.
 
-use super::{Config, Fip};
-use crate::outgoing::Outgoing;
-use crate::wire::ethernet::{self, Mac, Tag};
-use crate::wire::fip::Operation;
+use super::{Fip, FipConfig};
+use crate::frame_sink::FrameSink;
+use crate::wire::ethernet::{self, Mac, VlanTag};
+use crate::wire::fip::FipOperation;
 
 /// A message on its way out.
 #[derive(Debug)]
-pub(super) struct Sending {
+pub(super) struct PendingMessage {
     dst: Mac,
     src: Mac,
     octets: Vec<u8>,
@@ -15,10 +15,10 @@ pub(super) struct Sending {
     least: usize,
 }
 
-impl Sending {
+impl PendingMessage {
     /// Whether there was room.
-    pub(super) fn write(&self, tag: Option<Tag>, out: &mut impl Outgoing) -> bool {
-        let header = ethernet::Header {
+    pub(super) fn write(&self, tag: Option<VlanTag>, out: &mut impl FrameSink) -> bool {
+        let header = ethernet::EthernetHeader {
             dst: self.dst,
             src: self.src,
             vlan: tag,
@@ -40,18 +40,18 @@ impl Sending {
 impl Fip {
     /// Sends a message of VN2VN. A Beacon has the address of the VN_Port, so that bridges learn it;
     /// all else comes from the ENode.
-    pub(super) fn send(&mut self, operation: Operation, dst: Mac) {
+    pub(super) fn send(&mut self, operation: FipOperation, dst: Mac) {
         self.send_padded(operation, dst, 0);
     }
 
     /// So that it has `least` octets after the Ethernet header.
-    pub(super) fn send_padded(&mut self, operation: Operation, dst: Mac, least: usize) {
+    pub(super) fn send_padded(&mut self, operation: FipOperation, dst: Mac, least: usize) {
         let src = match operation {
-            Operation::Beacon => super::vn_mac(self.fc_id),
+            FipOperation::Beacon => super::vn_mac(self.fc_id),
             _ => self.config.mac,
         };
         let octets = self.present(operation);
-        self.queue(Sending {
+        self.queue(PendingMessage {
             dst,
             src,
             octets,
@@ -61,8 +61,8 @@ impl Fip {
 
     /// Sends an ELS, or its reply.
     pub(super) fn send_els(&mut self, dst: Mac, octets: Vec<u8>) {
-        let Config { mac: src, .. } = self.config;
-        self.queue(Sending {
+        let FipConfig { mac: src, .. } = self.config;
+        self.queue(PendingMessage {
             dst,
             src,
             octets,
@@ -71,7 +71,7 @@ impl Fip {
     }
 
     /// What does not fit is lost, as it could be on the Ethernet.
-    fn queue(&mut self, sending: Sending) {
+    fn queue(&mut self, sending: PendingMessage) {
         if self.outgoing.len() < QUEUE {
             self.outgoing.push_back(sending);
         }

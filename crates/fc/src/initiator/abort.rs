@@ -3,18 +3,18 @@
 
 use scsi::medium::{Lease, Now};
 
-use super::recovery::What;
-use super::tasks::{Slot, Stage, Task};
-use super::{Event, Fate, Initiator, Why};
+use super::exchanges::{CommandStage, InitiatorExchange, InitiatorSlot};
+use super::recovery::LinkServiceKind;
+use super::{Fate, FcpInitiator, FcpInitiatorEvent, FcpWhy};
 use crate::remote::RemoteId;
 use crate::wire::bls::BaRjt;
 use crate::wire::els::{Els, ExchangeName};
-use crate::wire::fcoe::Frame;
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::fcoe::ReceivedFrame;
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
 /// An OX_ID that must not be used yet, as frames of its exchange may still come.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldOxId {
     pub(super) until: Now,
     remote: RemoteId,
     ox_id: OxId,
@@ -27,29 +27,29 @@ pub(super) struct Held {
 /// E_D_TOV, longer than the twice R_A_TOV that FC-FS-3 gives an ABTS where that is twice E_D_TOV.
 const TRIES: u8 = 6;
 
-impl<L: Lease> Initiator<L> {
+impl<L: Lease> FcpInitiator<L> {
     /// Ends a command before its time.
-    pub(super) fn abort(&mut self, slot: Slot, why: Why) {
+    pub(super) fn abort(&mut self, slot: InitiatorSlot, why: FcpWhy) {
         let Some(task) = self.tasks.at(slot) else {
             return;
         };
         match task.stage {
-            Stage::Ready => self.fail(slot, Fate::NeverSent, why),
-            Stage::Open => {
-                task.stage = Stage::Aborting { why, tries: 0 };
+            CommandStage::Ready => self.fail(slot, Fate::NeverSent, why),
+            CommandStage::Open => {
+                task.stage = CommandStage::Aborting { why, tries: 0 };
                 self.sequences.retain(|(waiting, _)| *waiting != slot);
                 self.abort_again(slot);
             }
-            Stage::Aborting { .. } => {}
+            CommandStage::Aborting { .. } => {}
         }
     }
 
     /// Sends ABTS, as often as it may be lost.
-    pub(super) fn abort_again(&mut self, slot: Slot) {
+    pub(super) fn abort_again(&mut self, slot: InitiatorSlot) {
         let Some(task) = self.tasks.at(slot) else {
             return;
         };
-        let Stage::Aborting { why, tries } = task.stage else {
+        let CommandStage::Aborting { why, tries } = task.stage else {
             return;
         };
         let (remote, ox_id, rx_id) = (task.remote, task.ox_id, task.rx_id);
@@ -58,17 +58,17 @@ impl<L: Lease> Initiator<L> {
         if tries == TRIES {
             return self.stuck(remote);
         }
-        task.stage = Stage::Aborting {
+        task.stage = CommandStage::Aborting {
             why,
             tries: tries + 1,
         };
         let Some(peer) = self.peer(remote) else {
             return;
         };
-        let header = Header {
+        let header = FrameHeader {
             f_ctl: FCtl::END_SEQUENCE.with(FCtl::SEQUENCE_INITIATIVE),
             seq_id,
-            ..peer.header(RCtl::ABTS, Type::BLS, ox_id, rx_id)
+            ..peer.header(RCtl::ABTS, FrameType::BLS, ox_id, rx_id)
         };
         let silence = peer.rec_tov();
         self.queue_control(remote, header, Vec::new());
@@ -77,7 +77,7 @@ impl<L: Lease> Initiator<L> {
 
     /// BA_ACC, or BA_RJT that says that there is no such exchange: nothing of it happens any more
     /// at the target. Any other BA_RJT says nothing of that, and ABTS goes out again in its time.
-    pub(super) fn abort_answered(&mut self, remote: RemoteId, frame: &Frame<'_>) {
+    pub(super) fn abort_answered(&mut self, remote: RemoteId, frame: &ReceivedFrame<'_>) {
         let header = &frame.header;
         let says_unknown = |why: BaRjt| why.explanation == BaRjt::INVALID_OX_RX_ID;
         let is_over =
@@ -86,7 +86,7 @@ impl<L: Lease> Initiator<L> {
             return;
         };
         let task = self.tasks.at(slot);
-        let Some(Stage::Aborting { why, .. }) = task.map(|task| task.stage) else {
+        let Some(CommandStage::Aborting { why, .. }) = task.map(|task| task.stage) else {
             return;
         };
         self.fail(slot, Fate::Aborted, why);
@@ -97,21 +97,21 @@ impl<L: Lease> Initiator<L> {
         if let Some(nexus) = self.nexus(remote)
             && !std::mem::replace(&mut nexus.is_stuck, true)
         {
-            self.events.push_back(Event::Stuck(remote));
+            self.events.push_back(FcpInitiatorEvent::Stuck(remote));
         }
     }
 
     /// Leaves the OX_ID of a command alone for R_A_TOV.
-    pub(super) fn hold(&mut self, task: &Task<L>) {
+    pub(super) fn hold(&mut self, task: &InitiatorExchange<L>) {
         let Some(peer) = self.peer(task.remote) else {
             return;
         };
-        self.held.push_back(Held {
+        self.held.push_back(HeldOxId {
             until: self.now.saturating_add(peer.r_a_tov),
             remote: task.remote,
             ox_id: task.ox_id,
             rx_id: task.rx_id,
-            is_shared: matches!(task.stage, Stage::Aborting { .. }),
+            is_shared: matches!(task.stage, CommandStage::Aborting { .. }),
         });
         self.tasks.ids.hold(task.ox_id.0);
     }
@@ -132,7 +132,7 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// RRQ: both ends may use the OX_ID again.
-    fn reinstate(&mut self, held: &Held) -> bool {
+    fn reinstate(&mut self, held: &HeldOxId) -> bool {
         let Some(peer) = self.peer(held.remote) else {
             return false;
         };
@@ -141,6 +141,6 @@ impl<L: Lease> Initiator<L> {
             ox_id: held.ox_id,
             rx_id: held.rx_id,
         });
-        self.serve(held.remote, held.ox_id, What::Rrq, &rrq, 0)
+        self.serve(held.remote, held.ox_id, LinkServiceKind::Rrq, &rrq, 0)
     }
 }

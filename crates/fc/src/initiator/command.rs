@@ -4,16 +4,19 @@ use scsi::medium::{Lease, Now};
 use scsi::task::SenseBytes;
 use scsi::wire::status::Status;
 
-use super::recovery::What;
-use super::tasks::{Ending, Slot, Stage, Task};
-use super::{Cause, Command, Data, Done, Event, Failed, Fate, Initiator, Refusal, Refused, Why};
+use super::exchanges::{CommandStage, FcpEnding, InitiatorExchange, InitiatorSlot};
+use super::recovery::LinkServiceKind;
+use super::{
+    ClientCommand, CommandRefusal, Data, Done, Fate, FcpCause, FcpFailed, FcpInitiator,
+    FcpInitiatorEvent, FcpRefused, FcpWhy,
+};
 use crate::remote::RemoteId;
-use crate::wire::fcoe::Frame;
+use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::fcp::{Rsp, response};
 use crate::wire::frame::RCtl;
 
 /// Whether what has come of a command fits its response.
-enum Fit {
+enum DataFit {
     Whole,
     /// Data-In is missing, which came or may come.
     Missing,
@@ -21,8 +24,8 @@ enum Fit {
     Wrong,
 }
 
-impl<L: Lease> Initiator<L> {
-    /// Takes a command in. It leaves with the next [`Initiator::transmit`] that has room.
+impl<L: Lease> FcpInitiator<L> {
+    /// Takes a command in. It leaves with the next [`FcpInitiator::transmit`] that has room.
     ///
     /// # Errors
     /// Gives it back, with the reason.
@@ -30,25 +33,25 @@ impl<L: Lease> Initiator<L> {
         &mut self,
         now: Now,
         remote: RemoteId,
-        command: Command<L>,
-    ) -> Result<(), Refused<L>> {
+        command: ClientCommand<L>,
+    ) -> Result<(), FcpRefused<L>> {
         self.now = now;
         if self.peer(remote).is_none() {
-            let why = Refusal::NotLoggedIn;
-            return Err(Refused { why, command });
+            let why = CommandRefusal::NotLoggedIn;
+            return Err(FcpRefused { why, command });
         }
         let Ok(len) = u32::try_from(command.data.octets()) else {
-            let why = Refusal::TooLong;
-            return Err(Refused { why, command });
+            let why = CommandRefusal::TooLong;
+            return Err(FcpRefused { why, command });
         };
         if self.room() == 0 {
-            let why = Refusal::Full;
-            return Err(Refused { why, command });
+            let why = CommandRefusal::Full;
+            return Err(FcpRefused { why, command });
         }
         let deadline = command.ends_by(now, self.config.command);
         let slot = self.tasks.insert(remote, command, len, deadline);
-        let slot = slot.map_err(|command| Refused {
-            why: Refusal::Full,
+        let slot = slot.map_err(|command| FcpRefused {
+            why: CommandRefusal::Full,
             command,
         })?;
         self.ready.push_back(slot);
@@ -57,7 +60,7 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// An FCP_RSP.
-    pub(super) fn response(&mut self, remote: RemoteId, frame: &Frame<'_>) {
+    pub(super) fn response(&mut self, remote: RemoteId, frame: &ReceivedFrame<'_>) {
         let Ok(rsp) = Rsp::parse(frame.payload) else {
             return;
         };
@@ -68,9 +71,9 @@ impl<L: Lease> Initiator<L> {
         task.touched = self.now;
         let code = rsp.response.unwrap_or(response::COMPLETE);
         if code != response::COMPLETE {
-            return self.fail(slot, Fate::Aborted, Why::Own(Cause::Rejected(code)));
+            return self.fail(slot, Fate::Aborted, FcpWhy::Own(FcpCause::Rejected(code)));
         }
-        let ending = Ending {
+        let ending = FcpEnding {
             status: rsp.status,
             residual: rsp.residual,
             sense: SenseBytes::new(rsp.sense),
@@ -78,9 +81,9 @@ impl<L: Lease> Initiator<L> {
             confirm: rsp.confirm,
         };
         match task.fit(&ending) {
-            Fit::Whole => self.finish(slot, ending),
-            Fit::Wrong => self.fail(slot, Fate::Aborted, Why::Own(Cause::Contradiction)),
-            Fit::Missing => {
+            DataFit::Whole => self.finish(slot, ending),
+            DataFit::Wrong => self.fail(slot, Fate::Aborted, FcpWhy::Own(FcpCause::Contradiction)),
+            DataFit::Missing => {
                 task.ending = Some(ending);
                 self.ask_for_missing(slot);
             }
@@ -88,19 +91,19 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// More data has come: the command may be whole now.
-    pub(super) fn finish_if_whole(&mut self, slot: Slot) {
+    pub(super) fn finish_if_whole(&mut self, slot: InitiatorSlot) {
         let Some(task) = self.tasks.at(slot) else {
             return;
         };
         let response = task.ending.as_ref();
-        let is_whole = response.is_some_and(|ending| matches!(task.fit(ending), Fit::Whole));
+        let is_whole = response.is_some_and(|ending| matches!(task.fit(ending), DataFit::Whole));
         if let Some(ending) = task.ending.take_if(|_| is_whole) {
             self.finish(slot, ending);
         }
     }
 
     /// The target has ended a command.
-    fn finish(&mut self, slot: Slot, ending: Ending) {
+    fn finish(&mut self, slot: InitiatorSlot, ending: FcpEnding) {
         let Some(task) = self.forget(slot) else {
             return;
         };
@@ -109,7 +112,7 @@ impl<L: Lease> Initiator<L> {
             self.confirm(&task);
         }
         let moved = task.moved();
-        self.events.push_back(Event::Done(Done {
+        self.events.push_back(FcpInitiatorEvent::Done(Done {
             id: task.id,
             status: ending.status,
             sense: ending.sense,
@@ -121,7 +124,7 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// A command ends without a status.
-    pub(super) fn fail(&mut self, slot: Slot, fate: Fate, why: Why) {
+    pub(super) fn fail(&mut self, slot: InitiatorSlot, fate: Fate, why: FcpWhy) {
         let Some(task) = self.forget(slot) else {
             return;
         };
@@ -129,7 +132,7 @@ impl<L: Lease> Initiator<L> {
             Fate::NeverSent => self.tasks.ids.release(task.ox_id.0),
             Fate::Unknown | Fate::Aborted => self.hold(&task),
         }
-        self.events.push_back(Event::Failed(Failed {
+        self.events.push_back(FcpInitiatorEvent::Failed(FcpFailed {
             id: task.id,
             fate,
             why,
@@ -138,9 +141,9 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// Takes a command out of everything but its OX_ID.
-    fn forget(&mut self, slot: Slot) -> Option<Task<L>> {
+    fn forget(&mut self, slot: InitiatorSlot) -> Option<InitiatorExchange<L>> {
         let task = self.tasks.remove(slot)?;
-        if task.stage == Stage::Ready {
+        if task.stage == CommandStage::Ready {
             self.ready.retain(|waiting| *waiting != slot);
         } else {
             self.awaited -= task.awaits();
@@ -151,7 +154,7 @@ impl<L: Lease> Initiator<L> {
         }
         if task.is_asking {
             // A QUERY TASK is answered on its own: it is another function of the caller's.
-            let is_its_own = |what| !matches!(what, What::Query(_));
+            let is_its_own = |what| !matches!(what, LinkServiceKind::Query(_));
             self.drop_services(|one| one.about == task.ox_id && is_its_own(one.what));
         }
         Some(task)
@@ -166,10 +169,10 @@ impl<L: Lease> Initiator<L> {
         let ending: Vec<_> = of_it.map(|(slot, task)| (slot, task.stage)).collect();
         for (slot, stage) in ending {
             let fate = match stage {
-                Stage::Ready => Fate::NeverSent,
+                CommandStage::Ready => Fate::NeverSent,
                 _ => Fate::Unknown,
             };
-            self.fail(slot, fate, Why::Ended);
+            self.fail(slot, fate, FcpWhy::Ended);
         }
         self.end_functions(remote);
         for id in queries {
@@ -179,7 +182,7 @@ impl<L: Lease> Initiator<L> {
     }
 }
 
-impl<L: Lease> Task<L> {
+impl<L: Lease> InitiatorExchange<L> {
     /// Octets that it asks its target for.
     pub(super) const fn awaits(&self) -> u64 {
         match self.data {
@@ -197,15 +200,15 @@ impl<L: Lease> Task<L> {
     }
 
     /// A command that did not go well is taken as it is; a good end has to be true.
-    fn fit(&self, ending: &Ending) -> Fit {
+    fn fit(&self, ending: &FcpEnding) -> DataFit {
         if ending.status != Status::Good as u8 && ending.status != Status::ConditionMet as u8 {
-            return Fit::Whole;
+            return DataFit::Whole;
         }
         match (&self.data, ending.residual.moved(self.len)) {
-            (_, None) => Fit::Wrong,
-            (Data::In(_), Some(expected)) if self.cover.next() < expected => Fit::Missing,
-            (Data::Out(_), Some(expected)) if self.sent < expected => Fit::Wrong,
-            _ => Fit::Whole,
+            (_, None) => DataFit::Wrong,
+            (Data::In(_), Some(expected)) if self.cover.next() < expected => DataFit::Missing,
+            (Data::Out(_), Some(expected)) if self.sent < expected => DataFit::Wrong,
+            _ => DataFit::Whole,
         }
     }
 

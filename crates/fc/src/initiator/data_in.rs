@@ -2,12 +2,12 @@
 
 use scsi::medium::Lease;
 
-use super::{Data, Initiator};
+use super::{Data, FcpInitiator};
 use crate::remote::RemoteId;
-use crate::wire::fcoe::Frame;
+use crate::wire::fcoe::ReceivedFrame;
 
-impl<L: Lease> Initiator<L> {
-    pub(super) fn data_in(&mut self, remote: RemoteId, frame: &Frame<'_>) {
+impl<L: Lease> FcpInitiator<L> {
+    pub(super) fn data_in(&mut self, remote: RemoteId, frame: &ReceivedFrame<'_>) {
         let header = &frame.header;
         let Some((slot, task)) = self.tasks.open(remote, header) else {
             return;

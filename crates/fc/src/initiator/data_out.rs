@@ -2,14 +2,14 @@
 
 use scsi::medium::Lease;
 
-use super::{Data, Initiator};
+use super::{Data, FcpInitiator};
 use crate::exchange::data::DataSequence;
 use crate::remote::RemoteId;
-use crate::wire::fcoe::Frame;
+use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::fcp::XferRdy;
 
-impl<L: Lease> Initiator<L> {
-    pub(super) fn xfer_rdy(&mut self, remote: RemoteId, frame: &Frame<'_>) {
+impl<L: Lease> FcpInitiator<L> {
+    pub(super) fn xfer_rdy(&mut self, remote: RemoteId, frame: &ReceivedFrame<'_>) {
         let header = &frame.header;
         let Ok(asked) = XferRdy::parse(frame.payload) else {
             return;

@@ -5,11 +5,11 @@ use scsi::client::{self, Done};
 use crate::remote::RemoteId;
 
 /// A command that is not taken up.
-pub type Refused<L> = client::Refused<L, Refusal>;
+pub type FcpRefused<L> = client::Refused<L, CommandRefusal>;
 
 /// Why something is not taken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum CommandRefusal {
     /// There is no login with the target.
     #[error("not logged in to the target")]
     NotLoggedIn,
@@ -27,7 +27,7 @@ pub enum Refusal {
 /// Task management (FCP-4). ABORT TASK is an ABTS, QUERY TASK a REC; I_T NEXUS RESET is a logout,
 /// and thus the port's to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
+pub enum FcpTmf {
     /// ABORT TASK, of the command with this id.
     AbortTask(u64),
     /// ABORT TASK SET.
@@ -50,11 +50,11 @@ pub enum Function {
 
 /// What an initiator tells.
 #[derive(Debug)]
-pub enum Event<L> {
+pub enum FcpInitiatorEvent<L> {
     /// The target ended a command.
     Done(Done<L>),
     /// A command ended without a status.
-    Failed(Failed<L>),
+    Failed(FcpFailed<L>),
     /// A task management function has ended. Commands that it ended have been told before.
     Managed {
         /// The target.
@@ -67,19 +67,19 @@ pub enum Event<L> {
         information: [u8; 3],
     },
     /// The target leaves even aborts unanswered. Only the end of the login helps:
-    /// [`super::Initiator::peer_down`] is to follow.
+    /// [`super::FcpInitiator::peer_down`] is to follow.
     Stuck(RemoteId),
 }
 
 /// A command that ended without a status.
-pub type Failed<L> = client::Failed<L, Cause>;
+pub type FcpFailed<L> = client::Failed<L, FcpCause>;
 
 /// Why.
-pub type Why = client::Why<Cause>;
+pub type FcpWhy = client::Why<FcpCause>;
 
 /// Why a command ended without a status, beside the ends of its login and of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum FcpCause {
     /// Frames of it were lost.
     Lost,
     /// A task management function ended it.

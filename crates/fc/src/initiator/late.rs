@@ -2,18 +2,18 @@
 
 use scsi::medium::{Lease, Now};
 
-use super::tasks::{Slot, Stage};
-use super::{Initiator, Why};
+use super::exchanges::{CommandStage, InitiatorSlot};
+use super::{FcpInitiator, FcpWhy};
 
 /// What is to be done about a command.
-enum Due {
+enum CommandDue {
     Nothing,
     Inquire,
     Abort,
     AbortAgain,
 }
 
-impl<L: Lease> Initiator<L> {
+impl<L: Lease> FcpInitiator<L> {
     /// Commands are to be looked at by then.
     pub(super) fn look_by(&mut self, deadline: Now) {
         self.look = Some(self.look.map_or(deadline, |look| look.min(deadline)));
@@ -24,13 +24,13 @@ impl<L: Lease> Initiator<L> {
             return;
         }
         self.look = None;
-        let slots: Vec<Slot> = self.tasks.iter().map(|(slot, _)| slot).collect();
+        let slots: Vec<InitiatorSlot> = self.tasks.iter().map(|(slot, _)| slot).collect();
         for slot in slots {
             match self.due(slot) {
-                Due::Nothing => {}
-                Due::Inquire => self.inquire(slot),
-                Due::Abort => self.abort(slot, Why::Late),
-                Due::AbortAgain => self.abort_again(slot),
+                CommandDue::Nothing => {}
+                CommandDue::Inquire => self.inquire(slot),
+                CommandDue::Abort => self.abort(slot, FcpWhy::Late),
+                CommandDue::AbortAgain => self.abort_again(slot),
             }
             if let Some(limit) = self.limit(slot) {
                 self.look_by(limit);
@@ -38,38 +38,38 @@ impl<L: Lease> Initiator<L> {
         }
     }
 
-    fn due(&mut self, slot: Slot) -> Due {
+    fn due(&mut self, slot: InitiatorSlot) -> CommandDue {
         let now = self.now;
         let is_silent = self.silence_until(slot).is_some_and(|until| until <= now);
         let Some(task) = self.tasks.at(slot) else {
-            return Due::Nothing;
+            return CommandDue::Nothing;
         };
         match task.stage {
-            Stage::Aborting { .. } if is_silent => Due::AbortAgain,
-            Stage::Aborting { .. } => Due::Nothing,
-            _ if task.deadline <= now => Due::Abort,
-            Stage::Open if is_silent => Due::Inquire,
-            _ => Due::Nothing,
+            CommandStage::Aborting { .. } if is_silent => CommandDue::AbortAgain,
+            CommandStage::Aborting { .. } => CommandDue::Nothing,
+            _ if task.deadline <= now => CommandDue::Abort,
+            CommandStage::Open if is_silent => CommandDue::Inquire,
+            _ => CommandDue::Nothing,
         }
     }
 
     /// When to look at a command again; `None` if it will not be silent unnoticed.
-    fn limit(&mut self, slot: Slot) -> Option<Now> {
+    fn limit(&mut self, slot: InitiatorSlot) -> Option<Now> {
         let until = self.silence_until(slot);
         let task = self.tasks.at(slot)?;
         match task.stage {
-            Stage::Aborting { .. } => until,
+            CommandStage::Aborting { .. } => until,
             _ => Some(until.map_or(task.deadline, |until| until.min(task.deadline))),
         }
     }
 
     /// Until when a command may be silent.
-    fn silence_until(&mut self, slot: Slot) -> Option<Now> {
+    fn silence_until(&mut self, slot: InitiatorSlot) -> Option<Now> {
         let task = self.tasks.at(slot)?;
         let (remote, touched, stage) = (task.remote, task.touched, task.stage);
-        let is_waiting = task.is_asking || stage == Stage::Ready;
+        let is_waiting = task.is_asking || stage == CommandStage::Ready;
         let nexus = self.nexus(remote)?;
-        let is_aborting = matches!(stage, Stage::Aborting { .. });
+        let is_aborting = matches!(stage, CommandStage::Aborting { .. });
         if is_waiting && !is_aborting || nexus.is_stuck || nexus.knows_no_rec && !is_aborting {
             return None;
         }

@@ -3,22 +3,22 @@
 use scsi::medium::{Lease, Now};
 use scsi::wire::lun::Lun;
 
-use super::recovery::What;
-use super::tasks::{OTHER, Stage};
+use super::exchanges::{CommandStage, OTHER};
+use super::recovery::LinkServiceKind;
 use super::transmit::function_header;
-use super::{Cause, Event, Function, Initiator, Refusal, Why};
+use super::{CommandRefusal, FcpCause, FcpInitiator, FcpInitiatorEvent, FcpTmf, FcpWhy};
 use crate::remote::RemoteId;
 use crate::wire::els::{ExchangeStatus, Reply};
-use crate::wire::fcp::{self, Cmnd, Management, Rsp, response};
+use crate::wire::fcp::{self, Cmnd, ManagementFlags, Rsp, response};
 use crate::wire::frame::OxId;
 
 /// A function that was not answered.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingFcpFunction {
     pub(super) remote: RemoteId,
     /// The caller's name for it.
     id: u64,
-    function: Function,
+    function: FcpTmf,
     lun: Lun,
     /// Its own exchange, or of ABORT TASK that of the command.
     ox_id: OxId,
@@ -30,7 +30,7 @@ pub(super) struct Pending {
 /// Functions of the caller's at once.
 const MAX_FUNCTIONS: usize = 16;
 
-impl<L: Lease> Initiator<L> {
+impl<L: Lease> FcpInitiator<L> {
     /// Asks for a task management function; `id` is the caller's name for it, and `lun` is passed
     /// over where the function names a command. A command that was not sent is taken back instead
     /// of aborted.
@@ -43,43 +43,47 @@ impl<L: Lease> Initiator<L> {
         remote: RemoteId,
         id: u64,
         lun: Lun,
-        function: Function,
-    ) -> Result<(), Refusal> {
+        function: FcpTmf,
+    ) -> Result<(), CommandRefusal> {
         self.now = now;
         if self.peer(remote).is_none() {
-            return Err(Refusal::NotLoggedIn);
+            return Err(CommandRefusal::NotLoggedIn);
         }
         if self.functions.len() >= MAX_FUNCTIONS {
-            return Err(Refusal::Full);
+            return Err(CommandRefusal::Full);
         }
         match function {
-            Function::AbortTask(named) => self.abort_task(remote, id, named),
-            Function::QueryTask(named) => self.query_task(remote, id, named),
+            FcpTmf::AbortTask(named) => self.abort_task(remote, id, named),
+            FcpTmf::QueryTask(named) => self.query_task(remote, id, named),
             _ => self.manage_unit(remote, id, lun, function),
         }
     }
 
-    fn abort_task(&mut self, remote: RemoteId, id: u64, named: u64) -> Result<(), Refusal> {
-        let of_it = |task: &super::tasks::Task<L>| task.remote == remote && task.id == named;
+    fn abort_task(&mut self, remote: RemoteId, id: u64, named: u64) -> Result<(), CommandRefusal> {
+        let of_it = |task: &super::exchanges::InitiatorExchange<L>| {
+            task.remote == remote && task.id == named
+        };
         let found = self.tasks.iter().find(|(_, task)| of_it(task));
-        let (slot, task) = found.ok_or(Refusal::NoCommand)?;
-        let (ox_id, is_ready) = (task.ox_id, task.stage == Stage::Ready);
-        self.pend(remote, id, Function::AbortTask(named), Lun([0; 8]), ox_id);
-        self.abort(slot, Why::Own(Cause::Function));
+        let (slot, task) = found.ok_or(CommandRefusal::NoCommand)?;
+        let (ox_id, is_ready) = (task.ox_id, task.stage == CommandStage::Ready);
+        self.pend(remote, id, FcpTmf::AbortTask(named), Lun([0; 8]), ox_id);
+        self.abort(slot, FcpWhy::Own(FcpCause::Function));
         if is_ready {
             self.abort_done(ox_id);
         }
         Ok(())
     }
 
-    fn query_task(&mut self, remote: RemoteId, id: u64, named: u64) -> Result<(), Refusal> {
-        let of_it = |task: &super::tasks::Task<L>| task.remote == remote && task.id == named;
+    fn query_task(&mut self, remote: RemoteId, id: u64, named: u64) -> Result<(), CommandRefusal> {
+        let of_it = |task: &super::exchanges::InitiatorExchange<L>| {
+            task.remote == remote && task.id == named
+        };
         let found = self.tasks.iter().find(|(_, task)| of_it(task));
-        let (_, task) = found.ok_or(Refusal::NoCommand)?;
+        let (_, task) = found.ok_or(CommandRefusal::NoCommand)?;
         let (names, number) = ((task.ox_id, task.rx_id), task.number);
-        match self.ask_rec(remote, names, What::Query(id), number) {
+        match self.ask_rec(remote, names, LinkServiceKind::Query(id), number) {
             true => Ok(()),
-            false => Err(Refusal::Full),
+            false => Err(CommandRefusal::Full),
         }
     }
 
@@ -106,7 +110,7 @@ impl<L: Lease> Initiator<L> {
     }
 
     fn informed(&mut self, remote: RemoteId, id: u64, response: Option<u8>, information: [u8; 3]) {
-        self.events.push_back(Event::Managed {
+        self.events.push_back(FcpInitiatorEvent::Managed {
             remote,
             id,
             response,
@@ -120,10 +124,10 @@ impl<L: Lease> Initiator<L> {
         remote: RemoteId,
         id: u64,
         lun: Lun,
-        function: Function,
-    ) -> Result<(), Refusal> {
-        let peer = *self.peer(remote).ok_or(Refusal::NotLoggedIn)?;
-        let ox_id = self.tasks.ids.assign(OTHER).ok_or(Refusal::Full)?;
+        function: FcpTmf,
+    ) -> Result<(), CommandRefusal> {
+        let peer = *self.peer(remote).ok_or(CommandRefusal::NotLoggedIn)?;
+        let ox_id = self.tasks.ids.assign(OTHER).ok_or(CommandRefusal::Full)?;
         let number = self.pend(remote, id, function, lun, OxId(ox_id));
         let cmnd = Cmnd {
             lun,
@@ -143,16 +147,9 @@ impl<L: Lease> Initiator<L> {
         Ok(())
     }
 
-    fn pend(
-        &mut self,
-        remote: RemoteId,
-        id: u64,
-        function: Function,
-        lun: Lun,
-        ox_id: OxId,
-    ) -> u32 {
+    fn pend(&mut self, remote: RemoteId, id: u64, function: FcpTmf, lun: Lun, ox_id: OxId) -> u32 {
         let number = self.tasks.next_number();
-        self.functions.push(Pending {
+        self.functions.push(PendingFcpFunction {
             remote,
             id,
             function,
@@ -166,8 +163,8 @@ impl<L: Lease> Initiator<L> {
 
     /// A command was aborted, which somebody may have asked for.
     pub(super) fn abort_done(&mut self, ox_id: OxId) {
-        let is_it = |known: &Pending| {
-            known.ox_id == ox_id && matches!(known.function, Function::AbortTask(_))
+        let is_it = |known: &PendingFcpFunction| {
+            known.ox_id == ox_id && matches!(known.function, FcpTmf::AbortTask(_))
         };
         while let Some(at) = self.functions.iter().position(is_it) {
             let known = self.functions.swap_remove(at);
@@ -177,8 +174,8 @@ impl<L: Lease> Initiator<L> {
 
     /// An FCP_RSP that is no command's.
     pub(super) fn function_answered(&mut self, remote: RemoteId, ox_id: OxId, rsp: &Rsp<'_>) {
-        let is_it = |known: &Pending| {
-            let is_abort = matches!(known.function, Function::AbortTask(_));
+        let is_it = |known: &PendingFcpFunction| {
+            let is_abort = matches!(known.function, FcpTmf::AbortTask(_));
             known.remote == remote && known.ox_id == ox_id && !is_abort
         };
         let Some(at) = self.functions.iter().position(is_it) else {
@@ -195,17 +192,17 @@ impl<L: Lease> Initiator<L> {
 
     /// Ends the commands that a function covered, each by ABTS: one may have come to the target
     /// after the function that was sent after it, and be under way there still.
-    fn covered(&mut self, known: &Pending) {
-        let of_all = known.function == Function::TargetReset;
+    fn covered(&mut self, known: &PendingFcpFunction) {
+        let of_all = known.function == FcpTmf::TargetReset;
         let covered = self.tasks.iter().filter(|(_, task)| {
             // Numbers begin anew after the last one.
             let is_older = known.number.wrapping_sub(task.number) < u32::MAX / 2;
-            let is_covered = task.stage != Stage::Ready && is_older;
+            let is_covered = task.stage != CommandStage::Ready && is_older;
             task.remote == known.remote && is_covered && (of_all || task.lun == known.lun)
         });
         let covered: Vec<_> = covered.map(|(slot, _)| slot).collect();
         for slot in covered {
-            self.abort(slot, Why::Own(Cause::Function));
+            self.abort(slot, FcpWhy::Own(FcpCause::Function));
         }
     }
 
@@ -233,14 +230,14 @@ impl<L: Lease> Initiator<L> {
 
     fn give_up(&mut self, at: usize) {
         let known = self.functions.swap_remove(at);
-        if !matches!(known.function, Function::AbortTask(_)) {
+        if !matches!(known.function, FcpTmf::AbortTask(_)) {
             self.tasks.ids.release(known.ox_id.0);
         }
         self.told(known.remote, known.id, None);
     }
 }
 
-impl Function {
+impl FcpTmf {
     /// Whether commands end by it.
     const fn ends_commands(self) -> bool {
         !matches!(
@@ -250,15 +247,15 @@ impl Function {
     }
 }
 
-const fn flags(function: Function) -> Management {
+const fn flags(function: FcpTmf) -> ManagementFlags {
     match function {
-        Function::AbortTaskSet => Management::ABORT_TASK_SET,
-        Function::ClearTaskSet => Management::CLEAR_TASK_SET,
-        Function::LogicalUnitReset => Management::LOGICAL_UNIT_RESET,
-        Function::TargetReset => Management::TARGET_RESET,
-        Function::ClearAca => Management::CLEAR_ACA,
-        Function::QueryTaskSet => Management::QUERY_TASK_SET,
-        Function::QueryAsynchronousEvent => Management::QUERY_ASYNCHRONOUS_EVENT,
-        Function::AbortTask(_) | Function::QueryTask(_) => Management::NONE,
+        FcpTmf::AbortTaskSet => ManagementFlags::ABORT_TASK_SET,
+        FcpTmf::ClearTaskSet => ManagementFlags::CLEAR_TASK_SET,
+        FcpTmf::LogicalUnitReset => ManagementFlags::LOGICAL_UNIT_RESET,
+        FcpTmf::TargetReset => ManagementFlags::TARGET_RESET,
+        FcpTmf::ClearAca => ManagementFlags::CLEAR_ACA,
+        FcpTmf::QueryTaskSet => ManagementFlags::QUERY_TASK_SET,
+        FcpTmf::QueryAsynchronousEvent => ManagementFlags::QUERY_ASYNCHRONOUS_EVENT,
+        FcpTmf::AbortTask(_) | FcpTmf::QueryTask(_) => ManagementFlags::NONE,
     }
 }

@@ -3,30 +3,30 @@
 
 use scsi::medium::{Lease, Now};
 
-use super::tasks::{OTHER, Slot, Stage, Task};
-use super::{Cause, Data, Initiator, Why};
-use crate::remote::{Peer, RemoteId};
+use super::exchanges::{CommandStage, InitiatorExchange, InitiatorSlot, OTHER};
+use super::{Data, FcpCause, FcpInitiator, FcpWhy};
+use crate::remote::{FcpPeer, RemoteId};
 use crate::wire::els::{
-    Code, Els, ExchangeName, ExchangeStatus, RecAccept, Reject, Reply, Srr, reason,
+    Code, Els, ExchangeName, ExchangeStatus, LsRejectReason, RecAccept, Reply, Srr, reason,
 };
-use crate::wire::fcoe::Frame;
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::fcoe::ReceivedFrame;
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
 /// A link service that was not answered.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Service {
+pub(super) struct PendingLinkService {
     pub(super) remote: RemoteId,
     /// Its own exchange.
     ox_id: OxId,
     /// The exchange that it is about.
     pub(super) about: OxId,
-    pub(super) what: What,
+    pub(super) what: LinkServiceKind,
     pub(super) deadline: Now,
 }
 
 /// Which link service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum LinkServiceKind {
     Rec,
     Srr,
     Rrq,
@@ -34,7 +34,7 @@ pub(super) enum What {
     Query(u64),
 }
 
-impl What {
+impl LinkServiceKind {
     const fn code(self) -> Code {
         match self {
             Self::Rec | Self::Query(_) => Code::REC,
@@ -48,7 +48,7 @@ impl What {
 /// loses one frame in ten once in three times; all of them, once in six thousand.
 const MAX_RECOVERIES: u8 = 8;
 
-impl Peer {
+impl FcpPeer {
     /// Whether the other end can be asked at once for what seems lost, as it knows a second copy of
     /// anything for what it is.
     fn is_quick(&self) -> bool {
@@ -56,7 +56,7 @@ impl Peer {
     }
 }
 
-impl<L> Task<L> {
+impl<L> InitiatorExchange<L> {
     /// Whether a target that has only its own names for exchanges cannot find it, though it may be
     /// busy with it for long: libfc answers REC so, even as an exchange without data goes on. That
     /// of a read or write has sent something before REC_TOV, or is lost.
@@ -65,9 +65,9 @@ impl<L> Task<L> {
     }
 }
 
-impl<L: Lease> Initiator<L> {
+impl<L: Lease> FcpInitiator<L> {
     /// Data has come beyond data that has not.
-    pub(super) fn note_gap(&mut self, slot: Slot) {
+    pub(super) fn note_gap(&mut self, slot: InitiatorSlot) {
         let Some(task) = self.tasks.at(slot) else {
             return;
         };
@@ -75,13 +75,13 @@ impl<L: Lease> Initiator<L> {
             task.remote,
             !task.is_asking && task.recoveries < MAX_RECOVERIES,
         );
-        if may_ask && self.peer(remote).is_some_and(Peer::is_quick) {
+        if may_ask && self.peer(remote).is_some_and(FcpPeer::is_quick) {
             self.ask_for_missing(slot);
         }
     }
 
     /// The response has come, or data beyond a gap: what is before them is lost.
-    pub(super) fn ask_for_missing(&mut self, slot: Slot) {
+    pub(super) fn ask_for_missing(&mut self, slot: InitiatorSlot) {
         if let Some(task) = self.tasks.at(slot)
             && !task.is_asking
         {
@@ -91,7 +91,7 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// Asks for a unit and all after it, if the target can send again; else the command is over.
-    fn retransmit(&mut self, slot: Slot, unit: RCtl, offset: u32) {
+    fn retransmit(&mut self, slot: InitiatorSlot, unit: RCtl, offset: u32) {
         let Some(task) = self.tasks.at(slot) else {
             return;
         };
@@ -104,27 +104,27 @@ impl<L: Lease> Initiator<L> {
             unit,
         });
         let can = can && self.peer(remote).is_some_and(|peer| peer.fcp.retry);
-        if !can || !self.serve(remote, about, What::Srr, &srr, number) {
-            return self.abort(slot, Why::Own(Cause::Lost));
+        if !can || !self.serve(remote, about, LinkServiceKind::Srr, &srr, number) {
+            return self.abort(slot, FcpWhy::Own(FcpCause::Lost));
         }
         self.is_asking(slot);
     }
 
     /// Asks how far the target has got.
-    pub(super) fn inquire(&mut self, slot: Slot) {
+    pub(super) fn inquire(&mut self, slot: InitiatorSlot) {
         let Some(task) = self.tasks.at(slot) else {
             return;
         };
         if task.recoveries == MAX_RECOVERIES {
-            return self.abort(slot, Why::Own(Cause::Lost));
+            return self.abort(slot, FcpWhy::Own(FcpCause::Lost));
         }
         let (remote, about, rx_id, number) = (task.remote, task.ox_id, task.rx_id, task.number);
-        if self.ask_rec(remote, (about, rx_id), What::Rec, number) {
+        if self.ask_rec(remote, (about, rx_id), LinkServiceKind::Rec, number) {
             self.is_asking(slot);
         }
     }
 
-    fn is_asking(&mut self, slot: Slot) {
+    fn is_asking(&mut self, slot: InitiatorSlot) {
         if let Some(task) = self.tasks.at(slot) {
             task.is_asking = true;
             task.recoveries += 1;
@@ -135,7 +135,7 @@ impl<L: Lease> Initiator<L> {
         &mut self,
         remote: RemoteId,
         (ox_id, rx_id): (OxId, RxId),
-        what: What,
+        what: LinkServiceKind,
         number: u32,
     ) -> bool {
         let Some(peer) = self.peer(remote) else {
@@ -155,7 +155,7 @@ impl<L: Lease> Initiator<L> {
         &mut self,
         remote: RemoteId,
         about: OxId,
-        what: What,
+        what: LinkServiceKind,
         request: &Els,
         number: u32,
     ) -> bool {
@@ -167,16 +167,16 @@ impl<L: Lease> Initiator<L> {
         };
         let ox_id = OxId(ox_id);
         let (r_ctl, kind) = match what {
-            What::Srr => (RCtl::FC4_REQUEST, Type::FCP),
-            _ => (RCtl::ELS_REQUEST, Type::ELS),
+            LinkServiceKind::Srr => (RCtl::FC4_REQUEST, FrameType::FCP),
+            _ => (RCtl::ELS_REQUEST, FrameType::ELS),
         };
-        let header = Header {
+        let header = FrameHeader {
             f_ctl: FCtl::REQUEST,
             parameter: if peer.fcp.retry_identifier { number } else { 0 },
             ..peer.header(r_ctl, kind, ox_id, RxId::UNASSIGNED)
         };
         self.queue_control(remote, header, request.encode());
-        self.services.push(Service {
+        self.services.push(PendingLinkService {
             remote,
             ox_id,
             about,
@@ -193,18 +193,18 @@ impl<L: Lease> Initiator<L> {
             .iter()
             .filter(move |service| service.remote == remote);
         of_it.filter_map(|service| match service.what {
-            What::Query(id) => Some(id),
+            LinkServiceKind::Query(id) => Some(id),
             _ => None,
         })
     }
 
-    pub(super) fn drop_services(&mut self, which: impl Fn(&Service) -> bool) {
+    pub(super) fn drop_services(&mut self, which: impl Fn(&PendingLinkService) -> bool) {
         let ids = &mut self.tasks.ids;
         self.services.retain(|service| {
             let goes = which(service);
             if goes {
                 ids.release(service.ox_id.0);
-                if service.what == What::Rrq {
+                if service.what == LinkServiceKind::Rrq {
                     ids.release(service.about.0);
                 }
             }
@@ -213,9 +213,10 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// An answer to one of ours.
-    pub(super) fn service_answered(&mut self, remote: RemoteId, frame: &Frame<'_>) {
+    pub(super) fn service_answered(&mut self, remote: RemoteId, frame: &ReceivedFrame<'_>) {
         let ox_id = frame.header.ox_id;
-        let known = |service: &Service| service.ox_id == ox_id && service.remote == remote;
+        let known =
+            |service: &PendingLinkService| service.ox_id == ox_id && service.remote == remote;
         let Some(service) = self.services.iter().copied().find(known) else {
             return;
         };
@@ -223,7 +224,7 @@ impl<L: Lease> Initiator<L> {
             return;
         };
         self.drop_services(|other| other.ox_id == ox_id);
-        if let What::Query(id) = service.what {
+        if let LinkServiceKind::Query(id) = service.what {
             return self.queried(remote, id, &reply);
         }
         let Some(slot) = self.tasks.find(remote, service.about) else {
@@ -237,21 +238,25 @@ impl<L: Lease> Initiator<L> {
             self.look_by(self.now.saturating_add(peer.rec_tov()));
         }
         match (service.what, reply) {
-            (What::Rec, Reply::Rec(status)) => self.inquired(slot, &status),
-            (What::Rec, Reply::Reject(reject)) => self.rec_rejected(remote, slot, reject),
-            (What::Srr, Reply::Reject(_)) => self.abort(slot, Why::Own(Cause::Lost)),
+            (LinkServiceKind::Rec, Reply::Rec(status)) => self.inquired(slot, &status),
+            (LinkServiceKind::Rec, Reply::Reject(reject)) => {
+                self.rec_rejected(remote, slot, reject);
+            }
+            (LinkServiceKind::Srr, Reply::Reject(_)) => {
+                self.abort(slot, FcpWhy::Own(FcpCause::Lost));
+            }
             _ => {}
         }
     }
 
     /// The target says how far it has got: what has not come by now is lost.
-    fn inquired(&mut self, slot: Slot, at: &RecAccept) {
+    fn inquired(&mut self, slot: InitiatorSlot, at: &RecAccept) {
         let is_sending = self.sequences.iter().any(|(waiting, _)| *waiting == slot);
         let Some(task) = self.tasks.at(slot) else {
             return;
         };
         // An answer about another exchange is none.
-        if task.stage != Stage::Open || !task.is_named(at.ox_id, at.rx_id) {
+        if task.stage != CommandStage::Open || !task.is_named(at.ox_id, at.rx_id) {
             return;
         }
         if task.rx_id == RxId::UNASSIGNED {
@@ -273,7 +278,7 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// The target does not know the exchange, or not REC.
-    fn rec_rejected(&mut self, remote: RemoteId, slot: Slot, reject: Reject) {
+    fn rec_rejected(&mut self, remote: RemoteId, slot: InitiatorSlot, reject: LsRejectReason) {
         let unknown = matches!(
             reject.reason,
             reason::NOT_SUPPORTED | reason::INVALID_COMMAND
@@ -282,12 +287,12 @@ impl<L: Lease> Initiator<L> {
         match self.nexus(remote) {
             Some(nexus) if unknown => nexus.knows_no_rec = true,
             Some(nexus) if may_be_busy && !nexus.peer.fcp.rec => self.goes_on(slot),
-            _ => self.abort(slot, Why::Own(Cause::Lost)),
+            _ => self.abort(slot, FcpWhy::Own(FcpCause::Lost)),
         }
     }
 
     /// A command is left alone for now.
-    fn goes_on(&mut self, slot: Slot) {
+    fn goes_on(&mut self, slot: InitiatorSlot) {
         if let Some(task) = self.tasks.at(slot) {
             task.recoveries = 0;
         }
@@ -295,19 +300,19 @@ impl<L: Lease> Initiator<L> {
 
     pub(super) fn check_services(&mut self) {
         let now = self.now;
-        let late = |service: &Service| service.deadline <= now;
+        let late = |service: &PendingLinkService| service.deadline <= now;
         if !self.services.iter().any(late) {
             return;
         }
         let passed: Vec<_> = self.services.iter().copied().filter(late).collect();
         self.drop_services(late);
         for service in passed {
-            if let What::Query(id) = service.what {
+            if let LinkServiceKind::Query(id) = service.what {
                 self.unanswered(service.remote, id);
             }
             if let Some(slot) = self.tasks.find(service.remote, service.about)
                 && let Some(task) = self.tasks.at(slot)
-                && task.stage == Stage::Open
+                && task.stage == CommandStage::Open
             {
                 task.is_asking = false;
                 self.inquire(slot);

@@ -4,16 +4,21 @@
 use scsi::medium::Lease;
 use scsi::task::Attribute;
 
-use super::tasks::{Slot, Stage, Task};
-use super::{Data, Initiator};
+use super::exchanges::{CommandStage, InitiatorExchange, InitiatorSlot};
+use super::{Data, FcpInitiator};
 use crate::exchange::frames::{self, Single};
-use crate::outgoing::Outgoing;
-use crate::remote::{Peer, RemoteId};
-use crate::wire::fcp::{self, Cmnd, Management};
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::frame_sink::FrameSink;
+use crate::remote::{FcpPeer, RemoteId};
+use crate::wire::fcp::{self, Cmnd, ManagementFlags};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
-impl<L: Lease> Initiator<L> {
-    pub(super) fn queue_control(&mut self, remote: RemoteId, header: Header, payload: Vec<u8>) {
+impl<L: Lease> FcpInitiator<L> {
+    pub(super) fn queue_control(
+        &mut self,
+        remote: RemoteId,
+        header: FrameHeader,
+        payload: Vec<u8>,
+    ) {
         let Some(peer) = self.peer(remote) else {
             return;
         };
@@ -26,19 +31,24 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// FCP_CONF: nothing of the command was lost.
-    pub(super) fn confirm(&mut self, task: &Task<L>) {
+    pub(super) fn confirm(&mut self, task: &InitiatorExchange<L>) {
         let Some(peer) = self.peer(task.remote) else {
             return;
         };
-        let header = Header {
+        let header = FrameHeader {
             f_ctl: FCtl::LAST_SEQUENCE.with(FCtl::END_SEQUENCE),
             seq_id: task.next_seq_id.wrapping_add(1),
-            ..peer.header(RCtl::SOLICITED_CONTROL, Type::FCP, task.ox_id, task.rx_id)
+            ..peer.header(
+                RCtl::SOLICITED_CONTROL,
+                FrameType::FCP,
+                task.ox_id,
+                task.rx_id,
+            )
         };
         self.queue_control(task.remote, header, Vec::new());
     }
 
-    pub(super) fn send(&mut self, out: &mut impl Outgoing) -> bool {
+    pub(super) fn send(&mut self, out: &mut impl FrameSink) -> bool {
         let mut any = false;
         while let Some((_, control)) = self.controls.front() {
             if !control.put(out) {
@@ -70,12 +80,12 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// Whether there is room for what a command asks for.
-    fn is_in_window(&mut self, slot: Slot) -> bool {
+    fn is_in_window(&mut self, slot: InitiatorSlot) -> bool {
         let wanted = self.tasks.at(slot).map_or(0, |task| task.awaits());
         wanted == 0 || self.awaited == 0 || self.awaited + wanted <= self.config.window
     }
 
-    fn send_command(&mut self, out: &mut impl Outgoing, slot: Slot) -> bool {
+    fn send_command(&mut self, out: &mut impl FrameSink, slot: InitiatorSlot) -> bool {
         let now = self.now;
         let Some(task) = self.tasks.at(slot) else {
             return true;
@@ -89,7 +99,7 @@ impl<L: Lease> Initiator<L> {
             crn: 0,
             priority: 0,
             attribute: attribute(task.attribute),
-            management: Management::NONE,
+            management: ManagementFlags::NONE,
             read: matches!(task.data, Data::In(_)),
             write: matches!(task.data, Data::Out(_)),
             cdb: &task.cdb,
@@ -107,7 +117,7 @@ impl<L: Lease> Initiator<L> {
         ) {
             return false;
         }
-        (task.stage, task.touched) = (Stage::Open, now);
+        (task.stage, task.touched) = (CommandStage::Open, now);
         self.awaited += task.awaits();
         self.expected += task.awaits();
         let silence = nexus.peer.rec_tov();
@@ -118,8 +128,8 @@ impl<L: Lease> Initiator<L> {
     /// Sends frames of Data-Out; whether that was all.
     fn send_data(
         &mut self,
-        out: &mut impl Outgoing,
-        slot: Slot,
+        out: &mut impl FrameSink,
+        slot: InitiatorSlot,
         sequence: &mut crate::exchange::data::DataSequence<L>,
     ) -> bool {
         let Some(task) = self.tasks.at(slot) else {
@@ -129,7 +139,7 @@ impl<L: Lease> Initiator<L> {
             return true;
         };
         let peer = &nexus.peer;
-        let header = peer.header(RCtl::SOLICITED_DATA, Type::FCP, task.ox_id, task.rx_id);
+        let header = peer.header(RCtl::SOLICITED_DATA, FrameType::FCP, task.ox_id, task.rx_id);
         let ending = FCtl::END_SEQUENCE.with(FCtl::SEQUENCE_INITIATIVE);
         let is_whole = sequence.send(out, peer, &header, ending);
         task.sent = task.sent.max(sequence.offset());
@@ -139,13 +149,13 @@ impl<L: Lease> Initiator<L> {
 }
 
 /// The header of an FCP_CMND. The parameter field holds the task retry identifier (FCP-4).
-pub(super) fn function_header(peer: &Peer, ox_id: OxId, number: u32) -> Header {
-    Header {
+pub(super) fn function_header(peer: &FcpPeer, ox_id: OxId, number: u32) -> FrameHeader {
+    FrameHeader {
         f_ctl: FCtl::REQUEST,
         parameter: if peer.fcp.retry_identifier { number } else { 0 },
         ..peer.header(
             RCtl::UNSOLICITED_COMMAND,
-            Type::FCP,
+            FrameType::FCP,
             ox_id,
             RxId::UNASSIGNED,
         )

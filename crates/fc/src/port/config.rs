@@ -4,14 +4,14 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::fip::{self, Mode};
-use crate::remote::{Address, Local, Offer, Partners, Role};
-use crate::wire::ethernet::{self, Mac, Tag};
+use crate::remote::{LocalPort, Partners, PeerAddress, PrliOffer, Role};
+use crate::wire::ethernet::{self, Mac, VlanTag};
 use crate::wire::fcoe;
 use crate::wire::names::Wwn;
 
 /// An N_Port by itself.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct PortConfig {
     /// The address of the Ethernet port, or another one that it receives; FIP is sent from it.
     pub mac: Mac,
     /// Port name.
@@ -24,20 +24,20 @@ pub struct Config {
     pub mode: Mode,
     /// The tag that frames carry and must have come with; `None` where there is no VLAN, or an
     /// interface of the VLAN's own takes care of it.
-    pub tag: Option<Tag>,
+    pub tag: Option<VlanTag>,
     /// With which ports there may be a login.
     pub partners: Partners,
     /// What is offered by PRLI.
-    pub offer: Offer,
+    pub offer: PrliOffer,
     /// E_D_TOV: how long a frame may be on its way. A login goes by the longer one of both ends.
     pub e_d_tov: Duration,
     /// Bounds.
-    pub limits: Limits,
+    pub limits: PortLimits,
 }
 
 /// Bounds on what others can cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct PortLimits {
     /// Maximum number of remote ports that have or may get a nexus. Other ports known to FIP use
     /// no slot; a port without a free slot logs in when one is free.
     pub remotes: usize,
@@ -46,7 +46,7 @@ pub struct Limits {
     pub controls: usize,
 }
 
-impl Default for Limits {
+impl Default for PortLimits {
     fn default() -> Self {
         Self {
             remotes: 4096,
@@ -63,7 +63,7 @@ pub const E_D_TOV: Duration = Duration::from_secs(2);
 /// one of the other end's so much is believed.
 pub const E_D_TOVS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(10);
 
-impl Config {
+impl PortConfig {
     /// With the names that Linux gives a port on this Ethernet address, and all else by default: it
     /// logs in with whomever it finds.
     #[must_use]
@@ -78,9 +78,9 @@ impl Config {
             mode: Mode::Multipoint,
             tag: None,
             partners: Partners::Any,
-            offer: Offer::default(),
+            offer: PrliOffer::default(),
             e_d_tov: E_D_TOV,
-            limits: Limits::default(),
+            limits: PortLimits::default(),
         }
     }
 
@@ -88,8 +88,8 @@ impl Config {
         fip::max_fcoe(self.mtu)
     }
 
-    pub(super) fn fip(&self, role: Role) -> fip::Config {
-        fip::Config {
+    pub(super) fn fip(&self, role: Role) -> fip::FipConfig {
+        fip::FipConfig {
             mac: self.mac,
             wwpn: self.wwpn,
             wwnn: self.wwnn,
@@ -100,10 +100,10 @@ impl Config {
         }
     }
 
-    pub(super) fn local(&self, role: Role) -> Local {
-        Local {
+    pub(super) fn local(&self, role: Role) -> LocalPort {
+        LocalPort {
             role,
-            address: Address::default(),
+            address: PeerAddress::default(),
             wwpn: self.wwpn,
             wwnn: self.wwnn,
             tag: self.tag,
@@ -128,7 +128,7 @@ pub const fn payload_max(mtu: usize) -> u16 {
 
 /// Octets of an FCoE frame behind the Ethernet header that are not payload.
 const fn overhead() -> u16 {
-    let header = ethernet::Header {
+    let header = ethernet::EthernetHeader {
         dst: Mac::BROADCAST,
         src: Mac::BROADCAST,
         vlan: None,

@@ -1,14 +1,14 @@
 //! Extended link services: the remote port's own, or those about an exchange of FCP (FC-LS-2).
 
-use super::{Fc4, Port};
-use crate::remote::{Asked, OxIds, Remote, RemoteId, Role, refusal};
-use crate::violation::Violation;
-use crate::wire::els::{Code, Els, LinkErrors, Page, Reply};
-use crate::wire::fcoe::{Eof, Frame, Sof};
+use super::{Fc4Layer, Port};
+use crate::remote::{OxIds, RemoteId, RemotePort, RequestedExchange, Role, refusal};
+use crate::violation::FcViolation;
+use crate::wire::els::{Code, Els, LinkErrors, Reply, ServicePage};
+use crate::wire::fcoe::{Eof, ReceivedFrame, Sof};
 use crate::wire::names::FcId;
 
-impl<F: Fc4> Port<F> {
-    pub(super) fn els_request(&mut self, id: RemoteId, is_up: bool, frame: &Frame<'_>) {
+impl<F: Fc4Layer> Port<F> {
+    pub(super) fn els_request(&mut self, id: RemoteId, is_up: bool, frame: &ReceivedFrame<'_>) {
         let code = Code(frame.payload.first().copied().unwrap_or_default());
         if is_up && F::ROLE == Role::Target && matches!(code, Code::REC | Code::RRQ) {
             return self.fc4.receive(self.now, id, frame);
@@ -16,7 +16,7 @@ impl<F: Fc4> Port<F> {
         if !is_whole(frame) {
             return self.remark_on(id, NOT_WHOLE);
         }
-        let asked = Asked {
+        let asked = RequestedExchange {
             ox_id: frame.header.ox_id,
             rx_id: frame.header.rx_id,
         };
@@ -34,7 +34,7 @@ impl<F: Fc4> Port<F> {
         }
     }
 
-    pub(super) fn els_reply(&mut self, id: RemoteId, is_up: bool, frame: &Frame<'_>) {
+    pub(super) fn els_reply(&mut self, id: RemoteId, is_up: bool, frame: &ReceivedFrame<'_>) {
         let ox_id = frame.header.ox_id;
         if !OxIds::has(ox_id) {
             if is_up {
@@ -48,32 +48,37 @@ impl<F: Fc4> Port<F> {
 
     /// TPRLO ends image pairs that other ports have with us. They learn of it by the LOGO that
     /// answers their next command.
-    fn third_party_logout(&mut self, id: RemoteId, asked: Asked, pages: &[Page]) {
-        if !self.remotes.get(id).is_some_and(Remote::is_logged_in) {
+    fn third_party_logout(
+        &mut self,
+        id: RemoteId,
+        asked: RequestedExchange,
+        pages: &[ServicePage],
+    ) {
+        if !self.remotes.get(id).is_some_and(RemotePort::is_logged_in) {
             return self.queue(id, asked.answered(&Reply::Reject(refusal::NO_LOGIN)));
         }
         let answers = pages.iter().map(|page| match page.concerns_fcp() {
-            true => page.logged_out(Page::EXECUTED),
-            false => page.logged_out(Page::INVALID),
+            true => page.logged_out(ServicePage::EXECUTED),
+            false => page.logged_out(ServicePage::INVALID),
         });
         self.queue(id, asked.answered(&Reply::Process(answers.collect())));
         let mut meant = self.meant(id, pages);
-        meant.retain(|id| self.remotes.get(*id).is_some_and(Remote::is_up));
+        meant.retain(|id| self.remotes.get(*id).is_some_and(RemotePort::is_up));
         if meant.iter().any(|other| *other != id) {
             self.remark_on(id, THIRD_PARTY);
         }
         for id in meant {
-            self.with_id(id, Remote::unpaired);
+            self.with_id(id, RemotePort::unpaired);
         }
     }
 
     /// Whose image pairs a TPRLO is to end; where it names nobody, its sender's.
-    fn meant(&self, sender: RemoteId, pages: &[Page]) -> Vec<RemoteId> {
+    fn meant(&self, sender: RemoteId, pages: &[ServicePage]) -> Vec<RemoteId> {
         let pages = || pages.iter().filter(|page| page.concerns_fcp());
-        if pages().any(|page| page.flags & Page::GLOBAL != 0) {
-            return self.remotes().map(Remote::id).collect();
+        if pages().any(|page| page.flags & ServicePage::GLOBAL != 0) {
+            return self.remotes().map(RemotePort::id).collect();
         }
-        let named = pages().filter_map(|page| match page.flags & Page::THIRD_PARTY {
+        let named = pages().filter_map(|page| match page.flags & ServicePage::THIRD_PARTY {
             0 => Some(sender),
             _ => self.remotes.at(FcId(page.parameters & 0xff_ffff)),
         });
@@ -82,7 +87,7 @@ impl<F: Fc4> Port<F> {
 
     /// The link error status block (FC-LS-2, RLS; FC-BB-6 says what it means on Ethernet). Word 6
     /// counts Ethernet frames with a wrong FCS, which come no farther than the interface; FC frames
-    /// with a wrong CRC are in [`super::Statistics::bad_crc`].
+    /// with a wrong CRC are in [`super::PortStatistics::bad_crc`].
     fn link_errors(&self) -> LinkErrors {
         let short = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         LinkErrors {
@@ -94,22 +99,22 @@ impl<F: Fc4> Port<F> {
 }
 
 /// Whether a frame is a whole sequence.
-fn is_whole(frame: &Frame<'_>) -> bool {
+fn is_whole(frame: &ReceivedFrame<'_>) -> bool {
     let delimiters = (frame.sof, frame.eof) == (Sof::I3, Eof::T);
     delimiters && frame.header.f_ctl.end_sequence()
 }
 
-const NOT_WHOLE: Violation = Violation {
+const NOT_WHOLE: FcViolation = FcViolation {
     rule: "an extended link service in more than one frame",
     clause: "FC-LS-2",
 };
 
-const THIRD_PARTY: Violation = Violation {
+const THIRD_PARTY: FcViolation = FcViolation {
     rule: "a TPRLO, which logged out other ports",
     clause: "FC-LS-2",
 };
 
-const UNREADABLE: Violation = Violation {
+const UNREADABLE: FcViolation = FcViolation {
     rule: "an extended link service with inconsistent lengths",
     clause: "FC-LS-2",
 };

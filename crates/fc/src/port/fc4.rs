@@ -4,14 +4,14 @@ use std::convert::Infallible;
 
 use scsi::medium::{Lease, Now};
 
-use crate::initiator::{self, AtRest, Initiator};
-use crate::outgoing::Outgoing;
-use crate::remote::{Peer, RemoteId, Role};
-use crate::target::{self, Target};
-use crate::wire::fcoe::Frame;
+use crate::frame_sink::FrameSink;
+use crate::initiator::{FcpInitiator, FcpInitiatorEvent, IdleInitiator};
+use crate::remote::{FcpPeer, RemoteId, Role};
+use crate::target::{FcpTarget, FcpTargetEvent};
+use crate::wire::fcoe::ReceivedFrame;
 
 /// A machine of level FC-4: what exchanges with other N_Ports are for.
-pub trait Fc4 {
+pub trait Fc4Layer {
     /// What it tells.
     type Event;
 
@@ -19,19 +19,19 @@ pub trait Fc4 {
     const ROLE: Role;
 
     /// There is a nexus with a remote port.
-    fn peer_up(&mut self, remote: RemoteId, peer: Peer);
+    fn peer_up(&mut self, remote: RemoteId, peer: FcpPeer);
 
     /// There is none any more: nothing more is sent of what was under way.
     fn peer_down(&mut self, remote: RemoteId);
 
     /// Takes a frame from a remote port that is up.
-    fn receive(&mut self, now: Now, remote: RemoteId, frame: &Frame<'_>);
+    fn receive(&mut self, now: Now, remote: RemoteId, frame: &ReceivedFrame<'_>);
 
     /// What to do next.
     fn poll(&mut self) -> Option<Self::Event>;
 
     /// Puts what is to be sent into `out`; returns whether there was anything.
-    fn transmit(&mut self, out: &mut impl Outgoing) -> bool;
+    fn transmit(&mut self, out: &mut impl FrameSink) -> bool;
 
     /// Octets of data that others were asked for, and that have not come.
     fn expected(&self) -> u64;
@@ -47,23 +47,23 @@ pub trait Fc4 {
 }
 
 /// Between two uses, nothing but the end of logins is of interest.
-impl Fc4 for AtRest {
+impl Fc4Layer for IdleInitiator {
     type Event = Infallible;
     const ROLE: Role = Role::Initiator;
 
-    fn peer_up(&mut self, _: RemoteId, _: Peer) {}
+    fn peer_up(&mut self, _: RemoteId, _: FcpPeer) {}
 
     fn peer_down(&mut self, remote: RemoteId) {
         self.peer_down(remote);
     }
 
-    fn receive(&mut self, _: Now, _: RemoteId, _: &Frame<'_>) {}
+    fn receive(&mut self, _: Now, _: RemoteId, _: &ReceivedFrame<'_>) {}
 
     fn poll(&mut self) -> Option<Infallible> {
         None
     }
 
-    fn transmit(&mut self, _: &mut impl Outgoing) -> bool {
+    fn transmit(&mut self, _: &mut impl FrameSink) -> bool {
         false
     }
 
@@ -83,12 +83,12 @@ impl Fc4 for AtRest {
 }
 
 macro_rules! fc4 {
-    ($machine:ident of $module:ident, stuck: $stuck:expr) => {
-        impl<L: Lease> Fc4 for $machine<L> {
-            type Event = $module::Event<L>;
-            const ROLE: Role = Role::$machine;
+    ($machine:ident as $role:ident, $event:path, stuck: $stuck:expr) => {
+        impl<L: Lease> Fc4Layer for $machine<L> {
+            type Event = $event;
+            const ROLE: Role = Role::$role;
 
-            fn peer_up(&mut self, remote: RemoteId, peer: Peer) {
+            fn peer_up(&mut self, remote: RemoteId, peer: FcpPeer) {
                 self.peer_up(remote, peer);
             }
 
@@ -96,7 +96,7 @@ macro_rules! fc4 {
                 self.peer_down(remote);
             }
 
-            fn receive(&mut self, now: Now, remote: RemoteId, frame: &Frame<'_>) {
+            fn receive(&mut self, now: Now, remote: RemoteId, frame: &ReceivedFrame<'_>) {
                 self.receive(now, remote, frame);
             }
 
@@ -104,7 +104,7 @@ macro_rules! fc4 {
                 self.poll()
             }
 
-            fn transmit(&mut self, out: &mut impl Outgoing) -> bool {
+            fn transmit(&mut self, out: &mut impl FrameSink) -> bool {
                 self.transmit(out)
             }
 
@@ -127,8 +127,8 @@ macro_rules! fc4 {
     };
 }
 
-fc4!(Target of target, stuck: |_| None);
-fc4!(Initiator of initiator, stuck: |event: &initiator::Event<L>| match event {
-    initiator::Event::Stuck(remote) => Some(*remote),
+fc4!(FcpTarget as Target, FcpTargetEvent<L>, stuck: |_| None);
+fc4!(FcpInitiator as Initiator, FcpInitiatorEvent<L>, stuck: |event: &Self::Event| match event {
+    FcpInitiatorEvent::Stuck(remote) => Some(*remote),
     _ => None,
 });

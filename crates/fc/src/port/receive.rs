@@ -2,21 +2,21 @@
 
 use scsi::medium::Now;
 
-use super::{Fc4, Port};
-use crate::remote::{Remote, RemoteId, Role};
+use super::{Fc4Layer, Port};
+use crate::remote::{RemoteId, RemotePort, Role};
 use crate::wire::bls::BaRjt;
-use crate::wire::ethernet::{self, Header};
-use crate::wire::fcoe::{self, Frame};
-use crate::wire::frame::{self, FCtl, RCtl, Type};
+use crate::wire::ethernet::{self, EthernetHeader};
+use crate::wire::fcoe::{self, ReceivedFrame};
+use crate::wire::frame::{self, FCtl, FrameType, RCtl};
 
-impl<F: Fc4> Port<F> {
+impl<F: Fc4Layer> Port<F> {
     /// Takes a whole Ethernet frame. `vlan` is the identifier of the VLAN that it came by, if its
     /// tag was taken away on the way; 0 counts as none.
     pub fn receive(&mut self, now: Now, octets: &[u8], vlan: Option<u16>) {
         self.tick(now);
         self.statistics.received_frames += 1;
         self.statistics.received_octets += octets.len() as u64;
-        let Ok((ethernet, payload)) = Header::parse(octets) else {
+        let Ok((ethernet, payload)) = EthernetHeader::parse(octets) else {
             self.statistics.malformed += 1;
             return;
         };
@@ -36,13 +36,13 @@ impl<F: Fc4> Port<F> {
         }
     }
 
-    fn is_of_our_vlan(&self, ethernet: &Header, vlan: Option<u16>) -> bool {
+    fn is_of_our_vlan(&self, ethernet: &EthernetHeader, vlan: Option<u16>) -> bool {
         let came = vlan.or(ethernet.vlan.map(|tag| tag.vid));
         let ours = self.local.tag.map(|tag| tag.vid);
         came.unwrap_or(0) == ours.unwrap_or(0)
     }
 
-    fn fcoe(&mut self, ethernet: &Header, payload: &[u8]) {
+    fn fcoe(&mut self, ethernet: &EthernetHeader, payload: &[u8]) {
         let frame = match fcoe::decode(payload) {
             Ok(frame) => frame,
             Err(error) => return self.statistics.spoiled(error),
@@ -54,7 +54,7 @@ impl<F: Fc4> Port<F> {
     }
 
     /// Which neighbour a frame is from, if it is from one and to us.
-    fn sender(&self, ethernet: &Header, header: &frame::Header) -> Option<RemoteId> {
+    fn sender(&self, ethernet: &EthernetHeader, header: &frame::FrameHeader) -> Option<RemoteId> {
         let ours = self.address()?;
         if header.d_id != ours.fc_id || ethernet.dst != ours.mac {
             return None;
@@ -64,21 +64,21 @@ impl<F: Fc4> Port<F> {
         is_its_own.then_some(id)
     }
 
-    fn frame(&mut self, id: RemoteId, frame: &Frame<'_>) {
-        let is_up = self.remotes.get(id).is_some_and(Remote::is_up);
+    fn frame(&mut self, id: RemoteId, frame: &ReceivedFrame<'_>) {
+        let is_up = self.remotes.get(id).is_some_and(RemotePort::is_up);
         let header = &frame.header;
         match (header.kind, header.r_ctl) {
-            (Type::FCP, _) if is_up => self.fc4.receive(self.now, id, frame),
-            (Type::FCP, r_ctl) => {
+            (FrameType::FCP, _) if is_up => self.fc4.receive(self.now, id, frame),
+            (FrameType::FCP, r_ctl) => {
                 self.statistics.unexpected += 1;
                 if F::ROLE == Role::Target && r_ctl == RCtl::UNSOLICITED_COMMAND {
-                    self.with_id(id, Remote::strayed);
+                    self.with_id(id, RemotePort::strayed);
                 }
             }
-            (Type::ELS, RCtl::ELS_REQUEST) => self.els_request(id, is_up, frame),
-            (Type::ELS, RCtl::ELS_REPLY) => self.els_reply(id, is_up, frame),
-            (Type::BLS, RCtl::ABTS) => self.abts(id, is_up, frame),
-            (Type::BLS, RCtl::BA_ACC | RCtl::BA_RJT) if is_up => {
+            (FrameType::ELS, RCtl::ELS_REQUEST) => self.els_request(id, is_up, frame),
+            (FrameType::ELS, RCtl::ELS_REPLY) => self.els_reply(id, is_up, frame),
+            (FrameType::BLS, RCtl::ABTS) => self.abts(id, is_up, frame),
+            (FrameType::BLS, RCtl::BA_ACC | RCtl::BA_RJT) if is_up => {
                 self.fc4.receive(self.now, id, frame);
             }
             _ => self.statistics.unexpected += 1,
@@ -87,12 +87,12 @@ impl<F: Fc4> Port<F> {
 
     /// Where there is no nexus, there is no exchange that could be aborted: link services of a
     /// remote port are answered at once.
-    fn abts(&mut self, id: RemoteId, is_up: bool, frame: &Frame<'_>) {
+    fn abts(&mut self, id: RemoteId, is_up: bool, frame: &ReceivedFrame<'_>) {
         let header = &frame.header;
         if is_up && F::ROLE == Role::Target {
             self.fc4.receive(self.now, id, frame);
         } else if !header.f_ctl.exchange_responder() {
-            let kind = (RCtl::BA_RJT, Type::BLS);
+            let kind = (RCtl::BA_RJT, FrameType::BLS);
             let exchange = (header.ox_id, header.rx_id);
             self.queue_control(
                 id,

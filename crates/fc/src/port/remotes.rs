@@ -5,14 +5,14 @@ use std::collections::{BTreeSet, VecDeque};
 use scsi::medium::Now;
 
 use crate::fip::Neighbour;
-use crate::remote::{Local, Remote, RemoteId};
+use crate::remote::{LocalPort, RemoteId, RemotePort};
 use crate::wire::names::{FcId, Wwn};
 
 /// Remote ports.
 #[derive(Debug, Default)]
 pub(super) struct Remotes {
     /// By number.
-    all: Vec<Option<Remote>>,
+    all: Vec<Option<RemotePort>>,
     free: Vec<RemoteId>,
     /// Those that FIP knows, by address.
     addresses: Vec<(FcId, RemoteId)>,
@@ -27,13 +27,13 @@ pub(super) struct Remotes {
 
 /// Remote ports that wait for a place.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct WaitingPorts {
     /// The first one for longest.
     queue: VecDeque<RemoteId>,
     members: BTreeSet<RemoteId>,
 }
 
-impl Waiting {
+impl WaitingPorts {
     /// Has one wait behind the others, unless it does.
     pub(super) fn push(&mut self, id: RemoteId) {
         if self.members.insert(id) {
@@ -53,11 +53,11 @@ impl Waiting {
 }
 
 impl Remotes {
-    pub(super) fn get(&self, id: RemoteId) -> Option<&Remote> {
+    pub(super) fn get(&self, id: RemoteId) -> Option<&RemotePort> {
         self.all.get(id.index())?.as_ref()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Remote> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &RemotePort> {
         self.all.iter().flatten()
     }
 
@@ -79,13 +79,13 @@ impl Remotes {
     }
 
     /// Counts all places anew, as it has changed which ports may have one.
-    pub(super) fn place_all(&mut self, local: &Local) {
+    pub(super) fn place_all(&mut self, local: &LocalPort) {
         let remotes = self.all.iter().flatten();
         let placed = remotes.filter(|remote| remote.has_place(local));
-        self.placed = placed.map(Remote::id).collect();
+        self.placed = placed.map(RemotePort::id).collect();
     }
 
-    fn place(&mut self, id: RemoteId, local: &Local) {
+    fn place(&mut self, id: RemoteId, local: &LocalPort) {
         match self.get(id).is_some_and(|remote| remote.has_place(local)) {
             true => self.placed.insert(id),
             false => self.placed.remove(&id),
@@ -93,13 +93,13 @@ impl Remotes {
     }
 
     /// FIP has found a port.
-    pub(super) fn meet(&mut self, neighbour: Neighbour, local: &Local) -> RemoteId {
+    pub(super) fn meet(&mut self, neighbour: Neighbour, local: &LocalPort) -> RemoteId {
         let fc_id = neighbour.fc_id;
         let known = self.find_lost(neighbour.wwpn);
         let id = known.unwrap_or_else(|| self.vacant());
         match &mut self.all[id.index()] {
             Some(remote) => remote.found_again(neighbour),
-            vacant => *vacant = Some(Remote::new(id, neighbour, local)),
+            vacant => *vacant = Some(RemotePort::new(id, neighbour, local)),
         }
         match self.addresses.binary_search_by_key(&fc_id, |entry| entry.0) {
             Ok(at) => self.addresses[at].1 = id,
@@ -117,7 +117,12 @@ impl Remotes {
         })
     }
 
-    pub(super) fn with(&mut self, id: RemoteId, local: &Local, act: impl FnOnce(&mut Remote)) {
+    pub(super) fn with(
+        &mut self,
+        id: RemoteId,
+        local: &LocalPort,
+        act: impl FnOnce(&mut RemotePort),
+    ) {
         if let Some(Some(remote)) = self.all.get_mut(id.index()) {
             act(remote);
             let deadline = remote.deadline().into_iter();

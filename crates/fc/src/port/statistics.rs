@@ -4,7 +4,7 @@ use crate::wire::fcoe::FcoeError;
 
 /// Counted since the port was made. Frames are those of FCoE and FIP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
+pub struct PortStatistics {
     /// Frames sent.
     pub sent_frames: u64,
     /// Octets of them, from the Ethernet header on.
@@ -27,7 +27,7 @@ pub struct Statistics {
     pub nexuses: u64,
 }
 
-impl Statistics {
+impl PortStatistics {
     pub(super) const fn spoiled(&mut self, error: FcoeError) {
         match error {
             FcoeError::Crc => self.bad_crc += 1,

@@ -1,19 +1,19 @@
 //! The way out: FIP first, then link services, then FCP.
 
-use super::{Fc4, Port, Statistics};
+use super::{Fc4Layer, Port, PortStatistics};
 use crate::exchange::frames::Single;
-use crate::outgoing::Outgoing;
-use crate::remote::{RemoteId, Sending};
+use crate::frame_sink::FrameSink;
+use crate::remote::{PendingEls, RemoteId};
 use crate::wire::ethernet;
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
 /// Counts what passes through.
 struct Counted<'a, O> {
     out: &'a mut O,
-    statistics: &'a mut Statistics,
+    statistics: &'a mut PortStatistics,
 }
 
-impl<O: Outgoing> Outgoing for Counted<'_, O> {
+impl<O: FrameSink> FrameSink for Counted<'_, O> {
     fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
         self.out.slot(len)
     }
@@ -25,8 +25,8 @@ impl<O: Outgoing> Outgoing for Counted<'_, O> {
     }
 }
 
-impl<F: Fc4> Port<F> {
-    pub(super) fn send(&mut self, out: &mut impl Outgoing) -> bool {
+impl<F: Fc4Layer> Port<F> {
+    pub(super) fn send(&mut self, out: &mut impl FrameSink) -> bool {
         let before = self.statistics.sent_frames;
         let out = &mut Counted {
             out,
@@ -47,20 +47,20 @@ impl<F: Fc4> Port<F> {
     }
 
     /// An ELS to a remote port.
-    pub(super) fn queue(&mut self, id: RemoteId, sending: Sending) {
+    pub(super) fn queue(&mut self, id: RemoteId, sending: PendingEls) {
         let (r_ctl, f_ctl) = if sending.is_reply {
             (RCtl::ELS_REPLY, FCtl::REPLY)
         } else {
             (RCtl::ELS_REQUEST, FCtl::REQUEST)
         };
         let exchange = (sending.ox_id, sending.rx_id);
-        self.queue_control(id, (r_ctl, Type::ELS), f_ctl, exchange, sending.els);
+        self.queue_control(id, (r_ctl, FrameType::ELS), f_ctl, exchange, sending.els);
     }
 
     pub(super) fn queue_control(
         &mut self,
         id: RemoteId,
-        (r_ctl, kind): (RCtl, Type),
+        (r_ctl, kind): (RCtl, FrameType),
         f_ctl: FCtl,
         (ox_id, rx_id): (OxId, RxId),
         payload: Vec<u8>,
@@ -73,13 +73,13 @@ impl<F: Fc4> Port<F> {
             return;
         }
         let address = remote.address();
-        let ethernet = ethernet::Header {
+        let ethernet = ethernet::EthernetHeader {
             dst: address.mac,
             src: self.local.address.mac,
             vlan: self.local.tag,
             ethertype: ethernet::FCOE,
         };
-        let header = Header {
+        let header = FrameHeader {
             r_ctl,
             d_id: address.fc_id,
             cs_ctl: 0,

@@ -1,13 +1,13 @@
 //! Requests of the other end, and answers to ours: to whom they are for.
 
 use super::refusal;
-use super::{Asked, Cx, Remote, State};
+use super::{Cx, RemotePort, RemoteState, RequestedExchange};
 use crate::wire::els::{Adisc, Code, Els, NodeId, Reply, TimeOuts};
 use crate::wire::frame::OxId;
 
-impl Remote {
+impl RemotePort {
     /// A request that is neither FIP's nor about an exchange of FCP.
-    pub(crate) fn request_came(&mut self, cx: &mut Cx<'_>, asked: Asked, els: Els) {
+    pub(crate) fn request_came(&mut self, cx: &mut Cx<'_>, asked: RequestedExchange, els: Els) {
         match els {
             Els::Plogi(theirs) => self.plogi_asked(cx, asked, &theirs),
             Els::Logo(logo) => self.logo_asked(cx, asked, &logo),
@@ -40,7 +40,7 @@ impl Remote {
             return;
         }
         let code = match self.state {
-            State::Plogi => Code::PLOGI,
+            RemoteState::Plogi => Code::PLOGI,
             _ => Code::PRLI,
         };
         match Reply::parse(code, payload) {
@@ -55,7 +55,7 @@ impl Remote {
     }
 }
 
-impl super::Local {
+impl super::LocalPort {
     fn time_outs(&self) -> TimeOuts {
         let ms = |time: std::time::Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         TimeOuts {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::peer::Address;
-use crate::wire::ethernet::Tag;
+use super::peer::PeerAddress;
+use crate::wire::ethernet::VlanTag;
 use crate::wire::names::Wwn;
 
 /// What a port is for.
@@ -39,7 +39,7 @@ impl Partners {
 
 /// What is offered by PRLI; what the other end offers too is in [`super::Fcp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct PrliOffer {
     /// Lost sequences can be sent again (SRR).
     pub retry: bool,
     /// FCP_CONF.
@@ -50,7 +50,7 @@ pub struct Offer {
     pub retry_identifier: bool,
 }
 
-impl Default for Offer {
+impl Default for PrliOffer {
     fn default() -> Self {
         Self {
             retry: true,
@@ -63,17 +63,17 @@ impl Default for Offer {
 
 /// Our own port, as logins need to know it.
 #[derive(Clone, Debug)]
-pub struct Local {
+pub struct LocalPort {
     /// What it is for.
     pub role: Role,
     /// Its place; it changes when FIP claims another.
-    pub address: Address,
+    pub address: PeerAddress,
     /// Port name.
     pub wwpn: Wwn,
     /// Node name.
     pub wwnn: Wwn,
     /// The tag that frames carry.
-    pub tag: Option<Tag>,
+    pub tag: Option<VlanTag>,
     /// The most octets of payload in a frame that Ethernet lets through.
     pub payload_max: u16,
     /// E_D_TOV.
@@ -81,7 +81,7 @@ pub struct Local {
     /// R_A_TOV.
     pub r_a_tov: Duration,
     /// What PRLI offers.
-    pub offer: Offer,
+    pub offer: PrliOffer,
     /// Who may log in, and whom we log in with.
     pub partners: Partners,
 }

@@ -5,13 +5,16 @@ use std::time::Duration;
 use scsi::medium::Now;
 
 use super::refusal;
-use super::{Asked, Cx, End, Local, Login, Remote, Role, Seen, State};
+use super::{
+    AcceptedRequest, Cx, LocalPort, NexusEnd, PortLogin, RemotePort, RemoteState,
+    RequestedExchange, Role,
+};
 use crate::port::config::E_D_TOVS;
-use crate::wire::els::{ClassParameters, Els, Features, Reject, Reply, ServiceParameters};
+use crate::wire::els::{ClassParameters, Els, Features, LsRejectReason, Reply, ServiceParameters};
 use crate::wire::els::{explanation, reason};
 use crate::wire::frame::MIN_PAYLOAD;
 
-impl Remote {
+impl RemotePort {
     /// It is found: begins to log in, if there is to be a login.
     pub(crate) fn begin(&mut self, cx: &mut Cx<'_>) {
         self.is_waiting = false;
@@ -22,9 +25,9 @@ impl Remote {
                 self.remark(cx, "a port that is not allowed was discovered", "--allow");
             }
         } else if is_ours_to_ask {
-            self.enter(cx, State::Plogi);
+            self.enter(cx, RemoteState::Plogi);
         } else {
-            self.enter(cx, State::Awaited);
+            self.enter(cx, RemoteState::Awaited);
         }
     }
 
@@ -37,7 +40,7 @@ impl Remote {
     /// Logs in, whoever of the two should ask: as the other one did not, or knows of no reason to.
     pub(crate) fn log_in(&mut self, cx: &mut Cx<'_>) {
         if cx.local.partners.admit(self.wwpn()) && !self.is_waiting {
-            self.enter(cx, State::Plogi);
+            self.enter(cx, RemoteState::Plogi);
         } else {
             self.rest(None);
         }
@@ -50,31 +53,33 @@ impl Remote {
         }
         self.deadline = None;
         match self.state {
-            State::Idle | State::Awaited => self.log_in(cx),
-            State::Plogi | State::Prli if self.asked.is_some() => self.again(cx, Duration::ZERO),
-            State::Plogi | State::Prli => self.ask(cx),
+            RemoteState::Idle | RemoteState::Awaited => self.log_in(cx),
+            RemoteState::Plogi | RemoteState::Prli if self.asked.is_some() => {
+                self.again(cx, Duration::ZERO);
+            }
+            RemoteState::Plogi | RemoteState::Prli => self.ask(cx),
             // A nexus was precluded; the other end may have been configured since.
-            State::Open => self.enter(cx, State::Prli),
+            RemoteState::Open => self.enter(cx, RemoteState::Prli),
         }
     }
 
     /// Nothing is under way, until `until`.
     pub(super) fn rest(&mut self, until: Option<Now>) {
-        self.state = State::Idle;
+        self.state = RemoteState::Idle;
         self.asked = None;
         self.deadline = until;
     }
 
-    pub(super) fn enter(&mut self, cx: &mut Cx<'_>, state: State) {
+    pub(super) fn enter(&mut self, cx: &mut Cx<'_>, state: RemoteState) {
         self.state = state;
         self.asked = None;
         self.tries = 0;
         self.deadline = None;
         match state {
-            State::Plogi | State::Prli => self.ask(cx),
+            RemoteState::Plogi | RemoteState::Prli => self.ask(cx),
             // Its PLOGI may be lost, and come again.
-            State::Awaited => self.wake_after(cx, cx.local.e_d_tov * 2),
-            State::Idle | State::Open => {}
+            RemoteState::Awaited => self.wake_after(cx, cx.local.e_d_tov * 2),
+            RemoteState::Idle | RemoteState::Open => {}
         }
     }
 
@@ -85,7 +90,7 @@ impl Remote {
     /// Sends the request of the state.
     fn ask(&mut self, cx: &mut Cx<'_>) {
         let els = match self.state {
-            State::Plogi => Els::Plogi(cx.local.parameters()),
+            RemoteState::Plogi => Els::Plogi(cx.local.parameters()),
             _ => Els::Prli(vec![cx.local.process_login()]),
         };
         self.asked = Some(self.request(cx, &els));
@@ -105,11 +110,11 @@ impl Remote {
         }
     }
 
-    pub(super) fn refused(&mut self, cx: &mut Cx<'_>, why: Reject) {
+    pub(super) fn refused(&mut self, cx: &mut Cx<'_>, why: LsRejectReason) {
         match (self.state, why.reason, why.explanation) {
-            (State::Plogi, reason::IN_PROGRESS, _) => self.enter(cx, State::Awaited),
-            (State::Prli, reason::UNABLE, explanation::LOGIN_REQUIRED) => {
-                self.enter(cx, State::Plogi);
+            (RemoteState::Plogi, reason::IN_PROGRESS, _) => self.enter(cx, RemoteState::Awaited),
+            (RemoteState::Prli, reason::UNABLE, explanation::LOGIN_REQUIRED) => {
+                self.enter(cx, RemoteState::Plogi);
             }
             (_, reason::LOGICAL_BUSY, _) => {
                 let wait = (SOON * (1 << self.tries)).min(cx.local.e_d_tov);
@@ -122,17 +127,17 @@ impl Remote {
     pub(super) fn plogi_asked(
         &mut self,
         cx: &mut Cx<'_>,
-        asked: Asked,
+        asked: RequestedExchange,
         theirs: &ServiceParameters,
     ) {
         let login = match self.admit(cx, theirs) {
             Ok(login) => login,
             Err(refusal) => return self.refuse(cx, asked, refusal),
         };
-        if !self.is_logged_in() || !Seen::is_repeated(self.plogi, cx, asked) {
-            self.end(cx, End::Replaced);
+        if !self.is_logged_in() || !AcceptedRequest::is_repeated(self.plogi, cx, asked) {
+            self.end(cx, NexusEnd::Replaced);
             self.login = login;
-            self.plogi = Some(Seen::now(cx, asked));
+            self.plogi = Some(AcceptedRequest::now(cx, asked));
             self.answer(cx, asked, &Reply::Login(cx.local.parameters()));
             self.logged_in(cx);
         } else {
@@ -141,7 +146,11 @@ impl Remote {
     }
 
     /// What comes of a PLOGI, or why it is refused.
-    fn admit(&self, cx: &mut Cx<'_>, theirs: &ServiceParameters) -> Result<Login, Reject> {
+    fn admit(
+        &self,
+        cx: &mut Cx<'_>,
+        theirs: &ServiceParameters,
+    ) -> Result<PortLogin, LsRejectReason> {
         if theirs.wwpn != self.wwpn() {
             self.remark(cx, "a PLOGI with a port name other than in FIP", "FC-BB-6");
             Err(refusal::OTHER_NAME)
@@ -161,7 +170,7 @@ impl Remote {
 
     /// Whether a PLOGI of ours is on its way; one that was refused may wait to be sent once more.
     fn is_asking(&self) -> bool {
-        self.state == State::Plogi && self.asked.is_some()
+        self.state == RemoteState::Plogi && self.asked.is_some()
     }
 
     pub(super) fn plogi_answered(&mut self, cx: &mut Cx<'_>, theirs: &ServiceParameters) {
@@ -180,15 +189,15 @@ impl Remote {
     fn logged_in(&mut self, cx: &mut Cx<'_>) {
         self.logins = self.logins.saturating_add(1);
         let next = match cx.local.role {
-            Role::Initiator => State::Prli,
-            Role::Target => State::Open,
+            Role::Initiator => RemoteState::Prli,
+            Role::Target => RemoteState::Open,
         };
         self.enter(cx, next);
     }
 
     /// What a PLOGI or its answer says of frames and times, held against our own; `None` where it
     /// cannot work.
-    fn agreed(&self, cx: &Cx<'_>, theirs: &ServiceParameters) -> Option<Login> {
+    fn agreed(&self, cx: &Cx<'_>, theirs: &ServiceParameters) -> Option<PortLogin> {
         let class = Some(&theirs.class_3).filter(|class| class.is_valid())?;
         let sizes = [theirs.receive_size, class.receive_size];
         if sizes.iter().any(|size| *size < MIN_PAYLOAD) {
@@ -196,15 +205,15 @@ impl Remote {
         }
         let [common, class_3] = sizes;
         let e_d_tov = Duration::from_millis(theirs.e_d_tov_ms().into()).min(*E_D_TOVS.end());
-        Some(Login {
+        Some(PortLogin {
             payload_max: common.min(class_3).min(self.neighbour.payload_max) & !3,
             e_d_tov: e_d_tov.max(cx.local.e_d_tov),
         })
     }
 }
 
-impl Seen {
-    pub(super) const fn now(cx: &Cx<'_>, asked: Asked) -> Self {
+impl AcceptedRequest {
+    pub(super) const fn now(cx: &Cx<'_>, asked: RequestedExchange) -> Self {
         Self {
             ox_id: asked.ox_id,
             at: cx.now,
@@ -212,7 +221,7 @@ impl Seen {
     }
 }
 
-impl Local {
+impl LocalPort {
     /// What our PLOGI says, and the answer to one. Any order of frames will do.
     pub(crate) fn parameters(&self) -> ServiceParameters {
         ServiceParameters {

@@ -4,18 +4,18 @@ use scsi::medium::Now;
 
 use super::login::PAUSE;
 use super::refusal;
-use super::{Asked, Cx, End, Output, Remote, Role, State};
+use super::{Cx, NexusEnd, RemoteOutput, RemotePort, RemoteState, RequestedExchange, Role};
 use crate::port::config::E_D_TOV;
 use crate::wire::els::{Els, Logo, Reply};
 
-impl Remote {
+impl RemotePort {
     /// What is under way with it ends, as far as anything is.
-    pub(super) fn end(&mut self, cx: &mut Cx<'_>, why: End) {
+    pub(super) fn end(&mut self, cx: &mut Cx<'_>, why: NexusEnd) {
         self.parked = None;
         self.prli = None;
         if self.pair.take().is_some() {
             self.is_ending = cx.local.role == Role::Target;
-            self.put(cx, Output::Down(why));
+            self.put(cx, RemoteOutput::Down(why));
         }
     }
 
@@ -29,7 +29,7 @@ impl Remote {
     }
 
     /// FIP has lost it, or is about to say goodbye to it.
-    pub(crate) fn lost(&mut self, cx: &mut Cx<'_>, why: End) {
+    pub(crate) fn lost(&mut self, cx: &mut Cx<'_>, why: NexusEnd) {
         self.is_lost = true;
         self.plogi = None;
         self.end(cx, why);
@@ -39,10 +39,10 @@ impl Remote {
     /// It sends commands though there is no nexus: it learns that by a LOGO instead of by waiting.
     /// Then it is up to it, for a while.
     pub(crate) fn strayed(&mut self, cx: &mut Cx<'_>) {
-        let is_due = matches!(self.state, State::Idle | State::Open);
+        let is_due = matches!(self.state, RemoteState::Idle | RemoteState::Open);
         if is_due && self.pair.is_none() && !self.is_ending && !self.is_lost {
             self.send_logo(cx);
-            self.enter(cx, State::Awaited);
+            self.enter(cx, RemoteState::Awaited);
         }
     }
 
@@ -50,7 +50,7 @@ impl Remote {
     pub(crate) fn renew(&mut self, cx: &mut Cx<'_>) {
         if self.is_logged_in() {
             self.send_logo(cx);
-            self.end(cx, End::Stuck);
+            self.end(cx, NexusEnd::Stuck);
             self.log_in(cx);
         }
     }
@@ -63,14 +63,14 @@ impl Remote {
         self.request(cx, &Els::Logo(logo));
     }
 
-    pub(super) fn logo_asked(&mut self, cx: &mut Cx<'_>, asked: Asked, logo: &Logo) {
+    pub(super) fn logo_asked(&mut self, cx: &mut Cx<'_>, asked: RequestedExchange, logo: &Logo) {
         if (logo.fc_id, logo.wwpn) != (self.neighbour.fc_id, self.wwpn()) {
             self.refuse(cx, asked, refusal::OTHER_NAME);
             self.remark(cx, "a LOGO for another port", "FC-LS-2");
             return;
         }
         self.answer(cx, asked, &Reply::Accept);
-        self.end(cx, End::LoggedOut);
+        self.end(cx, NexusEnd::LoggedOut);
         self.rest(None);
         let soon = |at: Now| cx.now < at.saturating_add(E_D_TOV);
         let before = self.logged_out.replace(cx.now);

@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 
 use scsi::medium::Now;
 
-use super::local::Local;
-use super::peer::{Peer, RemoteId};
-use super::{End, Remote};
-use crate::violation::Violation;
-use crate::wire::els::{Els, Reject, Reply};
+use super::local::LocalPort;
+use super::peer::{FcpPeer, RemoteId};
+use super::{NexusEnd, RemotePort};
+use crate::violation::FcViolation;
+use crate::wire::els::{Els, LsRejectReason, Reply};
 use crate::wire::frame::{OxId, RxId};
 
 /// An ELS to be sent.
 #[derive(Clone, Debug)]
-pub(crate) struct Sending {
+pub(crate) struct PendingEls {
     pub(crate) is_reply: bool,
     pub(crate) ox_id: OxId,
     pub(crate) rx_id: RxId,
@@ -22,15 +22,15 @@ pub(crate) struct Sending {
 
 /// The exchange of a request that is to be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct RequestedExchange {
     pub(crate) ox_id: OxId,
     pub(crate) rx_id: RxId,
 }
 
-impl Asked {
+impl RequestedExchange {
     /// The answer to it.
-    pub(crate) fn answered(self, reply: &Reply) -> Sending {
-        Sending {
+    pub(crate) fn answered(self, reply: &Reply) -> PendingEls {
+        PendingEls {
             is_reply: true,
             ox_id: self.ox_id,
             rx_id: self.rx_id,
@@ -41,15 +41,15 @@ impl Asked {
 
 /// What a remote port wants done.
 #[derive(Clone, Debug)]
-pub(crate) enum Output {
+pub(crate) enum RemoteOutput {
     /// Send it this.
-    Send(Sending),
+    Send(PendingEls),
     /// There is a nexus.
-    Up(Box<Peer>),
+    Up(Box<FcpPeer>),
     /// There is none any more.
-    Down(End),
+    Down(NexusEnd),
     /// Worth a line in the log.
-    Remark(Violation),
+    Remark(FcViolation),
 }
 
 /// Exchange numbers of our own link services.
@@ -85,38 +85,43 @@ const FIRST: u16 = crate::exchange::FCP_OX_IDS;
 /// What is at hand while something is done for a remote port.
 pub(crate) struct Cx<'a> {
     pub(crate) now: Now,
-    pub(crate) local: &'a Local,
+    pub(crate) local: &'a LocalPort,
     pub(crate) ox_ids: &'a mut OxIds,
-    pub(crate) outputs: &'a mut VecDeque<(RemoteId, Output)>,
+    pub(crate) outputs: &'a mut VecDeque<(RemoteId, RemoteOutput)>,
 }
 
-impl Remote {
-    pub(super) fn put(&self, cx: &mut Cx<'_>, output: Output) {
+impl RemotePort {
+    pub(super) fn put(&self, cx: &mut Cx<'_>, output: RemoteOutput) {
         cx.outputs.push_back((self.id, output));
     }
 
     pub(super) fn remark(&self, cx: &mut Cx<'_>, rule: &'static str, clause: &'static str) {
-        self.put(cx, Output::Remark(Violation { rule, clause }));
+        self.put(cx, RemoteOutput::Remark(FcViolation { rule, clause }));
     }
 
     /// Sends a request, and tells its exchange.
     pub(super) fn request(&self, cx: &mut Cx<'_>, els: &Els) -> OxId {
         let ox_id = cx.ox_ids.take();
-        let sending = Sending {
+        let sending = PendingEls {
             is_reply: false,
             ox_id,
             rx_id: RxId::UNASSIGNED,
             els: els.encode(),
         };
-        self.put(cx, Output::Send(sending));
+        self.put(cx, RemoteOutput::Send(sending));
         ox_id
     }
 
-    pub(super) fn answer(&self, cx: &mut Cx<'_>, asked: Asked, reply: &Reply) {
-        self.put(cx, Output::Send(asked.answered(reply)));
+    pub(super) fn answer(&self, cx: &mut Cx<'_>, asked: RequestedExchange, reply: &Reply) {
+        self.put(cx, RemoteOutput::Send(asked.answered(reply)));
     }
 
-    pub(super) fn refuse(&self, cx: &mut Cx<'_>, asked: Asked, refusal: Reject) {
+    pub(super) fn refuse(
+        &self,
+        cx: &mut Cx<'_>,
+        asked: RequestedExchange,
+        refusal: LsRejectReason,
+    ) {
         self.answer(cx, asked, &Reply::Reject(refusal));
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::wire::ethernet::{self, Mac, Tag};
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::ethernet::{self, Mac, VlanTag};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::{FcId, Wwn};
 
 /// Numbers a remote port among those that one N_Port knows; also its index where they are kept. The
@@ -21,7 +21,7 @@ impl RemoteId {
 
 /// A port's place on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Address {
+pub struct PeerAddress {
     /// Its address identifier.
     pub fc_id: FcId,
     /// The Ethernet address that goes with it.
@@ -30,13 +30,13 @@ pub struct Address {
 
 /// A remote port that is logged in, as the machines of FCP see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer {
+pub struct FcpPeer {
     /// Its place.
-    pub address: Address,
+    pub address: PeerAddress,
     /// Ours.
-    pub own: Address,
+    pub own: PeerAddress,
     /// The tag that frames to it carry; `None` where somebody below adds it, or there is none.
-    pub tag: Option<Tag>,
+    pub tag: Option<VlanTag>,
     /// Its port name.
     pub wwpn: Wwn,
     /// The most octets of payload in a frame to it: a multiple of 4 from 256 to 2112.
@@ -62,11 +62,11 @@ pub struct Fcp {
     pub retry_identifier: bool,
 }
 
-impl Peer {
+impl FcpPeer {
     /// The Ethernet header of an FCoE frame to it.
     #[must_use]
-    pub const fn ethernet(&self) -> ethernet::Header {
-        ethernet::Header {
+    pub const fn ethernet(&self) -> ethernet::EthernetHeader {
+        ethernet::EthernetHeader {
             dst: self.address.mac,
             src: self.own.mac,
             vlan: self.tag,
@@ -76,8 +76,14 @@ impl Peer {
 
     /// The header of a frame to it: the first of its sequence, without what only some frames have.
     #[must_use]
-    pub const fn header(&self, r_ctl: RCtl, kind: Type, ox_id: OxId, rx_id: RxId) -> Header {
-        Header {
+    pub const fn header(
+        &self,
+        r_ctl: RCtl,
+        kind: FrameType,
+        ox_id: OxId,
+        rx_id: RxId,
+    ) -> FrameHeader {
+        FrameHeader {
             r_ctl,
             d_id: self.address.fc_id,
             cs_ctl: 0,

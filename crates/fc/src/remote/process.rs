@@ -2,32 +2,42 @@
 
 use super::login::PAUSE;
 use super::refusal;
-use super::{Asked, Cx, End, Fcp, Local, Output, Remote, Role, Seen, State};
-use crate::wire::els::{FcpParameters, Page, Reply};
-use crate::wire::frame::Type;
+use super::{
+    AcceptedRequest, Cx, Fcp, LocalPort, NexusEnd, RemoteOutput, RemotePort, RemoteState,
+    RequestedExchange, Role,
+};
+use crate::wire::els::{FcpParameters, Reply, ServicePage};
+use crate::wire::frame::FrameType;
 
 /// A PRLI to which the answer waits.
 #[derive(Clone, Debug)]
-pub(super) struct Parked {
-    asked: Asked,
-    pages: Vec<Page>,
+pub(super) struct ParkedPrli {
+    asked: RequestedExchange,
+    pages: Vec<ServicePage>,
 }
 
-impl Remote {
-    pub(super) fn prli_asked(&mut self, cx: &mut Cx<'_>, asked: Asked, pages: Vec<Page>) {
+impl RemotePort {
+    pub(super) fn prli_asked(
+        &mut self,
+        cx: &mut Cx<'_>,
+        asked: RequestedExchange,
+        pages: Vec<ServicePage>,
+    ) {
         match self.state {
-            State::Prli | State::Open => {}
-            State::Plogi => return self.refuse(cx, asked, refusal::BUSY),
-            State::Idle | State::Awaited => return self.refuse(cx, asked, refusal::NO_LOGIN),
+            RemoteState::Prli | RemoteState::Open => {}
+            RemoteState::Plogi => return self.refuse(cx, asked, refusal::BUSY),
+            RemoteState::Idle | RemoteState::Awaited => {
+                return self.refuse(cx, asked, refusal::NO_LOGIN);
+            }
         }
-        let parked = Parked { asked, pages };
+        let parked = ParkedPrli { asked, pages };
         let is_wish = cx.local.role == Role::Target && wish(&parked.pages).is_some();
-        let is_repeated = self.pair.is_some() && Seen::is_repeated(self.prli, cx, asked);
+        let is_repeated = self.pair.is_some() && AcceptedRequest::is_repeated(self.prli, cx, asked);
         if !is_wish || is_repeated {
             self.answer_prli(cx, &parked);
             return;
         }
-        self.end(cx, End::Replaced);
+        self.end(cx, NexusEnd::Replaced);
         if self.is_ending {
             self.parked = Some(parked);
         } else {
@@ -36,10 +46,10 @@ impl Remote {
     }
 
     /// There is a nexus, at a target.
-    pub(super) fn pair_up(&mut self, cx: &mut Cx<'_>, parked: &Parked) {
+    pub(super) fn pair_up(&mut self, cx: &mut Cx<'_>, parked: &ParkedPrli) {
         if let Some(theirs) = wish(&parked.pages) {
             self.answer_prli(cx, parked);
-            self.prli = Some(Seen::now(cx, parked.asked));
+            self.prli = Some(AcceptedRequest::now(cx, parked.asked));
             self.up(cx, theirs);
         }
     }
@@ -47,28 +57,30 @@ impl Remote {
     fn up(&mut self, cx: &mut Cx<'_>, theirs: FcpParameters) {
         self.pair = Some(cx.local.pair(theirs));
         if let Some(peer) = self.peer(cx.local) {
-            self.put(cx, Output::Up(Box::new(peer)));
+            self.put(cx, RemoteOutput::Up(Box::new(peer)));
         }
     }
 
-    fn answer_prli(&self, cx: &mut Cx<'_>, parked: &Parked) {
+    fn answer_prli(&self, cx: &mut Cx<'_>, parked: &ParkedPrli) {
         let pages = parked.pages.iter().map(|page| cx.local.response(*page));
         let reply = Reply::Process(pages.collect());
         self.answer(cx, parked.asked, &reply);
     }
 
     /// Our PRLI was accepted, which does not mean that there is a nexus.
-    pub(super) fn prli_answered(&mut self, cx: &mut Cx<'_>, pages: &[Page]) {
-        let page = pages.iter().find(|page| page.kind == Type::FCP);
-        match page.map(Page::response) {
-            Some(Page::NO_RESOURCES | Page::NOT_READY) => self.again(cx, cx.local.e_d_tov),
-            Some(Page::EXECUTED | Page::CONDITIONAL) => self.paired(cx, page),
+    pub(super) fn prli_answered(&mut self, cx: &mut Cx<'_>, pages: &[ServicePage]) {
+        let page = pages.iter().find(|page| page.kind == FrameType::FCP);
+        match page.map(ServicePage::response) {
+            Some(ServicePage::NO_RESOURCES | ServicePage::NOT_READY) => {
+                self.again(cx, cx.local.e_d_tov);
+            }
+            Some(ServicePage::EXECUTED | ServicePage::CONDITIONAL) => self.paired(cx, page),
             _ => self.paired(cx, None),
         }
     }
 
-    fn paired(&mut self, cx: &mut Cx<'_>, page: Option<&Page>) {
-        self.enter(cx, State::Open);
+    fn paired(&mut self, cx: &mut Cx<'_>, page: Option<&ServicePage>) {
+        self.enter(cx, RemoteState::Open);
         let parameters = page.filter(|page| page.image_pair()).map(fcp);
         match parameters.filter(|theirs| theirs.has(FcpParameters::TARGET)) {
             Some(theirs) => self.up(cx, theirs),
@@ -77,21 +89,28 @@ impl Remote {
         }
     }
 
-    pub(super) fn prlo_asked(&mut self, cx: &mut Cx<'_>, asked: Asked, pages: &[Page]) {
+    pub(super) fn prlo_asked(
+        &mut self,
+        cx: &mut Cx<'_>,
+        asked: RequestedExchange,
+        pages: &[ServicePage],
+    ) {
         if !self.is_logged_in() {
             return self.refuse(cx, asked, refusal::NO_LOGIN);
         }
-        let pages_done = pages.iter().map(|page| page.logged_out(Page::EXECUTED));
+        let pages_done = pages
+            .iter()
+            .map(|page| page.logged_out(ServicePage::EXECUTED));
         self.answer(cx, asked, &Reply::Process(pages_done.collect()));
-        if pages.iter().any(|page| page.kind == Type::FCP) {
+        if pages.iter().any(|page| page.kind == FrameType::FCP) {
             self.unpaired(cx);
         }
     }
 
     /// The image pair is over, by the word of the other end or of a third port.
     pub(crate) fn unpaired(&mut self, cx: &mut Cx<'_>) {
-        if self.state == State::Open {
-            self.end(cx, End::LoggedOut);
+        if self.state == RemoteState::Open {
+            self.end(cx, NexusEnd::LoggedOut);
             if cx.local.role == Role::Initiator {
                 self.wake_after(cx, cx.local.e_d_tov);
             }
@@ -100,44 +119,44 @@ impl Remote {
 }
 
 /// What an initiator says of itself that wants an image pair.
-fn wish(pages: &[Page]) -> Option<FcpParameters> {
+fn wish(pages: &[ServicePage]) -> Option<FcpParameters> {
     let mut wanted = pages.iter().filter(|page| page.image_pair());
-    let page = wanted.find(|page| page.kind == Type::FCP)?;
+    let page = wanted.find(|page| page.kind == FrameType::FCP)?;
     Some(fcp(page)).filter(|theirs| theirs.has(FcpParameters::INITIATOR))
 }
 
-const fn fcp(page: &Page) -> FcpParameters {
+const fn fcp(page: &ServicePage) -> FcpParameters {
     FcpParameters(page.parameters)
 }
 
-impl Local {
+impl LocalPort {
     /// The page of our PRLI.
-    pub(super) fn process_login(&self) -> Page {
-        Page::fcp(self.fcp())
+    pub(super) fn process_login(&self) -> ServicePage {
+        ServicePage::fcp(self.fcp())
     }
 
     /// The answer to a page of a PRLI. Two initiators, or two targets, make no pair; but Linux, as
     /// target, sends PRLI too, and makes its half of the pair by the answer to that.
-    fn response(&self, page: Page) -> Page {
+    fn response(&self, page: ServicePage) -> ServicePage {
         let other = match self.role {
             Role::Initiator => FcpParameters::TARGET,
             Role::Target => FcpParameters::INITIATOR,
         };
-        if page.kind != Type::FCP {
-            return page.answered(Page::INVALID);
+        if page.kind != FrameType::FCP {
+            return page.answered(ServicePage::INVALID);
         }
         let fits = fcp(&page).has(other);
         let code = if fits || !page.image_pair() {
-            Page::EXECUTED
+            ServicePage::EXECUTED
         } else {
-            Page::PRECLUDED
+            ServicePage::PRECLUDED
         };
         let flags = if fits {
-            page.flags & Page::IMAGE_PAIR
+            page.flags & ServicePage::IMAGE_PAIR
         } else {
             0
         };
-        let answer = Page {
+        let answer = ServicePage {
             flags,
             parameters: self.fcp().0,
             ..page

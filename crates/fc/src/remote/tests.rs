@@ -7,7 +7,7 @@ use std::time::Duration;
 use insta::assert_snapshot;
 
 use super::*;
-use crate::wire::els::{Code, Els, FcpParameters, Logo, Page, Reject, Reply};
+use crate::wire::els::{Code, Els, FcpParameters, Logo, LsRejectReason, Reply, ServicePage};
 use crate::wire::els::{explanation, reason};
 use crate::wire::ethernet::Mac;
 use crate::wire::frame::RxId;
@@ -15,10 +15,10 @@ use crate::wire::names::FcId;
 
 const OURS: Wwn = Wwn(5);
 
-fn local(role: Role) -> Local {
-    Local {
+fn local(role: Role) -> LocalPort {
+    LocalPort {
         role,
-        address: Address {
+        address: PeerAddress {
             fc_id: FcId(1),
             mac: Mac::of_port(Mac::VN2VN_FC_MAP, FcId(1)),
         },
@@ -28,18 +28,18 @@ fn local(role: Role) -> Local {
         payload_max: 2112,
         e_d_tov: Duration::from_secs(2),
         r_a_tov: Duration::from_secs(4),
-        offer: Offer::default(),
+        offer: PrliOffer::default(),
         partners: Partners::Any,
     }
 }
 
 /// The machine with what it lives by.
 struct Rig {
-    remote: Remote,
-    local: Local,
+    remote: RemotePort,
+    local: LocalPort,
     now: Now,
     ox_ids: OxIds,
-    outputs: VecDeque<(RemoteId, Output)>,
+    outputs: VecDeque<(RemoteId, RemoteOutput)>,
 }
 
 impl Rig {
@@ -56,7 +56,7 @@ impl Rig {
             initiator: None,
         };
         Self {
-            remote: Remote::new(RemoteId(0), neighbour, &local),
+            remote: RemotePort::new(RemoteId(0), neighbour, &local),
             local,
             now: Duration::from_secs(100),
             ox_ids: OxIds::new(),
@@ -65,7 +65,7 @@ impl Rig {
     }
 
     /// Does something, and tells what comes of it.
-    fn act(&mut self, act: impl FnOnce(&mut Remote, &mut Cx<'_>)) -> String {
+    fn act(&mut self, act: impl FnOnce(&mut RemotePort, &mut Cx<'_>)) -> String {
         let mut cx = Cx {
             now: self.now,
             local: &self.local,
@@ -78,7 +78,7 @@ impl Rig {
     }
 
     fn asked(&mut self, ox_id: u16, els: Els) -> String {
-        let asked = Asked {
+        let asked = RequestedExchange {
             ox_id: OxId(ox_id),
             rx_id: RxId::UNASSIGNED,
         };
@@ -92,14 +92,14 @@ impl Rig {
 
     /// The parameters of the other end.
     fn theirs(&self) -> crate::wire::els::ServiceParameters {
-        Local {
+        LocalPort {
             wwpn: self.remote.wwpn(),
             ..self.local.clone()
         }
         .parameters()
     }
 
-    fn page(&self) -> Page {
+    fn page(&self) -> ServicePage {
         let role = match self.local.role {
             Role::Initiator => Role::Target,
             Role::Target => Role::Initiator,
@@ -109,13 +109,13 @@ impl Rig {
 
     /// On the way that a login takes.
     fn lead_to(&mut self, stage: Stage) {
-        self.act(Remote::begin);
+        self.act(RemotePort::begin);
         match stage {
             Stage::Begun => return,
             Stage::Idle => return self.remote.rest(None),
             _ => {}
         }
-        if self.remote.state == State::Plogi {
+        if self.remote.state == RemoteState::Plogi {
             let theirs = self.theirs();
             self.answered(&Reply::Login(theirs));
         } else {
@@ -126,7 +126,7 @@ impl Rig {
             return;
         }
         if self.local.role == Role::Initiator {
-            let page = self.page().answered(Page::EXECUTED);
+            let page = self.page().answered(ServicePage::EXECUTED);
             self.answered(&Reply::Process(vec![page]));
         } else {
             let page = self.page();
@@ -134,7 +134,7 @@ impl Rig {
         }
         assert!(self.remote.is_up());
         if stage == Stage::Ending {
-            self.asked(3, Els::Prlo(vec![Page::fcp(FcpParameters(0))]));
+            self.asked(3, Els::Prlo(vec![ServicePage::fcp(FcpParameters(0))]));
         }
     }
 }
@@ -149,26 +149,28 @@ enum Stage {
     Ending,
 }
 
-fn text(output: &Output) -> String {
+fn text(output: &RemoteOutput) -> String {
     match output {
-        Output::Send(sending) if sending.is_reply => match Reply::parse(Code::PRLI, &sending.els) {
-            Ok(Reply::Reject(why)) => {
-                format!("LS_RJT {:02x}/{:02x}", why.reason, why.explanation)
+        RemoteOutput::Send(sending) if sending.is_reply => {
+            match Reply::parse(Code::PRLI, &sending.els) {
+                Ok(Reply::Reject(why)) => {
+                    format!("LS_RJT {:02x}/{:02x}", why.reason, why.explanation)
+                }
+                Ok(Reply::Process(pages)) => format!("LS_ACC {:02x}", pages[0].flags),
+                _ => "LS_ACC".to_owned(),
             }
-            Ok(Reply::Process(pages)) => format!("LS_ACC {:02x}", pages[0].flags),
-            _ => "LS_ACC".to_owned(),
-        },
-        Output::Send(sending) => Els::parse(&sending.els).unwrap().code().to_string(),
-        Output::Up(_) => "up".to_owned(),
-        Output::Down(why) => format!("down: {why:?}"),
-        Output::Remark(violation) => format!("\"{violation}\""),
+        }
+        RemoteOutput::Send(sending) => Els::parse(&sending.els).unwrap().code().to_string(),
+        RemoteOutput::Up(_) => "up".to_owned(),
+        RemoteOutput::Down(why) => format!("down: {why:?}"),
+        RemoteOutput::Remark(violation) => format!("\"{violation}\""),
     }
 }
 
 type Happening = (&'static str, fn(&mut Rig) -> String);
 
 fn reject(rig: &mut Rig, reason: u8, explanation: u8) -> String {
-    rig.answered(&Reply::Reject(Reject::new(reason, explanation)))
+    rig.answered(&Reply::Reject(LsRejectReason::new(reason, explanation)))
 }
 
 const HAPPENINGS: &[Happening] = &[
@@ -181,7 +183,7 @@ const HAPPENINGS: &[Happening] = &[
         rig.asked(9, Els::Prli(vec![page]))
     }),
     ("its PRLO", |rig| {
-        let page = Page::fcp(FcpParameters(0));
+        let page = ServicePage::fcp(FcpParameters(0));
         rig.asked(9, Els::Prlo(vec![page]))
     }),
     ("its LOGO", |rig| {
@@ -189,8 +191,8 @@ const HAPPENINGS: &[Happening] = &[
         rig.asked(9, Els::Logo(Logo { fc_id, wwpn }))
     }),
     ("accepted", |rig| match rig.remote.state {
-        State::Prli => {
-            let page = rig.page().answered(Page::EXECUTED);
+        RemoteState::Prli => {
+            let page = rig.page().answered(ServicePage::EXECUTED);
             rig.answered(&Reply::Process(vec![page]))
         }
         _ => {
@@ -205,12 +207,12 @@ const HAPPENINGS: &[Happening] = &[
     }),
     ("its time", |rig| {
         rig.now += Duration::from_secs(60);
-        rig.act(Remote::expire)
+        rig.act(RemotePort::expire)
     }),
-    ("a stray", |rig| rig.act(Remote::strayed)),
-    ("ended", |rig| rig.act(Remote::ended)),
+    ("a stray", |rig| rig.act(RemotePort::strayed)),
+    ("ended", |rig| rig.act(RemotePort::ended)),
     ("lost", |rig| {
-        rig.act(|remote, cx| remote.lost(cx, End::ByUs))
+        rig.act(|remote, cx| remote.lost(cx, NexusEnd::ByUs))
     }),
 ];
 

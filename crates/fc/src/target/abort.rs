@@ -6,14 +6,14 @@
 
 use scsi::medium::Lease;
 
-use super::Target;
-use super::tasks::{Slot, Stage};
+use super::FcpTarget;
+use super::exchanges::{ExchangeSlot, ExchangeStage};
 use crate::remote::RemoteId;
 use crate::wire::bls::{BaAcc, BaRjt};
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
-impl<L: Lease> Target<L> {
-    pub(super) fn abts(&mut self, remote: RemoteId, header: &Header) {
+impl<L: Lease> FcpTarget<L> {
+    pub(super) fn abts(&mut self, remote: RemoteId, header: &FrameHeader) {
         let found = self.tasks.find(remote, header.ox_id, header.rx_id);
         // A name that does not fit is that of nothing here, but the OX_ID may be in use.
         let slot = match found.or_else(|| self.tasks.by_ox_id(remote, header.ox_id)) {
@@ -23,7 +23,7 @@ impl<L: Lease> Target<L> {
             Some(slot) => slot,
             None => match self.tasks.insert(remote, header.ox_id) {
                 Some(slot) => {
-                    self.tasks[slot].stage = Stage::Ended;
+                    self.tasks[slot].stage = ExchangeStage::Ended;
                     slot
                 }
                 None => return self.accept_abort(remote, header.ox_id, header.rx_id),
@@ -31,31 +31,36 @@ impl<L: Lease> Target<L> {
         };
         self.tasks[slot].rests = true;
         match self.tasks[slot].stage {
-            Stage::Executing => {
+            ExchangeStage::Executing => {
                 self.tasks[slot].owes_answer = true;
                 self.abort(slot);
             }
-            Stage::Managing | Stage::Aborting => self.tasks[slot].owes_answer = true,
+            ExchangeStage::Managing | ExchangeStage::Aborting => {
+                self.tasks[slot].owes_answer = true;
+            }
             _ => self.abort_done(slot),
         }
     }
 
     /// The device server ended a command without a response: because the initiator asked for that,
     /// or another one, or because its data did not come.
-    pub(super) fn device_aborted(&mut self, slot: Slot) {
+    pub(super) fn device_aborted(&mut self, slot: ExchangeSlot) {
         match self.tasks[slot].stage {
-            Stage::Executing | Stage::Aborting => self.abort_done(slot),
+            ExchangeStage::Executing | ExchangeStage::Aborting => self.abort_done(slot),
             _ => {}
         }
     }
 
     /// Nothing of an exchange is under way any more.
-    pub(super) fn abort_done(&mut self, slot: Slot) {
+    pub(super) fn abort_done(&mut self, slot: ExchangeSlot) {
         let task = &mut self.tasks[slot];
         let remote = task.remote;
         let owes = std::mem::take(&mut task.owes_answer);
-        let was = std::mem::replace(&mut task.stage, Stage::Aborted);
-        if matches!(was, Stage::Executing | Stage::Managing | Stage::Aborting) {
+        let was = std::mem::replace(&mut task.stage, ExchangeStage::Aborted);
+        if matches!(
+            was,
+            ExchangeStage::Executing | ExchangeStage::Managing | ExchangeStage::Aborting
+        ) {
             self.open -= 1;
         }
         self.asks_no_more(slot);
@@ -66,23 +71,23 @@ impl<L: Lease> Target<L> {
         let (ox_id, rx_id) = (task.ox_id, task.rx_id);
         let dropped = self.queue.remove(slot);
         self.count_queued(remote, dropped, 0);
-        if was != Stage::Aborted {
+        if was != ExchangeStage::Aborted {
             self.plug(slot);
         }
-        if owes || !matches!(was, Stage::Executing | Stage::Aborting) {
+        if owes || !matches!(was, ExchangeStage::Executing | ExchangeStage::Aborting) {
             self.accept_abort(remote, ox_id, rx_id);
         }
     }
 
     /// The names are not those of one exchange.
-    fn reject_abort(&mut self, remote: RemoteId, request: &Header) {
+    fn reject_abort(&mut self, remote: RemoteId, request: &FrameHeader) {
         let Some(peer) = self.peer(remote) else {
             return;
         };
         let (ox_id, rx_id) = (request.ox_id, request.rx_id);
-        let header = Header {
+        let header = FrameHeader {
             f_ctl: FCtl::REPLY,
-            ..peer.header(RCtl::BA_RJT, Type::BLS, ox_id, rx_id)
+            ..peer.header(RCtl::BA_RJT, FrameType::BLS, ox_id, rx_id)
         };
         self.queue_control(remote, header, &BaRjt::UNKNOWN.encode());
     }
@@ -91,9 +96,9 @@ impl<L: Lease> Target<L> {
         let Some(peer) = self.peer(remote) else {
             return;
         };
-        let header = Header {
+        let header = FrameHeader {
             f_ctl: FCtl::REPLY,
-            ..peer.header(RCtl::BA_ACC, Type::BLS, ox_id, rx_id)
+            ..peer.header(RCtl::BA_ACC, FrameType::BLS, ox_id, rx_id)
         };
         // All sequences, whatever their numbers: both ends leave the OX_ID alone for R_A_TOV.
         let payload = BaAcc::exchange(ox_id, rx_id);

@@ -5,20 +5,20 @@ use scsi::nexus::NexusId;
 use scsi::residual::Residual;
 use scsi::task::{Attribute, Command, Completed, SenseBytes};
 use scsi::wire::asc;
-use scsi::wire::sense::{Format, Key, Sense};
+use scsi::wire::sense::{Format, Sense, SenseKey};
 use scsi::wire::status::Status;
 
-use super::tasks::{Ending, Slot, Stage, Task};
-use super::transmit::Out;
-use super::{Event, Target};
+use super::exchanges::{Exchange, ExchangeEnding, ExchangeSlot, ExchangeStage};
+use super::transmit::ExchangeOutput;
+use super::{FcpTarget, FcpTargetEvent};
 use crate::remote::RemoteId;
-use crate::wire::fcoe::Frame;
-use crate::wire::fcp::{self, Cmnd, Management, response};
-use crate::wire::frame::Header;
+use crate::wire::fcoe::ReceivedFrame;
+use crate::wire::fcp::{self, Cmnd, ManagementFlags, response};
+use crate::wire::frame::FrameHeader;
 
-impl<L: Lease> Target<L> {
+impl<L: Lease> FcpTarget<L> {
     /// An FCP_CMND.
-    pub(super) fn command(&mut self, remote: RemoteId, frame: &Frame<'_>) {
+    pub(super) fn command(&mut self, remote: RemoteId, frame: &ReceivedFrame<'_>) {
         let header = &frame.header;
         let Some(retry_id) = self.retry_id(remote, header) else {
             return;
@@ -35,11 +35,11 @@ impl<L: Lease> Target<L> {
         let task = &mut self.tasks[slot];
         (task.retry_id, task.touched) = (retry_id, self.now);
         let Ok(cmnd) = Cmnd::parse(frame.payload) else {
-            return self.end(slot, Ending::coded(response::FIELDS_INVALID));
+            return self.end(slot, ExchangeEnding::coded(response::FIELDS_INVALID));
         };
         task.lun = cmnd.lun;
         // A reset may be what clears the way.
-        if cmnd.management != Management::NONE {
+        if cmnd.management != ManagementFlags::NONE {
             return self.function(slot, cmnd.management);
         }
         if is_full {
@@ -50,7 +50,7 @@ impl<L: Lease> Target<L> {
 
     /// The task retry identifier, which travels in the parameter field (FCP-4); 0 where it was not
     /// agreed upon.
-    fn retry_id(&self, remote: RemoteId, header: &Header) -> Option<u32> {
+    fn retry_id(&self, remote: RemoteId, header: &FrameHeader) -> Option<u32> {
         let fcp = self.peer(remote)?.fcp;
         Some(if fcp.retry_identifier {
             header.parameter
@@ -62,7 +62,7 @@ impl<L: Lease> Target<L> {
     /// Whether a command is one that came before; if it is another one with the same OX_ID, that
     /// is forgotten. So may be one that a reset has ended: Linux uses the OX_IDs of all such
     /// commands again as soon as the reset is answered.
-    fn is_repeated(&mut self, remote: RemoteId, header: &Header, retry_id: u32) -> bool {
+    fn is_repeated(&mut self, remote: RemoteId, header: &FrameHeader, retry_id: u32) -> bool {
         let Some(slot) = self.tasks.by_ox_id(remote, header.ox_id) else {
             return false;
         };
@@ -75,9 +75,9 @@ impl<L: Lease> Target<L> {
         false
     }
 
-    fn execute(&mut self, slot: Slot, cmnd: &Cmnd<'_>) {
+    fn execute(&mut self, slot: ExchangeSlot, cmnd: &Cmnd<'_>) {
         let Some(attribute) = attribute(cmnd.attribute) else {
-            return self.end(slot, Ending::coded(response::FIELDS_INVALID));
+            return self.end(slot, ExchangeEnding::coded(response::FIELDS_INVALID));
         };
         let task = &mut self.tasks[slot];
         task.expected_in = if cmnd.read { cmnd.data_len } else { 0 };
@@ -101,50 +101,54 @@ impl<L: Lease> Target<L> {
             expected_out: task.expected_out,
         };
         let remote = task.remote;
-        self.events.push_back(Event::Execute { remote, command });
+        self.events
+            .push_back(FcpTargetEvent::Execute { remote, command });
     }
 
     /// *Send Command Complete*.
-    pub(super) fn device_ended(&mut self, slot: Slot, completed: &Completed) {
+    pub(super) fn device_ended(&mut self, slot: ExchangeSlot, completed: &Completed) {
         let task = &mut self.tasks[slot];
         match task.stage {
-            Stage::Executing => {
+            ExchangeStage::Executing => {
                 let ending = task.device_ending(completed);
                 self.end(slot, ending);
             }
             // It ended before the device server heard that it is to be aborted.
-            Stage::Aborting => self.device_aborted(slot),
+            ExchangeStage::Aborting => self.device_aborted(slot),
             _ => {}
         }
     }
 
     /// Queues the response.
-    pub(super) fn end(&mut self, slot: Slot, ending: Ending) {
+    pub(super) fn end(&mut self, slot: ExchangeSlot, ending: ExchangeEnding) {
         self.asks_no_more(slot);
         let task = &mut self.tasks[slot];
-        task.stage = Stage::Answered;
+        task.stage = ExchangeStage::Answered;
         task.ending = Some(ending);
         task.grants.clear();
         task.burst = None;
         self.open -= 1;
-        self.queue.push(Out::Status(slot));
+        self.queue.push(ExchangeOutput::Status(slot));
     }
 
     /// Forgets an exchange, in whatever stage. Nothing of it is in the queue.
-    pub(super) fn forget(&mut self, slot: Slot) {
+    pub(super) fn forget(&mut self, slot: ExchangeSlot) {
         self.asks_no_more(slot);
         self.drop_kept(slot);
         let stage = self.tasks[slot].stage;
-        if matches!(stage, Stage::Executing | Stage::Managing | Stage::Aborting) {
+        if matches!(
+            stage,
+            ExchangeStage::Executing | ExchangeStage::Managing | ExchangeStage::Aborting
+        ) {
             self.open -= 1;
         }
         self.tasks.forget(slot);
     }
 }
 
-impl<L: Lease> Task<L> {
+impl<L: Lease> Exchange<L> {
     /// What is told when the device server ended the command.
-    fn device_ending(&self, completed: &Completed) -> Ending {
+    fn device_ending(&self, completed: &Completed) -> ExchangeEnding {
         let good = matches!(completed.status, Status::Good | Status::ConditionMet);
         let residual = match (self.expected_in, self.expected_out) {
             (0, 0) => Residual::of(0, completed.length_in.saturating_add(completed.length_out)),
@@ -158,7 +162,7 @@ impl<L: Lease> Task<L> {
             (read, 0) => Residual::of(read, u64::from(self.presented)),
             (_, write) => Residual::of(write, u64::from(self.cover.next())),
         };
-        Ending {
+        ExchangeEnding {
             status: completed.status as u8,
             qualifier: completed.qualifier,
             residual,
@@ -169,9 +173,12 @@ impl<L: Lease> Task<L> {
     }
 
     /// The end of a command that nobody here can carry out.
-    fn refusal(&self) -> Ending {
-        let sense = Sense::new(Key::IllegalRequest, asc::INVALID_COMMAND_OPERATION_CODE);
-        Ending {
+    fn refusal(&self) -> ExchangeEnding {
+        let sense = Sense::new(
+            SenseKey::IllegalRequest,
+            asc::INVALID_COMMAND_OPERATION_CODE,
+        );
+        ExchangeEnding {
             status: Status::CheckCondition as u8,
             qualifier: 0,
             residual: Residual::of(self.expected_in.max(self.expected_out), 0),
@@ -183,8 +190,8 @@ impl<L: Lease> Task<L> {
 }
 
 /// The end of a command of so many octets for which there is no place.
-fn task_set_full(len: u32) -> Ending {
-    Ending {
+fn task_set_full(len: u32) -> ExchangeEnding {
+    ExchangeEnding {
         status: Status::TaskSetFull as u8,
         qualifier: 0,
         residual: Residual::of(len, 0),

@@ -2,17 +2,17 @@
 
 use scsi::medium::Lease;
 
-use super::Target;
-use super::tasks::{Kept, Slot, Stage, Task};
-use super::transmit::Out;
+use super::FcpTarget;
+use super::exchanges::{Exchange, ExchangeSlot, ExchangeStage, KeptDataIn};
+use super::transmit::ExchangeOutput;
 use crate::exchange::data::DataSequence;
 
-impl<L: Lease> Target<L> {
+impl<L: Lease> FcpTarget<L> {
     /// *Send Data-In*: what the initiator does not expect is cut off.
-    pub(super) fn queue_data_in(&mut self, slot: Slot, offset: u32, data: L) {
+    pub(super) fn queue_data_in(&mut self, slot: ExchangeSlot, offset: u32, data: L) {
         let task = &mut self.tasks[slot];
         let room = task.expected_in.saturating_sub(offset) as usize;
-        if task.stage != Stage::Executing || data.is_empty() || room == 0 {
+        if task.stage != ExchangeStage::Executing || data.is_empty() || room == 0 {
             return;
         }
         let data = match data.len() > room {
@@ -28,18 +28,18 @@ impl<L: Lease> Target<L> {
         if nexus.peer.fcp.retry {
             let data = data.clone();
             self.confirming.octets += data.len();
-            task.kept.push_back(Kept { offset, data });
+            task.kept.push_back(KeptDataIn { offset, data });
         }
         nexus.queued += data.len();
         let sequence = DataSequence::new(data, offset, task.next_seq_id());
-        self.queue.push(Out::Data { slot, sequence });
+        self.queue.push(ExchangeOutput::Data { slot, sequence });
         self.bound_kept(slot);
     }
 
     /// Lets go of kept data until it is no more than may be: of what waits for FCP_CONF the oldest,
     /// then what this command sent first. What of it is asked for again cannot be sent; the
     /// initiator reads it by a new command.
-    fn bound_kept(&mut self, slot: Slot) {
+    fn bound_kept(&mut self, slot: ExchangeSlot) {
         while self.confirming.octets > self.limits.unconfirmed {
             if self.settle_oldest() {
                 continue;
@@ -52,14 +52,14 @@ impl<L: Lease> Target<L> {
     }
 
     /// Lets go of all data of an exchange that could be sent again.
-    pub(super) fn drop_kept(&mut self, slot: Slot) {
+    pub(super) fn drop_kept(&mut self, slot: ExchangeSlot) {
         let task = &mut self.tasks[slot];
         self.confirming.octets -= task.kept_octets();
         task.kept.clear();
     }
 
     /// Queues again what was sent from `offset` on, in place of what of the exchange waits.
-    pub(super) fn send_again(&mut self, slot: Slot, offset: u32) {
+    pub(super) fn send_again(&mut self, slot: ExchangeSlot, offset: u32) {
         let dropped = self.queue.remove(slot);
         let mut again = 0;
         let task = &mut self.tasks[slot];
@@ -70,7 +70,7 @@ impl<L: Lease> Target<L> {
             sequence.at = offset.saturating_sub(kept.offset).min(sequence.end);
             if sequence.left() > 0 {
                 again += sequence.left() as usize;
-                self.queue.push(Out::Data { slot, sequence });
+                self.queue.push(ExchangeOutput::Data { slot, sequence });
             }
         }
         let remote = task.remote;
@@ -78,7 +78,7 @@ impl<L: Lease> Target<L> {
     }
 }
 
-impl<L: Lease> Task<L> {
+impl<L: Lease> Exchange<L> {
     /// Whether all that has left or was queued from `offset` on is still there.
     pub(super) fn has_kept(&self, offset: u32) -> bool {
         let first = self.kept.front().map_or(u32::MAX, |kept| kept.offset);

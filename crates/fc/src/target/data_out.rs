@@ -7,15 +7,15 @@
 use scsi::medium::{Lease, Now};
 use scsi::task::Function;
 
-use super::tasks::{Burst, Grant, Slot, Stage, Task};
-use super::transmit::Out;
-use super::{Event, Target, manage};
+use super::exchanges::{Burst, Exchange, ExchangeGrant, ExchangeSlot, ExchangeStage};
+use super::transmit::ExchangeOutput;
+use super::{FcpTarget, FcpTargetEvent, manage};
 use crate::remote::RemoteId;
-use crate::wire::fcoe::Frame;
+use crate::wire::fcoe::ReceivedFrame;
 
 /// When commands are looked at for those whose data does not come.
 #[derive(Debug, Default)]
-pub(super) struct Owed {
+pub(super) struct DataOutTimeout {
     pub(super) look: Option<Now>,
 }
 
@@ -23,9 +23,9 @@ pub(super) struct Owed {
 /// again.
 const PATIENCE: u32 = 8;
 
-impl<L: Lease> Target<L> {
+impl<L: Lease> FcpTarget<L> {
     /// An FCP_DATA.
-    pub(super) fn data(&mut self, remote: RemoteId, frame: &Frame<'_>) {
+    pub(super) fn data(&mut self, remote: RemoteId, frame: &ReceivedFrame<'_>) {
         let header = &frame.header;
         let Some(slot) = self.tasks.by_rx_id(remote, header.ox_id, header.rx_id) else {
             return;
@@ -59,23 +59,23 @@ impl<L: Lease> Target<L> {
     }
 
     /// *Receive Data-Out*.
-    pub(super) fn grant(&mut self, slot: Slot, offset: u32, into: L) {
+    pub(super) fn grant(&mut self, slot: ExchangeSlot, offset: u32, into: L) {
         let task = &mut self.tasks[slot];
-        if task.stage != Stage::Executing {
+        if task.stage != ExchangeStage::Executing {
             return;
         }
-        let grant = Grant { offset, into };
+        let grant = ExchangeGrant { offset, into };
         debug_assert!(grant.end() <= task.expected_out);
         task.grants.push_back(grant);
         self.ask_for_data(slot);
     }
 
     /// Tells the device server of memory that is full.
-    fn hand_up(&mut self, slot: Slot) {
+    fn hand_up(&mut self, slot: ExchangeSlot) {
         let task = &mut self.tasks[slot];
         let come = task.cover.next();
         while let Some(grant) = task.grants.pop_front_if(|grant| grant.end() <= come) {
-            self.events.push_back(Event::DataOut {
+            self.events.push_back(FcpTargetEvent::DataOut {
                 remote: task.remote,
                 tag: task.tag(),
                 offset: grant.offset,
@@ -85,7 +85,7 @@ impl<L: Lease> Target<L> {
     }
 
     /// Asks for what there is memory for, if nothing is on its way.
-    fn ask_for_data(&mut self, slot: Slot) {
+    fn ask_for_data(&mut self, slot: ExchangeSlot) {
         let task = &mut self.tasks[slot];
         if task.burst.is_some() {
             return;
@@ -95,24 +95,24 @@ impl<L: Lease> Target<L> {
         };
         let (start, end) = (first.offset, first.end());
         task.burst = Some(Burst { start, end });
-        self.queue.push(Out::XferRdy(slot));
+        self.queue.push(ExchangeOutput::XferRdy(slot));
     }
 
     /// Asks again for what has not come of what was asked for.
-    pub(super) fn ask_again(&mut self, slot: Slot) {
+    pub(super) fn ask_again(&mut self, slot: ExchangeSlot) {
         if self.tasks[slot].burst.is_some() && !self.queue.asks(slot) {
-            self.queue.push(Out::XferRdy(slot));
+            self.queue.push(ExchangeOutput::XferRdy(slot));
         }
     }
 
     /// Nothing of an exchange is on its way any more: others may ask.
-    pub(super) fn asks_no_more(&mut self, slot: Slot) {
+    pub(super) fn asks_no_more(&mut self, slot: ExchangeSlot) {
         let asked = self.tasks[slot].asked;
         self.came(slot, asked);
     }
 
     /// So much of what was asked for is not on its way any more.
-    fn came(&mut self, slot: Slot, octets: u32) {
+    fn came(&mut self, slot: ExchangeSlot, octets: u32) {
         let task = &mut self.tasks[slot];
         let came = octets.min(task.asked);
         if came == 0 {
@@ -127,7 +127,7 @@ impl<L: Lease> Target<L> {
         self.queue.freed();
     }
 
-    pub(super) fn owe(&mut self, slot: Slot) {
+    pub(super) fn owe(&mut self, slot: ExchangeSlot) {
         let remote = self.tasks[slot].remote;
         if let Some(peer) = self.peer(remote) {
             let look = self.now.saturating_add(peer.r_a_tov);
@@ -144,7 +144,7 @@ impl<L: Lease> Target<L> {
         self.owed.look = None;
         for slot in self.tasks.slots() {
             let task = &self.tasks[slot];
-            if task.stage != Stage::Executing || task.asked == 0 {
+            if task.stage != ExchangeStage::Executing || task.asked == 0 {
                 continue;
             }
             let Some(peer) = self.peer(task.remote) else {
@@ -162,16 +162,16 @@ impl<L: Lease> Target<L> {
     }
 
     /// Has the device server end a command without a response.
-    pub(super) fn abort(&mut self, slot: Slot) {
+    pub(super) fn abort(&mut self, slot: ExchangeSlot) {
         self.asks_no_more(slot);
         self.drop_kept(slot);
         let task = &mut self.tasks[slot];
-        task.stage = Stage::Aborting;
+        task.stage = ExchangeStage::Aborting;
         task.let_go();
         let (remote, tag, lun) = (task.remote, task.tag(), task.lun);
         let dropped = self.queue.remove(slot);
         self.count_queued(remote, dropped, 0);
-        self.events.push_back(Event::Manage {
+        self.events.push_back(FcpTargetEvent::Manage {
             remote,
             id: manage::OWN,
             lun,
@@ -180,7 +180,7 @@ impl<L: Lease> Target<L> {
     }
 }
 
-impl<L: Lease> Task<L> {
+impl<L: Lease> Exchange<L> {
     /// What to ask for, when the request leaves: all that there is memory for by then, but for what
     /// has come. `None` if that is nothing.
     pub(super) fn burst_now(&mut self) -> Option<Burst> {

@@ -7,7 +7,7 @@ use crate::remote::RemoteId;
 
 /// What a target wants done. The `nexus` of a [`Command`] is filled in by whoever joins the two.
 #[derive(Debug)]
-pub enum Event<L> {
+pub enum FcpTargetEvent<L> {
     /// *Execute Command*.
     Execute {
         /// From which initiator.
@@ -26,7 +26,7 @@ pub enum Event<L> {
         /// The lease that was given to be filled.
         data: L,
     },
-    /// *Task management*, to be answered by [`super::Target::managed`].
+    /// *Task management*, to be answered by [`super::FcpTarget::managed`].
     Manage {
         /// For which initiator.
         remote: RemoteId,
@@ -39,7 +39,7 @@ pub enum Event<L> {
     },
 }
 
-impl<L> Event<L> {
+impl<L> FcpTargetEvent<L> {
     pub(super) const fn remote(&self) -> RemoteId {
         match self {
             Self::Execute { remote, .. }

@@ -3,31 +3,31 @@
 use scsi::medium::Lease;
 use scsi::task::{Function, FunctionResult};
 
-use super::tasks::{Ending, Slot, Stage};
-use super::{Event, Target};
-use crate::wire::fcp::{Management, response};
+use super::exchanges::{ExchangeEnding, ExchangeSlot, ExchangeStage};
+use super::{FcpTarget, FcpTargetEvent};
+use crate::wire::fcp::{ManagementFlags, response};
 
-/// Names an [`Event::Manage`] by which the target itself ends a command; the end is told by the
-/// command.
+/// Names an [`FcpTargetEvent::Manage`] by which the target itself ends a command; the end is told
+/// by the command.
 pub(super) const OWN: u32 = u32::MAX;
 
-impl<L: Lease> Target<L> {
+impl<L: Lease> FcpTarget<L> {
     /// An FCP_CMND with task management flags.
-    pub(super) fn function(&mut self, slot: Slot, management: Management) {
+    pub(super) fn function(&mut self, slot: ExchangeSlot, management: ManagementFlags) {
         let function = match management {
-            Management::ABORT_TASK_SET => Function::AbortTaskSet,
-            Management::CLEAR_TASK_SET => Function::ClearTaskSet,
-            Management::LOGICAL_UNIT_RESET => Function::LogicalUnitReset,
-            Management::TARGET_RESET => Function::TargetReset,
-            Management::CLEAR_ACA => Function::ClearAca,
-            Management::QUERY_TASK_SET => Function::QueryTaskSet,
-            Management::QUERY_ASYNCHRONOUS_EVENT => Function::QueryAsynchronousEvent,
+            ManagementFlags::ABORT_TASK_SET => Function::AbortTaskSet,
+            ManagementFlags::CLEAR_TASK_SET => Function::ClearTaskSet,
+            ManagementFlags::LOGICAL_UNIT_RESET => Function::LogicalUnitReset,
+            ManagementFlags::TARGET_RESET => Function::TargetReset,
+            ManagementFlags::CLEAR_ACA => Function::ClearAca,
+            ManagementFlags::QUERY_TASK_SET => Function::QueryTaskSet,
+            ManagementFlags::QUERY_ASYNCHRONOUS_EVENT => Function::QueryAsynchronousEvent,
             // Two at once.
-            _ => return self.end(slot, Ending::coded(response::FIELDS_INVALID)),
+            _ => return self.end(slot, ExchangeEnding::coded(response::FIELDS_INVALID)),
         };
         let task = &mut self.tasks[slot];
-        task.stage = Stage::Managing;
-        self.events.push_back(Event::Manage {
+        task.stage = ExchangeStage::Managing;
+        self.events.push_back(FcpTargetEvent::Manage {
             remote: task.remote,
             id: task.tag().0,
             lun: task.lun,
@@ -36,9 +36,9 @@ impl<L: Lease> Target<L> {
     }
 
     /// The device server has carried a function out.
-    pub(super) fn function_done(&mut self, slot: Slot, result: FunctionResult) {
+    pub(super) fn function_done(&mut self, slot: ExchangeSlot, result: FunctionResult) {
         let task = &self.tasks[slot];
-        if task.stage != Stage::Managing {
+        if task.stage != ExchangeStage::Managing {
             return;
         }
         if task.owes_answer {
@@ -47,11 +47,14 @@ impl<L: Lease> Target<L> {
         let code = match result {
             FunctionResult::Complete | FunctionResult::NoTask => response::COMPLETE,
             FunctionResult::Succeeded(information) => {
-                return self.end(slot, Ending::informed(response::SUCCEEDED, information));
+                return self.end(
+                    slot,
+                    ExchangeEnding::informed(response::SUCCEEDED, information),
+                );
             }
             FunctionResult::Rejected => response::REJECTED,
             FunctionResult::IncorrectLun => response::INCORRECT_LUN,
         };
-        self.end(slot, Ending::coded(code));
+        self.end(slot, ExchangeEnding::coded(code));
     }
 }

@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use scsi::medium::{Lease, Now};
 
-use super::Target;
-use super::tasks::{Slot, Stage};
-use super::transmit::Out;
+use super::FcpTarget;
+use super::exchanges::{ExchangeSlot, ExchangeStage};
+use super::transmit::ExchangeOutput;
 use crate::remote::RemoteId;
 use crate::wire::els::{
-    Els, ExchangeName, ExchangeStatus, RecAccept, Reject, Reply, Srr, explanation, reason,
+    Els, ExchangeName, ExchangeStatus, LsRejectReason, RecAccept, Reply, Srr, explanation, reason,
 };
-use crate::wire::fcoe::Frame;
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId};
+use crate::wire::fcoe::ReceivedFrame;
+use crate::wire::frame::{FCtl, FrameHeader, OxId, RCtl, RxId};
 
 /// What an initiator calls an exchange, and what it knows of its name here.
-type Names = (OxId, RxId);
+type ExchangeNames = (OxId, RxId);
 
 /// Data-In that can be sent again.
 #[derive(Debug, Default)]
@@ -36,22 +36,22 @@ impl Confirming {
 
 /// Exchanges that were aborted, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Plugs {
+pub(super) struct AbortedExchanges {
     waiting: VecDeque<(Now, RxId)>,
 }
 
 /// More aborts than initiators that are well ever need within R_A_TOV.
 const MAX_PLUGS: usize = 2048;
 
-impl Plugs {
+impl AbortedExchanges {
     pub(super) fn deadline(&self) -> Option<Now> {
         Some(self.waiting.front()?.0)
     }
 }
 
-impl<L: Lease> Target<L> {
+impl<L: Lease> FcpTarget<L> {
     /// REC, SRR or RRQ.
-    pub(super) fn link_service(&mut self, remote: RemoteId, frame: &Frame<'_>) {
+    pub(super) fn link_service(&mut self, remote: RemoteId, frame: &ReceivedFrame<'_>) {
         let reply = match Els::parse(frame.payload) {
             Ok(Els::Rec(rec)) => self.rec(remote, &frame.header, &rec),
             Ok(Els::Srr(srr)) => return self.srr(remote, &frame.header, &srr),
@@ -65,14 +65,19 @@ impl<L: Lease> Target<L> {
     /// Reinstate Recovery Qualifier: the OX_ID of an aborted exchange is free again.
     fn rrq(&mut self, remote: RemoteId, rrq: &ExchangeName) -> Reply {
         if let Some(slot) = self.tasks.find(remote, rrq.ox_id, rrq.rx_id)
-            && self.tasks[slot].stage == Stage::Aborted
+            && self.tasks[slot].stage == ExchangeStage::Aborted
         {
             self.forget(slot);
         }
         Reply::Accept
     }
 
-    fn reply(&mut self, remote: RemoteId, request: &Header, reply: Result<Reply, Reject>) {
+    fn reply(
+        &mut self,
+        remote: RemoteId,
+        request: &FrameHeader,
+        reply: Result<Reply, LsRejectReason>,
+    ) {
         let Some(peer) = self.peer(remote) else {
             return;
         };
@@ -80,7 +85,7 @@ impl<L: Lease> Target<L> {
             RCtl::FC4_REQUEST => RCtl::FC4_REPLY,
             _ => RCtl::ELS_REPLY,
         };
-        let header = Header {
+        let header = FrameHeader {
             f_ctl: FCtl::REPLY,
             ..peer.header(r_ctl, request.kind, request.ox_id, request.rx_id)
         };
@@ -92,7 +97,12 @@ impl<L: Lease> Target<L> {
     /// of it: what is found by its OX_ID may be an earlier one, whose end is not that of the
     /// command it asks about. The task retry identifier tells them apart (FCP-4); where there is
     /// none, an exchange that is over is not found, and the command is sent again.
-    fn about(&self, remote: RemoteId, request: &Header, (ox_id, rx_id): Names) -> Option<Slot> {
+    fn about(
+        &self,
+        remote: RemoteId,
+        request: &FrameHeader,
+        (ox_id, rx_id): ExchangeNames,
+    ) -> Option<ExchangeSlot> {
         let slot = self.tasks.find(remote, ox_id, rx_id)?;
         let task = &self.tasks[slot];
         let is_it = match self.peer(remote)?.fcp.retry_identifier {
@@ -103,9 +113,14 @@ impl<L: Lease> Target<L> {
     }
 
     /// Read Exchange Concise: how far the exchange has got at this end.
-    fn rec(&self, remote: RemoteId, request: &Header, rec: &ExchangeName) -> Result<Reply, Reject> {
+    fn rec(
+        &self,
+        remote: RemoteId,
+        request: &FrameHeader,
+        rec: &ExchangeName,
+    ) -> Result<Reply, LsRejectReason> {
         let slot = self.about(remote, request, (rec.ox_id, rec.rx_id));
-        let slot = slot.filter(|slot| self.tasks[*slot].stage != Stage::Aborted);
+        let slot = slot.filter(|slot| self.tasks[*slot].stage != ExchangeStage::Aborted);
         let task = &self.tasks[slot.ok_or(NO_EXCHANGE)?];
         let peer = self.peer(remote).ok_or(NO_EXCHANGE)?;
         let moved = match task.expected_out {
@@ -113,8 +128,8 @@ impl<L: Lease> Target<L> {
             _ => task.cover.next(),
         };
         let status = match task.stage {
-            Stage::Ended => ExchangeStatus::COMPLETE,
-            Stage::Confirming => ExchangeStatus::default(),
+            ExchangeStage::Ended => ExchangeStatus::COMPLETE,
+            ExchangeStage::Confirming => ExchangeStatus::default(),
             _ if task.asked > 0 => ExchangeStatus::default(),
             _ => ExchangeStatus::INITIATIVE,
         };
@@ -130,11 +145,13 @@ impl<L: Lease> Target<L> {
 
     /// Sequence Retransmission Request: the named information unit, and all after it, again. It is
     /// accepted before they leave, so that the initiator knows one copy from the other.
-    fn srr(&mut self, remote: RemoteId, request: &Header, srr: &Srr) {
+    fn srr(&mut self, remote: RemoteId, request: &FrameHeader, srr: &Srr) {
         let found = self.about(remote, request, (srr.ox_id, srr.rx_id));
         let can = match found.map(|slot| (slot, &self.tasks[slot])) {
             None => Err(NO_EXCHANGE),
-            Some((_, task)) if matches!(task.stage, Stage::Aborting | Stage::Aborted) => {
+            Some((_, task))
+                if matches!(task.stage, ExchangeStage::Aborting | ExchangeStage::Aborted) =>
+            {
                 Err(NO_EXCHANGE)
             }
             Some((_, task)) if srr.unit == RCtl::SOLICITED_DATA && !task.has_kept(srr.offset) => {
@@ -148,7 +165,7 @@ impl<L: Lease> Target<L> {
         }
     }
 
-    fn send_from(&mut self, slot: Slot, srr: &Srr) {
+    fn send_from(&mut self, slot: ExchangeSlot, srr: &Srr) {
         let task = &mut self.tasks[slot];
         task.touched = self.now;
         let stage = task.stage;
@@ -156,9 +173,10 @@ impl<L: Lease> Target<L> {
             self.send_again(slot, srr.offset);
         }
         match (stage, srr.unit) {
-            (Stage::Executing, RCtl::DATA_DESCRIPTOR) => self.ask_again(slot),
+            (ExchangeStage::Executing, RCtl::DATA_DESCRIPTOR) => self.ask_again(slot),
             // It was taken out of the queue.
-            (Stage::Answered, RCtl::SOLICITED_DATA) | (Stage::Confirming | Stage::Ended, _) => {
+            (ExchangeStage::Answered, RCtl::SOLICITED_DATA)
+            | (ExchangeStage::Confirming | ExchangeStage::Ended, _) => {
                 self.answer_again(slot);
             }
             _ => {}
@@ -166,15 +184,15 @@ impl<L: Lease> Target<L> {
     }
 
     /// The response, again; behind data that is sent again.
-    fn answer_again(&mut self, slot: Slot) {
-        self.tasks[slot].stage = Stage::Answered;
-        self.queue.push(Out::Status(slot));
+    fn answer_again(&mut self, slot: ExchangeSlot) {
+        self.tasks[slot].stage = ExchangeStage::Answered;
+        self.queue.push(ExchangeOutput::Status(slot));
     }
 
     /// The response has left, and FCP_CONF was asked for.
-    pub(super) fn await_confirmation(&mut self, slot: Slot) {
+    pub(super) fn await_confirmation(&mut self, slot: ExchangeSlot) {
         let task = &mut self.tasks[slot];
-        task.stage = Stage::Confirming;
+        task.stage = ExchangeStage::Confirming;
         let (remote, rx_id) = (task.remote, task.rx_id);
         let wait = self.peer(remote).map_or(Duration::ZERO, |peer| {
             peer.rec_tov().saturating_add(peer.e_d_tov)
@@ -188,18 +206,18 @@ impl<L: Lease> Target<L> {
 
     /// Takes the first one out of the line of those for which FCP_CONF is awaited. Gives the
     /// exchange, if that is still so, and until when.
-    fn next_waiting(&mut self) -> Option<(Slot, Now)> {
+    fn next_waiting(&mut self) -> Option<(ExchangeSlot, Now)> {
         let (_, rx_id) = self.confirming.waiting.pop_front()?;
         let slot = self.tasks.by_name(rx_id)?;
         let limit = self.tasks[slot].confirm_by.take()?;
-        (self.tasks[slot].stage == Stage::Confirming).then_some((slot, limit))
+        (self.tasks[slot].stage == ExchangeStage::Confirming).then_some((slot, limit))
     }
 
     /// Waits no more for the one that has waited longest; whether there was one.
     pub(super) fn settle_oldest(&mut self) -> bool {
         while !self.confirming.waiting.is_empty() {
             if let Some((slot, _)) = self.next_waiting() {
-                self.settle(slot);
+                self.retire_exchange(slot);
                 return true;
             }
         }
@@ -207,17 +225,17 @@ impl<L: Lease> Target<L> {
     }
 
     /// An FCP_CONF.
-    pub(super) fn confirmed(&mut self, remote: RemoteId, header: &Header) {
+    pub(super) fn confirmed(&mut self, remote: RemoteId, header: &FrameHeader) {
         let Some(slot) = self.tasks.find(remote, header.ox_id, header.rx_id) else {
             return;
         };
-        if self.tasks[slot].stage == Stage::Answered {
+        if self.tasks[slot].stage == ExchangeStage::Answered {
             return self.confirmed_early(slot);
         }
-        if self.tasks[slot].stage != Stage::Confirming {
+        if self.tasks[slot].stage != ExchangeStage::Confirming {
             return;
         }
-        self.settle(slot);
+        self.retire_exchange(slot);
         // Confirmations come in the order of responses, but for those that are lost.
         while let Some((_, first)) = self.confirming.waiting.front()
             && !self.is_confirming(*first)
@@ -227,22 +245,22 @@ impl<L: Lease> Target<L> {
     }
 
     /// What was asked for again was not needed: the first copy has come.
-    fn confirmed_early(&mut self, slot: Slot) {
+    fn confirmed_early(&mut self, slot: ExchangeSlot) {
         let dropped = self.queue.remove(slot);
         let remote = self.tasks[slot].remote;
         self.count_queued(remote, dropped, 0);
-        self.settle(slot);
+        self.retire_exchange(slot);
     }
 
     fn is_confirming(&self, rx_id: RxId) -> bool {
         let slot = self.tasks.by_name(rx_id);
-        slot.is_some_and(|slot| self.tasks[slot].stage == Stage::Confirming)
+        slot.is_some_and(|slot| self.tasks[slot].stage == ExchangeStage::Confirming)
     }
 
     /// An exchange is over: nothing of it is sent again but its response.
-    pub(super) fn settle(&mut self, slot: Slot) {
+    pub(super) fn retire_exchange(&mut self, slot: ExchangeSlot) {
         self.drop_kept(slot);
-        self.tasks[slot].stage = Stage::Ended;
+        self.tasks[slot].stage = ExchangeStage::Ended;
         self.tasks.ended(slot);
     }
 
@@ -254,14 +272,14 @@ impl<L: Lease> Target<L> {
                     task.confirm_by = Some(limit);
                     self.confirming.waiting.push_back((limit, task.rx_id));
                 }
-                Some((slot, _)) => self.settle(slot),
+                Some((slot, _)) => self.retire_exchange(slot),
                 None => {}
             }
         }
     }
 
     /// Leaves the OX_ID of an aborted exchange alone for R_A_TOV.
-    pub(super) fn plug(&mut self, slot: Slot) {
+    pub(super) fn plug(&mut self, slot: ExchangeSlot) {
         let task = &self.tasks[slot];
         let wait = self
             .peer(task.remote)
@@ -282,15 +300,17 @@ impl<L: Lease> Target<L> {
     fn unplug(&mut self) {
         if let Some((_, rx_id)) = self.plugs.waiting.pop_front()
             && let Some(slot) = self.tasks.by_name(rx_id)
-            && self.tasks[slot].stage == Stage::Aborted
+            && self.tasks[slot].stage == ExchangeStage::Aborted
         {
             self.forget(slot);
         }
     }
 }
 
-const NO_EXCHANGE: Reject = Reject::new(reason::LOGICAL_ERROR, explanation::INVALID_OX_RX_ID);
+const NO_EXCHANGE: LsRejectReason =
+    LsRejectReason::new(reason::LOGICAL_ERROR, explanation::INVALID_OX_RX_ID);
 
-const NO_DATA: Reject = Reject::new(reason::UNABLE, explanation::NO_DATA);
+const NO_DATA: LsRejectReason = LsRejectReason::new(reason::UNABLE, explanation::NO_DATA);
 
-const MALFORMED: Reject = Reject::new(reason::LOGICAL_ERROR, explanation::PAYLOAD_LENGTH);
+const MALFORMED: LsRejectReason =
+    LsRejectReason::new(reason::LOGICAL_ERROR, explanation::PAYLOAD_LENGTH);

@@ -4,38 +4,38 @@ use std::collections::VecDeque;
 
 use scsi::medium::Lease;
 
-use super::Target;
-use super::tasks::{Slot, Tasks};
+use super::FcpTarget;
+use super::exchanges::{ExchangeSlot, Exchanges};
 use crate::exchange::data::DataSequence;
 use crate::exchange::frames::{self, Single};
-use crate::outgoing::Outgoing;
-use crate::remote::{Peer, RemoteId};
+use crate::frame_sink::FrameSink;
+use crate::remote::{FcpPeer, RemoteId};
 use crate::wire::fcp::{Rsp, XferRdy};
-use crate::wire::frame::{FCtl, Header, RCtl, Type};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, RCtl};
 
 /// What waits to be sent.
 #[derive(Debug)]
-pub(super) enum Out<L> {
+pub(super) enum ExchangeOutput<L> {
     /// Data of a command.
     Data {
-        slot: Slot,
+        slot: ExchangeSlot,
         sequence: DataSequence<L>,
     },
     /// The response of a command or function.
-    Status(Slot),
+    Status(ExchangeSlot),
     /// A request for data.
-    XferRdy(Slot),
+    XferRdy(ExchangeSlot),
     /// Anything else.
     Control(Box<(RemoteId, Single)>),
 }
 
 /// What waits to be sent, in order.
 #[derive(Debug)]
-pub(super) struct Queue<L> {
-    entries: VecDeque<Out<L>>,
+pub(super) struct ExchangeQueue<L> {
+    entries: VecDeque<ExchangeOutput<L>>,
     controls: usize,
     /// Requests for data that wait until less is on its way.
-    held: VecDeque<Slot>,
+    held: VecDeque<ExchangeSlot>,
     /// Less is on its way than when they were looked at last.
     is_freed: bool,
 }
@@ -44,7 +44,7 @@ pub(super) struct Queue<L> {
 /// been lost: initiators ask again.
 const MAX_CONTROLS: usize = 1024;
 
-impl<L: Lease> Queue<L> {
+impl<L: Lease> ExchangeQueue<L> {
     pub(super) const fn new() -> Self {
         Self {
             entries: VecDeque::new(),
@@ -54,7 +54,7 @@ impl<L: Lease> Queue<L> {
         }
     }
 
-    pub(super) fn push(&mut self, out: Out<L>) {
+    pub(super) fn push(&mut self, out: ExchangeOutput<L>) {
         self.entries.push_back(out);
     }
 
@@ -63,8 +63,8 @@ impl<L: Lease> Queue<L> {
     }
 
     /// Whether a request for data of an exchange waits.
-    pub(super) fn asks(&self, slot: Slot) -> bool {
-        let asks = |out: &Out<L>| matches!(out, Out::XferRdy(other) if *other == slot);
+    pub(super) fn asks(&self, slot: ExchangeSlot) -> bool {
+        let asks = |out: &_| matches!(out, ExchangeOutput::XferRdy(other) if *other == slot);
         self.held.contains(&slot) || self.entries.iter().any(asks)
     }
 
@@ -74,37 +74,37 @@ impl<L: Lease> Queue<L> {
     }
 
     /// Drops all that belongs to one exchange, and tells how many octets of Data-In that was.
-    pub(super) fn remove(&mut self, gone: Slot) -> usize {
+    pub(super) fn remove(&mut self, gone: ExchangeSlot) -> usize {
         let mut dropped = 0;
         self.held.retain(|slot| *slot != gone);
         self.entries.retain(|out| match out {
-            Out::Data { slot, sequence } if *slot == gone => {
+            ExchangeOutput::Data { slot, sequence } if *slot == gone => {
                 dropped += sequence.left() as usize;
                 false
             }
-            Out::Status(slot) | Out::XferRdy(slot) => *slot != gone,
-            Out::Data { .. } | Out::Control(_) => true,
+            ExchangeOutput::Status(slot) | ExchangeOutput::XferRdy(slot) => *slot != gone,
+            ExchangeOutput::Data { .. } | ExchangeOutput::Control(_) => true,
         });
         dropped
     }
 
     /// Drops all that is for one initiator.
-    pub(super) fn remove_remote(&mut self, tasks: &Tasks<L>, gone: RemoteId) {
+    pub(super) fn remove_remote(&mut self, tasks: &Exchanges<L>, gone: RemoteId) {
         self.entries.retain(|out| match out {
-            Out::Data { slot, .. } | Out::Status(slot) | Out::XferRdy(slot) => {
-                tasks[*slot].remote != gone
-            }
-            Out::Control(control) => control.0 != gone,
+            ExchangeOutput::Data { slot, .. }
+            | ExchangeOutput::Status(slot)
+            | ExchangeOutput::XferRdy(slot) => tasks[*slot].remote != gone,
+            ExchangeOutput::Control(control) => control.0 != gone,
         });
         self.held.retain(|slot| tasks[*slot].remote != gone);
-        let is_control = |out: &&Out<L>| matches!(out, Out::Control(_));
+        let is_control = |out: &&ExchangeOutput<L>| matches!(out, ExchangeOutput::Control(_));
         self.controls = self.entries.iter().filter(is_control).count();
     }
 }
 
-impl<L: Lease> Target<L> {
+impl<L: Lease> FcpTarget<L> {
     /// Queues a sequence of one frame that is none of a command's own.
-    pub(super) fn queue_control(&mut self, remote: RemoteId, header: Header, payload: &[u8]) {
+    pub(super) fn queue_control(&mut self, remote: RemoteId, header: FrameHeader, payload: &[u8]) {
         let Some(peer) = self.peer(remote) else {
             return;
         };
@@ -115,7 +115,8 @@ impl<L: Lease> Target<L> {
         };
         if self.queue.controls < MAX_CONTROLS {
             self.queue.controls += 1;
-            self.queue.push(Out::Control(Box::new((remote, single))));
+            self.queue
+                .push(ExchangeOutput::Control(Box::new((remote, single))));
         }
     }
 
@@ -126,14 +127,14 @@ impl<L: Lease> Target<L> {
         }
     }
 
-    pub(super) fn send_queue(&mut self, out: &mut impl Outgoing) -> bool {
+    pub(super) fn send_queue(&mut self, out: &mut impl FrameSink) -> bool {
         let mut any = false;
         while let Some(mut next) = self.next_out() {
             let has_left = match &mut next {
-                Out::Data { slot, sequence } => self.send_data(out, *slot, sequence),
-                Out::Status(slot) => self.send_status(out, *slot),
-                Out::XferRdy(slot) => self.send_xfer_rdy(out, *slot),
-                Out::Control(control) => {
+                ExchangeOutput::Data { slot, sequence } => self.send_data(out, *slot, sequence),
+                ExchangeOutput::Status(slot) => self.send_status(out, *slot),
+                ExchangeOutput::XferRdy(slot) => self.send_xfer_rdy(out, *slot),
+                ExchangeOutput::Control(control) => {
                     let has_left = control.1.put(out);
                     self.queue.controls -= usize::from(has_left);
                     has_left
@@ -141,7 +142,8 @@ impl<L: Lease> Target<L> {
             };
             any |= has_left;
             if !has_left {
-                any |= matches!(&next, Out::Data { sequence, .. } if sequence.seq_cnt > 0);
+                any |=
+                    matches!(&next, ExchangeOutput::Data { sequence, .. } if sequence.seq_cnt > 0);
                 self.queue.entries.push_front(next);
                 break;
             }
@@ -150,7 +152,7 @@ impl<L: Lease> Target<L> {
     }
 
     /// What leaves next: what waits in order, then a request for data that was held back.
-    fn next_out(&mut self) -> Option<Out<L>> {
+    fn next_out(&mut self) -> Option<ExchangeOutput<L>> {
         if let Some(next) = self.queue.entries.pop_front() {
             return Some(next);
         }
@@ -160,7 +162,7 @@ impl<L: Lease> Target<L> {
         let at = (self.queue.held.iter()).position(|slot| self.may_ask(self.tasks[*slot].remote));
         let slot = self.queue.held.remove(at?)?;
         self.queue.is_freed = true;
-        Some(Out::XferRdy(slot))
+        Some(ExchangeOutput::XferRdy(slot))
     }
 
     /// Whether an initiator may be asked for data, as so much is on its way already.
@@ -173,8 +175,8 @@ impl<L: Lease> Target<L> {
     /// Sends frames of Data-In; whether that was all.
     fn send_data(
         &mut self,
-        out: &mut impl Outgoing,
-        slot: Slot,
+        out: &mut impl FrameSink,
+        slot: ExchangeSlot,
         sequence: &mut DataSequence<L>,
     ) -> bool {
         let task = &mut self.tasks[slot];
@@ -182,9 +184,9 @@ impl<L: Lease> Target<L> {
             return true;
         };
         let peer = &nexus.peer;
-        let header = Header {
+        let header = FrameHeader {
             f_ctl: FCtl::RESPONDER,
-            ..peer.header(RCtl::SOLICITED_DATA, Type::FCP, task.ox_id, task.rx_id)
+            ..peer.header(RCtl::SOLICITED_DATA, FrameType::FCP, task.ox_id, task.rx_id)
         };
         let before = sequence.left();
         let is_whole = sequence.send(out, peer, &header, FCtl::END_SEQUENCE);
@@ -193,7 +195,7 @@ impl<L: Lease> Target<L> {
         is_whole
     }
 
-    fn send_status(&mut self, out: &mut impl Outgoing, slot: Slot) -> bool {
+    fn send_status(&mut self, out: &mut impl FrameSink, slot: ExchangeSlot) -> bool {
         let task = &mut self.tasks[slot];
         let Some(Some(nexus)) = self.nexuses.get(task.remote.index()) else {
             return true;
@@ -204,10 +206,10 @@ impl<L: Lease> Target<L> {
             true => PASSING,
             false => FCtl::REPLY,
         };
-        let header = Header {
+        let header = FrameHeader {
             f_ctl,
             seq_id: task.next_seq_id(),
-            ..peer.header(RCtl::COMMAND_STATUS, Type::FCP, task.ox_id, task.rx_id)
+            ..peer.header(RCtl::COMMAND_STATUS, FrameType::FCP, task.ox_id, task.rx_id)
         };
         let Some(ending) = &task.ending else {
             return true;
@@ -235,12 +237,12 @@ impl<L: Lease> Target<L> {
         if wants_confirmation {
             self.await_confirmation(slot);
         } else {
-            self.settle(slot);
+            self.retire_exchange(slot);
         }
         true
     }
 
-    fn send_xfer_rdy(&mut self, out: &mut impl Outgoing, slot: Slot) -> bool {
+    fn send_xfer_rdy(&mut self, out: &mut impl FrameSink, slot: ExchangeSlot) -> bool {
         let (remote, has_asked) = (self.tasks[slot].remote, self.tasks[slot].asked > 0);
         if !has_asked && !self.may_ask(remote) {
             self.queue.held.push_back(slot);
@@ -254,10 +256,15 @@ impl<L: Lease> Target<L> {
             return true;
         };
         let peer = &nexus.peer;
-        let header = Header {
+        let header = FrameHeader {
             f_ctl: PASSING,
             seq_id: task.next_seq_id(),
-            ..peer.header(RCtl::DATA_DESCRIPTOR, Type::FCP, task.ox_id, task.rx_id)
+            ..peer.header(
+                RCtl::DATA_DESCRIPTOR,
+                FrameType::FCP,
+                task.ox_id,
+                task.rx_id,
+            )
         };
         let payload = XferRdy {
             offset: burst.start,
@@ -280,7 +287,7 @@ impl<L: Lease> Target<L> {
 
 /// Whether a response asks for FCP_CONF. That costs a frame; without it, what is lost of the data
 /// after the response has left is read again by a new command.
-fn is_worth_confirming(peer: &Peer, kept: usize) -> bool {
+fn is_worth_confirming(peer: &FcpPeer, kept: usize) -> bool {
     peer.fcp.retry && peer.fcp.confirm && kept >= WORTH_CONFIRMING
 }
 

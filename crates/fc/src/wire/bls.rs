@@ -1,7 +1,7 @@
 //! FC-FS-3: basic link services. ABTS has no payload; these are the payloads of its answers.
 
 use super::frame::{OxId, RxId};
-use super::reader::{Reader, Truncated};
+use super::reader::{ByteReader, Truncated};
 
 /// Bit of an ABTS's parameter field: the sequence is to be aborted, not the exchange.
 pub const ABORT_SEQUENCE: u32 = 1;
@@ -39,7 +39,7 @@ impl BaAcc {
     /// # Errors
     /// It is too short.
     pub fn parse(payload: &[u8]) -> Result<Self, Truncated> {
-        let mut reader = Reader(payload);
+        let mut reader = ByteReader(payload);
         let [valid, seq_id, _, _] = reader.array()?;
         Ok(Self {
             seq_id: (valid == SEQ_ID_VALID).then_some(seq_id),
@@ -98,7 +98,7 @@ impl BaRjt {
     /// # Errors
     /// It is too short.
     pub fn parse(payload: &[u8]) -> Result<Self, Truncated> {
-        let [_, reason, explanation, vendor] = Reader(payload).array()?;
+        let [_, reason, explanation, vendor] = ByteReader(payload).array()?;
         Ok(Self {
             reason,
             explanation,

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::names::FcId;
-use super::reader::{Reader, Truncated};
+use super::reader::{ByteReader, Truncated};
 
 mod exchange;
 mod link;
@@ -15,9 +15,11 @@ mod login;
 mod process;
 
 pub use exchange::{ExchangeName, ExchangeStatus, RecAccept, Srr};
-pub use link::{Adisc, LinkErrors, Logo, NodeId, Reject, Rscn, TimeOuts, explanation, reason};
+pub use link::{
+    Adisc, LinkErrors, Logo, LsRejectReason, NodeId, Rscn, TimeOuts, explanation, reason,
+};
 pub use login::{ClassParameters, Features, ServiceParameters};
-pub use process::{FcpParameters, Page};
+pub use process::{FcpParameters, ServicePage};
 
 /// The first octet of a payload: what is asked for or answered.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -94,9 +96,9 @@ pub enum Els {
     Rrq(ExchangeName),
     Rec(ExchangeName),
     Srr(Srr),
-    Prli(Vec<Page>),
-    Prlo(Vec<Page>),
-    Tprlo(Vec<Page>),
+    Prli(Vec<ServicePage>),
+    Prlo(Vec<ServicePage>),
+    Tprlo(Vec<ServicePage>),
     Adisc(Adisc),
     Rscn(Rscn),
     /// Registration function: 1 fabric detected, 2 port detected, 3 both, 255 none.
@@ -113,7 +115,7 @@ pub enum Reply {
     /// LS_ACC of PLOGI, FLOGI, PDISC, FDISC.
     Login(ServiceParameters),
     /// LS_ACC of PRLI, PRLO, TPRLO: the pages with their response codes.
-    Process(Vec<Page>),
+    Process(Vec<ServicePage>),
     /// LS_ACC of ADISC.
     Adisc(Adisc),
     /// LS_ACC of REC.
@@ -129,7 +131,7 @@ pub enum Reply {
     /// LS_ACC of all others.
     Accept,
     /// LS_RJT.
-    Reject(Reject),
+    Reject(LsRejectReason),
 }
 
 /// What is wrong with a payload.
@@ -184,7 +186,7 @@ impl Els {
     /// # Errors
     /// It is shorter than its kind is, or its lengths do not agree.
     pub fn parse(payload: &[u8]) -> Result<Self, ElsError> {
-        let mut reader = Reader(payload);
+        let mut reader = ByteReader(payload);
         let [code, first, high, low] = reader.array()?;
         let code = Code(code);
         let lengths = (
@@ -247,7 +249,7 @@ impl Reply {
     /// # Errors
     /// It is no answer, is shorter than its kind is, or its lengths do not agree.
     pub fn parse(to: Code, payload: &[u8]) -> Result<Self, ElsError> {
-        let mut reader = Reader(payload);
+        let mut reader = ByteReader(payload);
         let [code, first, high, low] = reader.array()?;
         let lengths = (
             usize::from(first),
@@ -255,7 +257,7 @@ impl Reply {
         );
         match Code(code) {
             Code::LS_ACC => {}
-            Code::LS_RJT => return Ok(Self::Reject(Reject::parse(&mut reader)?)),
+            Code::LS_RJT => return Ok(Self::Reject(LsRejectReason::parse(&mut reader)?)),
             other => return Err(ElsError::NoReply(other)),
         }
         Ok(match to {

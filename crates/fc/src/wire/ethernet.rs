@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::names::{self, FcId};
-use super::reader::{Reader, Truncated};
+use super::reader::{ByteReader, Truncated};
 
 /// EtherType of FCoE.
 pub const FCOE: u16 = 0x8906;
@@ -84,7 +84,7 @@ impl FromStr for Mac {
 
 /// What an 802.1Q tag says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tag {
+pub struct VlanTag {
     /// Priority code point, 0 to 7; 3 by custom for FCoE and FIP.
     pub priority: u8,
     /// Drop eligible.
@@ -93,7 +93,7 @@ pub struct Tag {
     pub vid: u16,
 }
 
-impl Tag {
+impl VlanTag {
     /// From the tag control information.
     #[must_use]
     pub const fn decode(tci: u16) -> Self {
@@ -113,18 +113,18 @@ impl Tag {
 
 /// What stands before the payload of an Ethernet frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct EthernetHeader {
     /// To whom.
     pub dst: Mac,
     /// From whom.
     pub src: Mac,
     /// The tag, if the frame carries one itself.
-    pub vlan: Option<Tag>,
+    pub vlan: Option<VlanTag>,
     /// What the payload is.
     pub ethertype: u16,
 }
 
-impl Header {
+impl EthernetHeader {
     /// Octets without a tag.
     pub const BARE_LEN: usize = 14;
 
@@ -146,12 +146,12 @@ impl Header {
     /// # Errors
     /// The frame is shorter than its header.
     pub fn parse(frame: &[u8]) -> Result<(Self, &[u8]), Truncated> {
-        let mut reader = Reader(frame);
+        let mut reader = ByteReader(frame);
         let (dst, src) = (Mac(reader.array()?), Mac(reader.array()?));
         let mut ethertype = reader.u16()?;
         let mut vlan = None;
         if ethertype == VLAN {
-            vlan = Some(Tag::decode(reader.u16()?));
+            vlan = Some(VlanTag::decode(reader.u16()?));
             ethertype = reader.u16()?;
         }
         let header = Self {

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::ethernet;
-use super::frame::{HEADER_LEN, Header, MAX_PAYLOAD};
+use super::frame::{FrameHeader, HEADER_LEN, MAX_PAYLOAD};
 use super::reader::Truncated;
 
 /// A start-of-frame delimiter.
@@ -54,13 +54,13 @@ impl fmt::Debug for Eof {
 
 /// A Fibre Channel frame of class 3 that came whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame<'a> {
+pub struct ReceivedFrame<'a> {
     /// How it begins.
     pub sof: Sof,
     /// How it ends.
     pub eof: Eof,
     /// Its header.
-    pub header: Header,
+    pub header: FrameHeader,
     /// Its payload without fill octets.
     pub payload: &'a [u8],
 }
@@ -104,10 +104,10 @@ impl From<Truncated> for FcoeError {
 ///
 /// # Errors
 /// Why it is to be dropped.
-pub fn decode(octets: &[u8]) -> Result<Frame<'_>, FcoeError> {
+pub fn decode(octets: &[u8]) -> Result<ReceivedFrame<'_>, FcoeError> {
     let (head, rest) = octets.split_first_chunk::<HEAD_LEN>().ok_or(Truncated)?;
     let (content, tail) = rest.split_last_chunk::<TAIL_LEN>().ok_or(Truncated)?;
-    let header = Header::parse(content)?;
+    let header = FrameHeader::parse(content)?;
     let (version, sof, eof) = (head[0] >> 4, Sof(head[HEAD_LEN - 1]), Eof(tail[4]));
     if version != 0 {
         return Err(FcoeError::Version(version));
@@ -135,7 +135,7 @@ pub fn decode(octets: &[u8]) -> Result<Frame<'_>, FcoeError> {
     };
     let len = filled.len().checked_sub(fill).ok_or(FcoeError::Fill)?;
     let payload = &filled[..len];
-    Ok(Frame {
+    Ok(ReceivedFrame {
         sof,
         eof,
         header,
@@ -145,7 +145,7 @@ pub fn decode(octets: &[u8]) -> Result<Frame<'_>, FcoeError> {
 
 /// Octets of the Ethernet frame that [`encode`] makes.
 #[must_use]
-pub const fn frame_len(ethernet: &ethernet::Header, payload_len: usize) -> usize {
+pub const fn frame_len(ethernet: &ethernet::EthernetHeader, payload_len: usize) -> usize {
     ethernet.len() + HEAD_LEN + HEADER_LEN + payload_len.next_multiple_of(4) + TAIL_LEN
 }
 
@@ -157,9 +157,9 @@ pub const fn frame_len(ethernet: &ethernet::Header, payload_len: usize) -> usize
 /// last frame of a sequence may have one that is no multiple of 4.
 pub fn encode(
     slot: &mut [u8],
-    ethernet: &ethernet::Header,
+    ethernet: &ethernet::EthernetHeader,
     (sof, eof): (Sof, Eof),
-    header: &Header,
+    header: &FrameHeader,
     payload_len: usize,
     fill: impl FnOnce(&mut [u8]),
 ) -> usize {
@@ -173,7 +173,7 @@ pub fn encode(
     head[HEAD_LEN - 1] = sof.0;
     let (content, tail) = rest.split_at_mut(HEADER_LEN + filled_len);
     let f_ctl = header.f_ctl.with_fill(filling);
-    content[..HEADER_LEN].copy_from_slice(&Header { f_ctl, ..*header }.encode());
+    content[..HEADER_LEN].copy_from_slice(&FrameHeader { f_ctl, ..*header }.encode());
     let (payload, zeros) = content[HEADER_LEN..].split_at_mut(payload_len);
     fill(payload);
     zeros.fill(0);

@@ -3,7 +3,7 @@
 use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 
-use super::reader::{Reader, Truncated};
+use super::reader::{ByteReader, Truncated};
 
 /// FCP_CMND: a command, or a task management function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Cmnd<'a> {
     /// Task attribute: [`SIMPLE`], [`HEAD_OF_QUEUE`], [`ORDERED`], [`ACA`].
     pub attribute: u8,
     /// Task management functions, at most one bit; with one there is no command.
-    pub management: Management,
+    pub management: ManagementFlags,
     /// Data to the initiator.
     pub read: bool,
     /// Data from the initiator.
@@ -36,7 +36,7 @@ impl<'a> Cmnd<'a> {
     /// # Errors
     /// It is too short for its CDB.
     pub fn parse(payload: &'a [u8]) -> Result<Self, Truncated> {
-        let mut reader = Reader(payload);
+        let mut reader = ByteReader(payload);
         let lun = Lun(reader.array()?);
         let [crn, task, management, lengths] = reader.array()?;
         let (read, write) = (lengths & READ != 0, lengths & WRITE != 0);
@@ -52,7 +52,7 @@ impl<'a> Cmnd<'a> {
             crn,
             priority: task >> 3 & 0x0f,
             attribute: task & 0x07,
-            management: Management(management),
+            management: ManagementFlags(management),
             read,
             write,
             cdb,
@@ -99,9 +99,9 @@ pub const ACA: u8 = 4;
 
 /// Task management flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Management(pub u8);
+pub struct ManagementFlags(pub u8);
 
-impl Management {
+impl ManagementFlags {
     /// A command, no task management.
     pub const NONE: Self = Self(0);
     /// ABORT TASK SET.
@@ -138,7 +138,7 @@ impl XferRdy {
     /// # Errors
     /// It is too short.
     pub fn parse(payload: &[u8]) -> Result<Self, Truncated> {
-        let mut reader = Reader(payload);
+        let mut reader = ByteReader(payload);
         let (offset, burst) = (reader.u32()?, reader.u32()?);
         reader.skip(4)?;
         Ok(Self { offset, burst })
@@ -181,7 +181,7 @@ impl<'a> Rsp<'a> {
     /// # Errors
     /// It is too short for its lengths, or its response information is of no length that there is.
     pub fn parse(payload: &'a [u8]) -> Result<Self, Truncated> {
-        let mut reader = Reader(payload);
+        let mut reader = ByteReader(payload);
         reader.skip(8)?;
         let qualifier = reader.u16()?;
         let [flags, status] = reader.array()?;

@@ -1,10 +1,10 @@
 //! FIP, the FCoE Initialization Protocol (FC-BB-6): a header, then a list of descriptors.
 
-use super::reader::{Reader, Truncated};
+use super::reader::{ByteReader, Truncated};
 
 pub mod descriptor;
 
-pub use descriptor::{Descriptor, Encapsulated, Fc4, Kind};
+pub use descriptor::{Descriptor, DescriptorType, Encapsulated, Fc4Features};
 
 /// Octets of the header that descriptors follow.
 pub const HEADER_LEN: usize = 10;
@@ -40,7 +40,7 @@ impl From<Truncated> for FipError {
 
 /// Protocol code and subcode: what a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
+pub enum FipOperation {
     /// Discovery Solicitation.
     Solicitation,
     /// Discovery Advertisement.
@@ -77,23 +77,23 @@ pub enum Operation {
 }
 
 /// Operations with their codes.
-const OPERATIONS: [(Operation, u16, u8); 13] = [
-    (Operation::Solicitation, 1, 1),
-    (Operation::Advertisement, 1, 2),
-    (Operation::ElsRequest, 2, 1),
-    (Operation::ElsReply, 2, 2),
-    (Operation::KeepAlive, 3, 1),
-    (Operation::ClearVirtualLinks, 3, 2),
-    (Operation::VlanRequest, 4, 1),
-    (Operation::VlanNotification, 4, 2),
-    (Operation::ProbeRequest, 5, 1),
-    (Operation::ProbeReply, 5, 2),
-    (Operation::ClaimNotification, 5, 3),
-    (Operation::ClaimResponse, 5, 4),
-    (Operation::Beacon, 5, 5),
+const OPERATIONS: [(FipOperation, u16, u8); 13] = [
+    (FipOperation::Solicitation, 1, 1),
+    (FipOperation::Advertisement, 1, 2),
+    (FipOperation::ElsRequest, 2, 1),
+    (FipOperation::ElsReply, 2, 2),
+    (FipOperation::KeepAlive, 3, 1),
+    (FipOperation::ClearVirtualLinks, 3, 2),
+    (FipOperation::VlanRequest, 4, 1),
+    (FipOperation::VlanNotification, 4, 2),
+    (FipOperation::ProbeRequest, 5, 1),
+    (FipOperation::ProbeReply, 5, 2),
+    (FipOperation::ClaimNotification, 5, 3),
+    (FipOperation::ClaimResponse, 5, 4),
+    (FipOperation::Beacon, 5, 5),
 ];
 
-impl Operation {
+impl FipOperation {
     fn from_codes(protocol: u16, subcode: u8) -> Self {
         let known = OPERATIONS
             .iter()
@@ -144,21 +144,21 @@ impl std::fmt::Debug for Flags {
 
 /// A message as it came, without what pads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message<'a> {
+pub struct FipMessage<'a> {
     /// What it is.
-    pub operation: Operation,
+    pub operation: FipOperation,
     /// Its flags.
     pub flags: Flags,
     descriptors: &'a [u8],
 }
 
-impl<'a> Message<'a> {
+impl<'a> FipMessage<'a> {
     /// The message at the front of the payload of an Ethernet frame.
     ///
     /// # Errors
     /// It is not of version 1, or shorter than it says.
     pub fn parse(octets: &'a [u8]) -> Result<Self, FipError> {
-        let mut reader = Reader(octets);
+        let mut reader = ByteReader(octets);
         let version = reader.u8()? >> 4;
         if version != VERSION {
             return Err(FipError::Version(version));
@@ -166,7 +166,7 @@ impl<'a> Message<'a> {
         reader.skip(1)?;
         let protocol = reader.u16()?;
         reader.skip(1)?;
-        let operation = Operation::from_codes(protocol, reader.u8()?);
+        let operation = FipOperation::from_codes(protocol, reader.u8()?);
         let words = reader.u16()?;
         Ok(Self {
             operation,
@@ -178,20 +178,20 @@ impl<'a> Message<'a> {
     /// Its descriptors, in order. After an error there are no more.
     #[must_use]
     pub const fn descriptors(&self) -> Descriptors<'a> {
-        Descriptors(Reader(self.descriptors))
+        Descriptors(ByteReader(self.descriptors))
     }
 }
 
 /// The descriptors of a message.
 #[derive(Clone, Debug)]
-pub struct Descriptors<'a>(Reader<'a>);
+pub struct Descriptors<'a>(ByteReader<'a>);
 
 impl<'a> Descriptors<'a> {
     fn cut(&mut self) -> Result<Descriptor<'a>, FipError> {
         let (kind, words) = (self.0.u8()?, self.0.u8()?);
         let len = (usize::from(words) * WORD).checked_sub(2);
         let body = len.and_then(|len| self.0.take(len).ok());
-        Descriptor::parse(Kind(kind), body.ok_or(FipError::Overrun(kind))?)
+        Descriptor::parse(DescriptorType(kind), body.ok_or(FipError::Overrun(kind))?)
     }
 }
 
@@ -212,7 +212,7 @@ impl<'a> Iterator for Descriptors<'a> {
 
 /// Writes a message. What a descriptor carries must be of whole words, and of 1,018 octets at most.
 #[must_use]
-pub fn encode(operation: Operation, flags: Flags, descriptors: &[Descriptor<'_>]) -> Vec<u8> {
+pub fn encode(operation: FipOperation, flags: Flags, descriptors: &[Descriptor<'_>]) -> Vec<u8> {
     let (protocol, subcode) = operation.codes();
     let mut octets = vec![VERSION << 4, 0];
     octets.extend(protocol.to_be_bytes());

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::names::FcId;
-use super::reader::{Reader, Truncated};
+use super::reader::{ByteReader, Truncated};
 
 /// Octets in a frame header.
 pub const HEADER_LEN: usize = 24;
@@ -63,9 +63,9 @@ impl fmt::Debug for RCtl {
 
 /// TYPE: whose payload it is, if R_CTL does not say it already.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Type(pub u8);
+pub struct FrameType(pub u8);
 
-impl Type {
+impl FrameType {
     /// Basic link services.
     pub const BLS: Self = Self(0x00);
     /// Extended link services.
@@ -76,7 +76,7 @@ impl Type {
     pub const CT: Self = Self(0x20);
 }
 
-impl fmt::Debug for Type {
+impl fmt::Debug for FrameType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:02x}", self.0)
     }
@@ -219,7 +219,7 @@ impl fmt::Debug for RxId {
 
 /// A frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct FrameHeader {
     /// Routing control.
     pub r_ctl: RCtl,
     /// To which port.
@@ -229,7 +229,7 @@ pub struct Header {
     /// From which port.
     pub s_id: FcId,
     /// TYPE.
-    pub kind: Type,
+    pub kind: FrameType,
     /// Frame control.
     pub f_ctl: FCtl,
     /// Sequence identifier.
@@ -246,19 +246,19 @@ pub struct Header {
     pub parameter: u32,
 }
 
-impl Header {
+impl FrameHeader {
     /// Reads a header from the front of `octets`.
     ///
     /// # Errors
     /// There are fewer than 24 octets.
     pub fn parse(octets: &[u8]) -> Result<Self, Truncated> {
-        let mut reader = Reader(octets);
+        let mut reader = ByteReader(octets);
         Ok(Self {
             r_ctl: RCtl(reader.u8()?),
             d_id: FcId(reader.u24()?),
             cs_ctl: reader.u8()?,
             s_id: FcId(reader.u24()?),
-            kind: Type(reader.u8()?),
+            kind: FrameType(reader.u8()?),
             f_ctl: FCtl(reader.u24()?),
             seq_id: reader.u8()?,
             df_ctl: reader.u8()?,

@@ -7,9 +7,9 @@ pub struct Truncated;
 
 /// What is left to be read.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader<'a>(pub &'a [u8]);
+pub struct ByteReader<'a>(pub &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     /// The next `N` octets.
     ///
     /// # Errors

@@ -20,26 +20,29 @@ use std::sync::Arc;
 use rustix::fs::{FlockOperation, Mode, fchmod, flock};
 use rustix::net::{RecvFlags, SocketAddrUnix, bind, recv, sockopt};
 
-use super::lost::Lost;
-use super::slots::Slots;
-use super::waited::Waited;
-use super::{ADDRESSES_MAX, BATCH, Drops, HEADER_MAX, Link, Mac, OpenError, Options, filter};
+use super::epoll_set::EpollSet;
+use super::lost::LostFrameMemory;
+use super::slots::FrameSlots;
+use super::{
+    ADDRESSES_MAX, BATCH, Drops, EtherMac, EtherOpenError, EtherOptions, HEADER_MAX, LinkStatus,
+    filter,
+};
 
 /// One end of a cable.
 pub struct CablePort {
-    link: Link,
+    link: LinkStatus,
     /// Bound to our end. Not connected, so that whoever is at the other end may come and go.
     incoming: UnixDatagram,
     /// Connected to the other end if somebody was seen there, so that we are told of room.
     outgoing: UnixDatagram,
     own: PathBuf,
     other: PathBuf,
-    waited: Waited,
+    waited: EpollSet,
     /// Where a frame is received.
     buffer: Vec<u8>,
-    slots: Slots,
-    lost: Lost,
-    addresses: Vec<Mac>,
+    slots: FrameSlots,
+    lost: LostFrameMemory,
+    addresses: Vec<EtherMac>,
     drops: Drops,
     /// Nothing had the other end when something was sent last.
     is_alone: bool,
@@ -50,12 +53,12 @@ impl CablePort {
     ///
     /// # Errors
     ///
-    /// See [`OpenError`].
-    pub fn open(path: &Path, options: &Options) -> Result<Self, OpenError> {
+    /// See [`EtherOpenError`].
+    pub fn open(path: &Path, options: &EtherOptions) -> Result<Self, EtherOpenError> {
         let failed = |cause| failure(path, cause);
         let len = path.as_os_str().len();
         if len > PATH_MAX {
-            return Err(OpenError::LongPath(path.display().to_string(), len));
+            return Err(EtherOpenError::LongPath(path.display().to_string(), len));
         }
         let mut far = path.as_os_str().to_owned();
         far.push(PEER);
@@ -68,24 +71,24 @@ impl CablePort {
                 return Self::start((own.clone(), other), mac, incoming, options).map_err(failed);
             }
         }
-        Err(OpenError::Taken(path.display().to_string()))
+        Err(EtherOpenError::Taken(path.display().to_string()))
     }
 
     fn start(
         (own, other): (PathBuf, PathBuf),
-        mac: Mac,
+        mac: EtherMac,
         incoming: UnixDatagram,
-        options: &Options,
+        options: &EtherOptions,
     ) -> io::Result<Self> {
         let outgoing = UnixDatagram::unbound()?;
         outgoing.set_nonblocking(true)?;
         sockopt::set_socket_send_buffer_size(&outgoing, options.ring)?;
-        let waited = Waited::new()?;
+        let waited = EpollSet::new()?;
         waited.input(&incoming)?;
         waited.input(&outgoing)?;
         let frame_max = options.payload_max + HEADER_MAX;
         Ok(Self {
-            link: Link {
+            link: LinkStatus {
                 up: true,
                 mtu: options.payload_max.try_into().unwrap_or(u32::MAX),
             },
@@ -95,24 +98,24 @@ impl CablePort {
             other,
             waited,
             buffer: vec![0; frame_max],
-            slots: Slots::new(frame_max),
-            lost: Lost::new(options.payload_max),
+            slots: FrameSlots::new(frame_max),
+            lost: LostFrameMemory::new(options.payload_max),
             addresses: vec![mac],
             drops: Drops::default(),
             is_alone: false,
         })
     }
 
-    pub(super) fn mac(&self) -> Mac {
+    pub(super) fn mac(&self) -> EtherMac {
         self.addresses[0]
     }
 
     /// Always up: whether anybody is at the other end shows by what he says.
-    pub(super) fn link(&self) -> Link {
+    pub(super) fn link(&self) -> LinkStatus {
         self.link
     }
 
-    pub(super) fn join(&mut self, mac: Mac) -> io::Result<()> {
+    pub(super) fn join(&mut self, mac: EtherMac) -> io::Result<()> {
         if self.addresses.contains(&mac) {
             return Ok(());
         }
@@ -123,7 +126,7 @@ impl CablePort {
         Ok(())
     }
 
-    pub(super) fn leave(&mut self, mac: Mac) -> io::Result<()> {
+    pub(super) fn leave(&mut self, mac: EtherMac) -> io::Result<()> {
         let own = self.mac();
         self.addresses.retain(|at| *at == own || *at != mac);
         Ok(())
@@ -220,12 +223,12 @@ impl Drop for CablePort {
     }
 }
 
-fn failure(path: &Path, cause: io::Error) -> OpenError {
+fn failure(path: &Path, cause: io::Error) -> EtherOpenError {
     let path = path.display().to_string();
     match cause.kind() {
-        ErrorKind::PermissionDenied => OpenError::Closed(path),
-        ErrorKind::NotFound => OpenError::NoFolder(path),
-        _ => OpenError::Io(format!("cable:{path}"), cause),
+        ErrorKind::PermissionDenied => EtherOpenError::Closed(path),
+        ErrorKind::NotFound => EtherOpenError::NoFolder(path),
+        _ => EtherOpenError::Io(format!("cable:{path}"), cause),
     }
 }
 
@@ -274,7 +277,7 @@ const PEER: &str = ".peer";
 pub(super) const PATH_MAX: usize = 107 - PEER.len();
 
 /// A locally administered address, the same each time for an end, made by FNV-1a of its path.
-fn mac_of(path: &Path, end: u8) -> Mac {
+fn mac_of(path: &Path, end: u8) -> EtherMac {
     let octets = path.as_os_str().as_bytes().iter();
     let hash = octets.fold(0xcbf2_9ce4_8422_2325_u64, |hash, octet| {
         (hash ^ u64::from(*octet)).wrapping_mul(0x100_0000_01b3)

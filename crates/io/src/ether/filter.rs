@@ -2,14 +2,14 @@
 
 use libc::sock_filter;
 
-use super::Mac;
+use super::EtherMac;
 
 /// EtherTypes of FCoE and FIP (FC-BB-6).
 const ETHERTYPES: [u32; 2] = [0x8906, 0x8914];
 
 /// A program for the kernel's classic BPF. It sees frames from their destination on, without the
 /// outermost 802.1Q tag.
-pub(super) fn program(addresses: &[Mac]) -> Vec<sock_filter> {
+pub(super) fn program(addresses: &[EtherMac]) -> Vec<sock_filter> {
     let mut program = vec![
         load(libc::BPF_H, 12),
         equal(ETHERTYPES[0], 2, 0),
@@ -30,7 +30,7 @@ pub(super) fn program(addresses: &[Mac]) -> Vec<sock_filter> {
 }
 
 /// Whether a frame is let through, which may have a tag in it, where the kernel does not look.
-pub(super) fn takes(addresses: &[Mac], frame: &[u8]) -> bool {
+pub(super) fn takes(addresses: &[EtherMac], frame: &[u8]) -> bool {
     let half = |at: usize| frame.get(at..at + 2).map(|half| [half[0], half[1]]);
     let ethertype = match half(12) {
         Some(TAGGED) => half(16),

@@ -6,23 +6,23 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::{Link, Mac, PRIORITY, raw};
+use super::{EtherMac, LinkStatus, PRIORITY, raw};
 
 /// An interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Interface {
     pub(super) index: i32,
     pub(super) ethernet: bool,
-    pub(super) mac: Mac,
-    pub(super) link: Link,
-    pub(super) counters: Counters,
+    pub(super) mac: EtherMac,
+    pub(super) link: LinkStatus,
+    pub(super) counters: LinkCounters,
     /// What stands in the tags of our frames, where it is the interface of a VLAN.
     pub(super) tag_priority: Option<u32>,
 }
 
 /// Of what it has lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counters {
+pub(super) struct LinkCounters {
     pub(super) received: u64,
     pub(super) transmitted: u64,
     pub(super) missed: u64,
@@ -45,7 +45,7 @@ pub(super) fn watch() -> io::Result<OwnedFd> {
 
 /// What was told of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum LinkChange {
     /// It is like this now.
     Is(Interface),
     /// No interface has this name.
@@ -54,17 +54,17 @@ pub(super) enum Change {
 
 /// What was told since this was asked before.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct LinkNews {
     /// The last of it about the interface in question.
-    pub(super) last: Option<Change>,
+    pub(super) last: Option<LinkChange>,
     /// More was told than could be kept.
     pub(super) is_overrun: bool,
 }
 
 /// Reads what the kernel has told of all interfaces, and picks out what is about the one that has
 /// this name, or had it and has this index. It asks nothing, so it never waits.
-pub(super) fn news(watch: &OwnedFd, name: &str, index: i32) -> io::Result<News> {
-    let mut news = News::default();
+pub(super) fn news(watch: &OwnedFd, name: &str, index: i32) -> io::Result<LinkNews> {
+    let mut news = LinkNews::default();
     let mut message = [0; NOTICE_MAX];
     loop {
         match recv(watch, &mut message, RecvFlags::TRUNC) {
@@ -80,7 +80,7 @@ pub(super) fn news(watch: &OwnedFd, name: &str, index: i32) -> io::Result<News> 
 }
 
 /// What a message tells of an interface, if it is about that.
-pub(super) fn change(message: &[u8], name: &str, index: i32) -> Option<Change> {
+pub(super) fn change(message: &[u8], name: &str, index: i32) -> Option<LinkChange> {
     let kind = u16::from_ne_bytes(part(message, 4)?);
     let info = message.get(HEADER..)?;
     let [family] = part(info, 0)?;
@@ -90,16 +90,16 @@ pub(super) fn change(message: &[u8], name: &str, index: i32) -> Option<Change> {
     }
     let is_ours = i32::from_ne_bytes(part(info, 4)?) == index;
     if kind == libc::RTM_DELLINK {
-        return is_ours.then_some(Change::Gone);
+        return is_ours.then_some(LinkChange::Gone);
     }
     let told = (kind == libc::RTM_NEWLINK).then(|| parse(message)?.ok())??;
     let mut attributes = attributes(info.get(INFO..)?);
     let named = attributes.find(|(kind, _)| *kind == libc::IFLA_IFNAME)?.1;
     match named.strip_suffix(&[0]) == Some(name.as_bytes()) {
         // Some drivers tell of other things by messages without a state.
-        true => (told.link.mtu > 0).then_some(Change::Is(told)),
+        true => (told.link.mtu > 0).then_some(LinkChange::Is(told)),
         // It has another name now.
-        false => is_ours.then_some(Change::Gone),
+        false => is_ours.then_some(LinkChange::Gone),
     }
 }
 
@@ -194,7 +194,7 @@ impl Interface {
             IFLA_LINKINFO => self.tag_priority = tag_priority(value),
             IFLA_STATS64 => {
                 let counter = |number: usize| part(value, 8 * number).map(u64::from_ne_bytes);
-                self.counters = Counters {
+                self.counters = LinkCounters {
                     received: counter(6)?,
                     transmitted: counter(7)?,
                     missed: counter(14)?.saturating_add(counter(15)?),

@@ -5,14 +5,14 @@ use super::HEADER_MAX;
 
 /// Memory for one such frame.
 #[derive(Debug)]
-pub(super) struct Lost {
+pub(super) struct LostFrameMemory {
     payload_max: usize,
     octets: Vec<u8>,
     /// Octets of the slot that was given, if it was given last.
     given: Option<usize>,
 }
 
-impl Lost {
+impl LostFrameMemory {
     /// Beside slots for frames with so many octets behind their header.
     pub(super) fn new(payload_max: usize) -> Self {
         Self {

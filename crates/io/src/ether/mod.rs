@@ -9,20 +9,20 @@
 //! Class 3 Fibre Channel has no flow control, so nothing here waits for a peer, and whatever is
 //! lost is counted in the place where it was lost ([`Drops`]).
 
-mod ask;
 mod cable;
+mod epoll_set;
 mod filter;
+mod interface_watch;
 mod link;
+mod link_query;
 mod lost;
 mod packet;
 mod raw;
 mod retry;
 mod shared;
 mod slots;
-mod station;
 #[cfg(test)]
 mod tests;
-mod waited;
 mod xdp;
 
 use std::fmt;
@@ -40,7 +40,7 @@ pub use packet::PacketPort;
 pub use xdp::XdpPort;
 
 /// A MAC address, as it stands in a frame.
-pub type Mac = [u8; 6];
+pub type EtherMac = [u8; 6];
 
 /// Where a port is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,7 +55,7 @@ pub enum Place {
 
 /// How a port is to be had.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct EtherOptions {
     /// The most octets of a frame that follow its Ethernet header (and 802.1Q tag). Longer frames
     /// are dropped both ways, and counted.
     pub payload_max: usize,
@@ -63,7 +63,7 @@ pub struct Options {
     pub ring: usize,
 }
 
-impl Default for Options {
+impl Default for EtherOptions {
     /// For frames of an MTU of 2500, and all that an initiator may ask for with 32 READs of 256
     /// KiB, as nobody holds a sender of class 3 back.
     fn default() -> Self {
@@ -76,7 +76,7 @@ impl Default for Options {
 
 /// Why a port cannot be had.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum EtherOpenError {
     /// No such interface.
     #[error("no interface {0:?}: see ip link")]
     Missing(String),
@@ -106,7 +106,7 @@ pub enum OpenError {
     Io(String, #[source] io::Error),
 }
 
-impl OpenError {
+impl EtherOpenError {
     fn of(place: &impl fmt::Display, cause: io::Error) -> Self {
         let place = place.to_string();
         match cause.raw_os_error() {
@@ -118,7 +118,7 @@ impl OpenError {
 
 /// What has become of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Link {
+pub struct LinkStatus {
     /// Frames can go both ways. An interface that is removed is down, and up again when another
     /// one of its name has come up.
     pub up: bool,
@@ -131,11 +131,11 @@ pub struct Link {
 pub struct Drops {
     /// That came in while our ring was full.
     pub ring_full: u64,
-    /// That came in longer than [`Options::payload_max`] allows.
+    /// That came in longer than [`EtherOptions::payload_max`] allows.
     pub too_long: u64,
     /// That were to be sent while the link was down, or nobody was at the cable's other end.
     pub unsent: u64,
-    /// That were to be sent, and are longer than the MTU or [`Options::payload_max`] allows.
+    /// That were to be sent, and are longer than the MTU or [`EtherOptions::payload_max`] allows.
     pub oversize: u64,
     /// That the interface had no memory for (its `rx_missed` and `rx_fifo`).
     pub missed: u64,
@@ -148,8 +148,9 @@ pub struct Drops {
 
 /// A port of whichever kind.
 ///
-/// Its user waits for [`Self::waited`] by [`Ring::watch`](crate::ring::Ring::watch), then calls
-/// [`Self::receive`], asks [`Self::news`], fills slots, and ends the turn with [`Self::flush`].
+/// Its user waits for [`Self::waited`] by [`XdpRing::watch`](crate::ring::XdpRing::watch), then
+/// calls [`Self::receive`], asks [`Self::news`], fills slots, and ends the turn with
+/// [`Self::flush`].
 #[derive(Debug)]
 pub enum EtherPort {
     /// An interface, by rings of AF_PACKET.
@@ -175,8 +176,8 @@ impl EtherPort {
     ///
     /// # Errors
     ///
-    /// See [`OpenError`].
-    pub fn open(place: &Place, options: &Options) -> Result<Self, OpenError> {
+    /// See [`EtherOpenError`].
+    pub fn open(place: &Place, options: &EtherOptions) -> Result<Self, EtherOpenError> {
         match place {
             Place::Interface(name) => PacketPort::open(name, options).map(Self::Packet),
             Place::Xdp(name) => XdpPort::open(name, options).map(Self::Xdp),
@@ -186,13 +187,13 @@ impl EtherPort {
 
     /// The address of the interface; of a cable, one that its path and end make up.
     #[must_use]
-    pub fn mac(&self) -> Mac {
+    pub fn mac(&self) -> EtherMac {
         each!(self, port => port.mac())
     }
 
     /// How the link is, as far as [`Self::news`] was asked.
     #[must_use]
-    pub fn link(&self) -> Link {
+    pub fn link(&self) -> LinkStatus {
         each!(self, port => port.link())
     }
 
@@ -212,7 +213,7 @@ impl EtherPort {
     /// # Errors
     ///
     /// When the kernel does not tell.
-    pub fn news(&mut self) -> io::Result<Option<Link>> {
+    pub fn news(&mut self) -> io::Result<Option<LinkStatus>> {
         match self {
             Self::Packet(port) => port.news(),
             Self::Xdp(port) => port.news(),
@@ -226,7 +227,7 @@ impl EtherPort {
     /// # Errors
     ///
     /// When the interface can have no more, or the filter ([`ADDRESSES_MAX`] in all).
-    pub fn join(&mut self, mac: Mac) -> io::Result<()> {
+    pub fn join(&mut self, mac: EtherMac) -> io::Result<()> {
         each!(self, port => port.join(mac))
     }
 
@@ -235,7 +236,7 @@ impl EtherPort {
     /// # Errors
     ///
     /// When the kernel refuses, in which case they may still come.
-    pub fn leave(&mut self, mac: Mac) -> io::Result<()> {
+    pub fn leave(&mut self, mac: EtherMac) -> io::Result<()> {
         each!(self, port => port.leave(mac))
     }
 

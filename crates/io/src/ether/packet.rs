@@ -18,26 +18,29 @@ use std::sync::Arc;
 use rustix::net::sockopt;
 
 use self::ring::FrameRing;
-use super::lost::Lost;
+use super::epoll_set::EpollSet;
+use super::interface_watch::InterfaceWatch;
+use super::lost::LostFrameMemory;
 use super::retry::{Retry, SHORT_PAUSE};
-use super::slots::Slots;
-use super::station::Station;
-use super::waited::Waited;
-use super::{BATCH, Drops, HEADER_MAX, Link, Mac, OpenError, Options, PRIORITY, filter, raw};
+use super::slots::FrameSlots;
+use super::{
+    BATCH, Drops, EtherMac, EtherOpenError, EtherOptions, HEADER_MAX, LinkStatus, PRIORITY, filter,
+    raw,
+};
 
 /// A port at an interface of this machine.
 #[derive(Debug)]
 pub struct PacketPort {
-    station: Station,
+    station: InterfaceWatch,
     socket: OwnedFd,
     ring: FrameRing,
-    slots: Slots,
+    slots: FrameSlots,
     /// The queue of the interface was full. The kernel does not tell when it has room: the socket
     /// has, so it is ready to send all the time.
     is_queue_full: bool,
     retry: Retry,
-    lost: Lost,
-    waited: Waited,
+    lost: LostFrameMemory,
+    waited: EpollSet,
     /// Nothing came in last time: there is time to look for news.
     idle: bool,
     drops: Drops,
@@ -48,13 +51,13 @@ impl PacketPort {
     ///
     /// # Errors
     ///
-    /// See [`OpenError`].
-    pub fn open(name: &str, options: &Options) -> Result<Self, OpenError> {
-        let failed = |cause| OpenError::of(&name, cause);
-        Self::start(Station::open(name)?, options).map_err(failed)
+    /// See [`EtherOpenError`].
+    pub fn open(name: &str, options: &EtherOptions) -> Result<Self, EtherOpenError> {
+        let failed = |cause| EtherOpenError::of(&name, cause);
+        Self::start(InterfaceWatch::open(name)?, options).map_err(failed)
     }
 
-    fn start(station: Station, options: &Options) -> io::Result<Self> {
+    fn start(station: InterfaceWatch, options: &EtherOptions) -> io::Result<Self> {
         // Of no protocol, so that nothing comes in before it is bound.
         let socket = raw::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
@@ -68,7 +71,7 @@ impl PacketPort {
         sockopt::set_socket_send_buffer_size(&socket, options.ring)?;
         let frame_max = options.payload_max + HEADER_MAX;
         let ring = FrameRing::new(&socket, frame_max, options.ring)?;
-        let waited = Waited::new()?;
+        let waited = EpollSet::new()?;
         for news in station.waited() {
             waited.input(news)?;
         }
@@ -79,10 +82,10 @@ impl PacketPort {
             station,
             socket,
             ring,
-            slots: Slots::new(frame_max),
+            slots: FrameSlots::new(frame_max),
             is_queue_full: false,
             retry,
-            lost: Lost::new(options.payload_max),
+            lost: LostFrameMemory::new(options.payload_max),
             waited,
             idle: true,
             drops: Drops::default(),
@@ -92,7 +95,7 @@ impl PacketPort {
     }
 
     /// Binds the socket to the interface, or to another one that has its name now.
-    fn attach(station: &Station, socket: &OwnedFd) -> io::Result<()> {
+    fn attach(station: &InterfaceWatch, socket: &OwnedFd) -> io::Result<()> {
         raw::filter(socket, &filter::program(station.addresses()))?;
         station.join_all(socket)?;
         let address = libc::sockaddr_ll {
@@ -115,11 +118,11 @@ impl PacketPort {
         let _ = sockopt::socket_error(socket);
     }
 
-    pub(super) fn mac(&self) -> Mac {
+    pub(super) fn mac(&self) -> EtherMac {
         self.station.addresses()[0]
     }
 
-    pub(super) fn link(&self) -> Link {
+    pub(super) fn link(&self) -> LinkStatus {
         self.station.link()
     }
 
@@ -127,7 +130,7 @@ impl PacketPort {
         self.station.tag_priority()
     }
 
-    pub(super) fn news(&mut self) -> io::Result<Option<Link>> {
+    pub(super) fn news(&mut self) -> io::Result<Option<LinkStatus>> {
         if !self.idle || !self.station.may_have_changed()? {
             return Ok(None);
         }
@@ -140,14 +143,14 @@ impl PacketPort {
         news
     }
 
-    pub(super) fn join(&mut self, mac: Mac) -> io::Result<()> {
+    pub(super) fn join(&mut self, mac: EtherMac) -> io::Result<()> {
         match self.station.join(&self.socket, mac)? {
             true => raw::filter(&self.socket, &filter::program(self.station.addresses())),
             false => Ok(()),
         }
     }
 
-    pub(super) fn leave(&mut self, mac: Mac) -> io::Result<()> {
+    pub(super) fn leave(&mut self, mac: EtherMac) -> io::Result<()> {
         match self.station.leave(&self.socket, mac)? {
             true => raw::filter(&self.socket, &filter::program(self.station.addresses())),
             false => Ok(()),

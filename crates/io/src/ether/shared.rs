@@ -10,15 +10,15 @@ use rustix::mm::{MapFlags, ProtFlags};
 /// A mapping of a socket's rings. Both sides write it: who may touch which octets is told by words
 /// in it.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct RingMapping {
     start: NonNull<u8>,
     len: usize,
 }
 
 // SAFETY: an address and a length, of memory that belongs to no thread.
-unsafe impl Send for Shared {}
+unsafe impl Send for RingMapping {}
 
-impl Shared {
+impl RingMapping {
     /// Maps `len` octets of what the socket has at `offset`.
     pub(super) fn map(socket: impl AsFd, offset: u64, len: usize) -> io::Result<Self> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
@@ -96,7 +96,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for RingMapping {
     fn drop(&mut self) {
         // SAFETY: nothing that points here outlives us.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };

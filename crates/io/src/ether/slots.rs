@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 /// Memory for frames, of which some hold one to be sent.
-pub(super) struct Slots {
+pub(super) struct FrameSlots {
     octets: Box<[u8]>,
     /// One a slot, and the message that points to it.
     iovecs: Box<[libc::iovec]>,
@@ -23,13 +23,13 @@ pub(super) struct Slots {
 }
 
 // SAFETY: the addresses are of memory that it owns.
-unsafe impl Send for Slots {}
+unsafe impl Send for FrameSlots {}
 
 /// A batch: several times what a cable takes before its reader reads, and no more than stays in the
 /// nearest cache but one.
 const SLOTS: usize = 64;
 
-impl Slots {
+impl FrameSlots {
     pub(super) fn new(frame_max: usize) -> Self {
         let octets = vec![0; SLOTS * frame_max].into_boxed_slice();
         let iovec = |slot: usize| libc::iovec {
@@ -116,7 +116,7 @@ impl Slots {
     }
 }
 
-impl std::fmt::Debug for Slots {
+impl std::fmt::Debug for FrameSlots {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Slots({} to be sent)", self.end - self.first)
     }

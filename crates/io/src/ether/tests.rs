@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::{EtherPort, Link, Mac, Options, Place};
+use super::{EtherMac, EtherOptions, EtherPort, LinkStatus, Place};
 
 const LONG: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_millis(30);
@@ -29,7 +29,7 @@ const FCOE: u16 = 0x8906;
 const FIP: u16 = 0x8914;
 
 /// A frame of so many octets.
-fn frame(to: Mac, ethertype: u16, len: usize) -> Vec<u8> {
+fn frame(to: EtherMac, ethertype: u16, len: usize) -> Vec<u8> {
     let header = [&to[..], &[0x02, 0, 0, 0, 0, 0x77], &ethertype.to_be_bytes()].concat();
     let pattern = (header.len()..len).map(|at| (at * 7 + at / 251) as u8);
     header.iter().copied().chain(pattern).collect()
@@ -76,7 +76,7 @@ fn quiet(port: &mut EtherPort) {
 
 /// The news that come next.
 #[track_caller]
-fn news(port: &mut EtherPort) -> Link {
+fn news(port: &mut EtherPort) -> LinkStatus {
     let deadline = Instant::now() + LONG;
     loop {
         assert!(Instant::now() < deadline && ready(port, LONG), "no news");
@@ -111,21 +111,21 @@ impl Pair {
         let folder = Folder::new();
         let place = folder.cable();
         Self {
-            a: EtherPort::open(&place, &Options::default()).unwrap(),
-            b: EtherPort::open(&place, &Options::default()).unwrap(),
+            a: EtherPort::open(&place, &EtherOptions::default()).unwrap(),
+            b: EtherPort::open(&place, &EtherOptions::default()).unwrap(),
             _folder: Some(folder),
         }
     }
 
-    fn veth(options: &Options) -> Self {
+    fn veth(options: &EtherOptions) -> Self {
         Self::at(["va", "vb"], options)
     }
 
     fn xdp() -> Self {
-        Self::at(["xdp:va", "xdp:vb"], &Options::default())
+        Self::at(["xdp:va", "xdp:vb"], &EtherOptions::default())
     }
 
-    fn at(places: [&str; 2], options: &Options) -> Self {
+    fn at(places: [&str; 2], options: &EtherOptions) -> Self {
         let [mut a, mut b] = places
             .map(|place| EtherPort::open(&place.parse().unwrap(), options))
             .map(Result::unwrap);

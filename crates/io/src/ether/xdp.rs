@@ -16,31 +16,31 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use self::program::Program;
-use self::queue::Queue;
-use super::lost::Lost;
-use super::station::Station;
-use super::waited::Waited;
-use super::{BATCH, Drops, Link, Mac, OpenError, Options, filter, raw};
+use self::program::XdpProgram;
+use self::queue::XdpQueue;
+use super::epoll_set::EpollSet;
+use super::interface_watch::InterfaceWatch;
+use super::lost::LostFrameMemory;
+use super::{BATCH, Drops, EtherMac, EtherOpenError, EtherOptions, LinkStatus, filter, raw};
 
 /// A port at an interface of this machine.
 #[derive(Debug)]
 pub struct XdpPort {
-    station: Station,
+    station: InterfaceWatch,
     /// Holds the memberships of our addresses; nothing comes in there.
     members: OwnedFd,
     /// Goes before the sockets that it hands frames to.
-    program: Option<Program>,
+    program: Option<XdpProgram>,
     /// One for each queue of the interface. The first one also sends. None while the interface is
     /// down or gone, and frames that are to be sent are lost.
-    queues: Vec<Queue>,
+    queues: Vec<XdpQueue>,
     /// The queue that is received from first, the next time.
     first: usize,
     /// The interface was ours: the kernel may not be done yet with what we had there.
     was_ours: bool,
-    options: Options,
-    lost: Lost,
-    waited: Waited,
+    options: EtherOptions,
+    lost: LostFrameMemory,
+    waited: EpollSet,
     /// Nothing came in last time: there is time to look for news.
     idle: bool,
     drops: Drops,
@@ -56,20 +56,20 @@ impl XdpPort {
     ///
     /// # Errors
     ///
-    /// See [`OpenError`].
-    pub fn open(name: &str, options: &Options) -> Result<Self, OpenError> {
+    /// See [`EtherOpenError`].
+    pub fn open(name: &str, options: &EtherOptions) -> Result<Self, EtherOpenError> {
         for _ in 0..ATTEMPTS {
-            match Self::start(Station::open(name)?, options) {
+            match Self::start(InterfaceWatch::open(name)?, options) {
                 Err(cause) if cause.raw_os_error() == Some(libc::EBUSY) => thread::sleep(PAUSE),
-                result => return result.map_err(|cause| OpenError::of(&name, cause)),
+                result => return result.map_err(|cause| EtherOpenError::of(&name, cause)),
             }
         }
-        Err(OpenError::Occupied(name.to_owned()))
+        Err(EtherOpenError::Occupied(name.to_owned()))
     }
 
-    fn start(station: Station, options: &Options) -> io::Result<Self> {
+    fn start(station: InterfaceWatch, options: &EtherOptions) -> io::Result<Self> {
         let members = raw::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
-        let waited = Waited::new()?;
+        let waited = EpollSet::new()?;
         for news in station.waited() {
             waited.input(news)?;
         }
@@ -82,18 +82,18 @@ impl XdpPort {
             first: 0,
             was_ours: true,
             options: options.clone(),
-            lost: Lost::new(options.payload_max),
+            lost: LostFrameMemory::new(options.payload_max),
             waited,
             idle: true,
             drops: Drops::default(),
         })
     }
 
-    pub(super) fn mac(&self) -> Mac {
+    pub(super) fn mac(&self) -> EtherMac {
         self.station.addresses()[0]
     }
 
-    pub(super) fn link(&self) -> Link {
+    pub(super) fn link(&self) -> LinkStatus {
         self.station.link()
     }
 
@@ -101,7 +101,7 @@ impl XdpPort {
         self.station.tag_priority()
     }
 
-    pub(super) fn news(&mut self) -> io::Result<Option<Link>> {
+    pub(super) fn news(&mut self) -> io::Result<Option<LinkStatus>> {
         if !self.idle || !self.station.may_have_changed()? {
             return Ok(None);
         }
@@ -133,11 +133,11 @@ impl XdpPort {
         news
     }
 
-    pub(super) fn join(&mut self, mac: Mac) -> io::Result<()> {
+    pub(super) fn join(&mut self, mac: EtherMac) -> io::Result<()> {
         self.station.join(&self.members, mac).map(drop)
     }
 
-    pub(super) fn leave(&mut self, mac: Mac) -> io::Result<()> {
+    pub(super) fn leave(&mut self, mac: EtherMac) -> io::Result<()> {
         self.station.leave(&self.members, mac).map(drop)
     }
 
@@ -237,7 +237,7 @@ pub(super) fn take_turns<Q>(
 }
 
 /// Lets go of the interface, and of what has not left.
-fn detach(program: &mut Option<Program>, queues: &mut Vec<Queue>, waited: &mut Waited) {
+fn detach(program: &mut Option<XdpProgram>, queues: &mut Vec<XdpQueue>, waited: &mut EpollSet) {
     *program = None;
     queues.clear();
     waited.forget_room();
@@ -245,18 +245,18 @@ fn detach(program: &mut Option<Program>, queues: &mut Vec<Queue>, waited: &mut W
 
 /// Has a program at the interface, and sockets behind it.
 fn attach(
-    station: &Station,
+    station: &InterfaceWatch,
     members: &OwnedFd,
-    options: &Options,
-    waited: &Waited,
-) -> io::Result<(Program, Vec<Queue>)> {
+    options: &EtherOptions,
+    waited: &EpollSet,
+) -> io::Result<(XdpProgram, Vec<XdpQueue>)> {
     let count = raw::receive_queues(members, station.name())?;
-    let program = Program::new(station.index(), count)?;
+    let program = XdpProgram::new(station.index(), count)?;
     let queue = |number| {
         let sends = number == 0;
         // They share what one would have.
         let size = options.ring / count as usize;
-        let queue = Queue::new(station.index(), number, sends, options.payload_max, size)?;
+        let queue = XdpQueue::new(station.index(), number, sends, options.payload_max, size)?;
         program.hand_to(number, queue.socket())?;
         waited.input(queue.socket())?;
         Ok(queue)

@@ -56,7 +56,7 @@ fn a_group_has_left_what_is_not_used_but_for_the_cache() {
     let write = |name: &str, text: &str| fs::write(path.join(name), text).unwrap();
     let left = || {
         memory_groups("0::/").pop().map(|group| {
-            Group {
+            ControlGroup {
                 path: path.clone(),
                 ..group
             }

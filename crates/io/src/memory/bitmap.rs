@@ -4,21 +4,21 @@ use std::io;
 use std::ops::Range;
 
 use crate::sync::{AtomicU64, Ordering::SeqCst};
-use words::Words;
+use words::MappedWords;
 
 const WORD_BITS: u64 = u64::BITS as u64;
 
 /// Bits that several cores set and clear. The map itself takes memory only where a bit was set.
 #[derive(Debug)]
 pub(super) struct Bitmap {
-    words: Words,
+    words: MappedWords,
     bits: u64,
 }
 
 impl Bitmap {
     /// `bits` bits (more than 0), all clear.
     pub(super) fn new(bits: u64) -> io::Result<Self> {
-        let words = Words::new(bits.div_ceil(WORD_BITS))?;
+        let words = MappedWords::new(bits.div_ceil(WORD_BITS))?;
         Ok(Self { words, bits })
     }
 
@@ -93,9 +93,9 @@ mod words {
 
     /// Zeros that take memory where they are no longer zero.
     #[derive(Debug)]
-    pub(super) struct Words(Mapping);
+    pub(super) struct MappedWords(Mapping);
 
-    impl Words {
+    impl MappedWords {
         pub(super) fn new(count: u64) -> io::Result<Self> {
             let octets = count.checked_mul(size_of::<AtomicU64>() as u64);
             let octets = octets.and_then(|octets| usize::try_from(octets).ok());
@@ -120,9 +120,9 @@ mod words {
     use crate::sync::AtomicU64;
 
     #[derive(Debug)]
-    pub(super) struct Words(Vec<AtomicU64>);
+    pub(super) struct MappedWords(Vec<AtomicU64>);
 
-    impl Words {
+    impl MappedWords {
         pub(super) fn new(count: u64) -> io::Result<Self> {
             Ok(Self((0..count).map(|_| AtomicU64::new(0)).collect()))
         }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 use super::mapping::Mapping;
-use super::pool::Slot;
+use super::pool::PoolSlot;
 use super::raw;
 use super::region::LocalRegion;
 use super::write_claim::WriteClaim;
@@ -29,13 +29,13 @@ const STEP: usize = 2048;
 pub struct Buffer {
     start: NonNull<u8>,
     len: usize,
-    owner: Owner,
+    owner: BufferOwner,
 }
 
 #[derive(Clone)]
-enum Owner {
+enum BufferOwner {
     Heap(#[expect(dead_code, reason = "held")] Rc<Heap>),
-    Slot(#[expect(dead_code, reason = "held")] Slot),
+    Slot(#[expect(dead_code, reason = "held")] PoolSlot),
     /// To be read.
     Region(#[expect(dead_code, reason = "held")] LocalRegion),
     /// To be written, which the region is told of when it is over, however it ends.
@@ -63,7 +63,7 @@ impl Buffer {
         Self {
             start: octets.cast(),
             len: octets.len(),
-            owner: Owner::Heap(Rc::new(Heap { octets })),
+            owner: BufferOwner::Heap(Rc::new(Heap { octets })),
         }
     }
 
@@ -74,22 +74,22 @@ impl Buffer {
         Self {
             start: zero_pages().at(0),
             len,
-            owner: Owner::Zeros,
+            owner: BufferOwner::Zeros,
         }
     }
 
-    pub(super) fn of_slot(start: NonNull<u8>, len: usize, slot: Slot) -> Self {
-        let owner = Owner::Slot(slot);
+    pub(super) fn of_slot(start: NonNull<u8>, len: usize, slot: PoolSlot) -> Self {
+        let owner = BufferOwner::Slot(slot);
         Self { start, len, owner }
     }
 
     pub(super) fn of_region(start: NonNull<u8>, len: usize, region: LocalRegion) -> Self {
-        let owner = Owner::Region(region);
+        let owner = BufferOwner::Region(region);
         Self { start, len, owner }
     }
 
     pub(super) fn lent(start: NonNull<u8>, len: usize, region: LocalRegion) -> Self {
-        let owner = Owner::WriteClaim(WriteClaim::new(region));
+        let owner = BufferOwner::WriteClaim(WriteClaim::new(region));
         Self { start, len, owner }
     }
 
@@ -108,13 +108,16 @@ impl Buffer {
     /// Whether it is of [`Self::zeros`]; such a buffer cannot be written.
     #[must_use]
     pub fn is_zeros(&self) -> bool {
-        matches!(self.owner, Owner::Zeros)
+        matches!(self.owner, BufferOwner::Zeros)
     }
 
     /// Whether it is memory of a region, which others may write at the same time.
     #[must_use]
     pub fn is_of_region(&self) -> bool {
-        matches!(self.owner, Owner::Region(_) | Owner::WriteClaim(_))
+        matches!(
+            self.owner,
+            BufferOwner::Region(_) | BufferOwner::WriteClaim(_)
+        )
     }
 
     /// Whether `other` claims exactly the same memory.
@@ -198,7 +201,7 @@ impl Buffer {
         // SAFETY: as ours; what is lent covers what the buffer does.
         unsafe {
             match &self.owner {
-                Owner::WriteClaim(lent) => lent.store(to, from, len),
+                BufferOwner::WriteClaim(lent) => lent.store(to, from, len),
                 _ => raw::copy(to, from, len),
             }
         }
@@ -269,7 +272,7 @@ impl Buffer {
     }
 
     fn writable(&self, offset: usize, len: usize) -> NonNull<u8> {
-        let read_only = matches!(self.owner, Owner::Zeros | Owner::Region(_));
+        let read_only = matches!(self.owner, BufferOwner::Zeros | BufferOwner::Region(_));
         assert!(
             !read_only || len == 0,
             "a write to what is only lent for reading"
@@ -287,7 +290,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Owner::WriteClaim(lent) = &self.owner
+        if let BufferOwner::WriteClaim(lent) = &self.owner
             && self.len > 0
         {
             lent.end(self.start, self.len);
@@ -298,11 +301,11 @@ impl Drop for Buffer {
 impl std::fmt::Debug for Buffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let owner = match self.owner {
-            Owner::Heap(_) => "heap",
-            Owner::Slot(_) => "pool",
-            Owner::Region(_) => "region",
-            Owner::WriteClaim(_) => "lent of region",
-            Owner::Zeros => "zeros",
+            BufferOwner::Heap(_) => "heap",
+            BufferOwner::Slot(_) => "pool",
+            BufferOwner::Region(_) => "region",
+            BufferOwner::WriteClaim(_) => "lent of region",
+            BufferOwner::Zeros => "zeros",
         };
         write!(f, "Buffer({owner}, {} bytes)", self.len)
     }

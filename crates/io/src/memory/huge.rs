@@ -42,11 +42,11 @@ const TRIES: u32 = 5;
 /// nothing to be replaced, and ends with the last clone of the limit.
 #[derive(Debug, Default)]
 pub(super) struct Replacer {
-    shared: Arc<Shared>,
+    shared: Arc<ReplacerShared>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct ReplacerShared {
     regions: Mutex<Vec<Weak<Region>>>,
     thread: OnceLock<Thread>,
     over: AtomicBool,
@@ -84,14 +84,14 @@ impl Drop for Replacer {
     }
 }
 
-impl Shared {
+impl ReplacerShared {
     fn lock(&self) -> MutexGuard<'_, Vec<Weak<Region>>> {
         self.regions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn work(&self) {
         let spare = Mapping::reserve(2 * GROUP as usize).ok();
-        let mut work = Work::default();
+        let mut work = RipeGroups::default();
         while !self.over.load(Relaxed) {
             for region in self.lock().iter().filter_map(Weak::upgrade) {
                 work.find(&region);
@@ -108,7 +108,7 @@ impl Shared {
 
 /// Groups that are to be replaced.
 #[derive(Default)]
-pub(super) struct Work {
+pub(super) struct RipeGroups {
     ripe: Vec<Candidate>,
     /// Those that wait for others to become ripe.
     put_off: Vec<Candidate>,
@@ -122,7 +122,7 @@ struct Candidate {
 }
 
 /// What came of a group.
-enum Outcome {
+enum GroupOutcome {
     Over,
     /// It is tried again after a rest.
     Again,
@@ -130,7 +130,7 @@ enum Outcome {
     Later,
 }
 
-impl Work {
+impl RipeGroups {
     /// Takes note of what has become ripe in a region.
     pub(super) fn find(&mut self, region: &Arc<Region>) {
         let mut from = 0;
@@ -160,18 +160,18 @@ impl Work {
         self.ripe.dedup_by_key(|ripe| key(ripe));
         for mut ripe in mem::take(&mut self.ripe) {
             match ripe.replace(spare) {
-                Outcome::Over => {}
-                Outcome::Again => self.ripe.push(ripe),
-                Outcome::Later => self.put_off.push(ripe),
+                GroupOutcome::Over => {}
+                GroupOutcome::Again => self.ripe.push(ripe),
+                GroupOutcome::Later => self.put_off.push(ripe),
             }
         }
     }
 }
 
 impl Candidate {
-    fn replace(&mut self, spare: Option<&Mapping>) -> Outcome {
+    fn replace(&mut self, spare: Option<&Mapping>) -> GroupOutcome {
         let Some(region) = self.region.upgrade() else {
-            return Outcome::Over;
+            return GroupOutcome::Over;
         };
         let begin = Instant::now();
         spare.inspect(|spare| warm_up(spare));
@@ -180,11 +180,11 @@ impl Candidate {
         // No more than half of a processor, which others may want.
         thread::sleep(begin.elapsed());
         match is_over {
-            Ok(true) => Outcome::Over,
-            Ok(false) if self.tries > 0 => Outcome::Again,
+            Ok(true) => GroupOutcome::Over,
+            Ok(false) if self.tries > 0 => GroupOutcome::Again,
             Ok(false) | Err(NoSpace) => {
                 self.tries = TRIES;
-                Outcome::Later
+                GroupOutcome::Later
             }
         }
     }

@@ -13,11 +13,11 @@ pub struct NoSpace;
 /// What all regions of a process may hold together. Clones count against the same limit.
 #[derive(Clone, Debug)]
 pub struct MemoryLimit {
-    account: Arc<Account>,
+    account: Arc<MemoryAccount>,
 }
 
 #[derive(Debug)]
-struct Account {
+struct MemoryAccount {
     limit: u64,
     used: AtomicU64,
     replacer: Replacer,
@@ -29,7 +29,7 @@ impl MemoryLimit {
     pub fn new(limit: u64) -> Self {
         let used = AtomicU64::new(0);
         Self {
-            account: Arc::new(Account {
+            account: Arc::new(MemoryAccount {
                 limit,
                 used,
                 replacer: Replacer::default(),

@@ -28,10 +28,10 @@ const SIZES: [usize; 4] = [4 << 10, 16 << 10, 64 << 10, SLOT_MAX];
 /// O_DIRECT asks for. Clones share the pool.
 #[derive(Clone)]
 pub struct Pool {
-    shared: Rc<Shared>,
+    shared: Rc<PoolShared>,
 }
 
-struct Shared {
+struct PoolShared {
     limit: usize,
     /// Octets of slots that are counted or warm.
     resident: Cell<usize>,
@@ -43,13 +43,13 @@ struct Shared {
 struct Class {
     size: usize,
     memory: Mapping,
-    slots: RefCell<Slots>,
+    slots: RefCell<SlotVectors>,
 }
 
 /// Vectors whose capacity is that of all slots ever used, so that taking a slot back never
 /// allocates.
 #[derive(Default)]
-struct Slots {
+struct SlotVectors {
     /// How many claims there are on each slot that was ever used.
     claims: Vec<u32>,
     warm: VecDeque<u32>,
@@ -87,7 +87,7 @@ impl Pool {
         };
         let [a, b, c, d] = SIZES.map(class);
         Ok(Self {
-            shared: Rc::new(Shared {
+            shared: Rc::new(PoolShared {
                 limit,
                 resident: Cell::new(0),
                 in_use: Cell::new(0),
@@ -109,7 +109,7 @@ impl Pool {
         let index = self.shared.take(class)?;
         let start = self.shared.classes[class].offset(index);
         let start = self.shared.classes[class].memory.at(start);
-        let slot = Slot {
+        let slot = PoolSlot {
             pool: Rc::clone(&self.shared),
             class: class as u32,
             index,
@@ -149,12 +149,12 @@ impl Pool {
 
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Shared { limit, .. } = *self.shared;
+        let PoolShared { limit, .. } = *self.shared;
         write!(f, "Pool({} of {limit} bytes in use)", self.in_use())
     }
 }
 
-impl Shared {
+impl PoolShared {
     /// Counts a first claim on a free slot.
     fn take(&self, class: usize) -> Option<u32> {
         let class = &self.classes[class];
@@ -217,7 +217,7 @@ impl Class {
     }
 }
 
-impl Slots {
+impl SlotVectors {
     fn take_warm(&mut self) -> Option<u32> {
         let index = self.warm.pop_back()?;
         self.idle = self.idle.min(self.warm.len());
@@ -240,19 +240,19 @@ impl Slots {
 }
 
 /// One claim on a slot.
-pub(super) struct Slot {
-    pool: Rc<Shared>,
+pub(super) struct PoolSlot {
+    pool: Rc<PoolShared>,
     class: u32,
     index: u32,
 }
 
-impl Slot {
+impl PoolSlot {
     fn class(&self) -> &Class {
         &self.pool.classes[self.class as usize]
     }
 }
 
-impl Clone for Slot {
+impl Clone for PoolSlot {
     fn clone(&self) -> Self {
         let claims = &mut self.class().slots.borrow_mut().claims;
         let claims = &mut claims[self.index as usize];
@@ -265,7 +265,7 @@ impl Clone for Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for PoolSlot {
     fn drop(&mut self) {
         let class = self.class();
         let mut slots = class.slots.borrow_mut();

@@ -285,11 +285,11 @@ impl Region {
 /// A region as one core uses it: claims on it are counted without atomics.
 #[derive(Clone, Debug)]
 pub struct LocalRegion {
-    local: Rc<Local>,
+    local: Rc<RegionView>,
 }
 
 #[derive(Debug)]
-struct Local {
+struct RegionView {
     region: Arc<Region>,
     /// The bits of an address that tell where in a block it lies. The region begins at a group, and
     /// with it at a block.
@@ -299,7 +299,7 @@ struct Local {
 
 impl LocalRegion {
     fn new(region: &Arc<Region>, block: usize) -> Self {
-        let local = Local {
+        let local = RegionView {
             region: Arc::clone(region),
             within_block: block - 1,
             stages: StagingArea::default(),
@@ -387,7 +387,7 @@ impl LocalRegion {
 
 /// Buffers that are waited for; see [`LocalRegion::recall`].
 #[derive(Debug)]
-pub struct Recall(Vec<Weak<Local>>);
+pub struct Recall(Vec<Weak<RegionView>>);
 
 impl Recall {
     /// What waits for both.

@@ -166,16 +166,16 @@ unsafe fn place(to: *mut u8, from: *const u8, len: usize) {
 
 /// What the claims of one core have staged, and memory for the next ones.
 #[derive(Debug, Default)]
-pub(super) struct StagingArea(RefCell<Table>);
+pub(super) struct StagingArea(RefCell<ClaimTable>);
 
 #[derive(Debug, Default)]
-struct Table {
+struct ClaimTable {
     all: Vec<PartialBlocks>,
     /// Those that no claim has.
     free: Vec<u32>,
 }
 
-impl Table {
+impl ClaimTable {
     fn take(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.all.push(PartialBlocks::default());

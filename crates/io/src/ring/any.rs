@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    EpollRing, Event, FileOp, FileRing, Received, Ring, SendBatch, SocketId, SocketRing, Token,
+    EpollRing, FileOp, FileRing, Received, Ring, RingEvent, SendBatch, SocketId, SocketRing, Token,
     UringRing, Waker,
 };
 
 /// Which ring is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum RingKind {
     /// io_uring where the kernel has it and lets us, else epoll.
     #[default]
     Auto,
@@ -38,23 +38,23 @@ impl AnyRing {
     /// # Errors
     ///
     /// As of the ring's own `open`.
-    pub fn open(kind: Kind) -> io::Result<(Self, Option<io::Error>)> {
+    pub fn open(kind: RingKind) -> io::Result<(Self, Option<io::Error>)> {
         match kind {
-            Kind::Uring => Ok((Self::Uring(UringRing::open()?), None)),
-            Kind::Epoll => Ok((Self::Epoll(EpollRing::open()?), None)),
-            Kind::Auto => match UringRing::open() {
+            RingKind::Uring => Ok((Self::Uring(UringRing::open()?), None)),
+            RingKind::Epoll => Ok((Self::Epoll(EpollRing::open()?), None)),
+            RingKind::Auto => match UringRing::open() {
                 Ok(ring) => Ok((Self::Uring(ring), None)),
                 Err(error) => Ok((Self::Epoll(EpollRing::open()?), Some(error))),
             },
         }
     }
 
-    /// Which ring it is: never [`Kind::Auto`].
+    /// Which ring it is: never [`RingKind::Auto`].
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> RingKind {
         match self {
-            Self::Uring(_) => Kind::Uring,
-            Self::Epoll(_) => Kind::Epoll,
+            Self::Uring(_) => RingKind::Uring,
+            Self::Epoll(_) => RingKind::Epoll,
         }
     }
 }
@@ -87,7 +87,7 @@ impl Ring for AnyRing {
         either!(self, ring => ring.wait(timeout))
     }
 
-    fn next_event(&mut self) -> Option<Event<Received>> {
+    fn next_event(&mut self) -> Option<RingEvent<Received>> {
         either!(self, ring => ring.next_event())
     }
 

@@ -26,30 +26,30 @@ const IOVECS_MAX: usize = 1024;
 #[derive(Debug, Default)]
 pub struct SendBatch {
     octets: Vec<u8>,
-    pieces: Vec<Piece>,
+    pieces: Vec<BatchPiece>,
     len: usize,
-    progress: Progress,
+    progress: SendProgress,
 }
 
 #[derive(Debug)]
-enum Piece {
+enum BatchPiece {
     Octets(Range<usize>),
     Buffer(Buffer),
 }
 
 /// Which memory is still to be sent, as the kernel wants to be told.
 #[derive(Debug, Default)]
-struct Progress {
+struct SendProgress {
     iovecs: Vec<libc::iovec>,
     /// The first of `iovecs` that was not sent whole.
     next: usize,
-    header: Header,
+    header: MessageHeader,
 }
 
 #[derive(Debug)]
-struct Header(libc::msghdr);
+struct MessageHeader(libc::msghdr);
 
-impl Default for Header {
+impl Default for MessageHeader {
     fn default() -> Self {
         // SAFETY: a C struct of integers and pointers, for which zeros are a value: no address, no
         // memory, no control data.
@@ -70,7 +70,7 @@ impl SendBatch {
             return;
         }
         self.len += buffer.len();
-        self.pieces.push(Piece::Buffer(buffer));
+        self.pieces.push(BatchPiece::Buffer(buffer));
     }
 
     /// Copies what a buffer holds to the end of the batch, and lends the copy, which nobody changes
@@ -108,8 +108,8 @@ impl SendBatch {
         let mut copy = Vec::with_capacity(self.len);
         for piece in &self.pieces {
             match piece {
-                Piece::Octets(range) => copy.extend_from_slice(&self.octets[range.clone()]),
-                Piece::Buffer(buffer) => buffer.append_to(&mut copy),
+                BatchPiece::Octets(range) => copy.extend_from_slice(&self.octets[range.clone()]),
+                BatchPiece::Buffer(buffer) => buffer.append_to(&mut copy),
             }
         }
         copy
@@ -131,8 +131,8 @@ impl SendBatch {
         self.len += len;
         match self.pieces.last_mut() {
             _ if len == 0 => {}
-            Some(Piece::Octets(range)) => range.end = end,
-            _ => self.pieces.push(Piece::Octets(end - len..end)),
+            Some(BatchPiece::Octets(range)) => range.end = end,
+            _ => self.pieces.push(BatchPiece::Octets(end - len..end)),
         }
     }
 
@@ -140,12 +140,12 @@ impl SendBatch {
     /// out of its box.
     pub(super) fn start(&mut self) {
         let octets = self.octets.as_ptr();
-        let iovec = |piece: &Piece| match piece {
-            Piece::Octets(range) => libc::iovec {
+        let iovec = |piece: &BatchPiece| match piece {
+            BatchPiece::Octets(range) => libc::iovec {
                 iov_base: octets.wrapping_add(range.start).cast_mut().cast(),
                 iov_len: range.len(),
             },
-            Piece::Buffer(buffer) => libc::iovec {
+            BatchPiece::Buffer(buffer) => libc::iovec {
                 iov_base: buffer.address().as_ptr().cast(),
                 iov_len: buffer.len(),
             },
@@ -159,7 +159,7 @@ impl SendBatch {
     /// What to give to sendmsg next. It points into the batch, and stays valid until the next call
     /// of a method of the batch.
     pub(super) fn message(&mut self) -> *const libc::msghdr {
-        let Progress {
+        let SendProgress {
             iovecs,
             next,
             header,

@@ -36,8 +36,8 @@ impl Waker {
         Ok(Self::new(&Bell::new()?))
     }
 
-    /// Wakes it: [`Event::Woken`](super::Event::Woken) comes out of its next `wait`, once for
-    /// however many calls there were before.
+    /// Wakes it: [`RingEvent::Woken`](super::RingEvent::Woken) comes out of its next `wait`, once
+    /// for however many calls there were before.
     pub fn wake(&self) {
         self.bell.ring(WOKEN);
     }
@@ -50,13 +50,13 @@ impl Waker {
 #[derive(Debug)]
 pub(super) struct Bell {
     event: OwnedFd,
-    state: State,
+    state: BellState,
 }
 
 impl Bell {
     pub(super) fn new() -> io::Result<Arc<Self>> {
         let event = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let state = State::new();
+        let state = BellState::new();
         Ok(Arc::new(Self { event, state }))
     }
 
@@ -80,9 +80,9 @@ impl Bell {
 
 /// The part without a descriptor, on which everything depends: none who rings may be overheard.
 #[derive(Debug)]
-struct State(AtomicU8);
+struct BellState(AtomicU8);
 
-impl State {
+impl BellState {
     fn new() -> Self {
         Self(AtomicU8::new(0))
     }

@@ -6,9 +6,9 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use super::Lane;
+use super::BlockingLane;
 use super::bell::{Bell, DONE};
-use super::file::{Direction, File, Transfer};
+use super::file::{RingFile, Transfer, TransferDirection};
 use crate::memory::drain_stores;
 
 /// Maximum number of concurrent operations on media where threads read and write files. Each
@@ -30,15 +30,15 @@ const LANES: [usize; 4] = [1, MEDIUM_MAX, CONNECT_MAX, WATCH_MAX];
 const THREADS_MAX: usize = 1 + MEDIUM_MAX + CONNECT_MAX + WATCH_MAX;
 
 /// What a thread does.
-pub(super) enum Job {
+pub(super) enum BlockingJob {
     /// A part of a transfer.
     Transfer(Transfer),
     /// fdatasync.
-    DataSync(Arc<File>),
+    DataSync(Arc<RingFile>),
     /// Anything that a medium takes its time for.
     Call(Call),
     /// Anything else.
-    Apart(Lane, Call),
+    Apart(BlockingLane, Call),
 }
 
 type Call = Box<dyn FnOnce() -> io::Result<u64> + Send>;
@@ -46,20 +46,20 @@ type Call = Box<dyn FnOnce() -> io::Result<u64> + Send>;
 /// A pool of threads. The first is there from the begin, so that whatever comes is done in the end;
 /// more are started when they are needed, as far as the machine lets us.
 pub(super) struct Blocking {
-    shared: Arc<Shared>,
+    shared: Arc<BlockingShared>,
     threads: Vec<JoinHandle<()>>,
     threads_max: usize,
 }
 
-struct Shared {
-    state: Mutex<State>,
+struct BlockingShared {
+    state: Mutex<BlockingState>,
     work: Condvar,
     bell: Arc<Bell>,
 }
 
 #[derive(Default)]
-struct State {
-    lanes: [Queue; LANES.len()],
+struct BlockingState {
+    lanes: [LaneQueue; LANES.len()],
     done: Vec<(usize, io::Result<u64>)>,
     idle: usize,
     closing: bool,
@@ -67,8 +67,8 @@ struct State {
 
 /// The operations of a lane.
 #[derive(Default)]
-struct Queue {
-    jobs: VecDeque<(usize, Job)>,
+struct LaneQueue {
+    jobs: VecDeque<(usize, BlockingJob)>,
     running: usize,
 }
 
@@ -84,7 +84,7 @@ impl Blocking {
 
     /// The same with at most `threads_max` threads.
     pub(super) fn with_threads(bell: &Arc<Bell>, threads_max: usize) -> io::Result<Self> {
-        let shared = Shared {
+        let shared = BlockingShared {
             state: Mutex::default(),
             work: Condvar::new(),
             bell: Arc::clone(bell),
@@ -102,7 +102,7 @@ impl Blocking {
     /// Starts jobs, each with the number that it is known by. What memory they point to must stay
     /// until [`Self::done`] has told of them, or the pool was dropped. Where no thread can be
     /// started they wait for one that is there.
-    pub(super) fn start(&mut self, jobs: &mut Vec<(usize, Job)>) {
+    pub(super) fn start(&mut self, jobs: &mut Vec<(usize, BlockingJob)>) {
         if jobs.is_empty() {
             return;
         }
@@ -151,8 +151,8 @@ impl Drop for Blocking {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl BlockingShared {
+    fn lock(&self) -> MutexGuard<'_, BlockingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -169,7 +169,7 @@ impl Shared {
     }
 
     /// The next job, for a thread that has done one of a lane.
-    fn next(&self, ended: Option<usize>) -> Option<(usize, Job)> {
+    fn next(&self, ended: Option<usize>) -> Option<(usize, BlockingJob)> {
         let mut state = self.lock();
         if let Some(lane) = ended {
             let queue = &mut state.lanes[lane];
@@ -190,16 +190,16 @@ impl Shared {
     }
 }
 
-impl State {
+impl BlockingState {
     /// Jobs that may run now.
     fn ready(&self) -> usize {
-        let ready = |(queue, max): (&Queue, &usize)| {
+        let ready = |(queue, max): (&LaneQueue, &usize)| {
             queue.jobs.len().min(max.saturating_sub(queue.running))
         };
         self.lanes.iter().zip(&LANES).map(ready).sum()
     }
 
-    fn take(&mut self) -> Option<(usize, Job)> {
+    fn take(&mut self) -> Option<(usize, BlockingJob)> {
         let mut lanes = self.lanes.iter_mut().zip(LANES);
         lanes.find_map(|(queue, max)| {
             let job = (queue.running < max).then(|| queue.jobs.pop_front())?;
@@ -212,7 +212,7 @@ impl State {
 /// Jobs that never wait. A turn runs only some of them, because other events wait meanwhile.
 #[derive(Default)]
 pub(super) struct ImmediateJobs {
-    jobs: VecDeque<(usize, Job)>,
+    jobs: VecDeque<(usize, BlockingJob)>,
     /// What was done of the turn.
     octets: usize,
     count: usize,
@@ -225,7 +225,7 @@ const TURN_OCTETS: usize = 1 << 20;
 const TURN_JOBS: usize = 64;
 
 impl ImmediateJobs {
-    pub(super) fn push(&mut self, number: usize, job: Job) {
+    pub(super) fn push(&mut self, number: usize, job: BlockingJob) {
         self.jobs.push_back((number, job));
     }
 
@@ -234,7 +234,7 @@ impl ImmediateJobs {
     }
 
     /// The next job of this turn; `None` begins another turn.
-    pub(super) fn next(&mut self) -> Option<(usize, Job)> {
+    pub(super) fn next(&mut self) -> Option<(usize, BlockingJob)> {
         let is_over = self.octets >= TURN_OCTETS || self.count >= TURN_JOBS;
         let next = (!is_over).then(|| self.jobs.pop_front()).flatten();
         match &next {
@@ -248,7 +248,7 @@ impl ImmediateJobs {
     }
 }
 
-impl Job {
+impl BlockingJob {
     /// Whether it never waits, so that handing it to anybody else would only cost more: where files
     /// lie in memory io_uring knows of nothing better than threads, of which each transfer wakes
     /// one and is waited for by waking us.
@@ -271,10 +271,10 @@ impl Job {
     /// Its place in [`LANES`].
     fn lane(&self) -> usize {
         match self {
-            Self::Apart(Lane::Persist, _) => 0,
+            Self::Apart(BlockingLane::Persist, _) => 0,
             Self::Transfer(_) | Self::DataSync(_) | Self::Call(_) => 1,
-            Self::Apart(Lane::Connect, _) => 2,
-            Self::Apart(Lane::Watch, _) => 3,
+            Self::Apart(BlockingLane::Connect, _) => 2,
+            Self::Apart(BlockingLane::Watch, _) => 3,
         }
     }
 
@@ -305,9 +305,9 @@ fn once(transfer: &Transfer) -> io::Result<usize> {
     let offset = transfer.position() as libc::off_t;
     let moved = match transfer.direction {
         // SAFETY: the memory is held by whoever started the job, until it is over.
-        Direction::Read => unsafe { libc::preadv2(file, &raw const memory, 1, offset, 0) },
+        TransferDirection::Read => unsafe { libc::preadv2(file, &raw const memory, 1, offset, 0) },
         // SAFETY: as above.
-        Direction::Write { flags } => unsafe {
+        TransferDirection::Write { flags } => unsafe {
             libc::pwritev2(file, &raw const memory, 1, offset, flags)
         },
     };

@@ -21,13 +21,15 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 use slab::Slab;
 
-use self::listen::Listeners;
-use self::socket::Socket;
+use self::listen::EpollListeners;
+use self::socket::EpollSocket;
 use super::bell::{Bell, DONE, WOKEN};
-use super::blocking::{Blocking, ImmediateJobs, Job};
+use super::blocking::{Blocking, BlockingJob, ImmediateJobs};
 use super::file::PendingFile;
 use super::lend::{Lender, Received};
-use super::{Event, FileOp, FileRing, PAUSE, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
+use super::{
+    FileOp, FileRing, PAUSE, Ring, RingEvent, SendBatch, SocketId, SocketRing, Token, Waker,
+};
 use crate::memory::drain_stores;
 
 /// Events taken from the kernel at a time.
@@ -42,8 +44,8 @@ pub struct EpollRing {
     epoll: OwnedFd,
     bell: Arc<Bell>,
     lender: Rc<Lender>,
-    sockets: Slab<Socket>,
-    listeners: Listeners,
+    sockets: Slab<EpollSocket>,
+    listeners: EpollListeners,
     watched: Slab<(Arc<OwnedFd>, Token)>,
     /// When pauses end. All are equally long, so the first is over first.
     paused: VecDeque<(Instant, Token)>,
@@ -51,7 +53,7 @@ pub struct EpollRing {
     blocking: Blocking,
     files: Slab<PendingFile>,
     /// Started by the next `wait`.
-    jobs: Vec<(usize, Job)>,
+    jobs: Vec<(usize, BlockingJob)>,
     /// Done by the next `wait`, and by those after it.
     at_once: ImmediateJobs,
     done: Vec<(usize, io::Result<u64>)>,
@@ -62,7 +64,7 @@ pub struct EpollRing {
     readable: VecDeque<u32>,
     /// Sockets with something to be sent now.
     sendable: Vec<u32>,
-    events: VecDeque<Event<Received>>,
+    events: VecDeque<RingEvent<Received>>,
 }
 
 impl EpollRing {
@@ -77,12 +79,12 @@ impl EpollRing {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let bell = Bell::new()?;
         let edge = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        epoll::add(&epoll, &*bell, Source::Bell.data(), edge)?;
+        epoll::add(&epoll, &*bell, ReadinessSource::Bell.data(), edge)?;
         Ok(Self {
             epoll,
             lender: Lender::new(BUFFERS)?,
             sockets: Slab::new(),
-            listeners: Listeners::default(),
+            listeners: EpollListeners::default(),
             watched: Slab::new(),
             paused: VecDeque::new(),
             files: Slab::new(),
@@ -145,11 +147,11 @@ impl EpollRing {
     fn note_polled(&mut self) {
         for at in 0..self.polled.len() {
             let epoll::Event { flags, data } = self.polled[at];
-            match Source::of(data) {
-                Source::Bell => {}
-                Source::Listener(key) => self.listeners.note(key),
-                Source::Socket(key) => self.note_socket(key, flags),
-                Source::Watched(key) => self.note_watched(key),
+            match ReadinessSource::of(data) {
+                ReadinessSource::Bell => {}
+                ReadinessSource::Listener(key) => self.listeners.note(key),
+                ReadinessSource::Socket(key) => self.note_socket(key, flags),
+                ReadinessSource::Watched(key) => self.note_watched(key),
             }
         }
     }
@@ -171,7 +173,7 @@ impl EpollRing {
         if let Some((fd, token)) = self.watched.try_remove(key as usize) {
             // It was registered, so it cannot fail.
             let _ = epoll::delete(&self.epoll, &fd);
-            self.events.push_back(Event::Ready { token });
+            self.events.push_back(RingEvent::Ready { token });
         }
     }
 
@@ -181,14 +183,17 @@ impl EpollRing {
         }
         let now = Instant::now();
         while let Some((_, token)) = self.paused.pop_front_if(|(end, _)| *end <= now) {
-            self.events.push_back(Event::Ready { token });
+            self.events.push_back(RingEvent::Ready { token });
         }
     }
 
     /// Sends what can be sent.
     fn send_all(&mut self) {
         while let Some(key) = self.sendable.pop() {
-            let sent = self.sockets.get_mut(key as usize).and_then(Socket::send);
+            let sent = self
+                .sockets
+                .get_mut(key as usize)
+                .and_then(EpollSocket::send);
             self.events.extend(sent);
         }
     }
@@ -204,7 +209,7 @@ impl EpollRing {
             self.done = done;
         }
         if rung & WOKEN != 0 {
-            self.events.push_back(Event::Woken);
+            self.events.push_back(RingEvent::Woken);
         }
     }
 
@@ -216,14 +221,14 @@ impl EpollRing {
 
     fn file_over(&mut self, key: usize, result: io::Result<u64>) {
         let PendingFile { token, buffer } = self.files.remove(key);
-        self.events.push_back(Event::File {
+        self.events.push_back(RingEvent::File {
             token,
             result,
             buffer,
         });
     }
 
-    fn receive_next(&mut self) -> Option<Event<Received>> {
+    fn receive_next(&mut self) -> Option<RingEvent<Received>> {
         while let Some(key) = self.readable.pop_front() {
             let Some(socket) = self.sockets.get_mut(key as usize) else {
                 continue;
@@ -253,7 +258,7 @@ impl Ring for EpollRing {
 
     fn stop_listening(&mut self) {
         self.listeners.clear();
-        let accepted = |event: &Event<_>| matches!(event, Event::Accepted { .. });
+        let accepted = |event: &RingEvent<_>| matches!(event, RingEvent::Accepted { .. });
         self.events.retain(|event| !accepted(event));
     }
 
@@ -272,7 +277,11 @@ impl Ring for EpollRing {
         self.send_all();
         self.do_at_once();
         let sockets = &self.sockets;
-        let ready = |key: &u32| sockets.get(*key as usize).is_some_and(Socket::may_receive);
+        let ready = |key: &u32| {
+            sockets
+                .get(*key as usize)
+                .is_some_and(EpollSocket::may_receive)
+        };
         self.readable.extend(self.asked.drain(..).filter(ready));
         let idle = self.events.is_empty() && self.readable.is_empty();
         self.listeners.resume(&self.epoll)?;
@@ -284,7 +293,7 @@ impl Ring for EpollRing {
         Ok(())
     }
 
-    fn next_event(&mut self) -> Option<Event<Received>> {
+    fn next_event(&mut self) -> Option<RingEvent<Received>> {
         if let Some(event) = self.events.pop_front() {
             return Some(event);
         }
@@ -318,8 +327,13 @@ impl SocketRing for EpollRing {
             | epoll::EventFlags::OUT
             | epoll::EventFlags::RDHUP
             | epoll::EventFlags::ET;
-        epoll::add(&self.epoll, &socket, Source::Socket(key).data(), flags)?;
-        entry.insert(Socket::new(socket));
+        epoll::add(
+            &self.epoll,
+            &socket,
+            ReadinessSource::Socket(key).data(),
+            flags,
+        )?;
+        entry.insert(EpollSocket::new(socket));
         Ok(SocketId(key))
     }
 
@@ -346,7 +360,7 @@ impl SocketRing for EpollRing {
         let entry = self.sockets.get_mut(socket.0 as usize)?;
         entry.ask_send(token, batch);
         match entry.send()? {
-            Event::Sent {
+            RingEvent::Sent {
                 batch,
                 result: Ok(()),
                 ..
@@ -360,7 +374,7 @@ impl SocketRing for EpollRing {
 
     fn watch(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
         let entry = self.watched.vacant_entry();
-        let data = Source::Watched(key(entry.key())).data();
+        let data = ReadinessSource::Watched(key(entry.key())).data();
         epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN)?;
         entry.insert((Arc::clone(fd), token));
         Ok(())
@@ -401,14 +415,14 @@ impl std::fmt::Debug for EpollRing {
 
 /// What readiness is told of, and how epoll carries it.
 #[derive(Clone, Copy)]
-enum Source {
+enum ReadinessSource {
     Bell,
     Listener(u32),
     Socket(u32),
     Watched(u32),
 }
 
-impl Source {
+impl ReadinessSource {
     fn data(self) -> epoll::EventData {
         epoll::EventData::new_u64(match self {
             Self::Bell => 0,

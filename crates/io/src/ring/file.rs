@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 use rustix::fs::FileType;
 
-use super::blocking::Job;
+use super::blocking::BlockingJob;
 use super::{FileOp, Token};
 use crate::memory::Buffer;
 
 /// A file or a block device, and how it is best reached.
 #[derive(Debug)]
-pub struct File {
+pub struct RingFile {
     fd: OwnedFd,
     in_memory: bool,
 }
 
-impl File {
+impl RingFile {
     /// What is read and written by this descriptor.
     #[must_use]
     pub fn new(fd: OwnedFd) -> Self {
@@ -34,7 +34,7 @@ impl File {
     }
 }
 
-impl Deref for File {
+impl Deref for RingFile {
     type Target = OwnedFd;
 
     fn deref(&self) -> &OwnedFd {
@@ -68,15 +68,15 @@ pub(super) struct PendingFile {
 
 /// Which way, and how.
 #[derive(Clone, Copy)]
-pub(super) enum Direction {
+pub(super) enum TransferDirection {
     Read,
     Write { flags: i32 },
 }
 
 /// A read or write that may need several system calls.
 pub(super) struct Transfer {
-    pub(super) file: Arc<File>,
-    pub(super) direction: Direction,
+    pub(super) file: Arc<RingFile>,
+    pub(super) direction: TransferDirection,
     offset: u64,
     memory: NonNull<u8>,
     len: usize,
@@ -89,7 +89,7 @@ unsafe impl Send for Transfer {}
 
 impl PendingFile {
     /// Takes an operation apart: what is kept, and what is to be done.
-    pub(super) fn new(token: Token, op: FileOp) -> (Self, Job) {
+    pub(super) fn new(token: Token, op: FileOp) -> (Self, BlockingJob) {
         let (job, buffer) = match op {
             FileOp::Read {
                 file,
@@ -97,8 +97,9 @@ impl PendingFile {
                 buffer,
             } => {
                 let memory = buffer.writable_address();
-                let transfer = Transfer::new(file, Direction::Read, offset, memory, buffer.len());
-                (Job::Transfer(transfer), Some(buffer))
+                let transfer =
+                    Transfer::new(file, TransferDirection::Read, offset, memory, buffer.len());
+                (BlockingJob::Transfer(transfer), Some(buffer))
             }
             FileOp::Write {
                 file,
@@ -109,13 +110,13 @@ impl PendingFile {
             } => {
                 let flags = if dsync { libc::RWF_DSYNC } else { 0 };
                 let flags = flags | if atomic { RWF_ATOMIC } else { 0 };
-                let way = Direction::Write { flags };
+                let way = TransferDirection::Write { flags };
                 let transfer = Transfer::new(file, way, offset, buffer.address(), buffer.len());
-                (Job::Transfer(transfer), Some(buffer))
+                (BlockingJob::Transfer(transfer), Some(buffer))
             }
-            FileOp::DataSync { file } => (Job::DataSync(file), None),
-            FileOp::Blocking(call) => (Job::Call(call), None),
-            FileOp::Apart { lane, call } => (Job::Apart(lane, call), None),
+            FileOp::DataSync { file } => (BlockingJob::DataSync(file), None),
+            FileOp::Blocking(call) => (BlockingJob::Call(call), None),
+            FileOp::Apart { lane, call } => (BlockingJob::Apart(lane, call), None),
         };
         (Self { token, buffer }, job)
     }
@@ -123,8 +124,8 @@ impl PendingFile {
 
 impl Transfer {
     fn new(
-        file: Arc<File>,
-        direction: Direction,
+        file: Arc<RingFile>,
+        direction: TransferDirection,
         offset: u64,
         memory: NonNull<u8>,
         len: usize,
@@ -160,11 +161,11 @@ impl Transfer {
     pub(super) fn advance(&mut self, moved: io::Result<usize>) -> Option<io::Result<u64>> {
         match (moved, self.direction) {
             (Err(error), _) if error.kind() == io::ErrorKind::Interrupted => return None,
-            (Err(_), Direction::Read) if self.moved > 0 && self.is_past_end() => {
+            (Err(_), TransferDirection::Read) if self.moved > 0 && self.is_past_end() => {
                 return Some(ended());
             }
             (Err(error), _) => return Some(Err(error)),
-            (Ok(0), Direction::Read) if self.remaining() > 0 => return Some(ended()),
+            (Ok(0), TransferDirection::Read) if self.remaining() > 0 => return Some(ended()),
             (Ok(0), _) if self.remaining() > 0 => {
                 return Some(Err(io::ErrorKind::WriteZero.into()));
             }

@@ -19,11 +19,11 @@ use std::time::Duration;
 
 use crate::memory::Buffer;
 
-pub use any::{AnyRing, Kind};
+pub use any::{AnyRing, RingKind};
 pub use batch::SendBatch;
 pub use bell::Waker;
 pub use epoll::EpollRing;
-pub use file::File;
+pub use file::RingFile;
 pub use lend::Received;
 pub use uring::UringRing;
 
@@ -41,9 +41,9 @@ pub trait Ring: SocketRing {
     /// What the ring lends received octets in.
     type Received: std::ops::Deref<Target = [u8]>;
 
-    /// Accepts one connection after the other on a listening socket → [`Event::Accepted`], until
-    /// the ring is dropped or `stop_listening` is called. While there are no descriptors or no
-    /// memory: [`Event::NotAccepted`], again and again with pauses.
+    /// Accepts one connection after the other on a listening socket → [`RingEvent::Accepted`],
+    /// until the ring is dropped or `stop_listening` is called. While there are no descriptors or
+    /// no memory: [`RingEvent::NotAccepted`], again and again with pauses.
     fn listen(&mut self, listener: OwnedFd, token: Token) -> io::Result<()>;
 
     /// Closes every listening socket.
@@ -61,7 +61,7 @@ pub trait Ring: SocketRing {
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()>;
 
     /// The next event, of those that the last `wait` found.
-    fn next_event(&mut self) -> Option<Event<Self::Received>>;
+    fn next_event(&mut self) -> Option<RingEvent<Self::Received>>;
 
     /// Whether it pauses for [`SocketRing::watch_later`]: who spins meanwhile gains nothing.
     fn pauses(&self) -> bool {
@@ -86,11 +86,11 @@ pub trait SocketRing: FileRing {
     /// Takes over a connected socket.
     fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId>;
 
-    /// Receives once, as much as is there → [`Event::Received`]. One at a time for a socket.
+    /// Receives once, as much as is there → [`RingEvent::Received`]. One at a time for a socket.
     fn receive(&mut self, socket: SocketId, token: Token);
 
-    /// Sends the whole batch → [`Event::Sent`] with the batch, empty, to be filled again. One at
-    /// a time for a socket.
+    /// Sends the whole batch → [`RingEvent::Sent`] with the batch, empty, to be filled again. One
+    /// at a time for a socket.
     fn send(&mut self, socket: SocketId, token: Token, batch: Box<SendBatch>);
 
     /// Sends a batch before anything else is done, as far as the socket takes it now: one that has
@@ -105,15 +105,15 @@ pub trait SocketRing: FileRing {
         None
     }
 
-    /// Waits until something can be read there, or is wrong with it → [`Event::Ready`], once. A
+    /// Waits until something can be read there, or is wrong with it → [`RingEvent::Ready`], once. A
     /// simulated ring has nothing to wait for.
     fn watch(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
         let _ = (fd, token);
         Ok(())
     }
 
-    /// [`Event::Ready`] once [`PAUSE`] has passed, whether something can be read there by then or
-    /// not: for what comes in so fast that it is cheaper to be told less often. A simulated ring
+    /// [`RingEvent::Ready`] once [`PAUSE`] has passed, whether something can be read there by then
+    /// or not: for what comes in so fast that it is cheaper to be told less often. A simulated ring
     /// watches.
     fn watch_later(&mut self, fd: &Arc<OwnedFd>, token: Token) -> io::Result<()> {
         self.watch(fd, token)
@@ -126,7 +126,7 @@ pub trait SocketRing: FileRing {
 
 /// The operations on files, apart so that volumes can be written against a trait object.
 pub trait FileRing {
-    /// Starts an operation → [`Event::File`].
+    /// Starts an operation → [`RingEvent::File`].
     fn file(&mut self, token: Token, op: FileOp);
 }
 
@@ -135,7 +135,7 @@ pub enum FileOp {
     /// Fill the buffer from `offset`.
     Read {
         /// Of which file.
-        file: Arc<File>,
+        file: Arc<RingFile>,
         /// In octets.
         offset: u64,
         /// To be filled whole.
@@ -144,7 +144,7 @@ pub enum FileOp {
     /// Write the buffer at `offset`.
     Write {
         /// Of which file.
-        file: Arc<File>,
+        file: Arc<RingFile>,
         /// In octets.
         offset: u64,
         /// Written whole.
@@ -157,7 +157,7 @@ pub enum FileOp {
     /// fdatasync.
     DataSync {
         /// Of which file.
-        file: Arc<File>,
+        file: Arc<RingFile>,
     },
     /// Anything that blocks for as long as a medium takes, on a thread of a bounded pool:
     /// fallocate, lseek, ioctl.
@@ -165,7 +165,7 @@ pub enum FileOp {
     /// The same for what neither waits for media nor has them wait.
     Apart {
         /// With what else it shares threads.
-        lane: Lane,
+        lane: BlockingLane,
         /// What blocks.
         call: Box<dyn FnOnce() -> io::Result<u64> + Send>,
     },
@@ -174,7 +174,7 @@ pub enum FileOp {
 /// Operations that block wait only for those in the same lane: an UNMAP of minutes delays no
 /// reservation, and a host that does not answer no UNMAP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
+pub enum BlockingLane {
     /// What is written down for the case of a power cut, one after the other.
     Persist,
     /// What waits for another machine or for an interface.
@@ -186,7 +186,7 @@ pub enum Lane {
 
 /// What happened.
 #[derive(Debug)]
-pub enum Event<R> {
+pub enum RingEvent<R> {
     /// A connection came in.
     Accepted {
         /// Of `listen`.

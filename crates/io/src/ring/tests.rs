@@ -13,7 +13,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use super::{AnyRing, Event, Kind, Received, Ring, SendBatch, SocketId, SocketRing, Token};
+use super::{AnyRing, Received, Ring, RingEvent, RingKind, SendBatch, SocketId, SocketRing, Token};
 use crate::memory::Buffer;
 
 const LONG: Duration = Duration::from_secs(10);
@@ -25,20 +25,20 @@ macro_rules! on_every_ring {
         mod epoll {
             $(#[test]
             fn $story() {
-                super::$story(&mut crate::ring::tests::open(crate::ring::Kind::Epoll));
+                super::$story(&mut crate::ring::tests::open(crate::ring::RingKind::Epoll));
             })*
         }
         mod uring {
             $(#[test]
             fn $story() {
-                super::$story(&mut crate::ring::tests::open(crate::ring::Kind::Uring));
+                super::$story(&mut crate::ring::tests::open(crate::ring::RingKind::Uring));
             })*
         }
     };
 }
 use on_every_ring;
 
-fn open(kind: Kind) -> AnyRing {
+fn open(kind: RingKind) -> AnyRing {
     AnyRing::open(kind).unwrap().0
 }
 
@@ -54,26 +54,26 @@ enum Seen {
     Woken,
 }
 
-impl From<Event<Received>> for Seen {
-    fn from(event: Event<Received>) -> Self {
+impl From<RingEvent<Received>> for Seen {
+    fn from(event: RingEvent<Received>) -> Self {
         match event {
-            Event::Accepted { token, socket, .. } => Self::Accepted(token, socket),
-            Event::NotAccepted { .. } => Self::NotAccepted,
-            Event::Received { token, octets } => {
+            RingEvent::Accepted { token, socket, .. } => Self::Accepted(token, socket),
+            RingEvent::NotAccepted { .. } => Self::NotAccepted,
+            RingEvent::Received { token, octets } => {
                 Self::Received(token, octets.map(|octets| octets.to_vec()))
             }
-            Event::Sent {
+            RingEvent::Sent {
                 token,
                 batch,
                 result,
             } => Self::Sent(token, batch, result),
-            Event::File {
+            RingEvent::File {
                 token,
                 result,
                 buffer,
             } => Self::File(token, result, buffer),
-            Event::Ready { token } => Self::Ready(token),
-            Event::Woken => Self::Woken,
+            RingEvent::Ready { token } => Self::Ready(token),
+            RingEvent::Woken => Self::Woken,
         }
     }
 }

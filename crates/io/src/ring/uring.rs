@@ -28,16 +28,18 @@ use io_uring::{cqueue, opcode};
 use slab::Slab;
 
 use self::buffers::Buffers;
-use self::files::{FileTask, Work, transfer_entry};
+use self::files::{FileTask, FileWork, transfer_entry};
 use self::listen::Listeners;
 use self::op::Op;
-use self::queue::Queue;
-use self::socket::{Next, Socket, result_of};
+use self::queue::UringQueue;
+use self::socket::{CompletionStep, UringSocket, result_of};
 use super::bell::{Bell, DONE, WOKEN};
-use super::blocking::{Blocking, ImmediateJobs, Job};
+use super::blocking::{Blocking, BlockingJob, ImmediateJobs};
 use super::file::PendingFile;
 use super::lend::Received;
-use super::{Event, FileOp, FileRing, PAUSE, Ring, SendBatch, SocketId, SocketRing, Token, Waker};
+use super::{
+    FileOp, FileRing, PAUSE, Ring, RingEvent, SendBatch, SocketId, SocketRing, Token, Waker,
+};
 use crate::memory::drain_stores;
 
 /// Where the kernel reads how long a pause is.
@@ -48,10 +50,10 @@ const MANY: usize = 3;
 
 /// A [`Ring`] over io_uring, from Linux 5.19 on.
 pub struct UringRing {
-    queue: Queue,
+    queue: UringQueue,
     buffers: Buffers,
     bell: Arc<Bell>,
-    sockets: Slab<Socket>,
+    sockets: Slab<UringSocket>,
     listeners: Listeners,
     watched: Slab<(Arc<OwnedFd>, Token)>,
     paused: Slab<Token>,
@@ -59,14 +61,14 @@ pub struct UringRing {
     blocking: Blocking,
     files: Slab<FileTask>,
     /// Started by the next `wait`.
-    jobs: Vec<(usize, Job)>,
+    jobs: Vec<(usize, BlockingJob)>,
     /// Done by the next `wait`, and by those after it.
     at_once: ImmediateJobs,
     done: Vec<(usize, io::Result<u64>)>,
     /// Sockets whose receive waits for a buffer.
     starved: VecDeque<u32>,
     /// Events that did not come as completions.
-    events: VecDeque<Event<Received>>,
+    events: VecDeque<RingEvent<Received>>,
     /// Completions that the last `wait` has found and that were not taken.
     found: usize,
     /// They are many. A socket received from long before it is heard may have more by then; if that
@@ -82,7 +84,7 @@ impl UringRing {
     ///
     /// The kernel is too old, or something forbids io_uring; the error says what.
     pub fn open() -> io::Result<Self> {
-        let queue = Queue::new(setup::open()?);
+        let queue = UringQueue::new(setup::open()?);
         let buffers = Buffers::register(queue.ring())?;
         let bell = Bell::new()?;
         let mut ring = Self {
@@ -124,7 +126,7 @@ impl UringRing {
 
     fn submit_send(&mut self, key: u32) {
         let socket = self.sockets.get_mut(key as usize);
-        if let Some(entry) = socket.and_then(Socket::send_entry) {
+        if let Some(entry) = socket.and_then(UringSocket::send_entry) {
             // SAFETY: the socket and its batch stay until the operation is over.
             unsafe { self.queue.push(entry, Op::Send(key)) };
         }
@@ -139,14 +141,14 @@ impl UringRing {
 
     fn submit_transfer(&mut self, key: u32) {
         let task = self.files.get(key as usize);
-        if let Some(Work::Transfer(transfer)) = task.map(|task| &task.work) {
+        if let Some(FileWork::Transfer(transfer)) = task.map(|task| &task.work) {
             // SAFETY: the task holds the buffer and the file until the operation is over.
             unsafe { self.queue.push(transfer_entry(transfer), Op::File(key)) };
         }
     }
 
     /// Takes a completion.
-    fn complete(&mut self, completion: &cqueue::Entry) -> Option<Event<Received>> {
+    fn complete(&mut self, completion: &cqueue::Entry) -> Option<RingEvent<Received>> {
         match Op::of(completion.user_data()) {
             Op::Bell => {
                 if !cqueue::more(completion.flags()) {
@@ -167,45 +169,45 @@ impl UringRing {
             Op::File(key) => self.transferred(key, completion),
             Op::Watch(key) => {
                 let (_, token) = self.watched.remove(key as usize);
-                Some(Event::Ready { token })
+                Some(RingEvent::Ready { token })
             }
             Op::Pause(key) => {
                 let token = self.paused.remove(key as usize);
-                Some(Event::Ready { token })
+                Some(RingEvent::Ready { token })
             }
         }
     }
 
-    fn received(&mut self, key: u32, completion: &cqueue::Entry) -> Option<Event<Received>> {
+    fn received(&mut self, key: u32, completion: &cqueue::Entry) -> Option<RingEvent<Received>> {
         let socket = self.sockets.get_mut(key as usize)?;
         match socket.received(completion, &mut self.buffers, self.late)? {
-            Next::Event(event) => {
+            CompletionStep::Event(event) => {
                 self.forget_closed(key);
                 return Some(event);
             }
-            Next::Again => self.submit_receive(key),
-            Next::Starved => self.starved.push_back(key),
+            CompletionStep::Again => self.submit_receive(key),
+            CompletionStep::Starved => self.starved.push_back(key),
         }
         None
     }
 
-    fn sent(&mut self, key: u32, completion: &cqueue::Entry) -> Option<Event<Received>> {
+    fn sent(&mut self, key: u32, completion: &cqueue::Entry) -> Option<RingEvent<Received>> {
         match self.sockets.get_mut(key as usize)?.sent(completion)? {
-            Next::Event(event) => {
+            CompletionStep::Event(event) => {
                 self.forget_closed(key);
                 return Some(event);
             }
-            Next::Again | Next::Starved => self.submit_send(key),
+            CompletionStep::Again | CompletionStep::Starved => self.submit_send(key),
         }
         None
     }
 
-    fn transferred(&mut self, key: u32, completion: &cqueue::Entry) -> Option<Event<Received>> {
+    fn transferred(&mut self, key: u32, completion: &cqueue::Entry) -> Option<RingEvent<Received>> {
         let moved = result_of(completion);
         let task = self.files.get_mut(key as usize)?;
         let result = match &mut task.work {
-            Work::Transfer(transfer) => transfer.advance(moved),
-            Work::DataSync(_) | Work::Elsewhere => Some(moved.map(|_| 0)),
+            FileWork::Transfer(transfer) => transfer.advance(moved),
+            FileWork::DataSync(_) | FileWork::Elsewhere => Some(moved.map(|_| 0)),
         };
         match result {
             Some(result) => Some(self.file_over(key as usize, result)),
@@ -216,9 +218,9 @@ impl UringRing {
         }
     }
 
-    fn file_over(&mut self, key: usize, result: io::Result<u64>) -> Event<Received> {
+    fn file_over(&mut self, key: usize, result: io::Result<u64>) -> RingEvent<Received> {
         let PendingFile { token, buffer } = self.files.remove(key).pending;
-        Event::File {
+        RingEvent::File {
             token,
             result,
             buffer,
@@ -233,7 +235,11 @@ impl UringRing {
     }
 
     fn forget_closed(&mut self, key: u32) {
-        if self.sockets.get(key as usize).is_some_and(Socket::is_over) {
+        if self
+            .sockets
+            .get(key as usize)
+            .is_some_and(UringSocket::is_over)
+        {
             self.sockets.remove(key as usize);
         }
     }
@@ -272,7 +278,7 @@ impl UringRing {
             self.done = done;
         }
         if rung & WOKEN != 0 {
-            self.events.push_back(Event::Woken);
+            self.events.push_back(RingEvent::Woken);
         }
     }
 }
@@ -320,7 +326,7 @@ impl Ring for UringRing {
         entered
     }
 
-    fn next_event(&mut self) -> Option<Event<Received>> {
+    fn next_event(&mut self) -> Option<RingEvent<Received>> {
         if let Some(event) = self.events.pop_front() {
             return Some(event);
         }
@@ -355,7 +361,9 @@ impl SocketRing for UringRing {
     fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId> {
         // A non-blocking socket would make operations fail instead of wait.
         rustix::io::ioctl_fionbio(&socket, false)?;
-        Ok(SocketId(self.sockets.insert(Socket::new(socket)) as u32))
+        Ok(SocketId(
+            self.sockets.insert(UringSocket::new(socket)) as u32
+        ))
     }
 
     fn receive(&mut self, socket: SocketId, token: Token) {
@@ -427,24 +435,24 @@ impl FileRing for UringRing {
         let key = entry.key() as u32;
         match job {
             job if job.never_waits() => {
-                let work = Work::Elsewhere;
+                let work = FileWork::Elsewhere;
                 entry.insert(FileTask { pending, work });
                 self.at_once.push(key as usize, job);
             }
-            Job::Transfer(transfer) => {
-                let work = Work::Transfer(transfer);
+            BlockingJob::Transfer(transfer) => {
+                let work = FileWork::Transfer(transfer);
                 entry.insert(FileTask { pending, work });
                 self.submit_transfer(key);
             }
-            Job::DataSync(file) => {
+            BlockingJob::DataSync(file) => {
                 let sync = opcode::Fsync::new(Fd(file.as_raw_fd())).flags(FsyncFlags::DATASYNC);
-                let work = Work::DataSync(file);
+                let work = FileWork::DataSync(file);
                 entry.insert(FileTask { pending, work });
                 // SAFETY: it points to nothing, and the task holds the file until it is over.
                 unsafe { self.queue.push(sync.build(), Op::File(key)) };
             }
-            call @ (Job::Call(_) | Job::Apart(..)) => {
-                let work = Work::Elsewhere;
+            call @ (BlockingJob::Call(_) | BlockingJob::Apart(..)) => {
+                let work = FileWork::Elsewhere;
                 entry.insert(FileTask { pending, work });
                 self.jobs.push((key as usize, call));
             }

@@ -9,7 +9,7 @@ fn any(host: &str) -> SocketAddr {
 #[test]
 fn a_portal_of_either_protocol_is_listened_on() {
     for host in ["127.0.0.1", "[::1]"] {
-        let listener = listen(any(host), &Options::default()).unwrap();
+        let listener = listen(any(host), &TcpOptions::default()).unwrap();
         let portal = local_address(&listener).unwrap();
         assert_ne!(portal.port(), 0);
         let peer = TcpStream::connect(portal).unwrap();
@@ -21,15 +21,15 @@ fn a_portal_of_either_protocol_is_listened_on() {
 
 #[test]
 fn both_wildcards_share_a_port() {
-    let v4 = listen(any("0.0.0.0"), &Options::default()).unwrap();
+    let v4 = listen(any("0.0.0.0"), &TcpOptions::default()).unwrap();
     let mut portal = any("[::]");
     portal.set_port(local_address(&v4).unwrap().port());
-    listen(portal, &Options::default()).unwrap();
+    listen(portal, &TcpOptions::default()).unwrap();
 }
 
 #[test]
 fn accepted_connections_inherit_the_options() {
-    let options = Options {
+    let options = TcpOptions {
         congestion: Some("reno".into()),
         keepalive: Some(Duration::from_secs(30)),
         user_timeout: Some(Duration::from_secs(20)),
@@ -51,9 +51,9 @@ fn accepted_connections_inherit_the_options() {
 #[test]
 fn keepalive_times_that_the_kernel_has_not_are_brought_into_its_range() {
     for (given, taken) in [(1, 1), (600_000, 32767)] {
-        let options = Options {
+        let options = TcpOptions {
             keepalive: Some(Duration::from_secs(given)),
-            ..Options::default()
+            ..TcpOptions::default()
         };
         let listener = listen(any("127.0.0.1"), &options).unwrap();
         let time = SockRef::from(&listener).tcp_keepalive_time().unwrap();
@@ -63,34 +63,34 @@ fn keepalive_times_that_the_kernel_has_not_are_brought_into_its_range() {
 
 #[test]
 fn an_unknown_congestion_control_is_refused() {
-    let options = Options {
+    let options = TcpOptions {
         congestion: Some("no-such".into()),
-        ..Options::default()
+        ..TcpOptions::default()
     };
     assert!(listen(any("127.0.0.1"), &options).is_err());
 }
 
 #[test]
 fn a_portal_in_use_is_tried_again() {
-    let first = listen(any("127.0.0.1"), &Options::default()).unwrap();
+    let first = listen(any("127.0.0.1"), &TcpOptions::default()).unwrap();
     let portal = local_address(&first).unwrap();
     let thread = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(150));
         drop(first);
     });
-    listen(portal, &Options::default()).unwrap();
+    listen(portal, &TcpOptions::default()).unwrap();
     thread.join().unwrap();
 }
 
 #[test]
 fn a_portal_that_stays_in_use_is_given_up() {
-    let first = listen(any("127.0.0.1"), &Options::default()).unwrap();
-    let error = listen(local_address(&first).unwrap(), &Options::default()).unwrap_err();
+    let first = listen(any("127.0.0.1"), &TcpOptions::default()).unwrap();
+    let error = listen(local_address(&first).unwrap(), &TcpOptions::default()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
 }
 
 #[test]
 fn an_address_that_is_not_ours_is_refused() {
-    let error = listen(any("192.0.2.1"), &Options::default()).unwrap_err();
+    let error = listen(any("192.0.2.1"), &TcpOptions::default()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
 }

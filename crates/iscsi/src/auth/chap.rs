@@ -5,8 +5,8 @@ use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::{Hash, Realm, Refusal};
-use crate::target::{Chap, Node};
+use super::{AuthRefusal, AuthRequirement, Hash};
+use crate::target::{TargetChap, TargetNode};
 use crate::text::{self, MAX_VALUE, Text};
 
 /// The longest challenge or response, in octets.
@@ -22,24 +22,24 @@ pub struct Challenge {
 
 /// What the initiator proved.
 #[derive(Clone, Debug)]
-pub struct Proof {
+pub struct ChapProof {
     /// CHAP_N.
     pub user: String,
     /// With which hash.
     pub hash: Hash,
     /// The nodes that have this user, with the secret that was proven.
-    pub nodes: Vec<Arc<Node>>,
+    pub nodes: Vec<Arc<TargetNode>>,
 }
 
 /// The initiator's CHAP_N and CHAP_R, with its own challenge if it wants us to prove ourselves.
 #[derive(Debug)]
-pub struct Answer<'a> {
+pub struct ChapAnswer<'a> {
     name: &'a str,
     response: Vec<u8>,
     counter: Option<(u8, Vec<u8>)>,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> ChapAnswer<'a> {
     /// From the values of CHAP_N, CHAP_R, CHAP_I and CHAP_C; `None` if one of them is malformed,
     /// or CHAP_I comes without CHAP_C or the other way about.
     #[must_use]
@@ -66,9 +66,9 @@ impl<'a> Answer<'a> {
     }
 }
 
-impl Realm {
+impl AuthRequirement {
     /// The credentials of its guarded nodes.
-    pub(super) fn chaps(&self) -> impl Iterator<Item = &Chap> {
+    pub(super) fn chaps(&self) -> impl Iterator<Item = &TargetChap> {
         self.guarded
             .iter()
             .filter_map(|node| node.access.chap.as_ref())
@@ -98,35 +98,39 @@ impl Challenge {
     /// What the initiator proved by its answer.
     ///
     /// # Errors
-    /// [`Refusal::Reflected`], [`Refusal::SharedSecret`], [`Refusal::WrongResponse`] and
-    /// [`Refusal::AnotherInitiator`].
-    pub fn verify(&self, answer: &Answer<'_>, realm: &Realm) -> Result<Proof, Refusal> {
+    /// [`AuthRefusal::Reflected`], [`AuthRefusal::SharedSecret`], [`AuthRefusal::WrongResponse`]
+    /// and [`AuthRefusal::AnotherInitiator`].
+    pub fn verify(
+        &self,
+        answer: &ChapAnswer<'_>,
+        realm: &AuthRequirement,
+    ) -> Result<ChapProof, AuthRefusal> {
         if answer
             .counter
             .as_ref()
             .is_some_and(|(_, octets)| *octets == *self.octets)
         {
-            return Err(Refusal::Reflected);
+            return Err(AuthRefusal::Reflected);
         }
         let ours = realm.chaps().filter_map(|chap| chap.mutual.as_ref());
         if ours.fold(false, |found, (_, secret)| {
             found | self.matches(secret, &answer.response)
         }) {
-            return Err(Refusal::SharedSecret);
+            return Err(AuthRefusal::SharedSecret);
         }
         let mut nodes = Vec::new();
-        let mut refusal = Refusal::WrongResponse;
+        let mut refusal = AuthRefusal::WrongResponse;
         for node in &realm.guarded {
             match self.proves(answer, node, &realm.initiator) {
                 Ok(()) => nodes.push(Arc::clone(node)),
-                Err(Refusal::AnotherInitiator) => refusal = Refusal::AnotherInitiator,
+                Err(AuthRefusal::AnotherInitiator) => refusal = AuthRefusal::AnotherInitiator,
                 Err(_) => {}
             }
         }
         if nodes.is_empty() {
             return Err(refusal);
         }
-        Ok(Proof {
+        Ok(ChapProof {
             user: answer.name.to_owned(),
             hash: self.hash,
             nodes,
@@ -135,9 +139,14 @@ impl Challenge {
 
     /// Tries every user, so that a wrong name takes as long as a right one. An initiator that knows
     /// the secret of a user bound to another initiator name gets a distinct error.
-    fn proves(&self, answer: &Answer<'_>, node: &Node, initiator: &str) -> Result<(), Refusal> {
+    fn proves(
+        &self,
+        answer: &ChapAnswer<'_>,
+        node: &TargetNode,
+        initiator: &str,
+    ) -> Result<(), AuthRefusal> {
         let Some(chap) = &node.access.chap else {
-            return Err(Refusal::WrongResponse);
+            return Err(AuthRefusal::WrongResponse);
         };
         let (mut proven, mut bound) = (false, false);
         for user in &chap.users {
@@ -147,8 +156,8 @@ impl Challenge {
         }
         match (proven && self.hash >= chap.minimum, bound) {
             (true, true) => Ok(()),
-            (true, false) => Err(Refusal::AnotherInitiator),
-            (false, _) => Err(Refusal::WrongResponse),
+            (true, false) => Err(AuthRefusal::AnotherInitiator),
+            (false, _) => Err(AuthRefusal::WrongResponse),
         }
     }
 
@@ -161,22 +170,22 @@ impl Challenge {
     /// the first name and secret that is found.
     ///
     /// # Errors
-    /// [`Refusal::NoMutual`].
+    /// [`AuthRefusal::NoMutual`].
     pub fn prove_ourselves(
         &self,
-        answer: &Answer<'_>,
-        proof: &Proof,
+        answer: &ChapAnswer<'_>,
+        proof: &ChapProof,
         out: &mut Text,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AuthRefusal> {
         let Some((identifier, challenge)) = &answer.counter else {
             return Ok(());
         };
-        let mutual = |node: &'_ Arc<Node>| node.access.chap.as_ref()?.mutual.clone();
+        let mutual = |node: &'_ Arc<TargetNode>| node.access.chap.as_ref()?.mutual.clone();
         let (name, secret) = proof
             .nodes
             .iter()
             .find_map(mutual)
-            .ok_or(Refusal::NoMutual)?;
+            .ok_or(AuthRefusal::NoMutual)?;
         let secret = Zeroizing::new(secret);
         let response = self.hash.response(*identifier, &secret, challenge);
         out.put("CHAP_N", &name);

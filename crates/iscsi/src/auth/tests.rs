@@ -1,6 +1,6 @@
 use super::*;
-use crate::keys::{Phase, Seen, Side};
-use crate::target::{Access, Chap, ChapUser};
+use crate::keys::{KeyPhase, KeySide, SeenKeys};
+use crate::target::{ChapUser, NodeAccess, TargetChap};
 use crate::text;
 
 const RANDOM: [u8; 33] = {
@@ -40,33 +40,33 @@ fn user(name: &str, secret: &[u8]) -> ChapUser {
     }
 }
 
-fn chap(mutual: Option<&[u8]>) -> Chap {
-    Chap {
+fn chap(mutual: Option<&[u8]>) -> TargetChap {
+    TargetChap {
         users: vec![user("alice", SECRET), user("bob", b"another-secret")],
         mutual: mutual.map(|secret| ("storage".into(), secret.to_vec())),
         minimum: Hash::Md5,
     }
 }
 
-fn node(chap: Option<Chap>) -> Arc<Node> {
-    let access = Access { allow: None, chap };
-    Arc::new(Node {
+fn node(chap: Option<TargetChap>) -> Arc<TargetNode> {
+    let access = NodeAccess { allow: None, chap };
+    Arc::new(TargetNode {
         name: "iqn.2026-11.org.lunar:a".into(),
         alias: None,
         access,
     })
 }
 
-fn guarded(mutual: Option<&[u8]>) -> Realm {
-    Realm {
+fn guarded(mutual: Option<&[u8]>) -> AuthRequirement {
+    AuthRequirement {
         guarded: vec![node(Some(chap(mutual)))],
         open: false,
         initiator: INITIATOR.into(),
     }
 }
 
-fn open() -> Realm {
-    Realm {
+fn open() -> AuthRequirement {
+    AuthRequirement {
         guarded: vec![],
         open: true,
         initiator: INITIATOR.into(),
@@ -74,7 +74,11 @@ fn open() -> Realm {
 }
 
 /// One text of the initiator, blanks in place of nulls, and what is answered.
-fn step(exchange: Exchange, realm: &Realm, text: &str) -> Result<(Exchange, String), Refusal> {
+fn step(
+    exchange: ChapHandshake,
+    realm: &AuthRequirement,
+    text: &str,
+) -> Result<(ChapHandshake, String), AuthRefusal> {
     let octets: Vec<u8> = text
         .bytes()
         .map(|o| if o == b' ' { 0 } else { o })
@@ -82,15 +86,16 @@ fn step(exchange: Exchange, realm: &Realm, text: &str) -> Result<(Exchange, Stri
         .collect();
     let pairs = text::parse(&octets).unwrap();
     let mut out = Text::default();
-    let admitted = Seen::default().admit(&pairs, Phase::Security, Side::Initiator, &mut out);
+    let admitted =
+        SeenKeys::default().admit(&pairs, KeyPhase::Security, KeySide::Initiator, &mut out);
     let exchange = exchange.step(&admitted.unwrap(), realm, &RANDOM, &mut out)?;
     let answer = String::from_utf8(out.next_segment(u32::MAX).0.to_vec()).unwrap();
     Ok((exchange, answer.replace('\0', " ").trim_end().to_owned()))
 }
 
-fn challenged(realm: &Realm, algorithms: &str) -> (Exchange, String) {
+fn challenged(realm: &AuthRequirement, algorithms: &str) -> (ChapHandshake, String) {
     let text = format!("AuthMethod=CHAP CHAP_A={algorithms}");
-    step(Exchange::Open, realm, &text).unwrap()
+    step(ChapHandshake::Open, realm, &text).unwrap()
 }
 
 fn md5() -> String {
@@ -105,40 +110,43 @@ fn none_is_taken_where_nothing_is_guarded() {
         ("KRB5,SRP,None", "None"),
     ] {
         let (exchange, text) =
-            step(Exchange::Open, &open(), &format!("AuthMethod={offer}")).unwrap();
+            step(ChapHandshake::Open, &open(), &format!("AuthMethod={offer}")).unwrap();
         assert_eq!(text, format!("AuthMethod={answer}"));
         assert!(exchange.is_over(&open()));
     }
-    assert!(Exchange::Open.is_over(&open()), "an empty stage will do");
+    assert!(
+        ChapHandshake::Open.is_over(&open()),
+        "an empty stage will do"
+    );
 }
 
 #[test]
 fn chap_must_be_done_where_it_is_configured() {
     let realm = guarded(None);
-    let (exchange, text) = step(Exchange::Open, &realm, "AuthMethod=None,CHAP").unwrap();
+    let (exchange, text) = step(ChapHandshake::Open, &realm, "AuthMethod=None,CHAP").unwrap();
     assert_eq!(text, "AuthMethod=CHAP");
     assert!(!exchange.is_over(&realm));
-    assert!(!Exchange::Open.is_over(&realm));
+    assert!(!ChapHandshake::Open.is_over(&realm));
     for offer in ["None", "", "KRB5", "chap", "SRP,None"] {
-        let refused = step(Exchange::Open, &realm, &format!("AuthMethod={offer}"));
-        assert_eq!(refused.unwrap_err(), Refusal::NoMethod, "{offer}");
+        let refused = step(ChapHandshake::Open, &realm, &format!("AuthMethod={offer}"));
+        assert_eq!(refused.unwrap_err(), AuthRefusal::NoMethod, "{offer}");
     }
-    let refused = step(Exchange::Open, &open(), "AuthMethod=CHAP");
+    let refused = step(ChapHandshake::Open, &open(), "AuthMethod=CHAP");
     assert_eq!(
         refused.unwrap_err(),
-        Refusal::NoMethod,
+        AuthRefusal::NoMethod,
         "nobody could be verified"
     );
 }
 
 #[test]
 fn the_initiator_chooses_where_chap_is_optional() {
-    let realm = Realm {
+    let realm = AuthRequirement {
         open: true,
         ..guarded(None)
     };
     for (offer, answer) in [("CHAP,None", "CHAP"), ("None,CHAP", "None")] {
-        let (_, text) = step(Exchange::Open, &realm, &format!("AuthMethod={offer}")).unwrap();
+        let (_, text) = step(ChapHandshake::Open, &realm, &format!("AuthMethod={offer}")).unwrap();
         assert_eq!(text, format!("AuthMethod={answer}"));
     }
 }
@@ -219,11 +227,11 @@ fn wrong_answers_are_all_refused_alike() {
         let (exchange, _) = challenged(&realm, "5");
         assert_eq!(
             step(exchange, &realm, &answer).unwrap_err(),
-            Refusal::WrongResponse,
+            AuthRefusal::WrongResponse,
             "{answer}"
         );
     }
-    assert_eq!(Refusal::WrongResponse.status(), 0x0201);
+    assert_eq!(AuthRefusal::WrongResponse.status(), 0x0201);
 }
 
 #[test]
@@ -245,14 +253,14 @@ fn answers_that_are_malformed_or_out_of_turn_are_refused() {
         let (exchange, _) = challenged(&realm, "5");
         assert_eq!(
             step(exchange, &realm, answer).unwrap_err(),
-            Refusal::Malformed,
+            AuthRefusal::Malformed,
             "{answer}"
         );
     }
     for early in ["CHAP_A=5", "CHAP_N=alice CHAP_R=0x00"] {
         assert_eq!(
-            step(Exchange::Open, &realm, early).unwrap_err(),
-            Refusal::Malformed,
+            step(ChapHandshake::Open, &realm, early).unwrap_err(),
+            AuthRefusal::Malformed,
             "{early}"
         );
     }
@@ -262,13 +270,13 @@ fn answers_that_are_malformed_or_out_of_turn_are_refused() {
 fn a_hash_below_the_minimum_is_refused() {
     let mut credentials = chap(None);
     credentials.minimum = Hash::Sha256;
-    let realm = Realm {
+    let realm = AuthRequirement {
         guarded: vec![node(Some(credentials))],
         open: false,
         initiator: INITIATOR.into(),
     };
-    let refused = step(Exchange::Open, &realm, "AuthMethod=CHAP CHAP_A=5,6");
-    assert_eq!(refused.unwrap_err(), Refusal::NoHash);
+    let refused = step(ChapHandshake::Open, &realm, "AuthMethod=CHAP CHAP_A=5,6");
+    assert_eq!(refused.unwrap_err(), AuthRefusal::NoHash);
 }
 
 #[test]
@@ -296,7 +304,7 @@ fn we_do_not_prove_ourselves_to_whom_we_do_not_know() {
     let answer = "CHAP_N=alice CHAP_R=0x00 CHAP_I=9 CHAP_C=0x0a0b0c";
     assert_eq!(
         step(exchange, &realm, answer).unwrap_err(),
-        Refusal::WrongResponse
+        AuthRefusal::WrongResponse
     );
 }
 
@@ -305,7 +313,7 @@ fn we_do_not_prove_ourselves_to_whom_we_do_not_know() {
 fn a_user_that_is_bound_to_a_name_logs_in_under_that_name_alone() {
     let mut credentials = chap(None);
     credentials.users[0].initiator = Some(INITIATOR.into());
-    let mut realm = Realm {
+    let mut realm = AuthRequirement {
         guarded: vec![node(Some(credentials))],
         open: false,
         initiator: INITIATOR.into(),
@@ -315,13 +323,13 @@ fn a_user_that_is_bound_to_a_name_logs_in_under_that_name_alone() {
     realm.initiator += "2";
     let (exchange, _) = challenged(&realm, "5");
     let refusal = step(exchange, &realm, &md5()).unwrap_err();
-    assert_eq!(refusal, Refusal::AnotherInitiator);
+    assert_eq!(refusal, AuthRefusal::AnotherInitiator);
     assert_eq!(refusal.status(), status::AUTHORIZATION_FAILURE);
     let (exchange, _) = challenged(&realm, "5");
     let wrong = md5().replace("0xb7", "0xb8");
     assert_eq!(
         step(exchange, &realm, &wrong).unwrap_err(),
-        Refusal::WrongResponse
+        AuthRefusal::WrongResponse
     );
 }
 
@@ -332,7 +340,7 @@ fn mutual_chap_needs_a_secret_of_ours() {
     let answer = format!("{} CHAP_I=9 CHAP_C=0x0a0b0c", md5());
     assert_eq!(
         step(exchange, &realm, &answer).unwrap_err(),
-        Refusal::NoMutual
+        AuthRefusal::NoMutual
     );
 }
 
@@ -345,7 +353,7 @@ fn our_challenge_sent_back_is_refused() {
     let answer = format!("{} CHAP_I=9 CHAP_C={challenge}", md5());
     assert_eq!(
         step(exchange, &realm, &answer).unwrap_err(),
-        Refusal::Reflected
+        AuthRefusal::Reflected
     );
 }
 
@@ -356,7 +364,7 @@ fn a_secret_shared_by_both_directions_is_refused() {
     let (exchange, _) = challenged(&realm, "5");
     assert_eq!(
         step(exchange, &realm, &md5()).unwrap_err(),
-        Refusal::SharedSecret
+        AuthRefusal::SharedSecret
     );
 }
 
@@ -377,12 +385,12 @@ fn challenges_are_the_random_octets_given() {
 
 #[test]
 fn a_discovery_proves_only_the_nodes_that_know_its_secret() {
-    let stranger = Chap {
+    let stranger = TargetChap {
         users: vec![user("alice", b"not-that-secret")],
         mutual: None,
         minimum: Hash::Md5,
     };
-    let strict = Chap {
+    let strict = TargetChap {
         users: vec![user("alice", SECRET)],
         mutual: None,
         minimum: Hash::Sha3,
@@ -392,7 +400,7 @@ fn a_discovery_proves_only_the_nodes_that_know_its_secret() {
         node(Some(stranger)),
         node(Some(strict)),
     ];
-    let realm = Realm {
+    let realm = AuthRequirement {
         guarded: nodes,
         open: true,
         initiator: INITIATOR.into(),

@@ -2,32 +2,32 @@ use std::fmt::Write;
 
 use super::*;
 
-const STATES: [(u8, State); 7] = [
-    (1, State::Free),
-    (3, State::TransportUp),
-    (4, State::InLogin),
-    (5, State::LoggedIn),
-    (6, State::InLogout),
-    (7, State::LogoutRequested),
-    (8, State::CleanupWait),
+const STATES: [(u8, ConnectionState); 7] = [
+    (1, ConnectionState::Free),
+    (3, ConnectionState::TransportUp),
+    (4, ConnectionState::InLogin),
+    (5, ConnectionState::LoggedIn),
+    (6, ConnectionState::InLogout),
+    (7, ConnectionState::LogoutRequested),
+    (8, ConnectionState::CleanupWait),
 ];
 
-const EVENTS: [Event; 15] = [
-    Event::Accepted,
-    Event::LoginBegan,
-    Event::LoginSucceeded,
-    Event::LoginFailed,
-    Event::LoginTimedOut,
-    Event::TransportLost,
-    Event::LogoutReceived,
-    Event::LogoutSucceeded,
-    Event::LogoutFailed,
-    Event::LogoutAsked,
-    Event::SessionClosed,
-    Event::Reinstated,
-    Event::ReinstatementFailed,
-    Event::Dropped,
-    Event::CleanedUp,
+const EVENTS: [ConnectionEvent; 15] = [
+    ConnectionEvent::Accepted,
+    ConnectionEvent::LoginBegan,
+    ConnectionEvent::LoginSucceeded,
+    ConnectionEvent::LoginFailed,
+    ConnectionEvent::LoginTimedOut,
+    ConnectionEvent::TransportLost,
+    ConnectionEvent::LogoutReceived,
+    ConnectionEvent::LogoutSucceeded,
+    ConnectionEvent::LogoutFailed,
+    ConnectionEvent::LogoutAsked,
+    ConnectionEvent::SessionClosed,
+    ConnectionEvent::Reinstated,
+    ConnectionEvent::ReinstatementFailed,
+    ConnectionEvent::Dropped,
+    ConnectionEvent::CleanedUp,
 ];
 
 /// Reviewed against RFC 7143 §8.1.4.

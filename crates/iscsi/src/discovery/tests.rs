@@ -1,17 +1,17 @@
 use super::*;
 use crate::parameters::Operational;
-use crate::target::{Access, Endpoints, InitiatorPort, Limits};
+use crate::target::{Endpoints, InitiatorPort, NodeAccess, TargetLimits};
 
-fn node(letter: char) -> Arc<Node> {
+fn node(letter: char) -> Arc<TargetNode> {
     let name = format!("iqn.2026-11.org.lunar:{letter}");
-    Arc::new(Node {
+    Arc::new(TargetNode {
         name,
         alias: None,
-        access: Access::default(),
+        access: NodeAccess::default(),
     })
 }
 
-fn parameters(purpose: Purpose, local: &str) -> Parameters {
+fn parameters(purpose: SessionPurpose, local: &str) -> Parameters {
     let initiator = InitiatorPort {
         name: "iqn.2026-01.test:ini".into(),
         isid: [0; 6],
@@ -33,23 +33,27 @@ fn parameters(purpose: Purpose, local: &str) -> Parameters {
     }
 }
 
-fn config(portals: &[&str], advertise: &[&str]) -> Config {
-    Config {
+fn config(portals: &[&str], advertise: &[&str]) -> TargetConfig {
+    TargetConfig {
         nodes: vec![],
         portals: portals
             .iter()
             .map(|portal| portal.parse().unwrap())
             .collect(),
         advertise: advertise.iter().map(|&address| address.into()).collect(),
-        limits: Limits::default(),
+        limits: TargetLimits::default(),
     }
 }
 
-fn answer(value: &str, parameters: &Parameters, advertise: &[&str]) -> Result<String, Misuse> {
+fn answer(value: &str, parameters: &Parameters, advertise: &[&str]) -> Result<String, KeyMisuse> {
     answer_of(value, parameters, &config(&[], advertise))
 }
 
-fn answer_of(value: &str, parameters: &Parameters, config: &Config) -> Result<String, Misuse> {
+fn answer_of(
+    value: &str,
+    parameters: &Parameters,
+    config: &TargetConfig,
+) -> Result<String, KeyMisuse> {
     let mut out = Text::default();
     send_targets(value, parameters, config, &mut out)?;
     let text = String::from_utf8(out.next_segment(u32::MAX).0.to_vec()).unwrap();
@@ -58,7 +62,7 @@ fn answer_of(value: &str, parameters: &Parameters, config: &Config) -> Result<St
 
 fn discovery() -> Parameters {
     parameters(
-        Purpose::Discovery(vec![node('a'), node('b')]),
+        SessionPurpose::Discovery(vec![node('a'), node('b')]),
         "10.9.0.1:3260",
     )
 }
@@ -82,13 +86,13 @@ fn a_discovery_is_told_of_all_or_of_one() {
 
 #[test]
 fn a_discovery_without_targets_is_told_nothing() {
-    let nothing = parameters(Purpose::Discovery(vec![]), "10.9.0.1:3260");
+    let nothing = parameters(SessionPurpose::Discovery(vec![]), "10.9.0.1:3260");
     assert_eq!(answer("All", &nothing, &[]).unwrap(), "");
 }
 
 #[test]
 fn a_normal_session_is_told_of_its_own_target_only() {
-    let normal = parameters(Purpose::Normal(node('a')), "10.9.0.1:3260");
+    let normal = parameters(SessionPurpose::Normal(node('a')), "10.9.0.1:3260");
     let told = |value| answer(value, &normal, &[]).unwrap();
     assert_eq!(told(""), A);
     assert_eq!(told("All"), A);
@@ -101,7 +105,7 @@ fn other_values_are_misuse() {
     for value in ["Alle", "A", "aLL", "all", " ", "iqn.", "All,All", "eui.1"] {
         assert_eq!(
             answer(value, &discovery(), &[]),
-            Err(Misuse::Inadmissible),
+            Err(KeyMisuse::Inadmissible),
             "{value:?}"
         );
     }
@@ -117,7 +121,7 @@ fn the_address_is_the_one_that_the_connection_came_to() {
         ("0.0.0.0:3260", ""),
         ("[::]:3260", ""),
     ] {
-        let session = parameters(Purpose::Normal(node('a')), local);
+        let session = parameters(SessionPurpose::Normal(node('a')), local);
         let expected = format!("TargetName=iqn.2026-11.org.lunar:a{told}");
         assert_eq!(answer("", &session, &[]).unwrap(), expected, "{local}");
     }
@@ -166,7 +170,7 @@ fn every_portal_that_the_initiator_can_use_is_told() {
             "[fe80::1]:3260 10.9.0.1:3260 10.9.1.1:3260 [2001:db8::1]:3260",
         ),
     ] {
-        let session = parameters(Purpose::Normal(node('a')), local);
+        let session = parameters(SessionPurpose::Normal(node('a')), local);
         let answer = answer_of("", &session, &config(&bound, &[])).unwrap();
         let addresses = answer.split(' ').skip(1);
         let expected = told

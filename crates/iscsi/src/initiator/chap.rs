@@ -3,14 +3,14 @@
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::config::Chap;
+use super::config::InitiatorChap;
 use super::error::{ChapError, shown};
 use crate::auth::Hash;
 use crate::text::{self, Text};
 
 /// The CHAP keys of one text.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sent<'a> {
+pub(super) struct ChapKeys<'a> {
     pub(super) algorithm: Option<&'a str>,
     pub(super) identifier: Option<&'a str>,
     pub(super) challenge: Option<&'a str>,
@@ -18,7 +18,7 @@ pub(super) struct Sent<'a> {
     pub(super) response: Option<&'a str>,
 }
 
-impl Sent<'_> {
+impl ChapKeys<'_> {
     pub(super) const fn is_empty(&self) -> bool {
         self.algorithm.is_none()
             && self.identifier.is_none()
@@ -30,14 +30,14 @@ impl Sent<'_> {
 
 /// A challenge of ours that the target has to answer.
 #[derive(Debug)]
-pub(super) struct Counter {
+pub(super) struct MutualChallenge {
     hash: Hash,
     identifier: u8,
     octets: Zeroizing<Vec<u8>>,
 }
 
 /// CHAP_A: the hashes that will do.
-pub(super) fn offer(chap: &Chap, out: &mut Text) {
+pub(super) fn offer(chap: &InitiatorChap, out: &mut Text) {
     let numbers = chap.hashes.iter().map(|hash| (*hash as u8).to_string());
     let list: Vec<String> = numbers.collect();
     out.put("CHAP_A", &list.join(","));
@@ -46,11 +46,11 @@ pub(super) fn offer(chap: &Chap, out: &mut Text) {
 /// Answers the target's challenge; if it has to prove itself, with one of ours, made of `random`.
 /// Gives the hash, and our challenge.
 pub(super) fn answer(
-    chap: &Chap,
-    sent: &Sent<'_>,
+    chap: &InitiatorChap,
+    sent: &ChapKeys<'_>,
     random: &[u8; 33],
     out: &mut Text,
-) -> Result<(Hash, Option<Counter>), ChapError> {
+) -> Result<(Hash, Option<MutualChallenge>), ChapError> {
     let algorithm = sent.algorithm.ok_or(ChapError::Missing("CHAP_A"))?;
     let hash = chosen(algorithm, &chap.hashes)?;
     let identifier = sent.identifier.ok_or(ChapError::Missing("CHAP_I"))?;
@@ -65,7 +65,7 @@ pub(super) fn answer(
     if chap.mutual.is_none() {
         return Ok((hash, None));
     }
-    let counter = Counter::new(hash, random);
+    let counter = MutualChallenge::new(hash, random);
     if *counter.octets == challenge {
         return Err(ChapError::Reflected);
     }
@@ -74,7 +74,7 @@ pub(super) fn answer(
     Ok((hash, Some(counter)))
 }
 
-impl Counter {
+impl MutualChallenge {
     fn new(hash: Hash, random: &[u8; 33]) -> Self {
         let [identifier, octets @ ..] = random;
         let octets = octets.get(..hash.octets()).unwrap_or(octets);
@@ -86,7 +86,11 @@ impl Counter {
     }
 
     /// Whether the target is the one that is expected.
-    pub(super) fn verify(&self, chap: &Chap, sent: &Sent<'_>) -> Result<(), ChapError> {
+    pub(super) fn verify(
+        &self,
+        chap: &InitiatorChap,
+        sent: &ChapKeys<'_>,
+    ) -> Result<(), ChapError> {
         let Some(mutual) = &chap.mutual else {
             return Ok(());
         };

@@ -5,30 +5,33 @@ use scsi::residual::Residual;
 use scsi::task::SenseBytes;
 use scsi::wire::status::Status;
 
-use super::tasks::{Slot, Task};
-use super::{Cause, Command, Data, Done, Event, Failed, Fate, Initiator, Refusal, Refused, Why};
+use super::tasks::{InitiatorTask, InitiatorTaskSlot};
+use super::{
+    ClientCommand, Data, Done, Fate, Initiator, InitiatorEvent, IscsiCause, IscsiFailed,
+    IscsiRefusal, IscsiRefused, IscsiWhy,
+};
 use crate::violation::Violation;
 use crate::wire::bhs::Bhs;
 use crate::wire::scsi_response::{COMPLETED, ScsiResponse};
 
 impl<L: Lease> Initiator<L> {
     /// Takes a command in. Those that the target's window has no place for wait here, in order,
-    /// and count among [`super::config::Limits::tasks`] with the others.
+    /// and count among [`super::config::InitiatorLimits::tasks`] with the others.
     ///
     /// # Errors
     /// Gives it back, with the reason.
-    pub fn execute(&mut self, now: Now, command: Command<L>) -> Result<(), Refused<L>> {
+    pub fn execute(&mut self, now: Now, command: ClientCommand<L>) -> Result<(), IscsiRefused<L>> {
         self.now = now;
         let len = match (self.refusal(), u32::try_from(command.data.octets())) {
             (Some(why), _) => Err(why),
-            (None, _) if self.config.is_discovery() => Err(Refusal::Discovery),
-            (None, Err(_)) => Err(Refusal::TooLong),
-            (None, _) if self.room() == 0 => Err(Refusal::Full),
+            (None, _) if self.config.is_discovery() => Err(IscsiRefusal::Discovery),
+            (None, Err(_)) => Err(IscsiRefusal::TooLong),
+            (None, _) if self.room() == 0 => Err(IscsiRefusal::Full),
             (None, Ok(len)) => Ok(len),
         };
         let len = match len {
             Ok(len) => len,
-            Err(why) => return Err(Refused { why, command }),
+            Err(why) => return Err(IscsiRefused { why, command }),
         };
         let deadline = command.ends_by(now, self.config.times.command);
         let slot = self.tasks.insert(command, len, deadline);
@@ -43,11 +46,11 @@ impl<L: Lease> Initiator<L> {
         self.numbers.status(pdu.stamps)?;
         let (slot, _) = self.tasks.sent(pdu.itt).ok_or(NO_TASK)?;
         if pdu.response != COMPLETED {
-            let why = Why::Own(Cause::TargetFailure(pdu.response));
+            let why = IscsiWhy::Own(IscsiCause::TargetFailure(pdu.response));
             self.fail(slot, Fate::Unknown, why);
             return Ok(());
         }
-        let ending = Ending {
+        let ending = InitiatorEnding {
             status: pdu.status,
             residual: pdu.residual,
             sense: sense(data)?,
@@ -60,13 +63,17 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// The target has ended a command.
-    pub(super) fn finish(&mut self, slot: Slot, ending: Ending) -> Result<(), Violation> {
+    pub(super) fn finish(
+        &mut self,
+        slot: InitiatorTaskSlot,
+        ending: InitiatorEnding,
+    ) -> Result<(), Violation> {
         let Some(task) = self.tasks.at(slot) else {
             return Ok(());
         };
         task.check(&ending)?;
         if let Some(task) = self.forget(slot) {
-            self.events.push_back(Event::Done(Done {
+            self.events.push_back(InitiatorEvent::Done(Done {
                 id: task.id,
                 status: ending.status,
                 sense: ending.sense,
@@ -80,14 +87,18 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// A command ends without a status.
-    pub(super) fn fail(&mut self, slot: Slot, fate: Fate, why: Why) {
+    pub(super) fn fail(&mut self, slot: InitiatorTaskSlot, fate: Fate, why: IscsiWhy) {
         if let Some(task) = self.forget(slot) {
-            self.events.push_back(Event::Failed(task.failed(fate, why)));
+            self.events
+                .push_back(InitiatorEvent::Failed(task.failed(fate, why)));
         }
     }
 
     /// Ends all commands of which `pick` tells the fate, with one look at the queues.
-    pub(super) fn fail_all(&mut self, pick: impl Fn(&Task<L>) -> Option<(Fate, Why)>) {
+    pub(super) fn fail_all(
+        &mut self,
+        pick: impl Fn(&InitiatorTask<L>) -> Option<(Fate, IscsiWhy)>,
+    ) {
         let picked = self
             .tasks
             .iter()
@@ -98,7 +109,8 @@ impl<L: Lease> Initiator<L> {
         }
         for (slot, (fate, why)) in picked {
             if let Some(task) = self.tasks.remove(slot) {
-                self.events.push_back(Event::Failed(task.failed(fate, why)));
+                self.events
+                    .push_back(InitiatorEvent::Failed(task.failed(fate, why)));
             }
         }
         let tasks = &mut self.tasks;
@@ -108,7 +120,7 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// Takes a command out of everything.
-    fn forget(&mut self, slot: Slot) -> Option<Task<L>> {
+    fn forget(&mut self, slot: InitiatorTaskSlot) -> Option<InitiatorTask<L>> {
         let task = self.tasks.remove(slot)?;
         if task.sent.is_none() {
             self.ready.retain(|waiting| *waiting != slot);
@@ -122,23 +134,23 @@ impl<L: Lease> Initiator<L> {
 
 /// How a target ended a command.
 #[derive(Clone, Debug)]
-pub(super) struct Ending {
+pub(super) struct InitiatorEnding {
     pub(super) status: u8,
     pub(super) residual: Residual,
     pub(super) sense: SenseBytes,
     pub(super) qualifier: u16,
 }
 
-impl Ending {
+impl InitiatorEnding {
     fn is_good(&self) -> bool {
         self.status == Status::Good as u8 || self.status == Status::ConditionMet as u8
     }
 }
 
-impl<L: Lease> Task<L> {
+impl<L: Lease> InitiatorTask<L> {
     /// Whether a good end is true: as much was moved as the residual says. What the target says it
     /// sent (ExpDataSN) is not compared; several targets leave it 0, and the octets tell more.
-    fn check(&self, ending: &Ending) -> Result<(), Violation> {
+    fn check(&self, ending: &InitiatorEnding) -> Result<(), Violation> {
         let moved = ending.residual.moved(self.len).ok_or(RESIDUAL)?;
         if !ending.is_good() {
             return Ok(());
@@ -150,8 +162,8 @@ impl<L: Lease> Task<L> {
         }
     }
 
-    pub(super) fn failed(self, fate: Fate, why: Why) -> Failed<L> {
-        Failed {
+    pub(super) fn failed(self, fate: Fate, why: IscsiWhy) -> IscsiFailed<L> {
+        IscsiFailed {
             id: self.id,
             fate,
             why,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use crate::auth::Hash;
-use crate::keys::{self, Key};
+use crate::keys::{self, LoginKey};
 use crate::names::{self, NameError};
 use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational, TaskReporting};
 use crate::target::PROTOCOL_LEVEL;
@@ -18,7 +18,7 @@ pub const MAX_TASKS: usize = 32_768;
 /// Everything that a session needs to know; the same for each attempt to connect, so that a new one
 /// reinstates the old (RFC 7143 §6.3.5).
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct InitiatorConfig {
     /// InitiatorName.
     pub initiator: String,
     /// InitiatorAlias, for display at the target.
@@ -28,20 +28,20 @@ pub struct Config {
     /// Connection id.
     pub cid: u16,
     /// What for.
-    pub purpose: Purpose,
+    pub purpose: InitiatorPurpose,
     /// How each side proves who it is.
     pub auth: Auth,
     /// What is offered of the operational keys.
-    pub offer: Offer,
+    pub offer: OperationalOffer,
     /// What the target may cost.
-    pub limits: Limits,
+    pub limits: InitiatorLimits,
     /// How long is waited, for what.
-    pub times: Times,
+    pub times: InitiatorTimeouts,
 }
 
 /// SessionType (RFC 7143 §13.21).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum InitiatorPurpose {
     /// A normal session with the target of this name.
     Normal(String),
     /// SendTargets only.
@@ -56,12 +56,12 @@ pub enum Auth {
     #[default]
     None,
     /// CHAP.
-    Chap(Chap),
+    Chap(InitiatorChap),
 }
 
 /// CHAP credentials (RFC 7143 §12.1.3). The secrets are never shown.
 #[derive(Clone)]
-pub struct Chap {
+pub struct InitiatorChap {
     /// CHAP_N.
     pub user: String,
     /// What proves it.
@@ -85,7 +85,7 @@ pub struct Mutual {
     pub secret: Zeroizing<Vec<u8>>,
 }
 
-impl std::fmt::Debug for Chap {
+impl std::fmt::Debug for InitiatorChap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Chap")
             .field("user", &self.user)
@@ -132,7 +132,7 @@ impl Digest {
 /// What is offered of the operational keys (RFC 7143 §13, RFC 7144 §7.1). Lengths are in octets.
 /// MaxConnections is always 1, ErrorRecoveryLevel 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct OperationalOffer {
     /// HeaderDigest.
     pub header_digest: Digest,
     /// DataDigest.
@@ -163,7 +163,7 @@ pub struct Offer {
     pub protocol_level: u8,
 }
 
-impl Default for Offer {
+impl Default for OperationalOffer {
     /// Long segments and bursts, and writes that need no R2T as far as the target lets them. Data
     /// is wanted in order: what it costs a target is little, and the place of each octet is then
     /// known from a count.
@@ -187,7 +187,7 @@ impl Default for Offer {
     }
 }
 
-impl Offer {
+impl OperationalOffer {
     /// As values of the key table. The digests are lists and have no place in it.
     pub(super) fn values(&self) -> Operational {
         Operational {
@@ -211,7 +211,7 @@ impl Offer {
 
 /// Bounds on what a target, or the user of the session, can cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct InitiatorLimits {
     /// Commands at once, sent or waiting for their place in the target's window; 1 to
     /// [`MAX_TASKS`].
     pub tasks: usize,
@@ -219,7 +219,7 @@ pub struct Limits {
     pub targets: usize,
 }
 
-impl Default for Limits {
+impl Default for InitiatorLimits {
     /// As many commands as the widest window that targets are known to open, and text for about
     /// 10,000 targets.
     fn default() -> Self {
@@ -232,7 +232,7 @@ impl Default for Limits {
 
 /// How long is waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
+pub struct InitiatorTimeouts {
     /// From connect to the full-feature phase.
     pub login: Duration,
     /// For a command that has no deadline of its own, and for the answer to a text.
@@ -249,7 +249,7 @@ pub struct Times {
     pub logout: Duration,
 }
 
-impl Default for Times {
+impl Default for InitiatorTimeouts {
     /// A command is given as long as hosts commonly give a disk; the others are what a person
     /// would wait.
     fn default() -> Self {
@@ -301,25 +301,25 @@ pub enum Misconfigured {
     /// An alias that does not fit a value.
     #[error("an alias must have at most 255 bytes and no null byte")]
     Alias,
-    /// [`Limits::tasks`].
+    /// [`InitiatorLimits::tasks`].
     #[error("a session must allow 1 to {MAX_TASKS} commands at once")]
     Tasks,
 }
 
-impl Config {
+impl InitiatorConfig {
     /// A normal session with `target`, without authentication; the rest is the default.
     #[must_use]
     pub fn normal(initiator: &str, isid: [u8; 6], target: &str) -> Self {
-        Self::new(initiator, isid, Purpose::Normal(target.to_owned()))
+        Self::new(initiator, isid, InitiatorPurpose::Normal(target.to_owned()))
     }
 
     /// A discovery session, without authentication; the rest is the default.
     #[must_use]
     pub fn discovery(initiator: &str, isid: [u8; 6]) -> Self {
-        Self::new(initiator, isid, Purpose::Discovery)
+        Self::new(initiator, isid, InitiatorPurpose::Discovery)
     }
 
-    fn new(initiator: &str, isid: [u8; 6], purpose: Purpose) -> Self {
+    fn new(initiator: &str, isid: [u8; 6], purpose: InitiatorPurpose) -> Self {
         Self {
             initiator: initiator.to_owned(),
             alias: None,
@@ -327,16 +327,16 @@ impl Config {
             cid: 0,
             purpose,
             auth: Auth::None,
-            offer: Offer::default(),
-            limits: Limits::default(),
-            times: Times::default(),
+            offer: OperationalOffer::default(),
+            limits: InitiatorLimits::default(),
+            times: InitiatorTimeouts::default(),
         }
     }
 
     /// Whether it is for a discovery session.
     #[must_use]
     pub const fn is_discovery(&self) -> bool {
-        matches!(self.purpose, Purpose::Discovery)
+        matches!(self.purpose, InitiatorPurpose::Discovery)
     }
 
     /// Checks what can be known to fail before anything is sent.
@@ -345,7 +345,7 @@ impl Config {
     /// The first thing that cannot work.
     pub fn check(&self) -> Result<(), Misconfigured> {
         check_name(&self.initiator)?;
-        if let Purpose::Normal(target) = &self.purpose {
+        if let InitiatorPurpose::Normal(target) = &self.purpose {
             check_name(target)?;
         }
         if let Some(alias) = &self.alias
@@ -363,7 +363,7 @@ impl Config {
     }
 }
 
-impl Chap {
+impl InitiatorChap {
     fn check(&self) -> Result<(), Misconfigured> {
         let mutual = self.mutual.as_ref();
         let empty = self.secret.is_empty() || mutual.is_some_and(|other| other.secret.is_empty());
@@ -380,18 +380,18 @@ impl Chap {
     }
 }
 
-impl Offer {
+impl OperationalOffer {
     fn check(&self) -> Result<(), Misconfigured> {
         let values = self.values();
         for row in &keys::TABLE {
             let value = match row.key {
-                Key::MaxRecvDataSegmentLength => self.data_segment.to_string(),
-                Key::MaxBurstLength
-                | Key::FirstBurstLength
-                | Key::DefaultTime2Wait
-                | Key::DefaultTime2Retain
-                | Key::MaxOutstandingR2T
-                | Key::ProtocolLevel => match values.value(row.key) {
+                LoginKey::MaxRecvDataSegmentLength => self.data_segment.to_string(),
+                LoginKey::MaxBurstLength
+                | LoginKey::FirstBurstLength
+                | LoginKey::DefaultTime2Wait
+                | LoginKey::DefaultTime2Retain
+                | LoginKey::MaxOutstandingR2T
+                | LoginKey::ProtocolLevel => match values.value(row.key) {
                     Some(value) => value.to_string(),
                     None => continue,
                 },

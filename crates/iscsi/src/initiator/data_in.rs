@@ -5,9 +5,9 @@ use scsi::medium::Lease;
 use scsi::task::SenseBytes;
 use scsi::wire::status::Status;
 
-use super::command::{Ending, NO_TASK};
-use super::spans::Misfit;
-use super::tasks::{Slot, Task};
+use super::command::{InitiatorEnding, NO_TASK};
+use super::received_spans::SpanError;
+use super::tasks::{InitiatorTask, InitiatorTaskSlot};
 use super::{Data, Initiator};
 use crate::parameters::Operational;
 use crate::violation::Violation;
@@ -16,15 +16,15 @@ use crate::wire::data_in::{self, DataIn};
 
 /// Data of a command that is coming in.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fill {
-    slot: Slot,
+pub(super) struct DataInFill {
+    slot: InitiatorTaskSlot,
     /// Where the next octet belongs.
     offset: u32,
     /// The command ends with this PDU.
-    ending: Option<data_in::Ending>,
+    ending: Option<data_in::DataInStatus>,
 }
 
-impl Fill {
+impl DataInFill {
     /// What is left after so many octets. The header was checked, so they do not run over.
     pub(super) const fn after(self, len: usize) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Fill {
 
 impl<L: Lease> Initiator<L> {
     /// The header of a Data-In.
-    pub(super) fn data_in(&mut self, bhs: &Bhs) -> Result<Fill, Violation> {
+    pub(super) fn data_in(&mut self, bhs: &Bhs) -> Result<DataInFill, Violation> {
         let pdu = DataIn::decode(bhs);
         match pdu.status {
             Some(_) => self.numbers.status(pdu.stamps)?,
@@ -45,7 +45,7 @@ impl<L: Lease> Initiator<L> {
         let keys = self.keys;
         let (slot, task) = self.tasks.sent(pdu.itt).ok_or(NO_TASK)?;
         task.expects(&pdu, bhs.data_len(), &keys)?;
-        Ok(Fill {
+        Ok(DataInFill {
             slot,
             offset: pdu.offset,
             ending: pdu.status,
@@ -53,7 +53,7 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// Octets of a data segment.
-    pub(super) fn fill(&mut self, fill: Fill, octets: &[u8], end: bool) {
+    pub(super) fn fill(&mut self, fill: DataInFill, octets: &[u8], end: bool) {
         if let Some(task) = self.tasks.at(fill.slot)
             && let Data::In(into) = &mut task.data
             && !octets.is_empty()
@@ -64,20 +64,20 @@ impl<L: Lease> Initiator<L> {
         let Some(ending) = fill.ending.filter(|_| end) else {
             return;
         };
-        let ending = Ending {
+        let ending = InitiatorEnding {
             status: ending.status,
             residual: ending.residual,
             sense: SenseBytes::EMPTY,
             qualifier: 0,
         };
         match self.finish(fill.slot, ending) {
-            Ok(()) => self.go_on(),
+            Ok(()) => self.retry_stalled(),
             Err(violation) => self.violated(violation),
         }
     }
 }
 
-impl<L: Lease> Task<L> {
+impl<L: Lease> InitiatorTask<L> {
     /// Whether this Data-In may come next.
     fn expects(&mut self, pdu: &DataIn, len: u32, keys: &Operational) -> Result<(), Violation> {
         if !matches!(self.data, Data::In(_)) {
@@ -108,10 +108,10 @@ impl<L: Lease> Task<L> {
     }
 }
 
-const fn misfit(misfit: Misfit) -> Violation {
+const fn misfit(misfit: SpanError) -> Violation {
     match misfit {
-        Misfit::Overlap => OVERLAP,
-        Misfit::Scattered => SCATTERED,
+        SpanError::Overlap => OVERLAP,
+        SpanError::Scattered => SCATTERED,
     }
 }
 

@@ -4,8 +4,8 @@
 use scsi::medium::Lease;
 
 use super::command::NO_TASK;
-use super::spans::Misfit;
-use super::tasks::{Slot, Task};
+use super::received_spans::SpanError;
+use super::tasks::{InitiatorTask, InitiatorTaskSlot};
 use super::{Data, Initiator};
 use crate::parameters::Operational;
 use crate::violation::Violation;
@@ -14,8 +14,8 @@ use crate::wire::r2t::R2t;
 
 /// A sequence of Data-Out that may be sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sequence {
-    pub(super) slot: Slot,
+pub(super) struct DataOutSequence {
+    pub(super) slot: InitiatorTaskSlot,
     /// The R2T that it answers; [`Ttt::NONE`] for the first burst.
     pub(super) ttt: Ttt,
     pub(super) offset: u32,
@@ -31,7 +31,7 @@ pub(super) struct First {
     pub(super) unsolicited: u32,
 }
 
-impl<L: Lease> Task<L> {
+impl<L: Lease> InitiatorTask<L> {
     /// As much as is allowed: an R2T costs a round trip.
     pub(super) fn first_burst(&self, keys: &Operational) -> First {
         let first = match self.data {
@@ -88,8 +88,8 @@ impl<L: Lease> Task<L> {
             self.spans
                 .add(pdu.offset, pdu.desired)
                 .map_err(|misfit| match misfit {
-                    Misfit::Overlap => OVERLAP,
-                    Misfit::Scattered => SCATTERED,
+                    SpanError::Overlap => OVERLAP,
+                    SpanError::Scattered => SCATTERED,
                 })?;
         }
         self.next_offset = end;
@@ -110,7 +110,7 @@ impl<L: Lease> Initiator<L> {
         let keys = self.keys;
         let (slot, task) = self.tasks.sent(pdu.itt).ok_or(NO_TASK)?;
         task.grants(&pdu, &keys)?;
-        self.sequences.push_back(Sequence {
+        self.sequences.push_back(DataOutSequence {
             slot,
             ttt: pdu.ttt,
             offset: pdu.offset,

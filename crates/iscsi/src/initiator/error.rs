@@ -1,14 +1,14 @@
 //! How a connection ends, in words that name the guilty and the way out.
 
-use super::portal::Portal;
+use super::portal::ReportedPortal;
 use crate::auth::Hash;
-use crate::text::Malformed;
+use crate::text::MalformedText;
 use crate::violation::Violation;
 use crate::wire::logout_response::response;
 
 /// How a session ended. It does not come back; a new one may take its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum End {
+pub enum SessionEnd {
     /// By a logout in good order.
     #[error("logged out")]
     LoggedOut,
@@ -19,7 +19,7 @@ pub enum End {
     #[error("the target has moved to {address}")]
     Redirected {
         /// Where.
-        address: Portal,
+        address: ReportedPortal,
         /// For good (0102), or for now (0101).
         permanent: bool,
     },
@@ -121,7 +121,7 @@ pub enum LoginError {
     Chap(#[from] ChapError),
     /// Text that cannot be read.
     #[error("the target sent {0} (RFC 7143 §6.1)")]
-    Text(Malformed),
+    Text(MalformedText),
     /// Another rule.
     #[error("protocol error by the target during login: {0}")]
     Violated(Violation),
@@ -140,8 +140,8 @@ pub enum LoginError {
     Late,
 }
 
-impl From<Malformed> for LoginError {
-    fn from(malformed: Malformed) -> Self {
+impl From<MalformedText> for LoginError {
+    fn from(malformed: MalformedText) -> Self {
         Self::Text(malformed)
     }
 }

@@ -4,16 +4,16 @@ use scsi::client::{self, Done};
 use scsi::task::SenseBytes;
 use scsi::wire::lun::Lun;
 
-use super::error::End;
-use super::portal::Portal;
+use super::error::SessionEnd;
+use super::portal::ReportedPortal;
 use crate::wire::bhs::Opcode;
 
 /// A command that is not taken up.
-pub type Refused<L> = client::Refused<L, Refusal>;
+pub type IscsiRefused<L> = client::Refused<L, IscsiRefusal>;
 
 /// Why something is not taken up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum IscsiRefusal {
     /// The login is not over.
     #[error("the session is not logged in yet")]
     NotYet,
@@ -43,7 +43,7 @@ pub enum Refusal {
 /// Task management (RFC 7143 §11.5.1, RFC 7144 §6). TASK REASSIGN is left out, as there is
 /// nothing to reassign at ErrorRecoveryLevel 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
+pub enum Tmf {
     /// ABORT TASK, of the command with this id.
     AbortTask(u64),
     /// ABORT TASK SET.
@@ -70,13 +70,13 @@ pub enum Function {
 
 /// What a session tells.
 #[derive(Debug)]
-pub enum Event<L> {
+pub enum InitiatorEvent<L> {
     /// The login is over; [`super::Initiator::outcome`] has what was agreed upon.
     LoggedIn,
     /// The target ended a command.
     Done(Done<L>),
     /// A command ended without a status.
-    Failed(Failed<L>),
+    Failed(IscsiFailed<L>),
     /// A task management function has ended. Commands that it ended have been told before.
     Managed {
         /// The caller's name for it.
@@ -88,24 +88,24 @@ pub enum Event<L> {
         information: [u8; 3],
     },
     /// The answer to SendTargets.
-    Targets(Vec<Found>),
+    Targets(Vec<TargetRecord>),
     /// The target does not answer SendTargets: a Reject with this reason.
     TargetsRefused(u8),
     /// Something that the target tells of its own accord.
-    Notice(Notice),
+    Notice(TargetNotice),
     /// The session has ended: close the connection. The last event.
-    Ended(End),
+    Ended(SessionEnd),
 }
 
 /// A command that ended without a status.
-pub type Failed<L> = client::Failed<L, Cause>;
+pub type IscsiFailed<L> = client::Failed<L, IscsiCause>;
 
 /// Why.
-pub type Why = client::Why<Cause>;
+pub type IscsiWhy = client::Why<IscsiCause>;
 
 /// Why a command ended without a status, beside the ends of its session and of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum IscsiCause {
     /// A task management function ended it, with this code
     /// ([`crate::wire::task_request::function`]).
     Function(u8),
@@ -119,16 +119,16 @@ pub enum Cause {
 
 /// A target, as SendTargets tells of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct TargetRecord {
     /// TargetName as it was told, without control characters; not checked otherwise.
     pub name: String,
     /// Its portals; none means the one that was asked. Addresses that cannot be read are left out.
-    pub portals: Vec<Portal>,
+    pub portals: Vec<ReportedPortal>,
 }
 
 /// What a target tells of its own accord (RFC 7143 §11.9, §11.17).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
+pub enum TargetNotice {
     /// Event 0: a SCSI asynchronous event of a logical unit.
     Scsi {
         /// Which.

@@ -5,8 +5,8 @@
 use scsi::medium::{Lease, Now};
 use scsi::wire::lun::Lun;
 
-use super::error::End;
-use super::{Fate, Initiator, Why};
+use super::error::SessionEnd;
+use super::{Fate, Initiator, IscsiWhy};
 use crate::wire::bhs::Itt;
 use crate::wire::task_request::function;
 use crate::wire::task_response::response;
@@ -14,7 +14,7 @@ use crate::wire::task_response::response;
 /// Where the ladder stands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ladder {
-    rung: Rung,
+    rung: EscalationStep,
     /// The function of this rung: answers to others, which were given up, come late or never.
     asked: Itt,
     /// The command that it is climbed for.
@@ -26,7 +26,7 @@ pub(super) struct Ladder {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rung {
+enum EscalationStep {
     Abort,
     /// As `Abort`, but the command has ended by itself: the answer is still waited for.
     Ended,
@@ -55,12 +55,12 @@ impl<L: Lease> Initiator<L> {
             self.abort_first();
         }
         if self.functions.len() > MAX_UNANSWERED {
-            return self.end(End::Stuck);
+            return self.end(SessionEnd::Stuck);
         }
         // Those that are late wait for the ladder, which looks again when it is done.
         let waiting = self.tasks.iter().map(|(_, task)| task.deadline);
         self.look = waiting.filter(|deadline| *deadline > self.now).min();
-        self.go_on();
+        self.retry_stalled();
     }
 
     /// Commands whose turn did not come.
@@ -68,7 +68,7 @@ impl<L: Lease> Initiator<L> {
         let now = self.now;
         self.fail_all(|task| {
             let late = task.sent.is_none() && task.deadline <= now;
-            late.then_some((Fate::NeverSent, Why::Late))
+            late.then_some((Fate::NeverSent, IscsiWhy::Late))
         });
     }
 
@@ -82,7 +82,7 @@ impl<L: Lease> Initiator<L> {
         let Some((slot, task)) = first else { return };
         let (itt, lun) = (task.itt, task.lun);
         self.ladder = Some(Ladder {
-            rung: Rung::Abort,
+            rung: EscalationStep::Abort,
             asked: self.ask(None, function::ABORT_TASK, lun, Some(slot)),
             itt,
             lun,
@@ -97,17 +97,19 @@ impl<L: Lease> Initiator<L> {
             return;
         };
         match ladder.rung {
-            Rung::Abort if self.is_silent_since(ladder.since) => self.wait_for_life(ladder),
-            Rung::Abort if self.tasks.sent(ladder.itt).is_some() => self.reset(ladder),
+            EscalationStep::Abort if self.is_silent_since(ladder.since) => {
+                self.wait_for_life(ladder);
+            }
+            EscalationStep::Abort if self.tasks.sent(ladder.itt).is_some() => self.reset(ladder),
             // A reset would cost commands that are well, for one that has ended.
-            Rung::Abort => {
+            EscalationStep::Abort => {
                 self.ladder = Some(Ladder {
-                    rung: Rung::Ended,
+                    rung: EscalationStep::Ended,
                     deadline: self.now.saturating_add(self.config.times.reset),
                     ..ladder
                 });
             }
-            Rung::Ended | Rung::Reset => self.end(End::Stuck),
+            EscalationStep::Ended | EscalationStep::Reset => self.end(SessionEnd::Stuck),
         }
     }
 
@@ -120,7 +122,7 @@ impl<L: Lease> Initiator<L> {
 
     fn reset(&mut self, ladder: Ladder) {
         self.ladder = Some(Ladder {
-            rung: Rung::Reset,
+            rung: EscalationStep::Reset,
             asked: self.ask(None, function::LOGICAL_UNIT_RESET, ladder.lun, None),
             deadline: self.now.saturating_add(self.config.times.reset),
             ..ladder
@@ -134,8 +136,10 @@ impl<L: Lease> Initiator<L> {
         };
         let stays = self.tasks.sent(ladder.itt).is_some();
         match ladder.rung {
-            Rung::Abort if stays => self.reset(ladder),
-            Rung::Reset if stays || answer != response::COMPLETE => self.end(End::Stuck),
+            EscalationStep::Abort if stays => self.reset(ladder),
+            EscalationStep::Reset if stays || answer != response::COMPLETE => {
+                self.end(SessionEnd::Stuck);
+            }
             _ => {
                 self.ladder = None;
                 self.look_by(self.now);

@@ -10,16 +10,16 @@
 
 use zeroize::Zeroizing;
 
-use super::chap::{self, Counter, Sent};
-use super::config::{Auth, Config, Purpose};
-use super::error::{ChapError, End, LoginError, harmless, shown};
-use super::offer::{Negotiation, RESERVED, wrong};
-use super::portal::Portal;
+use super::chap::{self, ChapKeys, MutualChallenge};
+use super::config::{Auth, InitiatorConfig, InitiatorPurpose};
+use super::error::{ChapError, LoginError, SessionEnd, harmless, shown};
+use super::offer::{OfferNegotiation, RESERVED, wrong};
+use super::portal::ReportedPortal;
 use super::tasks::LOGIN_ITT;
 use crate::auth::Hash;
-use crate::keys::{self, Key, Phase, Row, Rule, Side};
+use crate::keys::{self, KeyPhase, KeyRow, KeyRule, KeySide, LoginKey};
 use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational};
-use crate::text::{self, Assembly, Pair, Text};
+use crate::text::{self, Assembly, KeyValue, Text};
 use crate::violation::Violation;
 use crate::wire::login_request::{LoginRequest, stage};
 use crate::wire::login_response::LoginResponse;
@@ -27,7 +27,7 @@ use crate::wire::serial::{CmdSn, StatSn};
 
 /// What a login agreed upon.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct LoginOutcome {
     /// The operational keys. `own_data_segment` is what we declared.
     pub keys: Operational,
     /// The target's part of the session identifier; never 0.
@@ -42,11 +42,11 @@ pub struct Outcome {
 
 /// A login under way.
 #[derive(Debug)]
-pub(super) struct Login {
+pub(super) struct InitiatorLogin {
     /// Of every request; flags and numbers differ.
     template: LoginRequest,
     random: Zeroizing<[u8; 33]>,
-    step: Step,
+    step: LoginRequestStep,
     /// CHAP has to be done.
     chap: bool,
     /// To which stage the last request asked to go.
@@ -57,30 +57,30 @@ pub(super) struct Login {
     seen: u64,
     incoming: Assembly,
     outgoing: Text,
-    negotiation: Negotiation,
-    outcome: Outcome,
+    negotiation: OfferNegotiation,
+    outcome: LoginOutcome,
 }
 
 #[derive(Debug)]
-enum Step {
+enum LoginRequestStep {
     Method,
     Hash,
-    Proof(Option<Counter>),
+    Proof(Option<MutualChallenge>),
     Secure,
     Operational,
 }
 
 /// What a response led to.
-pub(super) enum Turn {
+pub(super) enum LoginTurn {
     /// Another request is to be sent, with this text.
     Request(LoginRequest, Vec<u8>),
     /// The full-feature phase.
-    Over(Outcome),
+    Over(LoginOutcome),
 }
 
-impl Login {
+impl InitiatorLogin {
     /// A login, and its first request.
-    pub(super) fn new(config: &Config, random: [u8; 33]) -> (Self, LoginRequest, Vec<u8>) {
+    pub(super) fn new(config: &InitiatorConfig, random: [u8; 33]) -> (Self, LoginRequest, Vec<u8>) {
         let template = LoginRequest {
             transit: false,
             more: false,
@@ -98,7 +98,7 @@ impl Login {
         let mut login = Self {
             template,
             random: Zeroizing::new(random),
-            step: Step::Method,
+            step: LoginRequestStep::Method,
             chap: matches!(config.auth, Auth::Chap(_)),
             asked: None,
             unfinished: false,
@@ -106,8 +106,8 @@ impl Login {
             seen: 0,
             incoming: Assembly::default(),
             outgoing: Text::default(),
-            negotiation: Negotiation::new(config),
-            outcome: Outcome {
+            negotiation: OfferNegotiation::new(config),
+            outcome: LoginOutcome {
                 keys: Operational::default(),
                 tsih: 0,
                 portal_group: None,
@@ -121,18 +121,18 @@ impl Login {
     }
 
     /// Who asks, whom, and how that is proven.
-    fn introduce(&mut self, config: &Config) {
+    fn introduce(&mut self, config: &InitiatorConfig) {
         let out = &mut self.outgoing;
         out.put("InitiatorName", &config.initiator);
         if let Some(alias) = &config.alias {
             out.put("InitiatorAlias", alias);
         }
         match &config.purpose {
-            Purpose::Normal(target) => {
+            InitiatorPurpose::Normal(target) => {
                 out.put("SessionType", "Normal");
                 out.put("TargetName", target);
             }
-            Purpose::Discovery => out.put("SessionType", "Discovery"),
+            InitiatorPurpose::Discovery => out.put("SessionType", "Discovery"),
         }
         out.put("AuthMethod", if self.chap { "CHAP" } else { "None" });
     }
@@ -140,10 +140,10 @@ impl Login {
     /// The next request: a part of our text, or one that asks for more of the target's.
     fn request(&mut self) -> (LoginRequest, Vec<u8>) {
         let (next, ready) = match self.step {
-            Step::Method => (stage::OPERATIONAL, !self.chap),
-            Step::Hash => (stage::OPERATIONAL, false),
-            Step::Proof(_) | Step::Secure => (stage::OPERATIONAL, true),
-            Step::Operational => (stage::FULL_FEATURE, true),
+            LoginRequestStep::Method => (stage::OPERATIONAL, !self.chap),
+            LoginRequestStep::Hash => (stage::OPERATIONAL, false),
+            LoginRequestStep::Proof(_) | LoginRequestStep::Secure => (stage::OPERATIONAL, true),
+            LoginRequestStep::Operational => (stage::FULL_FEATURE, true),
         };
         let (segment, more) = self.outgoing.next_segment(DEFAULT_DATA_SEGMENT);
         let segment = segment.to_vec();
@@ -164,14 +164,14 @@ impl Login {
     /// The connection ends.
     pub(super) fn response(
         &mut self,
-        config: &Config,
+        config: &InitiatorConfig,
         response: &LoginResponse,
         data: &[u8],
-    ) -> Result<Turn, End> {
+    ) -> Result<LoginTurn, SessionEnd> {
         match response.status {
             0 => Ok(self.proceed(config, response, data)?),
             0x0100..=0x01ff => Err(redirect(response.status, data)),
-            status => Err(End::Login(LoginError::Refused {
+            status => Err(SessionEnd::Login(LoginError::Refused {
                 status,
                 user: match &config.auth {
                     Auth::Chap(chap) => Some(chap.user.clone()),
@@ -190,10 +190,10 @@ impl Login {
 
     fn proceed(
         &mut self,
-        config: &Config,
+        config: &InitiatorConfig,
         response: &LoginResponse,
         data: &[u8],
-    ) -> Result<Turn, LoginError> {
+    ) -> Result<LoginTurn, LoginError> {
         self.check(response)?;
         if !self.outgoing.is_empty() {
             // The target has but a part of our text.
@@ -213,7 +213,7 @@ impl Login {
             (false, _) => self.again(),
             (true, stage::SECURITY) => {
                 self.template.current = stage::OPERATIONAL;
-                self.step = Step::Operational;
+                self.step = LoginRequestStep::Operational;
                 self.negotiation.offer(&mut self.outgoing);
                 self.again()
             }
@@ -249,17 +249,17 @@ impl Login {
         Err(broken(rule.0, rule.1))
     }
 
-    fn again(&mut self) -> Result<Turn, LoginError> {
+    fn again(&mut self) -> Result<LoginTurn, LoginError> {
         let (request, text) = self.request();
-        Ok(Turn::Request(request, text))
+        Ok(LoginTurn::Request(request, text))
     }
 
-    fn over(&mut self, tsih: u16) -> Result<Turn, LoginError> {
+    fn over(&mut self, tsih: u16) -> Result<LoginTurn, LoginError> {
         if tsih == 0 {
             return Err(broken("a session without a TSIH", "RFC 7143 §11.13.3"));
         }
         let keys = self.negotiation.outcome()?;
-        Ok(Turn::Over(Outcome {
+        Ok(LoginTurn::Over(LoginOutcome {
             keys,
             tsih,
             ..self.outcome.clone()
@@ -269,11 +269,11 @@ impl Login {
     /// Takes a whole text of the target.
     fn text(
         &mut self,
-        config: &Config,
-        pairs: &[Pair<'_>],
+        config: &InitiatorConfig,
+        pairs: &[KeyValue<'_>],
         transit: bool,
     ) -> Result<(), LoginError> {
-        let mut sent = Sent::default();
+        let mut sent = ChapKeys::default();
         let mut method = None;
         let mut answers = Text::default();
         for pair in pairs {
@@ -285,12 +285,12 @@ impl Login {
             };
             self.admit(row, pair.value)?;
             match row.key {
-                Key::AuthMethod => method = Some(pair.value),
-                Key::ChapA => sent.algorithm = Some(pair.value),
-                Key::ChapI => sent.identifier = Some(pair.value),
-                Key::ChapC => sent.challenge = Some(pair.value),
-                Key::ChapN => sent.name = Some(pair.value),
-                Key::ChapR => sent.response = Some(pair.value),
+                LoginKey::AuthMethod => method = Some(pair.value),
+                LoginKey::ChapA => sent.algorithm = Some(pair.value),
+                LoginKey::ChapI => sent.identifier = Some(pair.value),
+                LoginKey::ChapC => sent.challenge = Some(pair.value),
+                LoginKey::ChapN => sent.name = Some(pair.value),
+                LoginKey::ChapR => sent.response = Some(pair.value),
                 _ => self.declared(row, pair.value, &mut answers)?,
             }
         }
@@ -300,7 +300,7 @@ impl Login {
         }
         if self.template.current == stage::SECURITY {
             self.secure(config, method, &sent)?;
-            if transit && !matches!(self.step, Step::Secure) {
+            if transit && !matches!(self.step, LoginRequestStep::Secure) {
                 return Err(ChapError::Unproven.into());
             }
         }
@@ -308,12 +308,12 @@ impl Login {
     }
 
     /// Whether the key may come now, from a target, and did not before.
-    fn admit(&mut self, row: &'static Row, value: &str) -> Result<(), LoginError> {
+    fn admit(&mut self, row: &'static KeyRow, value: &str) -> Result<(), LoginError> {
         let phase = match self.template.current {
-            stage::SECURITY => Phase::Security,
-            _ => Phase::Operational,
+            stage::SECURITY => KeyPhase::Security,
+            _ => KeyPhase::Operational,
         };
-        if !row.sent_by(Side::Target) {
+        if !row.sent_by(KeySide::Target) {
             return Err(wrong(row, value, "which only initiators send", row.clause));
         }
         if !row.allowed(phase) {
@@ -330,18 +330,18 @@ impl Login {
 
     fn declared(
         &mut self,
-        row: &'static Row,
+        row: &'static KeyRow,
         value: &str,
         answers: &mut Text,
     ) -> Result<(), LoginError> {
         match row.key {
-            Key::TargetAlias => self.outcome.alias = Some(harmless(value)),
-            Key::TargetPortalGroupTag => {
+            LoginKey::TargetAlias => self.outcome.alias = Some(harmless(value)),
+            LoginKey::TargetPortalGroupTag => {
                 let tag = text::number(value).and_then(|tag| u16::try_from(tag).ok());
                 let tag = tag.ok_or_else(|| wrong(row, value, "which is not a tag", row.clause))?;
                 self.outcome.portal_group = Some(tag);
             }
-            _ if matches!(row.rule, Rule::Declare) => {}
+            _ if matches!(row.rule, KeyRule::Declare) => {}
             _ => self.negotiation.take(row, value, answers)?,
         }
         Ok(())
@@ -350,30 +350,32 @@ impl Login {
     /// The SecurityNegotiation stage.
     fn secure(
         &mut self,
-        config: &Config,
+        config: &InitiatorConfig,
         method: Option<&str>,
-        sent: &Sent<'_>,
+        sent: &ChapKeys<'_>,
     ) -> Result<(), LoginError> {
-        let step = std::mem::replace(&mut self.step, Step::Secure);
+        let step = std::mem::replace(&mut self.step, LoginRequestStep::Secure);
         self.step = match (step, &config.auth) {
-            (Step::Method, Auth::None) => none(method, sent)?,
-            (Step::Method, Auth::Chap(chap)) => {
+            (LoginRequestStep::Method, Auth::None) => none(method, sent)?,
+            (LoginRequestStep::Method, Auth::Chap(chap)) => {
                 if method != Some("CHAP") {
                     return Err(ChapError::NoMethod.into());
                 }
                 chap::offer(chap, &mut self.outgoing);
-                Step::Hash
+                LoginRequestStep::Hash
             }
-            (Step::Hash, Auth::Chap(chap)) => {
+            (LoginRequestStep::Hash, Auth::Chap(chap)) => {
                 let answer = chap::answer(chap, sent, &self.random, &mut self.outgoing)?;
                 self.outcome.hash = Some(answer.0);
-                Step::Proof(answer.1)
+                LoginRequestStep::Proof(answer.1)
             }
-            (Step::Proof(Some(counter)), Auth::Chap(chap)) => {
+            (LoginRequestStep::Proof(Some(counter)), Auth::Chap(chap)) => {
                 counter.verify(chap, sent)?;
-                Step::Secure
+                LoginRequestStep::Secure
             }
-            (Step::Proof(None) | Step::Secure, _) if sent.is_empty() => Step::Secure,
+            (LoginRequestStep::Proof(None) | LoginRequestStep::Secure, _) if sent.is_empty() => {
+                LoginRequestStep::Secure
+            }
             _ => {
                 return Err(broken("unexpected CHAP keys", "RFC 7143 §12.1.3"));
             }
@@ -383,9 +385,9 @@ impl Login {
 }
 
 /// The answer to AuthMethod=None. Some targets leave it out, as it says nothing.
-fn none(method: Option<&str>, sent: &Sent<'_>) -> Result<Step, LoginError> {
+fn none(method: Option<&str>, sent: &ChapKeys<'_>) -> Result<LoginRequestStep, LoginError> {
     match method {
-        None | Some("None") if sent.is_empty() => Ok(Step::Secure),
+        None | Some("None") if sent.is_empty() => Ok(LoginRequestStep::Secure),
         Some(other) if other != "None" => Err(LoginError::Key {
             key: "AuthMethod".into(),
             value: shown(other),
@@ -397,20 +399,20 @@ fn none(method: Option<&str>, sent: &Sent<'_>) -> Result<Step, LoginError> {
 }
 
 /// Status class 1: where the target says that it is. Without an address nobody knows.
-fn redirect(status: u16, data: &[u8]) -> End {
+fn redirect(status: u16, data: &[u8]) -> SessionEnd {
     let pairs = match text::parse(data) {
         Ok(pairs) => pairs,
-        Err(malformed) => return End::Login(malformed.into()),
+        Err(malformed) => return SessionEnd::Login(malformed.into()),
     };
     let Some(pair) = pairs.iter().find(|pair| pair.key == "TargetAddress") else {
-        return End::Login(LoginError::Nowhere);
+        return SessionEnd::Login(LoginError::Nowhere);
     };
-    match Portal::parse(pair.value) {
-        Some(address) => End::Redirected {
+    match ReportedPortal::parse(pair.value) {
+        Some(address) => SessionEnd::Redirected {
             address,
             permanent: status == MOVED_PERMANENTLY,
         },
-        None => End::Login(LoginError::Key {
+        None => SessionEnd::Login(LoginError::Key {
             key: pair.key.to_owned(),
             value: shown(pair.value),
             rule: "which is not an address",

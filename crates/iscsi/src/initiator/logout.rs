@@ -2,10 +2,10 @@
 
 use scsi::medium::{Lease, Now};
 
-use super::error::End;
+use super::error::SessionEnd;
 use super::tasks::kind;
-use super::transmit::Control;
-use super::{Initiator, Refusal};
+use super::transmit::ControlRequest;
+use super::{Initiator, IscsiRefusal};
 use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Itt};
 use crate::wire::logout_request::{LogoutRequest, reason};
@@ -35,8 +35,8 @@ impl<L: Lease> Initiator<L> {
     /// within its own time, and logs out.
     ///
     /// # Errors
-    /// [`Refusal::NotYet`] and [`Refusal::Over`].
-    pub fn logout(&mut self, now: Now) -> Result<(), Refusal> {
+    /// [`IscsiRefusal::NotYet`] and [`IscsiRefusal::Over`].
+    pub fn logout(&mut self, now: Now) -> Result<(), IscsiRefusal> {
         self.now = now;
         if let Some(why) = self.refusal() {
             return Err(why);
@@ -53,14 +53,15 @@ impl<L: Lease> Initiator<L> {
             return;
         }
         let itt = self.tasks.tag(kind::LOGOUT);
-        self.controls.push_back(Control::Logout(LogoutRequest {
-            immediate: true,
-            reason: reason::CLOSE_SESSION,
-            itt,
-            cid: self.config.cid,
-            cmd_sn: CmdSn(0),
-            exp_stat_sn: StatSn(0),
-        }));
+        self.controls
+            .push_back(ControlRequest::Logout(LogoutRequest {
+                immediate: true,
+                reason: reason::CLOSE_SESSION,
+                itt,
+                cid: self.config.cid,
+                cmd_sn: CmdSn(0),
+                exp_stat_sn: StatSn(0),
+            }));
         self.logout = Some(Logout::Asked {
             itt,
             deadline: self.now.saturating_add(self.config.times.logout),
@@ -74,15 +75,15 @@ impl<L: Lease> Initiator<L> {
             return Err(NOT_ASKED);
         }
         self.end(match pdu.response {
-            response::CLOSED => End::LoggedOut,
-            code => End::LogoutRefused(code),
+            response::CLOSED => SessionEnd::LoggedOut,
+            code => SessionEnd::LogoutRefused(code),
         });
         Ok(())
     }
 
     pub(super) fn logout_rejected(&mut self, itt: Itt, reason: u8) -> Option<()> {
         self.asked_to_leave(itt)
-            .then(|| self.end(End::LogoutRejected(reason)))
+            .then(|| self.end(SessionEnd::LogoutRejected(reason)))
     }
 
     fn asked_to_leave(&self, itt: Itt) -> bool {
@@ -92,7 +93,7 @@ impl<L: Lease> Initiator<L> {
     pub(super) fn check_logout(&mut self) {
         let deadline = self.logout.as_ref().and_then(Logout::deadline);
         if deadline.is_some_and(|deadline| deadline <= self.now) {
-            self.end(End::Unanswered("logout"));
+            self.end(SessionEnd::Unanswered("logout"));
         }
     }
 }

@@ -3,10 +3,10 @@
 use scsi::medium::{Lease, Now};
 use scsi::wire::lun::Lun;
 
-use super::error::End;
-use super::tasks::{Slot, kind};
-use super::transmit::Control;
-use super::{Cause, Event, Fate, Function, Initiator, Refusal, Why};
+use super::error::SessionEnd;
+use super::tasks::{InitiatorTaskSlot, kind};
+use super::transmit::ControlRequest;
+use super::{Fate, Initiator, InitiatorEvent, IscsiCause, IscsiRefusal, IscsiWhy, Tmf};
 use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Itt};
 use crate::wire::serial::{CmdSn, DataSn, StatSn};
@@ -15,7 +15,7 @@ use crate::wire::task_response::{TaskResponse, response};
 
 /// A function that was not answered.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingFunction {
     pub(super) itt: Itt,
     /// The caller's name for it; `None`: a rung of the ladder for commands that are late.
     pub(super) user: Option<u64>,
@@ -28,23 +28,23 @@ pub(super) struct Pending {
     deadline: Now,
 }
 
-impl Pending {
+impl PendingFunction {
     /// When it has to be answered; a rung has the ladder's deadline instead.
     pub(super) fn deadline(&self) -> Option<Now> {
         self.user.map(|_| self.deadline)
     }
 
     /// What the caller is told when the session ends.
-    pub(super) fn unanswered<L>(self) -> Option<Event<L>> {
-        self.user.map(|id| Event::Managed {
+    pub(super) fn unanswered<L>(self) -> Option<InitiatorEvent<L>> {
+        self.user.map(|id| InitiatorEvent::Managed {
             id,
             response: None,
             information: [0; 3],
         })
     }
 
-    fn answered<L>(self, response: u8, information: [u8; 3]) -> Option<Event<L>> {
-        self.user.map(|id| Event::Managed {
+    fn answered<L>(self, response: u8, information: [u8; 3]) -> Option<InitiatorEvent<L>> {
+        self.user.map(|id| InitiatorEvent::Managed {
             id,
             response: Some(response),
             information,
@@ -64,38 +64,42 @@ impl<L: Lease> Initiator<L> {
         now: Now,
         id: u64,
         lun: Lun,
-        function: Function,
-    ) -> Result<(), Refusal> {
+        function: Tmf,
+    ) -> Result<(), IscsiRefusal> {
         self.now = now;
         if let Some(why) = self.refusal() {
             return Err(why);
         }
         if self.config.is_discovery() {
-            return Err(Refusal::Discovery);
+            return Err(IscsiRefusal::Discovery);
         }
         let code = code(function);
         if code >= function::QUERY_TASK && self.keys.protocol_level < 2 {
-            return Err(Refusal::Level);
+            return Err(IscsiRefusal::Level);
         }
         let users = self.functions.iter().filter(|other| other.user.is_some());
         if users.count() >= MAX_FUNCTIONS {
-            return Err(Refusal::Full);
+            return Err(IscsiRefusal::Full);
         }
-        let (Function::AbortTask(named) | Function::QueryTask(named)) = function else {
+        let (Tmf::AbortTask(named) | Tmf::QueryTask(named)) = function else {
             self.ask(Some(id), code, lun, None);
             return Ok(());
         };
         let found = self.tasks.iter().find(|(_, task)| task.id == named);
-        let (slot, task) = found.ok_or(Refusal::NoCommand)?;
+        let (slot, task) = found.ok_or(IscsiRefusal::NoCommand)?;
         if task.sent.is_some() {
             let lun = task.lun;
             self.ask(Some(id), code, lun, Some(slot));
             return Ok(());
         }
         if code == function::ABORT_TASK {
-            self.fail(slot, Fate::NeverSent, Why::Own(Cause::Function(code)));
+            self.fail(
+                slot,
+                Fate::NeverSent,
+                IscsiWhy::Own(IscsiCause::Function(code)),
+            );
         }
-        self.events.push_back(Event::Managed {
+        self.events.push_back(InitiatorEvent::Managed {
             id,
             response: Some(response::COMPLETE),
             information: [0; 3],
@@ -109,7 +113,7 @@ impl<L: Lease> Initiator<L> {
         user: Option<u64>,
         code: u8,
         lun: Lun,
-        about: Option<Slot>,
+        about: Option<InitiatorTaskSlot>,
     ) -> Itt {
         let itt = self.function_tag();
         let task = about.and_then(|slot| self.tasks.at(slot));
@@ -117,7 +121,7 @@ impl<L: Lease> Initiator<L> {
             Some(task) => (task.itt, task.sent.unwrap_or_default()),
             None => (Itt::NONE, CmdSn(0)),
         };
-        self.controls.push_back(Control::Task(TaskRequest {
+        self.controls.push_back(ControlRequest::Task(TaskRequest {
             immediate: true,
             function: code,
             lun: if addresses_unit(code) {
@@ -132,7 +136,7 @@ impl<L: Lease> Initiator<L> {
             ref_cmd_sn,
             exp_data_sn: DataSn(0),
         }));
-        self.functions.push(Pending {
+        self.functions.push(PendingFunction {
             itt,
             user,
             code,
@@ -174,7 +178,7 @@ impl<L: Lease> Initiator<L> {
         response: u8,
         information: [u8; 3],
     ) -> Result<(), Violation> {
-        let sent = |known: &Pending| known.itt == itt && known.cmd_sn.is_some();
+        let sent = |known: &PendingFunction| known.itt == itt && known.cmd_sn.is_some();
         let at = self.functions.iter().position(sent).ok_or(NO_FUNCTION)?;
         let function = self.functions.swap_remove(at);
         if ends_tasks(function.code, response) {
@@ -189,7 +193,7 @@ impl<L: Lease> Initiator<L> {
 
     /// Ends the commands that a function covered. The target has sent the statuses of those that
     /// ended by themselves before this response (RFC 7143 §4.2.3.3), so none comes any more.
-    fn covered(&mut self, function: &Pending) {
+    fn covered(&mut self, function: &PendingFunction) {
         let Some(limit) = function.cmd_sn else { return };
         let (now, of_ladder) = (self.now, function.user.is_none());
         self.fail_all(|task| {
@@ -202,8 +206,8 @@ impl<L: Lease> Initiator<L> {
                 _ => task.lun == function.lun,
             };
             let why = match of_ladder && task.deadline <= now {
-                true => Why::Late,
-                false => Why::Own(Cause::Function(function.code)),
+                true => IscsiWhy::Late,
+                false => IscsiWhy::Own(IscsiCause::Function(function.code)),
             };
             (before && covered).then_some((Fate::Aborted, why))
         });
@@ -218,7 +222,7 @@ impl<L: Lease> Initiator<L> {
     /// Whether a reset is in flight. It may also silently end commands that were sent after it
     /// (RFC 7143 §11.5.1), so no command is sent before its response.
     pub(super) fn is_resetting(&self) -> bool {
-        let resets = |known: &Pending| {
+        let resets = |known: &PendingFunction| {
             matches!(
                 known.code,
                 function::LOGICAL_UNIT_RESET
@@ -233,26 +237,26 @@ impl<L: Lease> Initiator<L> {
     /// A function of the caller's that is not answered: there is nothing left to try.
     pub(super) fn check_functions(&mut self) {
         let passed = |deadline: Now| deadline <= self.now;
-        let late = |known: &Pending| known.deadline().is_some_and(passed);
+        let late = |known: &PendingFunction| known.deadline().is_some_and(passed);
         if self.functions.iter().any(late) {
-            self.end(End::Stuck);
+            self.end(SessionEnd::Stuck);
         }
     }
 }
 
-const fn code(function: Function) -> u8 {
+const fn code(function: Tmf) -> u8 {
     match function {
-        Function::AbortTask(_) => function::ABORT_TASK,
-        Function::AbortTaskSet => function::ABORT_TASK_SET,
-        Function::ClearAca => function::CLEAR_ACA,
-        Function::ClearTaskSet => function::CLEAR_TASK_SET,
-        Function::LogicalUnitReset => function::LOGICAL_UNIT_RESET,
-        Function::TargetWarmReset => function::TARGET_WARM_RESET,
-        Function::TargetColdReset => function::TARGET_COLD_RESET,
-        Function::QueryTask(_) => function::QUERY_TASK,
-        Function::QueryTaskSet => function::QUERY_TASK_SET,
-        Function::NexusReset => function::I_T_NEXUS_RESET,
-        Function::QueryAsynchronousEvent => function::QUERY_ASYNCHRONOUS_EVENT,
+        Tmf::AbortTask(_) => function::ABORT_TASK,
+        Tmf::AbortTaskSet => function::ABORT_TASK_SET,
+        Tmf::ClearAca => function::CLEAR_ACA,
+        Tmf::ClearTaskSet => function::CLEAR_TASK_SET,
+        Tmf::LogicalUnitReset => function::LOGICAL_UNIT_RESET,
+        Tmf::TargetWarmReset => function::TARGET_WARM_RESET,
+        Tmf::TargetColdReset => function::TARGET_COLD_RESET,
+        Tmf::QueryTask(_) => function::QUERY_TASK,
+        Tmf::QueryTaskSet => function::QUERY_TASK_SET,
+        Tmf::NexusReset => function::I_T_NEXUS_RESET,
+        Tmf::QueryAsynchronousEvent => function::QUERY_ASYNCHRONOUS_EVENT,
     }
 }
 

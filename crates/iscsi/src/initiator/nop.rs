@@ -4,9 +4,9 @@ use scsi::medium::{Lease, Now};
 use scsi::wire::lun::Lun;
 
 use super::Initiator;
-use super::error::End;
+use super::error::SessionEnd;
 use super::tasks::kind;
-use super::transmit::Control;
+use super::transmit::ControlRequest;
 use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Itt, Ttt};
 use crate::wire::nop_in::NopIn;
@@ -15,7 +15,7 @@ use crate::wire::serial::{CmdSn, StatSn};
 
 /// When the target was heard last, and what it was asked.
 #[derive(Debug)]
-pub(super) struct Liveness {
+pub(super) struct TargetLiveness {
     heard: Now,
     /// When it was pinged, after it was heard last.
     asked: Option<Now>,
@@ -25,7 +25,7 @@ pub(super) struct Liveness {
     pub(super) followed: CmdSn,
 }
 
-impl Liveness {
+impl TargetLiveness {
     pub(super) const fn new(now: Now) -> Self {
         Self {
             heard: now,
@@ -62,7 +62,7 @@ impl<L: Lease> Initiator<L> {
             return;
         }
         if self.liveness.asked.is_some() {
-            return self.end(End::Silent);
+            return self.end(SessionEnd::Silent);
         }
         self.trim();
         self.ask_for_life();
@@ -88,7 +88,7 @@ impl<L: Lease> Initiator<L> {
         }
         let itt = self.tasks.tag(kind::PING);
         self.liveness.ping = Some(itt);
-        self.controls.push_back(Control::Nop(NopOut {
+        self.controls.push_back(ControlRequest::Nop(NopOut {
             immediate: true,
             lun: Lun([0; 8]),
             itt,
@@ -136,7 +136,7 @@ impl<L: Lease> Initiator<L> {
     /// A NOP-Out that is not answered: the answer to a ping of the target's, or, without its tag,
     /// only an ExpStatSN.
     pub(super) fn acknowledge(&mut self, lun: Lun, ttt: Ttt) {
-        self.controls.push_back(Control::Nop(NopOut {
+        self.controls.push_back(ControlRequest::Nop(NopOut {
             immediate: true,
             lun,
             itt: Itt::NONE,

@@ -4,8 +4,8 @@
 use scsi::medium::Lease;
 
 use super::command::sense;
-use super::error::End;
-use super::{Cause, Event, Fate, Initiator, Notice, Why};
+use super::error::SessionEnd;
+use super::{Fate, Initiator, InitiatorEvent, IscsiCause, IscsiWhy, TargetNotice};
 use crate::violation::Violation;
 use crate::wire::async_message::{AsyncMessage, event};
 use crate::wire::bhs::{BHS_LEN, Bhs, Opcode, Ttt};
@@ -19,14 +19,16 @@ impl<L: Lease> Initiator<L> {
         self.numbers.status(pdu.stamps)?;
         let [first, time2wait, time2retain] = pdu.parameters;
         let notice = match pdu.event {
-            event::SCSI => Notice::Scsi {
+            event::SCSI => TargetNotice::Scsi {
                 lun: pdu.lun,
                 sense: sense(data)?,
             },
-            event::LOGOUT_REQUEST => Notice::LogoutWanted(time2retain),
-            event::CONNECTION_DROP if first != self.config.cid => Notice::ConnectionDrop(first),
+            event::LOGOUT_REQUEST => TargetNotice::LogoutWanted(time2retain),
+            event::CONNECTION_DROP if first != self.config.cid => {
+                TargetNotice::ConnectionDrop(first)
+            }
             event::CONNECTION_DROP | event::SESSION_DROP => {
-                self.end(End::Dropped {
+                self.end(SessionEnd::Dropped {
                     time2wait,
                     time2retain,
                 });
@@ -34,12 +36,12 @@ impl<L: Lease> Initiator<L> {
             }
             event::NEGOTIATION_REQUEST => {
                 self.negotiate_anew();
-                Notice::Renegotiated
+                TargetNotice::Renegotiated
             }
-            event::TASK_TERMINATION => Notice::Terminated(pdu.lun),
-            other => Notice::Other(other, pdu.vendor_code),
+            event::TASK_TERMINATION => TargetNotice::Terminated(pdu.lun),
+            other => TargetNotice::Other(other, pdu.vendor_code),
         };
-        self.events.push_back(Event::Notice(notice));
+        self.events.push_back(InitiatorEvent::Notice(notice));
         if pdu.event == event::TASK_TERMINATION {
             self.terminated(&pdu);
         }
@@ -52,7 +54,8 @@ impl<L: Lease> Initiator<L> {
         let had = pdu.stamps.exp_cmd_sn;
         self.fail_all(|task| {
             let covered = task.sent.is_some_and(|sent| sent.is_before(had));
-            (covered && task.lun == pdu.lun).then_some((Fate::Aborted, Why::Own(Cause::Terminated)))
+            (covered && task.lun == pdu.lun)
+                .then_some((Fate::Aborted, IscsiWhy::Own(IscsiCause::Terminated)))
         });
         self.acknowledge(pdu.lun, Ttt::NONE);
     }
@@ -77,7 +80,10 @@ impl<L: Lease> Initiator<L> {
         if known.is_none() {
             let opcode = header.opcode();
             self.events
-                .push_back(Event::Notice(Notice::Rejected { reason, opcode }));
+                .push_back(InitiatorEvent::Notice(TargetNotice::Rejected {
+                    reason,
+                    opcode,
+                }));
         }
         Ok(())
     }
@@ -93,9 +99,9 @@ impl<L: Lease> Initiator<L> {
             reason::DATA_DIGEST => Fate::NeverSent,
             _ => Fate::Aborted,
         };
-        self.fail(slot, fate, Why::Own(Cause::Rejected(reason)));
+        self.fail(slot, fate, IscsiWhy::Own(IscsiCause::Rejected(reason)));
         if next.is_some_and(|next| !self.numbers.has_counted(next)) {
-            self.end(End::CmdSnGap);
+            self.end(SessionEnd::CmdSnGap);
         }
         Some(())
     }

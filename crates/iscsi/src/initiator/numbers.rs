@@ -6,7 +6,7 @@ use crate::wire::serial::{CmdSn, StatSn};
 
 /// What is counted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Numbers {
+pub(super) struct SequenceNumbers {
     /// CmdSN of the next command.
     pub(super) cmd_sn: CmdSn,
     /// ExpCmdSN: the target has counted every command before it.
@@ -17,7 +17,7 @@ pub(super) struct Numbers {
     exp_stat_sn: Option<StatSn>,
 }
 
-impl Numbers {
+impl SequenceNumbers {
     /// The window is closed.
     pub(super) const fn new(cmd_sn: CmdSn) -> Self {
         Self {

@@ -1,24 +1,24 @@
 //! The operational keys from the proposer's side: what is offered, and whether the answers go with
 //! it (RFC 7143 §6.2, §13).
 
-use super::config::{Config, Digest};
+use super::config::{Digest, InitiatorConfig};
 use super::error::{LoginError, shown};
-use crate::keys::{Irrelevant, Key, Row, Rule, TABLE, Value};
+use crate::keys::{IrrelevantWhen, KeyRow, KeyRule, LoginKey, NegotiatedValue, TABLE};
 use crate::parameters::{Operational, TaskReporting};
 use crate::text::{self, Text};
 
 /// What was offered, and what is agreed upon so far.
 #[derive(Debug)]
-pub(super) struct Negotiation {
+pub(super) struct OfferNegotiation {
     offered: Operational,
     digests: (Digest, Digest),
     discovery: bool,
     agreed: Operational,
 }
 
-impl Negotiation {
+impl OfferNegotiation {
     /// Nothing is agreed upon; the defaults hold.
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(config: &InitiatorConfig) -> Self {
         Self {
             offered: config.offer.values(),
             digests: (config.offer.header_digest, config.offer.data_digest),
@@ -36,8 +36,12 @@ impl Negotiation {
             };
             out.put(row.name, &value);
             match (row.rule, text::boolean(&value)) {
-                (Rule::And, Some(false)) => self.agreed.store(row.key, Value::Flag(false)),
-                (Rule::Or, Some(true)) => self.agreed.store(row.key, Value::Flag(true)),
+                (KeyRule::And, Some(false)) => {
+                    self.agreed.store(row.key, NegotiatedValue::Flag(false));
+                }
+                (KeyRule::Or, Some(true)) => {
+                    self.agreed.store(row.key, NegotiatedValue::Flag(true));
+                }
                 _ => {}
             }
         }
@@ -45,19 +49,19 @@ impl Negotiation {
     }
 
     /// What is offered of a key.
-    fn proposal(&self, row: &Row) -> Option<String> {
+    fn proposal(&self, row: &KeyRow) -> Option<String> {
         let solicited = self.offered.initial_r2t && !self.offered.immediate_data;
         let irrelevant = match row.irrelevant {
-            Irrelevant::Never => false,
-            Irrelevant::Discovery => self.discovery,
-            Irrelevant::DiscoveryOrSolicited => self.discovery || solicited,
+            IrrelevantWhen::Never => false,
+            IrrelevantWhen::Discovery => self.discovery,
+            IrrelevantWhen::DiscoveryOrSolicited => self.discovery || solicited,
         };
         match row.key {
             _ if irrelevant => None,
-            Key::HeaderDigest => Some(self.digests.0.offer().to_owned()),
-            Key::DataDigest => Some(self.digests.1.offer().to_owned()),
-            Key::MaxRecvDataSegmentLength => Some(self.offered.own_data_segment.to_string()),
-            Key::TaskReporting => Some(reporting(self.offered.task_reporting).to_owned()),
+            LoginKey::HeaderDigest => Some(self.digests.0.offer().to_owned()),
+            LoginKey::DataDigest => Some(self.digests.1.offer().to_owned()),
+            LoginKey::MaxRecvDataSegmentLength => Some(self.offered.own_data_segment.to_string()),
+            LoginKey::TaskReporting => Some(reporting(self.offered.task_reporting).to_owned()),
             key => self.offered.value(key).map(|value| value.to_string()),
         }
     }
@@ -66,23 +70,23 @@ impl Negotiation {
     /// target's own, which is answered in `out`.
     pub(super) fn take(
         &mut self,
-        row: &'static Row,
+        row: &'static KeyRow,
         value: &str,
         out: &mut Text,
     ) -> Result<(), LoginError> {
         match (row.rule, value) {
-            (Rule::DeclareNumber(..), _) => {
+            (KeyRule::DeclareNumber(..), _) => {
                 let number = row.number(value).ok_or_else(|| out_of_bounds(row, value))?;
                 self.agreed.peer_data_segment = number;
             }
-            (Rule::Obsolete(answer), _) => {
+            (KeyRule::Obsolete(answer), _) => {
                 if !RESERVED.contains(&value) {
                     out.put(row.name, answer);
                 }
             }
             // The default holds; whether that will do is told by `outcome`.
             (_, "Reject") => {}
-            (_, "Irrelevant") if !matches!(row.irrelevant, Irrelevant::Never) => {}
+            (_, "Irrelevant") if !matches!(row.irrelevant, IrrelevantWhen::Never) => {}
             (_, "NotUnderstood") if row.clause_is_late() => {}
             (_, "Irrelevant" | "NotUnderstood") => {
                 let rule = "to a key that every target must support";
@@ -95,12 +99,12 @@ impl Negotiation {
 
     fn negotiated(
         &mut self,
-        row: &'static Row,
+        row: &'static KeyRow,
         value: &str,
         out: &mut Text,
     ) -> Result<(), LoginError> {
         if let Some(offer) = self.proposal(row) {
-            if matches!(row.rule, Rule::First(_)) && (&*offer, value) == (CRC32C, "None") {
+            if matches!(row.rule, KeyRule::First(_)) && (&*offer, value) == (CRC32C, "None") {
                 // As good as Reject: `outcome` says that it was required.
                 return Ok(());
             }
@@ -108,7 +112,7 @@ impl Negotiation {
             self.agreed.store(row.key, agreed);
             return Ok(());
         }
-        let irrelevant = self.discovery && !matches!(row.irrelevant, Irrelevant::Never);
+        let irrelevant = self.discovery && !matches!(row.irrelevant, IrrelevantWhen::Never);
         let ours = self.offered.value(row.key);
         match ours.and_then(|ours| row.select(value, ours)) {
             _ if irrelevant => out.put(row.name, "Irrelevant"),
@@ -137,40 +141,40 @@ impl Negotiation {
     }
 }
 
-impl Row {
+impl KeyRow {
     /// Whether targets of RFC 3720's time cannot know the key.
     const fn clause_is_late(&self) -> bool {
-        matches!(self.key, Key::TaskReporting | Key::ProtocolLevel)
+        matches!(self.key, LoginKey::TaskReporting | LoginKey::ProtocolLevel)
     }
 }
 
 /// An answer that may follow from the offer, as a value.
-fn accept(row: &Row, offer: &str, answer: &str) -> Option<Value> {
+fn accept(row: &KeyRow, offer: &str, answer: &str) -> Option<NegotiatedValue> {
     let number = |admissible: fn(u32, u32) -> bool| {
         let (answer, offer) = (row.number(answer)?, row.number(offer)?);
-        admissible(answer, offer).then_some(Value::Number(answer))
+        admissible(answer, offer).then_some(NegotiatedValue::Number(answer))
     };
     let flag = |neutral: bool| {
         let (answer, offer) = (text::boolean(answer)?, text::boolean(offer)?);
-        (answer == offer || offer == neutral).then_some(Value::Flag(answer))
+        (answer == offer || offer == neutral).then_some(NegotiatedValue::Flag(answer))
     };
     match row.rule {
-        Rule::Minimum(..) => number(|answer, offer| answer <= offer),
-        Rule::Maximum(..) => number(|answer, offer| answer >= offer),
-        Rule::And => flag(true),
-        Rule::Or => flag(false),
-        Rule::First(known) => {
+        KeyRule::Minimum(..) => number(|answer, offer| answer <= offer),
+        KeyRule::Maximum(..) => number(|answer, offer| answer >= offer),
+        KeyRule::And => flag(true),
+        KeyRule::Or => flag(false),
+        KeyRule::First(known) => {
             let known = known.iter().find(|known| **known == answer)?;
             let offered = offer.split(',').any(|value| value == *known);
-            offered.then_some(Value::Choice(known))
+            offered.then_some(NegotiatedValue::Choice(known))
         }
         _ => None,
     }
 }
 
-fn out_of_bounds(row: &Row, value: &str) -> LoginError {
+fn out_of_bounds(row: &KeyRow, value: &str) -> LoginError {
     let rule = match row.rule {
-        Rule::DeclareNumber(..) => "which is out of bounds",
+        KeyRule::DeclareNumber(..) => "which is out of bounds",
         _ => "which is not valid for what was offered",
     };
     wrong(row, value, rule, row.clause)
@@ -178,7 +182,7 @@ fn out_of_bounds(row: &Row, value: &str) -> LoginError {
 
 /// A key with a value that cannot be.
 pub(super) fn wrong(
-    row: &Row,
+    row: &KeyRow,
     value: &str,
     rule: &'static str,
     clause: &'static str,

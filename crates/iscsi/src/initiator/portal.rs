@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 
 /// A portal, as a target names it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Portal {
+pub struct ReportedPortal {
     /// A DNS name, an IPv4 or an IPv6 address; without brackets.
     pub host: String,
     /// TCP port.
@@ -17,7 +17,7 @@ pub struct Portal {
 /// The port where none is told (RFC 7143 §13.8).
 pub const PORT: u16 = 3260;
 
-impl Portal {
+impl ReportedPortal {
     /// Reads `host[:port][,group]`; an IPv6 address stands in brackets. `None` if it is none.
     #[must_use]
     pub fn parse(value: &str) -> Option<Self> {
@@ -50,7 +50,7 @@ impl Portal {
     }
 }
 
-impl fmt::Display for Portal {
+impl fmt::Display for ReportedPortal {
     /// As a TargetAddress, without the group.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {

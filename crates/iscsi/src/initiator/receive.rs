@@ -2,25 +2,25 @@
 
 use scsi::medium::Lease;
 
-use super::data_in::Fill;
-use super::error::{End, LoginError};
-use super::login::Turn;
-use super::transmit::Control;
-use super::{Event, Initiator, Phase};
+use super::data_in::DataInFill;
+use super::error::{LoginError, SessionEnd};
+use super::login::LoginTurn;
+use super::transmit::ControlRequest;
+use super::{Initiator, InitiatorEvent, InitiatorPhase};
 use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Opcode};
-use crate::wire::framer::{FrameError, Framer, Piece};
+use crate::wire::framer::{FrameError, Framer, PduPiece};
 use crate::wire::login_response::LoginResponse;
 
 /// Where the data segment that comes next goes.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Inbound {
+pub(super) enum InitiatorInbound {
     /// Nowhere.
     Drop,
     /// To be looked at when it is whole.
     Collect(Bhs),
     /// To a command.
-    Fill(Fill),
+    Fill(DataInFill),
 }
 
 impl<L: Lease> Initiator<L> {
@@ -28,11 +28,11 @@ impl<L: Lease> Initiator<L> {
         let mut rest = octets;
         while !self.is_ended() && self.events.is_empty() && !self.is_stalled() {
             match self.framer.next(&mut rest) {
-                Ok(Some(Piece::Header(bhs))) => self.header(&bhs),
-                Ok(Some(Piece::Data { octets, end })) => self.data(octets, end),
-                Ok(Some(Piece::BadData)) => self.end(End::Damaged("data")),
+                Ok(Some(PduPiece::Header(bhs))) => self.header(&bhs),
+                Ok(Some(PduPiece::Data { octets, end })) => self.data(octets, end),
+                Ok(Some(PduPiece::BadData)) => self.end(SessionEnd::Damaged("data")),
                 Ok(None) => break,
-                Err(FrameError::HeaderDigest) => self.end(End::Damaged("header")),
+                Err(FrameError::HeaderDigest) => self.end(SessionEnd::Damaged("header")),
                 Err(FrameError::TooLong { .. }) => self.break_off(TOO_LONG),
             }
         }
@@ -49,11 +49,11 @@ impl<L: Lease> Initiator<L> {
         }
         if bhs.opcode() == Opcode::DataIn {
             match self.data_in(bhs) {
-                Ok(fill) => self.inbound = Inbound::Fill(fill),
+                Ok(fill) => self.inbound = InitiatorInbound::Fill(fill),
                 Err(violation) => return self.violated(violation),
             }
         } else {
-            self.inbound = Inbound::Collect(*bhs);
+            self.inbound = InitiatorInbound::Collect(*bhs);
         }
         if bhs.data_len() == 0 {
             self.data(&[], true);
@@ -67,7 +67,7 @@ impl<L: Lease> Initiator<L> {
             return Err(ADDITIONAL_HEADER);
         }
         let in_place = match self.phase {
-            Phase::Login(..) => opcode == Opcode::LoginResponse,
+            InitiatorPhase::Login(..) => opcode == Opcode::LoginResponse,
             _ if self.config.is_discovery() => matches!(
                 opcode,
                 Opcode::TextResponse
@@ -88,18 +88,18 @@ impl<L: Lease> Initiator<L> {
     /// A rule that is broken before it is known what the PDU is for.
     fn break_off(&mut self, violation: Violation) {
         self.end(match self.phase {
-            Phase::Login(..) => End::Login(LoginError::Stranger(violation)),
-            _ => End::Violated(violation),
+            InitiatorPhase::Login(..) => SessionEnd::Login(LoginError::Stranger(violation)),
+            _ => SessionEnd::Violated(violation),
         });
     }
 
     fn data(&mut self, octets: &[u8], end: bool) {
         match self.inbound {
-            Inbound::Drop => {}
-            Inbound::Collect(bhs) => {
+            InitiatorInbound::Drop => {}
+            InitiatorInbound::Collect(bhs) => {
                 self.collected.extend_from_slice(octets);
                 if end {
-                    self.inbound = Inbound::Drop;
+                    self.inbound = InitiatorInbound::Drop;
                     let collected = std::mem::take(&mut self.collected);
                     self.whole(&bhs, &collected);
                     // Not the memory of a session that has ended.
@@ -109,11 +109,11 @@ impl<L: Lease> Initiator<L> {
                     }
                 }
             }
-            Inbound::Fill(fill) => {
+            InitiatorInbound::Fill(fill) => {
                 self.fill(fill, octets, end);
                 self.inbound = match end {
-                    true => Inbound::Drop,
-                    false => Inbound::Fill(fill.after(octets.len())),
+                    true => InitiatorInbound::Drop,
+                    false => InitiatorInbound::Fill(fill.after(octets.len())),
                 };
             }
         }
@@ -134,18 +134,18 @@ impl<L: Lease> Initiator<L> {
             _ => Err(OUT_OF_PLACE),
         };
         match taken {
-            Ok(()) => self.go_on(),
+            Ok(()) => self.retry_stalled(),
             Err(violation) => self.violated(violation),
         }
     }
 
     /// What may have become possible.
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn retry_stalled(&mut self) {
         self.leave_if_done();
     }
 
     fn login_response(&mut self, bhs: &Bhs, data: &[u8]) {
-        let Phase::Login(login, _) = &mut self.phase else {
+        let InitiatorPhase::Login(login, _) = &mut self.phase else {
             return;
         };
         let response = LoginResponse::decode(bhs);
@@ -153,20 +153,21 @@ impl<L: Lease> Initiator<L> {
         if response.status == 0
             && let Err(violation) = self.numbers.status(response.stamps)
         {
-            return self.end(End::Login(LoginError::Violated(violation)));
+            return self.end(SessionEnd::Login(LoginError::Violated(violation)));
         }
         match login.response(&self.config, &response, data) {
-            Ok(Turn::Request(request, text)) => {
-                self.controls.push_back(Control::Login(request, text));
+            Ok(LoginTurn::Request(request, text)) => {
+                self.controls
+                    .push_back(ControlRequest::Login(request, text));
             }
-            Ok(Turn::Over(outcome)) => {
+            Ok(LoginTurn::Over(outcome)) => {
                 self.keys = outcome.keys;
                 self.framer = Framer::of_target(self.keys.own_data_segment);
                 self.framer
                     .set_digests(self.keys.header_digest, self.keys.data_digest);
                 self.outcome = Some(outcome);
-                self.phase = Phase::Open;
-                self.events.push_back(Event::LoggedIn);
+                self.phase = InitiatorPhase::Open;
+                self.events.push_back(InitiatorEvent::LoggedIn);
             }
             Err(end) => self.end(end),
         }

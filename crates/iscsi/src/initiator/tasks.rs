@@ -4,18 +4,18 @@ use scsi::medium::{Lease, Now};
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 
-use super::spans::Spans;
-use super::{Command, Data};
+use super::received_spans::ReceivedSpans;
+use super::{ClientCommand, Data};
 use crate::wire::bhs::Itt;
 use crate::wire::serial::CmdSn;
 
 /// A place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slot(pub(super) u16);
+pub(super) struct InitiatorTaskSlot(pub(super) u16);
 
 /// A command that has not ended.
 #[derive(Debug)]
-pub(super) struct Task<L> {
+pub(super) struct InitiatorTask<L> {
     pub(super) id: u64,
     pub(super) itt: Itt,
     pub(super) lun: Lun,
@@ -32,7 +32,7 @@ pub(super) struct Task<L> {
     /// Where the next data in order begins: the next Data-In, or what the next R2T asks for.
     pub(super) next_offset: u32,
     /// What came or was asked for, where order was not agreed upon.
-    pub(super) spans: Spans,
+    pub(super) spans: ReceivedSpans,
     /// DataSN of the next Data-In, or R2TSN of the next R2T.
     pub(super) next_sn: u32,
     /// A sequence of Data-In is under way.
@@ -45,13 +45,13 @@ pub(super) struct Task<L> {
 
 /// Which commands there are.
 #[derive(Debug)]
-pub(super) struct Tasks<L> {
-    slots: Vec<Option<Task<L>>>,
-    free: Vec<Slot>,
+pub(super) struct InitiatorTasks<L> {
+    slots: Vec<Option<InitiatorTask<L>>>,
+    free: Vec<InitiatorTaskSlot>,
     tag: u16,
 }
 
-impl<L: Lease> Tasks<L> {
+impl<L: Lease> InitiatorTasks<L> {
     pub(super) const fn new() -> Self {
         Self {
             slots: Vec::new(),
@@ -73,13 +73,18 @@ impl<L: Lease> Tasks<L> {
     }
 
     /// Takes a command in; the caller has checked that there is room.
-    pub(super) fn insert(&mut self, command: Command<L>, len: u32, deadline: Now) -> Slot {
+    pub(super) fn insert(
+        &mut self,
+        command: ClientCommand<L>,
+        len: u32,
+        deadline: Now,
+    ) -> InitiatorTaskSlot {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
-            Slot((self.slots.len() - 1) as u16)
+            InitiatorTaskSlot((self.slots.len() - 1) as u16)
         });
         let itt = self.tag(slot.0);
-        self.slots[usize::from(slot.0)] = Some(Task {
+        self.slots[usize::from(slot.0)] = Some(InitiatorTask {
             id: command.id,
             itt,
             lun: command.lun,
@@ -91,7 +96,7 @@ impl<L: Lease> Tasks<L> {
             sent: None,
             moved: 0,
             next_offset: 0,
-            spans: Spans::default(),
+            spans: ReceivedSpans::default(),
             next_sn: 0,
             in_sequence: false,
             outstanding: 0,
@@ -100,26 +105,26 @@ impl<L: Lease> Tasks<L> {
         slot
     }
 
-    pub(super) fn at(&mut self, slot: Slot) -> Option<&mut Task<L>> {
+    pub(super) fn at(&mut self, slot: InitiatorTaskSlot) -> Option<&mut InitiatorTask<L>> {
         self.slots.get_mut(usize::from(slot.0))?.as_mut()
     }
 
     /// The command that was sent with this tag.
-    pub(super) fn sent(&mut self, itt: Itt) -> Option<(Slot, &mut Task<L>)> {
-        let slot = Slot(itt.0 as u16);
+    pub(super) fn sent(&mut self, itt: Itt) -> Option<(InitiatorTaskSlot, &mut InitiatorTask<L>)> {
+        let slot = InitiatorTaskSlot(itt.0 as u16);
         let task = self.slots.get_mut(usize::from(slot.0))?.as_mut()?;
         (task.itt == itt && task.sent.is_some()).then_some((slot, task))
     }
 
-    pub(super) fn remove(&mut self, slot: Slot) -> Option<Task<L>> {
+    pub(super) fn remove(&mut self, slot: InitiatorTaskSlot) -> Option<InitiatorTask<L>> {
         let task = self.slots.get_mut(usize::from(slot.0))?.take()?;
         self.free.push(slot);
         Some(task)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Slot, &Task<L>)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (InitiatorTaskSlot, &InitiatorTask<L>)> {
         let slots = self.slots.iter().enumerate();
-        slots.filter_map(|(at, task)| Some((Slot(at as u16), task.as_ref()?)))
+        slots.filter_map(|(at, task)| Some((InitiatorTaskSlot(at as u16), task.as_ref()?)))
     }
 
     /// Gives back the memory that a busy session needed, when there are none.

@@ -5,13 +5,13 @@ use scsi::medium::{Lease, Now};
 use scsi::wire::lun::Lun;
 use scsi::wire::transport_id::ISCSI_NAME_MAX;
 
-use super::error::{End, harmless};
-use super::portal::Portal;
+use super::error::{SessionEnd, harmless};
+use super::portal::ReportedPortal;
 use super::tasks::kind;
-use super::transmit::Control;
-use super::{Event, Found, Initiator, Refusal};
-use crate::keys::{self, Key};
-use crate::text::{self, Pair, Text};
+use super::transmit::ControlRequest;
+use super::{Initiator, InitiatorEvent, IscsiRefusal, TargetRecord};
+use crate::keys::{self, LoginKey};
+use crate::text::{self, KeyValue, Text};
 use crate::violation::Violation;
 use crate::wire::bhs::{BHS_LEN, Bhs, Itt, Ttt};
 use crate::wire::serial::{CmdSn, StatSn};
@@ -20,7 +20,7 @@ use crate::wire::text_response::TextResponse;
 
 /// A text that was not answered whole.
 #[derive(Debug)]
-pub(super) struct Exchange {
+pub(super) struct PendingText {
     itt: Itt,
     for_targets: bool,
     octets: Vec<u8>,
@@ -29,7 +29,7 @@ pub(super) struct Exchange {
     deadline: Now,
 }
 
-impl Exchange {
+impl PendingText {
     pub(super) const fn deadline(&self) -> Now {
         self.deadline
     }
@@ -37,20 +37,20 @@ impl Exchange {
 
 impl<L: Lease> Initiator<L> {
     /// Asks which targets there are: `All` of them, the one of this name, or, with an empty
-    /// value, the one of this session (RFC 7143 §13.3). [`Event::Targets`] has the answer.
+    /// value, the one of this session (RFC 7143 §13.3). [`InitiatorEvent::Targets`] has the answer.
     ///
     /// # Errors
     /// Nothing is sent.
-    pub fn send_targets(&mut self, now: Now, value: &str) -> Result<(), Refusal> {
+    pub fn send_targets(&mut self, now: Now, value: &str) -> Result<(), IscsiRefusal> {
         self.now = now;
         if let Some(why) = self.refusal() {
             return Err(why);
         }
         if self.text.is_some() {
-            return Err(Refusal::Full);
+            return Err(IscsiRefusal::Full);
         }
         if value.len() > ISCSI_NAME_MAX || value.contains('\0') {
-            return Err(Refusal::Value);
+            return Err(IscsiRefusal::Value);
         }
         let mut text = Text::default();
         text.put("SendTargets", value);
@@ -69,7 +69,7 @@ impl<L: Lease> Initiator<L> {
 
     fn converse(&mut self, text: Vec<u8>, for_targets: bool) {
         let itt = self.tasks.tag(kind::TEXT);
-        self.text = Some(Exchange {
+        self.text = Some(PendingText {
             itt,
             for_targets,
             octets: Vec::new(),
@@ -90,7 +90,7 @@ impl<L: Lease> Initiator<L> {
             cmd_sn: CmdSn(0),
             exp_stat_sn: StatSn(0),
         };
-        self.controls.push_back(Control::Text(request, text));
+        self.controls.push_back(ControlRequest::Text(request, text));
     }
 
     pub(super) fn text_response(&mut self, bhs: &Bhs, data: &[u8]) -> Result<(), Violation> {
@@ -116,16 +116,20 @@ impl<L: Lease> Initiator<L> {
     }
 
     /// The whole answer.
-    fn answered(&mut self, exchange: &Exchange, pairs: &[Pair<'_>]) -> Result<(), Violation> {
+    fn answered(
+        &mut self,
+        exchange: &PendingText,
+        pairs: &[KeyValue<'_>],
+    ) -> Result<(), Violation> {
         for pair in pairs {
             let row = keys::find(pair.key);
-            if let Some(row) = row.filter(|row| row.key == Key::MaxRecvDataSegmentLength) {
+            if let Some(row) = row.filter(|row| row.key == LoginKey::MaxRecvDataSegmentLength) {
                 self.keys.peer_data_segment = row.number(pair.value).ok_or(INADMISSIBLE)?;
             }
         }
         if exchange.for_targets {
             let targets = found(pairs)?;
-            self.events.push_back(Event::Targets(targets));
+            self.events.push_back(InitiatorEvent::Targets(targets));
         }
         Ok(())
     }
@@ -133,33 +137,36 @@ impl<L: Lease> Initiator<L> {
     pub(super) fn text_rejected(&mut self, itt: Itt, reason: u8) -> Option<()> {
         let exchange = self.text.take_if(|exchange| exchange.itt == itt)?;
         if exchange.for_targets {
-            self.events.push_back(Event::TargetsRefused(reason));
+            self.events
+                .push_back(InitiatorEvent::TargetsRefused(reason));
         }
         Some(())
     }
 
     pub(super) fn check_text(&mut self) {
-        let late = |exchange: &Exchange| exchange.deadline <= self.now;
+        let late = |exchange: &PendingText| exchange.deadline <= self.now;
         if self.text.as_ref().is_some_and(late) {
-            self.end(End::Unanswered("text"));
+            self.end(SessionEnd::Unanswered("text"));
         }
     }
 }
 
 /// Each TargetName, with the addresses up to the next one (Appendix C).
-fn found(pairs: &[Pair<'_>]) -> Result<Vec<Found>, Violation> {
-    let mut targets: Vec<Found> = Vec::new();
+fn found(pairs: &[KeyValue<'_>]) -> Result<Vec<TargetRecord>, Violation> {
+    let mut targets: Vec<TargetRecord> = Vec::new();
     for pair in pairs {
         match (pair.key, targets.last_mut()) {
             ("TargetName", _) if pair.value.is_empty() || pair.value.len() > ISCSI_NAME_MAX => {
                 return Err(NO_NAME);
             }
-            ("TargetName", _) => targets.push(Found {
+            ("TargetName", _) => targets.push(TargetRecord {
                 name: harmless(pair.value),
                 portals: Vec::new(),
             }),
             ("TargetAddress", None) => return Err(NO_NAME),
-            ("TargetAddress", Some(target)) => target.portals.extend(Portal::parse(pair.value)),
+            ("TargetAddress", Some(target)) => {
+                target.portals.extend(ReportedPortal::parse(pair.value));
+            }
             _ => {}
         }
     }

@@ -6,10 +6,10 @@ use scsi::medium::Lease;
 use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 
-use super::data_out::Sequence;
-use super::tasks::Slot;
+use super::data_out::DataOutSequence;
+use super::tasks::InitiatorTaskSlot;
 use super::{Data, Initiator};
-use crate::datamover::Outgoing;
+use crate::pdu_sink::PduSink;
 use crate::tcp::Digests;
 use crate::wire::bhs::{Bhs, Itt, Ttt};
 use crate::wire::data_out::DataOut;
@@ -24,7 +24,7 @@ use crate::wire::text_request::TextRequest;
 /// A request that is no SCSI command. All are immediate, so that they neither wait for the window
 /// nor narrow it; their numbers are filled in when they leave.
 #[derive(Debug)]
-pub(super) enum Control {
+pub(super) enum ControlRequest {
     Login(LoginRequest, Vec<u8>),
     Nop(NopOut),
     Task(TaskRequest),
@@ -33,7 +33,7 @@ pub(super) enum Control {
 }
 
 impl<L: Lease> Initiator<L> {
-    pub(super) fn send(&mut self, out: &mut impl Outgoing<L>) -> bool {
+    pub(super) fn send(&mut self, out: &mut impl PduSink<L>) -> bool {
         let mut any = false;
         let first = self.numbers.cmd_sn;
         let held = self.is_resetting();
@@ -65,32 +65,32 @@ impl<L: Lease> Initiator<L> {
         }
     }
 
-    fn send_control(&mut self, out: &mut impl Outgoing<L>, control: Control) {
+    fn send_control(&mut self, out: &mut impl PduSink<L>, control: ControlRequest) {
         let (cmd_sn, exp_stat_sn) = (self.numbers.cmd_sn, self.numbers.exp_stat_sn());
         let digests = self.digests();
         let mut put = |bhs: Bhs, data: &[u8]| digests.put_octets(out, bhs, data);
         match control {
-            Control::Login(mut pdu, text) => {
+            ControlRequest::Login(mut pdu, text) => {
                 (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
                 put(pdu.encode(), &text);
             }
-            Control::Nop(mut pdu) => {
+            ControlRequest::Nop(mut pdu) => {
                 (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
                 put(pdu.encode(), &[]);
                 if pdu.itt != Itt::NONE {
                     self.liveness.followed = cmd_sn;
                 }
             }
-            Control::Task(mut pdu) => {
+            ControlRequest::Task(mut pdu) => {
                 (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
                 put(pdu.encode(), &[]);
                 self.function_sent(pdu.itt, cmd_sn);
             }
-            Control::Text(mut pdu, text) => {
+            ControlRequest::Text(mut pdu, text) => {
                 (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
                 put(pdu.encode(), &text);
             }
-            Control::Logout(mut pdu) => {
+            ControlRequest::Logout(mut pdu) => {
                 (pdu.cmd_sn, pdu.exp_stat_sn) = (cmd_sn, exp_stat_sn);
                 put(pdu.encode(), &[]);
             }
@@ -99,7 +99,7 @@ impl<L: Lease> Initiator<L> {
 
     /// Sends a command with as much of its data as may go along, and queues what may follow
     /// without being asked for.
-    fn send_command(&mut self, out: &mut impl Outgoing<L>, slot: Slot) {
+    fn send_command(&mut self, out: &mut impl PduSink<L>, slot: InitiatorTaskSlot) {
         let (exp_stat_sn, digests, keys) = (self.numbers.exp_stat_sn(), self.digests(), self.keys);
         let Some(task) = self.tasks.at(slot) else {
             return;
@@ -132,7 +132,7 @@ impl<L: Lease> Initiator<L> {
         task.unasked(first.immediate + first.unsolicited, &keys);
         if first.unsolicited > 0 {
             task.queued += 1;
-            self.sequences.push_back(Sequence {
+            self.sequences.push_back(DataOutSequence {
                 slot,
                 ttt: Ttt::NONE,
                 offset: first.immediate,
@@ -144,7 +144,7 @@ impl<L: Lease> Initiator<L> {
 
     /// Sends one Data-Out; what is left of its sequence goes to the front of the queue, as data
     /// without R2T has to come in the order of its commands (RFC 7143 §4.2.5.2).
-    fn send_data(&mut self, out: &mut impl Outgoing<L>, mut sequence: Sequence) {
+    fn send_data(&mut self, out: &mut impl PduSink<L>, mut sequence: DataOutSequence) {
         let (exp_stat_sn, digests) = (self.numbers.exp_stat_sn(), self.digests());
         let len = sequence.left.min(self.keys.peer_data_segment);
         let Some(task) = self.tasks.at(sequence.slot) else {

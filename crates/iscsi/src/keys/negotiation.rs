@@ -1,18 +1,20 @@
 //! One side's part in the negotiation of operational keys: answers what the other side proposes.
 
-use super::{Admitted, Irrelevant, Key, Misuse, Row, Rule, Value, find};
+use super::{
+    Admitted, IrrelevantWhen, KeyMisuse, KeyRow, KeyRule, LoginKey, NegotiatedValue, find,
+};
 use crate::parameters::Operational;
 use crate::text::Text;
 
 /// What is agreed upon so far, and what we would choose.
 #[derive(Clone, Debug)]
-pub struct Negotiation {
+pub struct TargetNegotiation {
     ours: Operational,
     agreed: Operational,
     discovery: bool,
 }
 
-impl Negotiation {
+impl TargetNegotiation {
     /// Begins with the defaults. `ours` are our preferences; its `own_data_segment` is what we
     /// declare.
     #[must_use]
@@ -43,15 +45,15 @@ impl Negotiation {
         }
     }
 
-    /// Takes keys that were admitted by [`super::Seen::admit`], and writes the answers.
+    /// Takes keys that were admitted by [`super::SeenKeys::admit`], and writes the answers.
     /// FirstBurstLength is answered last, as InitialR2T, ImmediateData and MaxBurstLength bear upon
     /// it.
     ///
     /// # Errors
-    /// [`Misuse::Inadmissible`] for a declaration; what cannot be agreed upon is answered by
+    /// [`KeyMisuse::Inadmissible`] for a declaration; what cannot be agreed upon is answered by
     /// `Reject` and stays as it was.
-    pub fn answer(&mut self, admitted: &[Admitted<'_>], out: &mut Text) -> Result<(), Misuse> {
-        let last = |entry: &&Admitted<'_>| entry.0.key == Key::FirstBurstLength;
+    pub fn answer(&mut self, admitted: &[Admitted<'_>], out: &mut Text) -> Result<(), KeyMisuse> {
+        let last = |entry: &&Admitted<'_>| entry.0.key == LoginKey::FirstBurstLength;
         for (row, offered) in admitted.iter().filter(|entry| !last(entry)) {
             self.one(row, offered, out)?;
         }
@@ -61,29 +63,35 @@ impl Negotiation {
         Ok(())
     }
 
-    fn one(&mut self, row: &'static Row, offered: &str, out: &mut Text) -> Result<(), Misuse> {
+    fn one(
+        &mut self,
+        row: &'static KeyRow,
+        offered: &str,
+        out: &mut Text,
+    ) -> Result<(), KeyMisuse> {
         match row.rule {
-            Rule::DeclareNumber(..) => {
-                self.agreed.peer_data_segment = row.number(offered).ok_or(Misuse::Inadmissible)?;
+            KeyRule::DeclareNumber(..) => {
+                self.agreed.peer_data_segment =
+                    row.number(offered).ok_or(KeyMisuse::Inadmissible)?;
             }
-            Rule::Declare | Rule::Authentication | Rule::Request => {}
-            Rule::Obsolete(answer) => out.put(row.name, answer),
+            KeyRule::Declare | KeyRule::Authentication | KeyRule::Request => {}
+            KeyRule::Obsolete(answer) => out.put(row.name, answer),
             _ if self.is_irrelevant(row) => out.put(row.name, "Irrelevant"),
             _ => self.select(row, offered, out),
         }
         Ok(())
     }
 
-    fn is_irrelevant(&self, row: &Row) -> bool {
+    fn is_irrelevant(&self, row: &KeyRow) -> bool {
         let solicited = self.agreed.initial_r2t && !self.agreed.immediate_data;
         match row.irrelevant {
-            Irrelevant::Never => false,
-            Irrelevant::Discovery => self.discovery,
-            Irrelevant::DiscoveryOrSolicited => self.discovery || solicited,
+            IrrelevantWhen::Never => false,
+            IrrelevantWhen::Discovery => self.discovery,
+            IrrelevantWhen::DiscoveryOrSolicited => self.discovery || solicited,
         }
     }
 
-    fn select(&mut self, row: &'static Row, offered: &str, out: &mut Text) {
+    fn select(&mut self, row: &'static KeyRow, offered: &str, out: &mut Text) {
         let selected = self
             .preference(row.key)
             .and_then(|ours| row.select(offered, ours));
@@ -94,7 +102,7 @@ impl Negotiation {
         out.put(row.name, &value.to_string());
     }
 
-    fn preference(&self, key: Key) -> Option<Value> {
+    fn preference(&self, key: LoginKey) -> Option<NegotiatedValue> {
         let mut ours = self.ours;
         ours.first_burst = ours.first_burst.min(self.agreed.max_burst);
         ours.value(key)

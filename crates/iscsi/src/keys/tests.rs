@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use super::negotiation::Negotiation;
+use super::negotiation::TargetNegotiation;
 use super::*;
 use crate::parameters::{DEFAULT_DATA_SEGMENT, Operational};
 
@@ -22,7 +22,7 @@ fn ours() -> Operational {
 }
 
 /// What becomes of a text in a login's operational stage: the answer, or the misuse.
-fn exchange(negotiation: &mut Negotiation, text: &str) -> String {
+fn exchange(negotiation: &mut TargetNegotiation, text: &str) -> String {
     let octets: Vec<u8> = text
         .bytes()
         .map(|o| if o == b' ' { 0 } else { o })
@@ -30,8 +30,8 @@ fn exchange(negotiation: &mut Negotiation, text: &str) -> String {
         .collect();
     let pairs = text::parse(&octets).unwrap();
     let mut out = Text::default();
-    let done = Seen::default()
-        .admit(&pairs, Phase::Operational, Side::Initiator, &mut out)
+    let done = SeenKeys::default()
+        .admit(&pairs, KeyPhase::Operational, KeySide::Initiator, &mut out)
         .and_then(|admitted| negotiation.answer(&admitted, &mut out));
     let answer = String::from_utf8(out.next_segment(u32::MAX).0.to_vec()).unwrap();
     match done {
@@ -41,7 +41,7 @@ fn exchange(negotiation: &mut Negotiation, text: &str) -> String {
 }
 
 fn answer(text: &str) -> String {
-    exchange(&mut Negotiation::new(ours(), false), text)
+    exchange(&mut TargetNegotiation::new(ours(), false), text)
 }
 
 #[test]
@@ -72,17 +72,17 @@ fn defaults_of_the_table_are_those_of_the_parameters() {
 #[test]
 fn every_negotiated_value_is_stored_where_it_is_read() {
     for row in &TABLE {
-        let Some(Value::Number(_)) = ours().value(row.key) else {
+        let Some(NegotiatedValue::Number(_)) = ours().value(row.key) else {
             continue;
         };
-        let (Rule::Minimum(_, high) | Rule::Maximum(_, high)) = row.rule else {
+        let (KeyRule::Minimum(_, high) | KeyRule::Maximum(_, high)) = row.rule else {
             panic!("{} has a number and no bounds", row.name)
         };
         let mut keys = Operational::default();
-        keys.store(row.key, Value::Number(high));
+        keys.store(row.key, NegotiatedValue::Number(high));
         assert_eq!(
             keys.value(row.key),
-            Some(Value::Number(high)),
+            Some(NegotiatedValue::Number(high)),
             "{}",
             row.name
         );
@@ -131,7 +131,7 @@ fn every_key_and_many_values() {
         writeln!(table, "{} ({:?}, {:?})", row.name, row.rule, row.irrelevant).unwrap();
         let line = |value: &str, discovery| {
             let text = format!("{}={value}", row.name);
-            let answer = exchange(&mut Negotiation::new(ours(), discovery), &text);
+            let answer = exchange(&mut TargetNegotiation::new(ours(), discovery), &text);
             let answer = answer.replace(&format!("{}=", row.name), "");
             if answer.is_empty() {
                 "-".to_owned()
@@ -161,8 +161,12 @@ fn every_key_and_every_phase() {
     let mut table = String::new();
     for row in &TABLE {
         let mut line = format!("{:25}", row.name);
-        for phase in [Phase::Security, Phase::Operational, Phase::FullFeature] {
-            for side in [Side::Initiator, Side::Target] {
+        for phase in [
+            KeyPhase::Security,
+            KeyPhase::Operational,
+            KeyPhase::FullFeature,
+        ] {
+            for side in [KeySide::Initiator, KeySide::Target] {
                 let allowed = row.allowed(phase) && row.sent_by(side);
                 let mark = if allowed {
                     format!("{phase:?}/{side:?} ")
@@ -220,7 +224,7 @@ fn keys_of_targets_and_of_other_phases_are_misuse() {
 
 #[test]
 fn open_iscsi_gets_what_it_offers() {
-    let mut negotiation = Negotiation::new(ours(), false);
+    let mut negotiation = TargetNegotiation::new(ours(), false);
     let answer = exchange(
         &mut negotiation,
         "HeaderDigest=None DataDigest=None DefaultTime2Wait=2 DefaultTime2Retain=0 IFMarker=No \
@@ -246,7 +250,7 @@ fn first_burst_gives_way_to_max_burst() {
         answer("FirstBurstLength=65536 MaxBurstLength=8192"),
         "MaxBurstLength=8192 FirstBurstLength=8192"
     );
-    let mut negotiation = Negotiation::new(ours(), false);
+    let mut negotiation = TargetNegotiation::new(ours(), false);
     exchange(&mut negotiation, "MaxBurstLength=8192");
     assert_eq!(
         negotiation.outcome().first_burst,
@@ -269,7 +273,7 @@ fn first_burst_is_irrelevant_without_unsolicited_data() {
 
 #[test]
 fn what_is_rejected_stays_as_it_was() {
-    let mut negotiation = Negotiation::new(ours(), false);
+    let mut negotiation = TargetNegotiation::new(ours(), false);
     let text = "MaxBurstLength=1 HeaderDigest=CRC64 ErrorRecoveryLevel=7";
     assert_eq!(
         exchange(&mut negotiation, text),
@@ -280,7 +284,7 @@ fn what_is_rejected_stays_as_it_was() {
 
 #[test]
 fn ours_is_declared_once_and_holds_from_then_on() {
-    let mut negotiation = Negotiation::new(ours(), true);
+    let mut negotiation = TargetNegotiation::new(ours(), true);
     assert_eq!(negotiation.outcome().own_data_segment, DEFAULT_DATA_SEGMENT);
     let mut out = Text::default();
     negotiation.declare(&mut out);

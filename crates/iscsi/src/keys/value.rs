@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use super::Key;
+use super::LoginKey;
 use crate::parameters::{Operational, TaskReporting};
 use crate::text;
 
 /// The value of a negotiated key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum NegotiatedValue {
     /// Yes or No.
     Flag(bool),
     /// A number.
@@ -17,7 +17,7 @@ pub enum Value {
     Choice(&'static str),
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for NegotiatedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flag(flag) => f.write_str(text::yes_no(*flag)),
@@ -30,50 +30,66 @@ impl fmt::Display for Value {
 impl Operational {
     /// What is chosen or agreed for a negotiated key; `None` for the others.
     #[must_use]
-    pub fn value(&self, key: Key) -> Option<Value> {
+    pub fn value(&self, key: LoginKey) -> Option<NegotiatedValue> {
         Some(match key {
-            Key::HeaderDigest => Value::Choice(digest(self.header_digest)),
-            Key::DataDigest => Value::Choice(digest(self.data_digest)),
-            Key::MaxConnections => Value::Number(self.max_connections.into()),
-            Key::InitialR2T => Value::Flag(self.initial_r2t),
-            Key::ImmediateData => Value::Flag(self.immediate_data),
-            Key::MaxBurstLength => Value::Number(self.max_burst),
-            Key::FirstBurstLength => Value::Number(self.first_burst),
-            Key::DefaultTime2Wait => Value::Number(self.time2wait.into()),
-            Key::DefaultTime2Retain => Value::Number(self.time2retain.into()),
-            Key::MaxOutstandingR2T => Value::Number(self.outstanding_r2t.into()),
-            Key::DataPduInOrder => Value::Flag(self.pdu_in_order),
-            Key::DataSequenceInOrder => Value::Flag(self.sequence_in_order),
-            Key::ErrorRecoveryLevel => Value::Number(self.error_recovery_level.into()),
-            Key::TaskReporting => Value::Choice(self.task_reporting.name()),
-            Key::ProtocolLevel => Value::Number(self.protocol_level.into()),
+            LoginKey::HeaderDigest => NegotiatedValue::Choice(digest(self.header_digest)),
+            LoginKey::DataDigest => NegotiatedValue::Choice(digest(self.data_digest)),
+            LoginKey::MaxConnections => NegotiatedValue::Number(self.max_connections.into()),
+            LoginKey::InitialR2T => NegotiatedValue::Flag(self.initial_r2t),
+            LoginKey::ImmediateData => NegotiatedValue::Flag(self.immediate_data),
+            LoginKey::MaxBurstLength => NegotiatedValue::Number(self.max_burst),
+            LoginKey::FirstBurstLength => NegotiatedValue::Number(self.first_burst),
+            LoginKey::DefaultTime2Wait => NegotiatedValue::Number(self.time2wait.into()),
+            LoginKey::DefaultTime2Retain => NegotiatedValue::Number(self.time2retain.into()),
+            LoginKey::MaxOutstandingR2T => NegotiatedValue::Number(self.outstanding_r2t.into()),
+            LoginKey::DataPduInOrder => NegotiatedValue::Flag(self.pdu_in_order),
+            LoginKey::DataSequenceInOrder => NegotiatedValue::Flag(self.sequence_in_order),
+            LoginKey::ErrorRecoveryLevel => {
+                NegotiatedValue::Number(self.error_recovery_level.into())
+            }
+            LoginKey::TaskReporting => NegotiatedValue::Choice(self.task_reporting.name()),
+            LoginKey::ProtocolLevel => NegotiatedValue::Number(self.protocol_level.into()),
             _ => return None,
         })
     }
 
     /// Notes the value of a negotiated key. Values of another kind than the key's are not noted;
-    /// [`super::Row::select`] gives none.
-    pub fn store(&mut self, key: Key, value: Value) {
+    /// [`super::KeyRow::select`] gives none.
+    pub fn store(&mut self, key: LoginKey, value: NegotiatedValue) {
         let half = |number| u16::try_from(number).unwrap_or(u16::MAX);
         let octet = |number| u8::try_from(number).unwrap_or(u8::MAX);
         match (key, value) {
-            (Key::HeaderDigest, Value::Choice(name)) => self.header_digest = name == CRC32C,
-            (Key::DataDigest, Value::Choice(name)) => self.data_digest = name == CRC32C,
-            (Key::MaxConnections, Value::Number(n)) => self.max_connections = half(n),
-            (Key::InitialR2T, Value::Flag(flag)) => self.initial_r2t = flag,
-            (Key::ImmediateData, Value::Flag(flag)) => self.immediate_data = flag,
-            (Key::MaxBurstLength, Value::Number(n)) => self.max_burst = n,
-            (Key::FirstBurstLength, Value::Number(n)) => self.first_burst = n,
-            (Key::DefaultTime2Wait, Value::Number(n)) => self.time2wait = half(n),
-            (Key::DefaultTime2Retain, Value::Number(n)) => self.time2retain = half(n),
-            (Key::MaxOutstandingR2T, Value::Number(n)) => self.outstanding_r2t = half(n),
-            (Key::DataPduInOrder, Value::Flag(flag)) => self.pdu_in_order = flag,
-            (Key::DataSequenceInOrder, Value::Flag(flag)) => self.sequence_in_order = flag,
-            (Key::ErrorRecoveryLevel, Value::Number(n)) => self.error_recovery_level = octet(n),
-            (Key::TaskReporting, Value::Choice(name)) => {
+            (LoginKey::HeaderDigest, NegotiatedValue::Choice(name)) => {
+                self.header_digest = name == CRC32C;
+            }
+            (LoginKey::DataDigest, NegotiatedValue::Choice(name)) => {
+                self.data_digest = name == CRC32C;
+            }
+            (LoginKey::MaxConnections, NegotiatedValue::Number(n)) => {
+                self.max_connections = half(n);
+            }
+            (LoginKey::InitialR2T, NegotiatedValue::Flag(flag)) => self.initial_r2t = flag,
+            (LoginKey::ImmediateData, NegotiatedValue::Flag(flag)) => self.immediate_data = flag,
+            (LoginKey::MaxBurstLength, NegotiatedValue::Number(n)) => self.max_burst = n,
+            (LoginKey::FirstBurstLength, NegotiatedValue::Number(n)) => self.first_burst = n,
+            (LoginKey::DefaultTime2Wait, NegotiatedValue::Number(n)) => self.time2wait = half(n),
+            (LoginKey::DefaultTime2Retain, NegotiatedValue::Number(n)) => {
+                self.time2retain = half(n);
+            }
+            (LoginKey::MaxOutstandingR2T, NegotiatedValue::Number(n)) => {
+                self.outstanding_r2t = half(n);
+            }
+            (LoginKey::DataPduInOrder, NegotiatedValue::Flag(flag)) => self.pdu_in_order = flag,
+            (LoginKey::DataSequenceInOrder, NegotiatedValue::Flag(flag)) => {
+                self.sequence_in_order = flag;
+            }
+            (LoginKey::ErrorRecoveryLevel, NegotiatedValue::Number(n)) => {
+                self.error_recovery_level = octet(n);
+            }
+            (LoginKey::TaskReporting, NegotiatedValue::Choice(name)) => {
                 self.task_reporting = TaskReporting::of(name);
             }
-            (Key::ProtocolLevel, Value::Number(n)) => self.protocol_level = octet(n),
+            (LoginKey::ProtocolLevel, NegotiatedValue::Number(n)) => self.protocol_level = octet(n),
             _ => {}
         }
     }

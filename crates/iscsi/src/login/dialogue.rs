@@ -1,7 +1,7 @@
 //! Requests and responses of one login as PDUs: what the first request fixes for all others, how
 //! the text of several is put together, and how responses are numbered.
 
-use super::status::{self, Fault, LoginStatus};
+use super::status::{self, LoginFault, LoginStatus};
 use crate::parameters::DEFAULT_DATA_SEGMENT;
 use crate::text::{Assembly, Text};
 use crate::wire::bhs::{BHS_LEN, Stamps};
@@ -26,7 +26,7 @@ pub(super) struct Dialogue {
 }
 
 /// What a request was.
-pub(super) enum Taken {
+pub(super) enum RequestProgress {
     /// A part of a text; or a request for more of ours.
     Part,
     /// The end of a text.
@@ -64,7 +64,7 @@ impl Dialogue {
         request: &LoginRequest,
         current: u8,
         data: &[u8],
-    ) -> Result<Taken, Fault> {
+    ) -> Result<RequestProgress, LoginFault> {
         self.requests += 1;
         check_flags(request)?;
         self.check_same(request)?;
@@ -77,19 +77,23 @@ impl Dialogue {
         if !self.outgoing.is_empty() {
             let asks = data.is_empty() && !request.more;
             let fault = broken("text in response to a C bit", "RFC 7143 §6.2");
-            return if asks { Ok(Taken::Part) } else { Err(fault) };
+            return if asks {
+                Ok(RequestProgress::Part)
+            } else {
+                Err(fault)
+            };
         }
         self.incoming.push(data)?;
         Ok(if request.more {
-            Taken::Part
+            RequestProgress::Part
         } else {
-            Taken::Whole(self.incoming.take())
+            RequestProgress::Whole(self.incoming.take())
         })
     }
 
     /// RFC 7143 §11.12: what all requests of a login must have in common. CmdSN may differ when
     /// the session has other connections, and nothing hangs on it.
-    fn check_same(&self, request: &LoginRequest) -> Result<(), Fault> {
+    fn check_same(&self, request: &LoginRequest) -> Result<(), LoginFault> {
         let first = &self.first;
         if request.itt != first.itt {
             return Err(broken(
@@ -189,10 +193,10 @@ impl Dialogue {
 }
 
 /// What can be checked of any Login Request.
-fn check_flags(request: &LoginRequest) -> Result<(), Fault> {
+fn check_flags(request: &LoginRequest) -> Result<(), LoginFault> {
     if request.version_min > VERSION {
         let clause = "RFC 7143 §11.12.4";
-        return Err(Fault::new(
+        return Err(LoginFault::new(
             status::UNSUPPORTED_VERSION,
             "an unsupported version",
             clause,
@@ -214,8 +218,8 @@ fn check_flags(request: &LoginRequest) -> Result<(), Fault> {
     Ok(())
 }
 
-const fn broken(rule: &'static str, clause: &'static str) -> Fault {
-    Fault::new(status::INITIATOR_ERROR, rule, clause)
+const fn broken(rule: &'static str, clause: &'static str) -> LoginFault {
+    LoginFault::new(status::INITIATOR_ERROR, rule, clause)
 }
 
 /// The one version of the protocol (RFC 7143 §11.12.4).

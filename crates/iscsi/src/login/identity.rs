@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
-use super::status::{self, Fault};
-use crate::auth::{Realm, chap::Proof};
-use crate::keys::{Admitted, Key};
+use super::status::{self, LoginFault};
+use crate::auth::{AuthRequirement, chap::ChapProof};
+use crate::keys::{Admitted, LoginKey};
 use crate::names;
-use crate::parameters::Purpose;
-use crate::target::{Config, Endpoints, Node, Scope};
+use crate::parameters::SessionPurpose;
+use crate::target::{Endpoints, SessionScope, TargetConfig, TargetNode};
 use crate::text;
 
 /// What the first text told.
 #[derive(Clone, Debug)]
-pub(super) struct Identity {
+pub(super) struct LoginIdentity {
     /// InitiatorName, normalised.
     pub(super) initiator: String,
     /// InitiatorAlias.
@@ -23,27 +23,27 @@ pub(super) struct Identity {
     /// SessionType=Discovery.
     pub(super) discovery: bool,
     /// The nodes that this initiator may use: the one named, or all.
-    candidates: Vec<Arc<Node>>,
+    candidates: Vec<Arc<TargetNode>>,
 }
 
 /// The declarations of one text.
 #[derive(Default)]
-struct Declared<'a> {
+struct DeclaredKeys<'a> {
     initiator: Option<&'a str>,
     alias: Option<&'a str>,
     target: Option<&'a str>,
     kind: Option<&'a str>,
 }
 
-impl<'a> Declared<'a> {
+impl<'a> DeclaredKeys<'a> {
     fn of(admitted: &[Admitted<'a>]) -> Self {
         let mut declared = Self::default();
         for (row, value) in admitted {
             let field = match row.key {
-                Key::InitiatorName => &mut declared.initiator,
-                Key::InitiatorAlias => &mut declared.alias,
-                Key::TargetName => &mut declared.target,
-                Key::SessionType => &mut declared.kind,
+                LoginKey::InitiatorName => &mut declared.initiator,
+                LoginKey::InitiatorAlias => &mut declared.alias,
+                LoginKey::TargetName => &mut declared.target,
+                LoginKey::SessionType => &mut declared.kind,
                 _ => continue,
             };
             *field = Some(value);
@@ -52,15 +52,15 @@ impl<'a> Declared<'a> {
     }
 }
 
-impl Identity {
+impl LoginIdentity {
     /// From the first text.
-    pub(super) fn of(admitted: &[Admitted<'_>], config: &Config) -> Result<Self, Fault> {
-        let declared = Declared::of(admitted);
+    pub(super) fn of(admitted: &[Admitted<'_>], config: &TargetConfig) -> Result<Self, LoginFault> {
+        let declared = DeclaredKeys::of(admitted);
         let initiator = initiator_name(declared.initiator)?;
         let discovery = session_type(declared.kind)?;
         if declared.target.is_none() && !discovery {
             let clause = "RFC 7143 §13.4";
-            return Err(Fault::new(
+            return Err(LoginFault::new(
                 status::MISSING_PARAMETER,
                 "no TargetName",
                 clause,
@@ -80,8 +80,8 @@ impl Identity {
 
     /// From a later text. Names must not be declared again (§13.4, §13.5), yet libiscsi repeats
     /// them in its operational stage: the same once more does no harm, another one does.
-    pub(super) fn confirm(&mut self, admitted: &[Admitted<'_>]) -> Result<(), Fault> {
-        let again = Declared::of(admitted);
+    pub(super) fn confirm(&mut self, admitted: &[Admitted<'_>]) -> Result<(), LoginFault> {
+        let again = DeclaredKeys::of(admitted);
         let name = |value: &str| names::normalise(value).ok();
         let same = again
             .initiator
@@ -92,7 +92,11 @@ impl Identity {
                 .is_none_or(|value| session_type(Some(value)) == Ok(self.discovery));
         if !same {
             let rule = "another name or session type within a login";
-            return Err(Fault::new(status::INITIATOR_ERROR, rule, "RFC 7143 §13.5"));
+            return Err(LoginFault::new(
+                status::INITIATOR_ERROR,
+                rule,
+                "RFC 7143 §13.5",
+            ));
         }
         if let Some(alias) = again.alias {
             self.alias = Some(alias.to_owned());
@@ -101,9 +105,9 @@ impl Identity {
     }
 
     /// What it has to prove.
-    pub(super) fn realm(&self) -> Realm {
-        let guarded = |node: &&Arc<Node>| node.access.chap.is_some();
-        Realm {
+    pub(super) fn realm(&self) -> AuthRequirement {
+        let guarded = |node: &&Arc<TargetNode>| node.access.chap.is_some();
+        AuthRequirement {
             guarded: self.candidates.iter().filter(guarded).cloned().collect(),
             open: self.candidates.is_empty() || !self.candidates.iter().all(|node| guarded(&node)),
             initiator: self.initiator.clone(),
@@ -121,25 +125,25 @@ impl Identity {
 
     /// What it may do with what it has proven; `None` for a normal session with a node that it
     /// may not use after all.
-    pub(super) fn purpose(&self, proof: Option<&Proof>) -> Option<Purpose> {
-        let proven = |node: &Arc<Node>| {
+    pub(super) fn purpose(&self, proof: Option<&ChapProof>) -> Option<SessionPurpose> {
+        let proven = |node: &Arc<TargetNode>| {
             let nodes = proof.map_or(&[][..], |proof| &proof.nodes);
             node.access.chap.is_none() || nodes.iter().any(|other| Arc::ptr_eq(node, other))
         };
         let mut usable = self.candidates.iter().filter(|node| proven(node)).cloned();
         if self.discovery {
-            Some(Purpose::Discovery(usable.collect()))
+            Some(SessionPurpose::Discovery(usable.collect()))
         } else {
-            usable.next().map(Purpose::Normal)
+            usable.next().map(SessionPurpose::Normal)
         }
     }
 
     /// Where its port may have one session only. A discovery session that names its target counts
     /// as one with that target (§7.4.2.2).
-    pub(super) fn scope(&self, endpoints: Endpoints) -> Scope {
+    pub(super) fn scope(&self, endpoints: Endpoints) -> SessionScope {
         match &self.target {
-            Some(target) => Scope::Node(target.clone()),
-            None => Scope::Portal(endpoints.local),
+            Some(target) => SessionScope::Node(target.clone()),
+            None => SessionScope::Portal(endpoints.local),
         }
     }
 }
@@ -162,10 +166,10 @@ pub(super) fn claim(initiator: Option<String>, user: Option<&str>) -> Option<Str
     }
 }
 
-fn initiator_name(declared: Option<&str>) -> Result<String, Fault> {
+fn initiator_name(declared: Option<&str>) -> Result<String, LoginFault> {
     let clause = "RFC 7143 §13.5";
     let Some(name) = declared else {
-        return Err(Fault::new(
+        return Err(LoginFault::new(
             status::MISSING_PARAMETER,
             "no InitiatorName",
             clause,
@@ -173,18 +177,18 @@ fn initiator_name(declared: Option<&str>) -> Result<String, Fault> {
     };
     names::normalise(name).map_err(|_| {
         let rule = "an InitiatorName that is not an iSCSI name";
-        Fault::new(status::INITIATOR_ERROR, rule, "RFC 7143 §4.2.7")
+        LoginFault::new(status::INITIATOR_ERROR, rule, "RFC 7143 §4.2.7")
     })
 }
 
 /// Whether it is a discovery session.
-fn session_type(declared: Option<&str>) -> Result<bool, Fault> {
+fn session_type(declared: Option<&str>) -> Result<bool, LoginFault> {
     match declared {
         None | Some("Normal") => Ok(false),
         Some("Discovery") => Ok(true),
         Some(_) => {
             let clause = "RFC 7143 §13.21";
-            Err(Fault::new(
+            Err(LoginFault::new(
                 status::SESSION_TYPE,
                 "an unknown SessionType",
                 clause,
@@ -194,16 +198,16 @@ fn session_type(declared: Option<&str>) -> Result<bool, Fault> {
 }
 
 /// A TargetName; one that is no iSCSI name cannot be known either.
-fn known_name(name: &str) -> Result<String, Fault> {
+fn known_name(name: &str) -> Result<String, LoginFault> {
     names::normalise(name).map_err(|_| NOT_HERE)
 }
 
 /// The nodes that an initiator may use: the one that it named, or all.
 fn candidates(
-    config: &Config,
+    config: &TargetConfig,
     initiator: &str,
     target: Option<&str>,
-) -> Result<Vec<Arc<Node>>, Fault> {
+) -> Result<Vec<Arc<TargetNode>>, LoginFault> {
     let Some(target) = target else {
         return Ok(config
             .nodes
@@ -219,9 +223,14 @@ fn candidates(
         .ok_or(NOT_HERE)?;
     if !node.access.admits(initiator) {
         let rule = "an initiator that is not allowed";
-        return Err(Fault::new(status::AUTHORIZATION_FAILURE, rule, "--allow"));
+        return Err(LoginFault::new(
+            status::AUTHORIZATION_FAILURE,
+            rule,
+            "--allow",
+        ));
     }
     Ok(vec![node.clone()])
 }
 
-const NOT_HERE: Fault = Fault::new(status::NOT_FOUND, "an unknown target", "RFC 7143 §11.13.5");
+const NOT_HERE: LoginFault =
+    LoginFault::new(status::NOT_FOUND, "an unknown target", "RFC 7143 §11.13.5");

@@ -1,22 +1,22 @@
 //! The stages of a login (RFC 7143 §6.3). Each is a struct that holds what is known then, and is
 //! consumed by the step that leads on.
 
-use super::identity::Identity;
-use super::status::{self, Fault};
-use crate::auth::{Exchange, Realm, Refusal, chap::Proof};
-use crate::keys::negotiation::Negotiation;
-use crate::keys::{Admitted, Phase, Seen, Side};
+use super::identity::LoginIdentity;
+use super::status::{self, LoginFault};
+use crate::auth::{AuthRefusal, AuthRequirement, ChapHandshake, chap::ChapProof};
+use crate::keys::negotiation::TargetNegotiation;
+use crate::keys::{Admitted, KeyPhase, KeySide, SeenKeys};
 use crate::names::PORTAL_GROUP;
-use crate::parameters::{Operational, Purpose};
-use crate::target::Config;
+use crate::parameters::{Operational, SessionPurpose};
+use crate::target::TargetConfig;
 use crate::text::{self, Text};
 use crate::wire::login_request::stage;
 
 /// A stage between two texts.
 #[derive(Debug)]
-pub(super) enum Stage {
+pub(super) enum NegotiationStage {
     /// Nothing is known but in which of the two stages the initiator begins.
-    Start(Phase),
+    Start(KeyPhase),
     /// SecurityNegotiation.
     Security(Box<Security>),
     /// LoginOperationalNegotiation.
@@ -26,53 +26,53 @@ pub(super) enum Stage {
 /// SecurityNegotiation.
 #[derive(Debug)]
 pub(super) struct Security {
-    identity: Identity,
-    realm: Realm,
-    exchange: Exchange,
-    seen: Seen,
+    identity: LoginIdentity,
+    realm: AuthRequirement,
+    exchange: ChapHandshake,
+    seen: SeenKeys,
 }
 
 /// LoginOperationalNegotiation.
 #[derive(Debug)]
 pub(super) struct Negotiating {
-    identity: Identity,
-    proof: Option<Proof>,
-    negotiation: Negotiation,
+    identity: LoginIdentity,
+    proof: Option<ChapProof>,
+    negotiation: TargetNegotiation,
     declared: bool,
-    seen: Seen,
+    seen: SeenKeys,
 }
 
 /// All that a login leads to but the session's handle.
 #[derive(Debug)]
-pub(super) struct Agreed {
+pub(super) struct LoginResult {
     /// Who.
-    pub(super) identity: Identity,
+    pub(super) identity: LoginIdentity,
     /// What was proven.
-    pub(super) proof: Option<Proof>,
+    pub(super) proof: Option<ChapProof>,
     /// What it may be used for.
-    pub(super) purpose: Purpose,
+    pub(super) purpose: SessionPurpose,
     /// The operational keys.
     pub(super) keys: Operational,
 }
 
 /// What becomes of a stage when the initiator asks to leave it.
 #[derive(Debug)]
-pub(super) enum Leaving {
+pub(super) enum StageExit {
     /// Not yet.
-    Stay(Stage),
+    Stay(NegotiationStage),
     /// On to the next stage.
-    Moved(Stage),
+    Moved(NegotiationStage),
     /// On to the full-feature phase.
-    Over(Box<Agreed>),
+    Over(Box<LoginResult>),
 }
 
-impl Stage {
+impl NegotiationStage {
     /// The stage in which the first request says to be.
     pub(super) const fn start(current: u8) -> Self {
         Self::Start(if current == stage::SECURITY {
-            Phase::Security
+            KeyPhase::Security
         } else {
-            Phase::Operational
+            KeyPhase::Operational
         })
     }
 
@@ -88,7 +88,7 @@ impl Stage {
     /// CSG.
     pub(super) const fn current(&self) -> u8 {
         match self {
-            Self::Start(Phase::Security) | Self::Security(_) => stage::SECURITY,
+            Self::Start(KeyPhase::Security) | Self::Security(_) => stage::SECURITY,
             Self::Start(_) | Self::Operational(_) => stage::OPERATIONAL,
         }
     }
@@ -97,27 +97,28 @@ impl Stage {
     pub(super) fn text(
         self,
         octets: &[u8],
-        config: &Config,
+        config: &TargetConfig,
         random: &[u8; 33],
         out: &mut Text,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, LoginFault> {
         let pairs = text::parse(octets)?;
         match self {
             Self::Start(phase) => {
-                let mut seen = Seen::default();
-                let admitted = seen.admit(&pairs, phase, Side::Initiator, out)?;
+                let mut seen = SeenKeys::default();
+                let admitted = seen.admit(&pairs, phase, KeySide::Initiator, out)?;
                 begin(phase, seen, &admitted, config, out)?.answer(&admitted, random, out)
             }
             Self::Security(mut stage) => {
-                let admitted = stage
-                    .seen
-                    .admit(&pairs, Phase::Security, Side::Initiator, out)?;
+                let admitted =
+                    stage
+                        .seen
+                        .admit(&pairs, KeyPhase::Security, KeySide::Initiator, out)?;
                 stage.identity.confirm(&admitted)?;
                 Self::Security(stage).answer(&admitted, random, out)
             }
             Self::Operational(mut stage) => {
-                let phase = Phase::Operational;
-                let admitted = stage.seen.admit(&pairs, phase, Side::Initiator, out)?;
+                let phase = KeyPhase::Operational;
+                let admitted = stage.seen.admit(&pairs, phase, KeySide::Initiator, out)?;
                 stage.identity.confirm(&admitted)?;
                 Self::Operational(stage).answer(&admitted, random, out)
             }
@@ -129,7 +130,7 @@ impl Stage {
         admitted: &[Admitted<'_>],
         random: &[u8; 33],
         out: &mut Text,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, LoginFault> {
         Ok(match self {
             Self::Start(_) => self,
             Self::Security(mut stage) => {
@@ -148,9 +149,9 @@ impl Stage {
     }
 
     /// The initiator asks to go to `next`, which lies ahead.
-    pub(super) fn leave(self, next: u8, config: &Config) -> Result<Leaving, Fault> {
+    pub(super) fn leave(self, next: u8, config: &TargetConfig) -> Result<StageExit, LoginFault> {
         match self {
-            Self::Start(_) => Ok(Leaving::Stay(self)),
+            Self::Start(_) => Ok(StageExit::Stay(self)),
             Self::Security(stage) => stage.leave(next, config),
             Self::Operational(stage) => stage.over(),
         }
@@ -160,23 +161,23 @@ impl Stage {
 /// The first text: who it is, and what follows from that. TargetPortalGroupTag goes with the first
 /// answer (RFC 7143 §6.3.1).
 fn begin(
-    phase: Phase,
-    seen: Seen,
+    phase: KeyPhase,
+    seen: SeenKeys,
     admitted: &[Admitted<'_>],
-    config: &Config,
+    config: &TargetConfig,
     out: &mut Text,
-) -> Result<Stage, Fault> {
-    let identity = Identity::of(admitted, config)?;
+) -> Result<NegotiationStage, LoginFault> {
+    let identity = LoginIdentity::of(admitted, config)?;
     out.put("TargetPortalGroupTag", &PORTAL_GROUP.to_string());
     if let Some(alias) = identity.target_alias() {
         out.put("TargetAlias", alias);
     }
     let realm = identity.realm();
-    if matches!(phase, Phase::Security) {
-        return Ok(Stage::Security(Box::new(Security {
+    if matches!(phase, KeyPhase::Security) {
+        return Ok(NegotiationStage::Security(Box::new(Security {
             identity,
             realm,
-            exchange: Exchange::Open,
+            exchange: ChapHandshake::Open,
             seen,
         })));
     }
@@ -184,30 +185,37 @@ fn begin(
         return Err(UNPROVEN);
     }
     let stage = Negotiating::new(identity, None, seen, config);
-    Ok(Stage::Operational(Box::new(stage)))
+    Ok(NegotiationStage::Operational(Box::new(stage)))
 }
 
 impl Security {
-    fn leave(self, next: u8, config: &Config) -> Result<Leaving, Fault> {
+    fn leave(self, next: u8, config: &TargetConfig) -> Result<StageExit, LoginFault> {
         if !self.exchange.is_over(&self.realm) {
             // Nothing offered where something is needed: waiting would not help.
-            if matches!(self.exchange, Exchange::Open) {
-                return Err(Refusal::NoMethod.into());
+            if matches!(self.exchange, ChapHandshake::Open) {
+                return Err(AuthRefusal::NoMethod.into());
             }
-            return Ok(Leaving::Stay(Stage::Security(Box::new(self))));
+            return Ok(StageExit::Stay(NegotiationStage::Security(Box::new(self))));
         }
         let proof = self.exchange.into_proof();
-        let stage = Negotiating::new(self.identity, proof, Seen::default(), config);
+        let stage = Negotiating::new(self.identity, proof, SeenKeys::default(), config);
         if next == stage::FULL_FEATURE {
             return stage.over();
         }
-        Ok(Leaving::Moved(Stage::Operational(Box::new(stage))))
+        Ok(StageExit::Moved(NegotiationStage::Operational(Box::new(
+            stage,
+        ))))
     }
 }
 
 impl Negotiating {
-    fn new(identity: Identity, proof: Option<Proof>, seen: Seen, config: &Config) -> Self {
-        let negotiation = Negotiation::new(config.limits.preferences(), identity.discovery);
+    fn new(
+        identity: LoginIdentity,
+        proof: Option<ChapProof>,
+        seen: SeenKeys,
+        config: &TargetConfig,
+    ) -> Self {
+        let negotiation = TargetNegotiation::new(config.limits.preferences(), identity.discovery);
         Self {
             identity,
             proof,
@@ -217,7 +225,7 @@ impl Negotiating {
         }
     }
 
-    fn over(self) -> Result<Leaving, Fault> {
+    fn over(self) -> Result<StageExit, LoginFault> {
         let purpose = self.identity.purpose(self.proof.as_ref()).ok_or(UNPROVEN)?;
         let Self {
             identity,
@@ -226,7 +234,7 @@ impl Negotiating {
             ..
         } = self;
         let keys = negotiation.outcome();
-        Ok(Leaving::Over(Box::new(Agreed {
+        Ok(StageExit::Over(Box::new(LoginResult {
             identity,
             proof,
             purpose,
@@ -235,7 +243,7 @@ impl Negotiating {
     }
 }
 
-const UNPROVEN: Fault = Fault::new(
+const UNPROVEN: LoginFault = LoginFault::new(
     status::AUTHENTICATION_FAILURE,
     "a login without the required authentication",
     "RFC 7143 §6.3.1",

@@ -1,9 +1,9 @@
 //! Status-Class and Status-Detail of a Login Response (RFC 7143 §11.13.5), and what goes with them
 //! when a login fails.
 
-use crate::auth::Refusal;
-use crate::keys::Misuse;
-use crate::text::Malformed;
+use crate::auth::AuthRefusal;
+use crate::keys::KeyMisuse;
+use crate::text::MalformedText;
 use crate::violation::Violation;
 
 /// Status-Class and Status-Detail, as 0xCCDD.
@@ -38,14 +38,14 @@ pub const OUT_OF_RESOURCES: LoginStatus = 0x0302;
 
 /// Why a login ends, for the initiator and for the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct LoginFault {
     /// What the initiator is told before the connection is closed.
     pub(super) status: LoginStatus,
     /// What the log is told.
     pub(super) violation: Violation,
 }
 
-impl Fault {
+impl LoginFault {
     pub(super) const fn new(status: LoginStatus, rule: &'static str, clause: &'static str) -> Self {
         Self {
             status,
@@ -67,8 +67,8 @@ impl Fault {
     }
 }
 
-impl From<Misuse> for Fault {
-    fn from(misuse: Misuse) -> Self {
+impl From<KeyMisuse> for LoginFault {
+    fn from(misuse: KeyMisuse) -> Self {
         Self {
             status: INITIATOR_ERROR,
             violation: misuse.into(),
@@ -76,8 +76,8 @@ impl From<Misuse> for Fault {
     }
 }
 
-impl From<Refusal> for Fault {
-    fn from(refusal: Refusal) -> Self {
+impl From<AuthRefusal> for LoginFault {
+    fn from(refusal: AuthRefusal) -> Self {
         Self {
             status: refusal.status(),
             violation: refusal.into(),
@@ -85,15 +85,33 @@ impl From<Refusal> for Fault {
     }
 }
 
-impl From<Malformed> for Fault {
-    fn from(malformed: Malformed) -> Self {
+impl From<MalformedText> for LoginFault {
+    fn from(malformed: MalformedText) -> Self {
         let rule = match malformed {
-            Malformed::TooLong => "a text over 16384 bytes",
-            Malformed::Unterminated => "a key=value pair without its terminating null",
-            Malformed::NoValue => "a key without a value",
-            Malformed::BadKey => "an invalid key name",
-            Malformed::NotUtf8 => "a value that is not UTF-8",
+            MalformedText::TooLong => "a text over 16384 bytes",
+            MalformedText::Unterminated => "a key=value pair without its terminating null",
+            MalformedText::NoValue => "a key without a value",
+            MalformedText::BadKey => "an invalid key name",
+            MalformedText::NotUtf8 => "a value that is not UTF-8",
         };
         Self::new(INITIATOR_ERROR, rule, "RFC 7143 §6.1")
     }
 }
+
+pub(super) const NOT_A_LOGIN: LoginFault = LoginFault::new(
+    INVALID_DURING_LOGIN,
+    "a PDU other than a Login Request during login",
+    "RFC 7143 §4.2.4",
+);
+
+pub(super) const TWO_AT_ONCE: LoginFault = LoginFault::new(
+    INITIATOR_ERROR,
+    "a Login Request before the last was answered",
+    "RFC 7143 §6.3",
+);
+
+pub(super) const ADDITIONAL_HEADER: LoginFault = LoginFault::new(
+    INITIATOR_ERROR,
+    "an additional header segment in a Login Request",
+    "RFC 7143 §11.12",
+);

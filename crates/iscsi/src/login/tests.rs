@@ -8,7 +8,7 @@ use std::time::Duration;
 use scsi::medium::HeapLease;
 
 use super::*;
-use crate::target::{Access, Chap, ChapUser, Limits, Scope};
+use crate::target::{ChapUser, NodeAccess, SessionScope, TargetChap, TargetLimits};
 use crate::wire::bhs::{BHS_LEN, Itt};
 use crate::wire::login_response::LoginResponse;
 use crate::wire::serial::{CmdSn, StatSn};
@@ -21,33 +21,33 @@ mod stories;
 const INITIATOR: &str = "InitiatorName=iqn.2026-01.test:ini";
 const TARGET: &str = "TargetName=iqn.2026-11.org.lunar:a";
 
-fn node(letter: char, access: Access) -> Arc<Node> {
+fn node(letter: char, access: NodeAccess) -> Arc<TargetNode> {
     let name = format!("iqn.2026-11.org.lunar:{letter}");
-    Arc::new(Node {
+    Arc::new(TargetNode {
         name,
         alias: None,
         access,
     })
 }
 
-fn only(names: &[&str]) -> Access {
+fn only(names: &[&str]) -> NodeAccess {
     let names: BTreeSet<String> = names.iter().map(|&name| name.to_owned()).collect();
-    Access {
+    NodeAccess {
         allow: Some(names),
         chap: None,
     }
 }
 
-fn chap() -> Access {
+fn chap() -> NodeAccess {
     let users = vec![ChapUser {
         name: "user1".to_owned(),
         initiator: None,
         secret: b"secretsecret1".to_vec(),
     }];
     let mutual = Some(("tuser1".to_owned(), b"tsecretsecret1".to_vec()));
-    Access {
+    NodeAccess {
         allow: None,
-        chap: Some(Chap {
+        chap: Some(TargetChap {
             users,
             mutual,
             minimum: Hash::Md5,
@@ -55,19 +55,19 @@ fn chap() -> Access {
     }
 }
 
-fn config(nodes: Vec<Arc<Node>>) -> Arc<Config> {
-    Arc::new(Config {
+fn config(nodes: Vec<Arc<TargetNode>>) -> Arc<TargetConfig> {
+    Arc::new(TargetConfig {
         nodes,
         portals: Vec::new(),
         advertise: vec![],
-        limits: Limits::default(),
+        limits: TargetLimits::default(),
     })
 }
 
 /// Node `a` for everybody, `b` for `iqn.2026-01.test:other`, `c` with CHAP.
-fn three_nodes() -> Arc<Config> {
+fn three_nodes() -> Arc<TargetConfig> {
     config(vec![
-        node('a', Access::default()),
+        node('a', NodeAccess::default()),
         node('b', only(&["iqn.2026-01.test:other"])),
         node('c', chap()),
     ])
@@ -84,7 +84,7 @@ fn endpoints() -> Endpoints {
 #[derive(Default)]
 struct Sent(Vec<u8>);
 
-impl Outgoing<HeapLease> for Sent {
+impl PduSink<HeapLease> for Sent {
     fn octets(&mut self, octets: &[u8]) {
         self.0.extend_from_slice(octets);
     }
@@ -110,7 +110,7 @@ struct Peer {
 }
 
 impl Peer {
-    fn new(config: &Arc<Config>) -> Self {
+    fn new(config: &Arc<TargetConfig>) -> Self {
         let mut random = [0; 64];
         random
             .iter_mut()
@@ -203,7 +203,7 @@ impl Peer {
         assert_eq!((response.version_max, response.version_active), (0, 0));
     }
 
-    fn event(&mut self) -> Option<Event> {
+    fn event(&mut self) -> Option<LoginEvent> {
         self.login.poll()
     }
 
@@ -216,9 +216,9 @@ impl Peer {
 
     /// The session that the login asks for.
     #[track_caller]
-    fn asks(&mut self) -> (InitiatorPort, Option<String>, Scope) {
+    fn asks(&mut self) -> (InitiatorPort, Option<String>, SessionScope) {
         match self.event() {
-            Some(Event::Session { wish, node }) => {
+            Some(LoginEvent::Session { wish, node }) => {
                 assert_eq!((wish.tsih, wish.cid), (self.next.tsih, self.next.cid));
                 let node = node.map(|node| node.name.clone());
                 (wish.initiator, node, wish.scope)
@@ -230,7 +230,7 @@ impl Peer {
     #[track_caller]
     fn closes(&mut self) -> Violation {
         match self.event() {
-            Some(Event::Close(violation)) => {
+            Some(LoginEvent::Close(violation)) => {
                 assert!(self.event().is_none());
                 assert_eq!(self.login.next_deadline(), None);
                 violation
@@ -243,8 +243,8 @@ impl Peer {
     #[track_caller]
     fn admitted(&mut self, tsih: u16) -> (String, Parameters) {
         self.login.admit(tsih);
-        assert!(matches!(self.event(), Some(Event::Done)));
-        let State::Done(parameters) = &self.login.state else {
+        assert!(matches!(self.event(), Some(LoginEvent::Done)));
+        let LoginState::Done(parameters) = &self.login.state else {
             panic!("not done")
         };
         let parameters = (**parameters).clone();

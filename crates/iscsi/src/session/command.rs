@@ -4,11 +4,11 @@ use scsi::medium::Lease;
 use scsi::nexus::NexusId;
 use scsi::task::{Attribute, Command};
 
-use super::receive::{Fill, Inbound};
+use super::receive::{DataFill, SegmentSink};
 use super::sense::Condition;
-use super::task::{Slot, Stage};
-use super::window::Place;
-use super::{Event, Session};
+use super::task::{SessionTaskSlot, TaskStage};
+use super::window::CmdSnPlace;
+use super::{Session, SessionEvent};
 use crate::wire::ahs::{self, Ahs};
 use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
 use crate::wire::reject::reason;
@@ -19,14 +19,14 @@ use crate::wire::serial::CmdSn;
 #[derive(Debug)]
 pub(super) struct Deferred {
     pub(super) cmd_sn: CmdSn,
-    pub(super) what: Early,
+    pub(super) what: DeferredRequest,
 }
 
 /// What came before its turn.
 #[derive(Debug)]
-pub(super) enum Early {
+pub(super) enum DeferredRequest {
     /// A SCSI command: its task is there, and collects data already.
-    Task(Slot, Box<Command>),
+    Task(SessionTaskSlot, Box<Command>),
     /// Another request with its data segment.
     Request(Box<(Bhs, Vec<u8>)>),
     /// A command that never came, and was aborted all the same (RFC 7143 §11.6.1).
@@ -44,7 +44,7 @@ struct Extension {
 
 impl<L: Lease> Session<L> {
     /// Takes a request that has a CmdSN.
-    pub(super) fn request(&mut self, bhs: &Bhs) -> Inbound {
+    pub(super) fn request(&mut self, bhs: &Bhs) -> SegmentSink {
         if bhs.is_immediate() {
             let inbound = self.deliver(bhs).1;
             self.proceed();
@@ -52,10 +52,10 @@ impl<L: Lease> Session<L> {
         }
         match self.window.place(bhs.cmd_sn()) {
             // Outside the window, and twice: to be ignored without a word (§4.2.2.1).
-            Place::Outside => Inbound::Drop,
-            _ if self.is_deferred(bhs.cmd_sn()) => Inbound::Drop,
-            Place::Next if !self.functions.holds_back(bhs.cmd_sn()) => self.deliver_next(bhs),
-            Place::Next | Place::Ahead => {
+            CmdSnPlace::Outside => SegmentSink::Drop,
+            _ if self.is_deferred(bhs.cmd_sn()) => SegmentSink::Drop,
+            CmdSnPlace::Next if !self.functions.holds_back(bhs.cmd_sn()) => self.deliver_next(bhs),
+            CmdSnPlace::Next | CmdSnPlace::Ahead => {
                 let inbound = self.defer(bhs);
                 self.watch_gap();
                 inbound
@@ -67,7 +67,7 @@ impl<L: Lease> Session<L> {
         self.deferred.iter().any(|early| early.cmd_sn == number)
     }
 
-    fn deliver_next(&mut self, bhs: &Bhs) -> Inbound {
+    fn deliver_next(&mut self, bhs: &Bhs) -> SegmentSink {
         let (taken, inbound) = self.deliver(bhs);
         // A request that was rejected counts as not received (§7.3).
         if taken {
@@ -78,7 +78,7 @@ impl<L: Lease> Session<L> {
     }
 
     /// Carries a request out: whether it was not rejected, and where its data goes.
-    fn deliver(&mut self, bhs: &Bhs) -> (bool, Inbound) {
+    fn deliver(&mut self, bhs: &Bhs) -> (bool, SegmentSink) {
         let taken = match bhs.opcode() {
             Opcode::ScsiCommand => return self.scsi_command(bhs, true),
             Opcode::TaskRequest => self.task_request(bhs),
@@ -86,11 +86,11 @@ impl<L: Lease> Session<L> {
             Opcode::TextRequest => self.text_request(bhs),
             _ => self.logout_request(bhs),
         };
-        (taken, Inbound::Drop)
+        (taken, SegmentSink::Drop)
     }
 
     /// Keeps a request until its turn.
-    fn defer(&mut self, bhs: &Bhs) -> Inbound {
+    fn defer(&mut self, bhs: &Bhs) -> SegmentSink {
         if bhs.opcode() == Opcode::ScsiCommand {
             return self.scsi_command(bhs, false).1;
         }
@@ -100,14 +100,14 @@ impl<L: Lease> Session<L> {
                 "too many requests ahead of a missing CmdSN",
                 "--connection-memory",
             );
-            return Inbound::Drop;
+            return SegmentSink::Drop;
         }
         self.held += data.len();
         self.deferred.push(Deferred {
             cmd_sn: bhs.cmd_sn(),
-            what: Early::Request(Box::new((*bhs, data))),
+            what: DeferredRequest::Request(Box::new((*bhs, data))),
         });
-        Inbound::Drop
+        SegmentSink::Drop
     }
 
     /// Goes on with everything that may have waited for what just happened.
@@ -126,14 +126,14 @@ impl<L: Lease> Session<L> {
         }
     }
 
-    fn deliver_deferred(&mut self, early: Early) {
+    fn deliver_deferred(&mut self, early: DeferredRequest) {
         match early {
-            Early::Plug => self.window.skip(),
-            Early::Task(slot, command) => {
+            DeferredRequest::Plug => self.window.skip(),
+            DeferredRequest::Task(slot, command) => {
                 self.window.accept();
                 self.execute(slot, *command);
             }
-            Early::Request(request) => {
+            DeferredRequest::Request(request) => {
                 let (bhs, data) = *request;
                 self.held -= data.len();
                 let current = std::mem::replace(&mut self.collected, data);
@@ -147,35 +147,35 @@ impl<L: Lease> Session<L> {
     }
 
     /// Hands a command to the device server, unless it is to end without.
-    pub(super) fn execute(&mut self, slot: Slot, command: Command) {
+    pub(super) fn execute(&mut self, slot: SessionTaskSlot, command: Command) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
         if task.condition.is_some() {
-            task.stage = Stage::Ended;
+            task.stage = TaskStage::Ended;
             self.answer_if_complete(slot);
         } else {
-            task.stage = Stage::Executing;
-            self.events.push_back(Event::Execute(command));
+            task.stage = TaskStage::Executing;
+            self.events.push_back(SessionEvent::Execute(command));
         }
     }
 
     /// A SCSI command, whose turn it is or not.
-    fn scsi_command(&mut self, bhs: &Bhs, its_turn: bool) -> (bool, Inbound) {
+    fn scsi_command(&mut self, bhs: &Bhs, its_turn: bool) -> (bool, SegmentSink) {
         let pdu = ScsiCommand::decode(bhs);
         let extension = match self.extension(bhs) {
             Ok(extension) => extension,
-            Err(refused) => return (refused, Inbound::Drop),
+            Err(refused) => return (refused, SegmentSink::Drop),
         };
         let Some(attribute) = self.check_command(bhs, &pdu, &extension) else {
-            return (false, Inbound::Drop);
+            return (false, SegmentSink::Drop);
         };
         let entry = self
             .tasks
             .insert(pdu.itt, pdu.lun, pdu.cmd_sn, pdu.immediate);
         let Some(slot) = entry else {
             self.reject(reason::OUT_OF_RESOURCES, bhs);
-            return (false, Inbound::Drop);
+            return (false, SegmentSink::Drop);
         };
         let inbound = self.expect_data(slot, &pdu, bhs.data_len(), &extension);
         let command = self.command(slot, &pdu, &extension, attribute);
@@ -184,7 +184,7 @@ impl<L: Lease> Session<L> {
         } else {
             self.deferred.push(Deferred {
                 cmd_sn: pdu.cmd_sn,
-                what: Early::Task(slot, Box::new(command)),
+                what: DeferredRequest::Task(slot, Box::new(command)),
             });
         }
         (true, inbound)
@@ -210,7 +210,7 @@ impl<L: Lease> Session<L> {
                     extension.bidirectional_read = Some(expected);
                 }
                 Ok(Ahs::Other(_)) => unknown = true,
-                Err(ahs::Malformed) => malformed = true,
+                Err(ahs::MalformedAhs) => malformed = true,
             }
         }
         if malformed {
@@ -301,14 +301,14 @@ impl<L: Lease> Session<L> {
     /// Sets a new task up for the data that comes with and after the command.
     fn expect_data(
         &mut self,
-        slot: Slot,
+        slot: SessionTaskSlot,
         pdu: &ScsiCommand,
         data_len: u32,
         extension: &Extension,
-    ) -> Inbound {
+    ) -> SegmentSink {
         let keys = &self.parameters.keys;
         let Some(task) = self.tasks.entry(slot) else {
-            return Inbound::Drop;
+            return SegmentSink::Drop;
         };
         task.expected_out = if pdu.write { pdu.expected } else { 0 };
         task.expected_in = match extension.bidirectional_read {
@@ -336,11 +336,11 @@ impl<L: Lease> Session<L> {
             None
         };
         if task.condition.is_some() {
-            return Inbound::Drop;
+            return SegmentSink::Drop;
         }
         task.unsolicited.reserved = if pdu.last { data_len } else { limit };
         self.window.reserve(task.unsolicited.reserved);
-        Inbound::Fill(Fill {
+        SegmentSink::Fill(DataFill {
             slot,
             offset: 0,
             closes: None,
@@ -349,7 +349,7 @@ impl<L: Lease> Session<L> {
 
     fn command(
         &self,
-        slot: Slot,
+        slot: SessionTaskSlot,
         pdu: &ScsiCommand,
         extension: &Extension,
         attribute: Attribute,

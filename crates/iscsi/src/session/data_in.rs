@@ -5,16 +5,16 @@ use scsi::task::Completed;
 use scsi::wire::status::Status;
 
 use super::Session;
-use super::task::{Ending, Slot, Stage};
-use super::transmit::Out;
+use super::task::{SessionTaskSlot, TaskEnding, TaskStage};
+use super::transmit::SessionPdu;
 
 impl<L: Lease> Session<L> {
     /// *Send Data-In*: what the initiator does not expect is cut off.
-    pub(super) fn queue_data_in(&mut self, slot: Slot, offset: u32, data: L) {
+    pub(super) fn queue_data_in(&mut self, slot: SessionTaskSlot, offset: u32, data: L) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
-        if task.stage != Stage::Executing || task.condition.is_some() || !self.is_open {
+        if task.stage != TaskStage::Executing || task.condition.is_some() || !self.is_open {
             return;
         }
         let room = task.expected_in.saturating_sub(offset) as usize;
@@ -27,19 +27,19 @@ impl<L: Lease> Session<L> {
             data
         };
         task.queued += 1;
-        self.queue.push(Out::Data { slot, offset, data });
+        self.queue.push(SessionPdu::Data { slot, offset, data });
     }
 
     /// *Send Command Complete*.
-    pub(super) fn device_ended(&mut self, slot: Slot, completed: &Completed) {
+    pub(super) fn device_ended(&mut self, slot: SessionTaskSlot, completed: &Completed) {
         self.told.ended(&completed.sense);
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
-        if task.stage != Stage::Executing {
+        if task.stage != TaskStage::Executing {
             return;
         }
-        task.stage = Stage::Ended;
+        task.stage = TaskStage::Ended;
         task.stop_asking();
         task.grants.clear();
         if task.condition.is_none() {
@@ -50,22 +50,22 @@ impl<L: Lease> Session<L> {
 
     /// Queues the response of a command that has ended, once no more of its data is to come: the
     /// initiator may not be told before (RFC 7143 §11.4.2).
-    pub(super) fn answer_if_complete(&mut self, slot: Slot) {
+    pub(super) fn answer_if_complete(&mut self, slot: SessionTaskSlot) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
-        if task.stage != Stage::Ended || task.awaits_data() {
+        if task.stage != TaskStage::Ended || task.awaits_data() {
             return;
         }
         if !self.is_open {
             self.remove_task(slot);
             return;
         }
-        task.stage = Stage::Answered;
+        task.stage = TaskStage::Answered;
         if let Some(condition) = task.condition {
             task.ending = Some(task.condition_ending(condition));
         }
-        let plain = |ending: &Ending| {
+        let plain = |ending: &TaskEnding| {
             matches!(ending.status, Status::Good | Status::ConditionMet)
                 && ending.sense.as_slice().is_empty()
                 && ending.qualifier == 0
@@ -74,12 +74,12 @@ impl<L: Lease> Session<L> {
         task.collapse =
             task.queued > 0 && task.expected_out == 0 && task.ending.as_ref().is_some_and(plain);
         if !task.collapse {
-            self.queue.push(Out::Status(slot));
+            self.queue.push(SessionPdu::Status(slot));
         }
     }
 
     /// The device server aborted a task: because the session ended it, or because it was told to.
-    pub(super) fn device_aborted(&mut self, slot: Slot) {
+    pub(super) fn device_aborted(&mut self, slot: SessionTaskSlot) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
@@ -88,7 +88,7 @@ impl<L: Lease> Session<L> {
             self.forget(slot);
             return;
         }
-        task.stage = Stage::Ended;
+        task.stage = TaskStage::Ended;
         task.grants.clear();
         self.answer_if_complete(slot);
     }

@@ -10,23 +10,23 @@ use scsi::medium::Lease;
 use scsi::task::Function;
 
 use super::command::UNSOLICITED;
-use super::receive::{Fill, Inbound};
+use super::receive::{DataFill, SegmentSink};
 use super::sense::Condition;
-use super::task::{Cover, Grant, Sequence, Slot, Stage, Task};
-use super::transmit::Out;
-use super::{Event, Session, manage};
+use super::task::{DataGrant, R2tSequence, ReceivedCover, SessionTask, SessionTaskSlot, TaskStage};
+use super::transmit::SessionPdu;
+use super::{Session, SessionEvent, manage};
 use crate::wire::bhs::{Bhs, Itt, Ttt};
 use crate::wire::data_out::DataOut;
 use crate::wire::reject::reason;
 
 /// Tags of aborted commands for which data may still come; that is dropped without a Reject.
 #[derive(Debug)]
-pub(super) struct Retired {
+pub(super) struct RetiredTags {
     tags: VecDeque<(Itt, Ttt)>,
     limit: usize,
 }
 
-impl Retired {
+impl RetiredTags {
     /// Keeps the tags of all commands in a window of this width, as a reset of the unit aborts them
     /// together: of each its unsolicited data and each R2T in flight. Beyond that the oldest go.
     pub(super) fn new(window: u32, outstanding_r2t: u16) -> Self {
@@ -57,7 +57,7 @@ impl Retired {
 }
 
 /// Why a Data-Out cannot be used.
-enum Fault {
+enum DataOutFault {
     /// It belongs to nothing.
     Stray,
     /// It ends its command.
@@ -66,25 +66,25 @@ enum Fault {
 
 impl<L: Lease> Session<L> {
     /// A Data-Out: where its data goes.
-    pub(super) fn data_out(&mut self, bhs: &Bhs) -> Inbound {
+    pub(super) fn data_out(&mut self, bhs: &Bhs) -> SegmentSink {
         let pdu = DataOut::decode(bhs);
         let Some(slot) = self.tasks.find(pdu.itt) else {
             self.stray(&pdu, bhs);
-            return Inbound::Drop;
+            return SegmentSink::Drop;
         };
         if bhs.data_len() > 0 {
             self.owed.moved(bhs.data_len());
         }
         match self.place_data(slot, &pdu, bhs.data_len()) {
-            Ok(fill) => Inbound::Fill(fill),
-            Err(Fault::Stray) => {
+            Ok(fill) => SegmentSink::Fill(fill),
+            Err(DataOutFault::Stray) => {
                 self.stray(&pdu, bhs);
-                Inbound::Drop
+                SegmentSink::Drop
             }
-            Err(Fault::Ends(condition)) => {
+            Err(DataOutFault::Ends(condition)) => {
                 self.end_with(slot, condition);
                 self.close_if_last(slot, &pdu);
-                Inbound::Drop
+                SegmentSink::Drop
             }
         }
     }
@@ -97,9 +97,14 @@ impl<L: Lease> Session<L> {
     }
 
     /// Checks a Data-Out against the sequence that it belongs to.
-    fn place_data(&mut self, slot: Slot, pdu: &DataOut, len: u32) -> Result<Fill, Fault> {
+    fn place_data(
+        &mut self,
+        slot: SessionTaskSlot,
+        pdu: &DataOut,
+        len: u32,
+    ) -> Result<DataFill, DataOutFault> {
         let in_order = self.keys().pdu_in_order;
-        let task = self.tasks.entry(slot).ok_or(Fault::Stray)?;
+        let task = self.tasks.entry(slot).ok_or(DataOutFault::Stray)?;
         let wanted = task.wants_data();
         let (next_sn, start, limit, cover) = if pdu.ttt == UNSOLICITED {
             unsolicited(task, wanted)?
@@ -110,22 +115,22 @@ impl<L: Lease> Session<L> {
         *next_sn = expected_sn.wrapping_add(1);
         if wanted {
             if pdu.data_sn.0 != expected_sn {
-                return Err(Fault::Ends(Condition::Digest));
+                return Err(DataOutFault::Ends(Condition::Digest));
             }
             let at = pdu.offset.checked_sub(start);
             let at = at.filter(|at| at.checked_add(len).is_some_and(|end| end <= limit));
             if !at.is_some_and(|at| cover.add(at, len, in_order)) {
-                return Err(Fault::Ends(Condition::IncorrectAmount));
+                return Err(DataOutFault::Ends(Condition::IncorrectAmount));
             }
         }
-        Ok(Fill {
+        Ok(DataFill {
             slot,
             offset: pdu.offset,
             closes: pdu.last.then_some(pdu.ttt),
         })
     }
 
-    fn close_if_last(&mut self, slot: Slot, pdu: &DataOut) {
+    fn close_if_last(&mut self, slot: SessionTaskSlot, pdu: &DataOut) {
         if pdu.last {
             self.close_sequence(slot, pdu.ttt);
         }
@@ -142,7 +147,7 @@ impl<L: Lease> Session<L> {
     }
 
     /// The PDU with the F bit has come.
-    pub(super) fn close_sequence(&mut self, slot: Slot, ttt: Ttt) {
+    pub(super) fn close_sequence(&mut self, slot: SessionTaskSlot, ttt: Ttt) {
         let first_burst = self.keys().first_burst;
         let Some(task) = self.tasks.entry(slot) else {
             return;
@@ -167,15 +172,15 @@ impl<L: Lease> Session<L> {
     }
 
     /// *Receive Data-Out*.
-    pub(super) fn grant(&mut self, slot: Slot, offset: u32, into: L) {
+    pub(super) fn grant(&mut self, slot: SessionTaskSlot, offset: u32, into: L) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
-        if task.stage != Stage::Executing || task.condition.is_some() {
+        if task.stage != TaskStage::Executing || task.condition.is_some() {
             return;
         }
         debug_assert!(u64::from(offset) + into.len() as u64 <= u64::from(task.expected_out));
-        let mut grant = Grant {
+        let mut grant = DataGrant {
             offset,
             filled: 0,
             asked: 0,
@@ -189,15 +194,15 @@ impl<L: Lease> Session<L> {
         }
         self.window.unreserve(lent);
         task.grants.push_back(grant);
-        if matches!(self.inbound, Inbound::Fill(fill) if fill.slot == slot) {
-            self.settle();
+        if matches!(self.inbound, SegmentSink::Fill(fill) if fill.slot == slot) {
+            self.place_collected();
         }
         self.hand_up(slot);
         self.ask_for_data(slot);
     }
 
     /// Puts data where it belongs: into the memory lent, or aside until there is some.
-    pub(super) fn fill(&mut self, slot: Slot, offset: u32, octets: &[u8]) {
+    pub(super) fn fill(&mut self, slot: SessionTaskSlot, offset: u32, octets: &[u8]) {
         if octets.is_empty() {
             return;
         }
@@ -225,15 +230,15 @@ impl<L: Lease> Session<L> {
     }
 
     /// Tells the device server of memory that is full.
-    fn hand_up(&mut self, slot: Slot) {
+    fn hand_up(&mut self, slot: SessionTaskSlot) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
-        while let Some(at) = task.grants.iter().position(Grant::is_full) {
+        while let Some(at) = task.grants.iter().position(DataGrant::is_full) {
             let Some(grant) = task.grants.remove(at) else {
                 return;
             };
-            self.events.push_back(Event::DataOut {
+            self.events.push_back(SessionEvent::DataOut {
                 tag: slot.tag(),
                 offset: grant.offset,
                 data: grant.into,
@@ -242,7 +247,7 @@ impl<L: Lease> Session<L> {
     }
 
     /// Sends R2Ts for memory that nothing is on its way to.
-    fn ask_for_data(&mut self, slot: Slot) {
+    fn ask_for_data(&mut self, slot: SessionTaskSlot) {
         let keys = &self.parameters.keys;
         let Some(task) = self.tasks.entry(slot) else {
             return;
@@ -258,22 +263,22 @@ impl<L: Lease> Session<L> {
             };
             let ttt = Ttt(u32::from(self.next_ttt) << 16 | u32::from(slot.0));
             self.next_ttt = self.next_ttt.wrapping_add(1);
-            task.sequences.push_back(Sequence {
+            task.sequences.push_back(R2tSequence {
                 ttt,
                 offset,
                 len,
                 sent: false,
                 since: self.now,
                 next_sn: 0,
-                cover: Cover::default(),
+                cover: ReceivedCover::default(),
             });
-            self.queue.push(Out::R2t { slot, ttt });
+            self.queue.push(SessionPdu::R2t { slot, ttt });
             self.owed.begin(self.now, self.config.limits.nop_timeout);
         }
     }
 
     /// The session ends a command itself, once nothing more of its data is to come.
-    pub(super) fn end_with(&mut self, slot: Slot, condition: Condition) {
+    pub(super) fn end_with(&mut self, slot: SessionTaskSlot, condition: Condition) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
@@ -285,8 +290,8 @@ impl<L: Lease> Session<L> {
         self.held -= task.held.clear();
         let reserved = std::mem::take(&mut task.unsolicited.reserved);
         self.window.unreserve(reserved);
-        if task.stage == Stage::Executing {
-            self.events.push_back(Event::Manage {
+        if task.stage == TaskStage::Executing {
+            self.events.push_back(SessionEvent::Manage {
                 id: manage::OWN,
                 lun: task.lun,
                 function: Function::AbortTask(slot.tag()),
@@ -295,7 +300,7 @@ impl<L: Lease> Session<L> {
     }
 
     /// Forgets a task that was aborted; data that still comes for it is dropped.
-    pub(super) fn forget(&mut self, slot: Slot) {
+    pub(super) fn forget(&mut self, slot: SessionTaskSlot) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
@@ -312,23 +317,23 @@ impl<L: Lease> Session<L> {
 
     /// Takes a task out of the table. Its place in the window becomes free; one that still waits
     /// for its turn has taken none.
-    pub(super) fn remove_task(&mut self, slot: Slot) {
+    pub(super) fn remove_task(&mut self, slot: SessionTaskSlot) {
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
         self.held -= task.held.clear();
         self.window.unreserve(task.unsolicited.reserved);
-        if !task.immediate && task.stage != Stage::Deferred {
+        if !task.immediate && task.stage != TaskStage::Deferred {
             self.window.release();
         }
         self.tasks.remove(slot);
-        if matches!(self.inbound, Inbound::Fill(fill) if fill.slot == slot) {
-            self.inbound = Inbound::Drop;
+        if matches!(self.inbound, SegmentSink::Fill(fill) if fill.slot == slot) {
+            self.inbound = SegmentSink::Drop;
         }
     }
 }
 
-impl<L: Lease> Grant<L> {
+impl<L: Lease> DataGrant<L> {
     fn is_full(&self) -> bool {
         self.filled as usize >= self.into.len()
     }
@@ -338,33 +343,43 @@ impl<L: Lease> Grant<L> {
     }
 }
 
-type Place<'t> = (&'t mut u32, u32, u32, &'t mut Cover);
+type SequencePosition<'t> = (&'t mut u32, u32, u32, &'t mut ReceivedCover);
 
 /// DataSN, start, length and cover of the unsolicited data.
-fn unsolicited<L>(task: &mut Task<L>, wanted: bool) -> Result<Place<'_>, Fault> {
+fn unsolicited<L>(
+    task: &mut SessionTask<L>,
+    wanted: bool,
+) -> Result<SequencePosition<'_>, DataOutFault> {
     let data = &mut task.unsolicited;
     if !data.open {
         return Err(if wanted {
-            Fault::Ends(Condition::UnexpectedUnsolicited)
+            DataOutFault::Ends(Condition::UnexpectedUnsolicited)
         } else {
-            Fault::Stray
+            DataOutFault::Stray
         });
     }
     Ok((&mut data.next_sn, 0, data.limit, &mut data.cover))
 }
 
 /// DataSN, start, length and cover of the answer to an R2T.
-fn solicited<L>(task: &mut Task<L>, ttt: Ttt) -> Result<Place<'_>, Fault> {
+fn solicited<L>(task: &mut SessionTask<L>, ttt: Ttt) -> Result<SequencePosition<'_>, DataOutFault> {
     let sequence = task.sequences.iter_mut().find(|known| known.ttt == ttt);
-    let sequence = sequence.filter(|known| known.sent).ok_or(Fault::Stray)?;
+    let sequence = sequence
+        .filter(|known| known.sent)
+        .ok_or(DataOutFault::Stray)?;
     let (start, len) = (sequence.offset, sequence.len);
     Ok((&mut sequence.next_sn, start, len, &mut sequence.cover))
 }
 
 /// Puts the first octets of `rest`, which belong at `at`, into a grant, or aside as far as there is
 /// room; tells how many.
-fn place<L: Lease>(task: &mut Task<L>, at: u32, rest: &[u8], room: &mut usize) -> Option<usize> {
-    let inside = |grant: &&mut Grant<L>| grant.offset <= at && at < grant.end();
+fn place<L: Lease>(
+    task: &mut SessionTask<L>,
+    at: u32,
+    rest: &[u8],
+    room: &mut usize,
+) -> Option<usize> {
+    let inside = |grant: &&mut DataGrant<L>| grant.offset <= at && at < grant.end();
     if let Some(grant) = task.grants.iter_mut().find(inside) {
         let len = rest.len().min((grant.end() - at) as usize);
         grant
@@ -384,7 +399,7 @@ fn place<L: Lease>(task: &mut Task<L>, at: u32, rest: &[u8], room: &mut usize) -
 /// The next range to be asked for, which counts as asked for from now on. The first `prefix` octets
 /// of the command came unsolicited.
 fn next_range<L: Lease>(
-    grants: &mut VecDeque<Grant<L>>,
+    grants: &mut VecDeque<DataGrant<L>>,
     prefix: u32,
     max_burst: u32,
 ) -> Option<(u32, u32)> {

@@ -9,8 +9,8 @@ use scsi::wire::asc;
 use scsi::wire::lun::Lun;
 use scsi::wire::sense::{Format, Sense};
 
-use super::task::Stage;
-use super::{Event, Session, manage};
+use super::task::TaskStage;
+use super::{Session, SessionEvent, manage};
 use crate::wire::async_message::event;
 use crate::wire::bhs::{Bhs, Itt, Stamps};
 use crate::wire::logout_request::{LogoutRequest, reason};
@@ -67,12 +67,15 @@ impl<L: Lease> Session<L> {
     /// Ends the session; first its commands, if some are with the device server. What has ended
     /// is answered still: a function that was to end it may have said that there is no such task.
     fn log_out(&mut self, itt: Itt) {
-        let busy = self.tasks.iter().any(|task| task.stage == Stage::Executing);
+        let busy = self
+            .tasks
+            .iter()
+            .any(|task| task.stage == TaskStage::Executing);
         self.is_open = false;
         self.queue.keep_answered(&self.tasks);
         self.logout = Some(itt);
         if busy {
-            self.events.push_back(Event::Manage {
+            self.events.push_back(SessionEvent::Manage {
                 id: manage::LOGOUT,
                 lun: Lun([0; 8]),
                 function: Function::NexusReset,
@@ -86,7 +89,7 @@ impl<L: Lease> Session<L> {
     pub(super) fn logged_out(&mut self) {
         if let Some(itt) = self.logout.take() {
             self.logout_response(itt, response::CLOSED, false);
-            self.events.push_back(Event::LoggedOut);
+            self.events.push_back(SessionEvent::LoggedOut);
         }
     }
 

@@ -11,10 +11,10 @@ use scsi::medium::{Lease, Now};
 use scsi::task::{Function, FunctionResult};
 use scsi::wire::lun::Lun;
 
-use super::command::{Deferred, Early};
-use super::task::{Slot, Stage, Task};
-use super::window::Place;
-use super::{Event, Session};
+use super::command::{Deferred, DeferredRequest};
+use super::task::{SessionTask, SessionTaskSlot, TaskStage};
+use super::window::CmdSnPlace;
+use super::{Session, SessionEvent};
 use crate::parameters::TaskReporting;
 use crate::wire::async_message::{AsyncMessage, event};
 use crate::wire::bhs::{Bhs, Itt, Stamps, Ttt};
@@ -24,10 +24,10 @@ use crate::wire::serial::CmdSn;
 use crate::wire::task_request::{TaskRequest, function};
 use crate::wire::task_response::{TaskResponse, response};
 
-/// Names an [`Event::Manage`] by which the session itself ends a command.
+/// Names an [`SessionEvent::Manage`] by which the session itself ends a command.
 pub(super) const OWN: u32 = u32::MAX;
 
-/// Names the [`Event::Manage`] of a logout.
+/// Names the [`SessionEvent::Manage`] of a logout.
 pub(super) const LOGOUT: u32 = u32::MAX - 1;
 
 /// How long a function on a task set waits for commands and data that an initiator owes. Initiators
@@ -41,11 +41,11 @@ const MAX_FUNCTIONS: usize = 16;
 /// The functions under way.
 #[derive(Debug, Default)]
 pub(super) struct Functions {
-    active: Vec<Option<Active>>,
+    active: Vec<Option<ActiveTmf>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Active {
+struct ActiveTmf {
     itt: Itt,
     code: u8,
     function: Function,
@@ -69,7 +69,7 @@ impl Functions {
 
     /// Whether a command has to wait until a function before it has been passed on.
     pub(super) fn holds_back(&self, number: CmdSn) -> bool {
-        let waiting = |active: &Active| !active.told && !number.is_before(active.until());
+        let waiting = |active: &ActiveTmf| !active.told && !number.is_before(active.until());
         self.active.iter().flatten().any(waiting)
     }
 
@@ -78,7 +78,7 @@ impl Functions {
         waiting.map(|active| active.deadline).min()
     }
 
-    fn add(&mut self, active: Active) -> u32 {
+    fn add(&mut self, active: ActiveTmf) -> u32 {
         let free = self.active.iter().position(Option::is_none);
         let at = free.unwrap_or_else(|| {
             self.active.push(None);
@@ -88,12 +88,12 @@ impl Functions {
         at as u32
     }
 
-    fn take(&mut self, id: u32) -> Option<Active> {
+    fn take(&mut self, id: u32) -> Option<ActiveTmf> {
         self.active.get_mut(id as usize)?.take()
     }
 }
 
-impl Active {
+impl ActiveTmf {
     /// The first CmdSN after it.
     const fn until(&self) -> CmdSn {
         if self.immediate {
@@ -125,7 +125,7 @@ impl Active {
 
     /// Whether a task is one of those that it aborts. An immediate command has the CmdSN of the
     /// next numbered one, and came before the function all the same.
-    fn affects<L>(&self, task: &Task<L>) -> bool {
+    fn affects<L>(&self, task: &SessionTask<L>) -> bool {
         let earlier = task.cmd_sn.is_before(self.cmd_sn) || task.immediate;
         earlier && (self.is_on_target() || task.lun == self.lun)
     }
@@ -177,7 +177,7 @@ impl<L: Lease> Session<L> {
     }
 
     /// RFC 7143 §11.6.1, the rules for ABORT TASK; `Err` is the response of one that ends here.
-    fn task_to_abort(&mut self, request: &TaskRequest) -> Result<Slot, u8> {
+    fn task_to_abort(&mut self, request: &TaskRequest) -> Result<SessionTaskSlot, u8> {
         if self.functions.has(request.referenced) {
             return Err(response::REJECTED);
         }
@@ -195,15 +195,15 @@ impl<L: Lease> Session<L> {
             return Err(response::NO_TASK);
         }
         match stage {
-            Stage::Executing => Ok(slot),
+            TaskStage::Executing => Ok(slot),
             // Its response stands in the queue, and goes before this one's.
-            Stage::Answered => Err(response::NO_TASK),
-            Stage::Deferred => {
+            TaskStage::Answered => Err(response::NO_TASK),
+            TaskStage::Deferred => {
                 self.unplug(slot);
                 self.forget(slot);
                 Err(response::COMPLETE)
             }
-            Stage::Ended => {
+            TaskStage::Ended => {
                 self.forget(slot);
                 Err(response::COMPLETE)
             }
@@ -213,7 +213,7 @@ impl<L: Lease> Session<L> {
     /// The command has not come. If it still may, it is taken as come and aborted.
     fn abort_unseen(&mut self, request: &TaskRequest) -> u8 {
         let number = request.ref_cmd_sn;
-        let may_come = self.window.place(number) != Place::Outside
+        let may_come = self.window.place(number) != CmdSnPlace::Outside
             && number.is_before(request.cmd_sn)
             && !self.deferred.iter().any(|early| early.cmd_sn == number);
         if !may_come {
@@ -221,21 +221,21 @@ impl<L: Lease> Session<L> {
         }
         self.deferred.push(Deferred {
             cmd_sn: number,
-            what: Early::Plug,
+            what: DeferredRequest::Plug,
         });
         response::COMPLETE
     }
 
     /// A command that waits for its turn is not to be carried out when that comes.
-    fn unplug(&mut self, gone: Slot) {
+    fn unplug(&mut self, gone: SessionTaskSlot) {
         for early in &mut self.deferred {
-            if matches!(&early.what, Early::Task(slot, _) if *slot == gone) {
-                early.what = Early::Plug;
+            if matches!(&early.what, DeferredRequest::Task(slot, _) if *slot == gone) {
+                early.what = DeferredRequest::Plug;
             }
         }
     }
 
-    fn task_to_query(&mut self, request: &TaskRequest) -> Result<Slot, u8> {
+    fn task_to_query(&mut self, request: &TaskRequest) -> Result<SessionTaskSlot, u8> {
         if self.functions.has(request.referenced) {
             return Err(response::REJECTED);
         }
@@ -243,15 +243,15 @@ impl<L: Lease> Session<L> {
         let slot = slot.ok_or(response::COMPLETE)?;
         match self.tasks.entry(slot) {
             Some(task) if task.lun != request.lun => Err(response::COMPLETE),
-            Some(task) if task.stage == Stage::Executing => Ok(slot),
-            Some(task) if task.stage == Stage::Deferred => Err(response::SUCCEEDED),
+            Some(task) if task.stage == TaskStage::Executing => Ok(slot),
+            Some(task) if task.stage == TaskStage::Deferred => Err(response::SUCCEEDED),
             _ => Err(response::COMPLETE),
         }
     }
 
     fn begin(&mut self, request: &TaskRequest, function: Function) {
         let number = request.cmd_sn;
-        let active = Active {
+        let active = ActiveTmf {
             itt: request.itt,
             code: request.function,
             function,
@@ -280,9 +280,9 @@ impl<L: Lease> Session<L> {
             let next = self.window.expected();
             let early = self.deferred.iter().position(|early| early.cmd_sn == next);
             match early.map(|at| self.deferred.swap_remove(at).what) {
-                None | Some(Early::Plug) => {}
-                Some(Early::Task(slot, _)) => self.forget(slot),
-                Some(Early::Request(request)) => self.held -= request.1.len(),
+                None | Some(DeferredRequest::Plug) => {}
+                Some(DeferredRequest::Task(slot, _)) => self.forget(slot),
+                Some(DeferredRequest::Request(request)) => self.held -= request.1.len(),
             }
             self.window.skip();
         }
@@ -297,11 +297,11 @@ impl<L: Lease> Session<L> {
             if active.told || !self.is_ready(&active) {
                 continue;
             }
-            self.functions.active[at] = Some(Active {
+            self.functions.active[at] = Some(ActiveTmf {
                 told: true,
                 ..active
             });
-            self.events.push_back(Event::Manage {
+            self.events.push_back(SessionEvent::Manage {
                 id: at as u32,
                 lun: active.lun,
                 function: active.function,
@@ -309,12 +309,12 @@ impl<L: Lease> Session<L> {
         }
     }
 
-    fn is_ready(&self, active: &Active) -> bool {
+    fn is_ready(&self, active: &ActiveTmf) -> bool {
         if !active.is_on_set() || self.now >= active.deadline {
             return true;
         }
         let fast = self.keys().task_reporting == TaskReporting::FastAbort;
-        let owes = |task: &Task<L>| {
+        let owes = |task: &SessionTask<L>| {
             active.affects(task) && task.sequences.iter().any(|sequence| sequence.sent)
         };
         let commands_came = !self.window.expected().is_before(active.cmd_sn);
@@ -350,12 +350,12 @@ impl<L: Lease> Session<L> {
 
     /// Forgets the tasks that ended, or are to end, without the device server, and still wait for
     /// data.
-    fn forget_affected(&mut self, active: &Active) {
+    fn forget_affected(&mut self, active: &ActiveTmf) {
         for slot in self.tasks.slots() {
             let Some(task) = self.tasks.entry(slot) else {
                 continue;
             };
-            if active.affects(task) && matches!(task.stage, Stage::Ended) {
+            if active.affects(task) && matches!(task.stage, TaskStage::Ended) {
                 self.forget(slot);
             }
         }
@@ -365,7 +365,7 @@ impl<L: Lease> Session<L> {
     fn close_after(&mut self, code: u8) {
         match code {
             function::TARGET_COLD_RESET => {
-                self.events.push_back(Event::ColdReset);
+                self.events.push_back(SessionEvent::ColdReset);
                 self.violated("TARGET COLD RESET", "RFC 7143 §11.5.1");
             }
             function::I_T_NEXUS_RESET => self.violated("I_T NEXUS RESET", "RFC 7144 §6.3"),
@@ -386,12 +386,12 @@ impl<L: Lease> Session<L> {
     /// A task ended without a response. If nobody here asked for that, another nexus did: under
     /// FastAbort the initiator is told to stop sending data (§4.2.3.4 d); otherwise it learns by a
     /// NOP-In that there is room in the window, if nothing else will tell.
-    pub(super) fn told_of_abort(&mut self, slot: Slot) {
+    pub(super) fn told_of_abort(&mut self, slot: SessionTaskSlot) {
         let fast = self.keys().task_reporting == TaskReporting::FastAbort;
         let Some(task) = self.tasks.entry(slot) else {
             return;
         };
-        let asked = |active: &Active| match active.function {
+        let asked = |active: &ActiveTmf| match active.function {
             Function::AbortTask(tag) => tag == slot.tag(),
             _ => active.affects(task),
         };

@@ -10,7 +10,7 @@ use scsi::medium::{Lease, Now};
 use scsi::wire::lun::Lun;
 
 use super::Session;
-use crate::target::Limits;
+use crate::target::TargetLimits;
 use crate::wire::bhs::{Bhs, Itt, Stamps, Ttt};
 use crate::wire::nop_in::NopIn;
 use crate::wire::nop_out::NopOut;
@@ -23,7 +23,7 @@ const LONGEST_PATIENCE: u32 = 4;
 
 /// When the peer was heard last, and what it was asked.
 #[derive(Debug)]
-pub(super) struct Liveness {
+pub(super) struct PeerLiveness {
     heard: Now,
     pinged: Option<Now>,
     /// ExpCmdSN when it was asked last, and how long it may be silent while that has not moved.
@@ -32,8 +32,8 @@ pub(super) struct Liveness {
     next_ttt: u32,
 }
 
-impl Liveness {
-    pub(super) const fn new(now: Now, expected: CmdSn, limits: &Limits) -> Self {
+impl PeerLiveness {
+    pub(super) const fn new(now: Now, expected: CmdSn, limits: &TargetLimits) -> Self {
         Self {
             heard: now,
             pinged: None,
@@ -50,21 +50,21 @@ impl Liveness {
         }
     }
 
-    pub(super) fn deadline(&self, limits: &Limits, expected: CmdSn) -> Now {
+    pub(super) fn deadline(&self, limits: &TargetLimits, expected: CmdSn) -> Now {
         match self.pinged {
             Some(at) => at.saturating_add(limits.nop_timeout),
             None => self.heard.saturating_add(self.patience(limits, expected)),
         }
     }
 
-    fn ask(&mut self, now: Now, limits: &Limits, expected: CmdSn) {
+    fn ask(&mut self, now: Now, limits: &TargetLimits, expected: CmdSn) {
         self.pinged = Some(now);
         let patience = self.patience(limits, expected).saturating_mul(2);
         let longest = limits.nop_interval.saturating_mul(LONGEST_PATIENCE);
         self.idle = (expected, patience.min(longest));
     }
 
-    fn patience(&self, limits: &Limits, expected: CmdSn) -> Duration {
+    fn patience(&self, limits: &TargetLimits, expected: CmdSn) -> Duration {
         let (asked_at, patience) = self.idle;
         if asked_at == expected {
             patience

@@ -3,27 +3,27 @@
 use scsi::medium::Lease;
 
 use super::Session;
-use super::task::Slot;
+use super::task::SessionTaskSlot;
 use crate::wire::bhs::{Bhs, Opcode, Ttt};
 use crate::wire::data_out::DataOut;
-use crate::wire::framer::{FrameError, Piece};
+use crate::wire::framer::{FrameError, PduPiece};
 use crate::wire::reject::reason;
 
 /// Where the data segment that comes next goes.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Inbound {
+pub(super) enum SegmentSink {
     /// Nowhere.
     Drop,
     /// To be looked at when it is whole: text, pings, and everything with a data digest.
     Collect(Bhs),
     /// To a command.
-    Fill(Fill),
+    Fill(DataFill),
 }
 
 /// Data of a command that is coming in.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fill {
-    pub(super) slot: Slot,
+pub(super) struct DataFill {
+    pub(super) slot: SessionTaskSlot,
     /// Where the next octet belongs.
     pub(super) offset: u32,
     /// The sequence that ends with this PDU.
@@ -33,12 +33,12 @@ pub(super) struct Fill {
 impl<L: Lease> Session<L> {
     pub(super) fn take(&mut self, octets: &[u8]) -> usize {
         let mut rest = octets;
-        self.settle();
+        self.place_collected();
         while self.is_open && self.events.is_empty() && !self.is_stalled() {
             match self.framer.next(&mut rest) {
-                Ok(Some(Piece::Header(bhs))) => self.header(bhs),
-                Ok(Some(Piece::Data { octets, end })) => self.data(octets, end),
-                Ok(Some(Piece::BadData)) => self.bad_data(),
+                Ok(Some(PduPiece::Header(bhs))) => self.header(bhs),
+                Ok(Some(PduPiece::Data { octets, end })) => self.data(octets, end),
+                Ok(Some(PduPiece::BadData)) => self.bad_data(),
                 Ok(None) => break,
                 Err(error) => self.broken(error),
             }
@@ -51,7 +51,7 @@ impl<L: Lease> Session<L> {
     }
 
     /// Gives collected data to the task that waited for it, in case that has memory for it by now.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn place_collected(&mut self) {
         if std::mem::take(&mut self.unsettled) {
             let collected = std::mem::take(&mut self.collected);
             self.data(&collected, true);
@@ -66,7 +66,7 @@ impl<L: Lease> Session<L> {
             self.data(&[], true);
         } else if self.framer.has_data_digest() || is_read_whole(bhs.opcode()) {
             self.collected.clear();
-            self.inbound = Inbound::Collect(bhs);
+            self.inbound = SegmentSink::Collect(bhs);
         } else {
             self.inbound = self.dispatch(&bhs);
         }
@@ -74,15 +74,15 @@ impl<L: Lease> Session<L> {
 
     fn data(&mut self, octets: &[u8], end: bool) {
         match &mut self.inbound {
-            Inbound::Drop => {}
-            Inbound::Collect(bhs) => {
+            SegmentSink::Drop => {}
+            SegmentSink::Collect(bhs) => {
                 let bhs = *bhs;
                 self.collected.extend_from_slice(octets);
                 if end {
                     self.collected_whole(&bhs);
                 }
             }
-            Inbound::Fill(fill) => {
+            SegmentSink::Fill(fill) => {
                 let now = *fill;
                 // Where the data was refused, its offset is whatever the initiator says.
                 fill.offset = fill.offset.saturating_add(octets.len() as u32);
@@ -94,8 +94,8 @@ impl<L: Lease> Session<L> {
         }
     }
 
-    fn filled(&mut self, fill: Fill) {
-        self.inbound = Inbound::Drop;
+    fn filled(&mut self, fill: DataFill) {
+        self.inbound = SegmentSink::Drop;
         if let Some(ttt) = fill.closes {
             self.close_sequence(fill.slot, ttt);
         }
@@ -104,11 +104,11 @@ impl<L: Lease> Session<L> {
     fn collected_whole(&mut self, bhs: &Bhs) {
         self.inbound = self.dispatch(bhs);
         match self.inbound {
-            Inbound::Fill(_) => {
+            SegmentSink::Fill(_) => {
                 self.unsettled = true;
                 // Events mean that the device server may be about to give memory for the data.
                 if self.events.is_empty() {
-                    self.settle();
+                    self.place_collected();
                 }
             }
             _ => self.collected.clear(),
@@ -119,10 +119,10 @@ impl<L: Lease> Session<L> {
     /// a CmdSN leaves a gap there, which few initiators plug: they would wait until their command
     /// is late. So the session ends, which is recovery at ErrorRecoveryLevel 0.
     fn bad_data(&mut self) {
-        let Inbound::Collect(bhs) = self.inbound else {
+        let SegmentSink::Collect(bhs) = self.inbound else {
             return;
         };
-        self.inbound = Inbound::Drop;
+        self.inbound = SegmentSink::Drop;
         self.reject(reason::DATA_DIGEST, &bhs);
         match bhs.opcode() {
             Opcode::DataOut => {
@@ -136,13 +136,13 @@ impl<L: Lease> Session<L> {
 
     /// What is to be done with the data segment that follows; whatever is collected of it lies
     /// in `collected`.
-    fn dispatch(&mut self, bhs: &Bhs) -> Inbound {
+    fn dispatch(&mut self, bhs: &Bhs) -> SegmentSink {
         if bhs.ahs_len() > 0 && bhs.opcode() != Opcode::ScsiCommand {
             self.violated(
                 "additional header segments on a PDU other than SCSI Command",
                 "RFC 7143 §11.2.1.5",
             );
-            return Inbound::Drop;
+            return SegmentSink::Drop;
         }
         self.told.acknowledged(bhs.exp_stat_sn());
         match bhs.opcode() {
@@ -155,7 +155,7 @@ impl<L: Lease> Session<L> {
             Opcode::TextRequest | Opcode::LogoutRequest => return self.request(bhs),
             opcode => self.out_of_place(opcode, bhs),
         }
-        Inbound::Drop
+        SegmentSink::Drop
     }
 
     fn out_of_place(&mut self, opcode: Opcode, bhs: &Bhs) {

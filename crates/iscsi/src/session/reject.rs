@@ -15,12 +15,12 @@ const MAX_REJECTS: u32 = 256;
 
 /// How many PDUs were rejected within a second.
 #[derive(Debug)]
-pub(super) struct Patience {
+pub(super) struct RejectRateLimit {
     since: Now,
     rejects: u32,
 }
 
-impl Patience {
+impl RejectRateLimit {
     pub(super) const fn new(now: Now) -> Self {
         Self {
             since: now,

@@ -2,7 +2,7 @@
 
 use scsi::task::SenseBytes;
 use scsi::wire::asc;
-use scsi::wire::sense::{Format, Key, Sense};
+use scsi::wire::sense::{Format, Sense, SenseKey};
 use scsi::wire::status::Status;
 
 /// Why the session itself ends a command.
@@ -33,11 +33,16 @@ impl Condition {
     /// Sense data in fixed format (SPC-5 §4.4.3); the session does not know D_SENSE.
     pub(super) fn sense(self) -> SenseBytes {
         let (key, code) = match self {
-            Self::UnexpectedUnsolicited => (Key::AbortedCommand, asc::UNEXPECTED_UNSOLICITED_DATA),
-            Self::IncorrectAmount => (Key::AbortedCommand, asc::NOT_ENOUGH_UNSOLICITED_DATA),
-            Self::Digest => (Key::AbortedCommand, asc::PROTOCOL_SERVICE_CRC_ERROR),
-            Self::SnackRejected => (Key::AbortedCommand, asc::FAILED_RETRANSMISSION_REQUEST),
-            Self::NoSuchCommand => (Key::IllegalRequest, asc::INVALID_COMMAND_OPERATION_CODE),
+            Self::UnexpectedUnsolicited => {
+                (SenseKey::AbortedCommand, asc::UNEXPECTED_UNSOLICITED_DATA)
+            }
+            Self::IncorrectAmount => (SenseKey::AbortedCommand, asc::NOT_ENOUGH_UNSOLICITED_DATA),
+            Self::Digest => (SenseKey::AbortedCommand, asc::PROTOCOL_SERVICE_CRC_ERROR),
+            Self::SnackRejected => (SenseKey::AbortedCommand, asc::FAILED_RETRANSMISSION_REQUEST),
+            Self::NoSuchCommand => (
+                SenseKey::IllegalRequest,
+                asc::INVALID_COMMAND_OPERATION_CODE,
+            ),
             Self::NoRoom => return SenseBytes::EMPTY,
         };
         Sense::new(key, code).encode(Format::Fixed)

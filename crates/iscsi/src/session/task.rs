@@ -14,9 +14,9 @@ use crate::wire::serial::CmdSn;
 
 /// Numbers a task among those of its session; also its [`Tag`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slot(pub(super) u16);
+pub(super) struct SessionTaskSlot(pub(super) u16);
 
-impl Slot {
+impl SessionTaskSlot {
     pub(super) fn tag(self) -> Tag {
         Tag(u32::from(self.0))
     }
@@ -32,7 +32,7 @@ impl Slot {
 
 /// A SCSI command.
 #[derive(Debug)]
-pub(super) struct Task<L> {
+pub(super) struct SessionTask<L> {
     pub(super) itt: Itt,
     pub(super) lun: Lun,
     pub(super) cmd_sn: CmdSn,
@@ -40,13 +40,13 @@ pub(super) struct Task<L> {
     /// Octets the initiator wants to receive, and to send.
     pub(super) expected_in: u32,
     pub(super) expected_out: u32,
-    pub(super) stage: Stage,
+    pub(super) stage: TaskStage,
     /// Set when the session ends the command, whatever the device server says.
     pub(super) condition: Option<Condition>,
     /// A task set function waits for the data that was asked for: no more is asked for.
     pub(super) frozen: bool,
     /// What it ended with, once it did.
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<TaskEnding>,
     /// DataSN of the next Data-In; R2TSN of the next R2T.
     pub(super) next_data: u32,
     pub(super) next_r2t: u32,
@@ -57,15 +57,15 @@ pub(super) struct Task<L> {
     pub(super) collapse: bool,
     pub(super) unsolicited: Unsolicited,
     /// R2Ts that have not been answered whole.
-    pub(super) sequences: VecDeque<Sequence>,
+    pub(super) sequences: VecDeque<R2tSequence>,
     /// What the device server gave to be filled.
-    pub(super) grants: VecDeque<Grant<L>>,
-    pub(super) held: Held,
+    pub(super) grants: VecDeque<DataGrant<L>>,
+    pub(super) held: HeldData,
 }
 
 /// How far a command has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum TaskStage {
     /// Commands with lower CmdSN have to come first.
     Deferred,
     /// With the device server.
@@ -78,7 +78,7 @@ pub(super) enum Stage {
 
 /// How a command ended.
 #[derive(Clone, Debug)]
-pub(super) struct Ending {
+pub(super) struct TaskEnding {
     pub(super) status: Status,
     pub(super) qualifier: u16,
     pub(super) residual: Residual,
@@ -98,12 +98,12 @@ pub(super) struct Unsolicited {
     /// How much of it needs memory that the device server has not lent.
     pub(super) reserved: u32,
     pub(super) next_sn: u32,
-    pub(super) cover: Cover,
+    pub(super) cover: ReceivedCover,
 }
 
 /// The answer to one R2T.
 #[derive(Debug)]
-pub(super) struct Sequence {
+pub(super) struct R2tSequence {
     pub(super) ttt: Ttt,
     pub(super) offset: u32,
     pub(super) len: u32,
@@ -112,12 +112,12 @@ pub(super) struct Sequence {
     /// When it was asked for.
     pub(super) since: Now,
     pub(super) next_sn: u32,
-    pub(super) cover: Cover,
+    pub(super) cover: ReceivedCover,
 }
 
 /// Memory to be filled with a part of the data of a command.
 #[derive(Debug)]
-pub(super) struct Grant<L> {
+pub(super) struct DataGrant<L> {
     pub(super) offset: u32,
     pub(super) filled: u32,
     /// Octets from its beginning that came unsolicited or were asked for.
@@ -127,7 +127,7 @@ pub(super) struct Grant<L> {
 
 /// Which octets of a range have come, none of them twice.
 #[derive(Debug, Default)]
-pub(super) struct Cover {
+pub(super) struct ReceivedCover {
     /// All before this one.
     pub(super) next: u32,
     /// Ranges after it, sorted; used only where PDUs may come in any order.
@@ -137,7 +137,7 @@ pub(super) struct Cover {
 /// Ranges that may stand apart within one sequence; a bound on what a peer's disorder can cost.
 const MAX_APART: usize = 64;
 
-impl Cover {
+impl ReceivedCover {
     /// Takes `len` octets at `offset`; `false` if they have come before, or out of an order that
     /// must be kept.
     pub(super) fn add(&mut self, offset: u32, len: u32, in_order: bool) -> bool {
@@ -176,13 +176,13 @@ impl Cover {
 
 /// Data that came before there was memory for it.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct HeldData {
     octets: Vec<u8>,
     /// Where in the data of the command the octets belong, one part after the other.
     parts: Vec<(u32, u32)>,
 }
 
-impl Held {
+impl HeldData {
     pub(super) fn len(&self) -> usize {
         self.octets.len()
     }
@@ -225,7 +225,7 @@ impl Held {
     }
 }
 
-impl<L> Task<L> {
+impl<L> SessionTask<L> {
     /// A place for tasks.
     fn new() -> Self {
         Self {
@@ -235,7 +235,7 @@ impl<L> Task<L> {
             immediate: false,
             expected_in: 0,
             expected_out: 0,
-            stage: Stage::Deferred,
+            stage: TaskStage::Deferred,
             condition: None,
             frozen: false,
             ending: None,
@@ -247,7 +247,7 @@ impl<L> Task<L> {
             unsolicited: Unsolicited::default(),
             sequences: VecDeque::new(),
             grants: VecDeque::new(),
-            held: Held::default(),
+            held: HeldData::default(),
         }
     }
 
@@ -257,7 +257,7 @@ impl<L> Task<L> {
     fn begin(&mut self, itt: Itt, lun: Lun, cmd_sn: CmdSn, immediate: bool) {
         (self.itt, self.lun, self.cmd_sn, self.immediate) = (itt, lun, cmd_sn, immediate);
         (self.expected_in, self.expected_out) = (0, 0);
-        (self.stage, self.condition, self.frozen) = (Stage::Deferred, None, false);
+        (self.stage, self.condition, self.frozen) = (TaskStage::Deferred, None, false);
         (self.next_data, self.next_r2t) = (0, 0);
         (self.queued, self.burst, self.collapse) = (0, 0, false);
         self.unsolicited = Unsolicited::default();
@@ -270,7 +270,7 @@ impl<L> Task<L> {
 
     /// Whether data that comes is of any use.
     pub(super) fn wants_data(&self) -> bool {
-        self.condition.is_none() && matches!(self.stage, Stage::Deferred | Stage::Executing)
+        self.condition.is_none() && matches!(self.stage, TaskStage::Deferred | TaskStage::Executing)
     }
 
     /// No more is asked for, and what had not been asked for yet is forgotten.
@@ -280,8 +280,8 @@ impl<L> Task<L> {
     }
 
     /// What is told when the session itself ends the command.
-    pub(super) fn condition_ending(&self, condition: Condition) -> Ending {
-        Ending {
+    pub(super) fn condition_ending(&self, condition: Condition) -> TaskEnding {
+        TaskEnding {
             status: condition.status(),
             qualifier: 0,
             residual: Residual::of(self.expected_out.max(self.lone_read()), 0),
@@ -291,13 +291,13 @@ impl<L> Task<L> {
     }
 
     /// What is told when the device server ended the command.
-    pub(super) fn device_ending(&self, completed: &Completed) -> Ending {
+    pub(super) fn device_ending(&self, completed: &Completed) -> TaskEnding {
         let residual = match (self.expected_in, self.expected_out) {
             (0, 0) => Residual::of(0, completed.length_in.saturating_add(completed.length_out)),
             (read, 0) => Residual::of(read, completed.length_in),
             (_, write) => Residual::of(write, completed.length_out),
         };
-        Ending {
+        TaskEnding {
             status: completed.status,
             qualifier: completed.qualifier,
             residual,
@@ -333,19 +333,19 @@ impl<L> Task<L> {
 /// admits that is cheaper than hashing. That a new tag is not there, as every command asks, is
 /// mostly seen from how many are alike.
 #[derive(Debug)]
-pub(super) struct Tasks<L> {
+pub(super) struct SessionTasks<L> {
     itts: Vec<Itt>,
     /// How many tags have the same [`kind`].
     alike: Vec<u16>,
-    slots: Vec<Task<L>>,
-    free: Vec<Slot>,
+    slots: Vec<SessionTask<L>>,
+    free: Vec<SessionTaskSlot>,
     immediate: usize,
 }
 
 /// Commands for immediate delivery that may be under way, beside the window.
 const MAX_IMMEDIATE: usize = 16;
 
-impl<L> Tasks<L> {
+impl<L> SessionTasks<L> {
     pub(super) const fn new() -> Self {
         Self {
             itts: Vec::new(),
@@ -356,12 +356,12 @@ impl<L> Tasks<L> {
         }
     }
 
-    pub(super) fn find(&self, itt: Itt) -> Option<Slot> {
+    pub(super) fn find(&self, itt: Itt) -> Option<SessionTaskSlot> {
         if itt == Itt::NONE || *self.alike.get(kind(itt))? == 0 {
             return None;
         }
         let at = self.itts.iter().position(|known| *known == itt)?;
-        Some(Slot(at as u16))
+        Some(SessionTaskSlot(at as u16))
     }
 
     pub(super) fn has_immediate_room(&self) -> bool {
@@ -369,33 +369,33 @@ impl<L> Tasks<L> {
     }
 
     /// The task in `slot`, if there is one.
-    pub(super) fn entry(&mut self, slot: Slot) -> Option<&mut Task<L>> {
+    pub(super) fn entry(&mut self, slot: SessionTaskSlot) -> Option<&mut SessionTask<L>> {
         let used = *self.itts.get(slot.index())? != Itt::NONE;
         self.slots.get_mut(slot.index()).filter(|_| used)
     }
 
     /// Whether the response of the task in `slot` is queued.
-    pub(super) fn is_answered(&self, slot: Slot) -> bool {
+    pub(super) fn is_answered(&self, slot: SessionTaskSlot) -> bool {
         let task = self.slots.get(slot.index());
-        task.is_some_and(|task| task.stage == Stage::Answered)
+        task.is_some_and(|task| task.stage == TaskStage::Answered)
     }
 
     /// The slots of all tasks.
-    pub(super) fn slots(&self) -> impl Iterator<Item = Slot> + use<L> {
-        let used: Vec<Slot> = (0..self.itts.len())
+    pub(super) fn slots(&self) -> impl Iterator<Item = SessionTaskSlot> + use<L> {
+        let used: Vec<SessionTaskSlot> = (0..self.itts.len())
             .filter(|at| self.itts[*at] != Itt::NONE)
-            .map(|at| Slot(at as u16))
+            .map(|at| SessionTaskSlot(at as u16))
             .collect();
         used.into_iter()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Task<L>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &SessionTask<L>> {
         let all = self.itts.iter().zip(&self.slots);
         all.filter(|(itt, _)| **itt != Itt::NONE)
             .map(|(_, task)| task)
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Task<L>> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut SessionTask<L>> {
         let all = self.itts.iter().zip(&mut self.slots);
         all.filter(|(itt, _)| **itt != Itt::NONE)
             .map(|(_, task)| task)
@@ -408,7 +408,7 @@ impl<L> Tasks<L> {
         lun: Lun,
         cmd_sn: CmdSn,
         immediate: bool,
-    ) -> Option<Slot> {
+    ) -> Option<SessionTaskSlot> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => self.grow()?,
@@ -420,17 +420,17 @@ impl<L> Tasks<L> {
         Some(slot)
     }
 
-    fn grow(&mut self) -> Option<Slot> {
+    fn grow(&mut self) -> Option<SessionTaskSlot> {
         // The highest number stays unused, so that no Target Transfer Tag is the reserved one.
         let at = u16::try_from(self.itts.len()).ok()?;
         (at < u16::MAX).then(|| self.itts.push(Itt::NONE))?;
-        self.slots.push(Task::new());
+        self.slots.push(SessionTask::new());
         self.alike.resize(KINDS, 0);
-        Some(Slot(at))
+        Some(SessionTaskSlot(at))
     }
 
     /// Forgets a task.
-    pub(super) fn remove(&mut self, slot: Slot) {
+    pub(super) fn remove(&mut self, slot: SessionTaskSlot) {
         let Some(task) = self.entry(slot) else { return };
         let immediate = task.immediate;
         task.sequences.clear();

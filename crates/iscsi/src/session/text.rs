@@ -6,8 +6,8 @@ use scsi::wire::lun::Lun;
 
 use super::Session;
 use crate::discovery;
-use crate::keys::negotiation::Negotiation;
-use crate::keys::{Key, Misuse, Phase, Seen, Side};
+use crate::keys::negotiation::TargetNegotiation;
+use crate::keys::{KeyMisuse, KeyPhase, KeySide, LoginKey, SeenKeys};
 use crate::text::{self, Assembly, Text};
 use crate::violation::Violation;
 use crate::wire::bhs::{Bhs, Itt, Stamps, Ttt};
@@ -17,27 +17,27 @@ use crate::wire::text_response::TextResponse;
 
 /// A sequence of text requests and responses that has not ended.
 #[derive(Debug)]
-pub(super) struct Exchange {
+pub(super) struct TextNegotiation {
     pub(super) itt: Itt,
     /// What the next request has to carry.
     ttt: Ttt,
     assembly: Assembly,
-    seen: Seen,
-    negotiation: Negotiation,
+    seen: SeenKeys,
+    negotiation: TargetNegotiation,
     reply: Text,
 }
 
 /// Why an exchange fails; nothing that it brought takes effect.
-struct Failed(Violation);
+struct NegotiationError(Violation);
 
-impl From<Misuse> for Failed {
-    fn from(misuse: Misuse) -> Self {
+impl From<KeyMisuse> for NegotiationError {
+    fn from(misuse: KeyMisuse) -> Self {
         Self(misuse.into())
     }
 }
 
-impl From<text::Malformed> for Failed {
-    fn from(_: text::Malformed) -> Self {
+impl From<text::MalformedText> for NegotiationError {
+    fn from(_: text::MalformedText) -> Self {
         Self(Violation {
             rule: "malformed text",
             clause: "RFC 7143 §6.1",
@@ -54,7 +54,7 @@ impl<L: Lease> Session<L> {
         };
         match self.converse(&mut exchange, &request) {
             Ok(()) => self.reply(exchange, &request),
-            Err(Failed(why)) => {
+            Err(NegotiationError(why)) => {
                 self.reject(reason::PROTOCOL_ERROR, bhs);
                 self.remark(why.rule, why.clause);
                 return false;
@@ -65,10 +65,11 @@ impl<L: Lease> Session<L> {
 
     /// The exchange that a request goes on with, or a new one, which takes the place of any other:
     /// an initiator has only one at a time.
-    fn exchange(&mut self, request: &TextRequest, bhs: &Bhs) -> Option<Exchange> {
+    fn exchange(&mut self, request: &TextRequest, bhs: &Bhs) -> Option<TextNegotiation> {
         let current = self.text.take();
         if request.ttt != Ttt::NONE {
-            let goes_on = |known: &Exchange| known.itt == request.itt && known.ttt == request.ttt;
+            let goes_on =
+                |known: &TextNegotiation| known.itt == request.itt && known.ttt == request.ttt;
             let current = current.filter(goes_on);
             if current.is_none() {
                 self.reject(reason::INVALID_FIELD, bhs);
@@ -84,20 +85,24 @@ impl<L: Lease> Session<L> {
             return None;
         }
         self.next_ttt = self.next_ttt.wrapping_add(1);
-        Some(Exchange {
+        Some(TextNegotiation {
             itt: request.itt,
             ttt: Ttt(u32::from(self.next_ttt)),
             assembly: Assembly::default(),
-            seen: Seen::default(),
-            negotiation: Negotiation::resume(*self.keys(), self.is_discovery()),
+            seen: SeenKeys::default(),
+            negotiation: TargetNegotiation::resume(*self.keys(), self.is_discovery()),
             reply: Text::default(),
         })
     }
 
     /// Takes the text of one request in.
-    fn converse(&self, exchange: &mut Exchange, request: &TextRequest) -> Result<(), Failed> {
+    fn converse(
+        &self,
+        exchange: &mut TextNegotiation,
+        request: &TextRequest,
+    ) -> Result<(), NegotiationError> {
         if request.more && request.last {
-            return Err(Failed(Violation {
+            return Err(NegotiationError(Violation {
                 rule: "a text request with both C and F",
                 clause: "RFC 7143 §11.10.2",
             }));
@@ -107,7 +112,7 @@ impl<L: Lease> Session<L> {
             return if self.collected.is_empty() {
                 Ok(())
             } else {
-                Err(Failed(Violation {
+                Err(NegotiationError(Violation {
                     rule: "text in the middle of a response",
                     clause: "RFC 7143 §11.10.4",
                 }))
@@ -121,14 +126,19 @@ impl<L: Lease> Session<L> {
         self.answer(exchange, &text::parse(&octets)?)
     }
 
-    fn answer(&self, exchange: &mut Exchange, pairs: &[text::Pair<'_>]) -> Result<(), Failed> {
+    fn answer(
+        &self,
+        exchange: &mut TextNegotiation,
+        pairs: &[text::KeyValue<'_>],
+    ) -> Result<(), NegotiationError> {
         let reply = &mut exchange.reply;
-        let admitted = exchange
-            .seen
-            .admit(pairs, Phase::FullFeature, Side::Initiator, reply)?;
+        let admitted =
+            exchange
+                .seen
+                .admit(pairs, KeyPhase::FullFeature, KeySide::Initiator, reply)?;
         exchange.negotiation.answer(&admitted, reply)?;
         for (row, value) in &admitted {
-            if row.key == Key::SendTargets {
+            if row.key == LoginKey::SendTargets {
                 discovery::send_targets(value, &self.parameters, &self.config, reply)?;
             }
         }
@@ -136,7 +146,7 @@ impl<L: Lease> Session<L> {
     }
 
     /// Sends as much of the answer as one response holds, and ends the exchange or waits for more.
-    fn reply(&mut self, mut exchange: Exchange, request: &TextRequest) {
+    fn reply(&mut self, mut exchange: TextNegotiation, request: &TextRequest) {
         let limit = self.keys().peer_data_segment;
         let (segment, more) = exchange.reply.next_segment(limit);
         let data = segment.to_vec();

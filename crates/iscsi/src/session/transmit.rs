@@ -9,8 +9,8 @@ use scsi::task::SenseBytes;
 use scsi::wire::lun::Lun;
 
 use super::Session;
-use super::task::{Ending, Slot, Tasks};
-use crate::datamover::Outgoing;
+use super::task::{SessionTaskSlot, SessionTasks, TaskEnding};
+use crate::pdu_sink::PduSink;
 use crate::tcp::Digests;
 use crate::wire::bhs::{Bhs, Stamps, Ttt};
 use crate::wire::data_in::{self, DataIn};
@@ -20,20 +20,24 @@ use crate::wire::serial::{DataSn, StatSn};
 
 /// What waits to be sent.
 #[derive(Debug)]
-pub(super) enum Out<L> {
+pub(super) enum SessionPdu<L> {
     /// Data of a command, to be cut into Data-In PDUs.
-    Data { slot: Slot, offset: u32, data: L },
+    Data {
+        slot: SessionTaskSlot,
+        offset: u32,
+        data: L,
+    },
     /// The response of a command.
-    Status(Slot),
+    Status(SessionTaskSlot),
     /// A request for data.
-    R2t { slot: Slot, ttt: Ttt },
+    R2t { slot: SessionTaskSlot, ttt: Ttt },
     /// Any other PDU.
-    Control(Box<Control>),
+    Control(Box<ControlPdu>),
 }
 
 /// A PDU that is whole but for its numbers.
 #[derive(Debug)]
-pub(super) struct Control {
+pub(super) struct ControlPdu {
     pub(super) bhs: Bhs,
     pub(super) data: Vec<u8>,
     /// It uses up a StatSN.
@@ -44,8 +48,8 @@ pub(super) struct Control {
 
 /// What waits to be sent, in order.
 #[derive(Debug)]
-pub(super) struct Queue<L> {
-    entries: VecDeque<Out<L>>,
+pub(super) struct SendQueue<L> {
+    entries: VecDeque<SessionPdu<L>>,
     controls: usize,
     /// Octets of Data-In.
     data: usize,
@@ -55,7 +59,7 @@ pub(super) struct Queue<L> {
 /// session takes nothing more from the wire.
 const MAX_CONTROLS: usize = 32;
 
-impl<L: Lease> Queue<L> {
+impl<L: Lease> SendQueue<L> {
     pub(super) const fn new() -> Self {
         Self {
             entries: VecDeque::new(),
@@ -64,27 +68,28 @@ impl<L: Lease> Queue<L> {
         }
     }
 
-    pub(super) fn push(&mut self, out: Out<L>) {
+    pub(super) fn push(&mut self, out: SessionPdu<L>) {
         match &out {
-            Out::Control(_) => self.controls += 1,
-            Out::Data { data, .. } => self.data += data.len(),
-            Out::Status(_) | Out::R2t { .. } => {}
+            SessionPdu::Control(_) => self.controls += 1,
+            SessionPdu::Data { data, .. } => self.data += data.len(),
+            SessionPdu::Status(_) | SessionPdu::R2t { .. } => {}
         }
         self.entries.push_back(out);
     }
 
     /// Puts what is left of data back to the front.
-    fn put_back(&mut self, slot: Slot, offset: u32, data: L) {
+    fn put_back(&mut self, slot: SessionTaskSlot, offset: u32, data: L) {
         self.data += data.len();
-        self.entries.push_front(Out::Data { slot, offset, data });
+        self.entries
+            .push_front(SessionPdu::Data { slot, offset, data });
     }
 
-    fn pop(&mut self) -> Option<Out<L>> {
+    fn pop(&mut self) -> Option<SessionPdu<L>> {
         let out = self.entries.pop_front()?;
         match &out {
-            Out::Control(_) => self.controls -= 1,
-            Out::Data { data, .. } => self.data -= data.len(),
-            Out::Status(_) | Out::R2t { .. } => {}
+            SessionPdu::Control(_) => self.controls -= 1,
+            SessionPdu::Data { data, .. } => self.data -= data.len(),
+            SessionPdu::Status(_) | SessionPdu::R2t { .. } => {}
         }
         Some(out)
     }
@@ -108,17 +113,18 @@ impl<L: Lease> Queue<L> {
 
     /// Drops all that belongs to SCSI commands.
     pub(super) fn keep_controls(&mut self) {
-        self.entries.retain(|out| matches!(out, Out::Control(_)));
+        self.entries
+            .retain(|out| matches!(out, SessionPdu::Control(_)));
         self.data = 0;
     }
 
     /// Drops what belongs to SCSI commands that have not been answered.
-    pub(super) fn keep_answered(&mut self, tasks: &Tasks<L>) {
+    pub(super) fn keep_answered(&mut self, tasks: &SessionTasks<L>) {
         let left = &mut self.data;
         self.entries.retain(|out| match out {
-            Out::Control(_) => true,
-            Out::Status(slot) | Out::R2t { slot, .. } => tasks.is_answered(*slot),
-            Out::Data { slot, data, .. } => {
+            SessionPdu::Control(_) => true,
+            SessionPdu::Status(slot) | SessionPdu::R2t { slot, .. } => tasks.is_answered(*slot),
+            SessionPdu::Data { slot, data, .. } => {
                 let answered = tasks.is_answered(*slot);
                 if !answered {
                     *left -= data.len();
@@ -129,15 +135,15 @@ impl<L: Lease> Queue<L> {
     }
 
     /// Drops all that belongs to one command.
-    pub(super) fn remove(&mut self, gone: Slot) {
+    pub(super) fn remove(&mut self, gone: SessionTaskSlot) {
         let left = &mut self.data;
         self.entries.retain(|out| match out {
-            Out::Data { slot, data, .. } if *slot == gone => {
+            SessionPdu::Data { slot, data, .. } if *slot == gone => {
                 *left -= data.len();
                 false
             }
-            Out::Data { .. } | Out::Control(_) => true,
-            Out::Status(slot) | Out::R2t { slot, .. } => *slot != gone,
+            SessionPdu::Data { .. } | SessionPdu::Control(_) => true,
+            SessionPdu::Status(slot) | SessionPdu::R2t { slot, .. } => *slot != gone,
         });
     }
 
@@ -149,7 +155,7 @@ impl<L: Lease> Queue<L> {
 impl<L: Lease> Session<L> {
     /// Queues a PDU that is not of a SCSI command.
     pub(super) fn queue_control(&mut self, bhs: Bhs, data: Vec<u8>, releases: bool) {
-        self.queue.push(Out::Control(Box::new(Control {
+        self.queue.push(SessionPdu::Control(Box::new(ControlPdu {
             bhs,
             data,
             numbered: true,
@@ -159,7 +165,7 @@ impl<L: Lease> Session<L> {
 
     /// Queues a PDU that uses up no StatSN.
     pub(super) fn queue_unnumbered(&mut self, bhs: Bhs) {
-        self.queue.push(Out::Control(Box::new(Control {
+        self.queue.push(SessionPdu::Control(Box::new(ControlPdu {
             bhs,
             data: Vec::new(),
             numbered: false,
@@ -167,17 +173,17 @@ impl<L: Lease> Session<L> {
         })));
     }
 
-    pub(super) fn send_queue(&mut self, out: &mut impl Outgoing<L>) -> bool {
+    pub(super) fn send_queue(&mut self, out: &mut impl PduSink<L>) -> bool {
         let mut any = false;
         while !out.is_full()
             && let Some(next) = self.queue.pop()
         {
             any = true;
             match next {
-                Out::Data { slot, offset, data } => self.send_data(out, slot, offset, data),
-                Out::Status(slot) => self.send_status(out, slot),
-                Out::R2t { slot, ttt } => self.send_r2t(out, slot, ttt),
-                Out::Control(control) => self.send_control(out, &control),
+                SessionPdu::Data { slot, offset, data } => self.send_data(out, slot, offset, data),
+                SessionPdu::Status(slot) => self.send_status(out, slot),
+                SessionPdu::R2t { slot, ttt } => self.send_r2t(out, slot, ttt),
+                SessionPdu::Control(control) => self.send_control(out, &control),
             }
         }
         any
@@ -206,7 +212,13 @@ impl<L: Lease> Session<L> {
     }
 
     /// Sends one Data-In; what is left of the data goes back to the front of the queue.
-    fn send_data(&mut self, out: &mut impl Outgoing<L>, slot: Slot, offset: u32, data: L) {
+    fn send_data(
+        &mut self,
+        out: &mut impl PduSink<L>,
+        slot: SessionTaskSlot,
+        offset: u32,
+        data: L,
+    ) {
         let Some((mut pdu, len)) = self.next_data_in(slot, offset, data.len()) else {
             return;
         };
@@ -228,7 +240,12 @@ impl<L: Lease> Session<L> {
 
     /// The next Data-In of a command that has `left` octets to send from `offset` on, and how many
     /// of them it carries.
-    fn next_data_in(&mut self, slot: Slot, offset: u32, left: usize) -> Option<(DataIn, usize)> {
+    fn next_data_in(
+        &mut self,
+        slot: SessionTaskSlot,
+        offset: u32,
+        left: usize,
+    ) -> Option<(DataIn, usize)> {
         let stamps = Stamps {
             stat_sn: StatSn(0),
             ..self.stamps()
@@ -263,7 +280,7 @@ impl<L: Lease> Session<L> {
         Some((pdu, len))
     }
 
-    fn send_status(&mut self, out: &mut impl Outgoing<L>, slot: Slot) {
+    fn send_status(&mut self, out: &mut impl PduSink<L>, slot: SessionTaskSlot) {
         let with_qualifier = self.keys().protocol_level >= 2;
         let Some(task) = self.tasks.entry(slot) else {
             return;
@@ -296,7 +313,7 @@ impl<L: Lease> Session<L> {
             .put_octets(out, bhs.encode(), &segment[..2 + sense.len()]);
     }
 
-    fn send_r2t(&mut self, out: &mut impl Outgoing<L>, slot: Slot, ttt: Ttt) {
+    fn send_r2t(&mut self, out: &mut impl PduSink<L>, slot: SessionTaskSlot, ttt: Ttt) {
         let stamps = self.stamps();
         let Some(task) = self.tasks.entry(slot) else {
             return;
@@ -317,7 +334,7 @@ impl<L: Lease> Session<L> {
         self.digests().put_octets(out, bhs.encode(), &[]);
     }
 
-    fn send_control(&mut self, out: &mut impl Outgoing<L>, control: &Control) {
+    fn send_control(&mut self, out: &mut impl PduSink<L>, control: &ControlPdu) {
         if control.releases {
             self.window.release();
         }
@@ -331,8 +348,8 @@ impl<L: Lease> Session<L> {
     }
 }
 
-fn collapsed(ending: &Ending) -> data_in::Ending {
-    data_in::Ending {
+fn collapsed(ending: &TaskEnding) -> data_in::DataInStatus {
+    data_in::DataInStatus {
         status: ending.status as u8,
         residual: ending.residual,
     }

@@ -15,7 +15,7 @@ use crate::wire::serial::CmdSn;
 
 /// The command window of a session.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct CommandWindow {
     expected: CmdSn,
     max: CmdSn,
     width: u32,
@@ -23,12 +23,12 @@ pub(super) struct Window {
     used_up: bool,
     /// Places that are free, and not open for want of memory.
     free: u32,
-    memory: Memory,
+    memory: WindowMemory,
 }
 
 /// Memory for the data that comes before the device server lends some, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Memory {
+pub(super) struct WindowMemory {
     /// What neither the commands that have come nor those that may come can take. It can be below
     /// zero, as commands for immediate delivery need no place.
     spare: i64,
@@ -36,7 +36,7 @@ pub(super) struct Memory {
     each: i64,
 }
 
-impl Memory {
+impl WindowMemory {
     /// `limit` bytes for a session that agreed upon `keys`.
     pub(super) fn new(limit: u32, keys: &Operational) -> Self {
         let each = match (keys.initial_r2t, keys.immediate_data) {
@@ -55,7 +55,7 @@ impl Memory {
 
 /// Where a CmdSN stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum CmdSnPlace {
     /// It is the next one.
     Next,
     /// It may come, but others come before it.
@@ -64,10 +64,10 @@ pub(super) enum Place {
     Outside,
 }
 
-impl Window {
+impl CommandWindow {
     /// With the places open that login responses opened, for all of which there is memory
-    /// ([`crate::target::Limits::preferences`]).
-    pub(super) fn new(expected: CmdSn, limit: u32, memory: Memory) -> Self {
+    /// ([`crate::target::TargetLimits::preferences`]).
+    pub(super) fn new(expected: CmdSn, limit: u32, memory: WindowMemory) -> Self {
         let limit = limit.max(1);
         let width = FIRST_WINDOW.min(limit);
         let mut window = Self {
@@ -91,13 +91,13 @@ impl Window {
         self.max
     }
 
-    pub(super) fn place(&self, number: CmdSn) -> Place {
+    pub(super) fn place(&self, number: CmdSn) -> CmdSnPlace {
         if number == self.expected && !self.is_closed() {
-            Place::Next
+            CmdSnPlace::Next
         } else if number.is_before(self.expected) || self.max.is_before(number) {
-            Place::Outside
+            CmdSnPlace::Outside
         } else {
-            Place::Ahead
+            CmdSnPlace::Ahead
         }
     }
 

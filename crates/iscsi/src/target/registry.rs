@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::{InitiatorPort, Scope};
+use super::{InitiatorPort, SessionScope};
 use crate::login::status::{
     AUTHORIZATION_FAILURE, LoginStatus, OUT_OF_RESOURCES, SERVICE_UNAVAILABLE,
     SESSION_DOES_NOT_EXIST, TOO_MANY_CONNECTIONS,
@@ -15,23 +15,23 @@ mod tests;
 /// The sessions of a process, by handle and by the identity that only one of them may have.
 #[derive(Debug)]
 pub struct Registry {
-    sessions: BTreeMap<u16, Entry>,
-    handles: BTreeMap<Identity, u16>,
+    sessions: BTreeMap<u16, RegisteredSession>,
+    handles: BTreeMap<SessionIdentity, u16>,
     last: u16,
     limit: usize,
     closed: bool,
 }
 
 /// The ISID RULE (RFC 7143 §4.4.3): one session for an initiator port within a scope.
-pub type Identity = (InitiatorPort, Scope);
+pub type SessionIdentity = (InitiatorPort, SessionScope);
 
 /// What a login asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct AdmissionWish {
     /// Whose session it is to be.
     pub initiator: InitiatorPort,
     /// Where the initiator port may have one session only.
-    pub scope: Scope,
+    pub scope: SessionScope,
     /// The user that it proved to be, if it was asked for a proof.
     pub user: Option<String>,
     /// TSIH: 0 for a new session (which reinstates an old one of the same port, if there is one).
@@ -41,14 +41,14 @@ pub struct Wish {
 }
 
 #[derive(Debug)]
-struct Entry {
-    identity: Identity,
+struct RegisteredSession {
+    identity: SessionIdentity,
     user: Option<String>,
 }
 
 /// What becomes of a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum AdmissionDecision {
     /// It becomes the session with this TSIH, which is entered.
     Admit(u16),
     /// It takes the place of the session with this TSIH (RFC 7143 §6.3.5). When that has ended at
@@ -80,11 +80,11 @@ impl Registry {
     /// A session has one connection, so a login that would add another to it is refused, be it
     /// with a new connection id or to take the old one's place: at ErrorRecoveryLevel 0 nothing
     /// of a connection outlives it, and the initiator gets as much by reinstating the session.
-    pub fn decide(&mut self, wish: &Wish) -> Decision {
+    pub fn decide(&mut self, wish: &AdmissionWish) -> AdmissionDecision {
         let identity = (wish.initiator.clone(), wish.scope.clone());
         let tsih = wish.tsih;
         if self.closed {
-            return Decision::Refuse(SERVICE_UNAVAILABLE);
+            return AdmissionDecision::Refuse(SERVICE_UNAVAILABLE);
         }
         if tsih != 0 {
             let exists = self.identity(tsih) == Some(&identity);
@@ -93,30 +93,30 @@ impl Registry {
             } else {
                 SESSION_DOES_NOT_EXIST
             };
-            return Decision::Refuse(status);
+            return AdmissionDecision::Refuse(status);
         }
         if let Some(old) = self.handles.get(&identity) {
             return if self.may_replace(*old, wish) {
-                Decision::Reinstate(*old)
+                AdmissionDecision::Reinstate(*old)
             } else {
-                Decision::Refuse(AUTHORIZATION_FAILURE)
+                AdmissionDecision::Refuse(AUTHORIZATION_FAILURE)
             };
         }
         if self.sessions.len() >= self.limit {
-            return Decision::Refuse(OUT_OF_RESOURCES);
+            return AdmissionDecision::Refuse(OUT_OF_RESOURCES);
         }
         self.enter(identity, wish.user.clone())
     }
 
     /// Whether a login may end this session and replace it. An authenticated login may replace a
     /// session that is not authenticated.
-    fn may_replace(&self, tsih: u16, wish: &Wish) -> bool {
+    fn may_replace(&self, tsih: u16, wish: &AdmissionWish) -> bool {
         let user = self.sessions.get(&tsih).and_then(|old| old.user.as_ref());
         user.is_none_or(|user| wish.user.as_ref() == Some(user))
     }
 
     /// Handles are used in turn, so that one is not given out again soon.
-    fn enter(&mut self, identity: Identity, user: Option<String>) -> Decision {
+    fn enter(&mut self, identity: SessionIdentity, user: Option<String>) -> AdmissionDecision {
         let free = |mut handles: RangeInclusive<u32>| {
             handles.find_map(|handle| {
                 let tsih = u16::try_from(handle).ok()?;
@@ -126,12 +126,13 @@ impl Registry {
         let last = u32::from(self.last);
         let found = free(last + 1..=u16::MAX.into()).or_else(|| free(1..=last));
         let Some(tsih) = found else {
-            return Decision::Refuse(OUT_OF_RESOURCES);
+            return AdmissionDecision::Refuse(OUT_OF_RESOURCES);
         };
         self.last = tsih;
         self.handles.insert(identity.clone(), tsih);
-        self.sessions.insert(tsih, Entry { identity, user });
-        Decision::Admit(tsih)
+        self.sessions
+            .insert(tsih, RegisteredSession { identity, user });
+        AdmissionDecision::Admit(tsih)
     }
 
     /// A session has ended, its tasks at the medium included.
@@ -160,12 +161,12 @@ impl Registry {
 
     /// With whom the session of this handle is.
     #[must_use]
-    pub fn identity(&self, tsih: u16) -> Option<&Identity> {
+    pub fn identity(&self, tsih: u16) -> Option<&SessionIdentity> {
         self.sessions.get(&tsih).map(|entry| &entry.identity)
     }
 
     /// The handles of all sessions, with whom they are.
-    pub fn sessions(&self) -> impl Iterator<Item = (u16, &InitiatorPort, &Scope)> {
+    pub fn sessions(&self) -> impl Iterator<Item = (u16, &InitiatorPort, &SessionScope)> {
         self.sessions
             .iter()
             .map(|(tsih, entry)| (*tsih, &entry.identity.0, &entry.identity.1))

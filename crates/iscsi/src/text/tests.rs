@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn pairs(octets: &[u8]) -> Result<Vec<(&str, &str)>, Malformed> {
+fn pairs(octets: &[u8]) -> Result<Vec<(&str, &str)>, MalformedText> {
     Ok(parse(octets)?
         .into_iter()
         .map(|pair| (pair.key, pair.value))
@@ -15,8 +15,8 @@ fn pairs_end_with_a_null_each() {
     assert_eq!(pairs(b"A=1\0"), Ok(vec![("A", "1")]));
     assert_eq!(pairs(b"A=1\0B=\0"), Ok(vec![("A", "1"), ("B", "")]));
     assert_eq!(pairs(b"A=1=2\0"), Ok(vec![("A", "1=2")]));
-    assert_eq!(pairs(b"A=1"), Err(Malformed::Unterminated));
-    assert_eq!(pairs(b"A=1\0B=2"), Err(Malformed::Unterminated));
+    assert_eq!(pairs(b"A=1"), Err(MalformedText::Unterminated));
+    assert_eq!(pairs(b"A=1\0B=2"), Err(MalformedText::Unterminated));
 }
 
 #[test]
@@ -27,12 +27,12 @@ fn padding_counted_as_data_is_passed_over() {
 
 #[test]
 fn a_pair_needs_a_key_name_and_a_value() {
-    assert_eq!(pairs(b"A\0"), Err(Malformed::NoValue));
-    assert_eq!(pairs(b"=1\0"), Err(Malformed::BadKey));
-    assert_eq!(pairs(b"9A=1\0"), Err(Malformed::BadKey));
-    assert_eq!(pairs(b"A b=1\0"), Err(Malformed::BadKey));
-    assert_eq!(pairs(b"A\xff=1\0"), Err(Malformed::BadKey));
-    assert_eq!(pairs(b"A=\xff\0"), Err(Malformed::NotUtf8));
+    assert_eq!(pairs(b"A\0"), Err(MalformedText::NoValue));
+    assert_eq!(pairs(b"=1\0"), Err(MalformedText::BadKey));
+    assert_eq!(pairs(b"9A=1\0"), Err(MalformedText::BadKey));
+    assert_eq!(pairs(b"A b=1\0"), Err(MalformedText::BadKey));
+    assert_eq!(pairs(b"A\xff=1\0"), Err(MalformedText::BadKey));
+    assert_eq!(pairs(b"A=\xff\0"), Err(MalformedText::NotUtf8));
     assert_eq!(pairs("A=ö\0".as_bytes()), Ok(vec![("A", "ö")]));
     assert_eq!(
         pairs(b"iSCSIProtocolLevel=1\0X#NodeArchitecture=x\0").map(|v| v.len()),
@@ -45,8 +45,8 @@ fn a_pair_needs_a_key_name_and_a_value() {
 fn a_key_has_at_most_63_octets() {
     let text = |length| format!("{}=1\0", "K".repeat(length)).into_bytes();
     assert_eq!(pairs(&text(63)).map(|found| found.len()), Ok(1));
-    assert_eq!(pairs(&text(64)), Err(Malformed::BadKey));
-    assert_eq!(pairs(&text(8000)), Err(Malformed::BadKey));
+    assert_eq!(pairs(&text(64)), Err(MalformedText::BadKey));
+    assert_eq!(pairs(&text(8000)), Err(MalformedText::BadKey));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn text_is_assembled_from_segments_up_to_a_limit() {
     assert!(assembly.is_empty());
 
     assembly.push(&[b'x'; MAX_TEXT]).unwrap();
-    assert_eq!(assembly.push(b"x"), Err(Malformed::TooLong));
+    assert_eq!(assembly.push(b"x"), Err(MalformedText::TooLong));
     assert!(assembly.is_empty());
 }
 

@@ -20,10 +20,10 @@ pub enum Ahs<'a> {
 /// An AHS whose length does not fit what surrounds it, or its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an additional header segment of the wrong length")]
-pub struct Malformed;
+pub struct MalformedAhs;
 
 /// Splits the AHS part of a PDU.
-pub fn segments(octets: &[u8]) -> impl Iterator<Item = Result<Ahs<'_>, Malformed>> {
+pub fn segments(octets: &[u8]) -> impl Iterator<Item = Result<Ahs<'_>, MalformedAhs>> {
     let mut rest = octets;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -37,17 +37,19 @@ pub fn segments(octets: &[u8]) -> impl Iterator<Item = Result<Ahs<'_>, Malformed
     })
 }
 
-fn split<'a>(rest: &mut &'a [u8]) -> Result<Ahs<'a>, Malformed> {
-    let (&[high, low, kind], body) = rest.split_first_chunk::<3>().ok_or(Malformed)?;
+fn split<'a>(rest: &mut &'a [u8]) -> Result<Ahs<'a>, MalformedAhs> {
+    let (&[high, low, kind], body) = rest.split_first_chunk::<3>().ok_or(MalformedAhs)?;
     let len = usize::from(u16::from_be_bytes([high, low]));
-    let value = body.get(..len).ok_or(Malformed)?;
-    *rest = rest.get((3 + len).next_multiple_of(4)..).ok_or(Malformed)?;
+    let value = body.get(..len).ok_or(MalformedAhs)?;
+    *rest = rest
+        .get((3 + len).next_multiple_of(4)..)
+        .ok_or(MalformedAhs)?;
     match (kind & 0x3f, value) {
         (EXTENDED_CDB, [_reserved, cdb @ ..]) if !cdb.is_empty() => Ok(Ahs::ExtendedCdb(cdb)),
         (BIDIRECTIONAL_READ, &[_reserved, a, b, c, d]) => {
             Ok(Ahs::BidirectionalRead(u32::from_be_bytes([a, b, c, d])))
         }
-        (EXTENDED_CDB | BIDIRECTIONAL_READ, _) => Err(Malformed),
+        (EXTENDED_CDB | BIDIRECTIONAL_READ, _) => Err(MalformedAhs),
         (other, _) => Ok(Ahs::Other(other)),
     }
 }

@@ -14,7 +14,7 @@ pub struct DataIn {
     /// A bit: an acknowledgement is asked for; never at ErrorRecoveryLevel 0.
     pub acknowledge: bool,
     /// With the S bit: the command has ended with this. StatSN is meaningful only then.
-    pub status: Option<Ending>,
+    pub status: Option<DataInStatus>,
     /// Logical unit; with a Target Transfer Tag only.
     pub lun: Lun,
     /// Initiator Task Tag.
@@ -31,7 +31,7 @@ pub struct DataIn {
 
 /// The end of a command, as the last Data-In tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ending {
+pub struct DataInStatus {
     /// SCSI status: one that is no exception.
     pub status: u8,
     /// Residual.
@@ -42,7 +42,7 @@ impl DataIn {
     /// Reads a header.
     #[must_use]
     pub fn decode(bhs: &Bhs) -> Self {
-        let ending = Ending {
+        let ending = DataInStatus {
             status: bhs.0[3],
             residual: Residual::from_flags(bhs.bit(1, 0x04), bhs.bit(1, 0x02), bhs.word(44)),
         };

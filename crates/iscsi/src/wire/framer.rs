@@ -14,7 +14,7 @@ pub struct Framer {
     extends: u8,
     header_digest: bool,
     data_digest: Option<Box<Running>>,
-    stage: Stage,
+    stage: FramerStage,
     /// What came of a header that is not whole; at most BHS, 1,020 octets and a digest.
     held: Vec<u8>,
     /// Additional header segments of the last header.
@@ -23,7 +23,7 @@ pub struct Framer {
 
 /// Where in a PDU the stream stands.
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum FramerStage {
     /// In the header.
     Header,
     /// In the data segment: so many octets are left, then its padding.
@@ -39,7 +39,7 @@ enum Stage {
 
 /// A piece of a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
+pub enum PduPiece<'a> {
     /// A whole header; [`Framer::ahs`] has the additional header segments. Where `data_len` is not
     /// zero, `Data` follows.
     Header(Bhs),
@@ -81,7 +81,7 @@ impl Framer {
             extends: !0,
             header_digest: false,
             data_digest: None,
-            stage: Stage::Header,
+            stage: FramerStage::Header,
             held: Vec::new(),
             ahs: Vec::new(),
         }
@@ -116,16 +116,16 @@ impl Framer {
     /// Whether nothing of a PDU has come yet.
     #[must_use]
     pub const fn is_between(&self) -> bool {
-        matches!(self.stage, Stage::Header) && self.held.is_empty()
+        matches!(self.stage, FramerStage::Header) && self.held.is_empty()
     }
 
     /// Takes the next piece from the front of `octets`, which becomes shorter by what was used.
     /// `None`: all has been used, and more is needed.
-    pub fn next<'a>(&mut self, octets: &mut &'a [u8]) -> Result<Option<Piece<'a>>, FrameError> {
+    pub fn next<'a>(&mut self, octets: &mut &'a [u8]) -> Result<Option<PduPiece<'a>>, FrameError> {
         match self.stage {
-            Stage::Header => self.header(octets),
-            Stage::Data { left, padding } => Ok(self.data(octets, left, padding)),
-            Stage::Trailer {
+            FramerStage::Header => self.header(octets),
+            FramerStage::Data { left, padding } => Ok(self.data(octets, left, padding)),
+            FramerStage::Trailer {
                 padding,
                 digest,
                 have,
@@ -139,7 +139,7 @@ impl Framer {
         &self.ahs
     }
 
-    fn header<'a>(&mut self, octets: &mut &'a [u8]) -> Result<Option<Piece<'a>>, FrameError> {
+    fn header<'a>(&mut self, octets: &mut &'a [u8]) -> Result<Option<PduPiece<'a>>, FrameError> {
         if self.held.is_empty()
             && let Some((head, rest)) = self.split_header(octets)
         {
@@ -183,7 +183,7 @@ impl Framer {
     }
 
     /// Looks at a whole header.
-    fn accept<'a>(&mut self, head: &[u8]) -> Result<Piece<'a>, FrameError> {
+    fn accept<'a>(&mut self, head: &[u8]) -> Result<PduPiece<'a>, FrameError> {
         let head = self.check_header(head)?;
         let (bhs, ahs) = head.split_first_chunk().ok_or(FrameError::HeaderDigest)?;
         let bhs = Bhs(*bhs);
@@ -198,12 +198,12 @@ impl Framer {
             });
         }
         if length > 0 {
-            self.stage = Stage::Data {
+            self.stage = FramerStage::Data {
                 left: length,
                 padding: padding(length),
             };
         }
-        Ok(Piece::Header(bhs))
+        Ok(PduPiece::Header(bhs))
     }
 
     /// The header without its digest, which is checked.
@@ -218,7 +218,7 @@ impl Framer {
         Ok(head)
     }
 
-    fn data<'a>(&mut self, octets: &mut &'a [u8], left: u32, padding: u8) -> Option<Piece<'a>> {
+    fn data<'a>(&mut self, octets: &mut &'a [u8], left: u32, padding: u8) -> Option<PduPiece<'a>> {
         if octets.is_empty() {
             return None;
         }
@@ -229,19 +229,19 @@ impl Framer {
         }
         let left = left - now.len() as u32;
         self.stage = if left > 0 {
-            Stage::Data { left, padding }
+            FramerStage::Data { left, padding }
         } else if padding == 0 && self.data_digest.is_none() {
-            Stage::Header
+            FramerStage::Header
         } else {
-            Stage::Trailer {
+            FramerStage::Trailer {
                 padding,
                 digest: [0; DIGEST_LEN],
                 have: 0,
             }
         };
-        Some(Piece::Data {
+        Some(PduPiece::Data {
             octets: now,
-            end: matches!(self.stage, Stage::Header),
+            end: matches!(self.stage, FramerStage::Header),
         })
     }
 
@@ -251,7 +251,7 @@ impl Framer {
         padding: u8,
         mut digest: [u8; DIGEST_LEN],
         have: u8,
-    ) -> Option<Piece<'a>> {
+    ) -> Option<PduPiece<'a>> {
         let (pad, rest) = octets.split_at(octets.len().min(usize::from(padding)));
         let padding = padding - pad.len() as u8;
         *octets = rest;
@@ -265,7 +265,7 @@ impl Framer {
         *octets = rest;
         let have = have + now.len() as u8;
         if usize::from(have) < DIGEST_LEN {
-            self.stage = Stage::Trailer {
+            self.stage = FramerStage::Trailer {
                 padding,
                 digest,
                 have,
@@ -276,23 +276,23 @@ impl Framer {
         self.end_trailer(true, 0, right)
     }
 
-    fn end_trailer<'a>(&mut self, ended: bool, padding: u8, right: bool) -> Option<Piece<'a>> {
+    fn end_trailer<'a>(&mut self, ended: bool, padding: u8, right: bool) -> Option<PduPiece<'a>> {
         if !ended {
-            self.stage = Stage::Trailer {
+            self.stage = FramerStage::Trailer {
                 padding,
                 digest: [0; DIGEST_LEN],
                 have: 0,
             };
             return None;
         }
-        self.stage = Stage::Header;
+        self.stage = FramerStage::Header;
         Some(if right {
-            Piece::Data {
+            PduPiece::Data {
                 octets: &[],
                 end: true,
             }
         } else {
-            Piece::BadData
+            PduPiece::BadData
         })
     }
 }

@@ -5,15 +5,15 @@ pub(crate) mod args;
 use std::process::ExitCode;
 
 use args::BenchArgs;
-use bench::plan::Words;
-use bench::run::{Plan, begun};
+use bench::plan::FioOptions;
+use bench::run::{RunPlan, begun};
 
-use crate::Failure;
+use crate::VerbError;
 use crate::client::addresses;
-use crate::floor::End;
-use crate::measuring::{self, Line, typed};
+use crate::floor::FloorEnd;
+use crate::measuring::{self, StatusLine, typed};
 
-pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, VerbError> {
     let words = args.words()?;
     let addresses = addresses(&args.volumes)?;
     args.means.check()?;
@@ -21,15 +21,15 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     let size = subjects.iter().map(|subject| subject.span.octets()).max();
     let floor = args.floor.as_deref();
     let needed = (size.unwrap_or(0), words.jobs);
-    let floor = floor.map(|place| End::reach(place, needed, false));
+    let floor = floor.map(|place| FloorEnd::reach(place, needed, false));
     let floor = floor.transpose()?;
-    let mut line = Line::new(words.runtime);
-    let plan = Plan {
+    let mut line = StatusLine::new(words.runtime);
+    let plan = RunPlan {
         words,
         subjects,
         machinery: args.means.machinery(),
         fill: args.means.fill,
-        floor: floor.as_ref().map(End::place),
+        floor: floor.as_ref().map(FloorEnd::place),
     };
     measuring::warn_of_holes(&plan);
     let mut outcome = begun(typed());
@@ -40,13 +40,13 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
 }
 
 impl BenchArgs {
-    fn words(&self) -> Result<Words, Failure> {
+    fn words(&self) -> Result<FioOptions, VerbError> {
         if self.floor.is_some() && self.volumes.len() > 1 {
-            return Err(Failure::usage(
+            return Err(VerbError::usage(
                 "--floor compares with one volume only: give one ADDR, or omit --floor",
             ));
         }
-        Ok(Words {
+        Ok(FioOptions {
             rate_iops: self.rate_iops,
             verify: self.verify,
             ..self.means.words(&self.load)?

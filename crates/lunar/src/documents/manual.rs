@@ -2,7 +2,7 @@
 
 use clap::{Command, CommandFactory};
 
-use super::roff::{Page, escape, verbatim};
+use super::roff::{ManualPage, escape, verbatim};
 use crate::cli::Cli;
 
 /// The page of a verb, or that of lunar itself.
@@ -12,7 +12,7 @@ pub(super) fn page(verb: Option<&str>) -> Option<String> {
         .iter()
         .chain(&VERBS)
         .find(|(known, _)| *known == name)?;
-    let (page, common) = (Page::parse(text), Page::parse(LUNAR.1));
+    let (page, common) = (ManualPage::parse(text), ManualPage::parse(LUNAR.1));
     let title = title(name);
     let mut out = format!(
         ".TH {} 1 \"\" \"lunar {}\" \"Lunar Manual\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{}",

@@ -4,7 +4,7 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 /// A page of the manual, taken apart.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct ManualPage {
     /// What stands first: how the command is called.
     pub(super) synopsis: String,
     /// Titles as they are written, and text. The first has no title.
@@ -15,9 +15,9 @@ pub(super) struct Page {
     pub(super) commands: Vec<String>,
 }
 
-impl Page {
+impl ManualPage {
     pub(super) fn parse(markdown: &str) -> Self {
-        let mut writer = Writer::default();
+        let mut writer = RoffWriter::default();
         writer.page.sections.push(Default::default());
         for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
             writer.event(event);
@@ -44,8 +44,8 @@ pub(super) fn verbatim(text: &str) -> String {
 }
 
 #[derive(Default)]
-struct Writer {
-    page: Page,
+struct RoffWriter {
+    page: ManualPage,
     /// Of the paragraph, heading, cell or block that is being read.
     text: String,
     /// Cells of the row of a table.
@@ -61,7 +61,7 @@ struct Writer {
     code_only: bool,
 }
 
-impl Writer {
+impl RoffWriter {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(&tag),

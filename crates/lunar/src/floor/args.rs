@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use bench::floor::ether;
 use clap::Args;
-use engine::address::{ParseError, Portal};
+use engine::address::{ParseError, PortalAddress};
 
 use crate::measuring::LoadArgs;
-use crate::serve::portal::Place;
+use crate::serve::portal::ListenAddress;
 
 /// Measure bare TCP or Ethernet, as a baseline for storage protocols
 ///
@@ -36,7 +36,7 @@ pub(crate) struct FloorArgs {
     /// Each connection takes 1 MiB in addition to its data. Any address except loopback needs
     /// --open, as does an interface.
     #[arg(long, value_name = "HOST:PORT|fcoe://IFACE", conflicts_with = "place")]
-    pub(super) listen: Option<Listen>,
+    pub(super) listen: Option<FloorListen>,
 
     /// Let anyone who can reach --listen use this floor
     #[arg(long, requires = "listen")]
@@ -61,12 +61,12 @@ pub(crate) struct FloorArgs {
 
 /// Where the other end listens.
 #[derive(Clone, Debug)]
-pub(super) enum Listen {
-    Tcp(Place),
+pub(super) enum FloorListen {
+    Tcp(ListenAddress),
     Ether(ether::Place),
 }
 
-impl FromStr for Listen {
+impl FromStr for FloorListen {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -77,7 +77,7 @@ impl FromStr for Listen {
     }
 }
 
-impl fmt::Display for Listen {
+impl fmt::Display for FloorListen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(place) => place.fmt(f),
@@ -90,7 +90,7 @@ impl fmt::Display for Listen {
 const PORT: u16 = 4000;
 
 /// A place for TCP, with the default port added if the text has none.
-pub(super) fn tcp(text: &str) -> Result<Place, String> {
+pub(super) fn tcp(text: &str) -> Result<ListenAddress, String> {
     let with_port = format!("{text}:{PORT}").parse();
     with_port.or_else(|_| text.parse())
 }
@@ -101,7 +101,7 @@ pub(super) fn interface(text: &str) -> Result<Option<ether::Place>, String> {
         return Ok(None);
     }
     match text.parse() {
-        Ok(Portal::Fcoe(place)) => Ok(Some(place)),
+        Ok(PortalAddress::Fcoe(place)) => Ok(Some(place)),
         Ok(_) => Ok(None),
         Err(error) => Err(ParseError::one_line(&error)),
     }

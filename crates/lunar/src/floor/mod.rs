@@ -6,23 +6,23 @@ mod frames;
 use std::process::{self, Command, ExitCode};
 use std::{io, slice, thread};
 
-use args::{FCOE, FloorArgs, Listen};
-use bench::floor::{self, CONNECTIONS_MAX, Listener, Lives, Local, NoRoom};
+use args::{FCOE, FloorArgs, FloorListen};
+use bench::floor::{self, CONNECTIONS_MAX, FloorServer, LocalFloor, NoRoom, ServerLifetime};
 use bench::run::begun;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::measuring::{self, Line, typed};
-use crate::serve::portal::{self, Place};
-use crate::{Failure, documents};
+use crate::measuring::{self, StatusLine, typed};
+use crate::serve::portal::{self, ListenAddress};
+use crate::{VerbError, documents};
 
 /// Memory that data lies in, where nothing is said.
 const SIZE: u64 = 512 << 20;
 
-pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, VerbError> {
     let place = args.place.as_deref().unwrap_or(LOCAL);
     let interface = args::interface(place).map_err(|cause| {
-        Failure::usage(format!(
+        VerbError::usage(format!(
             "{place:?} is not an Ethernet port for a floor: {cause}"
         ))
     })?;
@@ -32,11 +32,11 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
     let words = args.load.words()?;
     let size = words.size.unwrap_or(SIZE);
     match &args.listen {
-        Some(Listen::Tcp(listen)) => {
+        Some(FloorListen::Tcp(listen)) => {
             let room = words.size.unwrap_or(floor::room(SIZE, CONNECTIONS_MAX));
             return answer(listen, room, args);
         }
-        Some(Listen::Ether(listen)) => {
+        Some(FloorListen::Ether(listen)) => {
             // Whoever has the other end of a cable is alone there.
             let is_alone = listen.interface().is_none();
             let words = format!("{FCOE}{listen}");
@@ -45,12 +45,12 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
         }
         None if args.crc => {
             let only = "--crc applies to frames only: give fcoe://IFACE, or omit --crc";
-            return Err(Failure::usage(only.to_owned()));
+            return Err(VerbError::usage(only.to_owned()));
         }
         None => {}
     }
-    let end = End::reach(place, (size, words.jobs), args.spin)?;
-    let mut line = Line::new(words.runtime);
+    let end = FloorEnd::reach(place, (size, words.jobs), args.spin)?;
+    let mut line = StatusLine::new(words.runtime);
     let mut outcome = begun(typed());
     let ended = measuring::watched(&mut line, |watch| {
         floor::rows(end.place(), &words, size, &mut outcome, watch)
@@ -60,19 +60,19 @@ pub(crate) fn run(args: &FloorArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Is the other end until the process is ended.
-fn answer(listen: &Place, size: u64, args: &FloorArgs) -> Result<ExitCode, Failure> {
-    let failed = |cause: io::Error| Failure::failed(format!("--listen {listen}: {cause}"));
+fn answer(listen: &ListenAddress, size: u64, args: &FloorArgs) -> Result<ExitCode, VerbError> {
+    let failed = |cause: io::Error| VerbError::failed(format!("--listen {listen}: {cause}"));
     let addresses = portal::listen(slice::from_ref(listen))?;
     let is_alone = addresses.iter().all(|address| address.ip().is_loopback());
     open_on_request(args, is_alone, &listen.to_string(), "127.0.0.1")?;
     floor::has_room(size).map_err(no_room)?;
-    let listener = Listener::new(&addresses, size).map_err(failed)?;
+    let listener = FloorServer::new(&addresses, size).map_err(failed)?;
     let address = listener.address().map_err(failed)?;
     documents::print(format!("{address}\n").as_bytes())?;
     heed_end()?;
     let lives = match args.with_input {
-        true => Lives::WithInput,
-        false => Lives::On,
+        true => ServerLifetime::WithInput,
+        false => ServerLifetime::On,
     };
     listener.run(lives).map_err(failed)?;
     Ok(ExitCode::SUCCESS)
@@ -84,11 +84,11 @@ fn open_on_request(
     is_alone: bool,
     listen: &str,
     instead: &str,
-) -> Result<(), Failure> {
+) -> Result<(), VerbError> {
     if is_alone || args.open {
         return Ok(());
     }
-    Err(Failure::usage(format!(
+    Err(VerbError::usage(format!(
         "--listen {listen} can be reached by other machines: give --open to let all of them use \
          the memory and CPU time of this one, or listen on {instead}"
     )))
@@ -98,9 +98,9 @@ fn open_on_request(
 const CABLE: &str = "fcoe://cable:PATH";
 
 /// A signal is how it ends.
-fn heed_end() -> Result<(), Failure> {
+fn heed_end() -> Result<(), VerbError> {
     let signals = Signals::new([SIGTERM, SIGINT]);
-    let mut signals = signals.map_err(Failure::signals)?;
+    let mut signals = signals.map_err(VerbError::signals)?;
     thread::spawn(move || {
         signals.forever().next();
         process::exit(0);
@@ -108,56 +108,57 @@ fn heed_end() -> Result<(), Failure> {
     Ok(())
 }
 
-fn no_room(cause: NoRoom) -> Failure {
-    Failure::failed(cause.to_string())
+fn no_room(cause: NoRoom) -> VerbError {
+    VerbError::failed(cause.to_string())
 }
 
 /// The other end of a floor.
-pub(crate) enum End {
+pub(crate) enum FloorEnd {
     /// A process that was started for it.
-    Local(Local),
+    Local(LocalFloor),
     /// On another machine, or started by somebody else.
-    Far(floor::Place),
+    Far(floor::FloorPeer),
 }
 
 /// The word for the other end on this machine.
 const LOCAL: &str = "local";
 
-impl End {
+impl FloorEnd {
     /// Starts it, for data of so many bytes and so many connections, if it is to be here, else
     /// says where it is.
     pub(crate) fn reach(
         place: &str,
         (size, connections): (u64, u32),
         spin: bool,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, VerbError> {
         if place == LOCAL {
             floor::has_room(size).map_err(no_room)?;
-            let started = Local::start(&mut own(floor::room(size, connections))?, spin);
+            let started = LocalFloor::start(&mut own(floor::room(size, connections))?, spin);
             let failed = |cause| {
-                Failure::failed(format!("cannot start the other end of the floor: {cause}"))
+                VerbError::failed(format!("cannot start the other end of the floor: {cause}"))
             };
             return started.map(Self::Local).map_err(failed);
         }
-        let parsed: Result<Place, String> = args::tcp(place);
+        let parsed: Result<ListenAddress, String> = args::tcp(place);
         let parsed = parsed.map_err(|cause| {
-            Failure::usage(format!(
+            VerbError::usage(format!(
                 "{place:?} is not the address of a floor: {cause}, or local"
             ))
         })?;
-        let addresses = parsed.addresses().map_err(Failure::failed)?;
+        let addresses = parsed.addresses().map_err(VerbError::failed)?;
         let address = addresses.first().copied();
-        let address = address.ok_or_else(|| Failure::failed(format!("{place} has no address")))?;
-        let far = floor::Place::far(address, spin).map_err(|cause| {
+        let address =
+            address.ok_or_else(|| VerbError::failed(format!("{place} has no address")))?;
+        let far = floor::FloorPeer::far(address, spin).map_err(|cause| {
             let way_out = "start lunar floor --listen there";
-            Failure::failed(format!(
+            VerbError::failed(format!(
                 "cannot reach a floor at {place}: {cause}: {way_out}"
             ))
         });
         far.map(Self::Far)
     }
 
-    pub(crate) fn place(&self) -> floor::Place {
+    pub(crate) fn place(&self) -> floor::FloorPeer {
         match self {
             Self::Local(local) => local.place(),
             Self::Far(place) => *place,
@@ -166,9 +167,9 @@ impl End {
 }
 
 /// This very program as the other end, which ends when we do.
-fn own(size: u64) -> Result<Command, Failure> {
+fn own(size: u64) -> Result<Command, VerbError> {
     let own = std::env::current_exe()
-        .map_err(|cause| Failure::failed(format!("cannot find the lunar executable: {cause}")))?;
+        .map_err(|cause| VerbError::failed(format!("cannot find the lunar executable: {cause}")))?;
     let mut command = Command::new(own);
     // Each job has whole blocks, which may be a little more.
     let size = size.saturating_add(SPARE).to_string();

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use comfy_table::{Table, TableStyle};
-use engine::address::Particulars;
-use engine::discovery::fcoe::{Found, Lost, Seen};
+use engine::address::Details;
+use engine::discovery::fcoe::{DiscoveredPort, FcoeDiscovery, FrameLosses};
 use serde::Serialize;
 
 use super::said;
 use crate::units::human_size;
-use crate::{Failure, documents};
+use crate::{VerbError, documents};
 
 /// The ports behind an Ethernet port of ours, which may be an interface, then the units of those
 /// that are targets, then frames that were lost meanwhile, if any were.
-pub(super) fn tables(interface: Option<&str>, found: &Found) -> String {
+pub(super) fn tables(interface: Option<&str>, found: &FcoeDiscovery) -> String {
     let speed = interface.map_or("-".to_owned(), speed);
     let mut ports = table([
         "PORT NAME",
@@ -54,7 +54,7 @@ pub(super) fn tables(interface: Option<&str>, found: &Found) -> String {
 }
 
 /// How many frames were lost in each place, for `--json`.
-fn lost(lost: &Lost) -> BTreeMap<&'static str, u64> {
+fn lost(lost: &FrameLosses) -> BTreeMap<&'static str, u64> {
     let places = lost.places().into_iter();
     places.map(|loss| (loss.place, loss.frames)).collect()
 }
@@ -79,8 +79,8 @@ struct PortReport<'a> {
 /// The ports at a place, which may be an interface.
 pub(super) fn print_ports(
     (place, interface): (&str, Option<&str>),
-    found: &Found,
-) -> Result<(), Failure> {
+    found: &FcoeDiscovery,
+) -> Result<(), VerbError> {
     let speed = interface.and_then(megabits);
     for port in &found.ports {
         documents::print_json(&PortReport {
@@ -99,7 +99,7 @@ pub(super) fn print_ports(
     Ok(())
 }
 
-fn port_row(port: &Seen, speed: &str) -> [String; 7] {
+fn port_row(port: &DiscoveredPort, speed: &str) -> [String; 7] {
     let fc_id = port.fc_id.map_or("-".to_owned(), |id| id.to_string());
     let ours = if port.ours { " (ours)" } else { "" };
     [
@@ -113,7 +113,7 @@ fn port_row(port: &Seen, speed: &str) -> [String; 7] {
     ]
 }
 
-fn described(told: &Particulars) -> [String; 3] {
+fn described(told: &Details) -> [String; 3] {
     let traits = &told.traits;
     let value = |key| said(told, key).unwrap_or_default();
     [

@@ -38,7 +38,7 @@ pub(crate) struct RaceArgs {
         requires = "volume",
         value_delimiter = ','
     )]
-    pub(super) over: Vec<Transport>,
+    pub(super) over: Vec<TransportArg>,
 
     /// MTU between both ends of --volume, from 1280 to 65535 [default: 2500]
     #[arg(long, value_name = "BYTES", requires = "volume",
@@ -58,7 +58,7 @@ pub(crate) struct RaceArgs {
 
 /// A way to reach a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Transport {
+pub(super) enum TransportArg {
     /// SCSI over TCP
     Iscsi,
     /// SCSI over Fibre Channel over Ethernet

@@ -10,19 +10,19 @@ use std::sync::atomic::AtomicBool;
 
 use args::RaceArgs;
 use bench::floor::ether;
-use bench::load::{Machinery, Subject};
-use bench::plan::Words;
-use bench::race::Plan;
+use bench::load::{LoadResources, LoadVolume};
+use bench::plan::FioOptions;
+use bench::race::RacePlan;
 use bench::run::{self, begun};
 use engine::address::Address;
 use served::Served;
 
-use crate::Failure;
+use crate::VerbError;
 use crate::client::{address, addresses};
-use crate::measuring::{self, Ended, Line, typed};
-use crate::watch::{ENDED, heed_signals};
+use crate::measuring::{self, MeasurementEnd, StatusLine, typed};
+use crate::progress_display::{ENDED, heed_signals};
 
-pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, VerbError> {
     let words = args.means.words(&args.load)?;
     args.check()?;
     let stop = Arc::default();
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, Failure> {
     args.means.check()?;
     let private = network::enter()?;
     if private && is_elsewhere(&parsed) {
-        return Err(Failure::usage(format!(
+        return Err(VerbError::usage(format!(
             "--volume {volume}: the target of a race has a private network and cannot reach other \
              targets: serve the volume with lunar serve and race the addresses that it prints"
         )));
@@ -62,10 +62,10 @@ fn is_elsewhere(address: &Address) -> bool {
 /// Opens everything before anything is measured.
 fn plan(
     args: &RaceArgs,
-    words: Words,
+    words: FioOptions,
     volumes: &[String],
     served: Option<&Served>,
-) -> Result<Plan, Failure> {
+) -> Result<RacePlan, VerbError> {
     let means = &args.means;
     let addresses = addresses(volumes)?;
     means.check()?;
@@ -73,11 +73,11 @@ fn plan(
     tell_apart(&mut subjects);
     let machinery = means.machinery();
     let targets = served.map_or(machinery.targets, |served| vec![served.pid()]);
-    Ok(Plan {
-        plan: run::Plan {
+    Ok(RacePlan {
+        plan: run::RunPlan {
             words,
             subjects,
-            machinery: Machinery {
+            machinery: LoadResources {
                 targets,
                 ..machinery
             },
@@ -89,8 +89,12 @@ fn plan(
     })
 }
 
-fn race_until(stop: &AtomicBool, args: &RaceArgs, race: &Plan) -> Result<Ended, Failure> {
-    let mut line = Line::new(race.plan.words.runtime);
+fn race_until(
+    stop: &AtomicBool,
+    args: &RaceArgs,
+    race: &RacePlan,
+) -> Result<MeasurementEnd, VerbError> {
+    let mut line = StatusLine::new(race.plan.words.runtime);
     measuring::warn_of_holes(&race.plan);
     let mut outcome = begun(typed());
     let ended = measuring::watched_until(stop, &mut line, |watch| race.run(&mut outcome, watch));
@@ -100,18 +104,18 @@ fn race_until(stop: &AtomicBool, args: &RaceArgs, race: &Plan) -> Result<Ended, 
 }
 
 impl RaceArgs {
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result<(), VerbError> {
         if self.turn.is_zero() {
-            return Err(Failure::usage(
+            return Err(VerbError::usage(
                 "--turn is 0: give the time of each turn, such as 500ms",
             ));
         }
         match (self.volumes.len(), self.over.len()) {
-            (1, _) => Err(Failure::usage(
+            (1, _) => Err(VerbError::usage(
                 "a race needs at least two addresses: give another one, or measure a single volume \
                  with lunar bench",
             )),
-            (_, 1) => Err(Failure::usage(
+            (_, 1) => Err(VerbError::usage(
                 "--over needs at least two transports: give another one, as in iscsi,fcoe",
             )),
             _ => Ok(()),
@@ -120,10 +124,10 @@ impl RaceArgs {
 }
 
 /// Numbers addresses that are given more than once.
-fn tell_apart(subjects: &mut [Subject]) {
+fn tell_apart(subjects: &mut [LoadVolume]) {
     for at in (0..subjects.len()).rev() {
         let (before, rest) = subjects.split_at_mut(at);
-        let same = |other: &&Subject| other.address == rest[0].address;
+        let same = |other: &&LoadVolume| other.address == rest[0].address;
         match before.iter().filter(same).count() {
             0 => {}
             count => rest[0].address += &format!(" ({})", count + 1),

@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::{Failure, log};
+use crate::{VerbError, log};
 
 /// The name of the interface at either end, so that what is ready at the target's is also how it is
 /// reached from the other one.
@@ -25,7 +25,7 @@ const INSIDE: &str = "LUNAR_RACE_INSIDE";
 
 /// Whether this process is in a namespace of its own. It becomes this program anew in one, where
 /// that can be had, and does not return then.
-pub(super) fn enter() -> Result<bool, Failure> {
+pub(super) fn enter() -> Result<bool, VerbError> {
     if env::var_os(INSIDE).is_some() {
         return Ok(true);
     }
@@ -44,7 +44,7 @@ pub(super) fn enter() -> Result<bool, Failure> {
                 let mut itself = unshare();
                 itself.arg(own()?).args(env::args_os().skip(1));
                 let cause = itself.env(INSIDE, "").exec();
-                return Err(Failure::failed(format!("cannot run unshare: {cause}")));
+                return Err(VerbError::failed(format!("cannot run unshare: {cause}")));
             }
             Err(cause) => reason = cause,
         }
@@ -67,7 +67,7 @@ pub(super) fn beyond() -> Command {
 }
 
 /// Lays the wire from here to the namespace of a process.
-pub(super) fn lay(pid: u32, mtu: u32) -> Result<(), Failure> {
+pub(super) fn lay(pid: u32, mtu: u32) -> Result<(), VerbError> {
     let (mtu, netns, own) = (mtu.to_string(), pid.to_string(), format!("{CLIENT}/30"));
     let end = ["name", INTERFACE, "mtu", &mtu];
     let pair = [
@@ -82,9 +82,9 @@ pub(super) fn lay(pid: u32, mtu: u32) -> Result<(), Failure> {
     ip(&["link", "set", INTERFACE, "up"])
 }
 
-fn ip(args: &[&str]) -> Result<(), Failure> {
+fn ip(args: &[&str]) -> Result<(), VerbError> {
     ran(Command::new("ip").args(args))
-        .map_err(|cause| Failure::failed(format!("ip {}: {cause}", args.join(" "))))
+        .map_err(|cause| VerbError::failed(format!("ip {}: {cause}", args.join(" "))))
 }
 
 /// Runs a command to its end, and gives the last line that it says of why it failed.
@@ -102,7 +102,7 @@ fn ran(command: &mut Command) -> Result<(), String> {
 }
 
 /// This very program.
-pub(super) fn own() -> Result<PathBuf, Failure> {
+pub(super) fn own() -> Result<PathBuf, VerbError> {
     env::current_exe()
-        .map_err(|cause| Failure::failed(format!("cannot find the lunar executable: {cause}")))
+        .map_err(|cause| VerbError::failed(format!("cannot find the lunar executable: {cause}")))
 }

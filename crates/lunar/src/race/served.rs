@@ -15,9 +15,9 @@ use clap::ValueEnum;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
-use super::args::{RaceArgs, Transport};
+use super::args::{RaceArgs, TransportArg};
 use super::network;
-use crate::{Failure, log};
+use crate::{VerbError, log};
 
 /// A target that serves until this is dropped.
 pub(super) struct Served {
@@ -26,7 +26,7 @@ pub(super) struct Served {
     pub(super) addresses: Vec<String>,
     /// Whether there is a network namespace at each end.
     private: bool,
-    _folder: Folder,
+    _folder: TemporaryStateDir,
 }
 
 impl Served {
@@ -36,11 +36,11 @@ impl Served {
         volume: &str,
         private: bool,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Self, Failure> {
-        let folder = Folder::new()?;
+    ) -> Result<Self, VerbError> {
+        let folder = TemporaryStateDir::new()?;
         let mut command = command(args, volume, private, &folder)?;
         let child = command.spawn().map_err(|cause| {
-            Failure::failed(format!("cannot run setpriv (util-linux): {cause}"))
+            VerbError::failed(format!("cannot run setpriv (util-linux): {cause}"))
         })?;
         let mut served = Self {
             child,
@@ -48,7 +48,7 @@ impl Served {
             private,
             _folder: folder,
         };
-        let failed = |cause| Failure::failed(format!("the target did not start: {cause}"));
+        let failed = |cause| VerbError::failed(format!("the target did not start: {cause}"));
         let out = served.child.stdout.take();
         let mut out = BufReader::new(
             out.ok_or(io::ErrorKind::BrokenPipe.into())
@@ -85,7 +85,7 @@ impl Served {
     }
 
     /// Whether it still serves.
-    pub(super) fn check(&mut self) -> Result<(), Failure> {
+    pub(super) fn check(&mut self) -> Result<(), VerbError> {
         let status = self.child.try_wait().ok().flatten();
         status.map_or(Ok(()), |status| Err(ended(status)))
     }
@@ -101,10 +101,10 @@ impl Drop for Served {
 }
 
 /// Who fails by itself has said why.
-fn ended(status: ExitStatus) -> Failure {
+fn ended(status: ExitStatus) -> VerbError {
     match status.code() {
-        Some(code) if code > 0 => Failure::told(code),
-        _ => Failure::failed(format!("the target exited before the race: {status}")),
+        Some(code) if code > 0 => VerbError::told(code),
+        _ => VerbError::failed(format!("the target exited before the race: {status}")),
     }
 }
 
@@ -117,8 +117,8 @@ fn command(
     args: &RaceArgs,
     volume: &str,
     private: bool,
-    folder: &Folder,
-) -> Result<Command, Failure> {
+    folder: &TemporaryStateDir,
+) -> Result<Command, VerbError> {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "TERM", "--"]);
     if private {
@@ -130,7 +130,7 @@ fn command(
         .args(["serve", volume, "--json"]);
     command.args(["--open", "--ring", args.means.ring.word(), "--state-dir"]);
     command.arg(&folder.0);
-    for way in Transport::value_variants() {
+    for way in TransportArg::value_variants() {
         if args.over.contains(way) {
             command.args(way.options(private, folder));
         }
@@ -145,9 +145,9 @@ fn command(
     Ok(command)
 }
 
-impl Transport {
+impl TransportArg {
     /// What `lunar serve` is told for it.
-    fn options(self, private: bool, folder: &Folder) -> [String; 2] {
+    fn options(self, private: bool, folder: &TemporaryStateDir) -> [String; 2] {
         let (option, place) = match (self, private) {
             (Self::Iscsi, true) => ("--listen", format!("{}:3260", network::TARGET)),
             (Self::Iscsi, false) => ("--listen", "127.0.0.1:0".to_owned()),
@@ -175,10 +175,10 @@ struct Ready {
 }
 
 /// The addresses by these ways, in their order; `None` if the target ends before it has told all.
-fn ready(out: &mut impl BufRead, over: &[Transport]) -> io::Result<Option<Vec<String>>> {
+fn ready(out: &mut impl BufRead, over: &[TransportArg]) -> io::Result<Option<Vec<String>>> {
     let mut told: Vec<String> = Vec::new();
     loop {
-        let by = |way: &Transport| told.iter().find(|told| told.starts_with(way.scheme()));
+        let by = |way: &TransportArg| told.iter().find(|told| told.starts_with(way.scheme()));
         if let Some(addresses) = over.iter().map(|way| by(way).cloned()).collect() {
             return Ok(Some(addresses));
         }
@@ -200,12 +200,12 @@ fn tell_of_end(mut out: BufReader<ChildStdout>, stop: Arc<AtomicBool>) {
 }
 
 /// The state directory of the target, removed after the race.
-struct Folder(PathBuf);
+struct TemporaryStateDir(PathBuf);
 
-impl Folder {
+impl TemporaryStateDir {
     /// A new one that others cannot look into. One of a race that was killed stays, and its process
     /// number may come again.
-    fn new() -> Result<Self, Failure> {
+    fn new() -> Result<Self, VerbError> {
         let parent = env::temp_dir();
         let names = (0..100).map(|n| parent.join(format!("lunar-race-{}-{n}", process::id())));
         let mut create = DirBuilder::new();
@@ -221,14 +221,14 @@ impl Folder {
     }
 }
 
-fn not_created(parent: &Path, cause: &str) -> Failure {
-    Failure::failed(format!(
+fn not_created(parent: &Path, cause: &str) -> VerbError {
+    VerbError::failed(format!(
         "cannot create a directory for the target in {}: {cause}; set TMPDIR",
         parent.display()
     ))
 }
 
-impl Drop for Folder {
+impl Drop for TemporaryStateDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

@@ -7,12 +7,13 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use engine::serve::options as engine_options;
 use engine_options::{
-    BlockSize, Chap, FcoePort, Limits, MOST_THREADS, Options, UnitOptions, chap_user,
+    BlockSizeOption, FcoePort, MOST_THREADS, ServeOptions, TargetChap, TargetLimits, UnitOptions,
+    chap_user,
 };
 
 use super::identity;
-use super::portal::{self, Place};
-use crate::Failure;
+use super::portal::{self, ListenAddress};
+use crate::VerbError;
 use crate::secret;
 use crate::units::{parse_size, parse_time};
 
@@ -80,7 +81,7 @@ struct NetworkArgs {
     /// port 0 picks a free one. A portal that other machines can reach needs --allow, --chap or
     /// --open.
     #[arg(long, value_name = "HOST:PORT")]
-    listen: Vec<Place>,
+    listen: Vec<ListenAddress>,
 
     /// Serve as a Fibre Channel port over Ethernet; may be repeated
     ///
@@ -295,13 +296,13 @@ type Threads = Option<NonZeroUsize>;
 impl ServeArgs {
     /// What the engine is to do. Reads the secret files and resolves
     /// where to listen; opens nothing else.
-    pub(crate) fn into_options(self) -> Result<Options, Failure> {
+    pub(crate) fn into_options(self) -> Result<ServeOptions, VerbError> {
         let iqn = self.network.iqn.unwrap_or_else(identity::default_name);
         let state_dir = match self.machine.state_dir {
             Some(dir) => Some(dir),
             None => identity::state_dir(),
         };
-        let mut options = Options::new(self.volumes, iqn, state_dir);
+        let mut options = ServeOptions::new(self.volumes, iqn, state_dir);
         if !self.network.listen.is_empty() || !self.network.fcoe.is_empty() {
             options.listen = portal::listen(&self.network.listen)?;
         }
@@ -323,9 +324,9 @@ impl ServeArgs {
 }
 
 impl AccessArgs {
-    fn chap(&self) -> Result<Option<Chap>, Failure> {
+    fn chap(&self) -> Result<Option<TargetChap>, VerbError> {
         if self.chap.len() != self.secret_file.len() {
-            return Err(Failure::usage(format!(
+            return Err(VerbError::usage(format!(
                 "{} --chap but {} --secret-file: give each user one file, in the same order",
                 self.chap.len(),
                 self.secret_file.len()
@@ -335,7 +336,7 @@ impl AccessArgs {
             return Ok(None);
         }
         let users = self.chap.iter().zip(&self.secret_file);
-        let users: Result<_, Failure> = users
+        let users: Result<_, VerbError> = users
             .map(|(user, file)| Ok(chap_user(user, secret::read(file)?)))
             .collect();
         let mutual = self
@@ -343,7 +344,7 @@ impl AccessArgs {
             .as_ref()
             .zip(self.mutual_secret_file.as_ref());
         let mutual = mutual.map(|(user, file)| Ok((user.clone(), secret::read(file)?)));
-        Ok(Some(Chap {
+        Ok(Some(TargetChap {
             users: users?,
             mutual: mutual.transpose()?,
             minimum: self.chap_min.into(),
@@ -365,7 +366,7 @@ impl From<UnitArgs> for UnitOptions {
     }
 }
 
-impl From<LimitArgs> for Limits {
+impl From<LimitArgs> for TargetLimits {
     fn from(args: LimitArgs) -> Self {
         Self {
             login_timeout: args.login_timeout,
@@ -390,7 +391,7 @@ impl From<HashArg> for engine_options::ChapHash {
     }
 }
 
-impl From<BlockSizeArg> for BlockSize {
+impl From<BlockSizeArg> for BlockSizeOption {
     fn from(arg: BlockSizeArg) -> Self {
         match arg {
             BlockSizeArg::B512 => Self::B512,

@@ -14,24 +14,24 @@ use std::time::{Duration, Instant};
 
 use args::ServeArgs;
 use engine::serve::Orders;
-use engine::serve::options::Error;
+use engine::serve::options::ServeError;
 use signal_hook::consts::SIGUSR1;
 use signal_hook::iterator::Signals;
 
-use crate::watch::orders_to_stop;
-use crate::{Failure, log};
+use crate::progress_display::orders_to_stop;
+use crate::{VerbError, log};
 
-pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, VerbError> {
     let json = args.json;
     let options = args.into_options()?;
     options
         .validate()
-        .map_err(|misuse| Failure::usage(misuse.to_string()))?;
+        .map_err(|misuse| VerbError::usage(misuse.to_string()))?;
     log::start();
     let orders = Orders::default();
     let serves = Arc::new(AtomicBool::new(false));
     heed_signals(&orders, Arc::clone(&serves))
-        .map_err(|cause| Failure::failed(format!("cannot catch signals: {cause}")))?;
+        .map_err(|cause| VerbError::failed(format!("cannot catch signals: {cause}")))?;
     let ready = |luns: &[_]| {
         serves.store(true, SeqCst);
         ready::print(luns, json);
@@ -40,8 +40,8 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn failure(error: &Error) -> Failure {
-    Failure {
+fn failure(error: &ServeError) -> VerbError {
+    VerbError {
         line: error.to_string(),
         code: error.exit_code(),
     }

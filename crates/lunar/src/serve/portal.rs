@@ -6,13 +6,13 @@ use std::str::FromStr;
 
 use engine::address::{Host, HostPort};
 
-use crate::Failure;
+use crate::VerbError;
 
 /// A place on the network, by the name or the address that was typed.
 #[derive(Clone, Debug)]
-pub(crate) struct Place(HostPort);
+pub(crate) struct ListenAddress(HostPort);
 
-impl Place {
+impl ListenAddress {
     /// Every address that it stands for.
     ///
     /// # Errors
@@ -36,13 +36,13 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl FromStr for Place {
+impl FromStr for ListenAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -51,9 +51,9 @@ impl FromStr for Place {
 }
 
 /// Every address to listen on.
-pub(crate) fn listen(places: &[Place]) -> Result<Vec<SocketAddr>, Failure> {
-    let addresses: Result<Vec<_>, _> = places.iter().map(Place::addresses).collect();
-    let failed = |cause| Failure::failed(format!("--listen: {cause}"));
+pub(crate) fn listen(places: &[ListenAddress]) -> Result<Vec<SocketAddr>, VerbError> {
+    let addresses: Result<Vec<_>, _> = places.iter().map(ListenAddress::addresses).collect();
+    let failed = |cause| VerbError::failed(format!("--listen: {cause}"));
     addresses.map(|all| all.concat()).map_err(failed)
 }
 

@@ -1,16 +1,16 @@
 use super::*;
-use crate::commands::Local;
+use crate::commands::LocalFacts;
 use crate::testing::{nexus, unit};
 use crate::unit::UnitState;
 use crate::wire::lun::Lun;
 use std::time::Duration;
 
 fn ask(
-    handler: fn(&Query<'_>) -> Answer,
+    handler: fn(&Query<'_>) -> QueryResult,
     unit: &UnitState,
     cdb: &[u8],
     parameters: &[u8],
-) -> Answer {
+) -> QueryResult {
     handler(&Query {
         cdb,
         parameters,
@@ -18,33 +18,33 @@ fn ask(
         nexus: &nexus(1),
         lun: Lun::from_index(0),
         now: Duration::ZERO,
-        local: &Local::default(),
+        local: &LocalFacts::default(),
     })
 }
 
-fn report(unit: &UnitState, format: u8) -> Answer {
+fn report(unit: &UnitState, format: u8) -> QueryResult {
     let cdb = [0xa3, format << 5 | 0x0a, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
     ask(report_target_port_groups, unit, &cdb, &[])
 }
 
-fn set(list: &[u8]) -> Answer {
+fn set(list: &[u8]) -> QueryResult {
     let cdb = [0xa4, 0x0a, 0, 0, 0, 0, 0, 0, 0, list.len() as u8, 0, 0];
     ask(set_target_port_groups, &unit(), &cdb, list)
 }
 
-fn data(answer: Answer) -> Vec<u8> {
+fn data(answer: QueryResult) -> Vec<u8> {
     match answer {
-        Answer::Data(data) => data,
+        QueryResult::Data(data) => data,
         answer => panic!("{answer:?}"),
     }
 }
 
 #[track_caller]
-fn assert_fails(answer: &Answer, sense: Sense) {
-    let Answer::Fail(found) = answer else {
+fn assert_fails(answer: &QueryResult, sense: Sense) {
+    let QueryResult::Fail(found) = answer else {
         panic!("{answer:?}");
     };
-    assert_eq!(*found, Failure::Check(sense));
+    assert_eq!(*found, CommandFailure::Check(sense));
 }
 
 const GROUP_OF_TWO_PORTS: [u8; 16] = [0, 0x03, 0, 1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2];
@@ -73,13 +73,13 @@ fn report_tells_the_state_that_was_set() {
 fn set_takes_active_states_of_the_one_group() {
     for (code, expected) in [(0, AccessState::Optimized), (1, AccessState::NonOptimized)] {
         let answer = set(&[0, 0, 0, 0, code, 0, 0, 1]);
-        let Answer::Change(Change::AccessState(found)) = answer else {
+        let QueryResult::Change(UnitChange::AccessState(found)) = answer else {
             panic!("{answer:?}");
         };
         assert_eq!(found, expected);
     }
-    assert!(matches!(set(&[]), Answer::Good));
-    assert!(matches!(set(&[0; 4]), Answer::Good));
+    assert!(matches!(set(&[]), QueryResult::Good));
+    assert!(matches!(set(&[0; 4]), QueryResult::Good));
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use crate::medium::MediumError;
 use crate::wire::asc;
 use crate::wire::cdb::{be16, octet};
-use crate::wire::sense::Key;
+use crate::wire::sense::SenseKey;
 use crate::wire::status::Status;
 
 /// How a command ended, as the transport tells it.
 #[derive(Clone, Copy, Debug)]
-pub struct Answer<'a> {
+pub struct CommandStatus<'a> {
     /// SAM-5 §5.3.1.
     pub status: u8,
     /// Sense data, in either format; empty where there is none.
@@ -19,7 +19,7 @@ pub struct Answer<'a> {
 
 /// What is to be done about an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum AnswerAction {
     Good,
     /// Something was only told by the way: repeat the command.
     Again,
@@ -40,7 +40,7 @@ pub(super) enum Verdict {
 
 /// What a unit attention announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum AttentionKind {
     /// Power was off, or everything was reset, and a volatile cache with it. Mode pages are what
     /// they were saved as.
     Reset,
@@ -51,7 +51,7 @@ pub(super) enum Change {
     Other,
 }
 
-impl Answer<'_> {
+impl CommandStatus<'_> {
     /// A status, and nothing with it.
     #[must_use]
     pub const fn bare(status: Status) -> Self {
@@ -66,34 +66,34 @@ impl Answer<'_> {
     #[must_use]
     pub fn wants_again(&self) -> bool {
         let verdict = self.verdict();
-        self.is_busy() || matches!(verdict, Verdict::Again | Verdict::Attention(_))
+        self.is_busy() || matches!(verdict, AnswerAction::Again | AnswerAction::Attention(_))
     }
 
     /// Whether it is to be repeated after a while.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        matches!(self.verdict(), Verdict::Later(_))
+        matches!(self.verdict(), AnswerAction::Later(_))
     }
 
-    pub(super) fn verdict(&self) -> Verdict {
+    pub(super) fn verdict(&self) -> AnswerAction {
         match self.status {
             good if good == Status::Good as u8 || good == Status::ConditionMet as u8 => {
-                Verdict::Good
+                AnswerAction::Good
             }
             check if check == Status::CheckCondition as u8 => self.check(),
             busy if busy == Status::Busy as u8 || busy == Status::TaskSetFull as u8 => {
-                Verdict::Later(MediumError::Busy)
+                AnswerAction::Later(MediumError::Busy)
             }
-            aborted if aborted == Status::TaskAborted as u8 => Verdict::Again,
-            conflict if conflict == Status::ReservationConflict as u8 => Verdict::Conflict,
-            _ => Verdict::Failed(MediumError::Gone),
+            aborted if aborted == Status::TaskAborted as u8 => AnswerAction::Again,
+            conflict if conflict == Status::ReservationConflict as u8 => AnswerAction::Conflict,
+            _ => AnswerAction::Failed(MediumError::Gone),
         }
     }
 
     /// The code of a unit attention.
     pub(super) fn attention(&self) -> Option<u16> {
         match self.verdict() {
-            Verdict::Attention(code) => Some(code),
+            AnswerAction::Attention(code) => Some(code),
             _ => None,
         }
     }
@@ -103,56 +103,56 @@ impl Answer<'_> {
         match octet(self.sense, 0) & 0x7f {
             0x70 | 0x71 => (octet(self.sense, 2) & 0x0f, be16(self.sense, 12)),
             0x72 | 0x73 => (octet(self.sense, 1) & 0x0f, be16(self.sense, 2)),
-            _ => (Key::NoSense as u8, asc::NONE),
+            _ => (SenseKey::NoSense as u8, asc::NONE),
         }
     }
 
-    fn check(&self) -> Verdict {
+    fn check(&self) -> AnswerAction {
         let (key, code) = self.sense();
-        let is = |other: Key| key == other as u8;
-        if is(Key::NoSense) && self.sense.is_empty() {
-            return Verdict::Failed(MediumError::Gone);
+        let is = |other: SenseKey| key == other as u8;
+        if is(SenseKey::NoSense) && self.sense.is_empty() {
+            return AnswerAction::Failed(MediumError::Gone);
         }
-        if is(Key::NoSense) || is(Key::RecoveredError) || is(Key::Completed) {
-            return Verdict::Good;
+        if is(SenseKey::NoSense) || is(SenseKey::RecoveredError) || is(SenseKey::Completed) {
+            return AnswerAction::Good;
         }
-        if is(Key::UnitAttention) {
-            return Verdict::Attention(code);
+        if is(SenseKey::UnitAttention) {
+            return AnswerAction::Attention(code);
         }
-        if is(Key::AbortedCommand) {
-            return Verdict::Again;
+        if is(SenseKey::AbortedCommand) {
+            return AnswerAction::Again;
         }
-        if is(Key::NotReady) {
+        if is(SenseKey::NotReady) {
             return not_ready(code);
         }
-        if is(Key::IllegalRequest) {
+        if is(SenseKey::IllegalRequest) {
             return illegal(code);
         }
         failure(key, code)
     }
 }
 
-fn not_ready(code: u16) -> Verdict {
+fn not_ready(code: u16) -> AnswerAction {
     if PASSING.contains(&code) {
-        return Verdict::Later(MediumError::Gone);
+        return AnswerAction::Later(MediumError::Gone);
     }
-    Verdict::Failed(MediumError::Gone)
+    AnswerAction::Failed(MediumError::Gone)
 }
 
-fn illegal(code: u16) -> Verdict {
+fn illegal(code: u16) -> AnswerAction {
     match code {
-        asc::LOGICAL_UNIT_NOT_SUPPORTED => Verdict::Failed(MediumError::Gone),
-        _ => Verdict::Refused,
+        asc::LOGICAL_UNIT_NOT_SUPPORTED => AnswerAction::Failed(MediumError::Gone),
+        _ => AnswerAction::Refused,
     }
 }
 
-fn failure(key: u8, code: u16) -> Verdict {
-    Verdict::Failed(match code {
+fn failure(key: u8, code: u16) -> AnswerAction {
+    AnswerAction::Failed(match code {
         asc::SPACE_ALLOCATION_FAILED => MediumError::NoSpace,
-        _ if key == Key::DataProtect as u8 => return Verdict::Protected,
+        _ if key == SenseKey::DataProtect as u8 => return AnswerAction::Protected,
         asc::UNRECOVERED_READ_ERROR..0x1200 => MediumError::Read,
         asc::WRITE_ERROR..0x0d00 => MediumError::Write,
-        _ => return Verdict::Unable,
+        _ => return AnswerAction::Unable,
     })
 }
 
@@ -161,10 +161,10 @@ pub(super) fn is_reset(code: u16) -> bool {
     (asc::POWER_ON_OR_RESET..=asc::DEVICE_INTERNAL_RESET).contains(&code)
 }
 
-pub(super) fn what_changed(code: u16) -> Change {
+pub(super) fn what_changed(code: u16) -> AttentionKind {
     match code {
-        asc::POWER_ON_OR_RESET | asc::POWER_ON | asc::DEVICE_INTERNAL_RESET => Change::Reset,
-        asc::REGISTRATIONS_PREEMPTED => Change::Fenced,
+        asc::POWER_ON_OR_RESET | asc::POWER_ON | asc::DEVICE_INTERNAL_RESET => AttentionKind::Reset,
+        asc::REGISTRATIONS_PREEMPTED => AttentionKind::Fenced,
         asc::BUS_RESET
         | asc::BUS_DEVICE_RESET
         | asc::MEDIUM_MAY_HAVE_CHANGED
@@ -172,8 +172,8 @@ pub(super) fn what_changed(code: u16) -> Change {
         | asc::CAPACITY_CHANGED
         | asc::MICROCODE_HAS_BEEN_CHANGED
         | asc::INQUIRY_DATA_CHANGED
-        | asc::REPORTED_LUNS_DATA_CHANGED => Change::Unit,
-        _ => Change::Other,
+        | asc::REPORTED_LUNS_DATA_CHANGED => AttentionKind::Unit,
+        _ => AttentionKind::Other,
     }
 }
 

@@ -3,17 +3,17 @@
 //! Nothing is asked of a unit that may be another one, or have other blocks, or another cache,
 //! before it has said again what it is. What it is asked for at that time ends after it has.
 
-use super::answer::{Change, is_reset, what_changed};
+use super::answer::{AttentionKind, is_reset, what_changed};
 use super::identify::Identify;
-use super::{Client, Output, Stage};
+use super::{Client, ClientOutput, ClientStage};
 use crate::medium::Lease;
 
 impl<L: Lease> Client<L> {
     pub(super) fn attention(&mut self, code: u16) {
         self.check(code);
         match what_changed(code) {
-            Change::Reset | Change::Unit => self.look_again(is_reset(code)),
-            Change::Fenced | Change::Other => {}
+            AttentionKind::Reset | AttentionKind::Unit => self.look_again(is_reset(code)),
+            AttentionKind::Fenced | AttentionKind::Other => {}
         }
     }
 
@@ -21,7 +21,7 @@ impl<L: Lease> Client<L> {
     pub(super) fn attention_while_asking(&mut self, code: u16) {
         self.check(code);
         let wishes = self.wishes();
-        if let Stage::Identifying(identify) = &mut self.stage
+        if let ClientStage::Identifying(identify) = &mut self.stage
             && is_reset(code)
         {
             identify.want(wishes);
@@ -31,15 +31,15 @@ impl<L: Lease> Client<L> {
     /// What is lost by it: a volatile cache, or our registration.
     fn check(&mut self, code: u16) {
         match what_changed(code) {
-            Change::Reset => {
+            AttentionKind::Reset => {
                 let lost = self.book.reset();
-                self.outputs.extend(lost.then_some(Output::CacheLost));
+                self.outputs.extend(lost.then_some(ClientOutput::CacheLost));
             }
-            Change::Fenced if self.wishes.key.is_some() => {
+            AttentionKind::Fenced if self.wishes.key.is_some() => {
                 self.registered = None;
                 self.book.fence();
-                self.outputs.push_back(Output::Fenced);
-                if let Stage::Identifying(identify) = &mut self.stage {
+                self.outputs.push_back(ClientOutput::Fenced);
+                if let ClientStage::Identifying(identify) = &mut self.stage {
                     identify.fence();
                 }
             }
@@ -62,11 +62,11 @@ impl<L: Lease> Client<L> {
     fn look_again(&mut self, reset: bool) {
         let wishes = reset.then(|| self.wishes());
         match &mut self.stage {
-            Stage::Ready => {
+            ClientStage::Ready => {
                 self.identify(Identify::new(wishes.unwrap_or_default(), self.registered));
             }
-            Stage::Identifying(identify) => identify.doubt(wishes),
-            Stage::Away | Stage::Refused => {}
+            ClientStage::Identifying(identify) => identify.doubt(wishes),
+            ClientStage::Away | ClientStage::Refused => {}
         }
     }
 }

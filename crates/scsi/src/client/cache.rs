@@ -41,7 +41,7 @@ pub struct Cache {
 
 /// The book, as one client of the unit writes and reads it.
 #[derive(Debug, Default)]
-pub(super) struct Book {
+pub(super) struct CacheView {
     shared: Arc<Cache>,
     /// Losses that a flush has told.
     told: u64,
@@ -51,7 +51,7 @@ pub(super) struct Book {
     known: bool,
 }
 
-impl Book {
+impl CacheView {
     pub(super) fn of(shared: Arc<Cache>) -> Self {
         Self {
             told: shared.told.load(SeqCst),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Answer, Data, Request};
+use super::{CommandStatus, Data, UnitRequest};
 use crate::medium::Now;
 use crate::residual::Residual;
 use crate::task::{Attribute, SenseBytes};
@@ -13,7 +13,7 @@ use crate::wire::status::Status;
 
 /// A command. CDBs of more than 16 octets are not sent.
 #[derive(Clone, Debug)]
-pub struct Command<L> {
+pub struct ClientCommand<L> {
     /// The caller's name for it, told when it ends; unique among those that have not.
     pub id: u64,
     /// To which logical unit.
@@ -29,10 +29,10 @@ pub struct Command<L> {
     pub deadline: Option<Now>,
 }
 
-impl<L> Command<L> {
+impl<L> ClientCommand<L> {
     /// What a [`super::Client`] wants of a unit, under the name that it has there.
     #[must_use]
-    pub fn of(request: Request<L>, lun: Lun) -> Self {
+    pub fn of(request: UnitRequest<L>, lun: Lun) -> Self {
         Self {
             id: request.id.into(),
             lun,
@@ -68,7 +68,7 @@ pub struct Refused<L, R> {
     /// Why.
     pub why: R,
     /// What.
-    pub command: Command<L>,
+    pub command: ClientCommand<L>,
 }
 
 /// A command that the target ended.
@@ -93,13 +93,13 @@ pub struct Done<L> {
 impl<L> Done<L> {
     /// What [`super::Client::answered`] wants to know.
     #[must_use]
-    pub fn answer(&self) -> Answer<'_> {
+    pub fn answer(&self) -> CommandStatus<'_> {
         // What the target says it did not use is not done, though it was sent.
         let unused = match (&self.data, self.residual) {
             (Data::Out(_), Residual::Underflow(left)) => left,
             _ => 0,
         };
-        Answer {
+        CommandStatus {
             status: self.status,
             sense: self.sense.as_slice(),
             moved: self.moved.saturating_sub(unused) as usize,

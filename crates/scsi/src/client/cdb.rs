@@ -5,7 +5,7 @@ use crate::medium::Extent;
 use crate::wire::cdb::{Field, opcode};
 
 /// A CDB with its data.
-pub(super) type Command<L> = ([u8; 16], Data<L>);
+pub(super) type CdbWithData<L> = ([u8; 16], Data<L>);
 
 /// READ or WRITE, in the form of 10 octets where that will do, as every unit knows it.
 pub(super) fn transfer((short, form): (u8, u8), flags: u8, piece: Extent) -> [u8; 16] {
@@ -41,7 +41,7 @@ pub(super) fn write_atomic(flags: u8, piece: Extent) -> [u8; 16] {
 
 /// WRITE SAME(16) of a block, or of zeros without any. With `unmap` it may take the storage away
 /// from what reads the same without, and writes what it leaves.
-pub(super) fn write_same<L>(piece: Extent, unmap: bool, block: Option<L>) -> Command<L> {
+pub(super) fn write_same<L>(piece: Extent, unmap: bool, block: Option<L>) -> CdbWithData<L> {
     let unmap = if unmap { WRITE_SAME_UNMAP } else { 0 };
     let ndob = if block.is_none() { NDOB } else { 0 };
     let cdb = long(opcode::WRITE_SAME_16, unmap | ndob, piece);

@@ -1,20 +1,22 @@
 //! Operations on a medium as commands (SBC-4 §5).
 
-use super::cdb::{self, Command, FUA, READ, STATUS_BYTES, WRITE};
+use super::cdb::{self, CdbWithData, FUA, READ, STATUS_BYTES, WRITE};
 use super::facts::Facts;
 use super::{Data, PIECE_BYTES};
-use crate::medium::{Extent, Lease, MediumError, MediumOp, MediumResult, Outcome, Provisioning};
+use crate::medium::{
+    Extent, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning,
+};
 use crate::wire::cdb::{Field, be32, octet};
 
 /// What is still to be done of an operation.
 #[derive(Debug)]
-pub(super) enum Work<L> {
+pub(super) enum OperationWork<L> {
     Read {
-        rest: Rest,
+        rest: RemainingBlocks,
         into: L,
     },
     Write {
-        rest: Rest,
+        rest: RemainingBlocks,
         data: L,
         /// Stable when it ends.
         fua: bool,
@@ -24,7 +26,7 @@ pub(super) enum Work<L> {
     },
     /// One block again and again; as ordinary writes of `instead` where WRITE SAME is unknown.
     Same {
-        rest: Rest,
+        rest: RemainingBlocks,
         block: L,
         /// The block is zeros, and the unit need not keep them: it may give the storage back.
         unmap: bool,
@@ -47,13 +49,13 @@ pub(super) struct Cached(bool);
 
 /// The blocks that are left, and how many of them the command under way covers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rest {
+pub(super) struct RemainingBlocks {
     extent: Extent,
     done: u64,
     now: u64,
 }
 
-impl<L: Lease> Work<L> {
+impl<L: Lease> OperationWork<L> {
     /// What an operation comes to, or its result where nothing is to be asked of the unit.
     pub(super) fn new(
         op: MediumOp<L>,
@@ -62,13 +64,13 @@ impl<L: Lease> Work<L> {
     ) -> Result<Self, MediumResult<L>> {
         let octets = |extent: Extent| (extent.blocks * u64::from(facts.traits.block_size)) as usize;
         let mut lease = |len| memory(len).ok_or(Err(MediumError::Busy));
-        let lent = |lease| Err(Ok(Outcome::Lease(lease)));
+        let lent = |lease| Err(Ok(MediumOutcome::Lease(lease)));
         match op {
             MediumOp::Read { extent, .. } => Ok(Self::Read {
-                rest: Rest::new(extent),
+                rest: RemainingBlocks::new(extent),
                 into: lease(octets(extent))?,
             }),
-            MediumOp::Lend { extent } => lent(lease(octets(extent))?),
+            MediumOp::PrepareWrite { extent } => lent(lease(octets(extent))?),
             MediumOp::Buffer { bytes } => lent(lease(bytes as usize)?),
             MediumOp::Status { extent } if facts.provisioned => Ok(Self::Status {
                 extent,
@@ -76,7 +78,7 @@ impl<L: Lease> Work<L> {
                 answer: None,
             }),
             MediumOp::Status { extent } => Err(Ok(mapped(extent))),
-            MediumOp::Prefetch { .. } => Err(Ok(Outcome::Done)),
+            MediumOp::Prefetch { .. } => Err(Ok(MediumOutcome::Done)),
             MediumOp::Flush { .. } => Ok(Self::Flush { done: false }),
             _ if facts.traits.read_only => Err(Err(MediumError::ReadOnly)),
             MediumOp::Write { atomic: true, .. } if facts.traits.atomic.is_none() => {
@@ -88,7 +90,7 @@ impl<L: Lease> Work<L> {
                 fua,
                 atomic,
             } => Ok(Self::Write {
-                rest: Rest::new(extent),
+                rest: RemainingBlocks::new(extent),
                 data,
                 fua,
                 atomic,
@@ -113,7 +115,7 @@ impl<L: Lease> Work<L> {
 
     fn same(extent: Extent, block: L, unmap: bool) -> Self {
         Self::Same {
-            rest: Rest::new(extent),
+            rest: RemainingBlocks::new(extent),
             block,
             unmap,
             instead: None,
@@ -123,7 +125,7 @@ impl<L: Lease> Work<L> {
 
     /// The next command; `None` when all has been done. With `keep` every write has to be stable
     /// when it ends.
-    pub(super) fn next(&mut self, facts: &Facts, keep: bool) -> Option<Command<L>> {
+    pub(super) fn next(&mut self, facts: &Facts, keep: bool) -> Option<CdbWithData<L>> {
         let block_size = u64::from(facts.traits.block_size);
         let most = facts.most_blocks(PIECE_BYTES);
         match self {
@@ -255,15 +257,15 @@ impl<L: Lease> Work<L> {
     /// What an operation ends with that went well.
     pub(super) fn result(&mut self) -> MediumResult<L> {
         Ok(match self {
-            Self::Read { into, .. } => Outcome::Lease(into.clone()),
+            Self::Read { into, .. } => MediumOutcome::Lease(into.clone()),
             Self::Status {
                 answer: Some((blocks, state)),
                 ..
-            } => Outcome::Provisioning {
+            } => MediumOutcome::Provisioning {
                 blocks: *blocks,
                 state: *state,
             },
-            _ => Outcome::Done,
+            _ => MediumOutcome::Done,
         })
     }
 
@@ -302,13 +304,13 @@ impl Cached {
     }
 
     /// What makes everything stable that must be, now that it has been written.
-    fn flush<L>(self, facts: &Facts, keep: bool) -> Option<Command<L>> {
+    fn flush<L>(self, facts: &Facts, keep: bool) -> Option<CdbWithData<L>> {
         let volatile = self.0 && facts.traits.write_cache;
         (keep && volatile).then(|| (cdb::flush(), Data::None))
     }
 }
 
-impl Rest {
+impl RemainingBlocks {
     const fn new(extent: Extent) -> Self {
         Self {
             extent,
@@ -334,15 +336,15 @@ impl Rest {
     }
 }
 
-fn mapped<L>(extent: Extent) -> Outcome<L> {
-    Outcome::Provisioning {
+fn mapped<L>(extent: Extent) -> MediumOutcome<L> {
+    MediumOutcome::Provisioning {
         blocks: extent.blocks.max(1),
         state: Provisioning::Mapped,
     }
 }
 
 /// The part of an operation's memory that belongs to a piece of its blocks.
-fn part<L: Lease>(whole: &L, rest: &Rest, piece: Extent, block_size: u64) -> L {
+fn part<L: Lease>(whole: &L, rest: &RemainingBlocks, piece: Extent, block_size: u64) -> L {
     if piece.blocks == rest.extent.blocks {
         return whole.clone();
     }

@@ -1,6 +1,6 @@
 //! What a unit says of itself (SPC-5 §6.6, §7.7; SBC-4 §5.21, §6.6).
 
-use super::Refusal;
+use super::UnitRefusal;
 use super::cdb::NDOB;
 use super::wishes::WCE;
 use crate::medium::{Atomic, Traits};
@@ -10,7 +10,7 @@ use crate::wire::cdb::{Field, be16, be32, be64, bit, octet};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// Who it is.
-    pub identity: Identity,
+    pub identity: ReportedIdentity,
     /// What it is and can do.
     pub traits: Traits,
     /// MAXIMUM TRANSFER LENGTH in blocks; 0: none is told.
@@ -27,7 +27,7 @@ pub struct Facts {
 
 /// Who a unit is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Identity {
+pub struct ReportedIdentity {
     /// T10 VENDOR IDENTIFICATION.
     pub vendor: String,
     /// PRODUCT IDENTIFICATION.
@@ -42,7 +42,7 @@ pub struct Identity {
 
 /// Parameter data as it comes in, piece by piece.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ParameterData {
     pub(super) inquiry: Vec<u8>,
     pub(super) serial: Vec<u8>,
     pub(super) designators: Vec<u8>,
@@ -68,18 +68,18 @@ impl Facts {
     }
 
     /// Why what is there now cannot stand for what was there before.
-    pub(super) fn differs(&self, now: &Self) -> Option<Refusal> {
+    pub(super) fn differs(&self, now: &Self) -> Option<UnitRefusal> {
         let (before, after) = (&self.identity, &now.identity);
         if before.designator != after.designator || before.serial != after.serial {
-            return Some(Refusal::Another);
+            return Some(UnitRefusal::Another);
         }
         if self.traits.block_size != now.traits.block_size {
-            return Some(Refusal::OtherBlocks {
+            return Some(UnitRefusal::OtherBlocks {
                 before: self.traits.block_size,
                 now: now.traits.block_size,
             });
         }
-        (now.traits.blocks < self.traits.blocks).then_some(Refusal::Shrunk {
+        (now.traits.blocks < self.traits.blocks).then_some(UnitRefusal::Shrunk {
             before: self.traits.blocks,
             now: now.traits.blocks,
         })
@@ -92,16 +92,16 @@ pub(super) fn can_be(blocks: u64, block_size: u32) -> bool {
     octets.is_some_and(|octets| i64::try_from(octets).is_ok())
 }
 
-impl Told {
+impl ParameterData {
     /// What it all comes to.
-    pub(super) fn facts(&self) -> Result<Facts, Refusal> {
+    pub(super) fn facts(&self) -> Result<Facts, UnitRefusal> {
         let block_size = be32(&self.capacity, 8);
         if block_size != 512 && block_size != 4096 {
-            return Err(Refusal::BlockSize(block_size));
+            return Err(UnitRefusal::BlockSize(block_size));
         }
         let blocks = be64(&self.capacity, 0).saturating_add(1);
         if !can_be(blocks, block_size) {
-            return Err(Refusal::TooLarge(blocks));
+            return Err(UnitRefusal::TooLarge(blocks));
         }
         // What is unmapped must read as zeros: a medium promises that.
         let zeros = bit(&self.provisioning, 5, LBPRZ) || bit(&self.capacity, 14, LBPRZ_CAPACITY);
@@ -140,14 +140,14 @@ impl Told {
         octet(&self.write_same, 1) & SUPPORT == NOT_SUPPORTED
     }
 
-    fn identity(&self) -> Identity {
+    fn identity(&self) -> ReportedIdentity {
         let text = |at: usize, len: usize| {
             let octets = self.inquiry.get(at..at + len).unwrap_or_default();
             plain(octets)
         };
         let length = usize::from(be16(&self.serial, 2));
         let serial = self.serial.get(4..4 + length).unwrap_or_default();
-        Identity {
+        ReportedIdentity {
             vendor: text(8, 8),
             product: text(16, 16),
             revision: text(32, 4),

@@ -3,17 +3,17 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::answer::{Answer, Verdict};
-use super::cdb::{CAPACITY_BYTES, Command, OPCODE_BYTES, about_write_same, capacity};
-use super::facts::{Facts, Told, widened};
-use super::wishes::{self, CAPABILITIES_BYTES, PS, WCE, Wishes};
+use super::answer::{AnswerAction, CommandStatus};
+use super::cdb::{CAPACITY_BYTES, CdbWithData, OPCODE_BYTES, about_write_same, capacity};
+use super::facts::{Facts, ParameterData, widened};
+use super::wishes::{self, CAPABILITIES_BYTES, PS, UnitWishes, WCE};
 use super::{Data, TRIES, pause};
 use crate::medium::Lease;
 use crate::wire::cdb::{Field, be16, bit, octet, opcode};
 
 /// Why a unit cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum UnitRefusal {
     /// There is none under this number.
     #[error("no such LUN: `lunar ls` lists the LUNs of the target")]
     NoUnit,
@@ -72,7 +72,7 @@ pub enum Refusal {
     },
 }
 
-impl Refusal {
+impl UnitRefusal {
     /// Whether the unit may be there again later, as the same one.
     pub(super) fn may_pass(&self) -> bool {
         matches!(
@@ -93,12 +93,12 @@ pub(super) struct Identify<L> {
     question: Question,
     /// Pages that the unit has and that are still to be asked for.
     pages: VecDeque<u8>,
-    told: Told,
+    told: ParameterData,
     into: Option<L>,
     tries: u8,
     /// Something has changed since the first question.
     doubtful: bool,
-    wishes: Wishes,
+    wishes: UnitWishes,
     /// Registrations persist through power loss.
     persists: bool,
     /// We are registered, and whether that persists.
@@ -123,21 +123,21 @@ enum Question {
 }
 
 /// What comes after an answer.
-pub(super) enum Next<L> {
-    Ask(Command<L>),
+pub(super) enum IdentifyStep<L> {
+    Ask(CdbWithData<L>),
     /// Ask the first question again after a while.
     Later(Duration),
     Is(Box<Facts>),
-    Refused(Refusal),
+    Refused(UnitRefusal),
 }
 
 impl<L: Lease> Identify<L> {
     /// Asks what a unit is, and for what is wanted of it, where we may be registered already.
-    pub(super) fn new(wishes: Wishes, registered: Option<bool>) -> Self {
+    pub(super) fn new(wishes: UnitWishes, registered: Option<bool>) -> Self {
         Self {
             question: Question::Ready,
             pages: VecDeque::new(),
-            told: Told::default(),
+            told: ParameterData::default(),
             into: None,
             tries: 0,
             doubtful: false,
@@ -149,20 +149,20 @@ impl<L: Lease> Identify<L> {
     }
 
     /// The first question: what is waiting to be told, is told in answer to it.
-    pub(super) fn first(&mut self) -> Command<L> {
-        self.told = Told::default();
+    pub(super) fn first(&mut self) -> CdbWithData<L> {
+        self.told = ParameterData::default();
         (self.doubtful, self.selected) = (false, false);
         self.question(Question::Ready)
     }
 
     /// What was answered may be so no more; after a reset this is wanted.
-    pub(super) fn doubt(&mut self, wishes: Option<Wishes>) {
+    pub(super) fn doubt(&mut self, wishes: Option<UnitWishes>) {
         self.doubtful = true;
         self.wishes = wishes.unwrap_or(self.wishes);
     }
 
     /// The unit was reset, and this is wanted of it.
-    pub(super) fn want(&mut self, wishes: Wishes) {
+    pub(super) fn want(&mut self, wishes: UnitWishes) {
         self.wishes = wishes;
     }
 
@@ -181,42 +181,44 @@ impl<L: Lease> Identify<L> {
         self.registered
     }
 
-    pub(super) fn answered(&mut self, answer: &Answer<'_>) -> Next<L> {
+    pub(super) fn answered(&mut self, answer: &CommandStatus<'_>) -> IdentifyStep<L> {
         match answer.verdict() {
-            Verdict::Good => self.good(answer.moved),
-            Verdict::Again => {
+            AnswerAction::Good => self.good(answer.moved),
+            AnswerAction::Again => {
                 let question = self.question;
                 self.once_more(|this| this.next(question))
             }
-            Verdict::Attention(_) => self.start_over(),
-            Verdict::Later(_) => {
+            AnswerAction::Attention(_) => self.start_over(),
+            AnswerAction::Later(_) => {
                 let pause = pause(self.tries);
-                self.once_more(|_| Next::Later(pause))
+                self.once_more(|_| IdentifyStep::Later(pause))
             }
-            Verdict::Refused => self.refused(),
-            Verdict::Conflict => Next::Refused(Refusal::Reserved),
+            AnswerAction::Refused => self.refused(),
+            AnswerAction::Conflict => IdentifyStep::Refused(UnitRefusal::Reserved),
             // A unit without a medium, or one that is not there, still answers INQUIRY.
-            Verdict::Failed(_) | Verdict::Protected | Verdict::Unable => match self.question {
-                Question::Ready => self.next(Question::Inquiry),
-                Question::Inquiry => Next::Refused(Refusal::NoUnit),
-                _ => Next::Refused(Refusal::NotReady),
-            },
+            AnswerAction::Failed(_) | AnswerAction::Protected | AnswerAction::Unable => {
+                match self.question {
+                    Question::Ready => self.next(Question::Inquiry),
+                    Question::Inquiry => IdentifyStep::Refused(UnitRefusal::NoUnit),
+                    _ => IdentifyStep::Refused(UnitRefusal::NotReady),
+                }
+            }
         }
     }
 
-    fn once_more(&mut self, act: impl FnOnce(&mut Self) -> Next<L>) -> Next<L> {
+    fn once_more(&mut self, act: impl FnOnce(&mut Self) -> IdentifyStep<L>) -> IdentifyStep<L> {
         self.tries += 1;
         if self.tries >= TRIES {
-            return Next::Refused(Refusal::NotReady);
+            return IdentifyStep::Refused(UnitRefusal::NotReady);
         }
         act(self)
     }
 
-    fn start_over(&mut self) -> Next<L> {
-        self.once_more(|this| Next::Ask(this.first()))
+    fn start_over(&mut self) -> IdentifyStep<L> {
+        self.once_more(|this| IdentifyStep::Ask(this.first()))
     }
 
-    fn good(&mut self, received: usize) -> Next<L> {
+    fn good(&mut self, received: usize) -> IdentifyStep<L> {
         let octets = self.octets(received);
         match self.question {
             Question::Ready => self.next(Question::Inquiry),
@@ -265,16 +267,16 @@ impl<L: Lease> Identify<L> {
         }
     }
 
-    fn inquired(&mut self, octets: Vec<u8>) -> Next<L> {
+    fn inquired(&mut self, octets: Vec<u8>) -> IdentifyStep<L> {
         let (qualifier, kind) = (octet(&octets, 0) >> 5, octet(&octets, 0) & 0x1f);
         match (qualifier, kind) {
-            _ if octets.is_empty() => Next::Refused(Refusal::NotReady),
+            _ if octets.is_empty() => IdentifyStep::Refused(UnitRefusal::NotReady),
             (0, DISK) => {
                 self.told.inquiry = octets;
                 self.next(Question::Pages)
             }
-            (0, other) => Next::Refused(Refusal::NoDisk(other)),
-            _ => Next::Refused(Refusal::NoUnit),
+            (0, other) => IdentifyStep::Refused(UnitRefusal::NoDisk(other)),
+            _ => IdentifyStep::Refused(UnitRefusal::NoUnit),
         }
     }
 
@@ -294,24 +296,24 @@ impl<L: Lease> Identify<L> {
     }
 
     /// A question that the unit does not know is left out where it can be.
-    fn refused(&mut self) -> Next<L> {
+    fn refused(&mut self) -> IdentifyStep<L> {
         match self.question {
             Question::Ready => self.next(Question::Inquiry),
             Question::Pages | Question::Page(_) => self.next_page(),
             Question::Capacity16 => self.next(Question::Capacity10),
             Question::Caching => self.check_cache(),
             Question::Capabilities => self.next(Question::Register),
-            Question::Register => Next::Refused(Refusal::Unregistered),
+            Question::Register => IdentifyStep::Refused(UnitRefusal::Unregistered),
             Question::Select { save: true } => self.next(Question::Select { save: false }),
             Question::Select { save: false } => self.cache_stays(),
             Question::WriteSame => self.finish(),
-            Question::Inquiry => Next::Refused(Refusal::NoUnit),
-            Question::Capacity10 => Next::Refused(Refusal::NoCapacity),
+            Question::Inquiry => IdentifyStep::Refused(UnitRefusal::NoUnit),
+            Question::Capacity10 => IdentifyStep::Refused(UnitRefusal::NoCapacity),
         }
     }
 
     /// Goes on once the cache is as wanted.
-    fn check_cache(&mut self) -> Next<L> {
+    fn check_cache(&mut self) -> IdentifyStep<L> {
         let page = self.told.caching_page();
         match self.wishes.write_cache {
             Some(wanted) if page.is_empty() || bit(page, 2, WCE) != wanted => {
@@ -325,30 +327,32 @@ impl<L: Lease> Identify<L> {
         }
     }
 
-    fn cache_stays(&self) -> Next<L> {
-        Next::Refused(Refusal::CacheStays(self.wishes.write_cache == Some(true)))
+    fn cache_stays(&self) -> IdentifyStep<L> {
+        IdentifyStep::Refused(UnitRefusal::CacheStays(
+            self.wishes.write_cache == Some(true),
+        ))
     }
 
     /// Only of those is it asked that have something to tell: some units take a command that they
     /// do not know badly.
-    fn ask_about_write_same(&mut self) -> Next<L> {
+    fn ask_about_write_same(&mut self) -> IdentifyStep<L> {
         match self.told.write_same_unmaps() {
             true => self.next(Question::WriteSame),
             false => self.finish(),
         }
     }
 
-    fn finish(&mut self) -> Next<L> {
+    fn finish(&mut self) -> IdentifyStep<L> {
         if self.doubtful {
             return self.start_over();
         }
         match self.told.facts() {
-            Ok(facts) => Next::Is(Box::new(facts)),
-            Err(refusal) => Next::Refused(refusal),
+            Ok(facts) => IdentifyStep::Is(Box::new(facts)),
+            Err(refusal) => IdentifyStep::Refused(refusal),
         }
     }
 
-    fn next_page(&mut self) -> Next<L> {
+    fn next_page(&mut self) -> IdentifyStep<L> {
         let page = self.pages.pop_front();
         // Some of what follows is kept from those who are not registered.
         let then = match self.wishes.key {
@@ -358,13 +362,13 @@ impl<L: Lease> Identify<L> {
         self.next(page.map_or(then, Question::Page))
     }
 
-    fn next(&mut self, question: Question) -> Next<L> {
-        Next::Ask(self.question(question))
+    fn next(&mut self, question: Question) -> IdentifyStep<L> {
+        IdentifyStep::Ask(self.question(question))
     }
 
-    fn question(&mut self, question: Question) -> Command<L> {
+    fn question(&mut self, question: Question) -> CdbWithData<L> {
         self.question = question;
-        let Wishes { key, write_cache } = self.wishes;
+        let UnitWishes { key, write_cache } = self.wishes;
         let (cdb, len) = match question {
             Question::Ready => ([0; 16], 0),
             Question::Inquiry => (inquiry(0, None), PAGE_BYTES),

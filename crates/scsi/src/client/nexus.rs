@@ -5,15 +5,15 @@ use std::ops::Range;
 use slab::Slab;
 
 use super::identify::Identify;
-use super::operation::Operation;
-use super::{Answer, Client, DEPARTURE, Fate, IDENTIFY, Output, Stage, TRIES};
+use super::operation::ClientOperation;
+use super::{Client, ClientOutput, ClientStage, CommandStatus, DEPARTURE, Fate, IDENTIFY, TRIES};
 use crate::medium::{Extent, Lease, MediumError, Now};
 use crate::wire::status::Status;
 
 impl<L: Lease> Client<L> {
     /// There is a nexus: asks the unit what it is.
     pub fn begin(&mut self) {
-        if matches!(self.stage, Stage::Refused) {
+        if matches!(self.stage, ClientStage::Refused) {
             return;
         }
         self.identify(Identify::new(self.wishes(), None));
@@ -22,7 +22,7 @@ impl<L: Lease> Client<L> {
     pub(super) fn identify(&mut self, identify: Identify<L>) {
         let mut identify = Box::new(identify);
         let first = identify.first();
-        self.stage = Stage::Identifying(identify);
+        self.stage = ClientStage::Identifying(identify);
         self.ask(first);
     }
 
@@ -48,19 +48,19 @@ impl<L: Lease> Client<L> {
 
     /// A command took too long, and was aborted.
     pub fn late(&mut self, now: Now, id: u32) {
-        if let Stage::Identifying(identify) = &mut self.stage
+        if let ClientStage::Identifying(identify) = &mut self.stage
             && id == IDENTIFY
         {
             identify.late(LATE - 1);
         } else if let Some(operation) = self.operations.get_mut(id as usize) {
             operation.tries += LATE - 1;
         }
-        self.answered(now, id, &Answer::bare(Status::TaskAborted));
+        self.answered(now, id, &CommandStatus::bare(Status::TaskAborted));
     }
 
     /// Nothing more will come of the unit: every operation ends.
     pub fn give_up(&mut self) {
-        self.stage = Stage::Refused;
+        self.stage = ClientStage::Refused;
         self.abandon();
     }
 
@@ -71,13 +71,14 @@ impl<L: Lease> Client<L> {
         for operation in self.operations.drain() {
             self.doubts.extend(operation.doubt());
             let gone = Err(operation.gone());
-            self.outputs.push_back(Output::Done(operation.id, gone));
+            self.outputs
+                .push_back(ClientOutput::Done(operation.id, gone));
         }
     }
 
     /// Operations on blocks that are barred end; those to come are for the caller to refuse.
     pub fn bar(&mut self, is_barred: impl Fn(Extent) -> bool) {
-        let barred = |(key, operation): (usize, &Operation<L>)| {
+        let barred = |(key, operation): (usize, &ClientOperation<L>)| {
             let extent = operation.work.extent()?;
             is_barred(extent).then_some(key)
         };
@@ -105,7 +106,7 @@ impl<L: Lease> Client<L> {
         self.end_cancelled();
         let operations = &self.operations;
         self.outputs.retain(|output| match output {
-            Output::Execute(request) => is_wanted(operations, request.id),
+            ClientOutput::Execute(request) => is_wanted(operations, request.id),
             _ => true,
         });
         self.later.retain(|(_, id)| is_wanted(operations, *id));
@@ -119,7 +120,7 @@ impl<L: Lease> Client<L> {
 
     /// Ends what was given up, where no command of it is under way.
     fn end_cancelled(&mut self) {
-        let given_up = |(key, one): (usize, &Operation<L>)| one.is_given_up().then_some(key);
+        let given_up = |(key, one): (usize, &ClientOperation<L>)| one.is_given_up().then_some(key);
         let keys: Vec<usize> = self.operations.iter().filter_map(given_up).collect();
         for key in keys {
             self.drop_cancelled(key);
@@ -128,12 +129,12 @@ impl<L: Lease> Client<L> {
 
     fn take_back(&mut self, counts: u8) {
         self.outputs
-            .retain(|output| !matches!(output, Output::Execute(_)));
+            .retain(|output| !matches!(output, ClientOutput::Execute(_)));
         self.later.clear();
         self.registered = None;
-        if !matches!(self.stage, Stage::Refused) {
+        if !matches!(self.stage, ClientStage::Refused) {
             self.book.nexus_lost();
-            self.stage = Stage::Away;
+            self.stage = ClientStage::Away;
         }
         let mut hopeless = Vec::new();
         for (key, operation) in &mut self.operations {
@@ -162,7 +163,7 @@ impl<L: Lease> Client<L> {
 }
 
 /// Whether an operation has this command, or it is no operation's.
-fn is_wanted<L>(operations: &Slab<Operation<L>>, id: u32) -> bool {
+fn is_wanted<L>(operations: &Slab<ClientOperation<L>>, id: u32) -> bool {
     id >= DEPARTURE || operations.contains(id as usize)
 }
 

@@ -1,14 +1,14 @@
 //! Operations on their way through commands to their result.
 
-use super::answer::Answer;
-use super::command::Work;
-use super::{BUSY, Client, Data, Output, Request, Stage, TRIES, pause};
+use super::answer::CommandStatus;
+use super::command::OperationWork;
+use super::{BUSY, Client, ClientOutput, ClientStage, Data, TRIES, UnitRequest, pause};
 use crate::medium::{Extent, Lease, MediumError, MediumResult, Now};
 
 #[derive(Debug)]
-pub(super) struct Operation<L> {
+pub(super) struct ClientOperation<L> {
     pub(super) id: u64,
-    pub(super) work: Work<L>,
+    pub(super) work: OperationWork<L>,
     pub(super) tries: u8,
     /// Tries that a good answer does not take back, as what came before it was done again.
     pub(super) restarts: u8,
@@ -31,8 +31,8 @@ pub(super) struct Operation<L> {
 }
 
 impl<L: Lease> Client<L> {
-    pub(super) fn insert(&mut self, id: u64, work: Work<L>) -> usize {
-        self.operations.insert(Operation {
+    pub(super) fn insert(&mut self, id: u64, work: OperationWork<L>) -> usize {
+        self.operations.insert(ClientOperation {
             id,
             work,
             tries: 0,
@@ -50,11 +50,11 @@ impl<L: Lease> Client<L> {
 
     /// Gives out the next command of an operation, or its result. Both wait while the unit is
     /// asked what it is: another one may have done what this one was asked for.
-    pub(super) fn go_on(&mut self, key: usize) {
+    pub(super) fn next_command(&mut self, key: usize) {
         let (Some(operation), Some(facts)) = (self.operations.get_mut(key), &self.facts) else {
             return;
         };
-        if operation.active || !matches!(self.stage, Stage::Ready) {
+        if operation.active || !matches!(self.stage, ClientStage::Ready) {
             return;
         }
         if operation.is_undone(self.book.resets()) {
@@ -69,14 +69,14 @@ impl<L: Lease> Client<L> {
             };
             let id = key as u32;
             self.outputs
-                .push_back(Output::Execute(Request { id, cdb, data }));
+                .push_back(ClientOutput::Execute(UnitRequest { id, cdb, data }));
         } else {
             let result = operation.work.result();
             self.end(key, result);
         }
     }
 
-    pub(super) fn good(&mut self, key: usize, answer: &Answer<'_>) {
+    pub(super) fn good(&mut self, key: usize, answer: &CommandStatus<'_>) {
         let (Some(operation), Some(facts)) = (self.operations.get_mut(key), &self.facts) else {
             return;
         };
@@ -85,7 +85,7 @@ impl<L: Lease> Client<L> {
             return self.fail(key);
         }
         let taken = operation.work.good(answer.moved, facts);
-        self.settle(key, taken);
+        self.continue_or_end(key, taken);
     }
 
     pub(super) fn again(&mut self, key: usize) {
@@ -97,7 +97,7 @@ impl<L: Lease> Client<L> {
         }
         operation.tries += 1;
         if operation.tries < TRIES {
-            return self.go_on(key);
+            return self.next_command(key);
         }
         self.fail(key);
     }
@@ -125,9 +125,9 @@ impl<L: Lease> Client<L> {
     }
 
     /// Goes on with an operation, or ends it.
-    pub(super) fn settle(&mut self, key: usize, instead: Result<(), MediumError>) {
+    pub(super) fn continue_or_end(&mut self, key: usize, instead: Result<(), MediumError>) {
         match instead {
-            Ok(()) => self.go_on(key),
+            Ok(()) => self.next_command(key),
             Err(error) => self.end(key, Err(error)),
         }
     }
@@ -153,15 +153,21 @@ impl<L: Lease> Client<L> {
     }
 
     /// Keeps book on what the unit may hold in its cache.
-    fn account(&mut self, operation: &Operation<L>, result: MediumResult<L>) -> MediumResult<L> {
+    fn account(
+        &mut self,
+        operation: &ClientOperation<L>,
+        result: MediumResult<L>,
+    ) -> MediumResult<L> {
         let facts = self.facts.as_ref();
         let caches = facts.is_some_and(|facts| facts.traits.write_cache);
         match &operation.work {
             work if caches && work.is_volatile() => {
                 let lost = self.book.wrote(operation.resets);
-                self.outputs.extend(lost.then_some(Output::CacheLost));
+                self.outputs.extend(lost.then_some(ClientOutput::CacheLost));
             }
-            Work::Flush { .. } if result.is_ok() && self.book.flushed(operation.covers) => {
+            OperationWork::Flush { .. }
+                if result.is_ok() && self.book.flushed(operation.covers) =>
+            {
                 return Err(MediumError::Write);
             }
             _ => {}
@@ -170,7 +176,7 @@ impl<L: Lease> Client<L> {
     }
 }
 
-impl<L: Lease> Operation<L> {
+impl<L: Lease> ClientOperation<L> {
     /// Its result is not wanted, no transport has it, and a change was not begun.
     pub(super) fn is_given_up(&self) -> bool {
         self.cancelled && !self.sent && !(self.begun && self.work.changes())

@@ -4,14 +4,14 @@
 //! when somebody else changes it: two who want different things would change it for ever. Who took
 //! our registration back meant to keep us out (PREEMPT): it is not made again.
 
-use super::cdb::Command;
-use super::{Answer, Client, DEPARTURE, Data, Output, Request, TRIES};
+use super::cdb::CdbWithData;
+use super::{Client, ClientOutput, CommandStatus, DEPARTURE, Data, TRIES, UnitRequest};
 use crate::medium::Lease;
 use crate::wire::cdb::{Field, octet, opcode};
 
 /// What is wanted of a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct UnitWishes {
     /// To be registered by this key, which is not 0, so that a reservation for registrants lets
     /// every nexus in.
     pub key: Option<u64>,
@@ -22,14 +22,14 @@ pub struct Wishes {
 impl<L: Lease> Client<L> {
     /// The same client of a unit of which more is wanted.
     #[must_use]
-    pub fn wishing(mut self, wishes: Wishes) -> Self {
+    pub fn wishing(mut self, wishes: UnitWishes) -> Self {
         self.wishes = wishes;
         self
     }
 
     /// Takes our registration back, as nothing more is wanted of the unit: else each nexus that
-    /// there ever was would leave one. Returns whether there is any; then [`Output::Departed`]
-    /// tells when that is over.
+    /// there ever was would leave one. Returns whether there is any; then
+    /// [`ClientOutput::Departed`] tells when that is over.
     pub fn depart(&mut self) -> bool {
         let Some(persists) = self.registered else {
             return false;
@@ -37,23 +37,23 @@ impl<L: Lease> Client<L> {
         let (cdb, data) = register(0, persists);
         let id = DEPARTURE;
         self.outputs
-            .push_back(Output::Execute(Request { id, cdb, data }));
+            .push_back(ClientOutput::Execute(UnitRequest { id, cdb, data }));
         true
     }
 
     /// A registration was taken back, or what was announced came first.
-    pub(super) fn departed(&mut self, answer: &Answer<'_>) {
+    pub(super) fn departed(&mut self, answer: &CommandStatus<'_>) {
         self.departures += 1;
         if answer.attention().is_none() || self.departures >= TRIES || !self.depart() {
             self.registered = None;
-            self.outputs.push_back(Output::Departed);
+            self.outputs.push_back(ClientOutput::Departed);
         }
     }
 
     /// What is wanted on a new nexus, or after a reset.
-    pub(super) fn wishes(&self) -> Wishes {
+    pub(super) fn wishes(&self) -> UnitWishes {
         match self.book.is_fenced() {
-            true => Wishes {
+            true => UnitWishes {
                 key: None,
                 ..self.wishes
             },
@@ -65,7 +65,7 @@ impl<L: Lease> Client<L> {
 /// PERSISTENT RESERVE OUT, REGISTER AND IGNORE EXISTING KEY, on this nexus; 0 takes its
 /// registration back. To be done twice is the same as once, so it may be repeated when its outcome
 /// is not known.
-pub(super) fn register<L: Lease>(key: u64, persists: bool) -> Command<L> {
+pub(super) fn register<L: Lease>(key: u64, persists: bool) -> CdbWithData<L> {
     let mut list = vec![0; 24];
     Field::new(8, 8).write(&mut list, key);
     list[20] = u8::from(persists);
@@ -85,7 +85,7 @@ pub(super) fn capabilities() -> [u8; 16] {
 }
 
 /// MODE SELECT(6) of a caching page as it was told, with WCE as wanted.
-pub(super) fn select<L: Lease>(page: &[u8], caches: bool, save: bool) -> Command<L> {
+pub(super) fn select<L: Lease>(page: &[u8], caches: bool, save: bool) -> CdbWithData<L> {
     let mut list = vec![0; 4];
     list.extend_from_slice(page.get(..2 + usize::from(octet(page, 1))).unwrap_or(page));
     if let [_, _, _, _, code, _, flags, ..] = &mut list[..] {

@@ -2,7 +2,9 @@
 //! together. 32-byte CDBs (opcode 7Fh) will be rows of that opcode with a service action from
 //! octets 8 and 9.
 
-use super::{Access, Always, Answer, Handler, Length, Medium, Needs, Ordering, Query, Row};
+use super::{
+    Access, CommandRow, ExemptCommand, Handler, Length, Medium, Needs, Ordering, Query, QueryResult,
+};
 use crate::medium::SanitizeKind;
 use crate::query::{
     buffer, capacity, diagnostic, inquiry, log, mode, opcodes, power, report, sense, time,
@@ -11,17 +13,17 @@ use crate::wire::cdb::Field;
 use crate::{alua, reserve};
 
 /// Every command there is.
-pub static TABLE: &[Row] = ROWS;
+pub static TABLE: &[CommandRow] = ROWS;
 
 /// Rows of an opcode.
 #[inline]
-pub(super) fn rows(opcode: u8) -> &'static [Row] {
+pub(super) fn rows(opcode: u8) -> &'static [CommandRow] {
     let (first, count) = INDEX[usize::from(opcode)];
     &TABLE[usize::from(first)..usize::from(first) + usize::from(count)]
 }
 
 #[rustfmt::skip]
-const ROWS: &[Row] = &[
+const ROWS: &[CommandRow] = &[
     query(0x00, "TEST UNIT READY", &[F, 0, 0, 0, 0, 0], power::test_unit_ready),
     query(0x03, "REQUEST SENSE", &[F, 0x01, 0, 0, F, 0], sense::request_sense)
         .allocation_at(4, 1).always(),
@@ -187,7 +189,7 @@ const fn sixteen(flags: u8) -> [u8; 16] {
     [F, flags, F, F, F, F, F, F, F, F, F, F, F, F, 0x3f, 0]
 }
 
-const fn persistent_in(action: u16, name: &'static str) -> Row {
+const fn persistent_in(action: u16, name: &'static str) -> CommandRow {
     const USAGE: &[u8] = &[F, 0x1f, 0, 0, 0, 0, 0, F, F, 0];
     query(0x5e, name, USAGE, reserve::persistent_reserve_in)
         .action(action)
@@ -195,7 +197,7 @@ const fn persistent_in(action: u16, name: &'static str) -> Row {
         .needs(Needs::Alone)
 }
 
-const fn persistent_out(action: u16, name: &'static str) -> Row {
+const fn persistent_out(action: u16, name: &'static str) -> CommandRow {
     const USAGE: &[u8] = &[F, 0x1f, F, 0, 0, F, F, F, F, 0];
     parameters(
         0x5f,
@@ -209,7 +211,7 @@ const fn persistent_out(action: u16, name: &'static str) -> Row {
     .needs(Needs::Alone)
 }
 
-const fn copy_results(action: u16, name: &'static str) -> Row {
+const fn copy_results(action: u16, name: &'static str) -> CommandRow {
     const USAGE: &[u8] = &[F, 0x1f, F, 0, 0, 0, 0, 0, 0, 0, F, F, F, F, 0, 0];
     medium(
         0x84,
@@ -226,8 +228,8 @@ const fn query(
     opcode: u8,
     name: &'static str,
     usage: &'static [u8],
-    handler: fn(&Query<'_>) -> Answer,
-) -> Row {
+    handler: fn(&Query<'_>) -> QueryResult,
+) -> CommandRow {
     row(opcode, name, usage, Handler::Query(handler))
 }
 
@@ -236,8 +238,8 @@ const fn parameters(
     name: &'static str,
     usage: &'static [u8],
     length: fn(&[u8]) -> u32,
-    handler: fn(&Query<'_>) -> Answer,
-) -> Row {
+    handler: fn(&Query<'_>) -> QueryResult,
+) -> CommandRow {
     row(opcode, name, usage, Handler::Parameters(length, handler))
 }
 
@@ -248,18 +250,18 @@ const fn medium(
     usage: &'static [u8],
     ordering: Ordering,
     command: Medium,
-) -> Row {
+) -> CommandRow {
     let access = match ordering {
         Ordering::Free => Access::Any,
         Ordering::Read => Access::Read,
         Ordering::Write | Ordering::Flush | Ordering::Exclusive => Access::Write,
     };
     let row = row(opcode, name, usage, Handler::Medium(command));
-    Row { ordering, ..row }.access(access)
+    CommandRow { ordering, ..row }.access(access)
 }
 
-const fn row(opcode: u8, name: &'static str, usage: &'static [u8], handler: Handler) -> Row {
-    Row {
+const fn row(opcode: u8, name: &'static str, usage: &'static [u8], handler: Handler) -> CommandRow {
+    CommandRow {
         opcode,
         service_action: None,
         name,
@@ -267,7 +269,7 @@ const fn row(opcode: u8, name: &'static str, usage: &'static [u8], handler: Hand
         reserved: reserved(usage),
         access: Access::Any,
         ordering: Ordering::Free,
-        always: Always::No,
+        always: ExemptCommand::No,
         handler,
         lba: None,
         length: Length::None,
@@ -276,7 +278,7 @@ const fn row(opcode: u8, name: &'static str, usage: &'static [u8], handler: Hand
     }
 }
 
-/// See [`Row::reserved`].
+/// See [`CommandRow::reserved`].
 const fn reserved(usage: &[u8]) -> u128 {
     let mut reserved = 0;
     let mut at = 0;
@@ -288,7 +290,7 @@ const fn reserved(usage: &[u8]) -> u128 {
     reserved
 }
 
-impl Row {
+impl CommandRow {
     const fn action(mut self, action: u16) -> Self {
         self.service_action = Some(action);
         self
@@ -320,7 +322,7 @@ impl Row {
     }
 
     const fn always(mut self) -> Self {
-        self.always = Always::Answered;
+        self.always = ExemptCommand::Answered;
         self
     }
 
@@ -338,7 +340,7 @@ impl Row {
 /// For each opcode its first row and how many there are, so that a look-up is two loads.
 static INDEX: [(u8, u8); 256] = index(ROWS);
 
-const fn index(rows: &[Row]) -> [(u8, u8); 256] {
+const fn index(rows: &[CommandRow]) -> [(u8, u8); 256] {
     assert!(rows.len() < 256);
     let mut index = [(0, 0); 256];
     let mut at = 0;

@@ -1,7 +1,7 @@
 use super::*;
 
 /// A CDB of the row with nothing set but what names it.
-pub(crate) fn blank(row: &Row) -> [u8; 32] {
+pub(crate) fn blank(row: &CommandRow) -> [u8; 32] {
     let mut cdb = [0; 32];
     cdb[0] = row.opcode;
     cdb[1] = row.service_action.unwrap_or(0) as u8;
@@ -109,7 +109,7 @@ fn unknown_opcode() {
     let mut cdb = [0; 32];
     cdb[0] = 0xc1;
     let sense = find(&cdb).unwrap_err();
-    assert_eq!((sense.key, sense.code), (Key::IllegalRequest, 0x2000));
+    assert_eq!((sense.key, sense.code), (SenseKey::IllegalRequest, 0x2000));
 }
 
 #[test]

@@ -2,21 +2,21 @@
 
 use slab::Slab;
 
-use super::tasks::Slot;
-use super::{DeviceServer, Output};
+use super::tasks::TaskSlot;
+use super::{DeviceOutput, DeviceServer};
 use crate::medium::Lease;
 use crate::nexus::NexusId;
-use crate::owner::{Change, Request};
-use crate::task::Failure;
+use crate::owner::{OwnerRequest, UnitChange};
+use crate::task::CommandFailure;
 use crate::unit::UnitId;
 
 /// Who waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asker {
+pub(super) enum RequestOrigin {
     /// Nobody.
     Nobody,
     /// A task.
-    Task(Slot),
+    Task(TaskSlot),
     /// The task management function of this nexus with this number.
     Function(NexusId, u32),
     /// The loss of a nexus.
@@ -26,13 +26,13 @@ pub(super) enum Asker {
 /// The requests that have not been answered. The low half of a number is the place in the slab,
 /// the high half makes it unique.
 #[derive(Debug, Default)]
-pub(super) struct Asks {
-    open: Slab<(u64, Asker)>,
+pub(super) struct OwnerRequests {
+    open: Slab<(u64, RequestOrigin)>,
     count: u32,
 }
 
-impl Asks {
-    fn open(&mut self, asker: Asker) -> u64 {
+impl OwnerRequests {
+    fn open(&mut self, asker: RequestOrigin) -> u64 {
         self.count = self.count.wrapping_add(1);
         let entry = self.open.vacant_entry();
         let id = u64::from(self.count) << 32 | entry.key() as u64;
@@ -40,13 +40,13 @@ impl Asks {
         id
     }
 
-    fn close(&mut self, id: u64) -> Option<Asker> {
+    fn close(&mut self, id: u64) -> Option<RequestOrigin> {
         self.asker(id)?;
         Some(self.open.remove(Self::place(id)).1)
     }
 
     /// Who waits for the answer to this request.
-    pub(super) fn asker(&self, id: u64) -> Option<Asker> {
+    pub(super) fn asker(&self, id: u64) -> Option<RequestOrigin> {
         let &(open, asker) = self.open.get(Self::place(id))?;
         (open == id).then_some(asker)
     }
@@ -73,35 +73,35 @@ impl<L: Lease> DeviceServer<L> {
         &mut self,
         unit: UnitId,
         nexus: NexusId,
-        asker: Asker,
-        change: Change,
+        asker: RequestOrigin,
+        change: UnitChange,
     ) -> u64 {
         let id = self.asks.open(asker);
-        let request = Request {
+        let request = OwnerRequest {
             core: self.core,
             id,
             nexus: self.nexus(nexus).map(|slot| slot.nexus.identity.clone()),
             change,
         };
-        self.outputs.push_back(Output::Ask { unit, request });
+        self.outputs.push_back(DeviceOutput::Ask { unit, request });
         id
     }
 
     /// Has a task ask its unit's owner, and wait for the answer.
-    pub(super) fn ask_for_task(&mut self, slot: Slot, change: Change) {
+    pub(super) fn ask_for_task(&mut self, slot: TaskSlot, change: UnitChange) {
         let task = &self.tasks[slot as usize];
-        let id = self.ask(task.unit, task.nexus, Asker::Task(slot), change);
+        let id = self.ask(task.unit, task.nexus, RequestOrigin::Task(slot), change);
         self.tasks[slot as usize].ask = Some(id);
     }
 
-    pub(super) fn answered_by_owner(&mut self, id: u64, result: Result<(), Failure>) {
+    pub(super) fn answered_by_owner(&mut self, id: u64, result: Result<(), CommandFailure>) {
         match self.asks.close(id) {
-            Some(Asker::Task(slot)) => self.task_answered(slot, id, result),
-            Some(Asker::Function(nexus, function)) => {
+            Some(RequestOrigin::Task(slot)) => self.task_answered(slot, id, result),
+            Some(RequestOrigin::Function(nexus, function)) => {
                 self.function_answered(nexus, function, result);
             }
-            Some(Asker::Loss(nexus)) => self.loss_answered(nexus),
-            Some(Asker::Nobody) | None => {}
+            Some(RequestOrigin::Loss(nexus)) => self.loss_answered(nexus),
+            Some(RequestOrigin::Nobody) | None => {}
         }
     }
 }

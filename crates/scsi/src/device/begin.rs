@@ -1,26 +1,26 @@
 //! A command begins: what is looked at in the state of its unit, when all it had to wait for in
 //! its task set has ended. What was reserved meanwhile counts.
 
-use super::sweep::check_inside;
-use super::tasks::{Ending, Phase, Slot};
-use super::{DeviceServer, Job};
-use crate::commands::{Handler, Length, Medium, Ordering, Row};
+use super::block_scan::check_inside;
+use super::tasks::{TaskEnd, TaskPhase, TaskSlot};
+use super::{DeviceServer, TaskJob};
+use crate::commands::{CommandRow, Handler, Length, Medium, Ordering};
 use crate::medium::{Extent, Lease};
 use crate::reserve;
-use crate::task::Failure;
+use crate::task::CommandFailure;
 use crate::unit::{UnitId, UnitState};
 use crate::wire::asc;
-use crate::wire::sense::{Key, Sense};
+use crate::wire::sense::{Sense, SenseKey};
 use crate::wire::status::Status;
 
 impl<L: Lease> DeviceServer<L> {
     /// Carries a command out as far as it goes without waiting.
-    pub(super) fn begin(&mut self, slot: Slot) {
+    pub(super) fn begin(&mut self, slot: TaskSlot) {
         if !self.may_take_data(slot) {
             return;
         }
         if let Err(failure) = self.check_state(slot) {
-            return self.finish(slot, Ending::Failed(failure));
+            return self.finish(slot, TaskEnd::Failed(failure));
         }
         match self.tasks[slot as usize].row.handler {
             Handler::Medium(medium) => self.begin_medium(slot, medium),
@@ -32,18 +32,20 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
-    fn check_state(&self, slot: Slot) -> Result<(), Failure> {
+    fn check_state(&self, slot: TaskSlot) -> Result<(), CommandFailure> {
         let task = &self.tasks[slot as usize];
         let state = self.state(task.unit);
         let nexus = self
             .nexus(task.nexus)
-            .ok_or(Failure::Status(Status::Busy))?;
-        task.row.check_offered(state).map_err(Failure::Check)?;
+            .ok_or(CommandFailure::Status(Status::Busy))?;
+        task.row
+            .check_offered(state)
+            .map_err(CommandFailure::Check)?;
         reserve::check(state, &nexus.nexus.identity, task.row, task.cdb())?;
         check_ready(state, task.row)
     }
 
-    fn begin_medium(&mut self, slot: Slot, medium: Medium) {
+    fn begin_medium(&mut self, slot: TaskSlot, medium: Medium) {
         match medium {
             Medium::Read => self.read(slot),
             Medium::Write => self.transfer(slot, true),
@@ -67,7 +69,7 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// The parameter list of a medium command has come.
-    pub(super) fn begin_with_parameters(&mut self, slot: Slot, medium: Medium, list: &[u8]) {
+    pub(super) fn begin_with_parameters(&mut self, slot: TaskSlot, medium: Medium, list: &[u8]) {
         match medium {
             Medium::Unmap => self.unmap(slot, list),
             Medium::FormatUnit => self.format_unit(slot, list),
@@ -78,34 +80,34 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Goes on after a lock is gone. What was reserved meanwhile counts.
-    pub(super) fn resume(&mut self, slot: Slot) {
+    pub(super) fn resume(&mut self, slot: TaskSlot) {
         match &self.tasks[slot as usize].job {
-            Job::Copy(_) => self.copy_on(slot),
-            Job::Stream(_) => self.read_on(slot),
-            Job::Sweep(_) => match self.check_state(slot) {
-                Err(failure) => self.finish(slot, Ending::Failed(failure)),
+            TaskJob::Copy(_) => self.copy_on(slot),
+            TaskJob::Stream(_) => self.read_on(slot),
+            TaskJob::Sweep(_) => match self.check_state(slot) {
+                Err(failure) => self.finish(slot, TaskEnd::Failed(failure)),
                 Ok(()) => self.sweep_on(slot),
             },
-            Job::Pieces(_) => self.pieces_on(slot),
+            TaskJob::Pieces(_) => self.pieces_on(slot),
             _ => self.begin(slot),
         }
     }
 
     /// Takes the blocks that the CDB names, at most `limit`, for the task to be at. `None` where
     /// that cannot be now: the task has failed then, or is blocked by a lock and will go on later.
-    pub(super) fn take_extent(&mut self, slot: Slot, limit: u32) -> Option<Extent> {
+    pub(super) fn take_extent(&mut self, slot: TaskSlot, limit: u32) -> Option<Extent> {
         let extent = self.check_blocks(slot, limit)?;
         self.gate(slot, extent).then_some(extent)
     }
 
     /// The blocks that the CDB names, at most `limit`; `None` if the task has failed.
-    pub(super) fn check_blocks(&mut self, slot: Slot, limit: u32) -> Option<Extent> {
+    pub(super) fn check_blocks(&mut self, slot: TaskSlot, limit: u32) -> Option<Extent> {
         let task = &self.tasks[slot as usize];
         self.check(slot, task.row.extent(&task.cdb), limit)
     }
 
     /// The same with other blocks than the CDB names.
-    pub(super) fn check(&mut self, slot: Slot, extent: Extent, limit: u32) -> Option<Extent> {
+    pub(super) fn check(&mut self, slot: TaskSlot, extent: Extent, limit: u32) -> Option<Extent> {
         let task = &self.tasks[slot as usize];
         let checked = check_inside(self.state(task.unit), extent);
         let checked = match checked {
@@ -118,20 +120,20 @@ impl<L: Lease> DeviceServer<L> {
                 Some(extent)
             }
             Err(sense) => {
-                self.finish(slot, Ending::Failed(Failure::Check(sense)));
+                self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense)));
                 None
             }
         }
     }
 
     /// Lets a task access these blocks, or blocks it while another task has locked them.
-    pub(super) fn gate(&mut self, slot: Slot, extent: Extent) -> bool {
+    pub(super) fn gate(&mut self, slot: TaskSlot, extent: Extent) -> bool {
         let unit = self.tasks[slot as usize].unit;
         if self.is_locked(unit, extent) {
             self.block(slot, unit);
             return false;
         }
-        self.tasks[slot as usize].phase = Phase::Running;
+        self.tasks[slot as usize].phase = TaskPhase::Running;
         true
     }
 
@@ -142,12 +144,12 @@ impl<L: Lease> DeviceServer<L> {
 
     /// Has a task wait until locks of a unit go.
     #[cold]
-    pub(super) fn block(&mut self, slot: Slot, unit: UnitId) {
+    pub(super) fn block(&mut self, slot: TaskSlot, unit: UnitId) {
         let task = &mut self.tasks[slot as usize];
-        task.phase = Phase::Blocked(unit);
+        task.phase = TaskPhase::Blocked(unit);
         // Whoever has the lock may write: what was made stable before is not what will be read.
-        if matches!(task.job, Job::Settled) {
-            task.job = Job::Idle;
+        if matches!(task.job, TaskJob::Settled) {
+            task.job = TaskJob::Idle;
         }
         if let Some(unit) = self.units.get_mut(unit.0 as usize) {
             unit.blocked += 1;
@@ -156,7 +158,7 @@ impl<L: Lease> DeviceServer<L> {
 }
 
 /// NOT READY and DATA PROTECT, where the command needs a medium that is ready and may be written.
-fn check_ready(state: &UnitState, row: &Row) -> Result<(), Failure> {
+fn check_ready(state: &UnitState, row: &CommandRow) -> Result<(), CommandFailure> {
     let Handler::Medium(medium) = row.handler else {
         return Ok(());
     };
@@ -175,11 +177,11 @@ fn check_ready(state: &UnitState, row: &Row) -> Result<(), Failure> {
 }
 
 /// INVALID FIELD IN CDB, pointing at the length.
-pub(super) fn too_long(row: &Row) -> Sense {
+pub(super) fn too_long(row: &CommandRow) -> Sense {
     match row.length {
         Length::Blocks(field) | Length::Parameters(field) | Length::Allocation(field) => {
             Sense::cdb_field(u16::from(field.at), None)
         }
-        Length::None => Sense::new(Key::IllegalRequest, asc::INVALID_FIELD_IN_CDB),
+        Length::None => Sense::new(SenseKey::IllegalRequest, asc::INVALID_FIELD_IN_CDB),
     }
 }

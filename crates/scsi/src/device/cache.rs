@@ -1,14 +1,14 @@
 //! SYNCHRONIZE CACHE, PRE-FETCH and GET LBA STATUS (SBC-4 §5.33, §5.10, §5.6).
 
-use super::sweep::check_inside;
-use super::tasks::{Ending, Slot};
-use super::{DeviceServer, Job};
+use super::block_scan::check_inside;
+use super::tasks::{TaskEnd, TaskSlot};
+use super::{DeviceServer, TaskJob};
 use crate::limits;
-use crate::medium::{Extent, Lease, MediumOp, Outcome, Provisioning};
-use crate::task::Failure;
+use crate::medium::{Extent, Lease, MediumOp, MediumOutcome, Provisioning};
+use crate::task::CommandFailure;
 use crate::wire::asc;
 use crate::wire::cdb::bit;
-use crate::wire::sense::{Key, Sense};
+use crate::wire::sense::{Sense, SenseKey};
 
 /// IMMED.
 const IMMEDIATE: u8 = 0x02;
@@ -33,32 +33,32 @@ pub(super) struct Statuses {
 
 impl<L: Lease> DeviceServer<L> {
     /// SYNCHRONIZE CACHE.
-    pub(super) fn synchronize_cache(&mut self, slot: Slot) {
+    pub(super) fn synchronize_cache(&mut self, slot: TaskSlot) {
         let Some(extent) = self.extent_to_end(slot) else {
             return;
         };
         let whole = extent == Extent::new(0, self.capacity(slot));
         let extent = if whole { Extent::new(0, 0) } else { extent };
-        self.start_in_cache(slot, MediumOp::Flush { extent }, Ending::Good);
+        self.start_in_cache(slot, MediumOp::Flush { extent }, TaskEnd::Good);
     }
 
     /// PRE-FETCH: CONDITION MET tells that all of it is in the cache or will be.
-    pub(super) fn prefetch(&mut self, slot: Slot) {
+    pub(super) fn prefetch(&mut self, slot: TaskSlot) {
         let Some(mut extent) = self.extent_to_end(slot) else {
             return;
         };
         let traits = &self.state(self.tasks[slot as usize].unit).traits;
         let room = u64::from(limits::prefetch(traits));
         let ending = match extent.blocks <= room {
-            true => Ending::ConditionMet,
-            false => Ending::Good,
+            true => TaskEnd::ConditionMet,
+            false => TaskEnd::Good,
         };
         extent.blocks = extent.blocks.min(room);
         self.start_in_cache(slot, MediumOp::Prefetch { extent }, ending);
     }
 
-    fn start_in_cache(&mut self, slot: Slot, op: MediumOp<L>, ending: Ending) {
-        self.tasks[slot as usize].job = Job::Cache(ending);
+    fn start_in_cache(&mut self, slot: TaskSlot, op: MediumOp<L>, ending: TaskEnd) {
+        self.tasks[slot as usize].job = TaskJob::Cache(ending);
         let detached = self.tasks.iter().filter(|(_, task)| task.detached);
         if bit(&self.tasks[slot as usize].cdb, 1, IMMEDIATE) && detached.count() < DETACHED_LIMIT {
             self.detach(slot, ending);
@@ -67,28 +67,28 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Answers a task that goes on in the background.
-    pub(super) fn detach(&mut self, slot: Slot, ending: Ending) {
+    pub(super) fn detach(&mut self, slot: TaskSlot, ending: TaskEnd) {
         let task = &mut self.tasks[slot as usize];
         let card = task.card();
         task.detached = true;
         task.ending = None;
         self.give_memory_back(slot);
         self.leave_set(slot, card);
-        self.tell(card, ending);
+        self.report(card, ending);
     }
 
-    fn capacity(&self, slot: Slot) -> u64 {
+    fn capacity(&self, slot: TaskSlot) -> u64 {
         self.state(self.tasks[slot as usize].unit).traits.blocks
     }
 
     /// The blocks that the CDB names, where 0 stands for all up to the last. Nothing of the
     /// medium is changed, so no lock is looked at.
-    fn extent_to_end(&mut self, slot: Slot) -> Option<Extent> {
+    fn extent_to_end(&mut self, slot: TaskSlot) -> Option<Extent> {
         let task = &self.tasks[slot as usize];
         let extent = task.row.extent(&task.cdb);
         let state = self.state(task.unit);
         if let Err(sense) = check_inside(state, extent) {
-            self.finish(slot, Ending::Failed(Failure::Check(sense)));
+            self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense)));
             return None;
         }
         Some(match extent.blocks {
@@ -98,16 +98,16 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// GET LBA STATUS.
-    pub(super) fn lba_status(&mut self, slot: Slot) {
+    pub(super) fn lba_status(&mut self, slot: TaskSlot) {
         let task = &self.tasks[slot as usize];
         let lba = task.row.lba(&task.cdb);
         let capacity = self.capacity(slot);
         if lba >= capacity {
             let sense = Sense {
                 information: Some(lba),
-                ..Sense::new(Key::IllegalRequest, asc::LBA_OUT_OF_RANGE)
+                ..Sense::new(SenseKey::IllegalRequest, asc::LBA_OUT_OF_RANGE)
             };
-            return self.finish(slot, Ending::Failed(Failure::Check(sense)));
+            return self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense)));
         }
         let allocated = task.row.allocation_length(&task.cdb) as usize;
         let statuses = Statuses {
@@ -115,12 +115,12 @@ impl<L: Lease> DeviceServer<L> {
             found: Vec::new(),
             room: (allocated.saturating_sub(8) / 16).clamp(1, STATUS_DESCRIPTORS),
         };
-        self.tasks[slot as usize].job = Job::Statuses(Box::new(statuses));
+        self.tasks[slot as usize].job = TaskJob::Statuses(Box::new(statuses));
         self.ask_status(slot);
     }
 
-    fn ask_status(&mut self, slot: Slot) {
-        let Job::Statuses(statuses) = &self.tasks[slot as usize].job else {
+    fn ask_status(&mut self, slot: TaskSlot) {
+        let TaskJob::Statuses(statuses) = &self.tasks[slot as usize].job else {
             return;
         };
         let extent = statuses.rest;
@@ -131,9 +131,9 @@ impl<L: Lease> DeviceServer<L> {
         self.answer_data(slot, data);
     }
 
-    pub(super) fn status_found(&mut self, slot: Slot, outcome: &Outcome<L>) {
-        if let Job::Statuses(statuses) = &mut self.tasks[slot as usize].job
-            && let Outcome::Provisioning { blocks, state } = *outcome
+    pub(super) fn status_found(&mut self, slot: TaskSlot, outcome: &MediumOutcome<L>) {
+        if let TaskJob::Statuses(statuses) = &mut self.tasks[slot as usize].job
+            && let MediumOutcome::Provisioning { blocks, state } = *outcome
         {
             statuses.add(blocks.max(1), state);
         }

@@ -9,21 +9,21 @@ use self::list::{CopyList, Segment};
 
 pub(super) use self::results::CopyRecord;
 use self::results::{CopyState, RECORDS};
-use super::tasks::{Ending, Phase, Slot, Task};
-use super::{DeviceServer, Job, OpId, Output};
-use crate::commands::{Row, rows_of};
-use crate::medium::{Extent, Lease, MediumError, MediumOp, Outcome, SEGMENT_BYTES};
+use super::tasks::{DeviceTask, TaskEnd, TaskPhase, TaskSlot};
+use super::{DeviceOutput, DeviceServer, OpId, TaskJob};
+use crate::commands::{CommandRow, rows_of};
+use crate::medium::{Extent, Lease, MediumError, MediumOp, MediumOutcome, SEGMENT_BYTES};
 use crate::nexus::NexusId;
 use crate::reserve;
-use crate::task::Failure;
+use crate::task::CommandFailure;
 use crate::unit::UnitId;
 use crate::wire::asc;
 use crate::wire::cdb::{octet, opcode};
-use crate::wire::sense::{Key, Sense};
+use crate::wire::sense::{Sense, SenseKey};
 
 /// A copy on its way.
 #[derive(Debug)]
-pub(super) struct Copy {
+pub(super) struct CopyJob {
     id: Option<u8>,
     segments: Vec<Segment>,
     /// Which segment.
@@ -34,7 +34,7 @@ pub(super) struct Copy {
     bytes: u64,
 }
 
-impl Copy {
+impl CopyJob {
     /// The piece that is being copied. Pieces go from the first block to the last, or the other way
     /// where what is to be read later would else be overwritten.
     fn piece(&self, size: impl Fn(UnitId) -> u64) -> Option<Segment> {
@@ -90,9 +90,9 @@ impl Copy {
 
 impl<L: Lease> DeviceServer<L> {
     /// EXTENDED COPY, its parameter list received.
-    pub(super) fn extended_copy(&mut self, slot: Slot, list: &[u8]) {
+    pub(super) fn extended_copy(&mut self, slot: TaskSlot, list: &[u8]) {
         if list.is_empty() {
-            return self.finish(slot, Ending::Good);
+            return self.finish(slot, TaskEnd::Good);
         }
         let task = &self.tasks[slot as usize];
         let Some(nexus) = self.nexus(task.nexus) else {
@@ -100,12 +100,15 @@ impl<L: Lease> DeviceServer<L> {
         };
         let parsed = CopyList::parse(list, &nexus.nexus, |unit| self.state(unit));
         let ending = match parsed {
-            Err(sense) => Ending::Failed(Failure::Check(sense)),
-            Ok(copy) if self.is_copying(task.nexus, copy.id) => Ending::Failed(Failure::Check(
-                Sense::new(Key::IllegalRequest, asc::OPERATION_IN_PROGRESS),
-            )),
+            Err(sense) => TaskEnd::Failed(CommandFailure::Check(sense)),
+            Ok(copy) if self.is_copying(task.nexus, copy.id) => {
+                TaskEnd::Failed(CommandFailure::Check(Sense::new(
+                    SenseKey::IllegalRequest,
+                    asc::OPERATION_IN_PROGRESS,
+                )))
+            }
             Ok(copy) => {
-                self.tasks[slot as usize].job = Job::Copy(Box::new(Copy {
+                self.tasks[slot as usize].job = TaskJob::Copy(Box::new(CopyJob {
                     id: copy.id,
                     segments: copy.segments,
                     at: 0,
@@ -118,9 +121,9 @@ impl<L: Lease> DeviceServer<L> {
         self.finish(slot, ending);
     }
 
-    fn copying(&self, nexus: NexusId, id: u8) -> Option<&Copy> {
+    fn copying(&self, nexus: NexusId, id: u8) -> Option<&CopyJob> {
         self.tasks.iter().find_map(|(_, task)| match &task.job {
-            Job::Copy(copy) if task.nexus == nexus && copy.id == Some(id) => Some(&**copy),
+            TaskJob::Copy(copy) if task.nexus == nexus && copy.id == Some(id) => Some(&**copy),
             _ => None,
         })
     }
@@ -130,48 +133,49 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Begins the next piece, if nothing is in the way.
-    pub(super) fn copy_on(&mut self, slot: Slot) {
+    pub(super) fn copy_on(&mut self, slot: TaskSlot) {
         let size = |unit| u64::from(self.state(unit).traits.block_size);
-        let Job::Copy(copy) = &self.tasks[slot as usize].job else {
+        let TaskJob::Copy(copy) = &self.tasks[slot as usize].job else {
             return;
         };
         let Some(piece) = copy.piece(size) else {
-            return self.finish(slot, Ending::Good);
+            return self.finish(slot, TaskEnd::Good);
         };
         if piece.from.1.blocks == 0 {
             return self.next_segment(slot);
         }
         if let Err(failure) = self.check_copy(slot, &piece) {
-            return self.finish(slot, Ending::Failed(failure));
+            return self.finish(slot, TaskEnd::Failed(failure));
         }
         for (unit, extent) in [piece.from, piece.to] {
             if self.is_locked(unit, extent) {
                 return self.block(slot, unit);
             }
         }
-        self.tasks[slot as usize].phase = Phase::Running;
+        self.tasks[slot as usize].phase = TaskPhase::Running;
         let (unit, extent) = piece.from;
         // Memory of the volume itself would change while it is copied.
         let copied = piece.overlaps();
         self.operate_on(slot, unit, MediumOp::Read { extent, copied });
     }
 
-    fn next_segment(&mut self, slot: Slot) {
-        if let Job::Copy(copy) = &mut self.tasks[slot as usize].job {
+    fn next_segment(&mut self, slot: TaskSlot) {
+        if let TaskJob::Copy(copy) = &mut self.tasks[slot as usize].job {
             copy.at += 1;
             copy.done = 0;
         }
         self.copy_on(slot);
     }
 
-    fn operate_on(&mut self, slot: Slot, unit: UnitId, op: MediumOp<L>) {
+    fn operate_on(&mut self, slot: TaskSlot, unit: UnitId, op: MediumOp<L>) {
         self.tasks[slot as usize].operations += 1;
         let id = OpId::new(slot, 0);
-        self.outputs.push_back(Output::Medium { id, unit, op });
+        self.outputs
+            .push_back(DeviceOutput::Medium { id, unit, op });
     }
 
     /// What would be told to the nexus if it read and wrote itself.
-    fn check_copy(&self, slot: Slot, piece: &Segment) -> Result<(), Failure> {
+    fn check_copy(&self, slot: TaskSlot, piece: &Segment) -> Result<(), CommandFailure> {
         let nexus = self.tasks[slot as usize].nexus;
         let sides = [
             (piece.from.0, opcode::READ_16),
@@ -187,16 +191,16 @@ impl<L: Lease> DeviceServer<L> {
         self.state(piece.to.0).writable()
     }
 
-    pub(super) fn copy_progressed(&mut self, slot: Slot, outcome: Outcome<L>) {
+    pub(super) fn copy_progressed(&mut self, slot: TaskSlot, outcome: MediumOutcome<L>) {
         let size = |unit| u64::from(self.state(unit).traits.block_size);
-        let Job::Copy(copy) = &self.tasks[slot as usize].job else {
+        let TaskJob::Copy(copy) = &self.tasks[slot as usize].job else {
             return;
         };
         let Some(piece) = copy.piece(size) else {
             return;
         };
         let bytes = piece.from.1.blocks * size(piece.from.0);
-        if let Outcome::Lease(data) = outcome {
+        if let MediumOutcome::Lease(data) = outcome {
             let (unit, extent) = piece.to;
             let fua = self.state(unit).writes_through();
             let op = MediumOp::Write {
@@ -207,7 +211,7 @@ impl<L: Lease> DeviceServer<L> {
             };
             return self.operate_on(slot, unit, op);
         }
-        if let Job::Copy(copy) = &mut self.tasks[slot as usize].job {
+        if let TaskJob::Copy(copy) = &mut self.tasks[slot as usize].job {
             copy.done += bytes;
             copy.bytes += bytes;
         }
@@ -217,10 +221,10 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
-    fn segment_is_done(&self, slot: Slot) -> bool {
+    fn segment_is_done(&self, slot: TaskSlot) -> bool {
         let size = |unit| u64::from(self.state(unit).traits.block_size);
         match &self.tasks[slot as usize].job {
-            Job::Copy(copy) => copy
+            TaskJob::Copy(copy) => copy
                 .segments
                 .get(copy.at)
                 .is_some_and(|segment| copy.done >= segment.from.1.blocks * size(segment.from.0)),
@@ -229,12 +233,12 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Remembers how a copy ended, for RECEIVE COPY RESULTS.
-    pub(super) fn remember_copy(&mut self, task: &Task<L>, ending: Ending) {
-        let Job::Copy(copy) = &task.job else {
+    pub(super) fn remember_copy(&mut self, task: &DeviceTask<L>, ending: TaskEnd) {
+        let TaskJob::Copy(copy) = &task.job else {
             return;
         };
         let state = match ending {
-            Ending::Good => CopyState::Done,
+            TaskEnd::Good => CopyState::Done,
             _ => CopyState::Failed,
         };
         let Some(record) = copy.record(state) else {
@@ -250,7 +254,7 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// RECEIVE COPY RESULTS.
-    pub(super) fn receive_copy_results(&mut self, slot: Slot) {
+    pub(super) fn receive_copy_results(&mut self, slot: TaskSlot) {
         let task = &self.tasks[slot as usize];
         let record = |id| {
             let running = self.copying(task.nexus, id);
@@ -260,7 +264,7 @@ impl<L: Lease> DeviceServer<L> {
         let (action, id) = (octet(&task.cdb, 1) & 0x1f, octet(&task.cdb, 2));
         match results::answer(action, id, record) {
             Ok(data) => self.answer_data(slot, data),
-            Err(sense) => self.finish(slot, Ending::Failed(Failure::Check(sense))),
+            Err(sense) => self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense))),
         }
     }
 }
@@ -272,19 +276,21 @@ impl super::nexus::NexusSlot {
 }
 
 /// What an error of a medium is to the initiator of a copy (SPC-4 §6.4.3).
-pub(super) const fn copy_failure(error: MediumError) -> Failure {
+pub(super) const fn copy_failure(error: MediumError) -> CommandFailure {
     match super::finish::failure(error) {
-        Failure::Check(_) => Failure::Check(Sense::new(
-            Key::CopyAborted,
+        CommandFailure::Check(_) => CommandFailure::Check(Sense::new(
+            SenseKey::CopyAborted,
             asc::THIRD_PARTY_DEVICE_FAILURE,
         )),
-        status @ Failure::Status(_) => status,
+        status @ CommandFailure::Status(_) => status,
     }
 }
 
-const NOT_REACHABLE: Failure =
-    Failure::Check(Sense::new(Key::CopyAborted, asc::COPY_TARGET_NOT_REACHABLE));
+const NOT_REACHABLE: CommandFailure = CommandFailure::Check(Sense::new(
+    SenseKey::CopyAborted,
+    asc::COPY_TARGET_NOT_REACHABLE,
+));
 
-fn row(opcode: u8) -> Option<&'static Row> {
+fn row(opcode: u8) -> Option<&'static CommandRow> {
     rows_of(opcode).first()
 }

@@ -4,7 +4,7 @@ use super::DeviceServer;
 
 /// How many of everything that comes and goes a device server holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct DeviceCounts {
     /// Nexuses, those that are being lost among them.
     pub nexuses: usize,
     /// Commands that have not ended.
@@ -20,8 +20,8 @@ pub struct Counts {
 impl<L> DeviceServer<L> {
     /// What it holds now.
     #[must_use]
-    pub fn counts(&self) -> Counts {
-        Counts {
+    pub fn counts(&self) -> DeviceCounts {
+        DeviceCounts {
             nexuses: self.nexuses.iter().flatten().count(),
             tasks: self.tasks.len(),
             requests: self.asks.len(),

@@ -3,79 +3,79 @@
 
 use std::ops::Range;
 
-use super::ask::Asker;
+use super::ask::RequestOrigin;
 use super::copy::copy_failure;
-use super::nexus::Leaving;
-use super::tasks::{Card, Ending, Phase, Slot, Task};
-use super::{DeviceServer, Job, OpId, Output};
+use super::nexus::NexusLoss;
+use super::tasks::{DeviceTask, TaskEnd, TaskPhase, TaskSlot, TaskSummary};
+use super::{DeviceOutput, DeviceServer, OpId, TaskJob};
 use crate::commands::{Handler, Medium};
-use crate::medium::{Lease, MediumError, Outcome};
+use crate::medium::{Lease, MediumError, MediumOutcome};
 use crate::nexus::NexusId;
-use crate::order::Older;
-use crate::owner::Change;
-use crate::task::{Attribute, Completed, Failure, SenseBytes};
+use crate::order::EarlierTasks;
+use crate::owner::UnitChange;
+use crate::task::{Attribute, CommandFailure, Completed, SenseBytes};
 use crate::unit::UnitId;
 use crate::wire::asc;
-use crate::wire::sense::{Format, Key, Sense};
+use crate::wire::sense::{Format, Sense, SenseKey};
 use crate::wire::status::Status;
 
 impl OpId {
     /// Those of one task.
-    pub(super) const fn of(slot: Slot) -> Range<u64> {
+    pub(super) const fn of(slot: TaskSlot) -> Range<u64> {
         Self::new(slot, 0).0..Self::new(slot + 1, 0).0
     }
 
-    pub(super) const fn new(slot: Slot, piece: u32) -> Self {
+    pub(super) const fn new(slot: TaskSlot, piece: u32) -> Self {
         Self((slot as u64) << 32 | piece as u64)
     }
 
-    pub(super) const fn parts(self) -> (Slot, u32) {
-        ((self.0 >> 32) as Slot, self.0 as u32)
+    pub(super) const fn parts(self) -> (TaskSlot, u32) {
+        ((self.0 >> 32) as TaskSlot, self.0 as u32)
     }
 }
 
 impl<L: Lease> DeviceServer<L> {
     /// Something of a task went well at the medium.
-    pub(super) fn progressed(&mut self, slot: Slot, piece: u32, outcome: Outcome<L>) {
+    pub(super) fn progressed(&mut self, slot: TaskSlot, piece: u32, outcome: MediumOutcome<L>) {
         match &self.tasks[slot as usize].job {
-            Job::Read => self.read_done(slot, outcome),
-            Job::Settled => self.begin(slot),
-            Job::Write => self.write_progressed(slot, outcome),
-            Job::Stream(_) => self.stream_progressed(slot, piece, outcome),
-            Job::Change { .. } => self.finish(slot, Ending::Good),
-            Job::Pieces(_) => self.pieces_progressed(slot, outcome),
-            Job::Pattern => {
-                if let Outcome::Lease(into) = outcome {
+            TaskJob::Read => self.read_done(slot, outcome),
+            TaskJob::Settled => self.begin(slot),
+            TaskJob::Write => self.write_progressed(slot, outcome),
+            TaskJob::Stream(_) => self.stream_progressed(slot, piece, outcome),
+            TaskJob::Change { .. } => self.finish(slot, TaskEnd::Good),
+            TaskJob::Pieces(_) => self.pieces_progressed(slot, outcome),
+            TaskJob::Pattern => {
+                if let MediumOutcome::Lease(into) = outcome {
                     self.receive(slot, 0, into);
                 }
             }
-            Job::Sweep(_) => self.sweep_on(slot),
-            Job::Cache(ending) => self.finish(slot, *ending),
-            Job::Statuses(_) => self.status_found(slot, &outcome),
-            Job::Long(_) => self.long_progressed(slot),
-            Job::Copy(_) => self.copy_progressed(slot, outcome),
-            Job::Idle | Job::Parameters => {}
+            TaskJob::Sweep(_) => self.sweep_on(slot),
+            TaskJob::Cache(ending) => self.finish(slot, *ending),
+            TaskJob::Statuses(_) => self.status_found(slot, &outcome),
+            TaskJob::Long(_) => self.long_progressed(slot),
+            TaskJob::Copy(_) => self.copy_progressed(slot, outcome),
+            TaskJob::Idle | TaskJob::Parameters => {}
         }
     }
 
     /// Data-Out came for a task.
-    pub(super) fn received(&mut self, slot: Slot, offset: u32, data: L) {
+    pub(super) fn received(&mut self, slot: TaskSlot, offset: u32, data: L) {
         match &self.tasks[slot as usize].job {
-            Job::Write => self.write_received(slot, data),
-            Job::Stream(_) => self.stream_received(slot, offset, data),
-            Job::Parameters => self.parameters_received(slot, &data),
-            Job::Pieces(_) => self.pieces_received(slot, data),
-            Job::Pattern => self.fill(slot, Some(data)),
+            TaskJob::Write => self.write_received(slot, data),
+            TaskJob::Stream(_) => self.stream_received(slot, offset, data),
+            TaskJob::Parameters => self.parameters_received(slot, &data),
+            TaskJob::Pieces(_) => self.pieces_received(slot, data),
+            TaskJob::Pattern => self.fill(slot, Some(data)),
             _ => {}
         }
     }
 
     /// Goes on by writing where a volume cannot discard. Returns whether it can.
     #[cold]
-    fn fills_instead(&mut self, slot: Slot) -> bool {
+    fn fills_instead(&mut self, slot: TaskSlot) -> bool {
         let (fills, go_on): (_, fn(&mut Self, _)) = match &mut self.tasks[slot as usize].job {
-            Job::Sweep(sweep) => (sweep.fill_instead(), Self::sweep_on),
-            Job::Long(long) => (long.fill_instead(), Self::long_progressed),
+            TaskJob::Sweep(sweep) => (sweep.fill_instead(), Self::sweep_on),
+            TaskJob::Long(long) => (long.fill_instead(), Self::long_progressed),
             _ => return false,
         };
         if fills {
@@ -85,19 +85,24 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Something of a task went wrong at the medium.
-    pub(super) fn failed(&mut self, slot: Slot, error: MediumError) {
+    pub(super) fn failed(&mut self, slot: TaskSlot, error: MediumError) {
         if error == MediumError::Unsupported && self.fills_instead(slot) {
             return;
         }
         let failure = match &self.tasks[slot as usize].job {
-            Job::Copy(_) => copy_failure(error),
+            TaskJob::Copy(_) => copy_failure(error),
             _ => failure(error),
         };
-        self.finish(slot, Ending::Failed(failure));
+        self.finish(slot, TaskEnd::Failed(failure));
     }
 
     /// The owner answered a task.
-    pub(super) fn task_answered(&mut self, slot: Slot, id: u64, result: Result<(), Failure>) {
+    pub(super) fn task_answered(
+        &mut self,
+        slot: TaskSlot,
+        id: u64,
+        result: Result<(), CommandFailure>,
+    ) {
         let Some(task) = self.tasks.get_mut(slot as usize) else {
             return;
         };
@@ -107,29 +112,29 @@ impl<L: Lease> DeviceServer<L> {
         }
         match (task.ending, result) {
             (Some(_), _) => self.quiesce(slot),
-            (None, Err(failure)) => self.finish(slot, Ending::Failed(failure)),
+            (None, Err(failure)) => self.finish(slot, TaskEnd::Failed(failure)),
             (None, Ok(())) => self.granted(slot),
         }
     }
 
-    fn granted(&mut self, slot: Slot) {
+    fn granted(&mut self, slot: TaskSlot) {
         match &self.tasks[slot as usize].job {
-            Job::Change { flush } => self.changed(slot, *flush),
-            Job::Pieces(_) => self.pieces_granted(slot),
-            Job::Long(_) => self.long_granted(slot),
+            TaskJob::Change { flush } => self.changed(slot, *flush),
+            TaskJob::Pieces(_) => self.pieces_granted(slot),
+            TaskJob::Long(_) => self.long_granted(slot),
             _ => {}
         }
     }
 
     /// The outcome of a task is known: it ends as soon as nothing of it is under way.
-    pub(super) fn finish(&mut self, slot: Slot, ending: Ending) {
+    pub(super) fn finish(&mut self, slot: TaskSlot, ending: TaskEnd) {
         self.tasks[slot as usize].ending = Some(ending);
         self.quiesce(slot);
     }
 
     /// Ends a task whose outcome is known, if nothing of it is under way. An aborted one does not
     /// wait for data that the transport may be receiving: that is dropped.
-    pub(super) fn quiesce(&mut self, slot: Slot) {
+    pub(super) fn quiesce(&mut self, slot: TaskSlot) {
         let task = &self.tasks[slot as usize];
         let Some(ending) = task.ending else {
             return;
@@ -137,42 +142,47 @@ impl<L: Lease> DeviceServer<L> {
         if task.operations > 0 {
             return;
         }
-        self.stirred |= ending.is_abort();
+        self.progressed |= ending.is_abort();
         if task.ask.is_some() || task.lent > 0 && !ending.is_abort() {
             return;
         }
         self.close(slot, ending);
     }
 
-    fn close(&mut self, slot: Slot, ending: Ending) {
+    fn close(&mut self, slot: TaskSlot, ending: TaskEnd) {
         let Some(task) = self.tasks.try_remove(slot as usize) else {
             return;
         };
         let card = task.card();
         self.leave_set(slot, card);
         self.leave_flow(slot, &task);
-        if ending == Ending::Good {
+        if ending == TaskEnd::Good {
             self.count(&task);
         }
         match &task.job {
-            Job::Copy(_) => self.remember_copy(&task, ending),
-            Job::Long(_) => self.abandon_long(&task),
+            TaskJob::Copy(_) => self.remember_copy(&task, ending),
+            TaskJob::Long(_) => self.abandon_long(&task),
             _ => {}
         }
         if let Some(lock) = task.lock {
-            self.ask(task.unit, task.nexus, Asker::Nobody, Change::Unlock(lock));
+            self.ask(
+                task.unit,
+                task.nexus,
+                RequestOrigin::Nobody,
+                UnitChange::Unlock(lock),
+            );
         }
         if !task.detached {
-            self.tell(card, ending);
+            self.report(card, ending);
         }
         let waited_for = self
             .unit(task.unit)
             .is_some_and(|unit| !unit.pending.is_empty());
-        self.stirred |= waited_for || !self.managements.is_empty();
+        self.progressed |= waited_for || !self.managements.is_empty();
     }
 
     /// Counts what LOG SENSE tells.
-    fn count(&self, task: &Task<L>) {
+    fn count(&self, task: &DeviceTask<L>) {
         let (statistics, blocks) = (&self.state(task.unit).statistics, task.extent.blocks);
         match task.row.handler {
             Handler::Medium(Medium::Read) => statistics.count_read(self.core, blocks),
@@ -189,8 +199,8 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Takes a task out of its task set, and from among those that a lock blocks.
-    pub(super) fn leave_set(&mut self, slot: Slot, card: Card) {
-        if let Phase::Blocked(unit) = card.phase
+    pub(super) fn leave_set(&mut self, slot: TaskSlot, card: TaskSummary) {
+        if let TaskPhase::Blocked(unit) = card.phase
             && let Some(unit) = self.units.get_mut(unit.0 as usize)
         {
             unit.blocked = unit.blocked.saturating_sub(1);
@@ -207,26 +217,26 @@ impl<L: Lease> DeviceServer<L> {
             let set = &mut nexus.units[card.at as usize].set;
             set.tasks -= 1;
             set.barriers -= u32::from(card.rank.is_barrier());
-            set.dormant -= u32::from(card.phase == Phase::Dormant);
+            set.dormant -= u32::from(card.phase == TaskPhase::Dormant);
             if set.dormant > 0 {
                 self.wakes.push((card.nexus, card.at));
             }
         }
-        self.stirred |= nexus.leaving != Leaving::No;
+        self.progressed |= nexus.leaving != NexusLoss::No;
     }
 
     /// Tells the transport how a task ended.
-    pub(super) fn tell(&mut self, card: Card, ending: Ending) {
+    pub(super) fn report(&mut self, card: TaskSummary, ending: TaskEnd) {
         let (nexus, tag) = (card.nexus, card.tag);
         self.outputs.push_back(match ending {
-            Ending::Aborted => Output::Aborted { nexus, tag },
+            TaskEnd::Aborted => DeviceOutput::Aborted { nexus, tag },
             _ => {
                 let format = match ending {
-                    Ending::Failed(_) => self.sense_format(card.unit),
+                    TaskEnd::Failed(_) => self.sense_format(card.unit),
                     _ => Format::Fixed,
                 };
                 let completed = completed(ending, format, card.lengths);
-                Output::Complete {
+                DeviceOutput::Complete {
                     nexus,
                     tag,
                     completed,
@@ -237,19 +247,19 @@ impl<L: Lease> DeviceServer<L> {
 
     /// Lets go on what waited for others to end, until nothing more ends by that. It is a loop,
     /// not a recursion, as an initiator decides how long such a chain is.
-    pub(super) fn settle(&mut self) {
-        while self.stirred || !self.wakes.is_empty() || !self.relieved.is_empty() {
-            self.go_on();
+    pub(super) fn wake_waiters(&mut self) {
+        while self.progressed || !self.wakes.is_empty() || !self.drained_nexuses.is_empty() {
+            self.wake_one();
         }
     }
 
-    fn go_on(&mut self) {
+    fn wake_one(&mut self) {
         if let Some((nexus, at)) = self.wakes.pop() {
             self.wake(nexus, at);
-        } else if let Some(nexus) = self.relieved.pop() {
+        } else if let Some(nexus) = self.drained_nexuses.pop() {
             self.give_turns(nexus);
         } else {
-            self.stirred = false;
+            self.progressed = false;
             self.acknowledge();
             self.conclude_functions();
             self.conclude_losses();
@@ -262,13 +272,13 @@ impl<L: Lease> DeviceServer<L> {
             if let Some(nexus) = self.nexus_mut(nexus) {
                 nexus.units[at as usize].set.dormant -= 1;
             }
-            self.tasks[slot as usize].phase = Phase::Preparing;
+            self.tasks[slot as usize].phase = TaskPhase::Preparing;
             self.begin(slot);
         }
     }
 
     /// The dormant tasks of a set that nothing holds back, oldest first.
-    fn enabled(&self, nexus: NexusId, at: u32) -> Vec<Slot> {
+    fn enabled(&self, nexus: NexusId, at: u32) -> Vec<TaskSlot> {
         let Some(nexus) = self.nexus(nexus) else {
             return Vec::new();
         };
@@ -281,11 +291,11 @@ impl<L: Lease> DeviceServer<L> {
         {
             return Vec::new();
         }
-        let mut older = Older::default();
+        let mut older = EarlierTasks::default();
         set.filter(|(_, task)| {
             let held = older.holds_back(task.rank());
             older.add(task.rank());
-            task.phase == Phase::Dormant && !held
+            task.phase == TaskPhase::Dormant && !held
         })
         .map(|(slot, _)| slot)
         .collect()
@@ -299,13 +309,15 @@ impl<L: Lease> DeviceServer<L> {
 }
 
 /// *Send Command Complete*.
-pub(super) fn completed(ending: Ending, format: Format, lengths: (u64, u64)) -> Completed {
+pub(super) fn completed(ending: TaskEnd, format: Format, lengths: (u64, u64)) -> Completed {
     let (status, sense) = match ending {
-        Ending::Good | Ending::Aborted => (Status::Good, SenseBytes::EMPTY),
-        Ending::ConditionMet => (Status::ConditionMet, SenseBytes::EMPTY),
-        Ending::TaskAborted => (Status::TaskAborted, SenseBytes::EMPTY),
-        Ending::Failed(Failure::Status(status)) => (status, SenseBytes::EMPTY),
-        Ending::Failed(Failure::Check(sense)) => (Status::CheckCondition, sense.encode(format)),
+        TaskEnd::Good | TaskEnd::Aborted => (Status::Good, SenseBytes::EMPTY),
+        TaskEnd::ConditionMet => (Status::ConditionMet, SenseBytes::EMPTY),
+        TaskEnd::TaskAborted => (Status::TaskAborted, SenseBytes::EMPTY),
+        TaskEnd::Failed(CommandFailure::Status(status)) => (status, SenseBytes::EMPTY),
+        TaskEnd::Failed(CommandFailure::Check(sense)) => {
+            (Status::CheckCondition, sense.encode(format))
+        }
     };
     Completed {
         status,
@@ -317,21 +329,24 @@ pub(super) fn completed(ending: Ending, format: Format, lengths: (u64, u64)) -> 
 }
 
 /// What an initiator is told of an error of the medium.
-pub(super) const fn failure(error: MediumError) -> Failure {
+pub(super) const fn failure(error: MediumError) -> CommandFailure {
     let (key, code) = match error {
-        MediumError::Read => (Key::MediumError, asc::UNRECOVERED_READ_ERROR),
-        MediumError::Write => (Key::MediumError, asc::WRITE_ERROR),
-        MediumError::NoSpace => (Key::DataProtect, asc::SPACE_ALLOCATION_FAILED),
-        MediumError::ReadOnly => (Key::DataProtect, asc::WRITE_PROTECTED),
-        MediumError::Gone => (Key::NotReady, asc::NOT_READY_CAUSE_NOT_REPORTABLE),
+        MediumError::Read => (SenseKey::MediumError, asc::UNRECOVERED_READ_ERROR),
+        MediumError::Write => (SenseKey::MediumError, asc::WRITE_ERROR),
+        MediumError::NoSpace => (SenseKey::DataProtect, asc::SPACE_ALLOCATION_FAILED),
+        MediumError::ReadOnly => (SenseKey::DataProtect, asc::WRITE_PROTECTED),
+        MediumError::Gone => (SenseKey::NotReady, asc::NOT_READY_CAUSE_NOT_REPORTABLE),
         // NOT READY would say that nothing was done, 08h/01h that it was only a matter of time, and
         // 2Eh/02h that a limit of the command's own had passed: this tells what failed, and leaves
         // open what came of the command, as ABORTED COMMAND does.
-        MediumError::Unknown => (Key::AbortedCommand, asc::LOGICAL_UNIT_COMMUNICATION_FAILURE),
-        MediumError::Busy => return Failure::Status(Status::TaskSetFull),
+        MediumError::Unknown => (
+            SenseKey::AbortedCommand,
+            asc::LOGICAL_UNIT_COMMUNICATION_FAILURE,
+        ),
+        MediumError::Busy => return CommandFailure::Status(Status::TaskSetFull),
         // Only what was aborted is given up, and its status is never told.
-        MediumError::Cancelled => return Failure::Status(Status::TaskAborted),
-        MediumError::Unsupported => (Key::HardwareError, asc::INTERNAL_TARGET_FAILURE),
+        MediumError::Cancelled => return CommandFailure::Status(Status::TaskAborted),
+        MediumError::Unsupported => (SenseKey::HardwareError, asc::INTERNAL_TARGET_FAILURE),
     };
-    Failure::Check(Sense::new(key, code))
+    CommandFailure::Check(Sense::new(key, code))
 }

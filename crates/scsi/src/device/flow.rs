@@ -19,9 +19,9 @@
 
 use std::collections::VecDeque;
 
-use super::tasks::{Phase, Slot, Task};
+use super::tasks::{DeviceTask, TaskPhase, TaskSlot};
 use super::transfer::WINDOW;
-use super::{DeviceServer, Job};
+use super::{DeviceServer, TaskJob};
 use crate::commands::Handler;
 use crate::medium::{Lease, SEGMENT_BYTES};
 use crate::nexus::NexusId;
@@ -41,22 +41,22 @@ const MOST_OF_ONE: usize = WINDOW as usize * SEGMENT_BYTES as usize;
 
 /// The data of a nexus that is on its way.
 #[derive(Debug, Default)]
-pub(super) struct Flow {
+pub(super) struct DataFlow {
     /// Octets that the medium was asked for and that were not given to the transport.
     reading: usize,
     /// Octets that the transport holds.
     queued: usize,
     /// Tasks that wait for their turn to read.
-    waiting: VecDeque<Slot>,
+    waiting: VecDeque<TaskSlot>,
     /// Octets of memory that are set aside for Data-Out.
     writing: usize,
     /// Tasks that wait for some.
-    writers: VecDeque<Slot>,
+    writers: VecDeque<TaskSlot>,
 }
 
 /// How a task stands in line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum ReadTurn {
     /// It does not.
     None,
     /// It waits for its turn to read.
@@ -65,7 +65,7 @@ pub(super) enum Turn {
     Come,
 }
 
-impl Flow {
+impl DataFlow {
     const fn is_full(&self) -> bool {
         self.reading + self.queued >= DATA_IN_LIMIT
     }
@@ -101,13 +101,13 @@ impl<L: Lease> DeviceServer<L> {
         nexus.flow.queued = octets;
         let can_go_on = nexus.flow.can_go_on();
         if can_go_on {
-            self.relieved.push(id);
+            self.drained_nexuses.push(id);
         }
         can_go_on
     }
 
     /// Lets a task read so many octets for the initiator, or has it wait for its turn.
-    pub(super) fn may_read(&mut self, slot: Slot, octets: usize) -> bool {
+    pub(super) fn may_read(&mut self, slot: TaskSlot, octets: usize) -> bool {
         let task = &mut self.tasks[slot as usize];
         let nexus = self.nexuses.get_mut(task.nexus.0 as usize);
         let Some(nexus) = nexus.and_then(Option::as_mut) else {
@@ -115,23 +115,23 @@ impl<L: Lease> DeviceServer<L> {
         };
         let flow = &mut nexus.flow;
         let waits = match task.turn {
-            Turn::Waiting => return false,
-            Turn::Come => flow.is_full(),
-            Turn::None => flow.is_full() || !flow.waiting.is_empty(),
+            ReadTurn::Waiting => return false,
+            ReadTurn::Come => flow.is_full(),
+            ReadTurn::None => flow.is_full() || !flow.waiting.is_empty(),
         };
         if waits {
-            task.turn = Turn::Waiting;
+            task.turn = ReadTurn::Waiting;
             flow.waiting.push_back(slot);
             return false;
         }
-        task.turn = Turn::None;
+        task.turn = ReadTurn::None;
         task.reading += octets;
         flow.reading += octets;
         true
     }
 
     /// Sets memory aside for the Data-Out of a task that begins, or has it wait for its turn.
-    pub(super) fn may_take_data(&mut self, slot: Slot) -> bool {
+    pub(super) fn may_take_data(&mut self, slot: TaskSlot) -> bool {
         let task = &mut self.tasks[slot as usize];
         let octets = task.most_data_out();
         if octets == 0 || task.writing > 0 {
@@ -143,16 +143,16 @@ impl<L: Lease> DeviceServer<L> {
         };
         let flow = &mut nexus.flow;
         let waits = match task.turn {
-            Turn::Waiting => return false,
-            Turn::Come => !flow.has_room(octets),
-            Turn::None => !flow.has_room(octets) || !flow.writers.is_empty(),
+            ReadTurn::Waiting => return false,
+            ReadTurn::Come => !flow.has_room(octets),
+            ReadTurn::None => !flow.has_room(octets) || !flow.writers.is_empty(),
         };
         if waits {
-            task.turn = Turn::Waiting;
+            task.turn = ReadTurn::Waiting;
             flow.writers.push_back(slot);
             return false;
         }
-        task.turn = Turn::None;
+        task.turn = ReadTurn::None;
         task.writing = octets;
         flow.writing += octets;
         true
@@ -170,34 +170,34 @@ impl<L: Lease> DeviceServer<L> {
 
     /// Begins a read whose turn has come, or reads on in a long one, unless others have locked what
     /// it has not read.
-    pub(super) fn read_on(&mut self, slot: Slot) {
+    pub(super) fn read_on(&mut self, slot: TaskSlot) {
         let task = &self.tasks[slot as usize];
         let unit = task.unit;
-        let Job::Stream(stream) = &task.job else {
+        let TaskJob::Stream(stream) = &task.job else {
             return self.begin(slot);
         };
         let mut locks = self.state(unit).locks.iter();
         if task.operations == 0 && locks.any(|lock| stream.has_before_it(lock.extent)) {
             return self.block(slot, unit);
         }
-        self.tasks[slot as usize].phase = Phase::Running;
+        self.tasks[slot as usize].phase = TaskPhase::Running;
         self.fill_window(slot);
     }
 
     /// A long read may have come to rest: locks need not wait for it any more.
-    pub(super) fn look_at_rest(&mut self, slot: Slot) {
+    pub(super) fn look_at_rest(&mut self, slot: TaskSlot) {
         if self.tasks[slot as usize].is_at_rest() {
             self.look_at_pending(slot);
         }
     }
 
     /// A task has left some blocks: locks of those need not wait for it any more.
-    pub(super) fn look_at_pending(&mut self, slot: Slot) {
+    pub(super) fn look_at_pending(&mut self, slot: TaskSlot) {
         let unit = self.unit(self.tasks[slot as usize].unit);
-        self.stirred |= unit.is_some_and(|unit| !unit.pending.is_empty());
+        self.progressed |= unit.is_some_and(|unit| !unit.pending.is_empty());
     }
 
-    fn next_turn(&mut self, nexus: NexusId) -> Option<Slot> {
+    fn next_turn(&mut self, nexus: NexusId) -> Option<TaskSlot> {
         loop {
             let flow = &mut self.nexus_mut(nexus)?.flow;
             if flow.is_full() {
@@ -206,14 +206,14 @@ impl<L: Lease> DeviceServer<L> {
             let slot = flow.waiting.pop_front()?;
             let task = &mut self.tasks[slot as usize];
             if task.ending.is_none() {
-                task.turn = Turn::Come;
+                task.turn = ReadTurn::Come;
                 return Some(slot);
             }
-            task.turn = Turn::None;
+            task.turn = ReadTurn::None;
         }
     }
 
-    fn next_writer(&mut self, nexus: NexusId) -> Option<Slot> {
+    fn next_writer(&mut self, nexus: NexusId) -> Option<TaskSlot> {
         let slot = *self.nexus(nexus)?.flow.writers.front()?;
         let octets = self.tasks[slot as usize].most_data_out();
         let flow = &mut self.nexus_mut(nexus)?.flow;
@@ -221,24 +221,24 @@ impl<L: Lease> DeviceServer<L> {
             return None;
         }
         flow.writers.pop_front();
-        self.tasks[slot as usize].turn = Turn::Come;
+        self.tasks[slot as usize].turn = ReadTurn::Come;
         Some(slot)
     }
 
     /// A task that goes on in the background has its Data-Out. When it ends, its nexus may be lost,
     /// and another one in its place.
-    pub(super) fn give_memory_back(&mut self, slot: Slot) {
+    pub(super) fn give_memory_back(&mut self, slot: TaskSlot) {
         let task = &mut self.tasks[slot as usize];
         let (nexus, octets) = (task.nexus, std::mem::take(&mut task.writing));
         if let Some(state) = self.nexus_mut(nexus) {
             state.flow.writing -= octets;
-            self.relieved.push(nexus);
+            self.drained_nexuses.push(nexus);
         }
     }
 
     /// A task that ends gives back what it had not read, its memory, and its place in line.
-    pub(super) fn leave_flow(&mut self, slot: Slot, task: &Task<L>) {
-        let waits = task.turn == Turn::Waiting;
+    pub(super) fn leave_flow(&mut self, slot: TaskSlot, task: &DeviceTask<L>) {
+        let waits = task.turn == ReadTurn::Waiting;
         if task.reading == 0 && task.writing == 0 && !waits {
             return;
         }
@@ -255,12 +255,12 @@ impl<L: Lease> DeviceServer<L> {
             }
         }
         if flow.can_go_on() || !flow.writers.is_empty() {
-            self.relieved.push(task.nexus);
+            self.drained_nexuses.push(task.nexus);
         }
     }
 }
 
-impl<L> Task<L> {
+impl<L> DeviceTask<L> {
     /// The most memory that it needs at once for Data-Out that goes to a medium. Parameter lists
     /// are short, and not held up.
     fn most_data_out(&self) -> usize {

@@ -3,26 +3,26 @@
 //! Both first lock the whole unit, so that everything else has ended, then tell all cores that the
 //! unit is not ready, and then go over the medium. FORMAT UNIT leaves zeros.
 
-use super::ask::Asker;
-use super::sweep::{Act, Sweep};
-use super::tasks::{Ending, Phase, Slot, Task};
-use super::{DeviceServer, Job};
+use super::ask::RequestOrigin;
+use super::block_scan::{BlockScan, ScanAction};
+use super::tasks::{DeviceTask, TaskEnd, TaskPhase, TaskSlot};
+use super::{DeviceServer, TaskJob};
+use crate::long_operation::{LongOperationKind, LongOperationStep, OperationState};
 use crate::medium::{Extent, Lease, MediumOp, Sanitize, Traits};
-use crate::operation::{Operation, OperationState, Step};
-use crate::owner::Change;
-use crate::task::Failure;
+use crate::owner::UnitChange;
+use crate::task::CommandFailure;
 use crate::wire::cdb::{be16, be32, bit, octet};
 use crate::wire::sense::Sense;
 
 /// A long operation that is being carried out.
 #[derive(Debug)]
-pub(super) struct Long<L> {
-    operation: Operation,
-    stage: Stage,
+pub(super) struct LongOperation<L> {
+    operation: LongOperationKind,
+    stage: FormatStage,
     immediate: bool,
     /// What to do over the whole medium, the next last.
-    passes: Vec<Act<L>>,
-    sweep: Sweep<L>,
+    passes: Vec<ScanAction<L>>,
+    sweep: BlockScan<L>,
     /// Blocks in all passes.
     total: u64,
     /// What was told of the progress, in 1/65,536.
@@ -30,7 +30,7 @@ pub(super) struct Long<L> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum FormatStage {
     /// Waits until everything else on the unit has ended.
     Locking,
     /// Waits until every core knows of it.
@@ -48,7 +48,7 @@ const PROGRESS_STEP: u32 = 10;
 
 impl<L: Lease> DeviceServer<L> {
     /// How long the parameter list of FORMAT UNIT is: its CDB does not tell.
-    pub(super) fn format_parameters(&self, slot: Slot) -> u32 {
+    pub(super) fn format_parameters(&self, slot: TaskSlot) -> u32 {
         let cdb = &self.tasks[slot as usize].cdb;
         match (bit(cdb, 1, FMTDATA), bit(cdb, 1, LONGLIST)) {
             (false, _) => 0,
@@ -58,81 +58,86 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// FORMAT UNIT, its parameter list header received.
-    pub(super) fn format_unit(&mut self, slot: Slot, header: &[u8]) {
+    pub(super) fn format_unit(&mut self, slot: TaskSlot, header: &[u8]) {
         let needed = self.format_parameters(slot) as usize;
         let task = &self.tasks[slot as usize];
         let traits = &self.state(task.unit).traits;
         let act = match traits.unmap_granularity {
-            Some(_) => Act::Unmap { anchor: false },
-            None => Act::Fill(None),
+            Some(_) => ScanAction::Unmap { anchor: false },
+            None => ScanAction::Fill(None),
         };
         match format_header(header, needed) {
-            Err(sense) => self.finish(slot, Ending::Failed(Failure::Check(sense))),
-            Ok(immediate) => self.start_long(slot, Operation::Format, immediate, vec![act]),
+            Err(sense) => self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense))),
+            Ok(immediate) => self.start_long(slot, LongOperationKind::Format, immediate, vec![act]),
         }
     }
 
     /// SANITIZE, its parameter list received.
-    pub(super) fn sanitize(&mut self, slot: Slot, parameters: &[u8]) {
+    pub(super) fn sanitize(&mut self, slot: TaskSlot, parameters: &[u8]) {
         let task = &self.tasks[slot as usize];
         let state = self.state(task.unit);
         let length = usize::from(be16(&task.cdb, 7));
         let lasting = !bit(&task.cdb, 1, AUSE);
         let passes = match octet(&task.cdb, 1) & 0x1f {
             OVERWRITE => overwrite_passes(&state.traits, length, parameters),
-            BLOCK_ERASE if length == 0 => Ok(vec![Act::Sanitize(Sanitize::BlockErase)]),
+            BLOCK_ERASE if length == 0 => Ok(vec![ScanAction::Sanitize(Sanitize::BlockErase)]),
             EXIT_FAILURE_MODE if length == 0 => return self.exit_failure_mode(slot),
             _ => Err(Sense::cdb_field(7, None)),
         };
         let immediate = bit(&task.cdb, 1, IMMEDIATE);
         match passes {
-            Err(sense) => self.finish(slot, Ending::Failed(Failure::Check(sense))),
+            Err(sense) => self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense))),
             Ok(passes) => {
-                self.start_long(slot, Operation::Sanitize { lasting }, immediate, passes);
+                self.start_long(
+                    slot,
+                    LongOperationKind::Sanitize { lasting },
+                    immediate,
+                    passes,
+                );
             }
         }
     }
 
     /// EXIT FAILURE MODE: only where the SANITIZE that failed allowed it by AUSE.
-    fn exit_failure_mode(&mut self, slot: Slot) {
+    fn exit_failure_mode(&mut self, slot: TaskSlot) {
         let task = &self.tasks[slot as usize];
         match self.state(task.unit).operation {
-            OperationState::Failed(Operation::Sanitize { lasting: true }) => {
+            OperationState::Failed(LongOperationKind::Sanitize { lasting: true }) => {
                 let sense = Sense::cdb_field(1, Some(4));
-                self.finish(slot, Ending::Failed(Failure::Check(sense)));
+                self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense)));
             }
-            OperationState::Failed(Operation::Sanitize { lasting: false }) => {
-                self.tasks[slot as usize].job = Job::Change { flush: false };
-                self.ask_for_task(slot, Change::Operation(Step::Forget));
+            OperationState::Failed(LongOperationKind::Sanitize { lasting: false }) => {
+                self.tasks[slot as usize].job = TaskJob::Change { flush: false };
+                self.ask_for_task(slot, UnitChange::Operation(LongOperationStep::Forget));
             }
-            _ => self.finish(slot, Ending::Good),
+            _ => self.finish(slot, TaskEnd::Good),
         }
     }
 
     fn start_long(
         &mut self,
-        slot: Slot,
-        operation: Operation,
+        slot: TaskSlot,
+        operation: LongOperationKind,
         immediate: bool,
-        mut passes: Vec<Act<L>>,
+        mut passes: Vec<ScanAction<L>>,
     ) {
         let state = self.state(self.tasks[slot as usize].unit);
         if let OperationState::Running { .. } = state.operation
             && let Err(failure) = state.operation.ready()
         {
-            return self.finish(slot, Ending::Failed(failure));
+            return self.finish(slot, TaskEnd::Failed(failure));
         }
         let whole = Extent::new(0, state.traits.blocks);
         let total = whole.blocks * passes.len() as u64;
         let Some(first) = passes.pop() else {
-            return self.finish(slot, Ending::Good);
+            return self.finish(slot, TaskEnd::Good);
         };
-        let sweep = Sweep::new(first, vec![whole], &state.traits);
+        let sweep = BlockScan::new(first, vec![whole], &state.traits);
         let task = &mut self.tasks[slot as usize];
         task.extent = whole;
-        task.job = Job::Long(Box::new(Long {
+        task.job = TaskJob::Long(Box::new(LongOperation {
             operation,
-            stage: Stage::Locking,
+            stage: FormatStage::Locking,
             immediate,
             passes,
             sweep,
@@ -143,48 +148,49 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// The owner agreed to the next stage.
-    pub(super) fn long_granted(&mut self, slot: Slot) {
-        let Job::Long(long) = &mut self.tasks[slot as usize].job else {
+    pub(super) fn long_granted(&mut self, slot: TaskSlot) {
+        let TaskJob::Long(long) = &mut self.tasks[slot as usize].job else {
             return;
         };
         match long.stage {
-            Stage::Locking => {
-                long.stage = Stage::Beginning;
-                let change = Change::Operation(Step::Begin(long.operation));
+            FormatStage::Locking => {
+                long.stage = FormatStage::Beginning;
+                let change = UnitChange::Operation(LongOperationStep::Begin(long.operation));
                 self.ask_for_task(slot, change);
             }
-            Stage::Beginning => {
-                long.stage = Stage::Working;
+            FormatStage::Beginning => {
+                long.stage = FormatStage::Working;
                 if long.immediate {
-                    self.detach(slot, Ending::Good);
+                    self.detach(slot, TaskEnd::Good);
                 }
-                self.tasks[slot as usize].phase = Phase::Running;
+                self.tasks[slot as usize].phase = TaskPhase::Running;
                 self.long_progressed(slot);
             }
-            Stage::Working | Stage::Flushing => {}
-            Stage::Ending => self.finish(slot, Ending::Good),
+            FormatStage::Working | FormatStage::Flushing => {}
+            FormatStage::Ending => self.finish(slot, TaskEnd::Good),
         }
     }
 
     /// An operation of it ended well.
-    pub(super) fn long_progressed(&mut self, slot: Slot) {
+    pub(super) fn long_progressed(&mut self, slot: TaskSlot) {
         self.tell_progress(slot);
         let whole = Extent::new(0, self.tasks[slot as usize].extent.blocks);
         let unit = self.tasks[slot as usize].unit;
         let traits = self.state(unit).traits.clone();
-        let Job::Long(long) = &mut self.tasks[slot as usize].job else {
+        let TaskJob::Long(long) = &mut self.tasks[slot as usize].job else {
             return;
         };
-        if long.stage == Stage::Flushing {
+        if long.stage == FormatStage::Flushing {
             let Some(act) = long.passes.pop() else {
-                long.stage = Stage::Ending;
-                return self.ask_for_task(slot, Change::Operation(Step::End(true)));
+                long.stage = FormatStage::Ending;
+                return self
+                    .ask_for_task(slot, UnitChange::Operation(LongOperationStep::End(true)));
             };
-            long.stage = Stage::Working;
-            long.sweep = Sweep::new(act, vec![whole], &traits);
+            long.stage = FormatStage::Working;
+            long.sweep = BlockScan::new(act, vec![whole], &traits);
         }
         let op = long.sweep.next().unwrap_or_else(|| {
-            long.stage = Stage::Flushing;
+            long.stage = FormatStage::Flushing;
             MediumOp::Flush {
                 extent: Extent::new(0, 0),
             }
@@ -192,10 +198,10 @@ impl<L: Lease> DeviceServer<L> {
         self.operate(slot, 0, op);
     }
 
-    fn tell_progress(&mut self, slot: Slot) {
+    fn tell_progress(&mut self, slot: TaskSlot) {
         let task = &mut self.tasks[slot as usize];
         let (unit, nexus) = (task.unit, task.nexus);
-        let Job::Long(long) = &mut task.job else {
+        let TaskJob::Long(long) = &mut task.job else {
             return;
         };
         let left = long.sweep.left() + long.passes.len() as u64 * task.extent.blocks;
@@ -203,44 +209,47 @@ impl<L: Lease> DeviceServer<L> {
         let progress = (done / u128::from(long.total.max(1))).min(0xffff) as u16;
         if progress >> PROGRESS_STEP != long.told >> PROGRESS_STEP {
             long.told = progress;
-            let change = Change::Operation(Step::Progress(progress));
-            self.ask(unit, nexus, Asker::Nobody, change);
+            let change = UnitChange::Operation(LongOperationStep::Progress(progress));
+            self.ask(unit, nexus, RequestOrigin::Nobody, change);
         }
     }
 
     /// Ends the operation of a task that ends otherwise than well.
-    pub(super) fn abandon_long(&mut self, task: &Task<L>) {
-        let Job::Long(long) = &task.job else {
+    pub(super) fn abandon_long(&mut self, task: &DeviceTask<L>) {
+        let TaskJob::Long(long) = &task.job else {
             return;
         };
         let step = match long.stage {
-            Stage::Locking | Stage::Ending => return,
+            FormatStage::Locking | FormatStage::Ending => return,
             // Nothing was touched.
-            Stage::Beginning => Step::End(true),
-            Stage::Working | Stage::Flushing => Step::End(false),
+            FormatStage::Beginning => LongOperationStep::End(true),
+            FormatStage::Working | FormatStage::Flushing => LongOperationStep::End(false),
         };
         self.ask(
             task.unit,
             task.nexus,
-            Asker::Nobody,
-            Change::Operation(step),
+            RequestOrigin::Nobody,
+            UnitChange::Operation(step),
         );
     }
 }
 
-impl<L: Lease> Long<L> {
-    /// See [`Sweep::fill_instead`].
+impl<L: Lease> LongOperation<L> {
+    /// See [`BlockScan::fill_instead`].
     pub(super) fn fill_instead(&mut self) -> bool {
-        self.stage == Stage::Working && self.sweep.fill_instead()
+        self.stage == FormatStage::Working && self.sweep.fill_instead()
     }
 }
 
-impl<L> Long<L> {
+impl<L> LongOperation<L> {
     /// Whether aborting the task leaves the operation going on: a SANITIZE that has begun ends
     /// only by itself (SBC-4 §4.11.3).
     pub(super) const fn outlives_task(&self) -> bool {
-        matches!(self.operation, Operation::Sanitize { .. })
-            && matches!(self.stage, Stage::Working | Stage::Flushing | Stage::Ending)
+        matches!(self.operation, LongOperationKind::Sanitize { .. })
+            && matches!(
+                self.stage,
+                FormatStage::Working | FormatStage::Flushing | FormatStage::Ending
+            )
     }
 }
 
@@ -285,7 +294,7 @@ fn overwrite_passes<L: Lease>(
     traits: &Traits,
     length: usize,
     list: &[u8],
-) -> Result<Vec<Act<L>>, Sense> {
+) -> Result<Vec<ScanAction<L>>, Sense> {
     let block = traits.block_size as usize;
     if !(5..=block + 4).contains(&length) {
         return Err(Sense::cdb_field(7, None));
@@ -302,7 +311,7 @@ fn overwrite_passes<L: Lease>(
         let flip = if invert && number % 2 == 1 { 0xff } else { 0 };
         let octets = pattern.iter().map(|octet| octet ^ flip);
         let pattern = L::from_bytes(octets.cycle().take(block).collect());
-        Act::Sanitize(Sanitize::Overwrite { pattern })
+        ScanAction::Sanitize(Sanitize::Overwrite { pattern })
     };
     Ok((0..count).rev().map(pass).collect())
 }

@@ -6,27 +6,27 @@
 //! others' tasks too and go through the owners of the units, whose publications abort them on every
 //! core. Each function ends when every task that it aborted here has ended at the medium.
 
-use super::ask::Asker;
-use super::nexus::{Leaving, NexusSlot, sees};
-use super::tasks::{Ending, Task};
-use super::{DeviceServer, Output};
+use super::ask::RequestOrigin;
+use super::nexus::{NexusLoss, NexusSlot, sees};
+use super::tasks::{DeviceTask, TaskEnd};
+use super::{DeviceOutput, DeviceServer};
 use crate::medium::Lease;
 use crate::nexus::NexusId;
-use crate::owner::Change;
-use crate::task::{Failure, Function, FunctionResult, Tag};
+use crate::owner::UnitChange;
+use crate::task::{CommandFailure, Function, FunctionResult, Tag};
 use crate::unit::UnitId;
 use crate::wire::asc;
 use crate::wire::lun::Lun;
-use crate::wire::sense::Key;
+use crate::wire::sense::SenseKey;
 
 /// A function that has not ended.
 #[derive(Debug)]
-pub(super) struct Management {
+pub(super) struct ActiveFunction {
     nexus: NexusId,
     id: u32,
     /// The last task of the core that came before it.
     since: u64,
-    scope: Scope,
+    scope: FunctionScope,
     /// Owners that have not answered.
     owners: usize,
     result: FunctionResult,
@@ -34,7 +34,7 @@ pub(super) struct Management {
 
 /// Whose tasks a function aborts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
+enum FunctionScope {
     /// This one of the nexus.
     Task(Tag),
     /// The nexus', on the unit that stands there.
@@ -60,7 +60,7 @@ impl<L: Lease> DeviceServer<L> {
         match function {
             Function::AbortTask(tag) => self.abort_task(nexus, id, at, tag),
             Function::AbortTaskSet | Function::ClearTaskSet => {
-                self.abort_here(nexus, id, Scope::TaskSet(at as u32));
+                self.abort_here(nexus, id, FunctionScope::TaskSet(at as u32));
             }
             Function::NexusReset => self.reset_nexus(nexus, id),
             Function::LogicalUnitReset => self.reset_unit(nexus, id, at),
@@ -83,7 +83,7 @@ impl<L: Lease> DeviceServer<L> {
 
     fn managed(&mut self, nexus: NexusId, id: u32, result: FunctionResult) {
         self.outputs
-            .push_back(Output::Managed { nexus, id, result });
+            .push_back(DeviceOutput::Managed { nexus, id, result });
     }
 
     fn find(&self, nexus: NexusId, at: usize, tag: Tag) -> Option<u32> {
@@ -93,20 +93,20 @@ impl<L: Lease> DeviceServer<L> {
 
     fn abort_task(&mut self, nexus: NexusId, id: u32, at: usize, tag: Tag) {
         match self.find(nexus, at, tag) {
-            Some(_) => self.abort_here(nexus, id, Scope::Task(tag)),
+            Some(_) => self.abort_here(nexus, id, FunctionScope::Task(tag)),
             None => self.managed(nexus, id, FunctionResult::NoTask),
         }
     }
 
     /// Aborts tasks of the nexus that asks.
-    fn abort_here(&mut self, nexus: NexusId, id: u32, scope: Scope) {
+    fn abort_here(&mut self, nexus: NexusId, id: u32, scope: FunctionScope) {
         self.open_function(nexus, id, scope);
-        self.stirred = true;
+        self.progressed = true;
         self.abort_own(nexus, scope);
     }
 
-    fn open_function(&mut self, nexus: NexusId, id: u32, scope: Scope) {
-        self.managements.push(Management {
+    fn open_function(&mut self, nexus: NexusId, id: u32, scope: FunctionScope) {
+        self.managements.push(ActiveFunction {
             nexus,
             id,
             since: self.arrivals,
@@ -123,10 +123,11 @@ impl<L: Lease> DeviceServer<L> {
         open.map(|open| open.since)
     }
 
-    fn abort_own(&mut self, nexus: NexusId, scope: Scope) {
-        let met = |task: &Task<L>| !task.detached && task.nexus == nexus && scope.of_nexus(task);
+    fn abort_own(&mut self, nexus: NexusId, scope: FunctionScope) {
+        let met =
+            |task: &DeviceTask<L>| !task.detached && task.nexus == nexus && scope.of_nexus(task);
         for slot in self.slots(met) {
-            self.abort(slot, Ending::Aborted);
+            self.abort(slot, TaskEnd::Aborted);
         }
     }
 
@@ -139,8 +140,8 @@ impl<L: Lease> DeviceServer<L> {
             view.attentions.establish(asc::NEXUS_LOSS);
         }
         let units = slot.distinct_units();
-        self.abort_here(nexus, id, Scope::Nexus);
-        self.ask_owners(nexus, id, units, &Change::NexusLoss);
+        self.abort_here(nexus, id, FunctionScope::Nexus);
+        self.ask_owners(nexus, id, units, &UnitChange::NexusLoss);
     }
 
     fn reset_unit(&mut self, nexus: NexusId, id: u32, at: usize) {
@@ -148,8 +149,8 @@ impl<L: Lease> DeviceServer<L> {
             return;
         };
         let unit = slot.nexus.target.luns[at].1;
-        self.open_function(nexus, id, Scope::Unit(unit));
-        self.ask_owners(nexus, id, vec![unit], &Change::Reset);
+        self.open_function(nexus, id, FunctionScope::Unit(unit));
+        self.ask_owners(nexus, id, vec![unit], &UnitChange::Reset);
     }
 
     fn reset_target(&mut self, nexus: NexusId, id: u32) {
@@ -157,17 +158,22 @@ impl<L: Lease> DeviceServer<L> {
             return;
         };
         let units = slot.distinct_units();
-        self.open_function(nexus, id, Scope::Target);
-        self.stirred = true;
-        self.ask_owners(nexus, id, units, &Change::Reset);
+        self.open_function(nexus, id, FunctionScope::Target);
+        self.progressed = true;
+        self.ask_owners(nexus, id, units, &UnitChange::Reset);
     }
 
-    fn ask_owners(&mut self, nexus: NexusId, id: u32, units: Vec<UnitId>, change: &Change) {
+    fn ask_owners(&mut self, nexus: NexusId, id: u32, units: Vec<UnitId>, change: &UnitChange) {
         if let Some(management) = self.managements.last_mut() {
             management.owners = units.len();
         }
         for unit in units {
-            self.ask(unit, nexus, Asker::Function(nexus, id), change.clone());
+            self.ask(
+                unit,
+                nexus,
+                RequestOrigin::Function(nexus, id),
+                change.clone(),
+            );
         }
     }
 
@@ -175,7 +181,7 @@ impl<L: Lease> DeviceServer<L> {
         &mut self,
         nexus: NexusId,
         id: u32,
-        result: Result<(), Failure>,
+        result: Result<(), CommandFailure>,
     ) {
         let mut open = self.managements.iter_mut();
         let Some(management) = open.find(|open| open.nexus == nexus && open.id == id) else {
@@ -185,7 +191,7 @@ impl<L: Lease> DeviceServer<L> {
         if result.is_err() {
             management.result = FunctionResult::Rejected;
         }
-        self.stirred = true;
+        self.progressed = true;
     }
 
     /// Answers the functions of which everything has ended.
@@ -202,15 +208,15 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Whether a task that the function aborted is still ending here.
-    fn is_ending(&self, management: &Management) -> bool {
+    fn is_ending(&self, management: &ActiveFunction) -> bool {
         let target = self
             .nexus(management.nexus)
             .map(|nexus| &nexus.nexus.target);
         self.tasks.iter().any(|(_, task)| {
             task.is_aborted()
                 && match management.scope {
-                    Scope::Unit(unit) => task.concerns(unit),
-                    Scope::Target => target.is_some_and(|target| sees(target, task.unit)),
+                    FunctionScope::Unit(unit) => task.concerns(unit),
+                    FunctionScope::Target => target.is_some_and(|target| sees(target, task.unit)),
                     own => task.nexus == management.nexus && own.of_nexus(task),
                 }
         })
@@ -220,14 +226,14 @@ impl<L: Lease> DeviceServer<L> {
         let Some(nexus) = self.nexus_mut(id) else {
             return;
         };
-        if nexus.leaving != Leaving::No {
+        if nexus.leaving != NexusLoss::No {
             return;
         }
-        nexus.leaving = Leaving::Tasks;
+        nexus.leaving = NexusLoss::Tasks;
         self.losses.push(id);
         self.managements.retain(|management| management.nexus != id);
-        self.stirred = true;
-        self.abort_own(id, Scope::Nexus);
+        self.progressed = true;
+        self.abort_own(id, FunctionScope::Nexus);
     }
 
     /// Advances the cleanup of lost nexuses: first their tasks end, then the owners of their units
@@ -239,8 +245,8 @@ impl<L: Lease> DeviceServer<L> {
                 continue;
             };
             match nexus.leaving {
-                Leaving::Tasks if nexus.tasks.is_empty() => self.tell_owners(id),
-                Leaving::Owners(0) => self.forget(id),
+                NexusLoss::Tasks if nexus.tasks.is_empty() => self.tell_owners(id),
+                NexusLoss::Owners(0) => self.forget(id),
                 _ => {}
             }
         }
@@ -253,19 +259,19 @@ impl<L: Lease> DeviceServer<L> {
             return;
         };
         let units = nexus.distinct_units();
-        nexus.leaving = Leaving::Owners(units.len());
+        nexus.leaving = NexusLoss::Owners(units.len());
         for unit in units {
-            self.ask(unit, id, Asker::Loss(id), Change::NexusLoss);
+            self.ask(unit, id, RequestOrigin::Loss(id), UnitChange::NexusLoss);
         }
-        self.stirred = true;
+        self.progressed = true;
     }
 
     pub(super) fn loss_answered(&mut self, id: NexusId) {
         if let Some(nexus) = self.nexus_mut(id)
-            && let Leaving::Owners(left) = &mut nexus.leaving
+            && let NexusLoss::Owners(left) = &mut nexus.leaving
         {
             *left = left.saturating_sub(1);
-            self.stirred = true;
+            self.progressed = true;
         }
     }
 
@@ -274,12 +280,12 @@ impl<L: Lease> DeviceServer<L> {
             *slot = None;
         }
         self.losses.retain(|lost| *lost != id);
-        self.outputs.push_back(Output::NexusGone(id));
+        self.outputs.push_back(DeviceOutput::NexusGone(id));
     }
 }
 
-impl Scope {
-    fn of_nexus<L>(self, task: &Task<L>) -> bool {
+impl FunctionScope {
+    fn of_nexus<L>(self, task: &DeviceTask<L>) -> bool {
         match self {
             Self::Task(tag) => task.tag == tag,
             Self::TaskSet(at) => task.at == at,
@@ -312,5 +318,5 @@ fn pending_event(nexus: &NexusSlot, at: usize) -> FunctionResult {
         0b01
     };
     let [asc, ascq] = code.to_be_bytes();
-    FunctionResult::Succeeded([depth << 4 | Key::UnitAttention as u8, asc, ascq])
+    FunctionResult::Succeeded([depth << 4 | SenseKey::UnitAttention as u8, asc, ascq])
 }

@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use super::DeviceServer;
 use super::attention::Attentions;
 use super::copy::CopyRecord;
-use super::flow::Flow;
-use super::tasks::Slot;
+use super::flow::DataFlow;
+use super::tasks::TaskSlot;
 use crate::medium::Lease;
-use crate::nexus::{Heard, Nexus, NexusId, TargetDevice};
+use crate::nexus::{AttentionHistory, Nexus, NexusId, TargetDevice};
 use crate::task::Tag;
 use crate::unit::UnitId;
 use crate::wire::asc;
@@ -20,26 +20,26 @@ use crate::wire::lun::Lun;
 pub(super) struct NexusSlot {
     pub(super) nexus: Nexus,
     /// In the order of `nexus.target.luns`.
-    pub(super) units: Vec<View>,
+    pub(super) units: Vec<NexusUnit>,
     /// Every task that has not ended, oldest first. As most end in the order they came, looking
     /// from the front and removing there is cheap, and no hashing is needed.
-    pub(super) tasks: VecDeque<Entry>,
-    pub(super) leaving: Leaving,
-    pub(super) flow: Flow,
+    pub(super) tasks: VecDeque<NexusTask>,
+    pub(super) leaving: NexusLoss,
+    pub(super) flow: DataFlow,
     /// The last copies that have ended.
     pub(super) copies: Vec<CopyRecord>,
 }
 
 /// A task of a nexus.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct NexusTask {
     pub(super) tag: Tag,
-    pub(super) slot: Slot,
+    pub(super) slot: TaskSlot,
 }
 
 /// How far the loss of a nexus got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Leaving {
+pub(super) enum NexusLoss {
     /// It is there.
     No,
     /// Its tasks are ending.
@@ -50,7 +50,7 @@ pub(super) enum Leaving {
 
 /// A unit as one nexus sees it.
 #[derive(Debug, Default)]
-pub(super) struct View {
+pub(super) struct NexusUnit {
     pub(super) attentions: Attentions,
     pub(super) set: TaskSet,
 }
@@ -86,7 +86,7 @@ impl<L: Lease> DeviceServer<L> {
     /// A nexus came to be whose port had another one before, since power on. Of units where it has
     /// missed nothing but the loss of that one it is told so (SAM-5 §6.3.4), of others as if power
     /// had been off, which says all that they could.
-    pub fn nexus_back(&mut self, id: NexusId, nexus: Nexus, heard: &Heard) {
+    pub fn nexus_back(&mut self, id: NexusId, nexus: Nexus, heard: &AttentionHistory) {
         self.nexus_up(id, nexus);
         let Some(Some(slot)) = self.nexuses.get_mut(id.0 as usize) else {
             return;
@@ -105,29 +105,29 @@ impl<L: Lease> DeviceServer<L> {
     /// What the port of a nexus has heard, for [`Self::nexus_back`]; to be asked before the nexus
     /// is lost.
     #[must_use]
-    pub fn heard(&self, id: NexusId) -> Heard {
+    pub fn heard(&self, id: NexusId) -> AttentionHistory {
         let Some(slot) = self.nexus(id) else {
-            return Heard::default();
+            return AttentionHistory::default();
         };
         let views = slot.units.iter().zip(&slot.nexus.target.luns);
-        let version = |(view, (_, unit)): (&View, &(Lun, UnitId))| {
+        let version = |(view, (_, unit)): (&NexusUnit, &(Lun, UnitId))| {
             let unit = self.unit(*unit).filter(|_| view.attentions.are_heard());
             unit.map(|unit| unit.state.version)
         };
-        Heard(views.map(version).collect())
+        AttentionHistory(views.map(version).collect())
     }
 }
 
 impl NexusSlot {
     pub(super) fn new(nexus: Nexus) -> Self {
         let mut units = Vec::new();
-        units.resize_with(nexus.target.luns.len(), View::default);
+        units.resize_with(nexus.target.luns.len(), NexusUnit::default);
         Self {
             nexus,
             units,
             tasks: VecDeque::new(),
-            leaving: Leaving::No,
-            flow: Flow::default(),
+            leaving: NexusLoss::No,
+            flow: DataFlow::default(),
             copies: Vec::new(),
         }
     }
@@ -155,13 +155,13 @@ impl NexusSlot {
     }
 
     /// The task of this tag.
-    pub(super) fn task(&self, tag: Tag) -> Option<Slot> {
+    pub(super) fn task(&self, tag: Tag) -> Option<TaskSlot> {
         let entry = self.tasks.iter().find(|entry| entry.tag == tag)?;
         Some(entry.slot)
     }
 
     /// Takes a task off the list.
-    pub(super) fn remove(&mut self, slot: Slot) {
+    pub(super) fn remove(&mut self, slot: TaskSlot) {
         match self.tasks.iter().position(|entry| entry.slot == slot) {
             Some(0) => drop(self.tasks.pop_front()),
             Some(at) => drop(self.tasks.remove(at)),

@@ -8,26 +8,26 @@
 mod program;
 
 use self::program::{
-    COMPARE_AND_WRITE, LONG_OR_WRITE, OR_WRITE, Program, Step, VERIFY, VERIFY_BLOCK, VERIFY_DATA,
-    WRITE_AND_COMPARE, WRITE_AND_VERIFY, WRITE_ATOMIC,
+    COMPARE_AND_WRITE, LONG_OR_WRITE, OR_WRITE, PieceProgram, PieceStep, VERIFY, VERIFY_BLOCK,
+    VERIFY_DATA, WRITE_AND_COMPARE, WRITE_AND_VERIFY, WRITE_ATOMIC,
 };
 use super::begin::too_long;
-use super::tasks::{Ending, Phase, Slot};
+use super::tasks::{TaskEnd, TaskPhase, TaskSlot};
 use super::transfer::forces_unit_access;
-use super::{DeviceServer, Job};
+use super::{DeviceServer, TaskJob};
 use crate::commands::{Handler, Medium};
 use crate::limits;
-use crate::medium::{Extent, Lease, MediumOp, Outcome, SEGMENT_BYTES, Traits};
-use crate::owner::Change;
-use crate::task::Failure;
+use crate::medium::{Extent, Lease, MediumOp, MediumOutcome, SEGMENT_BYTES, Traits};
+use crate::owner::UnitChange;
+use crate::task::CommandFailure;
 use crate::wire::asc;
 use crate::wire::cdb::octet;
-use crate::wire::sense::{Key, Sense};
+use crate::wire::sense::{Sense, SenseKey};
 
 /// A program that is being carried out.
 #[derive(Debug)]
 pub(super) struct Pieces<L> {
-    program: &'static Program,
+    program: &'static PieceProgram,
     /// Which step, counted through `once` and `each`.
     step: usize,
     extent: Extent,
@@ -42,7 +42,7 @@ pub(super) struct Pieces<L> {
 }
 
 impl<L> Pieces<L> {
-    fn current(&self) -> Option<Step> {
+    fn current(&self) -> Option<PieceStep> {
         let once = self.program.once.get(self.step);
         let each = || self.program.each.get(self.step - self.program.once.len());
         once.or_else(each).copied()
@@ -55,7 +55,7 @@ impl<L> Pieces<L> {
     }
 
     /// Goes on to the next step; returns whether there is one.
-    fn go_on(&mut self) -> bool {
+    fn next_step(&mut self) -> bool {
         self.step += 1;
         if self.current().is_some() {
             return true;
@@ -80,27 +80,27 @@ impl<L> Pieces<L> {
 
 impl<L: Lease> DeviceServer<L> {
     /// VERIFY.
-    pub(super) fn verify(&mut self, slot: Slot) {
+    pub(super) fn verify(&mut self, slot: TaskSlot) {
         match byte_check(&self.tasks[slot as usize].cdb) {
             0b00 => self.run_program(slot, &VERIFY, u32::MAX),
             0b01 => self.run_program(slot, &VERIFY_DATA, self.transfer_limit(slot)),
             0b11 => self.run_program(slot, &VERIFY_BLOCK, u32::MAX),
-            _ => self.finish(slot, Ending::Failed(RESERVED_BYTE_CHECK)),
+            _ => self.finish(slot, TaskEnd::Failed(RESERVED_BYTE_CHECK)),
         }
     }
 
     /// WRITE AND VERIFY.
-    pub(super) fn write_and_verify(&mut self, slot: Slot) {
+    pub(super) fn write_and_verify(&mut self, slot: TaskSlot) {
         let limit = self.transfer_limit(slot);
         match byte_check(&self.tasks[slot as usize].cdb) {
             0b00 => self.run_program(slot, &WRITE_AND_VERIFY, limit),
             0b01 => self.run_program(slot, &WRITE_AND_COMPARE, limit),
-            _ => self.finish(slot, Ending::Failed(RESERVED_BYTE_CHECK)),
+            _ => self.finish(slot, TaskEnd::Failed(RESERVED_BYTE_CHECK)),
         }
     }
 
     /// ORWRITE.
-    pub(super) fn or_write(&mut self, slot: Slot) {
+    pub(super) fn or_write(&mut self, slot: TaskSlot) {
         let task = &self.tasks[slot as usize];
         let bytes = task
             .row
@@ -114,29 +114,29 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// COMPARE AND WRITE.
-    pub(super) fn compare_and_write(&mut self, slot: Slot) {
+    pub(super) fn compare_and_write(&mut self, slot: TaskSlot) {
         let traits = &self.state(self.tasks[slot as usize].unit).traits;
         let limit = u32::from(limits::compare_and_write(traits));
         self.run_program(slot, &COMPARE_AND_WRITE, limit);
     }
 
     /// WRITE ATOMIC.
-    pub(super) fn write_atomic(&mut self, slot: Slot) {
+    pub(super) fn write_atomic(&mut self, slot: TaskSlot) {
         let task = &self.tasks[slot as usize];
         let traits = &self.state(task.unit).traits;
         let extent = task.row.extent(&task.cdb);
         let limit = limits::atomic(traits);
         match check_atomic(traits, extent) {
             Ok(()) => self.run_program(slot, &WRITE_ATOMIC, limit),
-            Err(sense) => self.finish(slot, Ending::Failed(Failure::Check(sense))),
+            Err(sense) => self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense))),
         }
     }
 
-    fn transfer_limit(&self, slot: Slot) -> u32 {
+    fn transfer_limit(&self, slot: TaskSlot) -> u32 {
         limits::transfer(&self.state(self.tasks[slot as usize].unit).traits)
     }
 
-    fn run_program(&mut self, slot: Slot, program: &'static Program, limit: u32) {
+    fn run_program(&mut self, slot: TaskSlot, program: &'static PieceProgram, limit: u32) {
         let block_size = self.block_size(slot);
         let stride = SEGMENT_BYTES / block_size;
         let Some(extent) = self.check_blocks(slot, limit) else {
@@ -146,20 +146,20 @@ impl<L: Lease> DeviceServer<L> {
         let out = program.data_out(extent.blocks) * block_size;
         task.length_out = out;
         let mut extent = extent;
-        if program.uses(Step::TakeBoth) && out != u64::from(task.expected_out) {
+        if program.uses(PieceStep::TakeBoth) && out != u64::from(task.expected_out) {
             // Whoever is mistaken in the number of blocks compares with the wrong half.
             let sense = too_long(task.row);
-            return self.finish(slot, Ending::Failed(Failure::Check(sense)));
+            return self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense)));
         }
         let expected = u64::from(task.expected_out);
         if out > expected {
             if !program.may_be_cut() || !expected.is_multiple_of(block_size) {
-                return self.finish(slot, Ending::Failed(WRONG_DATA_LENGTH));
+                return self.finish(slot, TaskEnd::Failed(WRONG_DATA_LENGTH));
             }
             extent.blocks = expected / block_size;
         }
         if extent.blocks == 0 {
-            return self.finish(slot, Ending::Good);
+            return self.finish(slot, TaskEnd::Good);
         }
         let mut first = extent;
         if program.goes_by_pieces() {
@@ -169,12 +169,13 @@ impl<L: Lease> DeviceServer<L> {
             first.blocks = stride.min(extent.blocks);
         }
         // Those that lock wait for other locks by asking for their own.
-        if !program.uses(Step::Lock) && !self.gate(slot, first) {
+        if !program.uses(PieceStep::Lock) && !self.gate(slot, first) {
             return;
         }
         let task = &mut self.tasks[slot as usize];
-        let verifies = program.uses(Step::Write) && program.each.last() != Some(&Step::Write);
-        task.job = Job::Pieces(Box::new(Pieces {
+        let verifies =
+            program.uses(PieceStep::Write) && program.each.last() != Some(&PieceStep::Write);
+        task.job = TaskJob::Pieces(Box::new(Pieces {
             program,
             step: 0,
             extent,
@@ -189,34 +190,34 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Takes steps until one has to wait.
-    fn take_step(&mut self, slot: Slot) {
+    fn take_step(&mut self, slot: TaskSlot) {
         loop {
             let block_size = self.block_size(slot);
             let through = self.state(self.tasks[slot as usize].unit).writes_through();
-            let Job::Pieces(pieces) = &mut self.tasks[slot as usize].job else {
+            let TaskJob::Pieces(pieces) = &mut self.tasks[slot as usize].job else {
                 return;
             };
             let extent = pieces.piece();
             let bytes = (extent.blocks * block_size) as u32;
             match pieces.current() {
                 None => return,
-                Some(Step::Take) => return self.operate(slot, 0, MediumOp::Buffer { bytes }),
-                Some(Step::TakeBlock) => {
+                Some(PieceStep::Take) => return self.operate(slot, 0, MediumOp::Buffer { bytes }),
+                Some(PieceStep::TakeBlock) => {
                     let bytes = block_size as u32;
                     return self.operate(slot, 0, MediumOp::Buffer { bytes });
                 }
-                Some(Step::TakeBoth) => {
+                Some(PieceStep::TakeBoth) => {
                     let bytes = 2 * bytes;
                     return self.operate(slot, 0, MediumOp::Buffer { bytes });
                 }
-                Some(Step::Lock) => return self.lock(slot),
-                Some(Step::Read) => {
+                Some(PieceStep::Lock) => return self.lock(slot),
+                Some(PieceStep::Read) => {
                     // The task holds these blocks until it is done with them, so that no other task
                     // changes them.
                     let copied = false;
                     return self.operate(slot, 0, MediumOp::Read { extent, copied });
                 }
-                Some(Step::Write) => {
+                Some(PieceStep::Write) => {
                     let Some(data) = pieces.to_write(bytes as usize) else {
                         return;
                     };
@@ -229,9 +230,9 @@ impl<L: Lease> DeviceServer<L> {
                     };
                     return self.operate(slot, 0, op);
                 }
-                Some(Step::Compare | Step::CompareEach | Step::Or) => {
+                Some(PieceStep::Compare | PieceStep::CompareEach | PieceStep::Or) => {
                     if let Some(offset) = pieces.compute(block_size as usize) {
-                        return self.finish(slot, Ending::Failed(miscompare(offset)));
+                        return self.finish(slot, TaskEnd::Failed(miscompare(offset)));
                     }
                 }
             }
@@ -242,13 +243,13 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Goes on after a step; returns whether there is another.
-    fn step_done(&mut self, slot: Slot) -> bool {
-        let Job::Pieces(pieces) = &mut self.tasks[slot as usize].job else {
+    fn step_done(&mut self, slot: TaskSlot) -> bool {
+        let TaskJob::Pieces(pieces) = &mut self.tasks[slot as usize].job else {
             return false;
         };
-        let more = pieces.go_on();
+        let more = pieces.next_step();
         if !more {
-            self.finish(slot, Ending::Good);
+            self.finish(slot, TaskEnd::Good);
             return false;
         }
         if !pieces.goes_by_pieces() || !pieces.is_between_pieces() {
@@ -260,8 +261,8 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Goes on with a piece that was locked.
-    pub(super) fn pieces_on(&mut self, slot: Slot) {
-        let Job::Pieces(pieces) = &self.tasks[slot as usize].job else {
+    pub(super) fn pieces_on(&mut self, slot: TaskSlot) {
+        let TaskJob::Pieces(pieces) = &self.tasks[slot as usize].job else {
             return;
         };
         let piece = pieces.piece();
@@ -271,30 +272,30 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Has a task ask for its extent alone.
-    pub(super) fn lock(&mut self, slot: Slot) {
+    pub(super) fn lock(&mut self, slot: TaskSlot) {
         let extent = self.tasks[slot as usize].extent;
-        self.ask_for_task(slot, Change::Lock(extent));
+        self.ask_for_task(slot, UnitChange::Lock(extent));
         let task = &mut self.tasks[slot as usize];
         task.lock = task.ask;
     }
 
     /// The lock was granted.
-    pub(super) fn pieces_granted(&mut self, slot: Slot) {
-        self.tasks[slot as usize].phase = Phase::Running;
+    pub(super) fn pieces_granted(&mut self, slot: TaskSlot) {
+        self.tasks[slot as usize].phase = TaskPhase::Running;
         if self.step_done(slot) {
             self.take_step(slot);
         }
     }
 
-    pub(super) fn pieces_progressed(&mut self, slot: Slot, outcome: Outcome<L>) {
+    pub(super) fn pieces_progressed(&mut self, slot: TaskSlot, outcome: MediumOutcome<L>) {
         let block_size = self.block_size(slot);
-        let Job::Pieces(pieces) = &mut self.tasks[slot as usize].job else {
+        let TaskJob::Pieces(pieces) = &mut self.tasks[slot as usize].job else {
             return;
         };
-        if let Outcome::Lease(lease) = outcome {
-            if pieces.current() != Some(Step::Read) {
+        if let MediumOutcome::Lease(lease) = outcome {
+            if pieces.current() != Some(PieceStep::Read) {
                 let offset = match pieces.current() {
-                    Some(Step::Take) => pieces.at * block_size,
+                    Some(PieceStep::Take) => pieces.at * block_size,
                     _ => 0,
                 };
                 return self.receive(slot, offset as u32, lease);
@@ -306,8 +307,8 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
-    pub(super) fn pieces_received(&mut self, slot: Slot, data: L) {
-        if let Job::Pieces(pieces) = &mut self.tasks[slot as usize].job {
+    pub(super) fn pieces_received(&mut self, slot: TaskSlot, data: L) {
+        if let TaskJob::Pieces(pieces) = &mut self.tasks[slot as usize].job {
             pieces.received = Some(data);
         }
         if self.step_done(slot) {
@@ -331,11 +332,11 @@ impl<L: Lease> Pieces<L> {
         };
         let once = &self.program.once;
         match self.program.each.get(self.step.checked_sub(once.len())?) {
-            Some(Step::Or) => {
+            Some(PieceStep::Or) => {
                 received.or_with(&read);
                 None
             }
-            Some(Step::CompareEach) => (0..read.len() / block_size)
+            Some(PieceStep::CompareEach) => (0..read.len() / block_size)
                 .find_map(|block| received.difference(&read.slice(block * block_size, block_size)))
                 .map(|offset| offset as u64),
             _ => {
@@ -372,19 +373,19 @@ fn check_atomic(traits: &Traits, extent: Extent) -> Result<(), Sense> {
 }
 
 /// The offset in Data-Out of the first octet that differs is told in INFORMATION (SBC-4 §5.3).
-fn miscompare(offset: u64) -> Failure {
-    Failure::Check(Sense {
+fn miscompare(offset: u64) -> CommandFailure {
+    CommandFailure::Check(Sense {
         information: Some(offset),
-        ..Sense::new(Key::Miscompare, asc::MISCOMPARE_DURING_VERIFY)
+        ..Sense::new(SenseKey::Miscompare, asc::MISCOMPARE_DURING_VERIFY)
     })
 }
 
-const RESERVED_BYTE_CHECK: Failure = Failure::Check(Sense::cdb_field(1, Some(2)));
+const RESERVED_BYTE_CHECK: CommandFailure = CommandFailure::Check(Sense::cdb_field(1, Some(2)));
 
 /// INVALID FIELD IN COMMAND INFORMATION UNIT, as FCP-4 has it for a command whose data is cut short
 /// (FCP_DL; EDTL in iSCSI): nothing is transferred. A command that can work on its first blocks
 /// alone does so, unless the data that was announced ends inside a block.
-pub(super) const WRONG_DATA_LENGTH: Failure = Failure::Check(Sense::new(
-    Key::IllegalRequest,
+pub(super) const WRONG_DATA_LENGTH: CommandFailure = CommandFailure::Check(Sense::new(
+    SenseKey::IllegalRequest,
     asc::INVALID_FIELD_IN_COMMAND_INFORMATION_UNIT,
 ));

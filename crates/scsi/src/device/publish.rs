@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use super::ask::Asker;
-use super::tasks::{Ending, Phase, Slot, Task};
-use super::{DeviceServer, Job, OpId, Output};
+use super::ask::RequestOrigin;
+use super::tasks::{DeviceTask, TaskEnd, TaskPhase, TaskSlot};
+use super::{DeviceOutput, DeviceServer, OpId, TaskJob};
 use crate::medium::{Extent, Lease};
-use crate::nexus::{Identity, NexusId};
-use crate::owner::{Change, Effect, Publication};
-use crate::unit::{CoreId, UnitId, UnitState, Who};
+use crate::nexus::{NexusId, NexusIdentity};
+use crate::owner::{Effect, Publication, UnitChange};
+use crate::unit::{CoreId, EffectScope, UnitId, UnitState};
 use crate::wire::asc;
 
 /// A unit as this core knows it.
@@ -18,7 +18,7 @@ use crate::wire::asc;
 pub(super) struct UnitSlot {
     pub(super) state: Arc<UnitState>,
     /// What was published and is not yet in effect.
-    pub(super) pending: Vec<Pending>,
+    pub(super) pending: Vec<PendingPublication>,
     /// Tasks that wait until a lock is gone.
     pub(super) blocked: u32,
     /// What was lent for reading and has not come back, so often: no lock is acknowledged.
@@ -27,7 +27,7 @@ pub(super) struct UnitSlot {
 
 /// A publication that waits to be acknowledged.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingPublication {
     version: u64,
     /// It aborted tasks, which have to end at the medium.
     aborts: bool,
@@ -46,8 +46,8 @@ impl UnitSlot {
     }
 }
 
-impl Pending {
-    fn waits_for<L>(&self, unit: UnitId, task: &Task<L>) -> bool {
+impl PendingPublication {
+    fn waits_for<L>(&self, unit: UnitId, task: &DeviceTask<L>) -> bool {
         self.aborts && task.is_aborted() && task.operations > 0 && task.concerns(unit)
             || self.locks.iter().any(|lock| task.touches(unit, *lock))
     }
@@ -56,16 +56,16 @@ impl Pending {
 /// Somebody whose task or function a publication comes from; nothing of it is cut off with TASK
 /// ABORTED.
 #[derive(Clone, Copy, Debug, Default)]
-struct Cause {
-    task: Option<Slot>,
+struct PublicationOrigin {
+    task: Option<TaskSlot>,
     nexus: Option<NexusId>,
     /// Later tasks of the nexus came behind the function, and know of it.
     since: Option<u64>,
 }
 
-impl Cause {
+impl PublicationOrigin {
     /// Whether a task of its nexus came later.
-    fn is_before<L>(&self, task: &Task<L>) -> bool {
+    fn is_before<L>(&self, task: &DeviceTask<L>) -> bool {
         self.since.is_some_and(|since| since < task.arrival)
     }
 }
@@ -93,17 +93,17 @@ impl<L: Lease> DeviceServer<L> {
         let locks = locks
             .filter(|lock| !before.locks.contains(lock))
             .map(|lock| lock.extent);
-        slot.pending.push(Pending {
+        slot.pending.push(PendingPublication {
             version: slot.state.version,
             aborts: effects
                 .iter()
                 .any(|effect| matches!(effect, Effect::Abort(_))),
             locks: locks.collect(),
         });
-        self.stirred = true;
+        self.progressed = true;
         if slot.state.shared != before.shared {
             slot.recalls += 1;
-            self.outputs.push_back(Output::Recall { unit });
+            self.outputs.push_back(DeviceOutput::Recall { unit });
         }
         for effect in effects.iter() {
             match effect {
@@ -115,34 +115,34 @@ impl<L: Lease> DeviceServer<L> {
         self.unblock(unit);
     }
 
-    fn cause(&self, cause: Option<(CoreId, u64)>) -> Cause {
+    fn cause(&self, cause: Option<(CoreId, u64)>) -> PublicationOrigin {
         let Some((core, id)) = cause else {
-            return Cause::default();
+            return PublicationOrigin::default();
         };
         if core != self.core {
-            return Cause::default();
+            return PublicationOrigin::default();
         }
         match self.asks.asker(id) {
-            Some(Asker::Task(slot)) => Cause {
+            Some(RequestOrigin::Task(slot)) => PublicationOrigin {
                 task: Some(slot),
                 nexus: Some(self.tasks[slot as usize].nexus),
                 since: None,
             },
-            Some(Asker::Function(nexus, id)) => Cause {
+            Some(RequestOrigin::Function(nexus, id)) => PublicationOrigin {
                 task: None,
                 nexus: Some(nexus),
                 since: self.last_before(nexus, id),
             },
-            Some(Asker::Loss(nexus)) => Cause {
+            Some(RequestOrigin::Loss(nexus)) => PublicationOrigin {
                 nexus: Some(nexus),
-                ..Cause::default()
+                ..PublicationOrigin::default()
             },
-            Some(Asker::Nobody) | None => Cause::default(),
+            Some(RequestOrigin::Nobody) | None => PublicationOrigin::default(),
         }
     }
 
     /// Establishes a unit attention for some nexuses of a unit.
-    fn attention(&mut self, unit: UnitId, who: &Who, code: u16) {
+    fn attention(&mut self, unit: UnitId, who: &EffectScope, code: u16) {
         for (number, nexus) in self.nexuses.iter_mut().enumerate() {
             let Some(nexus) = nexus else { continue };
             if !who.includes(&nexus.nexus.identity) {
@@ -153,7 +153,7 @@ impl<L: Lease> DeviceServer<L> {
                 if view.attentions.establish(code) {
                     let nexus = NexusId(number as u32);
                     self.outputs
-                        .push_back(Output::Attention { nexus, lun, code });
+                        .push_back(DeviceOutput::Attention { nexus, lun, code });
                 }
             }
         }
@@ -164,8 +164,8 @@ impl<L: Lease> DeviceServer<L> {
     fn abort_tasks(
         &mut self,
         unit: UnitId,
-        who: &Who,
-        (cause, tells): (Cause, bool),
+        who: &EffectScope,
+        (cause, tells): (PublicationOrigin, bool),
         effects: &[Effect],
     ) {
         let silent = !tells;
@@ -184,8 +184,8 @@ impl<L: Lease> DeviceServer<L> {
                 continue;
             }
             let ending = match own || silent {
-                true => Ending::Aborted,
-                false => Ending::TaskAborted,
+                true => TaskEnd::Aborted,
+                false => TaskEnd::TaskAborted,
             };
             if !own && silent && !reset && !cleared.contains(&nexus) {
                 cleared.push(nexus);
@@ -201,27 +201,27 @@ impl<L: Lease> DeviceServer<L> {
     fn tell_cleared(&mut self, unit: UnitId, nexus: NexusId) {
         let identity = self.nexus(nexus).map(|nexus| nexus.nexus.identity.clone());
         if let Some(identity) = identity {
-            let who = Who::Only(vec![identity]);
+            let who = EffectScope::Only(vec![identity]);
             self.attention(unit, &who, asc::COMMANDS_CLEARED_BY_ANOTHER_INITIATOR);
         }
     }
 
     /// The tasks of which something is true, in the order of the slab.
-    pub(super) fn slots(&self, wanted: impl Fn(&Task<L>) -> bool) -> Vec<Slot> {
+    pub(super) fn slots(&self, wanted: impl Fn(&DeviceTask<L>) -> bool) -> Vec<TaskSlot> {
         let tasks = self.tasks.iter();
         tasks
             .filter(|(_, task)| wanted(task))
-            .map(|(slot, _)| slot as Slot)
+            .map(|(slot, _)| slot as TaskSlot)
             .collect()
     }
 
     /// Aborts a task: it ends when it has ended at the medium.
-    pub(super) fn abort(&mut self, slot: Slot, ending: Ending) {
+    pub(super) fn abort(&mut self, slot: TaskSlot, ending: TaskEnd) {
         // Others may have ended along with one aborted before.
         let Some(task) = self.tasks.get_mut(slot as usize) else {
             return;
         };
-        if let Job::Long(long) = &task.job
+        if let TaskJob::Long(long) = &task.job
             && long.outlives_task()
         {
             return self.detach(slot, ending);
@@ -235,17 +235,17 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// What a volume has not begun is not waited for: it may be let through only in an hour.
-    fn cancel_operations(&mut self, slot: Slot) {
+    fn cancel_operations(&mut self, slot: TaskSlot) {
         let task = &self.tasks[slot as usize];
         if task.operations == 0 {
             return;
         }
         let sides = match &task.job {
-            Job::Copy(copy) => copy.sides(),
+            TaskJob::Copy(copy) => copy.sides(),
             _ => None,
         };
         let (unit, other) = sides.unwrap_or((task.unit, task.unit));
-        let cancel = |unit| Output::Cancel {
+        let cancel = |unit| DeviceOutput::Cancel {
             unit,
             ids: OpId::of(slot),
         };
@@ -256,14 +256,14 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// A lock that is asked for is not waited for: others may hold it for long.
-    fn withdraw_lock(&mut self, slot: Slot) {
+    fn withdraw_lock(&mut self, slot: TaskSlot) {
         let task = &mut self.tasks[slot as usize];
         let (unit, nexus) = (task.unit, task.nexus);
         if task.ask.is_some()
             && task.ask == task.lock
             && let Some(lock) = task.lock.take()
         {
-            self.ask(unit, nexus, Asker::Nobody, Change::Unlock(lock));
+            self.ask(unit, nexus, RequestOrigin::Nobody, UnitChange::Unlock(lock));
         }
     }
 
@@ -276,10 +276,10 @@ impl<L: Lease> DeviceServer<L> {
             return;
         }
         slot.blocked = 0;
-        let mut blocked = self.slots(|task| task.phase == Phase::Blocked(unit));
+        let mut blocked = self.slots(|task| task.phase == TaskPhase::Blocked(unit));
         blocked.sort_by_key(|slot| self.tasks[*slot as usize].arrival);
         for &slot in &blocked {
-            self.tasks[slot as usize].phase = Phase::Preparing;
+            self.tasks[slot as usize].phase = TaskPhase::Preparing;
         }
         for slot in blocked {
             self.resume(slot);
@@ -297,7 +297,7 @@ impl<L: Lease> DeviceServer<L> {
                 let waits = lent && !pending.locks.is_empty()
                     || tasks.iter().any(|(_, task)| pending.waits_for(id, task));
                 if !waits {
-                    outputs.push_back(Output::Acknowledge {
+                    outputs.push_back(DeviceOutput::Acknowledge {
                         unit: id,
                         version: pending.version,
                     });
@@ -308,8 +308,8 @@ impl<L: Lease> DeviceServer<L> {
     }
 }
 
-impl Who {
-    fn includes(&self, identity: &Arc<Identity>) -> bool {
+impl EffectScope {
+    fn includes(&self, identity: &Arc<NexusIdentity>) -> bool {
         match self {
             Self::All => true,
             Self::AllBut(other) => other != identity,

@@ -2,12 +2,12 @@
 
 use super::begin::too_long;
 use super::finish::completed;
-use super::tasks::{Ending, Slot};
-use super::{DeviceServer, Job, Output};
-use crate::commands::{Answer, Handler, Length, Local, Query, Row};
+use super::tasks::{TaskEnd, TaskSlot};
+use super::{DeviceOutput, DeviceServer, TaskJob};
+use crate::commands::{CommandRow, Handler, Length, LocalFacts, Query, QueryResult};
 use crate::medium::{Extent, Lease, MediumOp, SEGMENT_BYTES};
-use crate::owner::Change;
-use crate::task::{Command, Failure};
+use crate::owner::UnitChange;
+use crate::task::{Command, CommandFailure};
 use crate::wire::cdb::opcode;
 use crate::wire::sense::Format;
 
@@ -17,8 +17,8 @@ const PARAMETER_BYTES: u32 = SEGMENT_BYTES as u32;
 impl<L: Lease> DeviceServer<L> {
     pub(super) fn query(
         &mut self,
-        slot: Slot,
-        handler: fn(&Query<'_>) -> Answer,
+        slot: TaskSlot,
+        handler: fn(&Query<'_>) -> QueryResult,
         parameters: &[u8],
     ) {
         let task = &self.tasks[slot as usize];
@@ -26,7 +26,7 @@ impl<L: Lease> DeviceServer<L> {
             return;
         };
         let at = task.at as usize;
-        let local = Local {
+        let local = LocalFacts {
             attention: nexus.units[at].attentions.first(),
         };
         let answer = handler(&Query {
@@ -38,14 +38,14 @@ impl<L: Lease> DeviceServer<L> {
             now: self.now,
             local: &local,
         });
-        if matches!(answer, Answer::Data(_)) {
+        if matches!(answer, QueryResult::Data(_)) {
             self.clear_told(slot, local.attention);
         }
         self.answer(slot, answer);
     }
 
     /// What parameter data told needs no unit attention any more (SPC-5 §6.33, §6.39).
-    fn clear_told(&mut self, slot: Slot, reported: Option<u16>) {
+    fn clear_told(&mut self, slot: TaskSlot, reported: Option<u16>) {
         let task = &self.tasks[slot as usize];
         let (opcode, at) = (task.row.opcode, task.at as usize);
         let Some(nexus) = self
@@ -62,32 +62,32 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
-    fn answer(&mut self, slot: Slot, answer: Answer) {
+    fn answer(&mut self, slot: TaskSlot, answer: QueryResult) {
         match answer {
-            Answer::Good => self.finish(slot, Ending::Good),
-            Answer::Fail(failure) => self.finish(slot, Ending::Failed(failure)),
-            Answer::Data(data) => self.answer_data(slot, data),
-            Answer::Change(change) => self.change(slot, change, false),
-            Answer::ChangeAndFlush(change) => self.change(slot, change, true),
+            QueryResult::Good => self.finish(slot, TaskEnd::Good),
+            QueryResult::Fail(failure) => self.finish(slot, TaskEnd::Failed(failure)),
+            QueryResult::Data(data) => self.answer_data(slot, data),
+            QueryResult::Change(change) => self.change(slot, change, false),
+            QueryResult::ChangeAndFlush(change) => self.change(slot, change, true),
         }
     }
 
     /// Sends parameter data, and GOOD.
-    pub(super) fn answer_data(&mut self, slot: Slot, data: Vec<u8>) {
+    pub(super) fn answer_data(&mut self, slot: TaskSlot, data: Vec<u8>) {
         let task = &mut self.tasks[slot as usize];
         let data = cut(task.row, &task.cdb, data);
         task.length_in = data.len() as u64;
         self.send(slot, 0, L::from_bytes(data));
-        self.finish(slot, Ending::Good);
+        self.finish(slot, TaskEnd::Good);
     }
 
-    fn change(&mut self, slot: Slot, change: Change, flush: bool) {
-        self.tasks[slot as usize].job = Job::Change { flush };
+    fn change(&mut self, slot: TaskSlot, change: UnitChange, flush: bool) {
+        self.tasks[slot as usize].job = TaskJob::Change { flush };
         self.ask_for_task(slot, change);
     }
 
     /// The owner agreed.
-    pub(super) fn changed(&mut self, slot: Slot, flush: bool) {
+    pub(super) fn changed(&mut self, slot: TaskSlot, flush: bool) {
         match flush {
             true => self.operate(
                 slot,
@@ -96,11 +96,11 @@ impl<L: Lease> DeviceServer<L> {
                     extent: Extent::new(0, 0),
                 },
             ),
-            false => self.finish(slot, Ending::Good),
+            false => self.finish(slot, TaskEnd::Good),
         }
     }
 
-    pub(super) fn query_without_unit(&mut self, command: &Command, row: &'static Row) {
+    pub(super) fn query_without_unit(&mut self, command: &Command, row: &'static CommandRow) {
         let (Handler::Query(handler), Some(nexus)) = (row.handler, self.nexus(command.nexus))
         else {
             return;
@@ -112,12 +112,12 @@ impl<L: Lease> DeviceServer<L> {
             nexus: &nexus.nexus,
             lun: command.lun,
             now: self.now,
-            local: &Local::default(),
+            local: &LocalFacts::default(),
         });
         let (ending, length) = match answer {
-            Answer::Data(data) => (Ending::Good, self.send_without_task(command, row, data)),
-            Answer::Fail(failure) => (Ending::Failed(failure), 0),
-            _ => (Ending::Good, 0),
+            QueryResult::Data(data) => (TaskEnd::Good, self.send_without_task(command, row, data)),
+            QueryResult::Fail(failure) => (TaskEnd::Failed(failure), 0),
+            _ => (TaskEnd::Good, 0),
         };
         if row.opcode == opcode::REPORT_LUNS
             && let Some(nexus) = self.nexus_mut(command.nexus)
@@ -127,12 +127,12 @@ impl<L: Lease> DeviceServer<L> {
         self.complete_at_once(command, completed(ending, Format::Fixed, (length, 0)));
     }
 
-    fn send_without_task(&mut self, command: &Command, row: &Row, data: Vec<u8>) -> u64 {
+    fn send_without_task(&mut self, command: &Command, row: &CommandRow, data: Vec<u8>) -> u64 {
         let mut data = cut(row, &command.cdb, data);
         let length = data.len() as u64;
         data.truncate(command.expected_in as usize);
         if !data.is_empty() {
-            self.outputs.push_back(Output::SendDataIn {
+            self.outputs.push_back(DeviceOutput::SendDataIn {
                 nexus: command.nexus,
                 tag: command.tag,
                 offset: 0,
@@ -143,21 +143,21 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Has the transport send the parameter list of a task.
-    pub(super) fn receive_parameters(&mut self, slot: Slot, length: u32) {
+    pub(super) fn receive_parameters(&mut self, slot: TaskSlot, length: u32) {
         let task = &mut self.tasks[slot as usize];
         if length > PARAMETER_BYTES {
             let sense = too_long(task.row);
-            return self.finish(slot, Ending::Failed(Failure::Check(sense)));
+            return self.finish(slot, TaskEnd::Failed(CommandFailure::Check(sense)));
         }
         task.length_out = u64::from(length);
-        task.job = Job::Parameters;
+        task.job = TaskJob::Parameters;
         match length.min(task.expected_out) as usize {
             0 => self.parameters_received(slot, &L::from_bytes(Vec::new())),
             length => self.receive(slot, 0, L::from_bytes(vec![0; length])),
         }
     }
 
-    pub(super) fn parameters_received(&mut self, slot: Slot, data: &L) {
+    pub(super) fn parameters_received(&mut self, slot: TaskSlot, data: &L) {
         let mut parameters = vec![0; data.len()];
         data.copy_out(0, &mut parameters);
         match self.tasks[slot as usize].row.handler {
@@ -169,7 +169,7 @@ impl<L: Lease> DeviceServer<L> {
 }
 
 /// Parameter data as far as ALLOCATION LENGTH lets it go. What has no such field is sent whole.
-fn cut(row: &Row, cdb: &[u8], mut data: Vec<u8>) -> Vec<u8> {
+fn cut(row: &CommandRow, cdb: &[u8], mut data: Vec<u8>) -> Vec<u8> {
     if let Length::Allocation(_) = row.length {
         data.truncate(row.allocation_length(cdb) as usize);
     }

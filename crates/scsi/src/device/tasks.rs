@@ -1,31 +1,31 @@
 //! A command on its way, and how it ends.
 
-use super::Job;
-use super::flow::Turn;
-use crate::commands::Row;
+use super::TaskJob;
+use super::flow::ReadTurn;
+use crate::commands::CommandRow;
 use crate::medium::Extent;
 use crate::nexus::NexusId;
-use crate::order::Rank;
-use crate::task::{Attribute, Command, Failure, Tag};
+use crate::order::OrderKey;
+use crate::task::{Attribute, Command, CommandFailure, Tag};
 use crate::unit::UnitId;
 
 /// A task's place in the slab. It stays taken until every operation and request of the task was
 /// answered, so it can be part of their names.
-pub(super) type Slot = u32;
+pub(super) type TaskSlot = u32;
 
 /// A command that has not ended.
 #[derive(Debug)]
-pub(super) struct Task<L> {
+pub(super) struct DeviceTask<L> {
     pub(super) nexus: NexusId,
     pub(super) tag: Tag,
     /// Which of the nexus' units, as [`super::nexus::NexusSlot::units`] counts.
     pub(super) at: u32,
     pub(super) unit: UnitId,
-    pub(super) row: &'static Row,
+    pub(super) row: &'static CommandRow,
     pub(super) attribute: Attribute,
     /// Older tasks of the core have lesser ones.
     pub(super) arrival: u64,
-    pub(super) phase: Phase,
+    pub(super) phase: TaskPhase,
     /// It has been answered and goes on by itself (IMMED).
     pub(super) detached: bool,
     /// Medium operations under way.
@@ -35,7 +35,7 @@ pub(super) struct Task<L> {
     /// Octets of memory that are set aside for its Data-Out.
     pub(super) writing: usize,
     /// How it stands in the line of those that wait to read, or to take Data-Out.
-    pub(super) turn: Turn,
+    pub(super) turn: ReadTurn,
     /// Leases that the transport is filling.
     pub(super) lent: u32,
     /// The request to the unit's owner that is to be answered.
@@ -52,13 +52,13 @@ pub(super) struct Task<L> {
     pub(super) length_out: u64,
     pub(super) cdb: [u8; 32],
     /// How it is to end as soon as nothing of it is under way any more.
-    pub(super) ending: Option<Ending>,
-    pub(super) job: Job<L>,
+    pub(super) ending: Option<TaskEnd>,
+    pub(super) job: TaskJob<L>,
 }
 
 /// Whether a task has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum TaskPhase {
     /// Waits for others of its task set.
     Dormant,
     /// Waits until a lock of somebody else on this unit is gone.
@@ -71,27 +71,32 @@ pub(super) enum Phase {
 
 /// How a task ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum TaskEnd {
     /// GOOD.
     Good,
     /// CONDITION MET.
     ConditionMet,
     /// Anything else.
-    Failed(Failure),
+    Failed(CommandFailure),
     /// Without a status.
     Aborted,
     /// With TASK ABORTED, as somebody else aborted it and TAS = 1.
     TaskAborted,
 }
 
-impl Ending {
+impl TaskEnd {
     pub(super) const fn is_abort(self) -> bool {
         matches!(self, Self::Aborted | Self::TaskAborted)
     }
 }
 
-impl<L> Task<L> {
-    pub(super) fn new(command: &Command, at: usize, unit: UnitId, row: &'static Row) -> Self {
+impl<L> DeviceTask<L> {
+    pub(super) fn new(
+        command: &Command,
+        at: usize,
+        unit: UnitId,
+        row: &'static CommandRow,
+    ) -> Self {
         Self {
             nexus: command.nexus,
             tag: command.tag,
@@ -100,12 +105,12 @@ impl<L> Task<L> {
             row,
             attribute: command.attribute,
             arrival: 0,
-            phase: Phase::Preparing,
+            phase: TaskPhase::Preparing,
             detached: false,
             operations: 0,
             reading: 0,
             writing: 0,
-            turn: Turn::None,
+            turn: ReadTurn::None,
             lent: 0,
             ask: None,
             lock: None,
@@ -116,12 +121,12 @@ impl<L> Task<L> {
             length_out: 0,
             cdb: command.cdb,
             ending: None,
-            job: Job::Idle,
+            job: TaskJob::Idle,
         }
     }
 
-    pub(super) const fn rank(&self) -> Rank {
-        Rank {
+    pub(super) const fn rank(&self) -> OrderKey {
+        OrderKey {
             attribute: self.attribute,
             class: self.row.ordering,
         }
@@ -133,19 +138,19 @@ impl<L> Task<L> {
     }
 
     pub(super) fn is_aborted(&self) -> bool {
-        self.ending.is_some_and(Ending::is_abort)
+        self.ending.is_some_and(TaskEnd::is_abort)
     }
 
     /// Whether it is at these blocks, or data for them is being received.
     pub(super) fn touches(&self, unit: UnitId, extent: Extent) -> bool {
         match &self.job {
-            Job::Stream(stream) if self.is_at_rest() => {
+            TaskJob::Stream(stream) if self.is_at_rest() => {
                 self.unit == unit && stream.is_cut_by(extent)
             }
-            _ if self.phase != Phase::Running => false,
-            Job::Copy(copy) => copy.touches(unit, extent),
-            Job::Sweep(sweep) => self.unit == unit && sweep.is_at(extent),
-            Job::Pieces(pieces) if pieces.goes_by_pieces() => {
+            _ if self.phase != TaskPhase::Running => false,
+            TaskJob::Copy(copy) => copy.touches(unit, extent),
+            TaskJob::Sweep(sweep) => self.unit == unit && sweep.is_at(extent),
+            TaskJob::Pieces(pieces) if pieces.goes_by_pieces() => {
                 self.unit == unit && pieces.piece().overlaps(extent)
             }
             _ => self.unit == unit && self.extent.overlaps(extent),
@@ -154,17 +159,17 @@ impl<L> Task<L> {
 
     /// Whether it waits for its turn to read, with nothing under way at the medium.
     pub(super) fn is_at_rest(&self) -> bool {
-        self.operations == 0 && self.turn != Turn::None
+        self.operations == 0 && self.turn != ReadTurn::None
     }
 
     /// Whether it was sent to this unit, or copies from or to it.
     pub(super) fn concerns(&self, unit: UnitId) -> bool {
-        self.unit == unit || matches!(&self.job, Job::Copy(copy) if copy.concerns(unit))
+        self.unit == unit || matches!(&self.job, TaskJob::Copy(copy) if copy.concerns(unit))
     }
 
     /// What remains to be known of it when it leaves its task set or is answered.
-    pub(super) const fn card(&self) -> Card {
-        Card {
+    pub(super) const fn card(&self) -> TaskSummary {
+        TaskSummary {
             nexus: self.nexus,
             tag: self.tag,
             at: self.at,
@@ -179,13 +184,13 @@ impl<L> Task<L> {
 
 /// What says where a task belongs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Card {
+pub(super) struct TaskSummary {
     pub(super) nexus: NexusId,
     pub(super) tag: Tag,
     pub(super) at: u32,
     pub(super) unit: UnitId,
-    pub(super) phase: Phase,
-    pub(super) rank: Rank,
+    pub(super) phase: TaskPhase,
+    pub(super) rank: OrderKey,
     pub(super) detached: bool,
     pub(super) lengths: (u64, u64),
 }

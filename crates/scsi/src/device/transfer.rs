@@ -2,17 +2,17 @@
 //! segments, a few at a time. One segment needs no state but the task itself.
 
 use super::pieces::WRONG_DATA_LENGTH;
-use super::tasks::{Ending, Phase, Slot};
-use super::{DeviceServer, Job, OpId, Output};
+use super::tasks::{TaskEnd, TaskPhase, TaskSlot};
+use super::{DeviceOutput, DeviceServer, OpId, TaskJob};
 use crate::limits;
-use crate::medium::{Extent, Lease, MediumOp, Outcome, SEGMENT_BYTES};
+use crate::medium::{Extent, Lease, MediumOp, MediumOutcome, SEGMENT_BYTES};
 use crate::wire::cdb::octet;
 
 /// Segments of one command under way at once: enough to keep a medium busy while data travels,
 /// and 1 MiB of memory at most.
 pub(super) const WINDOW: u32 = 4;
 
-/// Marks the `Write` of a segment, as opposed to its `Lend`.
+/// Marks the `Write` of a segment, as opposed to its `PrepareWrite`.
 const STORE: u32 = 1 << 31;
 
 /// A transfer of several segments.
@@ -35,7 +35,7 @@ pub(super) struct Stream<L> {
 }
 
 impl<L: Lease> DeviceServer<L> {
-    pub(super) fn read(&mut self, slot: Slot) {
+    pub(super) fn read(&mut self, slot: TaskSlot) {
         let task = &self.tasks[slot as usize];
         if forces_unit_access(&task.cdb) {
             let limit = limits::transfer(&self.state(task.unit).traits);
@@ -49,9 +49,9 @@ impl<L: Lease> DeviceServer<L> {
     /// Whether the medium has all that was written to the blocks that the CDB names. If not, what
     /// a volatile cache has is made stable first, and the command begins anew after that: what a
     /// READ with FUA or a VERIFY finds must be what a power cut would leave (SBC-4 §4.15).
-    pub(super) fn is_settled(&mut self, slot: Slot, limit: u32) -> bool {
+    pub(super) fn is_settled(&mut self, slot: TaskSlot, limit: u32) -> bool {
         let task = &self.tasks[slot as usize];
-        if !self.state(task.unit).traits.write_cache || matches!(task.job, Job::Settled) {
+        if !self.state(task.unit).traits.write_cache || matches!(task.job, TaskJob::Settled) {
             return true;
         }
         let Some(extent) = self.check_blocks(slot, limit) else {
@@ -60,12 +60,12 @@ impl<L: Lease> DeviceServer<L> {
         if extent.blocks == 0 {
             return true;
         }
-        self.tasks[slot as usize].job = Job::Settled;
+        self.tasks[slot as usize].job = TaskJob::Settled;
         self.operate(slot, 0, MediumOp::Flush { extent });
         false
     }
 
-    pub(super) fn transfer(&mut self, slot: Slot, write: bool) {
+    pub(super) fn transfer(&mut self, slot: TaskSlot, write: bool) {
         let traits = &self.state(self.tasks[slot as usize].unit).traits;
         let block_size = u64::from(traits.block_size);
         let limit = limits::transfer(traits);
@@ -78,7 +78,7 @@ impl<L: Lease> DeviceServer<L> {
             task.length_out = length;
             let expected = u64::from(task.expected_out);
             if expected < length && !expected.is_multiple_of(block_size) {
-                return self.finish(slot, Ending::Failed(WRONG_DATA_LENGTH));
+                return self.finish(slot, TaskEnd::Failed(WRONG_DATA_LENGTH));
             }
             expected / block_size
         } else {
@@ -89,17 +89,17 @@ impl<L: Lease> DeviceServer<L> {
         let octets = extent.blocks * block_size;
         if !write && octets > 0 && !self.may_read(slot, octets.min(SEGMENT_BYTES) as usize) {
             // It is at no block yet: nobody's lock has to wait for what this initiator reads.
-            self.tasks[slot as usize].phase = Phase::Preparing;
+            self.tasks[slot as usize].phase = TaskPhase::Preparing;
             return;
         }
         match octets {
-            0 => self.finish(slot, Ending::Good),
+            0 => self.finish(slot, TaskEnd::Good),
             1..=SEGMENT_BYTES if write => {
-                self.tasks[slot as usize].job = Job::Write;
-                self.operate(slot, 0, MediumOp::Lend { extent });
+                self.tasks[slot as usize].job = TaskJob::Write;
+                self.operate(slot, 0, MediumOp::PrepareWrite { extent });
             }
             1..=SEGMENT_BYTES => {
-                self.tasks[slot as usize].job = Job::Read;
+                self.tasks[slot as usize].job = TaskJob::Read;
                 self.operate(slot, 0, self.read_of(slot, extent));
             }
             _ => self.stream(slot, write, extent, SEGMENT_BYTES / block_size),
@@ -107,10 +107,10 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Starts a medium operation for a task.
-    pub(super) fn operate(&mut self, slot: Slot, piece: u32, op: MediumOp<L>) {
+    pub(super) fn operate(&mut self, slot: TaskSlot, piece: u32, op: MediumOp<L>) {
         let task = &mut self.tasks[slot as usize];
         task.operations += 1;
-        self.outputs.push_back(Output::Medium {
+        self.outputs.push_back(DeviceOutput::Medium {
             id: OpId::new(slot, piece),
             unit: task.unit,
             op,
@@ -118,7 +118,7 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Sends the part of a lease that the initiator expects.
-    pub(super) fn send(&mut self, slot: Slot, offset: u32, data: L) {
+    pub(super) fn send(&mut self, slot: TaskSlot, offset: u32, data: L) {
         let task = &mut self.tasks[slot as usize];
         let room = task.expected_in.saturating_sub(offset) as usize;
         let data = match data.len() {
@@ -131,7 +131,7 @@ impl<L: Lease> DeviceServer<L> {
         if let Some(Some(nexus)) = self.nexuses.get_mut(task.nexus.0 as usize) {
             nexus.flow.sent(data.len(), read);
         }
-        self.outputs.push_back(Output::SendDataIn {
+        self.outputs.push_back(DeviceOutput::SendDataIn {
             nexus: task.nexus,
             tag: task.tag,
             offset,
@@ -140,10 +140,10 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Lets the transport fill a lease.
-    pub(super) fn receive(&mut self, slot: Slot, offset: u32, into: L) {
+    pub(super) fn receive(&mut self, slot: TaskSlot, offset: u32, into: L) {
         let task = &mut self.tasks[slot as usize];
         task.lent += 1;
-        self.outputs.push_back(Output::ReceiveDataOut {
+        self.outputs.push_back(DeviceOutput::ReceiveDataOut {
             nexus: task.nexus,
             tag: task.tag,
             offset,
@@ -151,21 +151,23 @@ impl<L: Lease> DeviceServer<L> {
         });
     }
 
-    pub(super) fn read_done(&mut self, slot: Slot, outcome: Outcome<L>) {
-        if let Outcome::Lease(data) = outcome {
+    pub(super) fn read_done(&mut self, slot: TaskSlot, outcome: MediumOutcome<L>) {
+        if let MediumOutcome::Lease(data) = outcome {
             self.send(slot, 0, data);
         }
-        self.finish(slot, Ending::Good);
+        self.finish(slot, TaskEnd::Good);
     }
 
-    pub(super) fn write_progressed(&mut self, slot: Slot, outcome: Outcome<L>) {
+    pub(super) fn write_progressed(&mut self, slot: TaskSlot, outcome: MediumOutcome<L>) {
         match outcome {
-            Outcome::Lease(into) => self.receive(slot, 0, into),
-            Outcome::Done | Outcome::Provisioning { .. } => self.finish(slot, Ending::Good),
+            MediumOutcome::Lease(into) => self.receive(slot, 0, into),
+            MediumOutcome::Done | MediumOutcome::Provisioning { .. } => {
+                self.finish(slot, TaskEnd::Good);
+            }
         }
     }
 
-    pub(super) fn write_received(&mut self, slot: Slot, data: L) {
+    pub(super) fn write_received(&mut self, slot: TaskSlot, data: L) {
         let task = &self.tasks[slot as usize];
         let state = self.state(task.unit);
         let blocks = data.len() as u64 / u64::from(state.traits.block_size);
@@ -183,7 +185,7 @@ impl<L: Lease> DeviceServer<L> {
         );
     }
 
-    fn stream(&mut self, slot: Slot, write: bool, extent: Extent, stride: u64) {
+    fn stream(&mut self, slot: TaskSlot, write: bool, extent: Extent, stride: u64) {
         let stream = Stream {
             write,
             stride,
@@ -194,15 +196,15 @@ impl<L: Lease> DeviceServer<L> {
             done: 0,
             ring: [const { None }; WINDOW as usize],
         };
-        self.tasks[slot as usize].job = Job::Stream(Box::new(stream));
+        self.tasks[slot as usize].job = TaskJob::Stream(Box::new(stream));
         self.ask_segment(slot);
         self.fill_window(slot);
     }
 
     /// Asks the medium for as many segments as may be under way.
-    pub(super) fn fill_window(&mut self, slot: Slot) {
+    pub(super) fn fill_window(&mut self, slot: TaskSlot) {
         let block_size = self.block_size(slot);
-        while let Job::Stream(stream) = &self.tasks[slot as usize].job
+        while let TaskJob::Stream(stream) = &self.tasks[slot as usize].job
             && stream.issued < stream.segments.min(stream.done + WINDOW)
         {
             let octets = stream.segment(stream.issued).blocks * block_size;
@@ -214,34 +216,39 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Asks the medium for the next segment.
-    fn ask_segment(&mut self, slot: Slot) {
-        let Job::Stream(stream) = &mut self.tasks[slot as usize].job else {
+    fn ask_segment(&mut self, slot: TaskSlot) {
+        let TaskJob::Stream(stream) = &mut self.tasks[slot as usize].job else {
             return;
         };
         let segment = stream.issued;
         stream.issued += 1;
         let extent = stream.segment(segment);
         let op = match stream.write {
-            true => MediumOp::Lend { extent },
+            true => MediumOp::PrepareWrite { extent },
             false => self.read_of(slot, extent),
         };
         self.operate(slot, segment, op);
     }
 
     /// A read for an initiator: by copying where others change blocks as a whole.
-    fn read_of(&self, slot: Slot, extent: Extent) -> MediumOp<L> {
+    fn read_of(&self, slot: TaskSlot, extent: Extent) -> MediumOp<L> {
         let state = self.state(self.tasks[slot as usize].unit);
         let copied = state.shared.overlaps(extent);
         MediumOp::Read { extent, copied }
     }
 
-    pub(super) fn stream_progressed(&mut self, slot: Slot, piece: u32, outcome: Outcome<L>) {
-        let Job::Stream(stream) = &mut self.tasks[slot as usize].job else {
+    pub(super) fn stream_progressed(
+        &mut self,
+        slot: TaskSlot,
+        piece: u32,
+        outcome: MediumOutcome<L>,
+    ) {
+        let TaskJob::Stream(stream) = &mut self.tasks[slot as usize].job else {
             return;
         };
         if piece & STORE != 0 {
             stream.done += 1;
-        } else if let Outcome::Lease(lease) = outcome {
+        } else if let MediumOutcome::Lease(lease) = outcome {
             stream.ring[(piece % WINDOW) as usize] = Some(lease);
         }
         self.hand_over(slot);
@@ -250,9 +257,9 @@ impl<L: Lease> DeviceServer<L> {
 
     /// Gives the transport the segments whose turn it is: initiators may have been promised
     /// data in order.
-    fn hand_over(&mut self, slot: Slot) {
+    fn hand_over(&mut self, slot: TaskSlot) {
         let block_size = self.block_size(slot);
-        while let Job::Stream(stream) = &mut self.tasks[slot as usize].job
+        while let TaskJob::Stream(stream) = &mut self.tasks[slot as usize].job
             && let Some(lease) = stream.ring[(stream.handed % WINDOW) as usize].take()
         {
             let offset = (u64::from(stream.handed) * stream.stride * block_size) as u32;
@@ -266,10 +273,10 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
-    fn stream_on(&mut self, slot: Slot) {
+    fn stream_on(&mut self, slot: TaskSlot) {
         match &self.tasks[slot as usize].job {
-            Job::Stream(stream) if stream.done == stream.segments => {
-                self.finish(slot, Ending::Good);
+            TaskJob::Stream(stream) if stream.done == stream.segments => {
+                self.finish(slot, TaskEnd::Good);
             }
             _ => {
                 self.fill_window(slot);
@@ -278,10 +285,10 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
-    pub(super) fn stream_received(&mut self, slot: Slot, offset: u32, data: L) {
+    pub(super) fn stream_received(&mut self, slot: TaskSlot, offset: u32, data: L) {
         let block_size = self.block_size(slot);
         let task = &self.tasks[slot as usize];
-        let Job::Stream(stream) = &task.job else {
+        let TaskJob::Stream(stream) = &task.job else {
             return;
         };
         let segment = (u64::from(offset) / (stream.stride * block_size)) as u32;
@@ -296,7 +303,7 @@ impl<L: Lease> DeviceServer<L> {
         self.operate(slot, STORE | segment, op);
     }
 
-    pub(super) fn block_size(&self, slot: Slot) -> u64 {
+    pub(super) fn block_size(&self, slot: TaskSlot) -> u64 {
         let unit = self.tasks[slot as usize].unit;
         u64::from(self.state(unit).traits.block_size)
     }

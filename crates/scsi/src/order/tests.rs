@@ -1,4 +1,4 @@
-use super::{Older, Ordering, Rank};
+use super::{EarlierTasks, OrderKey, Ordering};
 use crate::task::Attribute;
 
 const CLASSES: [Ordering; 5] = [
@@ -9,11 +9,11 @@ const CLASSES: [Ordering; 5] = [
     Ordering::Exclusive,
 ];
 
-fn rank(attribute: Attribute, class: Ordering) -> Rank {
-    Rank { attribute, class }
+fn rank(attribute: Attribute, class: Ordering) -> OrderKey {
+    OrderKey { attribute, class }
 }
 
-fn simple(class: Ordering) -> Rank {
+fn simple(class: Ordering) -> OrderKey {
     rank(Attribute::Simple, class)
 }
 
@@ -77,14 +77,14 @@ fn a_crowd_holds_back_what_any_of_it_would() {
         Attribute::Ordered,
         Attribute::HeadOfQueue,
     ];
-    let ranks: Vec<Rank> = attributes
+    let ranks: Vec<OrderKey> = attributes
         .iter()
         .flat_map(|attribute| CLASSES.map(|class| rank(*attribute, class)))
         .collect();
     for &newer in &ranks {
         for &first in &ranks {
             for &second in &ranks {
-                let mut older = Older::default();
+                let mut older = EarlierTasks::default();
                 older.add(first);
                 older.add(second);
                 let expected = newer.waits_for(first) || newer.waits_for(second);

@@ -7,18 +7,18 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{Acknowledgements, BUSY, MAX_WAITING, Owner};
+use super::{Acknowledgements, BUSY, MAX_WAITING, UnitOwner};
 use crate::medium::Extent;
-use crate::owner::Request;
-use crate::task::Failure;
-use crate::unit::{CoreId, Lock, UnitState};
+use crate::owner::OwnerRequest;
+use crate::task::CommandFailure;
+use crate::unit::{BlockLock, CoreId, UnitState};
 use crate::wire::status::Status;
 
 /// The locks that are not granted yet; those that are, are in [`UnitState::locks`].
 #[derive(Debug, Default)]
 pub(super) struct Locks {
     /// They overlap others.
-    waiting: VecDeque<Lock>,
+    waiting: VecDeque<BlockLock>,
     /// They are published.
     published: Vec<Acknowledgements>,
 }
@@ -49,19 +49,19 @@ impl Locks {
     }
 }
 
-impl Owner {
-    pub(super) fn lock(&mut self, request: &Request, extent: Extent) {
+impl UnitOwner {
+    pub(super) fn lock(&mut self, request: &OwnerRequest, extent: Extent) {
         if self.locks.waiting.len() >= MAX_WAITING {
             return self.reply((request.core, request.id), Err(BUSY));
         }
-        self.locks.waiting.push_back(Lock {
+        self.locks.waiting.push_back(BlockLock {
             extent,
             holder: (request.core, request.id),
         });
         self.publish_locks();
     }
 
-    pub(super) fn unlock(&mut self, request: &Request, id: u64) {
+    pub(super) fn unlock(&mut self, request: &OwnerRequest, id: u64) {
         self.release_locks(|holder| holder == (request.core, id));
         self.reply((request.core, request.id), Ok(()));
     }
@@ -120,4 +120,4 @@ impl Owner {
     }
 }
 
-const WITHDRAWN: Failure = Failure::Status(Status::TaskAborted);
+const WITHDRAWN: CommandFailure = CommandFailure::Status(Status::TaskAborted);

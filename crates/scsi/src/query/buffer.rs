@@ -5,33 +5,33 @@
 //! touched. (Reading past the end here was FreeBSD-SA-24:11.)
 
 use super::unit;
-use crate::commands::{Answer, Query};
-use crate::owner::Change;
-use crate::setting::{DATA_BUFFER_BYTES, ECHO_BUFFER_BYTES, Setting};
-use crate::task::Failure;
+use crate::commands::{Query, QueryResult};
+use crate::owner::UnitChange;
+use crate::task::CommandFailure;
+use crate::unit_settings::{DATA_BUFFER_BYTES, ECHO_BUFFER_BYTES, SettingChange};
 use crate::wire::asc;
 use crate::wire::cdb::{be24, octet};
-use crate::wire::sense::{Key, Sense};
+use crate::wire::sense::{Sense, SenseKey};
 
 /// READ BUFFER(10).
 #[must_use]
-pub fn read_buffer(query: &Query<'_>) -> Answer {
+pub fn read_buffer(query: &Query<'_>) -> QueryResult {
     read(query).into()
 }
 
-fn read(query: &Query<'_>) -> Result<Answer, Failure> {
+fn read(query: &Query<'_>) -> Result<QueryResult, CommandFailure> {
     let settings = &unit(query)?.settings;
     match mode(query) {
         DATA => {
             let offset = data_offset(query)?;
             let mut data = settings.buffer.to_vec();
             data.resize(DATA_BUFFER_BYTES, 0);
-            Ok(Answer::Data(data.split_off(offset)))
+            Ok(QueryResult::Data(data.split_off(offset)))
         }
-        DESCRIPTOR if octet(query.cdb, 2) != 0 => Ok(Answer::Data(vec![0; 4])),
+        DESCRIPTOR if octet(query.cdb, 2) != 0 => Ok(QueryResult::Data(vec![0; 4])),
         DESCRIPTOR => {
             let capacity = (DATA_BUFFER_BYTES as u32).to_be_bytes();
-            Ok(Answer::Data(vec![
+            Ok(QueryResult::Data(vec![
                 ANY_OFFSET,
                 capacity[1],
                 capacity[2],
@@ -40,11 +40,11 @@ fn read(query: &Query<'_>) -> Result<Answer, Failure> {
         }
         ECHO => {
             let echo = settings.echo(&query.nexus.identity).ok_or(NO_ECHO)?;
-            Ok(Answer::Data(echo.to_vec()))
+            Ok(QueryResult::Data(echo.to_vec()))
         }
         ECHO_DESCRIPTOR => {
             let [high, low] = (ECHO_BUFFER_BYTES as u16).to_be_bytes();
-            Ok(Answer::Data(vec![EBOS, 0, high, low]))
+            Ok(QueryResult::Data(vec![EBOS, 0, high, low]))
         }
         _ => Err(UNKNOWN_MODE.into()),
     }
@@ -52,11 +52,11 @@ fn read(query: &Query<'_>) -> Result<Answer, Failure> {
 
 /// WRITE BUFFER.
 #[must_use]
-pub fn write_buffer(query: &Query<'_>) -> Answer {
+pub fn write_buffer(query: &Query<'_>) -> QueryResult {
     write(query).into()
 }
 
-fn write(query: &Query<'_>) -> Result<Answer, Failure> {
+fn write(query: &Query<'_>) -> Result<QueryResult, CommandFailure> {
     unit(query)?;
     let length = be24(query.cdb, 6);
     let setting = match mode(query) {
@@ -65,16 +65,16 @@ fn write(query: &Query<'_>) -> Result<Answer, Failure> {
             if length as usize > DATA_BUFFER_BYTES - offset {
                 return Err(TOO_LONG.into());
             }
-            Setting::Buffer {
+            SettingChange::Buffer {
                 offset,
                 data: received(query, length)?.into(),
             }
         }
         ECHO if length as usize > ECHO_BUFFER_BYTES => return Err(TOO_LONG.into()),
-        ECHO => Setting::Echo(received(query, length)?.into()),
+        ECHO => SettingChange::Echo(received(query, length)?.into()),
         _ => return Err(UNKNOWN_MODE.into()),
     };
-    Ok(Answer::Change(Change::Setting(setting)))
+    Ok(QueryResult::Change(UnitChange::Setting(setting)))
 }
 
 fn mode(query: &Query<'_>) -> u8 {
@@ -111,4 +111,4 @@ const EBOS: u8 = 0x01;
 
 const UNKNOWN_MODE: Sense = Sense::cdb_field(1, Some(4));
 const TOO_LONG: Sense = Sense::cdb_field(6, None);
-const NO_ECHO: Sense = Sense::new(Key::IllegalRequest, asc::COMMAND_SEQUENCE_ERROR);
+const NO_ECHO: Sense = Sense::new(SenseKey::IllegalRequest, asc::COMMAND_SEQUENCE_ERROR);

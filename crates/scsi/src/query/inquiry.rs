@@ -2,7 +2,7 @@
 
 use super::{ascii, vpd};
 use crate::alua;
-use crate::commands::{Answer, Query};
+use crate::commands::{Query, QueryResult};
 use crate::wire::cdb::{bit, octet};
 use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
 use crate::wire::sense::Sense;
@@ -10,7 +10,7 @@ use crate::wire::sense::Sense;
 /// INQUIRY. Where the LUN names no unit, the answer says so by PERIPHERAL QUALIFIER 011b and
 /// PERIPHERAL DEVICE TYPE 1Fh.
 #[must_use]
-pub fn inquiry(query: &Query<'_>) -> Answer {
+pub fn inquiry(query: &Query<'_>) -> QueryResult {
     let page = octet(query.cdb, 2);
     let data = match (bit(query.cdb, 1, EVPD), page) {
         (true, page) => vpd::page(query, page),
@@ -18,7 +18,7 @@ pub fn inquiry(query: &Query<'_>) -> Answer {
         (false, _) => None,
     };
     match data {
-        Some(data) => Answer::Data(data),
+        Some(data) => QueryResult::Data(data),
         None => Sense::cdb_field(2, None).into(),
     }
 }

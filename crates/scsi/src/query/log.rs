@@ -1,10 +1,10 @@
 //! LOG SENSE (SPC-5 §6.8) and its pages (SPC-5 §7.3, SBC-4 §6.4).
 
 use super::unit;
-use crate::commands::{Answer, Query};
+use crate::commands::{Query, QueryResult};
 use crate::limits::threshold_exponent;
-use crate::statistics::Usage;
-use crate::task::Failure;
+use crate::statistics::SpaceUsage;
+use crate::task::CommandFailure;
 use crate::unit::UnitState;
 use crate::wire::cdb::{be16, octet};
 use crate::wire::sense::Sense;
@@ -12,11 +12,11 @@ use crate::wire::sense::Sense;
 /// LOG SENSE. Counters have no thresholds and are never set, so that threshold values (PC = 00b)
 /// are answered like the current cumulative ones (01b), and default values are refused.
 #[must_use]
-pub fn log_sense(query: &Query<'_>) -> Answer {
+pub fn log_sense(query: &Query<'_>) -> QueryResult {
     page(query).into()
 }
 
-fn page(query: &Query<'_>) -> Result<Answer, Failure> {
+fn page(query: &Query<'_>) -> Result<QueryResult, CommandFailure> {
     let unit = unit(query)?;
     let (control, code) = (octet(query.cdb, 2) >> 6, octet(query.cdb, 2) & 0x3f);
     if control > CUMULATIVE {
@@ -40,7 +40,7 @@ fn page(query: &Query<'_>) -> Result<Answer, Failure> {
     let [high, low] = (body.len() as u16).to_be_bytes();
     let mut page = vec![DS | spf | code, subpage, high, low];
     page.extend(body);
-    Ok(Answer::Data(page))
+    Ok(QueryResult::Data(page))
 }
 
 /// Page codes of what this unit can tell, without subpages.
@@ -59,10 +59,10 @@ fn with_subpages(unit: &UnitState) -> Vec<u8> {
 type Parameter = (u16, Vec<u8>);
 
 /// The parameters of a page, by code; `None` where the unit has nothing to tell.
-type Page = fn(&UnitState) -> Option<Vec<Parameter>>;
+type LogPage = fn(&UnitState) -> Option<Vec<Parameter>>;
 
 /// Pages beside the list of them, in the order of their codes.
-const PAGES: &[(u8, Page)] = &[
+const PAGES: &[(u8, LogPage)] = &[
     (0x0c, provisioning),
     (0x0d, |_| Some(temperature())),
     (0x0e, |unit| Some(start_stop(unit))),
@@ -82,7 +82,7 @@ fn encode(parameters: &[Parameter], pointer: u16) -> Result<Vec<u8>, Sense> {
 
 /// SBC-4 §6.4.5: available and used storage, each for this unit alone.
 fn provisioning(unit: &UnitState) -> Option<Vec<Parameter>> {
-    let Usage { used, available } = unit.statistics.usage()?;
+    let SpaceUsage { used, available } = unit.statistics.usage()?;
     let count = |blocks: u64| {
         let sets = blocks >> threshold_exponent(&unit.traits);
         let sets = u32::try_from(sets).unwrap_or(u32::MAX);

@@ -20,18 +20,18 @@ pub(crate) mod test_unit;
 mod tests;
 
 use crate::commands::Query;
-use crate::task::Failure;
+use crate::task::CommandFailure;
 use crate::unit::UnitState;
 use crate::wire::asc;
-use crate::wire::sense::{Key, Sense};
+use crate::wire::sense::{Sense, SenseKey};
 
 /// The unit that the query is about. The device server lets no command but INQUIRY, REPORT LUNS and
 /// REQUEST SENSE come so far without one.
-fn unit<'a>(query: &Query<'a>) -> Result<&'a UnitState, Failure> {
-    query.unit.ok_or(Failure::Check(NO_UNIT))
+fn unit<'a>(query: &Query<'a>) -> Result<&'a UnitState, CommandFailure> {
+    query.unit.ok_or(CommandFailure::Check(NO_UNIT))
 }
 
-const NO_UNIT: Sense = Sense::new(Key::IllegalRequest, asc::LOGICAL_UNIT_NOT_SUPPORTED);
+const NO_UNIT: Sense = Sense::new(SenseKey::IllegalRequest, asc::LOGICAL_UNIT_NOT_SUPPORTED);
 
 /// `text` from the left, filled up with spaces.
 fn ascii<const LEN: usize>(text: &str) -> [u8; LEN] {

@@ -4,27 +4,27 @@ mod pages;
 mod select;
 
 use super::unit;
-use crate::commands::{Answer, Query};
+use crate::commands::{Query, QueryResult};
 use crate::medium::Traits;
-use crate::setting::ModeParameters;
-use crate::task::Failure;
+use crate::task::CommandFailure;
 use crate::unit::UnitState;
+use crate::unit_settings::ModeParameters;
 use crate::wire::asc;
 use crate::wire::cdb::{bit, octet};
-use crate::wire::sense::{Key, Sense};
-use pages::{PAGES, Page};
+use crate::wire::sense::{Sense, SenseKey};
+use pages::{ModePage, PAGES};
 
 pub use select::{select6, select10};
 
 /// MODE SENSE(6).
 #[must_use]
-pub fn sense6(query: &Query<'_>) -> Answer {
+pub fn sense6(query: &Query<'_>) -> QueryResult {
     sense(query, Form::Six).into()
 }
 
 /// MODE SENSE(10).
 #[must_use]
-pub fn sense10(query: &Query<'_>) -> Answer {
+pub fn sense10(query: &Query<'_>) -> QueryResult {
     sense(query, Form::Ten).into()
 }
 
@@ -44,7 +44,7 @@ impl Form {
     }
 }
 
-fn sense(query: &Query<'_>, form: Form) -> Result<Answer, Failure> {
+fn sense(query: &Query<'_>, form: Form) -> Result<QueryResult, CommandFailure> {
     let unit = unit(query)?;
     let control = octet(query.cdb, 2) >> 6;
     if control == SAVED {
@@ -56,7 +56,7 @@ fn sense(query: &Query<'_>, form: Form) -> Result<Answer, Failure> {
         true => Vec::new(),
         false => block_descriptor(&unit.traits, long),
     };
-    let values = |page: &Page| match control {
+    let values = |page: &ModePage| match control {
         CHANGEABLE => page.changeable(&unit.traits),
         DEFAULT => page.values(ModeParameters::new(&unit.traits)),
         _ => page.values(unit.settings.mode),
@@ -65,12 +65,12 @@ fn sense(query: &Query<'_>, form: Form) -> Result<Answer, Failure> {
     let mut data = header(form, unit, (long, descriptor.len()), pages.len());
     data.extend(descriptor);
     data.extend(pages);
-    Ok(Answer::Data(data))
+    Ok(QueryResult::Data(data))
 }
 
 /// The pages that PAGE CODE and SUBPAGE CODE name.
-fn selected(code: u8, subpage: u8) -> Result<Vec<&'static Page>, Sense> {
-    let named = |page: &&Page| {
+fn selected(code: u8, subpage: u8) -> Result<Vec<&'static ModePage>, Sense> {
+    let named = |page: &&ModePage| {
         let by_code = code == ALL_PAGES || code == page.code;
         by_code && (subpage == ALL_SUBPAGES || subpage == page.subpage)
     };
@@ -130,4 +130,7 @@ const ALL_SUBPAGES: u8 = 0xff;
 const WP: u8 = 0x80;
 const DPOFUA: u8 = 0x10;
 
-const NOT_SAVED: Sense = Sense::new(Key::IllegalRequest, asc::SAVING_PARAMETERS_NOT_SUPPORTED);
+const NOT_SAVED: Sense = Sense::new(
+    SenseKey::IllegalRequest,
+    asc::SAVING_PARAMETERS_NOT_SUPPORTED,
+);

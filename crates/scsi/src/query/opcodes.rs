@@ -2,19 +2,19 @@
 //! can do what is in it.
 
 use super::unit;
-use crate::commands::{Answer, Query, Row, TABLE, rows_of};
-use crate::task::Failure;
+use crate::commands::{CommandRow, Query, QueryResult, TABLE, rows_of};
+use crate::task::CommandFailure;
 use crate::unit::UnitState;
 use crate::wire::cdb::{be16, bit, octet};
 use crate::wire::sense::Sense;
 
 /// REPORT SUPPORTED OPERATION CODES, every REPORTING OPTIONS.
 #[must_use]
-pub fn report_supported_operation_codes(query: &Query<'_>) -> Answer {
+pub fn report_supported_operation_codes(query: &Query<'_>) -> QueryResult {
     supported(query).into()
 }
 
-fn supported(query: &Query<'_>) -> Result<Answer, Failure> {
+fn supported(query: &Query<'_>) -> Result<QueryResult, CommandFailure> {
     let unit = unit(query)?;
     let timeouts = bit(query.cdb, 2, RCTD);
     let (opcode, action) = (octet(query.cdb, 3), be16(query.cdb, 4));
@@ -36,13 +36,13 @@ fn supported(query: &Query<'_>) -> Result<Answer, Failure> {
 }
 
 /// Without service actions the field has to be zero.
-fn with_action(rows: &'static [Row], action: u16) -> Option<&'static Row> {
-    let names = |row: &&Row| row.service_action.unwrap_or(0) == action;
+fn with_action(rows: &'static [CommandRow], action: u16) -> Option<&'static CommandRow> {
+    let names = |row: &&CommandRow| row.service_action.unwrap_or(0) == action;
     rows.iter().find(names)
 }
 
 /// The all_commands format.
-fn all(unit: &UnitState, timeouts: bool) -> Answer {
+fn all(unit: &UnitState, timeouts: bool) -> QueryResult {
     let mut data = vec![0; 4];
     for row in TABLE.iter().filter(|row| row.check_offered(unit).is_ok()) {
         let [high, low] = row.service_action.unwrap_or(0).to_be_bytes();
@@ -56,13 +56,13 @@ fn all(unit: &UnitState, timeouts: bool) -> Answer {
     }
     let length = (data.len() - 4) as u32;
     data[..4].copy_from_slice(&length.to_be_bytes());
-    Answer::Data(data)
+    QueryResult::Data(data)
 }
 
 /// The one_command format.
-fn one(row: Option<&Row>, timeouts: bool) -> Answer {
+fn one(row: Option<&CommandRow>, timeouts: bool) -> QueryResult {
     let Some(row) = row else {
-        return Answer::Data(vec![0, NOT_SUPPORTED, 0, 0]);
+        return QueryResult::Data(vec![0, NOT_SUPPORTED, 0, 0]);
     };
     let ctdp = if timeouts { 0x80 } else { 0 };
     let mut data = vec![0, ctdp | AS_THE_STANDARD_SAYS, 0, row.usage.len() as u8];
@@ -70,11 +70,11 @@ fn one(row: Option<&Row>, timeouts: bool) -> Answer {
     if timeouts {
         data.extend(timeouts_of(row));
     }
-    Answer::Data(data)
+    QueryResult::Data(data)
 }
 
 /// CDB USAGE DATA: the mask, but that OPERATION CODE and SERVICE ACTION hold their values.
-fn usage(row: &Row) -> Vec<u8> {
+fn usage(row: &CommandRow) -> Vec<u8> {
     let mut usage = row.usage.to_vec();
     usage[0] = row.opcode;
     if let Some(action) = row.service_action {
@@ -84,7 +84,7 @@ fn usage(row: &Row) -> Vec<u8> {
 }
 
 /// The command timeouts descriptor, in seconds; no nominal time is specified.
-fn timeouts_of(row: &Row) -> [u8; 12] {
+fn timeouts_of(row: &CommandRow) -> [u8; 12] {
     let [high, low] = row.timeout_s.to_be_bytes();
     [0, 10, 0, 0, 0, 0, 0, 0, 0, 0, high, low]
 }

@@ -2,20 +2,20 @@
 //! (SBC-4 §5.31), PREVENT ALLOW MEDIUM REMOVAL (SBC-4 §5.15).
 
 use super::unit;
-use crate::commands::{Answer, Query};
-use crate::owner::Change;
-use crate::setting::Setting;
-use crate::task::Failure;
+use crate::commands::{Query, QueryResult};
+use crate::owner::UnitChange;
+use crate::task::CommandFailure;
 use crate::unit::UnitState;
+use crate::unit_settings::SettingChange;
 use crate::wire::cdb::{bit, octet};
 use crate::wire::sense::Sense;
 
 /// TEST UNIT READY.
 #[must_use]
-pub fn test_unit_ready(query: &Query<'_>) -> Answer {
+pub fn test_unit_ready(query: &Query<'_>) -> QueryResult {
     match unit(query).and_then(UnitState::ready) {
-        Ok(()) => Answer::Good,
-        Err(failure) => Answer::Fail(failure),
+        Ok(()) => QueryResult::Good,
+        Err(failure) => QueryResult::Fail(failure),
     }
 }
 
@@ -27,18 +27,18 @@ pub fn test_unit_ready(query: &Query<'_>) -> Answer {
 /// libiscsi's tests send every value and want GOOD. With a power condition, LOEJ and START do not
 /// count.
 #[must_use]
-pub fn start_stop_unit(query: &Query<'_>) -> Answer {
+pub fn start_stop_unit(query: &Query<'_>) -> QueryResult {
     match setting(query) {
-        Err(failure) => Answer::Fail(failure),
-        Ok(None) => Answer::Good,
-        Ok(Some(setting)) if setting == Setting::Load || bit(query.cdb, 4, NO_FLUSH) => {
-            Answer::Change(Change::Setting(setting))
+        Err(failure) => QueryResult::Fail(failure),
+        Ok(None) => QueryResult::Good,
+        Ok(Some(setting)) if setting == SettingChange::Load || bit(query.cdb, 4, NO_FLUSH) => {
+            QueryResult::Change(UnitChange::Setting(setting))
         }
-        Ok(Some(setting)) => Answer::ChangeAndFlush(Change::Setting(setting)),
+        Ok(Some(setting)) => QueryResult::ChangeAndFlush(UnitChange::Setting(setting)),
     }
 }
 
-fn setting(query: &Query<'_>) -> Result<Option<Setting>, Failure> {
+fn setting(query: &Query<'_>) -> Result<Option<SettingChange>, CommandFailure> {
     let unit = unit(query)?;
     unit.operation.ready()?;
     let flags = octet(query.cdb, 4);
@@ -47,10 +47,10 @@ fn setting(query: &Query<'_>) -> Result<Option<Setting>, Failure> {
         START_VALID if load_or_eject && !unit.identity.removable => {
             return Err(Sense::cdb_field(4, Some(1)).into());
         }
-        START_VALID if load_or_eject && start => Some(Setting::Load),
-        START_VALID if load_or_eject => Some(Setting::Eject),
-        START_VALID if !start => Some(Setting::Stop),
-        STANDBY | FORCE_STANDBY_0 => Some(Setting::Stop),
+        START_VALID if load_or_eject && start => Some(SettingChange::Load),
+        START_VALID if load_or_eject => Some(SettingChange::Eject),
+        START_VALID if !start => Some(SettingChange::Stop),
+        STANDBY | FORCE_STANDBY_0 => Some(SettingChange::Stop),
         _ => None,
     })
 }
@@ -66,12 +66,12 @@ const FORCE_STANDBY_0: u8 = 0xb;
 
 /// PREVENT ALLOW MEDIUM REMOVAL.
 #[must_use]
-pub fn prevent_allow_medium_removal(query: &Query<'_>) -> Answer {
+pub fn prevent_allow_medium_removal(query: &Query<'_>) -> QueryResult {
     match unit(query).and_then(|unit| unit.operation.ready()) {
-        Ok(()) => Answer::Change(Change::Setting(Setting::Prevent(bit(
+        Ok(()) => QueryResult::Change(UnitChange::Setting(SettingChange::Prevent(bit(
             query.cdb, 4, PREVENT,
         )))),
-        Err(failure) => Answer::Fail(failure),
+        Err(failure) => QueryResult::Fail(failure),
     }
 }
 

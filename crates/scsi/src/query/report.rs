@@ -1,7 +1,7 @@
 //! REPORT LUNS (SPC-5 §6.33) and REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS (SPC-5 §6.31).
 
 use super::{NO_UNIT, unit};
-use crate::commands::{Answer, Query};
+use crate::commands::{Query, QueryResult};
 use crate::wire::cdb::{bit, octet};
 use crate::wire::lun::{Lun, WELL_KNOWN_REPORT_LUNS};
 use crate::wire::sense::Sense;
@@ -9,7 +9,7 @@ use crate::wire::sense::Sense;
 /// REPORT LUNS, of every unit that the nexus sees. It is answered on them, on LUN 0, which need not
 /// be one of them, and on the well known unit that is there for nothing else.
 #[must_use]
-pub fn report_luns(query: &Query<'_>) -> Answer {
+pub fn report_luns(query: &Query<'_>) -> QueryResult {
     let other = query.lun.index() != Some(0) && query.lun != WELL_KNOWN_REPORT_LUNS;
     if query.unit.is_none() && other {
         return NO_UNIT.into();
@@ -24,12 +24,12 @@ pub fn report_luns(query: &Query<'_>) -> Answer {
     }
 }
 
-fn list(luns: impl Iterator<Item = Lun>) -> Answer {
+fn list(luns: impl Iterator<Item = Lun>) -> QueryResult {
     let mut data = vec![0; 8];
     data.extend(luns.flat_map(|lun| lun.0));
     let length = (data.len() - 8) as u32;
     data[..4].copy_from_slice(&length.to_be_bytes());
-    Answer::Data(data)
+    QueryResult::Data(data)
 }
 
 /// SELECT REPORT. There are no conglomerates, so that 12h, which asks for the subsidiaries of the
@@ -43,9 +43,9 @@ const ALL_BUT_SUBSIDIARY: u8 = 0x11;
 /// REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS, with timeouts (none specified) where REPD asks for
 /// them.
 #[must_use]
-pub fn report_supported_task_management_functions(query: &Query<'_>) -> Answer {
+pub fn report_supported_task_management_functions(query: &Query<'_>) -> QueryResult {
     if let Err(failure) = unit(query) {
-        return Answer::Fail(failure);
+        return QueryResult::Fail(failure);
     }
     let mut data = vec![
         ABORT_TASK | ABORT_TASK_SET | CLEAR_TASK_SET | LOGICAL_UNIT_RESET | QUERY_TASK,
@@ -57,7 +57,7 @@ pub fn report_supported_task_management_functions(query: &Query<'_>) -> Answer {
         data[3] = 12;
         data.resize(16, 0);
     }
-    Answer::Data(data)
+    QueryResult::Data(data)
 }
 
 const REPD: u8 = 0x80;

@@ -1,29 +1,29 @@
 //! REQUEST SENSE (SPC-5 §6.39).
 
 use super::NO_UNIT;
-use crate::commands::{Answer, Query};
-use crate::operation::OperationState;
-use crate::task::Failure;
+use crate::commands::{Query, QueryResult};
+use crate::long_operation::OperationState;
+use crate::task::CommandFailure;
 use crate::wire::asc;
 use crate::wire::cdb::bit;
 use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
-use crate::wire::sense::{Format, Key, Sense};
+use crate::wire::sense::{Format, Sense, SenseKey};
 
 /// REQUEST SENSE: the pending unit attention, or how a long operation gets on, in the format that
 /// the DESC bit asks for whatever D_SENSE says.
 #[must_use]
-pub fn request_sense(query: &Query<'_>) -> Answer {
+pub fn request_sense(query: &Query<'_>) -> QueryResult {
     let format = match bit(query.cdb, 1, DESC) {
         true => Format::Descriptor,
         false => Format::Fixed,
     };
-    Answer::Data(pollable(query).encode(format).as_slice().to_vec())
+    QueryResult::Data(pollable(query).encode(format).as_slice().to_vec())
 }
 
 fn pollable(query: &Query<'_>) -> Sense {
     let Some(unit) = query.unit else {
         return match query.lun {
-            WELL_KNOWN_REPORT_LUNS => Sense::new(Key::NoSense, asc::NONE),
+            WELL_KNOWN_REPORT_LUNS => Sense::new(SenseKey::NoSense, asc::NONE),
             _ => NO_UNIT,
         };
     };
@@ -31,8 +31,8 @@ fn pollable(query: &Query<'_>) -> Sense {
         return Sense::attention(code);
     }
     match (unit.operation, unit.operation.ready()) {
-        (OperationState::Running { .. }, Err(Failure::Check(sense))) => sense,
-        _ => Sense::new(Key::NoSense, asc::NONE),
+        (OperationState::Running { .. }, Err(CommandFailure::Check(sense))) => sense,
+        _ => Sense::new(SenseKey::NoSense, asc::NONE),
     }
 }
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::commands::{Answer, Handler, Local, Query, find};
+use crate::commands::{Handler, LocalFacts, Query, QueryResult, find};
 use crate::medium::{Atomic, SanitizeKind, Traits};
-use crate::nexus::{Identity, Nexus, TargetDevice, TargetPort};
-use crate::statistics::{Gauge, Usage};
-use crate::task::Failure;
+use crate::nexus::{Nexus, NexusIdentity, TargetDevice, TargetPort};
+use crate::statistics::{SpaceUsage, UsageGauge};
+use crate::task::CommandFailure;
 use crate::unit::{UnitId, UnitIdentity, UnitState};
 use crate::wire::lun::Lun;
-use crate::wire::sense::{Key, Sense};
+use crate::wire::sense::{Sense, SenseKey};
 
 /// A thin, cached, removable unit of 2,048 blocks of 512 octets that can do everything.
 pub(crate) fn unit() -> UnitState {
@@ -27,10 +27,10 @@ pub(crate) fn unit() -> UnitState {
 
 /// A volume that says the same each time it is asked.
 #[derive(Debug)]
-pub(crate) struct Told(pub(crate) Usage);
+pub(crate) struct FixedUsage(pub(crate) SpaceUsage);
 
-impl Gauge for Told {
-    fn usage(&self) -> Option<Usage> {
+impl UsageGauge for FixedUsage {
+    fn usage(&self) -> Option<SpaceUsage> {
         Some(self.0)
     }
 }
@@ -79,7 +79,7 @@ pub(crate) fn target() -> Arc<TargetDevice> {
 
 pub(crate) fn nexus(number: u16) -> Nexus {
     Nexus {
-        identity: Arc::new(Identity {
+        identity: Arc::new(NexusIdentity {
             initiator: [5, 0, 0, 4, b'i', 0, (number >> 8) as u8, number as u8].into(),
             port: 1,
         }),
@@ -88,16 +88,16 @@ pub(crate) fn nexus(number: u16) -> Nexus {
 }
 
 /// What a test asks.
-pub(crate) struct Asked<'a> {
+pub(crate) struct TestQuery<'a> {
     pub(crate) cdb: &'a [u8],
     pub(crate) parameters: &'a [u8],
     pub(crate) unit: Option<&'a UnitState>,
     pub(crate) lun: Lun,
     pub(crate) now: Duration,
-    pub(crate) local: Local,
+    pub(crate) local: LocalFacts,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> TestQuery<'a> {
     pub(crate) fn new(cdb: &'a [u8], unit: &'a UnitState) -> Self {
         Self {
             cdb,
@@ -105,15 +105,15 @@ impl<'a> Asked<'a> {
             unit: Some(unit),
             lun: Lun::from_index(0),
             now: Duration::from_millis(5000),
-            local: Local::default(),
+            local: LocalFacts::default(),
         }
     }
 
     /// As the device server would ask, by way of the table.
-    pub(crate) fn answer(&self) -> Answer {
+    pub(crate) fn answer(&self) -> QueryResult {
         let row = match find(self.cdb) {
             Ok(row) => row,
-            Err(sense) => return Answer::Fail(Failure::Check(sense)),
+            Err(sense) => return QueryResult::Fail(CommandFailure::Check(sense)),
         };
         assert_eq!(row.usage.len(), self.cdb.len(), "length of {}", row.name);
         let query = Query {
@@ -134,22 +134,22 @@ impl<'a> Asked<'a> {
 
 /// The parameter data that a command answers, whole.
 pub(crate) fn data(cdb: &[u8], unit: &UnitState) -> Vec<u8> {
-    match Asked::new(cdb, unit).answer() {
-        Answer::Data(data) => data,
+    match TestQuery::new(cdb, unit).answer() {
+        QueryResult::Data(data) => data,
         other => panic!("{cdb:02x?}: {other:02x?}"),
     }
 }
 
 /// The sense data that a command answers.
-pub(crate) fn sense(answer: Answer) -> Sense {
+pub(crate) fn sense(answer: QueryResult) -> Sense {
     match answer {
-        Answer::Fail(Failure::Check(sense)) => sense,
+        QueryResult::Fail(CommandFailure::Check(sense)) => sense,
         other => panic!("{other:02x?}"),
     }
 }
 
-pub(crate) fn is_cdb_field(answer: Answer, octet: u16, bit: Option<u8>) {
+pub(crate) fn is_cdb_field(answer: QueryResult, octet: u16, bit: Option<u8>) {
     let sense = sense(answer);
-    assert_eq!(sense.key, Key::IllegalRequest);
+    assert_eq!(sense.key, SenseKey::IllegalRequest);
     assert_eq!(sense, Sense::cdb_field(octet, bit));
 }

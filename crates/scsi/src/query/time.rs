@@ -1,20 +1,20 @@
 //! REPORT TIMESTAMP and SET TIMESTAMP (SPC-5 §5.3, §6.35, §6.46).
 
 use super::unit;
-use crate::commands::{Answer, Query};
+use crate::commands::{Query, QueryResult};
 use crate::medium::Now;
-use crate::owner::Change;
-use crate::setting::{Setting, Timestamp};
-use crate::task::Failure;
+use crate::owner::UnitChange;
+use crate::task::CommandFailure;
+use crate::unit_settings::{SettingChange, Timestamp};
 use crate::wire::cdb::{Field, be32};
 use crate::wire::sense::Sense;
 
 /// REPORT TIMESTAMP: milliseconds since 1970 where somebody has set them, else since power on.
 #[must_use]
-pub fn report_timestamp(query: &Query<'_>) -> Answer {
+pub fn report_timestamp(query: &Query<'_>) -> QueryResult {
     match unit(query) {
-        Ok(unit) => Answer::Data(encode(unit.settings.timestamp, query.now)),
-        Err(failure) => Answer::Fail(failure),
+        Ok(unit) => QueryResult::Data(encode(unit.settings.timestamp, query.now)),
+        Err(failure) => QueryResult::Fail(failure),
     }
 }
 
@@ -37,15 +37,15 @@ const MILLISECONDS: Field = Field::new(4, 6);
 
 /// SET TIMESTAMP. PARAMETER LIST LENGTH 0 is no error, and sets nothing.
 #[must_use]
-pub fn set_timestamp(query: &Query<'_>) -> Answer {
+pub fn set_timestamp(query: &Query<'_>) -> QueryResult {
     set(query).into()
 }
 
-fn set(query: &Query<'_>) -> Result<Answer, Failure> {
+fn set(query: &Query<'_>) -> Result<QueryResult, CommandFailure> {
     unit(query)?;
     let list = query.parameters;
     if be32(query.cdb, 6) == 0 {
-        return Ok(Answer::Good);
+        return Ok(QueryResult::Good);
     }
     if list.len() < LIST_LEN {
         return Err(Sense::parameter_length().into());
@@ -54,9 +54,9 @@ fn set(query: &Query<'_>) -> Result<Answer, Failure> {
         set_ms: Some(MILLISECONDS.read(list)),
         at: query.now,
     };
-    Ok(Answer::Change(Change::Setting(Setting::Timestamp(
-        timestamp,
-    ))))
+    Ok(QueryResult::Change(UnitChange::Setting(
+        SettingChange::Timestamp(timestamp),
+    )))
 }
 
 const LIST_LEN: usize = 12;

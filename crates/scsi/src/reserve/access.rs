@@ -1,32 +1,42 @@
 //! Who may do what while a unit is reserved (SPC-5 table 62, SBC-4 table 13, SPC-2 table 10).
 
-use super::{Hold, Reservations, Type};
-use crate::commands::{Access, Row};
-use crate::nexus::Identity;
-use crate::task::Failure;
+use super::{Holding, ReservationType, Reservations};
+use crate::commands::{Access, CommandRow};
+use crate::nexus::NexusIdentity;
+use crate::task::CommandFailure;
 use crate::unit::UnitState;
 use crate::wire::status::Status;
 
 /// Whether a nexus may carry out a command now.
 ///
-/// The commands about reservations themselves have [`Access::Any`]: their rules depend on service
-/// action and key, and are the owner's to judge.
+/// The commands about reservations themselves have [`Access::Any`]: their rules depend
+/// on service action and key, and are the owner's to judge.
 ///
 /// # Errors
 /// RESERVATION CONFLICT.
-pub fn check(state: &UnitState, identity: &Identity, row: &Row, cdb: &[u8]) -> Result<(), Failure> {
+pub fn check(
+    state: &UnitState,
+    identity: &NexusIdentity,
+    row: &CommandRow,
+    cdb: &[u8],
+) -> Result<(), CommandFailure> {
     match &state.reservations.hold {
-        Hold::Free => Ok(()),
+        Holding::Free => Ok(()),
         _ if allowed(&state.reservations, identity, row, cdb) => Ok(()),
-        _ => Err(Failure::Status(Status::ReservationConflict)),
+        _ => Err(CommandFailure::Status(Status::ReservationConflict)),
     }
 }
 
-fn allowed(reservations: &Reservations, nexus: &Identity, row: &Row, cdb: &[u8]) -> bool {
+fn allowed(
+    reservations: &Reservations,
+    nexus: &NexusIdentity,
+    row: &CommandRow,
+    cdb: &[u8],
+) -> bool {
     match &reservations.hold {
-        Hold::Free => true,
-        Hold::Reserved(holder) => **holder == *nexus || allowed_while_reserved(row, cdb),
-        Hold::Persistent(reservation) => {
+        Holding::Free => true,
+        Holding::Reserved(holder) => **holder == *nexus || allowed_while_reserved(row, cdb),
+        Holding::Persistent(reservation) => {
             passes(reservation.kind, row.access_for(cdb))
                 || reservations.is_holder(nexus)
                 || (reservation.kind.admits_registrants() && reservations.is_registered(nexus))
@@ -35,7 +45,7 @@ fn allowed(reservations: &Reservations, nexus: &Identity, row: &Row, cdb: &[u8])
 }
 
 /// What everybody may do under a persistent reservation.
-fn passes(kind: Type, access: Access) -> bool {
+fn passes(kind: ReservationType, access: Access) -> bool {
     match access {
         Access::Any => true,
         Access::Read => kind.admits_readers(),
@@ -43,7 +53,7 @@ fn passes(kind: Type, access: Access) -> bool {
     }
 }
 
-fn allowed_while_reserved(row: &Row, cdb: &[u8]) -> bool {
+fn allowed_while_reserved(row: &CommandRow, cdb: &[u8]) -> bool {
     row.access_for(cdb) == Access::Any
         && ALLOWED_WHILE_RESERVED.iter().any(|(opcode, action)| {
             *opcode == row.opcode && (action.is_none() || *action == row.service_action)

@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use super::{Action, Hold, Notice, Outcome, Refusal, Reservations};
-use crate::nexus::Identity;
+use super::{Action, ActionOutcome, Holding, ReservationNotice, ReservationRefusal, Reservations};
+use crate::nexus::NexusIdentity;
 use crate::owner::Effect;
-use crate::task::Failure;
-use crate::unit::{UnitState, Who};
+use crate::task::CommandFailure;
+use crate::unit::{EffectScope, UnitState};
 use crate::wire::asc;
-use crate::wire::sense::{Key, Sense};
+use crate::wire::sense::{Sense, SenseKey};
 use crate::wire::status::Status;
 
-const CONFLICT: Failure = Failure::Status(Status::ReservationConflict);
+const CONFLICT: CommandFailure = CommandFailure::Status(Status::ReservationConflict);
 
 /// PERSISTENT RESERVE OUT.
 pub(crate) fn persistent(
     state: &mut UnitState,
-    nexus: &Arc<Identity>,
+    nexus: &Arc<NexusIdentity>,
     action: &Action,
-) -> Result<Vec<Effect>, Failure> {
+) -> Result<Vec<Effect>, CommandFailure> {
     if wants_persistence(action) && !state.persistence {
-        return Err(Failure::Check(Sense::parameter_field(
+        return Err(CommandFailure::Check(Sense::parameter_field(
             aptpl_octet(action),
             Some(0),
         )));
@@ -33,22 +33,28 @@ pub(crate) fn persistent(
 
 /// RESERVE(6) and (10), with the exceptions that CRH tells of (SPC-3 §5.6.3): from a nexus that a
 /// persistent reservation gives access to it is good, and does nothing.
-pub(crate) fn reserve(state: &mut UnitState, nexus: &Arc<Identity>) -> Result<(), Failure> {
+pub(crate) fn reserve(
+    state: &mut UnitState,
+    nexus: &Arc<NexusIdentity>,
+) -> Result<(), CommandFailure> {
     if spared(&state.reservations, nexus)? {
         return Ok(());
     }
     match &state.reservations.hold {
-        Hold::Reserved(holder) if holder == nexus => Ok(()),
-        Hold::Reserved(_) | Hold::Persistent(_) => Err(CONFLICT),
-        Hold::Free => {
-            hold(state, Hold::Reserved(nexus.clone()));
+        Holding::Reserved(holder) if holder == nexus => Ok(()),
+        Holding::Reserved(_) | Holding::Persistent(_) => Err(CONFLICT),
+        Holding::Free => {
+            hold(state, Holding::Reserved(nexus.clone()));
             Ok(())
         }
     }
 }
 
 /// RELEASE(6) and (10); from anybody but the holder it does nothing.
-pub(crate) fn release(state: &mut UnitState, nexus: &Arc<Identity>) -> Result<(), Failure> {
+pub(crate) fn release(
+    state: &mut UnitState,
+    nexus: &Arc<NexusIdentity>,
+) -> Result<(), CommandFailure> {
     if !spared(&state.reservations, nexus)? {
         end(state, |holder| holder == nexus);
     }
@@ -61,12 +67,12 @@ pub(crate) fn reset(state: &mut UnitState) {
 }
 
 /// The loss of its nexus ends what RESERVE made.
-pub(crate) fn nexus_loss(state: &mut UnitState, nexus: &Arc<Identity>) {
+pub(crate) fn nexus_loss(state: &mut UnitState, nexus: &Arc<NexusIdentity>) {
     end(state, |holder| holder == nexus);
 }
 
 /// Whether RESERVE and RELEASE of this nexus are to be good without an effect.
-fn spared(reservations: &Reservations, nexus: &Identity) -> Result<bool, Failure> {
+fn spared(reservations: &Reservations, nexus: &NexusIdentity) -> Result<bool, CommandFailure> {
     if reservations.registrations.is_empty() {
         return Ok(false);
     }
@@ -80,13 +86,13 @@ fn spared(reservations: &Reservations, nexus: &Identity) -> Result<bool, Failure
     }
 }
 
-fn end(state: &mut UnitState, whose: impl Fn(&Arc<Identity>) -> bool) {
-    if matches!(&state.reservations.hold, Hold::Reserved(holder) if whose(holder)) {
-        hold(state, Hold::Free);
+fn end(state: &mut UnitState, whose: impl Fn(&Arc<NexusIdentity>) -> bool) {
+    if matches!(&state.reservations.hold, Holding::Reserved(holder) if whose(holder)) {
+        hold(state, Holding::Free);
     }
 }
 
-fn hold(state: &mut UnitState, hold: Hold) {
+fn hold(state: &mut UnitState, hold: Holding) {
     Arc::make_mut(&mut state.reservations).hold = hold;
 }
 
@@ -106,40 +112,40 @@ fn aptpl_octet(action: &Action) -> u16 {
     }
 }
 
-fn effects(outcome: Outcome) -> Vec<Effect> {
+fn effects(outcome: ActionOutcome) -> Vec<Effect> {
     let mut effects = Vec::new();
     if !outcome.abort.is_empty() {
-        effects.push(Effect::Abort(Who::Only(outcome.abort)));
+        effects.push(Effect::Abort(EffectScope::Only(outcome.abort)));
     }
     for (notice, whom) in outcome.notices {
-        effects.push(Effect::Attention(Who::Only(whom), code(notice)));
+        effects.push(Effect::Attention(EffectScope::Only(whom), code(notice)));
     }
     effects
 }
 
-fn code(notice: Notice) -> u16 {
+fn code(notice: ReservationNotice) -> u16 {
     match notice {
-        Notice::ReservationsPreempted => asc::RESERVATIONS_PREEMPTED,
-        Notice::ReservationsReleased => asc::RESERVATIONS_RELEASED,
-        Notice::RegistrationsPreempted => asc::REGISTRATIONS_PREEMPTED,
+        ReservationNotice::ReservationsPreempted => asc::RESERVATIONS_PREEMPTED,
+        ReservationNotice::ReservationsReleased => asc::RESERVATIONS_RELEASED,
+        ReservationNotice::RegistrationsPreempted => asc::REGISTRATIONS_PREEMPTED,
     }
 }
 
 /// How SCSI tells of a refusal. The octets are those of the parameter list.
-fn failure(refusal: Refusal) -> Failure {
-    Failure::Check(match refusal {
-        Refusal::Conflict => return CONFLICT,
-        Refusal::InvalidRelease => Sense::new(
-            Key::IllegalRequest,
+fn failure(refusal: ReservationRefusal) -> CommandFailure {
+    CommandFailure::Check(match refusal {
+        ReservationRefusal::Conflict => return CONFLICT,
+        ReservationRefusal::InvalidRelease => Sense::new(
+            SenseKey::IllegalRequest,
             asc::INVALID_RELEASE_OF_PERSISTENT_RESERVATION,
         ),
-        Refusal::NoResources => Sense::new(
-            Key::IllegalRequest,
+        ReservationRefusal::NoResources => Sense::new(
+            SenseKey::IllegalRequest,
             asc::INSUFFICIENT_REGISTRATION_RESOURCES,
         ),
-        Refusal::ZeroKey => Sense::parameter_field(8, None),
-        Refusal::NoType => Sense::cdb_field(2, Some(3)),
-        Refusal::SpecifiedByRegistrant => Sense::parameter_field(20, Some(3)),
-        Refusal::MovedToItself => Sense::parameter_field(24, None),
+        ReservationRefusal::ZeroKey => Sense::parameter_field(8, None),
+        ReservationRefusal::NoType => Sense::cdb_field(2, Some(3)),
+        ReservationRefusal::SpecifiedByRegistrant => Sense::parameter_field(20, Some(3)),
+        ReservationRefusal::MovedToItself => Sense::parameter_field(24, None),
     })
 }

@@ -2,32 +2,32 @@
 
 use std::sync::Arc;
 
-use super::{Action, Hold, Move, Register, Type};
-use crate::commands::{Answer, Query};
-use crate::nexus::{Identity, Nexus};
-use crate::owner::Change;
-use crate::task::Failure;
+use super::{Action, Holding, Register, RegisterAndMove, ReservationType};
+use crate::commands::{Query, QueryResult};
+use crate::nexus::{Nexus, NexusIdentity};
+use crate::owner::UnitChange;
+use crate::task::CommandFailure;
 use crate::wire::asc;
 use crate::wire::cdb::{be32, octet};
 use crate::wire::reserve as wire;
-use crate::wire::sense::{Key, Sense};
+use crate::wire::sense::{Sense, SenseKey};
 use crate::wire::status::Status;
 
 /// PERSISTENT RESERVE IN, every service action (SPC-5 §6.16).
 #[must_use]
-pub fn persistent_reserve_in(query: &Query<'_>) -> Answer {
+pub fn persistent_reserve_in(query: &Query<'_>) -> QueryResult {
     let Some(unit) = query.unit else {
         return absent();
     };
     let reservations = &unit.reservations;
-    if matches!(reservations.hold, Hold::Reserved(_)) {
-        return Answer::Fail(Failure::Status(Status::ReservationConflict));
+    if matches!(reservations.hold, Holding::Reserved(_)) {
+        return QueryResult::Fail(CommandFailure::Status(Status::ReservationConflict));
     }
     match action(query.cdb) {
-        0x00 => Answer::Data(wire::keys(reservations)),
-        0x01 => Answer::Data(wire::reservation(reservations)),
-        0x02 => Answer::Data(wire::capabilities(reservations, unit.persistence)),
-        0x03 => Answer::Data(wire::full_status(reservations)),
+        0x00 => QueryResult::Data(wire::keys(reservations)),
+        0x01 => QueryResult::Data(wire::reservation(reservations)),
+        0x02 => QueryResult::Data(wire::capabilities(reservations, unit.persistence)),
+        0x03 => QueryResult::Data(wire::full_status(reservations)),
         _ => invalid_action(),
     }
 }
@@ -36,27 +36,27 @@ pub fn persistent_reserve_in(query: &Query<'_>) -> Answer {
 /// reservations are never lost without the unit being lost (RLR_C = 0), that one is refused as
 /// unknown.
 #[must_use]
-pub fn persistent_reserve_out(query: &Query<'_>) -> Answer {
+pub fn persistent_reserve_out(query: &Query<'_>) -> QueryResult {
     match requested(query) {
-        Ok(action) => Answer::Change(Change::PersistentReserve(action)),
-        Err(sense) => Answer::Fail(Failure::Check(sense)),
+        Ok(action) => QueryResult::Change(UnitChange::PersistentReserve(action)),
+        Err(sense) => QueryResult::Fail(CommandFailure::Check(sense)),
     }
 }
 
 /// RESERVE(6) and RESERVE(10) of the whole unit for the nexus itself (SPC-2 §7.21, §7.22).
 #[must_use]
-pub fn reserve(query: &Query<'_>) -> Answer {
+pub fn reserve(query: &Query<'_>) -> QueryResult {
     match query.unit {
-        Some(_) => Answer::Change(Change::Reserve),
+        Some(_) => QueryResult::Change(UnitChange::Reserve),
         None => absent(),
     }
 }
 
 /// RELEASE(6) and RELEASE(10) (SPC-2 §7.16, §7.17).
 #[must_use]
-pub fn release(query: &Query<'_>) -> Answer {
+pub fn release(query: &Query<'_>) -> QueryResult {
     match query.unit {
-        Some(_) => Answer::Change(Change::Release),
+        Some(_) => QueryResult::Change(UnitChange::Release),
         None => absent(),
     }
 }
@@ -126,21 +126,21 @@ fn register(nexus: &Nexus, list: &wire::List, key: Option<u64>) -> Register {
     }
 }
 
-fn across(initiators: &[Box<[u8]>], ports: &[u16]) -> Vec<Arc<Identity>> {
+fn across(initiators: &[Box<[u8]>], ports: &[u16]) -> Vec<Arc<NexusIdentity>> {
     let pairs = initiators
         .iter()
         .flat_map(|one| ports.iter().map(move |port| (one, *port)));
     pairs.map(|(one, port)| identity(one, port)).collect()
 }
 
-fn identity(initiator: &[u8], port: u16) -> Arc<Identity> {
-    Arc::new(Identity {
+fn identity(initiator: &[u8], port: u16) -> Arc<NexusIdentity> {
+    Arc::new(NexusIdentity {
         initiator: initiator.into(),
         port,
     })
 }
 
-fn moved(query: &Query<'_>) -> Result<Move, Sense> {
+fn moved(query: &Query<'_>) -> Result<RegisterAndMove, Sense> {
     let target = &query.nexus.target;
     let list = wire::move_list(query.parameters, target.protocol)?;
     if !target
@@ -150,7 +150,7 @@ fn moved(query: &Query<'_>) -> Result<Move, Sense> {
     {
         return Err(Sense::parameter_field(18, None));
     }
-    Ok(Move {
+    Ok(RegisterAndMove {
         key: list.key,
         new_key: list.service_action_key,
         to: identity(&list.initiator, list.port),
@@ -160,12 +160,12 @@ fn moved(query: &Query<'_>) -> Result<Move, Sense> {
 }
 
 /// SCOPE must be that of a logical unit.
-fn kind(cdb: &[u8]) -> Result<Type, Sense> {
+fn kind(cdb: &[u8]) -> Result<ReservationType, Sense> {
     let octet = octet(cdb, 2);
     if octet & 0xf0 != 0 {
         return Err(Sense::cdb_field(2, Some(7)));
     }
-    Type::from_code(octet).ok_or(Sense::cdb_field(2, Some(3)))
+    ReservationType::from_code(octet).ok_or(Sense::cdb_field(2, Some(3)))
 }
 
 fn action(cdb: &[u8]) -> u8 {
@@ -173,12 +173,12 @@ fn action(cdb: &[u8]) -> u8 {
 }
 
 const INVALID_ACTION: Sense = Sense::cdb_field(1, Some(4));
-const ABSENT: Sense = Sense::new(Key::IllegalRequest, asc::LOGICAL_UNIT_NOT_SUPPORTED);
+const ABSENT: Sense = Sense::new(SenseKey::IllegalRequest, asc::LOGICAL_UNIT_NOT_SUPPORTED);
 
-fn invalid_action() -> Answer {
-    Answer::Fail(Failure::Check(INVALID_ACTION))
+fn invalid_action() -> QueryResult {
+    QueryResult::Fail(CommandFailure::Check(INVALID_ACTION))
 }
 
-fn absent() -> Answer {
-    Answer::Fail(Failure::Check(ABSENT))
+fn absent() -> QueryResult {
+    QueryResult::Fail(CommandFailure::Check(ABSENT))
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Hold, MAX_REGISTRATIONS, Registration, Reservation, Reservations, Type};
-use crate::nexus::Identity;
+use super::{Holding, MAX_REGISTRATIONS, Registration, Reservation, ReservationType, Reservations};
+use crate::nexus::NexusIdentity;
 
 /// A change of registrations or of the reservation. `key` is what the nexus proves its own
 /// registration by.
@@ -16,14 +16,14 @@ pub enum Action {
         /// The key of the nexus.
         key: u64,
         /// The type wanted.
-        kind: Type,
+        kind: ReservationType,
     },
     /// Release the unit.
     Release {
         /// The key of the nexus.
         key: u64,
         /// The type held.
-        kind: Type,
+        kind: ReservationType,
     },
     /// Take away the reservation and all registrations.
     Clear {
@@ -37,12 +37,12 @@ pub enum Action {
         /// The key that goes; 0 means everybody else's, where all registrants are holders.
         victim: u64,
         /// The type to reserve with; looked at only where a reservation is taken over.
-        kind: Option<Type>,
+        kind: Option<ReservationType>,
         /// Abort the tasks of whoever loses a registration.
         abort: bool,
     },
     /// Hand the reservation to another nexus.
-    Move(Move),
+    Move(RegisterAndMove),
 }
 
 /// REGISTER, and REGISTER AND IGNORE EXISTING KEY.
@@ -53,22 +53,22 @@ pub struct Register {
     /// The key to have; 0: unregister.
     pub new_key: u64,
     /// The same initiator port by the other target ports (ALL_TG_PT).
-    pub siblings: Vec<Arc<Identity>>,
+    pub siblings: Vec<Arc<NexusIdentity>>,
     /// Other nexuses to be registered along with it (SPEC_I_PT); `None` where it is not asked for.
-    pub specified: Option<Vec<Arc<Identity>>>,
+    pub specified: Option<Vec<Arc<NexusIdentity>>>,
     /// Keep everything over a power loss.
     pub aptpl: bool,
 }
 
 /// REGISTER AND MOVE.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Move {
+pub struct RegisterAndMove {
     /// The key of the nexus.
     pub key: u64,
     /// The key that the new holder gets; not 0.
     pub new_key: u64,
     /// The new holder.
-    pub to: Arc<Identity>,
+    pub to: Arc<NexusIdentity>,
     /// Unregister the nexus that asks.
     pub unregister: bool,
     /// Keep everything over a power loss.
@@ -77,16 +77,16 @@ pub struct Move {
 
 /// What an action did, beyond the change itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ActionOutcome {
     /// Who has to be told what.
-    pub notices: Vec<(Notice, Vec<Arc<Identity>>)>,
+    pub notices: Vec<(ReservationNotice, Vec<Arc<NexusIdentity>>)>,
     /// Whose tasks are to be aborted.
-    pub abort: Vec<Arc<Identity>>,
+    pub abort: Vec<Arc<NexusIdentity>>,
 }
 
 /// What the other nexuses are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice {
+pub enum ReservationNotice {
     /// Reservation and registrations were cleared.
     ReservationsPreempted,
     /// The reservation that admitted them is gone, or of another type.
@@ -97,7 +97,7 @@ pub enum Notice {
 
 /// Why an action was refused; nothing has changed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ReservationRefusal {
     /// Not registered, a wrong key, or not the holder.
     #[error("reservation conflict")]
     Conflict,
@@ -125,10 +125,15 @@ impl Reservations {
     /// Carries out an action for `nexus`.
     ///
     /// # Errors
-    /// A [`Refusal`]; the value must be thrown away then, as it may have changed in part.
-    pub fn act(&mut self, nexus: &Arc<Identity>, action: &Action) -> Result<Outcome, Refusal> {
-        if matches!(self.hold, Hold::Reserved(_)) {
-            return Err(Refusal::Conflict);
+    /// A [`ReservationRefusal`]; the value must be thrown away then, as it may have changed in
+    /// part.
+    pub fn act(
+        &mut self,
+        nexus: &Arc<NexusIdentity>,
+        action: &Action,
+    ) -> Result<ActionOutcome, ReservationRefusal> {
+        if matches!(self.hold, Holding::Reserved(_)) {
+            return Err(ReservationRefusal::Conflict);
         }
         match action {
             Action::Register(register) => self.register(nexus, register),
@@ -148,21 +153,25 @@ impl Reservations {
         }
     }
 
-    fn authenticate(&self, nexus: &Identity, key: u64) -> Result<(), Refusal> {
+    fn authenticate(&self, nexus: &NexusIdentity, key: u64) -> Result<(), ReservationRefusal> {
         if self.key(nexus) == Some(key) {
             Ok(())
         } else {
-            Err(Refusal::Conflict)
+            Err(ReservationRefusal::Conflict)
         }
     }
 
-    fn register(&mut self, nexus: &Arc<Identity>, register: &Register) -> Result<Outcome, Refusal> {
+    fn register(
+        &mut self,
+        nexus: &Arc<NexusIdentity>,
+        register: &Register,
+    ) -> Result<ActionOutcome, ReservationRefusal> {
         let existing = self.key(nexus);
         if register.key.is_some_and(|key| key != existing.unwrap_or(0)) {
-            return Err(Refusal::Conflict);
+            return Err(ReservationRefusal::Conflict);
         }
         if register.specified.is_some() && existing.is_some() {
-            return Err(Refusal::SpecifiedByRegistrant);
+            return Err(ReservationRefusal::SpecifiedByRegistrant);
         }
         self.check_siblings(register)?;
         self.generation = self.generation.wrapping_add(1);
@@ -180,32 +189,36 @@ impl Reservations {
             self.set(one, register.new_key)?;
         }
         self.aptpl = register.aptpl;
-        Ok(Outcome::default())
+        Ok(ActionOutcome::default())
     }
 
     /// ALL_TG_PT acts as if each target port had got the command. One that already has the key to
     /// be set is no obstacle: a host that registers path by path and then by all of them means the
     /// same thing.
-    fn check_siblings(&self, register: &Register) -> Result<(), Refusal> {
+    fn check_siblings(&self, register: &Register) -> Result<(), ReservationRefusal> {
         let Some(expected) = register.key else {
             return Ok(());
         };
-        let fits = |sibling: &Arc<Identity>| {
+        let fits = |sibling: &Arc<NexusIdentity>| {
             let key = self.key(sibling).unwrap_or(0);
             key == expected || key == register.new_key
         };
         if register.siblings.iter().all(fits) {
             Ok(())
         } else {
-            Err(Refusal::Conflict)
+            Err(ReservationRefusal::Conflict)
         }
     }
 
-    pub(super) fn set(&mut self, nexus: &Arc<Identity>, key: u64) -> Result<(), Refusal> {
+    pub(super) fn set(
+        &mut self,
+        nexus: &Arc<NexusIdentity>,
+        key: u64,
+    ) -> Result<(), ReservationRefusal> {
         match self.position(nexus) {
             Ok(at) => self.registrations[at].key = key,
             Err(_) if self.registrations.len() >= MAX_REGISTRATIONS => {
-                return Err(Refusal::NoResources);
+                return Err(ReservationRefusal::NoResources);
             }
             Err(at) => {
                 let nexus = nexus.clone();
@@ -217,17 +230,17 @@ impl Reservations {
 
     /// SPC-5 §5.14.11.3: a holder that goes takes its reservation along, and where that admitted
     /// all registrants, those who remain are told.
-    fn unregister(&mut self, gone: &[Arc<Identity>]) -> Outcome {
+    fn unregister(&mut self, gone: &[Arc<NexusIdentity>]) -> ActionOutcome {
         self.registrations.retain(|one| !gone.contains(&one.nexus));
         match self.release_if_unheld() {
             Some(kind) if kind.admits_registrants() => {
-                self.tell_all_but(None, Notice::ReservationsReleased)
+                self.tell_all_but(None, ReservationNotice::ReservationsReleased)
             }
-            _ => Outcome::default(),
+            _ => ActionOutcome::default(),
         }
     }
 
-    fn release_if_unheld(&mut self) -> Option<Type> {
+    fn release_if_unheld(&mut self) -> Option<ReservationType> {
         let reservation = self.reservation()?;
         let held = match &reservation.holder {
             Some(holder) => self.is_registered(holder),
@@ -237,49 +250,63 @@ impl Reservations {
             return None;
         }
         let kind = reservation.kind;
-        self.hold = Hold::Free;
+        self.hold = Holding::Free;
         Some(kind)
     }
 
-    fn reserve(&mut self, nexus: &Arc<Identity>, key: u64, kind: Type) -> Result<Outcome, Refusal> {
+    fn reserve(
+        &mut self,
+        nexus: &Arc<NexusIdentity>,
+        key: u64,
+        kind: ReservationType,
+    ) -> Result<ActionOutcome, ReservationRefusal> {
         self.authenticate(nexus, key)?;
         match self.reservation() {
             None => self.establish(nexus, kind),
             Some(held) if held.kind == kind && self.is_holder(nexus) => {}
-            Some(_) => return Err(Refusal::Conflict),
+            Some(_) => return Err(ReservationRefusal::Conflict),
         }
-        Ok(Outcome::default())
+        Ok(ActionOutcome::default())
     }
 
-    fn establish(&mut self, nexus: &Arc<Identity>, kind: Type) {
+    fn establish(&mut self, nexus: &Arc<NexusIdentity>, kind: ReservationType) {
         let holder = (!kind.all_registrants()).then(|| nexus.clone());
-        self.hold = Hold::Persistent(Reservation { kind, holder });
+        self.hold = Holding::Persistent(Reservation { kind, holder });
     }
 
-    fn release(&mut self, nexus: &Arc<Identity>, key: u64, kind: Type) -> Result<Outcome, Refusal> {
+    fn release(
+        &mut self,
+        nexus: &Arc<NexusIdentity>,
+        key: u64,
+        kind: ReservationType,
+    ) -> Result<ActionOutcome, ReservationRefusal> {
         self.authenticate(nexus, key)?;
         let Some(held) = self.reservation().map(|reservation| reservation.kind) else {
-            return Ok(Outcome::default());
+            return Ok(ActionOutcome::default());
         };
         if !self.is_holder(nexus) {
-            return Ok(Outcome::default());
+            return Ok(ActionOutcome::default());
         }
         if held != kind {
-            return Err(Refusal::InvalidRelease);
+            return Err(ReservationRefusal::InvalidRelease);
         }
-        self.hold = Hold::Free;
+        self.hold = Holding::Free;
         if !kind.admits_registrants() {
-            return Ok(Outcome::default());
+            return Ok(ActionOutcome::default());
         }
-        Ok(self.tell_all_but(Some(nexus), Notice::ReservationsReleased))
+        Ok(self.tell_all_but(Some(nexus), ReservationNotice::ReservationsReleased))
     }
 
-    fn clear(&mut self, nexus: &Arc<Identity>, key: u64) -> Result<Outcome, Refusal> {
+    fn clear(
+        &mut self,
+        nexus: &Arc<NexusIdentity>,
+        key: u64,
+    ) -> Result<ActionOutcome, ReservationRefusal> {
         self.authenticate(nexus, key)?;
-        let outcome = self.tell_all_but(Some(nexus), Notice::ReservationsPreempted);
+        let outcome = self.tell_all_but(Some(nexus), ReservationNotice::ReservationsPreempted);
         self.generation = self.generation.wrapping_add(1);
         self.registrations.clear();
-        self.hold = Hold::Free;
+        self.hold = Holding::Free;
         Ok(outcome)
     }
 
@@ -287,14 +314,14 @@ impl Reservations {
     /// are holders and the key is 0; else only registrations go.
     fn preempt(
         &mut self,
-        nexus: &Arc<Identity>,
+        nexus: &Arc<NexusIdentity>,
         victim: u64,
-        kind: Option<Type>,
+        kind: Option<ReservationType>,
         abort: bool,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<ActionOutcome, ReservationRefusal> {
         let takes_over = self.takes_over(victim);
         if victim == 0 && !takes_over {
-            return Err(Refusal::ZeroKey);
+            return Err(ReservationRefusal::ZeroKey);
         }
         let before = self.reservation().map(|reservation| reservation.kind);
         let gone = self.remove(|one| {
@@ -302,26 +329,26 @@ impl Reservations {
             named && !(takes_over && one.nexus == *nexus)
         });
         if takes_over {
-            self.establish(nexus, kind.ok_or(Refusal::NoType)?);
+            self.establish(nexus, kind.ok_or(ReservationRefusal::NoType)?);
         } else if gone.is_empty() {
-            return Err(Refusal::Conflict);
+            return Err(ReservationRefusal::Conflict);
         } else {
             self.release_if_unheld();
         }
         self.generation = self.generation.wrapping_add(1);
-        let mut outcome = Outcome::default();
+        let mut outcome = ActionOutcome::default();
         if takes_over && before != kind {
-            outcome = self.tell_all_but(Some(nexus), Notice::ReservationsReleased);
+            outcome = self.tell_all_but(Some(nexus), ReservationNotice::ReservationsReleased);
         }
         let others: Vec<_> = gone.into_iter().filter(|one| one != nexus).collect();
-        outcome.tell(Notice::RegistrationsPreempted, others.clone());
+        outcome.tell(ReservationNotice::RegistrationsPreempted, others.clone());
         if abort {
             outcome.abort = others;
         }
         Ok(outcome)
     }
 
-    fn remove(&mut self, hit: impl Fn(&Registration) -> bool) -> Vec<Arc<Identity>> {
+    fn remove(&mut self, hit: impl Fn(&Registration) -> bool) -> Vec<Arc<NexusIdentity>> {
         let gone = self.registrations.extract_if(.., |one| hit(one));
         gone.map(|one| one.nexus).collect()
     }
@@ -337,17 +364,21 @@ impl Reservations {
         }
     }
 
-    fn r#move(&mut self, nexus: &Arc<Identity>, r#move: &Move) -> Result<Outcome, Refusal> {
+    fn r#move(
+        &mut self,
+        nexus: &Arc<NexusIdentity>,
+        r#move: &RegisterAndMove,
+    ) -> Result<ActionOutcome, ReservationRefusal> {
         self.authenticate(nexus, r#move.key)?;
         let kind = match self.reservation() {
             Some(held) if held.holder.as_ref() == Some(nexus) => held.kind,
-            _ => return Err(Refusal::Conflict),
+            _ => return Err(ReservationRefusal::Conflict),
         };
         if r#move.new_key == 0 {
-            return Err(Refusal::ZeroKey);
+            return Err(ReservationRefusal::ZeroKey);
         }
         if r#move.to == *nexus {
-            return Err(Refusal::MovedToItself);
+            return Err(ReservationRefusal::MovedToItself);
         }
         self.generation = self.generation.wrapping_add(1);
         if r#move.unregister {
@@ -356,19 +387,23 @@ impl Reservations {
         self.set(&r#move.to, r#move.new_key)?;
         self.establish(&r#move.to, kind);
         self.aptpl = r#move.aptpl;
-        Ok(Outcome::default())
+        Ok(ActionOutcome::default())
     }
 
-    fn tell_all_but(&self, nexus: Option<&Arc<Identity>>, notice: Notice) -> Outcome {
+    fn tell_all_but(
+        &self,
+        nexus: Option<&Arc<NexusIdentity>>,
+        notice: ReservationNotice,
+    ) -> ActionOutcome {
         let others = self.registrations.iter().map(|one| one.nexus.clone());
-        let mut outcome = Outcome::default();
+        let mut outcome = ActionOutcome::default();
         outcome.tell(notice, others.filter(|one| Some(one) != nexus).collect());
         outcome
     }
 }
 
-impl Outcome {
-    fn tell(&mut self, notice: Notice, whom: Vec<Arc<Identity>>) {
+impl ActionOutcome {
+    fn tell(&mut self, notice: ReservationNotice, whom: Vec<Arc<NexusIdentity>>) {
         if !whom.is_empty() {
             self.notices.push((notice, whom));
         }

@@ -21,8 +21,10 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Hold, MAX_REGISTRATIONS, Registration, Reservation, Reservations, Type, order};
-use crate::nexus::Identity;
+use super::{
+    Holding, MAX_REGISTRATIONS, Registration, Reservation, ReservationType, Reservations, order,
+};
+use crate::nexus::NexusIdentity;
 
 const MAGIC: &[u8; 8] = b"LUNAR-PR";
 const VERSION: u16 = 1;
@@ -92,7 +94,7 @@ impl Reservations {
     /// # Errors
     /// A [`StoreError`] that says what is wrong.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StoreError> {
-        let mut reader = Reader(bytes);
+        let mut reader = StoreReader(bytes);
         if reader.take(MAGIC.len(), "its name")? != MAGIC {
             return Err(StoreError::Magic);
         }
@@ -113,9 +115,9 @@ impl Reservations {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+struct StoreReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> StoreReader<'a> {
     fn take(&mut self, len: usize, what: &'static str) -> Result<&'a [u8], StoreError> {
         let (taken, rest) = self
             .0
@@ -182,19 +184,19 @@ impl<'a> Reader<'a> {
         if key == 0 {
             return Err(StoreError::Invalid("reservation key"));
         }
-        let nexus = Arc::new(Identity { initiator, port });
+        let nexus = Arc::new(NexusIdentity { initiator, port });
         Ok(Registration { nexus, key })
     }
 }
 
-fn hold(registrations: &[Registration], kind: u8, holder: u32) -> Result<Hold, StoreError> {
+fn hold(registrations: &[Registration], kind: u8, holder: u32) -> Result<Holding, StoreError> {
     if kind == 0 {
         return match holder {
-            NO_HOLDER => Ok(Hold::Free),
+            NO_HOLDER => Ok(Holding::Free),
             _ => Err(StoreError::Invalid("holder")),
         };
     }
-    let kind = Type::from_code(kind).ok_or(StoreError::Invalid("reservation type"))?;
+    let kind = ReservationType::from_code(kind).ok_or(StoreError::Invalid("reservation type"))?;
     let named = registrations
         .get(holder as usize)
         .map(|one| one.nexus.clone());
@@ -205,7 +207,7 @@ fn hold(registrations: &[Registration], kind: u8, holder: u32) -> Result<Hold, S
     if !whole {
         return Err(StoreError::Invalid("holder"));
     }
-    Ok(Hold::Persistent(Reservation {
+    Ok(Holding::Persistent(Reservation {
         kind,
         holder: named,
     }))

@@ -8,8 +8,8 @@ mod store;
 
 use std::sync::Arc;
 
-use super::{Action, Outcome, Refusal, Register, Reservations, Type};
-use crate::nexus::Identity;
+use super::{Action, ActionOutcome, Register, ReservationRefusal, ReservationType, Reservations};
+use crate::nexus::NexusIdentity;
 
 fn register(key: u64, new_key: u64) -> Action {
     Action::Register(Register {
@@ -31,15 +31,15 @@ fn register_anyway(new_key: u64) -> Action {
     })
 }
 
-fn reserve(key: u64, kind: Type) -> Action {
+fn reserve(key: u64, kind: ReservationType) -> Action {
     Action::Reserve { key, kind }
 }
 
-fn release(key: u64, kind: Type) -> Action {
+fn release(key: u64, kind: ReservationType) -> Action {
     Action::Release { key, kind }
 }
 
-fn preempt(key: u64, victim: u64, kind: Type) -> Action {
+fn preempt(key: u64, victim: u64, kind: ReservationType) -> Action {
     Action::Preempt {
         key,
         victim,
@@ -51,9 +51,9 @@ fn preempt(key: u64, victim: u64, kind: Type) -> Action {
 /// Acts as a unit's state does: what is refused changes nothing.
 fn act(
     reservations: &mut Reservations,
-    nexus: &Arc<Identity>,
+    nexus: &Arc<NexusIdentity>,
     action: &Action,
-) -> Result<Outcome, Refusal> {
+) -> Result<ActionOutcome, ReservationRefusal> {
     let mut next = reservations.clone();
     let outcome = next.act(nexus, action)?;
     *reservations = next;
@@ -61,13 +61,13 @@ fn act(
 }
 
 /// Acts, and expects it to go well without a word to anybody.
-fn quietly(reservations: &mut Reservations, nexus: &Arc<Identity>, action: &Action) {
+fn quietly(reservations: &mut Reservations, nexus: &Arc<NexusIdentity>, action: &Action) {
     let outcome = act(reservations, nexus, action);
-    assert_eq!(outcome, Ok(Outcome::default()), "{action:?}");
+    assert_eq!(outcome, Ok(ActionOutcome::default()), "{action:?}");
 }
 
 /// Registers each host with its key.
-fn registered(hosts: &[(&Arc<Identity>, u64)]) -> Reservations {
+fn registered(hosts: &[(&Arc<NexusIdentity>, u64)]) -> Reservations {
     let mut reservations = Reservations::default();
     for (host, key) in hosts {
         quietly(&mut reservations, host, &register(0, *key));

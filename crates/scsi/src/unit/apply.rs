@@ -2,37 +2,39 @@
 
 use std::sync::Arc;
 
-use super::{UnitState, Who};
+use super::{EffectScope, UnitState};
 use crate::medium::Traits;
-use crate::nexus::Identity;
-use crate::owner::{Change, Effect, Request};
+use crate::nexus::NexusIdentity;
+use crate::owner::{Effect, OwnerRequest, UnitChange};
 use crate::reserve::apply as reservations;
-use crate::setting;
-use crate::task::Failure;
+use crate::task::CommandFailure;
+use crate::unit_settings;
 use crate::wire::asc;
-use crate::wire::sense::{Key, Sense};
+use crate::wire::sense::{Sense, SenseKey};
 
 impl UnitState {
     /// Makes a change. Locks are the owner's business, and nothing happens for them here.
     ///
     /// # Errors
     /// Why the change is refused; the state must be thrown away then.
-    pub fn apply(&mut self, request: &Request) -> Result<Vec<Effect>, Failure> {
+    pub fn apply(&mut self, request: &OwnerRequest) -> Result<Vec<Effect>, CommandFailure> {
         let nexus = request.nexus.as_ref();
         match &request.change {
-            Change::Lock(_) | Change::Unlock(_) => {}
-            Change::Medium(traits) => return Ok(self.follow(traits)),
-            Change::Reset => return Ok(self.reset()),
-            Change::Operation(step) => self.operation = self.operation.after(*step)?,
-            Change::NexusLoss => self.lose(nexus),
-            Change::PersistentReserve(action) => {
+            UnitChange::Lock(_) | UnitChange::Unlock(_) => {}
+            UnitChange::Medium(traits) => return Ok(self.follow(traits)),
+            UnitChange::Reset => return Ok(self.reset()),
+            UnitChange::Operation(step) => self.operation = self.operation.after(*step)?,
+            UnitChange::NexusLoss => self.lose(nexus),
+            UnitChange::PersistentReserve(action) => {
                 return reservations::persistent(self, needed(nexus)?, action);
             }
-            Change::Reserve => reservations::reserve(self, needed(nexus)?)?,
-            Change::Release => reservations::release(self, needed(nexus)?)?,
-            Change::Setting(setting) => return setting::apply(self, needed(nexus)?, setting),
-            Change::AccessState(state) if *state == self.access_state => {}
-            Change::AccessState(state) => {
+            UnitChange::Reserve => reservations::reserve(self, needed(nexus)?)?,
+            UnitChange::Release => reservations::release(self, needed(nexus)?)?,
+            UnitChange::Setting(setting) => {
+                return unit_settings::apply(self, needed(nexus)?, setting);
+            }
+            UnitChange::AccessState(state) if *state == self.access_state => {}
+            UnitChange::AccessState(state) => {
                 self.access_state = *state;
                 let code = asc::ASYMMETRIC_ACCESS_STATE_CHANGED;
                 return Ok(vec![Effect::Attention(others(nexus), code)]);
@@ -49,48 +51,49 @@ impl UnitState {
         self.traits.write_cache = now.write_cache;
         let caches = was.write_cache != now.write_cache;
         if caches {
-            setting::follow_cache(self);
+            unit_settings::follow_cache(self);
         }
         let resized = (was.blocks != now.blocks).then_some(asc::CAPACITY_CHANGED);
         let modes = caches || before != self.writable().is_ok();
         let modes = modes.then_some(asc::MODE_PARAMETERS_CHANGED);
         let told = [resized, modes].into_iter().flatten();
-        told.map(|code| Effect::Attention(Who::All, code)).collect()
+        told.map(|code| Effect::Attention(EffectScope::All, code))
+            .collect()
     }
 
     /// SAM-5 §6.3.3. The attention meets the nexus that asked for the reset too: its other tasks
     /// are gone like everybody's.
     fn reset(&mut self) -> Vec<Effect> {
         reservations::reset(self);
-        let modes = setting::reset(self);
+        let modes = unit_settings::reset(self);
         let mut effects = vec![
-            Effect::Abort(Who::All),
+            Effect::Abort(EffectScope::All),
             Effect::Reset,
-            Effect::Attention(Who::All, asc::BUS_DEVICE_RESET),
+            Effect::Attention(EffectScope::All, asc::BUS_DEVICE_RESET),
         ];
         if modes {
             let code = asc::MODE_PARAMETERS_CHANGED;
-            effects.push(Effect::Attention(Who::All, code));
+            effects.push(Effect::Attention(EffectScope::All, code));
         }
         effects
     }
 
-    fn lose(&mut self, nexus: Option<&Arc<Identity>>) {
+    fn lose(&mut self, nexus: Option<&Arc<NexusIdentity>>) {
         if let Some(nexus) = nexus {
             reservations::nexus_loss(self, nexus);
-            setting::nexus_loss(self, nexus);
+            unit_settings::nexus_loss(self, nexus);
         }
     }
 }
 
-fn others(nexus: Option<&Arc<Identity>>) -> Who {
-    nexus.map_or(Who::All, |nexus| Who::AllBut(nexus.clone()))
+fn others(nexus: Option<&Arc<NexusIdentity>>) -> EffectScope {
+    nexus.map_or(EffectScope::All, |nexus| EffectScope::AllBut(nexus.clone()))
 }
 
 /// A core that asks for a reservation and does not say for whom is in error.
-fn needed(nexus: Option<&Arc<Identity>>) -> Result<&Arc<Identity>, Failure> {
-    let failure = Sense::new(Key::HardwareError, asc::INTERNAL_TARGET_FAILURE);
-    nexus.ok_or(Failure::Check(failure))
+fn needed(nexus: Option<&Arc<NexusIdentity>>) -> Result<&Arc<NexusIdentity>, CommandFailure> {
+    let failure = Sense::new(SenseKey::HardwareError, asc::INTERNAL_TARGET_FAILURE);
+    nexus.ok_or(CommandFailure::Check(failure))
 }
 
 #[cfg(test)]

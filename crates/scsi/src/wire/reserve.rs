@@ -1,7 +1,7 @@
 //! SPC-5 §6.16, §6.17: parameter data of PERSISTENT RESERVE IN and parameter lists of PERSISTENT
 //! RESERVE OUT.
 
-use crate::reserve::{Registration, Reservations, Type};
+use crate::reserve::{Registration, ReservationType, Reservations};
 use crate::wire::cdb::{be16, be32, be64, bit};
 use crate::wire::sense::Sense;
 use crate::wire::transport_id::{self, TransportIdError};
@@ -178,9 +178,9 @@ pub fn capabilities(reservations: &Reservations, persistence: bool) -> Vec<u8> {
 
 /// PERSISTENT RESERVATION TYPE MASK: bit 8 + n of the word for the type with code n, and bit 0 for
 /// code 8.
-const TYPE_MASK: u16 = mask(Type::ALL);
+const TYPE_MASK: u16 = mask(ReservationType::ALL);
 
-const fn mask(types: [Type; 6]) -> u16 {
+const fn mask(types: [ReservationType; 6]) -> u16 {
     let mut mask = 0;
     let mut at = 0;
     while at < types.len() {

@@ -7,7 +7,7 @@ use crate::wire::asc;
 /// SPC-5 §4.4.8: sense keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Key {
+pub enum SenseKey {
     /// Nothing went wrong.
     NoSense = 0x0,
     /// Went well after recovery.
@@ -42,7 +42,7 @@ pub enum Key {
 
 /// What the sense-key specific octets say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Specific {
+pub enum SenseSpecific {
     /// Which field is wrong (ILLEGAL REQUEST).
     Field {
         /// In the CDB, else in the parameter list.
@@ -69,7 +69,7 @@ pub enum Specific {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sense {
     /// The sense key.
-    pub key: Key,
+    pub key: SenseKey,
     /// ADDITIONAL SENSE CODE and its QUALIFIER, as 0xAAQQ.
     pub code: u16,
     /// INFORMATION: an LBA, or the offset of a miscompare.
@@ -77,13 +77,13 @@ pub struct Sense {
     /// COMMAND-SPECIFIC INFORMATION.
     pub command_specific: Option<u64>,
     /// Sense-key specific data.
-    pub specific: Option<Specific>,
+    pub specific: Option<SenseSpecific>,
 }
 
 impl Sense {
     /// Sense data with nothing but key and code.
     #[must_use]
-    pub const fn new(key: Key, code: u16) -> Self {
+    pub const fn new(key: SenseKey, code: u16) -> Self {
         Self {
             key,
             code,
@@ -109,19 +109,19 @@ impl Sense {
     /// PARAMETER LIST LENGTH ERROR: what came is too short, or cut in the middle of a structure.
     #[must_use]
     pub const fn parameter_length() -> Self {
-        Self::new(Key::IllegalRequest, asc::PARAMETER_LIST_LENGTH_ERROR)
+        Self::new(SenseKey::IllegalRequest, asc::PARAMETER_LIST_LENGTH_ERROR)
     }
 
     /// A UNIT ATTENTION.
     #[must_use]
     pub const fn attention(code: u16) -> Self {
-        Self::new(Key::UnitAttention, code)
+        Self::new(SenseKey::UnitAttention, code)
     }
 
     const fn field(code: u16, in_cdb: bool, octet: u16, bit: Option<u8>) -> Self {
         Self {
-            specific: Some(Specific::Field { in_cdb, octet, bit }),
-            ..Self::new(Key::IllegalRequest, code)
+            specific: Some(SenseSpecific::Field { in_cdb, octet, bit }),
+            ..Self::new(SenseKey::IllegalRequest, code)
         }
     }
 
@@ -183,7 +183,7 @@ impl Sense {
     }
 }
 
-impl Specific {
+impl SenseSpecific {
     /// The three octets, SKSV first (SPC-5 §4.4.2.4).
     fn octets(self) -> [u8; 3] {
         let pointer = |bit: Option<u8>| bit.map_or(0, |bit| 0x08 | bit & 0x07);

@@ -1,10 +1,10 @@
 //! SPC-5 §7.6.4: TransportIDs, which name initiator ports.
 //!
-//! Two TransportIDs of one port must be the same octets, as an [`Identity`] is compared by them. So
-//! what an initiator sends is read and written anew: iSCSI names in lower case, the ISID as twelve
-//! lower-case digits, no padding beyond what is needed.
+//! Two TransportIDs of one port must be the same octets, as a [`NexusIdentity`] is compared by
+//! them. So what an initiator sends is read and written anew: iSCSI names in lower case, the ISID
+//! as twelve lower-case digits, no padding beyond what is needed.
 //!
-//! [`Identity`]: crate::nexus::Identity
+//! [`NexusIdentity`]: crate::nexus::NexusIdentity
 
 /// PROTOCOL IDENTIFIER of Fibre Channel.
 pub const FCP: u8 = 0x0;

@@ -2,8 +2,8 @@
 //! must be possible.
 
 use scsi::medium::{
-    Atomic, Extent, HeapLease, Lease, MediumError, MediumOp, MediumResult, Outcome, Provisioning,
-    SEGMENT_BYTES, Sanitize, SanitizeKind, Traits,
+    Atomic, Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult,
+    Provisioning, SEGMENT_BYTES, Sanitize, SanitizeKind, Traits,
 };
 use scsi::unit::{UnitIdentity, UnitState};
 
@@ -54,7 +54,7 @@ pub(super) fn check(op: &MediumOp<HeapLease>, traits: &Traits) {
             inside(extent);
             assert!((1..=SEGMENT_BYTES).contains(&octets(extent)), "{op:?}");
         }
-        MediumOp::Lend { extent } => {
+        MediumOp::PrepareWrite { extent } => {
             inside(extent);
             assert!(!traits.read_only);
             assert!((1..=SEGMENT_BYTES).contains(&octets(extent)), "{op:?}");
@@ -123,16 +123,16 @@ pub(super) fn answer(
     if let Some(error) = ERRORS.get(usize::from(fails).wrapping_sub(1)) {
         return Err(*error);
     }
-    let some = |octets: u64| Outcome::Lease(memory.0.slice(0, octets as usize));
+    let some = |octets: u64| MediumOutcome::Lease(memory.0.slice(0, octets as usize));
     Ok(match op {
-        MediumOp::Read { extent, .. } | MediumOp::Lend { extent } => {
+        MediumOp::Read { extent, .. } | MediumOp::PrepareWrite { extent } => {
             some(extent.blocks * u64::from(traits.block_size))
         }
         MediumOp::Buffer { bytes } => some(u64::from(*bytes)),
-        MediumOp::Status { extent } => Outcome::Provisioning {
+        MediumOp::Status { extent } => MediumOutcome::Provisioning {
             blocks: extent.blocks.min(64),
             state: Provisioning::Deallocated,
         },
-        _ => Outcome::Done,
+        _ => MediumOutcome::Done,
     })
 }

@@ -4,7 +4,7 @@
 use iscsi::parameters::Operational;
 use iscsi::wire::async_message::AsyncMessage;
 use iscsi::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
-use iscsi::wire::data_in::{DataIn, Ending};
+use iscsi::wire::data_in::{DataIn, DataInStatus};
 use iscsi::wire::digest::{crc32c, crc32c_padded};
 use iscsi::wire::logout_response::LogoutResponse;
 use iscsi::wire::nop_in::NopIn;
@@ -145,7 +145,7 @@ impl Target {
         let pdu = DataIn {
             last: true,
             acknowledge: script.octet() > 250,
-            status: ends.then_some(Ending {
+            status: ends.then_some(DataInStatus {
                 status: 0,
                 residual: residual(left),
             }),

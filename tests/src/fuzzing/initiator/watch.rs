@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use iscsi::parameters::{DEFAULT_DATA_SEGMENT, Operational};
 use iscsi::wire::bhs::{Bhs, Itt, Opcode, Ttt};
 use iscsi::wire::data_out::DataOut;
-use iscsi::wire::framer::{Framer, Piece};
+use iscsi::wire::framer::{Framer, PduPiece};
 use iscsi::wire::nop_in::NopIn;
 use iscsi::wire::r2t::R2t;
 use iscsi::wire::scsi_command::ScsiCommand;
@@ -87,7 +87,9 @@ impl Watch {
     pub(super) fn given(&mut self, octets: &[u8]) {
         let mut rest = octets;
         while let Ok(Some(piece)) = self.back.next(&mut rest) {
-            let Piece::Header(bhs) = piece else { continue };
+            let PduPiece::Header(bhs) = piece else {
+                continue;
+            };
             let stamps = NopIn::decode(&bhs).stamps;
             let sound = !stamps.max_cmd_sn.next().is_before(stamps.exp_cmd_sn);
             if sound && self.max_cmd_sn.is_before(stamps.max_cmd_sn) {
@@ -106,20 +108,20 @@ impl Watch {
         let mut rest = octets;
         while let Some(piece) = self.out.next(&mut rest).expect("it sends what can be read") {
             match piece {
-                Piece::Header(bhs) => {
+                PduPiece::Header(bhs) => {
                     self.header = Some(bhs);
                     self.data.clear();
                     if bhs.data_len() == 0 {
                         self.pdu();
                     }
                 }
-                Piece::Data { octets, end } => {
+                PduPiece::Data { octets, end } => {
                     self.data.extend_from_slice(octets);
                     if end {
                         self.pdu();
                     }
                 }
-                Piece::BadData => panic!("it sends a wrong digest"),
+                PduPiece::BadData => panic!("it sends a wrong digest"),
             }
         }
         assert!(self.out.is_between(), "a part of a PDU leaves");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fc::remote::RemoteId;
-use fc::target::{Event, Target};
+use fc::target::{FcpTarget, FcpTargetEvent};
 use scsi::medium::{HeapLease, Lease};
 use scsi::task::{Command, Completed, FunctionResult, SenseBytes, Tag};
 use scsi::wire::status::Status;
@@ -28,13 +28,13 @@ struct Open {
 
 impl Device {
     /// What the target tells it.
-    pub(super) fn told(&mut self, up: &BTreeSet<RemoteId>, event: Event<HeapLease>) {
+    pub(super) fn told(&mut self, up: &BTreeSet<RemoteId>, event: FcpTargetEvent<HeapLease>) {
         match event {
-            Event::Execute { remote, command } => {
+            FcpTargetEvent::Execute { remote, command } => {
                 assert!(up.contains(&remote), "a command without a nexus");
                 self.execute(remote, &command);
             }
-            Event::DataOut {
+            FcpTargetEvent::DataOut {
                 remote,
                 tag,
                 offset,
@@ -48,7 +48,7 @@ impl Device {
                     "data that was asked for, once"
                 );
             }
-            Event::Manage { remote, id, .. } => {
+            FcpTargetEvent::Manage { remote, id, .. } => {
                 assert!(up.contains(&remote), "a function without a nexus");
                 let is_new = self.functions.insert((remote, id));
                 // Those that the target wants for itself have one name.
@@ -76,7 +76,7 @@ impl Device {
     }
 
     /// Does something for one of the commands, or ends a function.
-    pub(super) fn step(&mut self, script: &mut Script<'_>, target: &mut Target<HeapLease>) {
+    pub(super) fn step(&mut self, script: &mut Script<'_>, target: &mut FcpTarget<HeapLease>) {
         let at = script.below(4);
         let Some((&(remote, tag), open)) = self.open.iter_mut().nth(at) else {
             return self.end_functions(target);
@@ -110,7 +110,7 @@ impl Device {
     }
 
     /// Ends everything.
-    pub(super) fn end_all(&mut self, target: &mut Target<HeapLease>) {
+    pub(super) fn end_all(&mut self, target: &mut FcpTarget<HeapLease>) {
         self.end_functions(target);
         let ready = self.open.iter().filter(|(_, open)| open.lent.is_none());
         let ready: Vec<_> = ready.map(|(name, _)| *name).collect();
@@ -119,13 +119,13 @@ impl Device {
         }
     }
 
-    fn end_functions(&mut self, target: &mut Target<HeapLease>) {
+    fn end_functions(&mut self, target: &mut FcpTarget<HeapLease>) {
         for (remote, id) in std::mem::take(&mut self.functions) {
             target.managed(remote, id, FunctionResult::Complete);
         }
     }
 
-    fn end(&mut self, target: &mut Target<HeapLease>, (remote, tag): (RemoteId, Tag)) {
+    fn end(&mut self, target: &mut FcpTarget<HeapLease>, (remote, tag): (RemoteId, Tag)) {
         if let Some(open) = self.open.remove(&(remote, tag)) {
             let completed = Completed {
                 status: Status::Good,

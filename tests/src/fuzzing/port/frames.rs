@@ -1,15 +1,15 @@
 //! Frames as they should be, and as they should not.
 
-use fc::remote::Address;
+use fc::remote::PeerAddress;
 use fc::wire::ethernet;
 use fc::wire::fcoe::{self, Eof, Sof};
-use fc::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use fc::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
 use crate::fuzzing::script::Script;
 
 /// What a port sends can be read, and is its own.
-pub(super) fn check(frame: &[u8], own: Option<Address>) {
-    let Ok((header, inside)) = ethernet::Header::parse(frame) else {
+pub(super) fn check(frame: &[u8], own: Option<PeerAddress>) {
+    let Ok((header, inside)) = ethernet::EthernetHeader::parse(frame) else {
         panic!("a frame without an Ethernet header");
     };
     assert!(
@@ -31,7 +31,7 @@ pub(super) fn check(frame: &[u8], own: Option<Address>) {
 /// One octet changes; the CRC of an FCoE frame is made right again.
 pub(super) fn spoil(octets: &mut [u8], script: &mut Script<'_>) {
     let (at, change) = (usize::from(script.half()), script.octet());
-    let Ok((ethernet, inside)) = ethernet::Header::parse(octets) else {
+    let Ok((ethernet, inside)) = ethernet::EthernetHeader::parse(octets) else {
         return;
     };
     let Ok(frame) = fcoe::decode(inside) else {
@@ -45,20 +45,20 @@ pub(super) fn spoil(octets: &mut [u8], script: &mut Script<'_>) {
         len if at % len < head.len() => head[at % len] ^= change,
         len => payload[at % len - head.len()] ^= change,
     }
-    let changed = Header::parse(&head).unwrap_or(frame.header);
+    let changed = FrameHeader::parse(&head).unwrap_or(frame.header);
     // A length that is no multiple of 4 is only there at the end of a sequence.
     let f_ctl = changed
         .f_ctl
         .with(FCtl(frame.header.f_ctl.0 & FCtl::END_SEQUENCE.0));
-    let header = Header { f_ctl, ..changed };
+    let header = FrameHeader { f_ctl, ..changed };
     let delimiters = (frame.sof, frame.eof);
     let write = |to: &mut [u8]| to.copy_from_slice(&payload);
     fcoe::encode(octets, &ethernet, delimiters, &header, payload.len(), write);
 }
 
 /// A frame of the script's choice, with addresses that are right.
-pub(super) fn made(script: &mut Script<'_>, from: Address, to: Address) -> Vec<u8> {
-    let ethernet = ethernet::Header {
+pub(super) fn made(script: &mut Script<'_>, from: PeerAddress, to: PeerAddress) -> Vec<u8> {
+    let ethernet = ethernet::EthernetHeader {
         dst: to.mac,
         src: from.mac,
         vlan: None,
@@ -74,7 +74,7 @@ pub(super) fn made(script: &mut Script<'_>, from: Address, to: Address) -> Vec<u
             .with(FCtl::END_SEQUENCE)
             .with(FCtl::RELATIVE_OFFSET),
     ]);
-    let header = Header {
+    let header = FrameHeader {
         r_ctl: kind.0,
         d_id: to.fc_id,
         cs_ctl: 0,
@@ -113,18 +113,18 @@ fn number(script: &mut Script<'_>) -> u16 {
     }
 }
 
-const KINDS: [(RCtl, Type); 13] = [
-    (RCtl::UNSOLICITED_COMMAND, Type::FCP),
-    (RCtl::SOLICITED_DATA, Type::FCP),
-    (RCtl::SOLICITED_CONTROL, Type::FCP),
-    (RCtl::DATA_DESCRIPTOR, Type::FCP),
-    (RCtl::COMMAND_STATUS, Type::FCP),
-    (RCtl::FC4_REQUEST, Type::FCP),
-    (RCtl::FC4_REPLY, Type::FCP),
-    (RCtl::ELS_REQUEST, Type::ELS),
-    (RCtl::ELS_REPLY, Type::ELS),
-    (RCtl::ABTS, Type::BLS),
-    (RCtl::BA_ACC, Type::BLS),
-    (RCtl::BA_RJT, Type::BLS),
-    (RCtl(0xc0), Type::CT),
+const KINDS: [(RCtl, FrameType); 13] = [
+    (RCtl::UNSOLICITED_COMMAND, FrameType::FCP),
+    (RCtl::SOLICITED_DATA, FrameType::FCP),
+    (RCtl::SOLICITED_CONTROL, FrameType::FCP),
+    (RCtl::DATA_DESCRIPTOR, FrameType::FCP),
+    (RCtl::COMMAND_STATUS, FrameType::FCP),
+    (RCtl::FC4_REQUEST, FrameType::FCP),
+    (RCtl::FC4_REPLY, FrameType::FCP),
+    (RCtl::ELS_REQUEST, FrameType::ELS),
+    (RCtl::ELS_REPLY, FrameType::ELS),
+    (RCtl::ABTS, FrameType::BLS),
+    (RCtl::BA_ACC, FrameType::BLS),
+    (RCtl::BA_RJT, FrameType::BLS),
+    (RCtl(0xc0), FrameType::CT),
 ];

@@ -7,7 +7,7 @@ use iscsi::parameters::Operational;
 use iscsi::wire::ahs::{self, Ahs};
 use iscsi::wire::bhs::{Bhs, Itt, Opcode, Stamps};
 use iscsi::wire::data_in::DataIn;
-use iscsi::wire::framer::{Framer, Piece};
+use iscsi::wire::framer::{Framer, PduPiece};
 use iscsi::wire::nop_in::NopIn;
 use iscsi::wire::r2t::R2t;
 use iscsi::wire::scsi_command::ScsiCommand;
@@ -100,14 +100,14 @@ impl Watch {
         let mut rest = octets;
         while !self.lost {
             match self.to_target.next(&mut rest) {
-                Ok(Some(Piece::Header(bhs))) => self.request(&bhs),
-                Ok(Some(Piece::Data { octets, end })) => {
+                Ok(Some(PduPiece::Header(bhs))) => self.request(&bhs),
+                Ok(Some(PduPiece::Data { octets, end })) => {
                     self.text.extend_from_slice(octets);
                     if end {
                         self.declared();
                     }
                 }
-                Ok(Some(Piece::BadData)) => {}
+                Ok(Some(PduPiece::BadData)) => {}
                 Ok(None) => return,
                 Err(_) => self.lost = true,
             }
@@ -148,11 +148,11 @@ impl Watch {
         let mut rest = octets;
         loop {
             match self.to_initiator.next(&mut rest) {
-                Ok(Some(Piece::Header(bhs))) => {
+                Ok(Some(PduPiece::Header(bhs))) => {
                     assert!(bhs.data_len() <= self.longest, "{bhs:?}");
                     self.response(&bhs);
                 }
-                Ok(Some(Piece::Data { .. })) => {}
+                Ok(Some(PduPiece::Data { .. })) => {}
                 Ok(None) => return,
                 other => panic!("{other:?}"),
             }

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use ::io::ring::Kind;
-use iscsi::target::Limits;
+use ::io::ring::RingKind;
+use iscsi::target::TargetLimits;
 use scsi::wire::lun::Lun;
 
 use super::super::BLOCK;
@@ -23,7 +23,7 @@ const CUTS: [usize; 8] = [0, 1, 100, 512, 700, 1023, 2048, 4095];
 
 #[test]
 fn a_block_of_which_a_part_has_come_stays_as_it_was() {
-    for kind in [Kind::Uring, Kind::Epoll] {
+    for kind in [RingKind::Uring, RingKind::Epoll] {
         let Some(mut rig) = hosts(kind, 1 + CUTS.len() as u32) else {
             continue;
         };
@@ -50,7 +50,7 @@ fn a_block_of_which_a_part_has_come_stays_as_it_was() {
 
 #[test]
 fn a_write_that_comes_by_parts_is_read_whole() {
-    for kind in [Kind::Uring, Kind::Epoll] {
+    for kind in [RingKind::Uring, RingKind::Epoll] {
         let Some(mut rig) = hosts(kind, 1) else {
             continue;
         };
@@ -69,8 +69,8 @@ fn a_write_that_comes_by_parts_is_read_whole() {
 
 /// Hosts whose unit attentions of a new nexus are over; `None` where the kernel does not have the
 /// ring.
-fn hosts(kind: Kind, hosts: u32) -> Option<Rig> {
-    let mut rig = Rig::new(kind, hosts, 1 << 20, Limits::default())?;
+fn hosts(kind: RingKind, hosts: u32) -> Option<Rig> {
+    let mut rig = Rig::new(kind, hosts, 1 << 20, TargetLimits::default())?;
     for _ in 0..4 {
         for host in &mut rig.hosts {
             host.initiator

@@ -10,13 +10,13 @@ use std::fs;
 use std::process;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ::io::ether::Mac;
+use ::io::ether::EtherMac;
 
-use crate::outcome::Direction;
+use crate::outcome::DataDirection;
 use crate::random::mix;
 
 /// To whoever listens: All-VN2VN-ENode-MACs (FC-BB-6).
-pub(super) const GROUP: Mac = [0x01, 0x10, 0x18, 0x01, 0x00, 0x04];
+pub(super) const GROUP: EtherMac = [0x01, 0x10, 0x18, 0x01, 0x00, 0x04];
 
 /// Octets before the payload, as many as with Fibre Channel: Ethernet's, FCoE's and its own header.
 pub(super) const HEAD: usize = 14 + 14 + 24;
@@ -34,7 +34,7 @@ const ETHERTYPE: [u8; 2] = [0x89, 0x06];
 const VERSION: u8 = 0xf0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FloorFrameKind {
     /// Who is there?
     Hello,
     /// I am.
@@ -46,19 +46,25 @@ pub(super) enum Kind {
     Bye,
 }
 
-const KINDS: [Kind; 5] = [Kind::Hello, Kind::Here, Kind::Data, Kind::Credit, Kind::Bye];
+const KINDS: [FloorFrameKind; 5] = [
+    FloorFrameKind::Hello,
+    FloorFrameKind::Here,
+    FloorFrameKind::Data,
+    FloorFrameKind::Credit,
+    FloorFrameKind::Bye,
+];
 
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     number: u32,
-    pub(super) direction: Direction,
+    pub(super) direction: DataDirection,
     pub(super) crc: bool,
 }
 
 impl Run {
     /// A run whose number nobody else has.
-    pub(super) fn new(direction: Direction, crc: bool) -> Self {
+    pub(super) fn new(direction: DataDirection, crc: bool) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let seed = now.unwrap_or_default().as_nanos() as u64 ^ u64::from(process::id()) << 32;
         let number = mix(seed) as u32;
@@ -71,19 +77,19 @@ impl Run {
 
     fn flags(self) -> u8 {
         let direction = match self.direction {
-            Direction::Read => READ,
-            Direction::Write => WRITE,
-            Direction::Mixed => READ | WRITE,
+            DataDirection::Read => READ,
+            DataDirection::Write => WRITE,
+            DataDirection::Mixed => READ | WRITE,
         };
         direction | if self.crc { CRC } else { 0 }
     }
 
     fn parse(flags: u8, number: u32) -> Option<Self> {
         let direction = match flags & (READ | WRITE) {
-            READ => Direction::Read,
-            WRITE => Direction::Write,
+            READ => DataDirection::Read,
+            WRITE => DataDirection::Write,
             0 => return None,
-            _ => Direction::Mixed,
+            _ => DataDirection::Mixed,
         };
         let crc = flags & CRC != 0;
         Some(Self {
@@ -100,8 +106,8 @@ const CRC: u8 = 4;
 
 /// What a frame says but for its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Message {
-    pub(super) kind: Kind,
+pub(super) struct FloorMessage {
+    pub(super) kind: FloorFrameKind,
     pub(super) run: Run,
     /// Of data its number; of a credit the number that is expected next; of an answer what tells
     /// one machine from others.
@@ -112,8 +118,8 @@ pub(super) struct Message {
     pub(super) process: u64,
 }
 
-impl Message {
-    pub(super) fn of(kind: Kind, run: Run) -> Self {
+impl FloorMessage {
+    pub(super) fn of(kind: FloorFrameKind, run: Run) -> Self {
         Self {
             kind,
             run,
@@ -124,7 +130,7 @@ impl Message {
     }
 
     /// Writes all that stands before the payload.
-    pub(super) fn encode(&self, (to, from): (Mac, Mac), slot: &mut [u8]) {
+    pub(super) fn encode(&self, (to, from): (EtherMac, EtherMac), slot: &mut [u8]) {
         slot[..HEAD].fill(0);
         slot[..6].copy_from_slice(&to);
         slot[6..12].copy_from_slice(&from);
@@ -137,7 +143,7 @@ impl Message {
     }
 
     /// Who sent it, what it says, and its payload with what follows that.
-    pub(super) fn parse(frame: &[u8]) -> Option<(Mac, Self, &[u8])> {
+    pub(super) fn parse(frame: &[u8]) -> Option<(EtherMac, Self, &[u8])> {
         let (head, rest) = frame.split_first_chunk::<HEAD>()?;
         let number = |at: usize| {
             let octets = head[at..at + 8].iter();

@@ -4,13 +4,13 @@ use std::io;
 use std::process;
 use std::time::{Duration, Instant};
 
-use ::io::ether::{EtherPort, Mac};
+use ::io::ether::{EtherMac, EtherPort};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::WINDOW;
-use super::frame::{HEAD, Kind, Message, PAYLOAD_MAX, Run, TAIL, machine};
-use crate::outcome::Direction;
+use super::frame::{FloorFrameKind, FloorMessage, HEAD, PAYLOAD_MAX, Run, TAIL, machine};
+use crate::outcome::DataDirection;
 
 /// Frames sent before one looks for some that came.
 const BURST: usize = 64;
@@ -22,13 +22,13 @@ const TELL: u64 = WINDOW as u64 / 8;
 const STALL: Duration = Duration::from_millis(50);
 
 /// A port, and what is under way there.
-pub(super) struct Side {
+pub(super) struct FloorPort {
     port: EtherPort,
     memory: Vec<u8>,
     payload_len: usize,
     /// What we call for; of who is called, nothing.
     own: Option<Run>,
-    session: Option<Session>,
+    session: Option<FloorRun>,
     heard: Instant,
     /// When frames on their way were taken for lost.
     resumed: Instant,
@@ -37,31 +37,31 @@ pub(super) struct Side {
 }
 
 /// A run with the other end.
-struct Session {
-    peer: Mac,
+struct FloorRun {
+    peer: EtherMac,
     run: Run,
     sends: bool,
     /// The process of the other end, if it is of this machine.
     far: Option<u32>,
-    outgoing: Outgoing,
+    outgoing: FloorBatch,
     incoming: Incoming,
     /// What was told of both.
-    told: (Progress, Progress),
+    told: (FrameCounts, FrameCounts),
 }
 
 #[derive(Default)]
-struct Outgoing {
+struct FloorBatch {
     next: u64,
     /// Those before it are no longer on their way.
     credited: u64,
     /// What the other end has told.
-    progress: Progress,
+    progress: FrameCounts,
     at: usize,
 }
 
 #[derive(Default)]
 struct Incoming {
-    progress: Progress,
+    progress: FrameCounts,
     /// The number that is expected next.
     expected: u64,
     /// It was told how far frames came.
@@ -71,12 +71,12 @@ struct Incoming {
 
 /// How many frames came, and how many did not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Progress {
+pub(super) struct FrameCounts {
     pub(super) frames: u64,
     pub(super) lost: u64,
 }
 
-impl Progress {
+impl FrameCounts {
     fn since(self, before: Self) -> Self {
         Self {
             frames: self.frames.saturating_sub(before.frames),
@@ -85,7 +85,7 @@ impl Progress {
     }
 }
 
-impl Side {
+impl FloorPort {
     /// An end with so much memory, which calls for `own`, or answers others.
     pub(super) fn new(port: EtherPort, size: u64, own: Option<Run>) -> io::Result<Self> {
         let room = port.link().mtu as usize + 14;
@@ -121,7 +121,7 @@ impl Side {
         self.port.link().up
     }
 
-    pub(super) fn join(&mut self, group: Mac) -> io::Result<()> {
+    pub(super) fn join(&mut self, group: EtherMac) -> io::Result<()> {
         self.port.join(group)
     }
 
@@ -140,7 +140,7 @@ impl Side {
     }
 
     /// Frames that came, and frames that the other end tells of, since this was asked before.
-    pub(super) fn take_progress(&mut self) -> (Progress, Progress) {
+    pub(super) fn take_progress(&mut self) -> (FrameCounts, FrameCounts) {
         let Some(session) = &mut self.session else {
             return Default::default();
         };
@@ -150,7 +150,7 @@ impl Side {
     }
 
     /// Sends what has no data, if there is room for it.
-    pub(super) fn send(&mut self, to: Mac, message: Message) -> io::Result<bool> {
+    pub(super) fn send(&mut self, to: EtherMac, message: FloorMessage) -> io::Result<bool> {
         let from = self.port.mac();
         let Some(slot) = self.port.slot(HEAD + TAIL) else {
             self.port.flush()?;
@@ -166,9 +166,9 @@ impl Side {
     /// Tells the other end that it is over.
     pub(super) fn end(&mut self) -> io::Result<()> {
         match self.session.take() {
-            Some(Session { peer, run, .. }) => {
-                self.send(peer, Message::of(Kind::Bye, run)).map(drop)
-            }
+            Some(FloorRun { peer, run, .. }) => self
+                .send(peer, FloorMessage::of(FloorFrameKind::Bye, run))
+                .map(drop),
             None => Ok(()),
         }
     }
@@ -199,20 +199,20 @@ impl Side {
         let data_len = *payload_len + TAIL;
         let mut called = None;
         let count = port.receive(|frame, _| {
-            let Some((from, message, rest)) = Message::parse(frame) else {
+            let Some((from, message, rest)) = FloorMessage::parse(frame) else {
                 return;
             };
             match (message.kind, &mut *session) {
-                (Kind::Hello, _) if own.is_none() => called = Some((from, message.run)),
-                (Kind::Here, None) if *own == Some(message.run) => {
-                    *session = Some(Session::with(from, &message));
+                (FloorFrameKind::Hello, _) if own.is_none() => called = Some((from, message.run)),
+                (FloorFrameKind::Here, None) if *own == Some(message.run) => {
+                    *session = Some(FloorRun::with(from, &message));
                 }
                 (_, Some(known)) if known.run != message.run || known.peer != from => {}
-                (Kind::Data, Some(known)) if rest.len() >= data_len => {
+                (FloorFrameKind::Data, Some(known)) if rest.len() >= data_len => {
                     known.take(&message, &rest[..data_len], memory);
                 }
-                (Kind::Credit, Some(known)) => known.credit(&message),
-                (Kind::Bye, Some(_)) => *session = None,
+                (FloorFrameKind::Credit, Some(known)) => known.credit(&message),
+                (FloorFrameKind::Bye, Some(_)) => *session = None,
                 _ => {}
             }
         });
@@ -230,18 +230,18 @@ impl Side {
     }
 
     /// Answers a call; the first one of a run begins it.
-    fn greet(&mut self, from: Mac, run: Run) -> io::Result<()> {
-        let here = Message {
+    fn greet(&mut self, from: EtherMac, run: Run) -> io::Result<()> {
+        let here = FloorMessage {
             number: machine(),
             process: process::id().into(),
-            ..Message::of(Kind::Here, run)
+            ..FloorMessage::of(FloorFrameKind::Here, run)
         };
         if self
             .session
             .as_ref()
             .is_none_or(|session| session.run != run)
         {
-            self.session = Some(Session::answering(from, run));
+            self.session = Some(FloorRun::answering(from, run));
         }
         self.send(from, here).map(drop)
     }
@@ -260,10 +260,10 @@ impl Side {
         if *expected - *told < TELL {
             return Ok(());
         }
-        let credit = Message {
+        let credit = FloorMessage {
             number: *expected,
             count: progress.frames,
-            ..Message::of(Kind::Credit, session.run)
+            ..FloorMessage::of(FloorFrameKind::Credit, session.run)
         };
         let peer = session.peer;
         if self.send(peer, credit)?
@@ -292,9 +292,9 @@ impl Side {
             let Some(slot) = self.port.slot(HEAD + len + TAIL) else {
                 break;
             };
-            let message = Message {
+            let message = FloorMessage {
                 number: outgoing.next,
-                ..Message::of(Kind::Data, run)
+                ..FloorMessage::of(FloorFrameKind::Data, run)
             };
             message.encode((to, from), slot);
             let data = piece(&mut outgoing.at, self.memory.len(), len);
@@ -315,31 +315,31 @@ impl Side {
     }
 }
 
-impl Session {
+impl FloorRun {
     /// Of who calls, with who has answered.
-    fn with(peer: Mac, here: &Message) -> Self {
+    fn with(peer: EtherMac, here: &FloorMessage) -> Self {
         let near = here.number == machine();
         Self {
             peer,
             run: here.run,
-            sends: here.run.direction != Direction::Read,
+            sends: here.run.direction != DataDirection::Read,
             far: u32::try_from(here.process).ok().filter(|_| near),
-            outgoing: Outgoing::default(),
+            outgoing: FloorBatch::default(),
             incoming: Incoming::default(),
             told: Default::default(),
         }
     }
 
-    fn answering(peer: Mac, run: Run) -> Self {
-        let sends = run.direction != Direction::Write;
+    fn answering(peer: EtherMac, run: Run) -> Self {
+        let sends = run.direction != DataDirection::Write;
         Self {
             sends,
-            ..Self::with(peer, &Message::of(Kind::Hello, run))
+            ..Self::with(peer, &FloorMessage::of(FloorFrameKind::Hello, run))
         }
     }
 
     /// Copies data to memory.
-    fn take(&mut self, message: &Message, payload: &[u8], memory: &mut [u8]) {
+    fn take(&mut self, message: &FloorMessage, payload: &[u8], memory: &mut [u8]) {
         let incoming = &mut self.incoming;
         let (data, tail) = payload.split_at(payload.len() - TAIL);
         let place = piece(&mut incoming.at, memory.len(), data.len());
@@ -351,12 +351,12 @@ impl Session {
         incoming.progress.lost = incoming.expected.saturating_sub(incoming.progress.frames);
     }
 
-    fn credit(&mut self, message: &Message) {
+    fn credit(&mut self, message: &FloorMessage) {
         let outgoing = &mut self.outgoing;
         // Nobody has received what was not sent.
         let expected = message.number.min(outgoing.next);
         outgoing.credited = outgoing.credited.max(expected);
-        outgoing.progress = Progress {
+        outgoing.progress = FrameCounts {
             frames: message.count,
             lost: expected.saturating_sub(message.count),
         };

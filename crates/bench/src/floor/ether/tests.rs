@@ -8,7 +8,7 @@ use std::time::Duration;
 use ::io::ether::EtherPort;
 
 use super::*;
-use crate::outcome::Row;
+use crate::outcome::ResultRow;
 
 /// A cable of a test's own.
 struct Cable(PathBuf);
@@ -23,26 +23,26 @@ impl Cable {
     }
 }
 
-fn run(test: &str, rw: &str, crc: bool) -> Row {
+fn run(test: &str, rw: &str, crc: bool) -> ResultRow {
     let place = Cable::new(test).place();
     let stop = &AtomicBool::new(false);
     thread::scope(|scope| {
-        let mut far = Listener::new(&place, 1 << 20).unwrap();
+        let mut far = FloorResponder::new(&place, 1 << 20).unwrap();
         let far = scope.spawn(move || far.run(stop));
-        let words = Words {
+        let words = FioOptions {
             rws: vec![rw.parse().unwrap()],
             runtime: Duration::from_millis(200),
             ramp: Duration::from_millis(5),
-            ..Words::preset(None, false).unwrap()
+            ..FioOptions::preset(None, false).unwrap()
         };
-        let frames = Frames {
+        let frames = FloorRequest {
             place: &place,
             crc,
             size: 1 << 20,
         };
-        let mut outcome = Outcome::default();
+        let mut outcome = RunResult::default();
         let live = &mut |_| {};
-        let watch = &mut Watch { stop, live };
+        let watch = &mut RunObserver { stop, live };
         let ran = rows(frames, &words, &mut outcome, watch);
         stop.store(true, Relaxed);
         far.join().unwrap().unwrap();
@@ -76,18 +76,18 @@ fn frames_go_both_ways_at_a_time() {
 #[test]
 fn nobody_at_the_other_end_is_told_with_the_way_out() {
     let place = Cable::new("nobody").place();
-    let words = Words::preset(None, false).unwrap();
+    let words = FioOptions::preset(None, false).unwrap();
     let stop = AtomicBool::new(false);
-    let watch = &mut Watch {
+    let watch = &mut RunObserver {
         stop: &stop,
         live: &mut |_| {},
     };
-    let frames = Frames {
+    let frames = FloorRequest {
         place: &place,
         crc: false,
         size: 1,
     };
-    let error = rows(frames, &words, &mut Outcome::default(), watch).unwrap_err();
+    let error = rows(frames, &words, &mut RunResult::default(), watch).unwrap_err();
     assert!(
         error
             .to_string()
@@ -100,12 +100,12 @@ fn nobody_at_the_other_end_is_told_with_the_way_out() {
 fn damaged_frames_are_lost() {
     let place = Cable::new("damaged").place();
     let peer = [2, 0, 0, 0, 0, 1];
-    let run = Run::new(Direction::Write, true);
+    let run = Run::new(DataDirection::Write, true);
     let port = EtherPort::open(&place, &Default::default()).unwrap();
-    let mut far = Side::new(port, 1 << 20, None).unwrap();
+    let mut far = FloorPort::new(port, 1 << 20, None).unwrap();
     let mut near = EtherPort::open(&place, &Default::default()).unwrap();
     far.join(GROUP).unwrap();
-    let mut send = |message: Message, damage: bool, far: &mut Side| {
+    let mut send = |message: FloorMessage, damage: bool, far: &mut FloorPort| {
         let to = GROUP;
         let slot = near
             .slot(frame::HEAD + far.payload_len() + frame::TAIL)
@@ -122,11 +122,15 @@ fn damaged_frames_are_lost() {
         near.flush().unwrap();
         far.turn().unwrap();
     };
-    send(Message::of(Kind::Hello, run), false, &mut far);
+    send(
+        FloorMessage::of(FloorFrameKind::Hello, run),
+        false,
+        &mut far,
+    );
     for (number, damage) in [(0, false), (1, true), (4, false)] {
-        let data = Message {
+        let data = FloorMessage {
             number,
-            ..Message::of(Kind::Data, run)
+            ..FloorMessage::of(FloorFrameKind::Data, run)
         };
         send(data, damage, &mut far);
     }
@@ -136,22 +140,25 @@ fn damaged_frames_are_lost() {
 
 #[test]
 fn what_no_end_of_a_floor_sends_is_left_alone() {
-    let run = Run::new(Direction::Read, false);
-    let message = Message {
+    let run = Run::new(DataDirection::Read, false);
+    let message = FloorMessage {
         number: 1,
         count: 2,
         process: 3,
-        ..Message::of(Kind::Credit, run)
+        ..FloorMessage::of(FloorFrameKind::Credit, run)
     };
     let mut frame = [0; frame::HEAD];
     message.encode((GROUP, [2; 6]), &mut frame);
-    assert_eq!(Message::parse(&frame), Some(([2; 6], message, &[][..])));
+    assert_eq!(
+        FloorMessage::parse(&frame),
+        Some(([2; 6], message, &[][..]))
+    );
     for len in 0..frame.len() {
-        assert_eq!(Message::parse(&frame[..len]), None);
+        assert_eq!(FloorMessage::parse(&frame[..len]), None);
     }
     for (at, octet) in [(12, 0x08), (14, 0x00), (15, 5), (16, 0)] {
         let mut other = frame;
         other[at] = octet;
-        assert_eq!(Message::parse(&other), None);
+        assert_eq!(FloorMessage::parse(&other), None);
     }
 }

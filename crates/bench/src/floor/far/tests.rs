@@ -3,14 +3,14 @@
 use super::*;
 
 /// A connection that was heard last then, and its other end.
-fn connected(heard: Instant) -> (Connection, TcpStream) {
+fn connected(heard: Instant) -> (FloorConnection, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (socket, _) = listener.accept().unwrap();
-    let connection = Connection {
+    let connection = FloorConnection {
         socket,
         spins: false,
-        memory: Memory::new(Arc::new(Shared {
+        memory: FloorBuffers::new(Arc::new(FloorBudget {
             memory: AtomicU64::new(0),
             connections: AtomicUsize::new(1),
         })),
@@ -25,7 +25,7 @@ fn connected(heard: Instant) -> (Connection, TcpStream) {
 #[test]
 fn only_who_is_silent_for_long_is_closed() {
     let now = Instant::now();
-    let together = Together::start().unwrap();
+    let together = ThreadConnections::start().unwrap();
     let (heard, mut other) = connected(now);
     together.add(heard).unwrap();
     let (silent, mut peer) = connected(now.checked_sub(2 * SILENCE).unwrap());

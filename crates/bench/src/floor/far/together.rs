@@ -14,7 +14,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
-use super::Connection;
+use super::FloorConnection;
 
 /// As many as are told at once.
 const EVENTS: usize = 64;
@@ -29,12 +29,12 @@ const SLEEP: Timespec = Timespec {
 
 /// Those of one thread, which ends with the process.
 #[derive(Debug)]
-pub(super) struct Together {
+pub(super) struct ThreadConnections {
     epoll: OwnedFd,
-    connections: Mutex<BTreeMap<u64, Connection>>,
+    connections: Mutex<BTreeMap<u64, FloorConnection>>,
 }
 
-impl Together {
+impl ThreadConnections {
     pub(super) fn start() -> io::Result<Arc<Self>> {
         let together = Arc::new(Self {
             epoll: epoll::create(CreateFlags::CLOEXEC)?,
@@ -47,7 +47,7 @@ impl Together {
     }
 
     /// Has one more answered.
-    pub(super) fn add(&self, connection: Connection) -> io::Result<()> {
+    pub(super) fn add(&self, connection: FloorConnection) -> io::Result<()> {
         let mut connections = self.connections();
         let number = connections.last_key_value().map_or(0, |(last, _)| last + 1);
         let data = EventData::new_u64(number);
@@ -56,7 +56,7 @@ impl Together {
         Ok(())
     }
 
-    fn connections(&self) -> MutexGuard<'_, BTreeMap<u64, Connection>> {
+    fn connections(&self) -> MutexGuard<'_, BTreeMap<u64, FloorConnection>> {
         self.connections
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -96,7 +96,7 @@ impl Together {
 }
 
 /// What is wrong with a connection is seen at its other end.
-fn answer(connections: &mut BTreeMap<u64, Connection>, number: u64, now: Instant) {
+fn answer(connections: &mut BTreeMap<u64, FloorConnection>, number: u64, now: Instant) {
     let goes_on = connections.get_mut(&number).map(|connection| {
         connection.heard = now;
         connection.step()

@@ -1,30 +1,34 @@
 //! A job on the test's own thread.
 
-use ::io::counting::{Counting, allocations};
-use ::io::ring::Kind;
+use ::io::counting::{CountingAllocator, allocations};
+use ::io::ring::RingKind;
 
-use super::{Job, Task};
-use crate::crew::{self, Phase, TestLead};
+use super::{JobSpec, LoadJob};
 use crate::load::tests::{subject, words};
-use crate::plan::Words;
+use crate::load_threads::{self, LoadPhase, TestLead};
+use crate::plan::FioOptions;
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: CountingAllocator = CountingAllocator;
 
 /// A job on a volume in memory, and who leads it.
-fn led<T>(words: &Words, act: impl FnOnce(Job<'_>, &TestLead<'_>) -> T) -> T {
+fn led<T>(words: &FioOptions, act: impl FnOnce(LoadJob<'_>, &TestLead<'_>) -> T) -> T {
     led_on("ram:1M", words, act)
 }
 
-fn led_on<T>(address: &str, words: &Words, act: impl FnOnce(Job<'_>, &TestLead<'_>) -> T) -> T {
-    let task = Task {
+fn led_on<T>(
+    address: &str,
+    words: &FioOptions,
+    act: impl FnOnce(LoadJob<'_>, &TestLead<'_>) -> T,
+) -> T {
+    let task = JobSpec {
         subject: &subject(address, words),
         words,
         load: words.load(words.rws[0], 4096),
         number: 0,
         run: 1,
     };
-    crew::led(|post, lead| act(Job::new(&task, Kind::Auto, post).unwrap(), lead))
+    load_threads::led(|post, lead| act(LoadJob::new(&task, RingKind::Auto, post).unwrap(), lead))
 }
 
 #[test]
@@ -32,7 +36,7 @@ fn what_is_in_flight_at_the_end_is_waited_for_and_counted() {
     let words = words("randread");
     led_on("delay:50ms(ram:1M)", &words, |mut job, lead| {
         assert_eq!(job.turn(), 0);
-        lead.set(0, Phase::Stop);
+        lead.set(0, LoadPhase::Stop);
         job.drain().unwrap();
         let reads = job.leave().reads;
         assert_eq!((reads.ios, reads.latency.count()), (8, 8));
@@ -44,7 +48,7 @@ fn what_is_in_flight_is_given_up_where_somebody_wants_an_end() {
     let words = words("randread");
     led_on("delay:10m(ram:1M)", &words, |mut job, lead| {
         assert_eq!(job.turn(), 0);
-        lead.set(0, Phase::Cancel);
+        lead.set(0, LoadPhase::Cancel);
         job.drain().unwrap();
         let report = job.leave();
         assert_eq!((report.reads.ios, report.failure), (0, None));
@@ -87,10 +91,10 @@ fn ios_do_not_use_the_heap() {
 fn a_turn_counts_what_it_began_and_nothing_else() {
     led(&words("randread"), |mut job, lead| {
         for (turn, looks, finished) in [(1, 1, 0), (2, 3, 16), (3, 2, 8)] {
-            lead.set(turn, Phase::Ramp);
+            lead.set(turn, LoadPhase::Ramp);
             assert_eq!(job.turn(), 0, "nothing was left under way");
             assert_eq!(job.turn(), 8);
-            lead.set(turn, Phase::Rest);
+            lead.set(turn, LoadPhase::Rest);
             assert_eq!(job.turn(), 8);
             assert_eq!(
                 lead.rested().unwrap().reads.ios,
@@ -98,11 +102,11 @@ fn a_turn_counts_what_it_began_and_nothing_else() {
                 "only the ramp was there"
             );
 
-            lead.set(turn + 10, Phase::Measure);
+            lead.set(turn + 10, LoadPhase::Measure);
             let counts = (0..looks).map(|_| job.turn()).sum::<usize>();
             assert_eq!(counts, finished);
             assert!(lead.rested().is_none());
-            lead.set(turn + 10, Phase::Rest);
+            lead.set(turn + 10, LoadPhase::Rest);
             assert_eq!(job.turn(), 8, "which are counted too");
             assert_eq!(lead.rested().unwrap().reads.ios, finished as u64 + 8);
             job.turn();

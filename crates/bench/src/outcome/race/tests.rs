@@ -1,34 +1,34 @@
 //! Verdicts in words.
 
-use super::{Lane, Quantity, Race, Turn};
-use crate::outcome::spread::Finding;
-use crate::outcome::{Direction, Load, Order};
+use super::{Contender, Quantity, Race, TurnResult};
+use crate::outcome::spread::RatioFinding;
+use crate::outcome::{AccessOrder, DataDirection, Load};
 
 const LOAD: Load = Load {
-    direction: Direction::Read,
-    order: Order::Random,
+    direction: DataDirection::Read,
+    order: AccessOrder::Random,
     block_bytes: 4096,
     depth: 8,
     jobs: 1,
 };
 
 /// Turns of a second with so many I/Os, each of which took so long.
-fn lane(address: &str, ios: &[u64], cpu_us: Option<u64>) -> Lane {
-    let turn = |&ios: &u64| Turn {
+fn lane(address: &str, ios: &[u64], cpu_us: Option<u64>) -> Contender {
+    let turn = |&ios: &u64| TurnResult {
         runtime_us: 1_000_000,
         ios,
         bytes: ios * 4096,
         cpu_us: cpu_us.map(|us| us * ios),
         target_cpu_us: None,
     };
-    Lane {
+    Contender {
         address: address.to_owned(),
         turns: ios.iter().map(turn).collect(),
         losses: None,
     }
 }
 
-fn race(first: Lane, second: Lane) -> Race {
+fn race(first: Contender, second: Contender) -> Race {
     Race {
         load: LOAD,
         lanes: vec![first, second],
@@ -74,7 +74,7 @@ fn a_drift_that_hits_both_is_no_difference() {
     let wobble = [1010, 792, 606, 495, 404, 297, 202, 99];
     let race = race(lane("a", &drift, None), lane("b", &wobble, None));
     let spread = race.ratio(&race.lanes[1], Quantity::Iops).unwrap();
-    assert_eq!(spread.finding(), Finding::Level);
+    assert_eq!(spread.finding(), RatioFinding::Level);
     assert!(spread.lowest > 0.98 && spread.highest < 1.02, "{spread:?}");
 }
 

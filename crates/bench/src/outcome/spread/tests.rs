@@ -1,10 +1,10 @@
 //! What spreads say, and that they do not say too much.
 
-use super::{Finding, Spread, rank};
-use crate::random::Random;
+use super::{RatioFinding, RatioSpread, rank};
+use crate::random::Xorshift;
 
-fn spread(ratios: &[f64]) -> Spread {
-    Spread::of(ratios.to_vec()).unwrap()
+fn spread(ratios: &[f64]) -> RatioSpread {
+    RatioSpread::of(ratios.to_vec()).unwrap()
 }
 
 #[test]
@@ -36,33 +36,33 @@ fn the_median_lies_in_the_middle() {
         (2.0, 1.0, 3.0, 3)
     );
     assert_eq!(spread(&[4.0, 1.0, 2.0, 3.0]).median, 2.5);
-    assert_eq!(Spread::of(Vec::new()), None);
+    assert_eq!(RatioSpread::of(Vec::new()), None);
 }
 
 #[test]
 fn few_rounds_say_nothing_however_clear_they_look() {
-    assert_eq!(spread(&[2.0; 5]).finding(), Finding::Unknown);
-    assert_eq!(spread(&[2.0; 6]).finding(), Finding::More);
-    assert_eq!(spread(&[0.5; 6]).finding(), Finding::Less);
+    assert_eq!(spread(&[2.0; 5]).finding(), RatioFinding::Unknown);
+    assert_eq!(spread(&[2.0; 6]).finding(), RatioFinding::More);
+    assert_eq!(spread(&[0.5; 6]).finding(), RatioFinding::Less);
 }
 
 #[test]
 fn one_disturbed_round_changes_little() {
     let mut ratios = [1.1; 20];
     ratios[7] = 0.01;
-    assert_eq!(spread(&ratios).finding(), Finding::More);
+    assert_eq!(spread(&ratios).finding(), RatioFinding::More);
     assert_eq!(spread(&ratios).sure, Some((1.1, 1.1)));
 }
 
 #[test]
 fn of_two_that_are_alike_a_difference_is_claimed_in_one_of_twenty_races_at_most() {
-    let mut random = Random::new(1);
+    let mut random = Xorshift::new(1);
     // Long tails on both sides, as of a machine that others use too.
     let mut noise = || (random.below(1_000) + 1) as f64 / (random.below(1_000) + 1) as f64;
     let races = 2_000;
     let claims = (0..races)
         .map(|_| spread(&(0..20).map(|_| noise()).collect::<Vec<_>>()))
-        .filter(|spread| spread.finding() != Finding::Level)
+        .filter(|spread| spread.finding() != RatioFinding::Level)
         .count();
     assert!(claims > 0 && claims * 20 <= races, "{claims} of {races}");
 }

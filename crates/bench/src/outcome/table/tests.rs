@@ -1,15 +1,15 @@
 use super::*;
-use crate::outcome::Direction;
+use crate::outcome::DataDirection;
 use crate::testing;
 
 /// A served volume by two ways by turns, reading and writing two block sizes.
-fn two_ways() -> Outcome {
+fn two_ways() -> RunResult {
     let mut outcome = testing::outcome("race --volume ram:1G --over iscsi,fcoe");
     let ways = [
         "iscsi://198.18.0.1:3260/iqn.2026-11.org.lunar:a-long-host-name/0",
         "fcoe://san0/20:00:8e:7b:23:0c:39:bd/0",
     ];
-    for direction in [Direction::Read, Direction::Write] {
+    for direction in [DataDirection::Read, DataDirection::Write] {
         for block_bytes in [512, 262_144] {
             let load = testing::load(direction, block_bytes);
             let rows = ways.map(|way| testing::row(way, load, 10.0));
@@ -53,6 +53,6 @@ fn a_sweep_as_vendors_print_it() {
 #[test]
 fn what_is_no_sweep_has_no_such_table() {
     assert_eq!(sweep(&testing::two_addresses()), None);
-    assert_eq!(sweep(&Outcome::default()), None);
-    insta::assert_snapshot!(table(&Outcome::default()));
+    assert_eq!(sweep(&RunResult::default()), None);
+    insta::assert_snapshot!(table(&RunResult::default()));
 }

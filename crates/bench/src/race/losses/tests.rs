@@ -1,7 +1,7 @@
 //! Counters as the kernel writes them.
 
-use super::{BACKLOG, Counts, Losses, backlog, counter, sent_again};
-use crate::outcome::race::Loss;
+use super::{BACKLOG, LossCounts, Losses, backlog, counter, sent_again};
+use crate::outcome::race::LossCount;
 
 const DEV: &str = "\
 Inter-|   Receive                                    |  Transmit
@@ -12,10 +12,10 @@ Inter-|   Receive                                    |  Transmit
 
 #[test]
 fn an_interface_tells_both_directions() {
-    let mut counts = Counts::default();
+    let mut counts = LossCounts::default();
     counts.interfaces("client", DEV);
     let mut lost = Vec::new();
-    counts.add_since(&Counts::default(), &mut lost);
+    counts.add_since(&LossCounts::default(), &mut lost);
     lost.sort_by_key(|loss| loss.count);
     let told: Vec<_> = lost
         .iter()
@@ -69,14 +69,14 @@ fn the_backlogs_of_all_processors_add_up() {
 
 #[test]
 fn what_was_lost_before_is_not_told_and_turns_add_up() {
-    let counts = |count| Counts([("here".to_owned(), count)].into());
+    let counts = |count| LossCounts([("here".to_owned(), count)].into());
     let mut lost = Vec::new();
     counts(5).add_since(&counts(5), &mut lost);
     assert_eq!(lost, []);
     counts(7).add_since(&counts(5), &mut lost);
     counts(10).add_since(&counts(9), &mut lost);
     let place = "here".to_owned();
-    assert_eq!(lost, [Loss { place, count: 3 }]);
+    assert_eq!(lost, [LossCount { place, count: 3 }]);
 }
 
 #[test]

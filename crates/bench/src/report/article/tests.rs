@@ -2,8 +2,8 @@ use std::fs;
 
 use super::*;
 
-fn table() -> Table {
-    Table {
+fn table() -> ReportTable {
+    ReportTable {
         caption: "numbers & more".to_owned(),
         head: vec!["a <b>".to_owned(), "c".to_owned()],
         lines: vec![vec!["1".to_owned(), "2".to_owned()]],
@@ -35,7 +35,7 @@ fn article() -> Article {
         title: "Latency".to_owned(),
         lines: vec![("one".to_owned(), latency)],
     };
-    let part = |name, chart| Part {
+    let part = |name, chart| ReportSection {
         name,
         reading: "less is better & so on".to_owned(),
         chart,
@@ -74,7 +74,7 @@ fn charts_are_in_the_page_and_beside_it() {
 #[test]
 fn curves_of_a_name_are_alike_in_all_panels() {
     let article = article();
-    let Shape::Panels(panels) = article.parts[0]
+    let ChartShape::Panels(panels) = article.parts[0]
         .chart
         .as_ref()
         .unwrap()

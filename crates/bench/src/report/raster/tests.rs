@@ -1,6 +1,6 @@
 use super::*;
 
-fn picture(item: Item) -> Pixmap {
+fn picture(item: SceneItem) -> Pixmap {
     let scene = Scene {
         width: 40.0,
         height: 20.0,
@@ -19,13 +19,13 @@ fn inked(pixmap: &Pixmap) -> usize {
         .count()
 }
 
-fn words(text: &str) -> Item {
+fn words(text: &str) -> SceneItem {
     let (text, size) = (text.to_owned(), 12.0);
-    Item::Words {
+    SceneItem::Words {
         at: (0.0, 15.0),
         text,
         size,
-        anchor: Anchor::Start,
+        anchor: TextAnchor::Start,
         ink: Ink::Text,
     }
 }
@@ -40,7 +40,7 @@ fn words_leave_ink_even_when_the_font_lacks_them() {
 #[test]
 fn a_bar_is_where_it_was_put() {
     let (at, size) = ((10.0, 5.0), (20.0, 10.0));
-    let pixmap = picture(Item::Bar {
+    let pixmap = picture(SceneItem::Bar {
         at,
         size,
         ink: Ink::Series(0),
@@ -57,7 +57,7 @@ fn a_bar_is_where_it_was_put() {
 #[test]
 fn a_line_without_length_is_no_failure() {
     let points = vec![(1.0, 1.0)];
-    let pixmap = picture(Item::Path {
+    let pixmap = picture(SceneItem::Path {
         points,
         ink: Ink::Text,
         width: 1.0,

@@ -2,11 +2,11 @@ use super::*;
 
 #[test]
 fn words_of_others_stay_words() {
-    let item = Item::Words {
+    let item = SceneItem::Words {
         at: (1.0, 2.0),
         text: "</text><script>".to_owned(),
         size: 12.0,
-        anchor: Anchor::Middle,
+        anchor: TextAnchor::Middle,
         ink: Ink::Text,
     };
     let scene = Scene {

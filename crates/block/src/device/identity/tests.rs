@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::{Attributes, Known};
+use super::{Attributes, HostIdentity};
 
 const MACHINE: &str = "0123456789abcdef0123456789abcdef";
 
@@ -26,7 +26,7 @@ impl Disk {
     }
 
     fn identity(&self, slot: &str, machine: Option<&str>, boot: &str) -> Option<String> {
-        let known = Known {
+        let known = HostIdentity {
             machine: machine.map(str::to_owned),
             boot: Some(boot.to_owned()),
         };

@@ -66,7 +66,7 @@ fn direct_alignment_is_what_the_file_system_says_or_a_page() {
         Direct::of(&facts).map(|direct| (direct.memory, direct.offset))
     };
     assert!(matches!(told(4, 512), Ok((4, 512))));
-    assert!(matches!(told(0, 0), Err(OpenError::NoDirect)));
+    assert!(matches!(told(0, 0), Err(VolumeError::NoDirect)));
     let mut silent = some_facts();
     silent.stx_mask &= !DIRECT_ALIGNMENT.bits();
     let direct = Direct::of(&silent).unwrap();
@@ -89,7 +89,7 @@ fn blocks_are_never_smaller_than_what_is_written_at_once() {
         assert!(matches!(asked(Some(4096), 512, lasting), Ok(4096)));
         assert!(matches!(
             asked(Some(16384), 16384, lasting),
-            Err(OpenError::BlockSize { octets: 16384 })
+            Err(VolumeError::BlockSize { octets: 16384 })
         ));
     }
     assert!(matches!(asked(None, 4096, false), Ok(4096)));
@@ -97,7 +97,7 @@ fn blocks_are_never_smaller_than_what_is_written_at_once() {
         let error = refused.unwrap_err();
         assert!(matches!(
             error,
-            OpenError::Granularity {
+            VolumeError::Granularity {
                 asked: 512,
                 least: 4096
             }

@@ -17,7 +17,7 @@ fn buckets_follow_each_other_without_a_gap() {
 
 #[test]
 fn percentiles_are_not_exceeded() {
-    let counting = Counting::default();
+    let counting = SharedHistogram::default();
     for micros in 1..=1000 {
         counting.note(Duration::from_micros(micros));
     }

@@ -4,8 +4,8 @@ fn peer(last: u8) -> IpAddr {
     [10, 0, 0, last].into()
 }
 
-fn key(slot: u32) -> Key {
-    Key {
+fn key(slot: u32) -> SlotKey {
+    SlotKey {
         slot,
         generation: 1,
     }

@@ -2,11 +2,11 @@
 
 use std::io::{self, ErrorKind};
 
-use super::Looks;
+use super::VolumeWatch;
 
 #[test]
 fn a_failure_is_told_once_until_it_changes() {
-    let mut looks = Looks::default();
+    let mut looks = VolumeWatch::default();
     let mut told = |failed: Option<ErrorKind>| {
         assert!(looks.begin(3) && !looks.begin(3));
         let failed = failed.map(io::Error::from);

@@ -3,21 +3,21 @@
 use std::env;
 use std::fs;
 
-use fc::initiator::Config;
+use fc::initiator::FcpInitiatorConfig;
 use scsi::medium::HeapLease;
 
 use super::*;
-use crate::n_port::{Owner, Site};
+use crate::n_port::{Attachment, PortOwner};
 
 impl IdlePorts {
     fn fresh_for(fresh: Duration) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(IdlePortState {
             fresh,
-            ..Shared::default()
+            ..IdlePortState::default()
         }))
     }
 
-    fn take_up(&self, place: &Place) -> Option<NPort<Initiator<HeapLease>>> {
+    fn take_up(&self, place: &Place) -> Option<NPort<FcpInitiator<HeapLease>>> {
         self.take(place, None, Now::ZERO)
     }
 }
@@ -28,9 +28,13 @@ fn cable(name: &str) -> Place {
     Place::Cable(path)
 }
 
-fn port(place: &Place) -> NPort<Initiator<HeapLease>> {
-    let site = Site::open(place, &Owner::Initiator).unwrap();
-    NPort::begin(site, Initiator::new(Config::default()), Now::ZERO)
+fn port(place: &Place) -> NPort<FcpInitiator<HeapLease>> {
+    let site = Attachment::open(place, &PortOwner::Initiator).unwrap();
+    NPort::begin(
+        site,
+        FcpInitiator::new(FcpInitiatorConfig::default()),
+        Now::ZERO,
+    )
 }
 
 #[test]
@@ -52,5 +56,5 @@ fn a_port_that_nobody_takes_up_ends_by_itself() {
     ports.put(port(&place), None, Now::ZERO);
     assert!(ports.take_up(&place).is_none());
     ports.wait_for_ending(&place);
-    Site::open(&place, &Owner::Initiator).unwrap();
+    Attachment::open(&place, &PortOwner::Initiator).unwrap();
 }

@@ -29,11 +29,11 @@ fn an_address_is_not_that_of_a_neighbouring_machine() {
     }
 }
 
-fn numbers(name: &str) -> Numbers {
+fn numbers(name: &str) -> PortNumbers {
     let path = env::temp_dir().join(format!("lunar-names-{}-{name}", process::id()));
     let _ = fs::remove_dir_all(&path);
-    Numbers {
-        folder: claim::Folder::new(&path).unwrap(),
+    PortNumbers {
+        folder: claim::ClaimDir::new(&path).unwrap(),
         first: 1,
     }
 }
@@ -41,7 +41,11 @@ fn numbers(name: &str) -> Numbers {
 #[test]
 fn a_number_is_taken_until_its_owner_ends() {
     let numbers = numbers("taken");
-    let free = |interface| numbers.first_free(interface, &Owner::Initiator).unwrap();
+    let free = |interface| {
+        numbers
+            .first_free(interface, &PortOwner::Initiator)
+            .unwrap()
+    };
     let (first, claim) = free("eth0");
     let (second, _other) = free("eth0");
     assert_eq!((first, second), (1, 2), "0 is a server's");
@@ -53,16 +57,16 @@ fn a_number_is_taken_until_its_owner_ends() {
 #[test]
 fn a_server_has_its_number_or_is_told_who_has_it() {
     let numbers = numbers("server");
-    let _initiator = numbers.first_free("eth0", &Owner::Initiator).unwrap();
-    let (number, claim) = numbers.first_free("eth0", &Owner::Server).unwrap();
+    let _initiator = numbers.first_free("eth0", &PortOwner::Initiator).unwrap();
+    let (number, claim) = numbers.first_free("eth0", &PortOwner::Server).unwrap();
     assert_eq!(number, 0);
-    let refused = numbers.first_free("eth0", &Owner::Server).unwrap_err();
+    let refused = numbers.first_free("eth0", &PortOwner::Server).unwrap_err();
     let process = format!("process {}", process::id());
     assert!(refused.to_string().contains(&process), "{refused}");
-    let named = numbers.first_free("eth0", &Owner::NamedServer).unwrap();
+    let named = numbers.first_free("eth0", &PortOwner::NamedServer).unwrap();
     assert_eq!(named.0, 2);
     drop(claim);
-    assert_eq!(numbers.first_free("eth0", &Owner::Server).unwrap().0, 0);
+    assert_eq!(numbers.first_free("eth0", &PortOwner::Server).unwrap().0, 0);
 }
 
 #[test]
@@ -71,7 +75,7 @@ fn nobody_else_can_take_a_number() {
     let numbers = numbers("private");
     let path = env::temp_dir().join(format!("lunar-names-{}-private", process::id()));
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let _claim = numbers.first_free("eth0", &Owner::Server).unwrap();
+    let _claim = numbers.first_free("eth0", &PortOwner::Server).unwrap();
     assert_eq!(mode(&path), 0o700);
     let folder = fs::read_dir(&path).unwrap().next().unwrap().unwrap().path();
     assert_eq!(
@@ -79,7 +83,7 @@ fn nobody_else_can_take_a_number() {
         (0o700, 0o600)
     );
     symlink("/etc/passwd", folder.join("eth1-0")).unwrap();
-    numbers.first_free("eth1", &Owner::Server).unwrap_err();
+    numbers.first_free("eth1", &PortOwner::Server).unwrap_err();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
-    claim::Folder::new(&path).unwrap_err();
+    claim::ClaimDir::new(&path).unwrap_err();
 }

@@ -31,7 +31,7 @@ pub(super) const TRIES: u32 = 6;
 
 /// What a range of B holds now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RangeContent {
     Data,
     Zeros,
     /// Zeros, as A could not be read.
@@ -40,11 +40,11 @@ pub(super) enum Kind {
 
 /// What has ended at B, by what is there.
 #[derive(Debug, Default)]
-pub(super) struct Ledger([Ranges; 3]);
+pub(super) struct EndedRanges([Ranges; 3]);
 
 /// The flushes of B.
 #[derive(Debug, Default)]
-pub(super) struct Flush {
+pub(super) struct FlushTracker {
     /// What will be durable when the one in flight ends.
     in_flight: Option<u64>,
     /// Everything before this byte is durable.
@@ -55,12 +55,12 @@ pub(super) struct Flush {
     /// How many failed in turn.
     failed: u32,
     /// What the one in flight makes stable.
-    covered: Ledger,
+    covered: EndedRanges,
     /// What has ended since that began.
-    since: Ledger,
+    since: EndedRanges,
 }
 
-impl Flush {
+impl FlushTracker {
     pub(super) fn new(durable: u64) -> Self {
         Self {
             durable,
@@ -77,7 +77,7 @@ impl Flush {
     }
 
     /// A range of B holds what it shall.
-    pub(super) fn did(&mut self, kind: Kind, range: Range<u64>) {
+    pub(super) fn did(&mut self, kind: RangeContent, range: Range<u64>) {
         self.since.0[kind as usize].add(range);
     }
 
@@ -89,7 +89,7 @@ impl Flush {
             failed => PAUSE * (1 << failed.min(6)) / 2,
         };
         let is_late = self.failed > 0 || now.saturating_sub(self.began) >= EVERY;
-        let is_much = self.since.bytes(Kind::Data) >= AMOUNT;
+        let is_much = self.since.bytes(RangeContent::Data) >= AMOUNT;
         now >= self.ended + pause && (is_much || is_late && frontier > self.durable)
     }
 
@@ -103,7 +103,7 @@ impl Flush {
     pub(super) fn succeed(&mut self, now: Now) -> u64 {
         self.ended = now;
         self.failed = 0;
-        self.covered = Ledger::default();
+        self.covered = EndedRanges::default();
         self.durable = self.in_flight.take().unwrap_or(self.durable);
         self.durable
     }
@@ -118,15 +118,15 @@ impl Flush {
     }
 
     /// It failed: returns all that may be lost, or `None` if too many have failed in turn.
-    pub(super) fn fail(&mut self, now: Now) -> Option<Ledger> {
+    pub(super) fn fail(&mut self, now: Now) -> Option<EndedRanges> {
         self.give_up(now);
         self.failed += 1;
         (self.failed < TRIES).then(|| mem::take(&mut self.since))
     }
 }
 
-impl Ledger {
-    pub(super) fn bytes(&self, kind: Kind) -> u64 {
+impl EndedRanges {
+    pub(super) fn bytes(&self, kind: RangeContent) -> u64 {
         self.0[kind as usize].bytes()
     }
 

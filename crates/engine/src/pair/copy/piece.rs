@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use scsi::medium::{Lease, MediumError, MediumOp, MediumResult, Outcome, Provisioning};
+use scsi::medium::{Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning};
 
-use super::Copy;
-use super::flush::Kind;
-use crate::pair::{Order, Side};
+use super::CopyMachine;
+use super::flush::RangeContent;
+use crate::pair::{PairOrder, PairSide};
 
 /// A piece that is being worked on.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct CopyPiece {
     /// What is left of it.
     pub(super) rest: Range<u64>,
     /// Where the part of it ends that is worked on now: it is the whole unless some of it could not
@@ -18,7 +18,7 @@ pub(super) struct Piece {
     pub(super) part: u64,
     /// How much is read at once.
     pub(super) stride: u64,
-    pub(super) doing: Doing,
+    pub(super) doing: CopyStep,
     /// B has been told to unmap the piece up to here.
     pub(super) unmapped: u64,
     /// The part could not be read.
@@ -29,7 +29,7 @@ pub(super) struct Piece {
 
 /// The operation in flight for a piece. All but the first two handle zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(super) enum CopyStep {
     Reading,
     Writing,
     Looking,
@@ -41,44 +41,44 @@ pub(super) enum Doing {
 /// Most bytes that one operation overwrites with zeros, so that no transport waits too long.
 const ZEROED_AT_ONCE: u64 = 64 << 20;
 
-impl<L: Lease> Copy<L> {
+impl<L: Lease> CopyMachine<L> {
     /// A piece was read, or written, or a step of its zeros is done.
-    pub(super) fn step(&mut self, slot: usize, mut piece: Piece, result: MediumResult<L>) {
+    pub(super) fn step(&mut self, slot: usize, mut piece: CopyPiece, result: MediumResult<L>) {
         let start = piece.rest.start;
         match (piece.doing, result) {
             (_, Err(MediumError::Cancelled)) => self.give_up(start),
-            (Doing::Reading, Ok(Outcome::Lease(data))) => self.read(slot, piece, data),
-            (Doing::Reading, Err(MediumError::Read)) if self.plan.skip_unreadable => {
+            (CopyStep::Reading, Ok(MediumOutcome::Lease(data))) => self.read(slot, piece, data),
+            (CopyStep::Reading, Err(MediumError::Read)) if self.plan.skip_unreadable => {
                 self.cannot_read(slot, piece);
             }
             (doing, Ok(_)) if piece.doubtful => {
-                if doing == Doing::Writing {
+                if doing == CopyStep::Writing {
                     self.progress.again += piece.part - start;
                 }
                 self.spans.again(piece.rest);
             }
-            (Doing::Writing, Ok(_)) => {
-                self.did(Kind::Data, start..piece.part);
+            (CopyStep::Writing, Ok(_)) => {
+                self.did(RangeContent::Data, start..piece.part);
                 self.next_part(slot, piece);
             }
-            (Doing::Looking, found) => self.looked(slot, piece, &found),
-            (Doing::Unmapping, Ok(_)) => {
+            (CopyStep::Looking, found) => self.looked(slot, piece, &found),
+            (CopyStep::Unmapping, Ok(_)) => {
                 let to = piece.part;
                 self.zeros_until(&mut piece, to);
                 self.look_again(slot, piece);
             }
-            (Doing::Unmapping, Err(MediumError::Unsupported)) => {
+            (CopyStep::Unmapping, Err(MediumError::Unsupported)) => {
                 piece.unmapped = piece.part;
                 self.look_again(slot, piece);
             }
-            (Doing::Zeroing(to), Ok(_)) => {
+            (CopyStep::Zeroing(to), Ok(_)) => {
                 self.zeros_until(&mut piece, to);
                 self.look_again(slot, piece);
             }
             (doing, result) => {
                 let side = match doing {
-                    Doing::Reading => Side::A,
-                    _ => Side::B,
+                    CopyStep::Reading => PairSide::A,
+                    _ => PairSide::B,
                 };
                 let error = result.err().unwrap_or(MediumError::Read);
                 self.fail(side, Some(start), error);
@@ -87,21 +87,21 @@ impl<L: Lease> Copy<L> {
         }
     }
 
-    pub(super) fn read_part(&mut self, slot: usize, mut piece: Piece) {
+    pub(super) fn read_part(&mut self, slot: usize, mut piece: CopyPiece) {
         let Range { start, end } = piece.rest;
         piece.part = end.min(start + piece.stride);
-        piece.doing = Doing::Reading;
+        piece.doing = CopyStep::Reading;
         let extent = self.a.extent(&(start..piece.part));
         let copied = false;
         self.pieces[slot] = Some(piece);
         let read = MediumOp::Read { extent, copied };
-        let order = Order::Submit(Side::A, slot as u64, read);
+        let order = PairOrder::Submit(PairSide::A, slot as u64, read);
         self.orders.push_back(order);
     }
 
     /// Goes on behind the part that is done, if that was not all: a part that was read says that
     /// more can be.
-    fn next_part(&mut self, slot: usize, mut piece: Piece) {
+    fn next_part(&mut self, slot: usize, mut piece: CopyPiece) {
         piece.rest.start = piece.part;
         if piece.rest.is_empty() {
             return;
@@ -116,7 +116,7 @@ impl<L: Lease> Copy<L> {
     }
 
     /// Tries less of it, until it is one block that cannot be read.
-    fn cannot_read(&mut self, slot: usize, mut piece: Piece) {
+    fn cannot_read(&mut self, slot: usize, mut piece: CopyPiece) {
         let Range { start, .. } = piece.rest;
         if self.ends_before(start) {
             return self.give_up(start);
@@ -132,7 +132,7 @@ impl<L: Lease> Copy<L> {
     }
 
     /// Data has come: it goes on to B, unless it is nothing but zeros.
-    fn read(&mut self, slot: usize, mut piece: Piece, data: L) {
+    fn read(&mut self, slot: usize, mut piece: CopyPiece, data: L) {
         let range = piece.rest.start..piece.part;
         if data.difference(&self.zeros.slice(0, data.len())).is_none() {
             return self.look_again(slot, piece);
@@ -146,16 +146,16 @@ impl<L: Lease> Copy<L> {
             fua: false,
             atomic: false,
         };
-        piece.doing = Doing::Writing;
+        piece.doing = CopyStep::Writing;
         self.submit(slot, piece, write);
     }
 
     /// B has said what it has from the beginning of the piece on. If it cannot tell, it has
     /// something.
-    fn looked(&mut self, slot: usize, mut piece: Piece, found: &MediumResult<L>) {
+    fn looked(&mut self, slot: usize, mut piece: CopyPiece, found: &MediumResult<L>) {
         let (start, end) = (piece.rest.start, piece.part);
         let (len, state) = match found {
-            Ok(Outcome::Provisioning { blocks, state }) => {
+            Ok(MediumOutcome::Provisioning { blocks, state }) => {
                 (blocks.saturating_mul(self.b.block_size), *state)
             }
             _ => (end - start, Provisioning::Mapped),
@@ -166,29 +166,29 @@ impl<L: Lease> Copy<L> {
             return self.look_again(slot, piece);
         }
         if self.b.unmaps && piece.unmapped <= start {
-            piece.doing = Doing::Unmapping;
+            piece.doing = CopyStep::Unmapping;
             let extent = self.b.extent(&(start..end));
             let anchor = false;
             return self.submit(slot, piece, MediumOp::Unmap { extent, anchor });
         }
         let to = to.min(start + ZEROED_AT_ONCE);
-        piece.doing = Doing::Zeroing(to);
+        piece.doing = CopyStep::Zeroing(to);
         let extent = self.b.extent(&(start..to));
         let pattern = None;
         self.submit(slot, piece, MediumOp::WriteSame { extent, pattern });
     }
 
-    fn zeros_until(&mut self, piece: &mut Piece, to: u64) {
+    fn zeros_until(&mut self, piece: &mut CopyPiece, to: u64) {
         let kind = match piece.unreadable {
-            true => Kind::Unreadable,
-            false => Kind::Zeros,
+            true => RangeContent::Unreadable,
+            false => RangeContent::Zeros,
         };
         self.did(kind, piece.rest.start..to);
         piece.rest.start = to;
     }
 
     /// Goes on with what is left of a part of zeros, if anything is.
-    fn look_again(&mut self, slot: usize, piece: Piece) {
+    fn look_again(&mut self, slot: usize, piece: CopyPiece) {
         if piece.rest.start == piece.part {
             return self.next_part(slot, piece);
         }
@@ -198,16 +198,17 @@ impl<L: Lease> Copy<L> {
         self.look(slot, piece);
     }
 
-    pub(super) fn look(&mut self, slot: usize, mut piece: Piece) {
-        piece.doing = Doing::Looking;
+    pub(super) fn look(&mut self, slot: usize, mut piece: CopyPiece) {
+        piece.doing = CopyStep::Looking;
         let extent = self.b.extent(&(piece.rest.start..piece.part));
         self.submit(slot, piece, MediumOp::Status { extent });
     }
 
-    fn submit(&mut self, slot: usize, mut piece: Piece, op: MediumOp<L>) {
-        let side = Side::B;
+    fn submit(&mut self, slot: usize, mut piece: CopyPiece, op: MediumOp<L>) {
+        let side = PairSide::B;
         piece.doubtful = false;
         self.pieces[slot] = Some(piece);
-        self.orders.push_back(Order::Submit(side, slot as u64, op));
+        self.orders
+            .push_back(PairOrder::Submit(side, slot as u64, op));
     }
 }

@@ -2,9 +2,9 @@
 
 use super::disk::{Disk, GRANULE};
 use super::{End, World};
-use crate::pair::copy::{Copy, Plan};
+use crate::pair::copy::{CopyMachine, CopyPlan};
 use crate::pair::spans::QUESTIONS;
-use crate::pair::{CHUNK, Failure, Machine, Order, Side, Trouble};
+use crate::pair::{CHUNK, PairFailure, PairMachine, PairOrder, PairSide, VolumeProblem};
 use crate::sim::Rng;
 use scsi::medium::{HeapLease, MediumError};
 use std::time::Duration;
@@ -24,12 +24,12 @@ fn world(seed: u64) -> World {
     World::new(a, b, seed)
 }
 
-fn copy(world: &World) -> Copy<HeapLease> {
-    Copy::new(world.shapes().0, world.shapes().1, plan(world))
+fn copy(world: &World) -> CopyMachine<HeapLease> {
+    CopyMachine::new(world.shapes().0, world.shapes().1, plan(world))
 }
 
-fn plan(world: &World) -> Plan {
-    Plan {
+fn plan(world: &World) -> CopyPlan {
+    CopyPlan {
         from: world.durable,
         depth: DEPTH,
         timeout: Duration::from_secs(FOREVER),
@@ -144,7 +144,7 @@ fn what_was_unmapped_is_not_written() {
 
 #[test]
 fn a_failure_says_where_and_keeps_what_was_before() {
-    for (seed, side) in (0..40).zip([Side::A, Side::B].into_iter().cycle()) {
+    for (seed, side) in (0..40).zip([PairSide::A, PairSide::B].into_iter().cycle()) {
         let mut a = Disk::random(SIZE, 512, &mut Rng::new(seed));
         a.octets.fill(1);
         a.mapped.fill(true);
@@ -158,7 +158,7 @@ fn a_failure_says_where_and_keeps_what_was_before() {
         let error = [MediumError::Read, MediumError::Write][side as usize];
         let at = Some(bad / CHUNK * CHUNK);
         assert_eq!((failure.side, failure.at), (side, at));
-        assert_eq!(failure.error, Trouble::Medium(error));
+        assert_eq!(failure.error, VolumeProblem::Medium(error));
         assert_eq!(world.durable, bad / CHUNK * CHUNK, "seed {seed}");
         world.disks[side as usize].bad = None;
         world.power_cut();
@@ -170,10 +170,10 @@ fn a_failure_says_where_and_keeps_what_was_before() {
 
 #[test]
 fn a_write_of_unknown_outcome_is_to_be_done_again() {
-    let failure = Failure {
-        side: Side::B,
+    let failure = PairFailure {
+        side: PairSide::B,
         at: Some(4096),
-        error: Trouble::Medium(MediumError::Unknown),
+        error: VolumeProblem::Medium(MediumError::Unknown),
     };
     assert_eq!(
         failure.line("file:a", "iscsi://host/disk/0"),
@@ -208,21 +208,21 @@ fn a_destination_that_keeps_nothing_is_given_up() {
     let mut world = world(1);
     world.restarts = Some(1);
     let mut machine = copy(&world);
-    let failure = Failure {
-        side: Side::B,
+    let failure = PairFailure {
+        side: PairSide::B,
         at: None,
-        error: Trouble::Medium(MediumError::Write),
+        error: VolumeProblem::Medium(MediumError::Write),
     };
     assert_eq!(world.run(&mut machine, FOREVER), End::Over(Err(failure)));
     assert_eq!(world.durable, 0);
 }
 
 /// Polls a machine whose operations have no answer but that they were cancelled.
-fn poll_in_vain(machine: &mut Copy<HeapLease>, asked: &mut Vec<u64>, second: u64) -> String {
+fn poll_in_vain(machine: &mut CopyMachine<HeapLease>, asked: &mut Vec<u64>, second: u64) -> String {
     loop {
         match machine.poll(Duration::from_secs(second)) {
-            Some(Order::Submit(_, id, _)) => asked.push(id),
-            Some(Order::Cancel) => {
+            Some(PairOrder::Submit(_, id, _)) => asked.push(id),
+            Some(PairOrder::Cancel) => {
                 for id in asked.drain(..) {
                     machine.done(id, Err(MediumError::Cancelled));
                 }
@@ -233,13 +233,13 @@ fn poll_in_vain(machine: &mut Copy<HeapLease>, asked: &mut Vec<u64>, second: u64
 }
 
 /// It may go so long without progress.
-fn impatient(world: &World) -> Copy<HeapLease> {
+fn impatient(world: &World) -> CopyMachine<HeapLease> {
     let (a, b) = world.shapes();
     let timeout = Duration::from_secs(60);
-    Copy::new(
+    CopyMachine::new(
         a,
         b,
-        Plan {
+        CopyPlan {
             timeout,
             ..plan(world)
         },
@@ -260,7 +260,7 @@ fn without_progress_it_ends_when_its_time_is_over() {
 fn without_progress_it_ends_after_a_failure_too() {
     let (mut machine, mut asked) = (impatient(&world(1)), Vec::new());
     assert_eq!(poll_in_vain(&mut machine, &mut asked, 5), "None");
-    machine.fail(Side::A, Some(GRANULE as u64), MediumError::Read);
+    machine.fail(PairSide::A, Some(GRANULE as u64), MediumError::Read);
     assert_eq!(poll_in_vain(&mut machine, &mut asked, 64), "None");
     let ended = poll_in_vain(&mut machine, &mut asked, 65);
     assert!(ended.contains("Medium(Read)"), "{ended}");
@@ -278,10 +278,10 @@ fn what_cannot_be_read_is_skipped_on_request_and_no_more_than_that() {
         world.restarts = (seed % 2 == 0).then_some(70);
         let (a, b) = world.shapes();
         let skip_unreadable = true;
-        let mut machine = Copy::new(
+        let mut machine = CopyMachine::new(
             a,
             b,
-            Plan {
+            CopyPlan {
                 skip_unreadable,
                 ..plan(&world)
             },
@@ -320,15 +320,15 @@ fn what_cannot_be_zeroed_either_is_not_told_to_be_zeros() {
         disk.bad = Some(1 << 20);
     }
     let skip_unreadable = true;
-    let plan = Plan {
+    let plan = CopyPlan {
         skip_unreadable,
         ..plan(&world)
     };
-    let mut machine = Copy::new(world.shapes().0, world.shapes().1, plan);
+    let mut machine = CopyMachine::new(world.shapes().0, world.shapes().1, plan);
     let End::Over(Err(failure)) = world.run(&mut machine, FOREVER) else {
         panic!("it did not fail");
     };
-    assert_eq!((failure.side, failure.at), (Side::B, Some(1 << 20)));
+    assert_eq!((failure.side, failure.at), (PairSide::B, Some(1 << 20)));
     assert!(machine.unreadable().is_empty());
     assert_eq!(machine.progress().unreadable, 0);
 }

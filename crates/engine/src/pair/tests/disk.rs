@@ -1,10 +1,10 @@
 //! A disk in memory that knows its holes, and can lose what was not flushed.
 
 use scsi::medium::{
-    Extent, HeapLease, Lease, MediumError, MediumOp, MediumResult, Outcome, Provisioning,
+    Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning,
 };
 
-use crate::pair::Shape;
+use crate::pair::VolumeShape;
 use crate::sim::Rng;
 
 /// What is mapped or not as one; an UNMAP leaves alone what it does not cover whole.
@@ -12,7 +12,7 @@ pub(super) const GRANULE: usize = 16 << 10;
 
 #[derive(Clone)]
 pub(super) struct Disk {
-    pub(super) shape: Shape,
+    pub(super) shape: VolumeShape,
     pub(super) octets: Vec<u8>,
     pub(super) mapped: Vec<bool>,
     /// It can tell what is mapped.
@@ -30,7 +30,7 @@ impl Disk {
     /// A disk with data in some granules, zeros in others, and none in the rest.
     pub(super) fn random(octets: usize, block_size: u64, rng: &mut Rng) -> Self {
         let mut disk = Self {
-            shape: Shape {
+            shape: VolumeShape {
                 block_size,
                 octets: octets as u64,
                 unmaps: true,
@@ -70,7 +70,7 @@ impl Disk {
             MediumOp::Read { extent, .. } => {
                 let range = self.check(extent).ok_or(MediumError::Read)?;
                 let octets = self.octets[range].to_vec();
-                return Ok(Outcome::Lease(HeapLease::from_bytes(octets)));
+                return Ok(MediumOutcome::Lease(HeapLease::from_bytes(octets)));
             }
             MediumOp::Write { extent, data, .. } => {
                 let range = self.check(extent).ok_or(MediumError::Write)?;
@@ -91,7 +91,7 @@ impl Disk {
             MediumOp::Flush { .. } => self.durable = std::mem::take(&mut self.flushing),
             other => panic!("nobody asks for {other:?}"),
         }
-        Ok(Outcome::Done)
+        Ok(MediumOutcome::Done)
     }
 
     /// A flush makes durable what was written before it began.
@@ -153,7 +153,7 @@ impl Disk {
             true => Provisioning::Mapped,
             false => Provisioning::Deallocated,
         };
-        Ok(Outcome::Provisioning { blocks, state })
+        Ok(MediumOutcome::Provisioning { blocks, state })
     }
 
     fn range(&self, extent: Extent) -> std::ops::Range<usize> {

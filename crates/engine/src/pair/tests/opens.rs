@@ -4,12 +4,12 @@ use std::fs;
 
 use crate::address::REPLACEMENT;
 use crate::address::open_tests::{self, Folder};
-use crate::pair::{self, CopyOptions, Error, Options};
+use crate::pair::{self, CopyOptions, PairError, PairOptions};
 
 /// Copies the file `a` to `b`, in which `{}` stands for the folder.
-fn refused(folder: &Folder, b: &str) -> Error {
+fn refused(folder: &Folder, b: &str) -> PairError {
     let place = folder.0.display().to_string();
-    let options = Options {
+    let options = PairOptions {
         a: format!("file:{place}/a").parse().unwrap(),
         b: b.replace("{}", &place).parse().unwrap(),
         depth: 1,
@@ -26,7 +26,7 @@ fn a_destination_that_is_too_small_is_what_it_was() {
     fs::write(folder.0.join("a"), [1; 8 << 10]).unwrap();
     fs::write(folder.0.join("b"), [2; 512]).unwrap();
     let error = refused(&folder, "file:{}/b?size=4k");
-    assert!(matches!(error, Error::Misfit(_)), "{error}");
+    assert!(matches!(error, PairError::Misfit(_)), "{error}");
     assert_eq!(fs::read(folder.0.join("b")).unwrap(), [2; 512]);
 }
 

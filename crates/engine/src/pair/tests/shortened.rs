@@ -8,7 +8,9 @@ use scsi::medium::MediumError;
 
 use crate::address::REPLACEMENT;
 use crate::address::open_tests::{self, Folder};
-use crate::pair::{self, CopyOptions, Failure, Options, Progress, Side, Trouble};
+use crate::pair::{
+    self, CopyOptions, CopyProgress, PairFailure, PairOptions, PairSide, VolumeProblem,
+};
 
 const LEN: u64 = 4 << 20;
 const LEFT: u64 = 1 << 20;
@@ -35,9 +37,9 @@ const RESUME: CopyOptions = CopyOptions {
     skip_unreadable: false,
 };
 
-fn options(folder: &Folder) -> Options {
+fn options(folder: &Folder) -> PairOptions {
     let file = |name| format!("file:{}/{name}", folder.0.display());
-    Options {
+    PairOptions {
         a: file("a").parse().unwrap(),
         b: file("b").parse().unwrap(),
         depth: 1,
@@ -58,9 +60,9 @@ fn a_source_that_others_shorten_is_not_copied() {
         true
     };
     let copied = pair::copy(&options, CopyOptions::default(), &mut watch).unwrap();
-    let (at, error) = (Some(LEFT), Trouble::Medium(MediumError::Gone));
-    let side = Side::A;
-    assert_eq!(copied.failure, Some(Failure { side, at, error }));
+    let (at, error) = (Some(LEFT), VolumeProblem::Medium(MediumError::Gone));
+    let side = PairSide::A;
+    assert_eq!(copied.failure, Some(PairFailure { side, at, error }));
     assert_eq!(copied.durable, LEFT);
     assert!(copied.changed && !copied.resumable);
     let refused = pair::copy(&options, RESUME, &mut |_| true).unwrap_err();
@@ -82,7 +84,7 @@ fn what_others_cut_off_is_not_skipped_as_unreadable() {
     let (source, data) = (folder.0.join("a"), octets());
     fill(&source);
     let options = options(&folder);
-    let mut watch = |progress: &Progress| {
+    let mut watch = |progress: &CopyProgress| {
         if progress.done() > 0 {
             shorten(&source);
         }
@@ -93,9 +95,9 @@ fn what_others_cut_off_is_not_skipped_as_unreadable() {
         ..CopyOptions::default()
     };
     let copied = pair::copy(&options, skipping, &mut watch).unwrap();
-    let (at, error) = (Some(LEFT), Trouble::Medium(MediumError::Gone));
-    let side = Side::A;
-    assert_eq!(copied.failure, Some(Failure { side, at, error }));
+    let (at, error) = (Some(LEFT), VolumeProblem::Medium(MediumError::Gone));
+    let side = PairSide::A;
+    assert_eq!(copied.failure, Some(PairFailure { side, at, error }));
     assert_eq!(copied.durable, LEFT);
 
     fill(&source);
@@ -112,16 +114,16 @@ fn nothing_of_a_destination_that_others_shorten_is_known() {
     fill(&folder.0.join("a"));
     let options = options(&folder);
     let mut cut = false;
-    let mut watch = |progress: &Progress| {
+    let mut watch = |progress: &CopyProgress| {
         if progress.done() >= 3 << 20 && !std::mem::replace(&mut cut, true) {
             shorten(&target);
         }
         true
     };
     let copied = pair::copy(&options, CopyOptions::default(), &mut watch).unwrap();
-    let (at, error) = (Some(LEFT), Trouble::Medium(MediumError::Gone));
-    let side = Side::B;
-    assert_eq!(copied.failure, Some(Failure { side, at, error }));
+    let (at, error) = (Some(LEFT), VolumeProblem::Medium(MediumError::Gone));
+    let side = PairSide::B;
+    assert_eq!(copied.failure, Some(PairFailure { side, at, error }));
     assert_eq!((copied.durable, copied.resumable), (0, false));
     let file = fs::File::options().write(true).open(&target);
     file.unwrap().set_len(LEN).unwrap();
@@ -141,7 +143,7 @@ fn a_destination_that_was_shorter_for_a_moment_is_not_called_complete() {
     let target = folder.0.join("b");
     fill(&folder.0.join("a"));
     let mut cut = false;
-    let mut watch = |progress: &Progress| {
+    let mut watch = |progress: &CopyProgress| {
         if progress.done() >= 15 << 18 && !std::mem::replace(&mut cut, true) {
             shorten(&target);
         }
@@ -149,7 +151,10 @@ fn a_destination_that_was_shorter_for_a_moment_is_not_called_complete() {
     };
     let copied = pair::copy(&options(&folder), CopyOptions::default(), &mut watch).unwrap();
     assert!(!copied.is_complete() && !copied.resumable, "{copied:?}");
-    assert_eq!(copied.failure.map(|failure| failure.side), Some(Side::B));
+    assert_eq!(
+        copied.failure.map(|failure| failure.side),
+        Some(PairSide::B)
+    );
 }
 
 #[test]
@@ -160,7 +165,7 @@ fn a_destination_that_has_lost_its_name_is_no_copy() {
         fill(&folder.0.join("a"));
         let options = options(&folder);
         let mut cut = false;
-        let mut watch = |progress: &Progress| {
+        let mut watch = |progress: &CopyProgress| {
             if progress.done() >= 1 << 20 && !std::mem::replace(&mut cut, true) {
                 fs::remove_file(&target).unwrap();
                 if replaced {
@@ -170,8 +175,8 @@ fn a_destination_that_has_lost_its_name_is_no_copy() {
             true
         };
         let copied = pair::copy(&options, CopyOptions::default(), &mut watch).unwrap();
-        let (side, at, error) = (Side::B, None, Trouble::Removed);
-        assert_eq!(copied.failure, Some(Failure { side, at, error }));
+        let (side, at, error) = (PairSide::B, None, VolumeProblem::Removed);
+        assert_eq!(copied.failure, Some(PairFailure { side, at, error }));
         assert!(!copied.is_complete() && !copied.resumable, "{copied:?}");
     }
 }
@@ -203,7 +208,7 @@ fn a_destination_of_a_copy_that_was_killed_may_be_little_newer_than_the_record()
         let folder = Folder::new();
         fill(&folder.0.join("a"));
         let options = options(&folder);
-        let mut watch = |progress: &Progress| progress.done() < 1 << 20;
+        let mut watch = |progress: &CopyProgress| progress.done() < 1 << 20;
         let copied = pair::copy(&options, CopyOptions::default(), &mut watch).unwrap();
         assert!(copied.resumable && copied.durable > 0, "{copied:?}");
 

@@ -1,18 +1,18 @@
 //! Data and holes of blocks that are smaller than what is worked by.
 
-use scsi::medium::{HeapLease, MediumOp, Outcome, Provisioning};
+use scsi::medium::{HeapLease, MediumOp, MediumOutcome, Provisioning};
 
-use crate::pair::Shape;
-use crate::pair::spans::{Span, Spans};
+use crate::pair::VolumeShape;
+use crate::pair::spans::{MappedSpan, RemainingSpans};
 
 #[test]
 fn a_unit_that_is_partly_a_hole_is_data() {
-    let shape = Shape {
+    let shape = VolumeShape {
         block_size: 512,
         octets: 10 * 4096,
         unmaps: false,
     };
-    let mut spans = Spans::new(shape, 4096, 0..shape.octets);
+    let mut spans = RemainingSpans::new(shape, 4096, 0..shape.octets);
     // 9 blocks of data, 20 of hole, 3 of data, and hole to the end.
     let state = |lba| match lba {
         0..9 => (9, Provisioning::Mapped),
@@ -23,11 +23,11 @@ fn a_unit_that_is_partly_a_hole_is_data() {
     while let Some((number, MediumOp::Status { extent })) = spans.question::<HeapLease>() {
         let (end, state) = state(extent.lba);
         let blocks = end - extent.lba;
-        let answer = Ok(Outcome::Provisioning { blocks, state });
+        let answer = Ok(MediumOutcome::Provisioning { blocks, state });
         spans.answered::<HeapLease>(number, &answer);
     }
-    let all: Vec<Span> = std::iter::from_fn(|| spans.next()).collect();
-    let span = |range: std::ops::Range<u64>, hole| Span {
+    let all: Vec<MappedSpan> = std::iter::from_fn(|| spans.next()).collect();
+    let span = |range: std::ops::Range<u64>, hole| MappedSpan {
         range: range.start * 4096..range.end * 4096,
         hole,
     };
@@ -38,12 +38,12 @@ fn a_unit_that_is_partly_a_hole_is_data() {
 /// 750 data and holes of 1 MiB in turn, asked with an answer for all questions in flight at a time.
 #[test]
 fn spans_of_a_fragmented_volume_are_asked_at_the_same_time() {
-    let shape = Shape {
+    let shape = VolumeShape {
         block_size: 4096,
         octets: 750 << 20,
         unmaps: false,
     };
-    let mut spans = Spans::new(shape, 4096, 0..shape.octets);
+    let mut spans = RemainingSpans::new(shape, 4096, 0..shape.octets);
     let (mut rounds, mut at, mut questions) = (0, 0, 0);
     while spans.start().is_some() {
         let mut asked = Vec::new();
@@ -57,7 +57,7 @@ fn spans_of_a_fragmented_volume_are_asked_at_the_same_time() {
                 _ => Provisioning::Deallocated,
             };
             let blocks = 256 - extent.lba % 256;
-            let answer = Ok(Outcome::Provisioning { blocks, state });
+            let answer = Ok(MediumOutcome::Provisioning { blocks, state });
             spans.answered::<HeapLease>(number, &answer);
         }
         while let Some(span) = spans.next() {

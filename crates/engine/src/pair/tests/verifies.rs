@@ -2,8 +2,8 @@
 
 use super::disk::Disk;
 use super::{End, World};
-use crate::pair::Machine;
-use crate::pair::verify::{Differences, LISTED, Verify};
+use crate::pair::PairMachine;
+use crate::pair::verify::{Differences, LISTED, VerifyMachine};
 use crate::sim::Rng;
 
 const SIZE: usize = 3 << 20;
@@ -12,7 +12,7 @@ const FOREVER: u64 = 1 << 20;
 fn found(a: Disk, b: Disk, seed: u64) -> Differences {
     let mut world = World::new(a, b, seed);
     let (a, b) = world.shapes();
-    let mut machine = Verify::new(a, b, 4);
+    let mut machine = VerifyMachine::new(a, b, 4);
     assert_eq!(world.run(&mut machine, FOREVER), End::Over(Ok(())));
     let progress = machine.progress();
     assert_eq!(progress.done(), progress.total, "seed {seed}");
@@ -77,7 +77,7 @@ fn what_was_stopped_ends() {
     let a = Disk::random(SIZE, 512, &mut Rng::new(3));
     let mut world = World::new(a.clone(), a, 3);
     let (a, b) = world.shapes();
-    let mut machine = Verify::new(a, b, 4);
+    let mut machine = VerifyMachine::new(a, b, 4);
     assert_eq!(world.run(&mut machine, 7), End::Cut);
     machine.stop();
     assert_eq!(world.run(&mut machine, FOREVER), End::Over(Ok(())));

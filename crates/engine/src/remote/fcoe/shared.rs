@@ -10,20 +10,20 @@ use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use ::io::ether::Place;
-use block::lease::Lease;
-use block::volume::{Calls, Context, Node};
-use fc::initiator::{self, Command, Done, Event, Failed, Initiator};
-use fc::port::{Event as PortEvent, Port};
-use fc::remote::{self, Remote, RemoteId};
-use fc::violation::Violation;
+use block::lease::BlockLease;
+use block::volume::{Calls, Context, HandleId};
+use fc::initiator::{self, ClientCommand, Done, FcpFailed, FcpInitiator, FcpInitiatorEvent};
+use fc::port::{Port, PortEvent};
+use fc::remote::{self, RemoteId, RemotePort};
+use fc::violation::FcViolation;
 use fc::wire::ethernet::Mac;
 use fc::wire::names::Wwn;
-use scsi::client::Request;
+use scsi::client::UnitRequest;
 use scsi::medium::Now;
 use scsi::wire::lun::Lun;
 
 use crate::journal::{Journal, QUIET};
-use crate::n_port::{Listen, NPort};
+use crate::n_port::{NPort, PollInterest};
 
 /// The N_Ports of a core. Those that nobody uses are gone.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub(super) struct SharedPorts(RefCell<Vec<Weak<RefCell<SharedPort>>>>);
 
 /// What links must have in common to use one port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct SharedPortKey {
     pub(super) place: Place,
     /// It is part of every login.
     pub(super) e_d_tov: Option<Duration>,
@@ -40,13 +40,13 @@ pub(super) struct Key {
 /// An N_Port, and who uses it.
 #[derive(Debug)]
 pub(super) struct SharedPort {
-    key: Key,
+    key: SharedPortKey,
     calls: Calls,
     /// Until it is opened, nothing.
-    n_port: Option<Box<NPort<Initiator<Lease>>>>,
+    n_port: Option<Box<NPort<FcpInitiator<BlockLease>>>>,
     is_leaving: bool,
     /// By number; a number is not used again.
-    users: Vec<Option<User>>,
+    users: Vec<Option<PortUser>>,
     /// The ring tells one of the handles when frames have come.
     is_watched: bool,
     /// Somebody has found no room.
@@ -58,35 +58,35 @@ pub(super) struct SharedPort {
 }
 
 #[derive(Debug)]
-struct User {
-    node: Node,
+struct PortUser {
+    node: HandleId,
     wwpn: Wwn,
     /// Its target, while that is logged in.
     there: Option<RemoteId>,
     /// The node that the target was a port of last.
     node_name: Option<Wwn>,
     under_way: usize,
-    news: VecDeque<News>,
+    news: VecDeque<PortUserEvent>,
 }
 
 /// What a user is told.
 #[derive(Debug)]
-pub(super) enum News {
+pub(super) enum PortUserEvent {
     /// Its target has logged in, or the port is open.
     Up,
     /// The login with its target is over.
-    Down(remote::End),
+    Down(remote::NexusEnd),
     /// A command of its.
-    Done(Done<Lease>),
+    Done(Done<BlockLease>),
     /// A command of its.
-    Failed(Failed<Lease>),
+    Failed(FcpFailed<BlockLease>),
     /// There is no port, and will be none.
     NoPort(String),
 }
 
 /// The place of a user at a port, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct PortUserHandle {
     pub(super) port: Rc<RefCell<SharedPort>>,
     pub(super) number: usize,
 }
@@ -99,7 +99,7 @@ const BUSY_USERS: usize = 16;
 
 impl SharedPorts {
     /// The port that there is already, or is being opened.
-    pub(super) fn find(&self, key: &Key) -> Option<Rc<RefCell<SharedPort>>> {
+    pub(super) fn find(&self, key: &SharedPortKey) -> Option<Rc<RefCell<SharedPort>>> {
         let mut ports = self.0.borrow_mut();
         ports.retain(|port| port.strong_count() > 0);
         let mut ports = ports.iter().filter_map(Weak::upgrade);
@@ -110,7 +110,7 @@ impl SharedPorts {
     }
 
     /// A port that is to be opened.
-    pub(super) fn make(&self, key: Key, calls: Calls) -> Rc<RefCell<SharedPort>> {
+    pub(super) fn make(&self, key: SharedPortKey, calls: Calls) -> Rc<RefCell<SharedPort>> {
         let port = Rc::new(RefCell::new(SharedPort {
             key,
             calls,
@@ -127,12 +127,12 @@ impl SharedPorts {
     }
 }
 
-impl Seat {
+impl PortUserHandle {
     /// A place at a port for a handle that wants to use a target.
-    pub(super) fn take(port: Rc<RefCell<SharedPort>>, node: Node, wwpn: Wwn, now: Now) -> Self {
+    pub(super) fn take(port: Rc<RefCell<SharedPort>>, node: HandleId, wwpn: Wwn, now: Now) -> Self {
         let mut shared = port.borrow_mut();
         let number = shared.users.len();
-        shared.users.push(Some(User {
+        shared.users.push(Some(PortUser {
             node,
             wwpn,
             there: None,
@@ -146,7 +146,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for PortUserHandle {
     /// Others may have counted upon the one who goes.
     fn drop(&mut self) {
         let mut port = self.port.borrow_mut();
@@ -156,15 +156,15 @@ impl Drop for Seat {
 }
 
 impl SharedPort {
-    pub(super) fn settings() -> initiator::Config {
-        initiator::Config {
+    pub(super) fn settings() -> initiator::FcpInitiatorConfig {
+        initiator::FcpInitiatorConfig {
             tasks: TASKS * BUSY_USERS,
-            ..initiator::Config::default()
+            ..initiator::FcpInitiatorConfig::default()
         }
     }
 
     /// It is there.
-    pub(super) fn opened(&mut self, now: Now, n_port: NPort<Initiator<Lease>>) {
+    pub(super) fn opened(&mut self, now: Now, n_port: NPort<FcpInitiator<BlockLease>>) {
         self.n_port = Some(Box::new(n_port));
         for number in 0..self.users.len() {
             self.look_for(now, number);
@@ -176,11 +176,11 @@ impl SharedPort {
     pub(super) fn failed(&mut self, why: &str) {
         self.is_leaving = true;
         for number in 0..self.users.len() {
-            self.tell(number, News::NoPort(why.to_owned()));
+            self.notify(number, PortUserEvent::NoPort(why.to_owned()));
         }
     }
 
-    pub(super) fn n_port(&self) -> Option<&NPort<Initiator<Lease>>> {
+    pub(super) fn n_port(&self) -> Option<&NPort<FcpInitiator<BlockLease>>> {
         self.n_port.as_deref()
     }
 
@@ -190,10 +190,11 @@ impl SharedPort {
     }
 
     /// The port, with nobody to use it any more.
-    pub(super) fn give_back(&mut self) -> Option<NPort<Initiator<Lease>>> {
+    pub(super) fn give_back(&mut self) -> Option<NPort<FcpInitiator<BlockLease>>> {
         let is_last = self.users.iter().flatten().count() == 1;
-        let is_free =
-            |n_port: &mut Box<NPort<Initiator<Lease>>>| is_last && n_port.port().fc4().is_at_rest();
+        let is_free = |n_port: &mut Box<NPort<FcpInitiator<BlockLease>>>| {
+            is_last && n_port.port().fc4().is_at_rest()
+        };
         let n_port = self.n_port.take_if(is_free)?;
         self.is_leaving = true;
         Some(*n_port)
@@ -208,10 +209,10 @@ impl SharedPort {
         let now = n_port.time(now);
         n_port.port_mut().admit(now, user.wwpn);
         user.look_around(n_port.port());
-        user.news.push_back(News::Up);
+        user.news.push_back(PortUserEvent::Up);
     }
 
-    fn user(&self, number: usize) -> Option<&User> {
+    fn user(&self, number: usize) -> Option<&PortUser> {
         self.users.get(number)?.as_ref()
     }
 
@@ -247,7 +248,7 @@ impl SharedPort {
         now: Now,
         number: usize,
         lun: Lun,
-        request: Request<Lease>,
+        request: UnitRequest<BlockLease>,
     ) -> bool {
         let (Some(n_port), Some(Some(user))) = (&mut self.n_port, self.users.get_mut(number))
         else {
@@ -256,9 +257,9 @@ impl SharedPort {
         let Some(target) = user.there else {
             return false;
         };
-        let command = Command {
+        let command = ClientCommand {
             id: (number as u64) << 32 | u64::from(request.id),
-            ..Command::of(request, lun)
+            ..ClientCommand::of(request, lun)
         };
         let now = n_port.time(now);
         let machine = n_port.port_mut().fc4_mut();
@@ -297,7 +298,7 @@ impl SharedPort {
     }
 
     /// What a user is told next.
-    pub(super) fn news(&mut self, now: Now, number: usize) -> Option<News> {
+    pub(super) fn news(&mut self, now: Now, number: usize) -> Option<PortUserEvent> {
         self.hear(now, number);
         self.users.get_mut(number)?.as_mut()?.news.pop_front()
     }
@@ -309,13 +310,13 @@ impl SharedPort {
             match event {
                 PortEvent::Up(id) => self.up(id),
                 PortEvent::Down(id, end) => self.down(id, end),
-                PortEvent::Fc4(Event::Done(done)) => {
+                PortEvent::Fc4(FcpInitiatorEvent::Done(done)) => {
                     has_room_again = true;
-                    self.over(asking, owner(done.id), News::Done(done));
+                    self.over(asking, owner(done.id), PortUserEvent::Done(done));
                 }
-                PortEvent::Fc4(Event::Failed(failed)) => {
+                PortEvent::Fc4(FcpInitiatorEvent::Failed(failed)) => {
                     has_room_again = true;
-                    self.over(asking, owner(failed.id), News::Failed(failed));
+                    self.over(asking, owner(failed.id), PortUserEvent::Failed(failed));
                 }
                 PortEvent::Remark {
                     from,
@@ -331,7 +332,7 @@ impl SharedPort {
     }
 
     /// Somebody on the Ethernet has broken a rule.
-    fn tell_of(&mut self, now: Now, from: (Mac, Option<Wwn>), violation: Violation) {
+    fn tell_of(&mut self, now: Now, from: (Mac, Option<Wwn>), violation: FcViolation) {
         if now.saturating_sub(self.swept) >= QUIET {
             self.swept = now;
             let lines = self.journal.sweep(now);
@@ -344,7 +345,7 @@ impl SharedPort {
 
     fn up(&mut self, id: RemoteId) {
         let Some(n_port) = &self.n_port else { return };
-        let Some(wwpn) = n_port.port().remote(id).map(Remote::wwpn) else {
+        let Some(wwpn) = n_port.port().remote(id).map(RemotePort::wwpn) else {
             return;
         };
         let mut users = self.users.iter_mut().flatten();
@@ -366,24 +367,24 @@ impl SharedPort {
         {
             user.look_around(n_port.port());
             if user.there.is_some() {
-                self.tell(number, News::Up);
+                self.notify(number, PortUserEvent::Up);
             }
         }
     }
 
-    fn down(&mut self, id: RemoteId, end: remote::End) {
+    fn down(&mut self, id: RemoteId, end: remote::NexusEnd) {
         for number in 0..self.users.len() {
             if let Some(Some(user)) = self.users.get_mut(number)
                 && user.there.take_if(|there| *there == id).is_some()
             {
-                self.tell(number, News::Down(end));
+                self.notify(number, PortUserEvent::Down(end));
                 self.find_again(number);
             }
         }
     }
 
     /// A command has ended.
-    fn over(&mut self, asking: usize, number: usize, news: News) {
+    fn over(&mut self, asking: usize, number: usize, news: PortUserEvent) {
         let Some(Some(user)) = self.users.get_mut(number) else {
             return;
         };
@@ -391,11 +392,11 @@ impl SharedPort {
         if number == asking {
             user.news.push_back(news);
         } else {
-            self.tell(number, news);
+            self.notify(number, news);
         }
     }
 
-    fn tell(&mut self, number: usize, news: News) {
+    fn notify(&mut self, number: usize, news: PortUserEvent) {
         if let Some(Some(user)) = self.users.get_mut(number) {
             if user.news.is_empty() {
                 self.calls.call(user.node);
@@ -419,11 +420,11 @@ impl SharedPort {
         if self.is_watched {
             return false;
         }
-        let waited = n_port.waited();
+        let waited = n_port.poll_fd();
         let watched = match n_port.listen() {
-            Listen::NotYet => return false,
-            Listen::Later => cx.watch_later(user.node, slot, waited),
-            Listen::Now => cx.watch(user.node, slot, waited),
+            PollInterest::NotYet => return false,
+            PollInterest::Later => cx.watch_later(user.node, slot, waited),
+            PollInterest::Now => cx.watch(user.node, slot, waited),
         };
         n_port.is_watched(cx.now, &watched);
         self.is_watched = watched.is_ok();
@@ -441,10 +442,10 @@ impl SharedPort {
     }
 }
 
-impl User {
+impl PortUser {
     /// Finds its target among those that are logged in. It stays with the one that it has, even if
     /// another port claims to be called the same.
-    fn look_around(&mut self, port: &Port<Initiator<Lease>>) {
+    fn look_around(&mut self, port: &Port<FcpInitiator<BlockLease>>) {
         let mut found = port.remotes().filter(|one| one.is_up());
         let Some(found) = found.find(|one| one.wwpn() == self.wwpn) else {
             return;

@@ -7,7 +7,7 @@ use ::io::ether::Place;
 use fc::port::config::E_D_TOVS;
 use fc::wire::names::Wwn;
 
-use super::{Misuse, Options};
+use super::{ServeMisuse, ServeOptions};
 use crate::address::Time;
 
 /// A Fibre Channel port over Ethernet.
@@ -117,7 +117,7 @@ fn e_d_tov(text: &str) -> Result<Time, NotAPort> {
     time.ok_or_else(|| NotAPort::ErrorDetect(text.to_owned()))
 }
 
-impl Options {
+impl ServeOptions {
     /// The WWPNs of `--allow`. What begins with `naa.` is an iSCSI name.
     #[must_use]
     pub fn allowed_ports(&self) -> Vec<Wwn> {
@@ -134,27 +134,27 @@ impl Options {
         names.map(String::as_str).collect()
     }
 
-    pub(super) fn validate_fcoe(&self) -> Result<(), Misuse> {
+    pub(super) fn validate_fcoe(&self) -> Result<(), ServeMisuse> {
         if self.fcoe.is_empty() {
             return Ok(());
         }
         if self.target_per_volume {
-            return Err(Misuse::OnePortOneTarget);
+            return Err(ServeMisuse::OnePortOneTarget);
         }
         for (number, port) in self.fcoe.iter().enumerate() {
             let before = &self.fcoe[..number];
             if before.iter().any(|other| other.place == port.place) {
-                return Err(Misuse::SameInterface(port.place.clone()));
+                return Err(ServeMisuse::SameInterface(port.place.clone()));
             }
             let same = |other: &&FcoePort| other.wwpn.is_some() && other.wwpn == port.wwpn;
             if let Some(wwpn) = before.iter().find(same).and_then(|other| other.wwpn) {
-                return Err(Misuse::SameWwpn(wwpn));
+                return Err(ServeMisuse::SameWwpn(wwpn));
             }
         }
         let is_shared = |port: &&FcoePort| !matches!(port.place, Place::Cable(_));
         match self.fcoe.iter().find(is_shared) {
             Some(port) if !self.open && self.allowed_ports().is_empty() => {
-                Err(Misuse::ExposedInterface(port.place.clone()))
+                Err(ServeMisuse::ExposedInterface(port.place.clone()))
             }
             _ => Ok(()),
         }

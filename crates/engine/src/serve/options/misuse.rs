@@ -11,12 +11,12 @@ use fc::wire::names::Wwn;
 use iscsi::parameters::FIRST_WINDOW;
 use iscsi::text::MAX_VALUE;
 
-use super::{Chap, ChapUser, MOST_THREADS, Options, SECRET_OCTETS};
+use super::{ChapUser, MOST_THREADS, SECRET_OCTETS, ServeOptions, TargetChap};
 use crate::address::{LUN_MAX, Size, Time};
 
 /// Options that contradict themselves or a rule; nothing was tried. What, why, and the way out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misuse {
+pub enum ServeMisuse {
     /// No volume.
     #[error("nothing to serve: give at least one volume, such as ram:1G")]
     NoVolume,
@@ -136,9 +136,9 @@ pub enum Misuse {
         /// Of which option.
         option: &'static str,
         /// What was given.
-        value: Amount,
+        value: OptionNumber,
         /// What is needed.
-        least: Amount,
+        least: OptionNumber,
     },
     /// More than there can be.
     #[error("{option} {value} is too high: at most {most}")]
@@ -146,9 +146,9 @@ pub enum Misuse {
         /// Of which option.
         option: &'static str,
         /// What was given.
-        value: Amount,
+        value: OptionNumber,
         /// What there may be.
-        most: Amount,
+        most: OptionNumber,
     },
     /// A CHAP user that no login can name.
     #[error(
@@ -199,7 +199,7 @@ pub enum Misuse {
 
 /// A number as its option takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
-pub enum Amount {
+pub enum OptionNumber {
     /// Of things.
     Count(u64),
     /// In octets.
@@ -208,7 +208,7 @@ pub enum Amount {
     Time(Duration),
 }
 
-impl fmt::Display for Amount {
+impl fmt::Display for OptionNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Count(number) => number.fmt(f),
@@ -219,40 +219,40 @@ impl fmt::Display for Amount {
     }
 }
 
-impl Options {
+impl ServeOptions {
     /// Looks for what contradicts itself, before anything is opened.
-    pub fn validate(&self) -> Result<(), Misuse> {
+    pub fn validate(&self) -> Result<(), ServeMisuse> {
         self.validate_access()?;
         self.validate_units()?;
         self.validate_limits()?;
         self.chap.as_ref().map_or(Ok(()), validate_chap)
     }
 
-    fn validate_access(&self) -> Result<(), Misuse> {
+    fn validate_access(&self) -> Result<(), ServeMisuse> {
         let guarded = self.chap.is_some() || !self.allow.is_empty();
         if self.open && guarded {
-            return Err(Misuse::OpenAndGuarded);
+            return Err(ServeMisuse::OpenAndGuarded);
         }
         let mut names = self.allowed_names().into_iter();
         if let Some(name) = names.find(|name| !is_initiator_name(name)) {
-            return Err(Misuse::NoInitiator(name.to_owned()));
+            return Err(ServeMisuse::NoInitiator(name.to_owned()));
         }
         validate_portals(&self.listen)?;
         let exposed = self.listen.iter().find(|portal| !portal.ip().is_loopback());
         let closed = self.chap.is_some() || !self.allowed_names().is_empty();
         match exposed {
-            Some(portal) if !self.open && !closed => Err(Misuse::Exposed(*portal)),
+            Some(portal) if !self.open && !closed => Err(ServeMisuse::Exposed(*portal)),
             _ => self.validate_fcoe(),
         }
     }
 
-    fn validate_units(&self) -> Result<(), Misuse> {
+    fn validate_units(&self) -> Result<(), ServeMisuse> {
         let units = &self.units;
         if self.volumes.is_empty() {
-            return Err(Misuse::NoVolume);
+            return Err(ServeMisuse::NoVolume);
         }
         if self.volumes.len() > MOST_VOLUMES {
-            return Err(Misuse::TooManyVolumes(self.volumes.len()));
+            return Err(ServeMisuse::TooManyVolumes(self.volumes.len()));
         }
         self.numbered()?;
         for serial in self.serials()?.values() {
@@ -262,9 +262,9 @@ impl Options {
         printable("--product", units.product.as_deref(), 16)
     }
 
-    fn validate_limits(&self) -> Result<(), Misuse> {
-        let (limits, time) = (&self.limits, Amount::Time);
-        let count = |number: usize| Amount::Count(number as u64);
+    fn validate_limits(&self) -> Result<(), ServeMisuse> {
+        let (limits, time) = (&self.limits, OptionNumber::Time);
+        let count = |number: usize| OptionNumber::Count(number as u64);
         let (held, held_least) = (u64::from(limits.held_bytes), HELD_LEAST);
         let memory = self.memory_limit.unwrap_or(u64::MAX);
         let second = time(Duration::from_secs(1));
@@ -276,19 +276,19 @@ impl Options {
             ("--max-sessions", count(limits.sessions), count(1)),
             (
                 "--connection-memory",
-                Amount::Size(held),
-                Amount::Size(held_least),
+                OptionNumber::Size(held),
+                OptionNumber::Size(held_least),
             ),
             (
                 "--memory-limit",
-                Amount::Size(memory),
-                Amount::Size(GRANULE),
+                OptionNumber::Size(memory),
+                OptionNumber::Size(GRANULE),
             ),
         ];
         if let Some((option, value, least)) =
             lows.into_iter().find(|(_, value, least)| value < least)
         {
-            return Err(Misuse::TooLow {
+            return Err(ServeMisuse::TooLow {
                 option,
                 value,
                 least,
@@ -304,7 +304,7 @@ impl Options {
             ("--threads", count(threads), count(MOST_THREADS.into())),
         ];
         match highs.into_iter().find(|(_, value, most)| value > most) {
-            Some((option, value, most)) => Err(Misuse::TooHigh {
+            Some((option, value, most)) => Err(ServeMisuse::TooHigh {
                 option,
                 value,
                 most,
@@ -314,7 +314,7 @@ impl Options {
     }
 }
 
-fn validate_portals(listen: &[SocketAddr]) -> Result<(), Misuse> {
+fn validate_portals(listen: &[SocketAddr]) -> Result<(), ServeMisuse> {
     for (number, &portal) in listen.iter().enumerate() {
         let (multicast, no_interface) = match portal {
             SocketAddr::V4(portal) => {
@@ -327,16 +327,16 @@ fn validate_portals(listen: &[SocketAddr]) -> Result<(), Misuse> {
             }
         };
         if multicast {
-            return Err(Misuse::Unconnectable(portal));
+            return Err(ServeMisuse::Unconnectable(portal));
         }
         if no_interface {
-            return Err(Misuse::NoInterface(portal));
+            return Err(ServeMisuse::NoInterface(portal));
         }
         if let Some(&other) = listen[..number]
             .iter()
             .find(|other| overlap(**other, portal))
         {
-            return Err(Misuse::SamePortal(other, portal));
+            return Err(ServeMisuse::SamePortal(other, portal));
         }
     }
     Ok(())
@@ -364,20 +364,20 @@ fn is_bound_to_nothing(user: &str) -> bool {
     bound.is_some_and(|(_, name)| name.is_empty() || name.contains(':'))
 }
 
-pub(super) fn validate_chap(chap: &Chap) -> Result<(), Misuse> {
+pub(super) fn validate_chap(chap: &TargetChap) -> Result<(), ServeMisuse> {
     let users = chap.users.iter();
     let users = users.map(|user| ("--chap", &user.name, &user.secret));
     let ours = chap.mutual.iter();
     let ours = ours.map(|(user, secret)| ("--mutual-user", user, secret));
     for (option, user, secret) in users.chain(ours) {
         if !is_user_name(user) {
-            return Err(Misuse::UserName {
+            return Err(ServeMisuse::UserName {
                 option,
                 name: user.clone(),
             });
         }
         if !SECRET_OCTETS.contains(&secret.len()) {
-            return Err(Misuse::SecretLength {
+            return Err(ServeMisuse::SecretLength {
                 user: user.clone(),
                 octets: secret.len(),
             });
@@ -385,7 +385,7 @@ pub(super) fn validate_chap(chap: &Chap) -> Result<(), Misuse> {
     }
     for (at, user) in chap.users.iter().enumerate() {
         if user.initiator.is_none() && is_bound_to_nothing(&user.name) {
-            return Err(Misuse::BoundToNothing(user.name.clone()));
+            return Err(ServeMisuse::BoundToNothing(user.name.clone()));
         }
         // Names of initiators do not differ by case (RFC 7143 §4.2.7.1).
         let bound = |user: &ChapUser| user.initiator.as_ref().map(|name| name.to_lowercase());
@@ -394,7 +394,7 @@ pub(super) fn validate_chap(chap: &Chap) -> Result<(), Misuse> {
             other.name == user.name && !(apart && bound(other) != bound(user))
         };
         if chap.users[..at].iter().any(same) {
-            return Err(Misuse::DuplicateUser(user.name.clone()));
+            return Err(ServeMisuse::DuplicateUser(user.name.clone()));
         }
     }
     let Some((_, ours)) = &chap.mutual else {
@@ -402,19 +402,19 @@ pub(super) fn validate_chap(chap: &Chap) -> Result<(), Misuse> {
     };
     // A peer that knew our secret could answer our own challenge with it (RFC 7143 §9.2.1).
     if chap.users.iter().any(|user| user.secret == *ours) {
-        return Err(Misuse::SharedSecret);
+        return Err(ServeMisuse::SharedSecret);
     }
     Ok(())
 }
 
 /// INQUIRY and VPD 80h carry printable ASCII, padded with spaces to their width.
-fn printable(option: &'static str, text: Option<&str>, most: usize) -> Result<(), Misuse> {
+fn printable(option: &'static str, text: Option<&str>, most: usize) -> Result<(), ServeMisuse> {
     let Some(text) = text else { return Ok(()) };
     let fits = text.len() <= most && !text.trim().is_empty();
     if fits && text.bytes().all(|octet| (0x20..0x7f).contains(&octet)) {
         return Ok(());
     }
-    Err(Misuse::Unprintable {
+    Err(ServeMisuse::Unprintable {
         option,
         text: text.to_owned(),
         most,

@@ -5,26 +5,26 @@
 
 use std::collections::HashMap;
 
-use super::{Misuse, Options};
+use super::{ServeMisuse, ServeOptions};
 use crate::address::LUN_MAX;
 
-impl Options {
+impl ServeOptions {
     /// The addresses of the volumes and their numbers, in the order of the command.
     ///
     /// # Errors
     ///
     /// When a number is too large or given twice.
-    pub fn numbered(&self) -> Result<Vec<(u16, &str)>, Misuse> {
+    pub fn numbered(&self) -> Result<Vec<(u16, &str)>, ServeMisuse> {
         let (mut numbered, mut next) = (Vec::new(), 0);
         let mut known = HashMap::new();
         for written in &self.volumes {
             let (number, address) = split(written)?;
             let number = number.unwrap_or(next);
             if number > LUN_MAX {
-                return Err(Misuse::LunTooHigh(written.clone()));
+                return Err(ServeMisuse::LunTooHigh(written.clone()));
             }
             if let Some(other) = known.insert(number, address) {
-                return Err(Misuse::SameLun {
+                return Err(ServeMisuse::SameLun {
                     number,
                     one: other.to_owned(),
                     other: address.to_owned(),
@@ -41,7 +41,7 @@ impl Options {
     /// # Errors
     ///
     /// When it cannot be known whose one is, or one stands for several volumes.
-    pub fn serials(&self) -> Result<HashMap<u16, &str>, Misuse> {
+    pub fn serials(&self) -> Result<HashMap<u16, &str>, ServeMisuse> {
         let numbered = self.numbered()?;
         let mut serials = HashMap::new();
         let mut owners: HashMap<&str, u16> = HashMap::new();
@@ -49,16 +49,16 @@ impl Options {
             let (number, serial) = match (split(written)?, &numbered[..]) {
                 ((Some(number), serial), _) => (number, serial),
                 ((None, serial), [(number, _)]) => (*number, serial),
-                ((None, _), _) => return Err(Misuse::WhoseSerial(written.clone())),
+                ((None, _), _) => return Err(ServeMisuse::WhoseSerial(written.clone())),
             };
             if !numbered.iter().any(|(known, _)| *known == number) {
-                return Err(Misuse::SerialOfNothing(written.clone()));
+                return Err(ServeMisuse::SerialOfNothing(written.clone()));
             }
             if serials.insert(number, serial).is_some() {
-                return Err(Misuse::TwoSerials(number));
+                return Err(ServeMisuse::TwoSerials(number));
             }
             if let Some(other) = owners.insert(serial, number) {
-                return Err(Misuse::SharedSerial {
+                return Err(ServeMisuse::SharedSerial {
                     serial: serial.to_owned(),
                     one: other,
                     other: number,
@@ -70,7 +70,7 @@ impl Options {
 }
 
 /// What stands in front of a `=`, where that is a number.
-fn split(written: &str) -> Result<(Option<u16>, &str), Misuse> {
+fn split(written: &str) -> Result<(Option<u16>, &str), ServeMisuse> {
     let Some((number, rest)) = written.split_once('=') else {
         return Ok((None, written));
     };
@@ -79,6 +79,6 @@ fn split(written: &str) -> Result<(Option<u16>, &str), Misuse> {
     }
     match number.parse() {
         Ok(number) if number <= LUN_MAX => Ok((Some(number), rest)),
-        _ => Err(Misuse::LunTooHigh(written.to_owned())),
+        _ => Err(ServeMisuse::LunTooHigh(written.to_owned())),
     }
 }

@@ -7,15 +7,15 @@ use ::io::ether::Place;
 use fc::wire::names::Wwn;
 use std::time::Duration;
 
-fn options() -> Options {
+fn options() -> ServeOptions {
     let iqn = "iqn.2026-11.org.lunar:test".to_owned();
-    Options::new(vec!["ram:1G".to_owned()], iqn, None)
+    ServeOptions::new(vec!["ram:1G".to_owned()], iqn, None)
 }
 
-fn chap(users: &[(&str, &str)], mutual: Option<(&str, &str)>) -> Chap {
+fn chap(users: &[(&str, &str)], mutual: Option<(&str, &str)>) -> TargetChap {
     let pair = |&(user, secret): &(&str, &str)| (user.to_owned(), secret.as_bytes().to_vec());
     let user = |&(user, secret): &(&str, &str)| chap_user(user, secret.into());
-    Chap {
+    TargetChap {
         users: users.iter().map(user).collect(),
         mutual: mutual.as_ref().map(pair),
         minimum: ChapHash::Md5,
@@ -34,14 +34,14 @@ fn an_exposed_portal_needs_one() {
     let portal: SocketAddr = "192.0.2.1:3260".parse().unwrap();
     let mut options = options();
     options.listen.push(portal);
-    assert_eq!(options.validate(), Err(Misuse::Exposed(portal)));
+    assert_eq!(options.validate(), Err(ServeMisuse::Exposed(portal)));
 
-    let guarded = Options {
+    let guarded = ServeOptions {
         allow: vec!["iqn.2026-11.org.example:a".into()],
         ..options.clone()
     };
     assert_eq!(guarded.validate(), Ok(()));
-    let authenticated = Options {
+    let authenticated = ServeOptions {
         chap: Some(chap(&[("a", "twelve bytes")], None)),
         ..options.clone()
     };
@@ -93,11 +93,11 @@ fn a_port_is_read_with_what_follows_it() {
 
 #[test]
 fn a_name_that_no_initiator_has_is_named() {
-    let allowing = |name: &str| Options {
+    let allowing = |name: &str| ServeOptions {
         allow: vec![name.into()],
         ..options()
     };
-    let wrong = Err(Misuse::NoInitiator("20:00".into()));
+    let wrong = Err(ServeMisuse::NoInitiator("20:00".into()));
     assert_eq!(allowing("20:00").validate(), wrong);
     for name in [
         "IQN.2026-11.org.example:a",
@@ -111,8 +111,8 @@ fn a_name_that_no_initiator_has_is_named() {
 
 #[test]
 fn an_interface_needs_an_access_rule_of_its_own() {
-    let exposed = Misuse::ExposedInterface(Place::Interface("eth0".into()));
-    let mut options = Options {
+    let exposed = ServeMisuse::ExposedInterface(Place::Interface("eth0".into()));
+    let mut options = ServeOptions {
         fcoe: vec![port("eth0")],
         allow: vec!["iqn.2026-11.org.example:a".into()],
         ..options()
@@ -121,7 +121,7 @@ fn an_interface_needs_an_access_rule_of_its_own() {
     options.allow.push("20:00:52:54:00:78:41:00".into());
     assert_eq!(options.validate(), Ok(()));
     assert_eq!(options.allowed_names(), ["iqn.2026-11.org.example:a"]);
-    let cable = Options {
+    let cable = ServeOptions {
         fcoe: vec![port("cable:/run/x.sock")],
         allow: Vec::new(),
         ..options
@@ -132,18 +132,18 @@ fn an_interface_needs_an_access_rule_of_its_own() {
 #[test]
 fn a_wwpn_lets_nobody_in_by_iscsi() {
     let portal: SocketAddr = "192.0.2.1:3260".parse().unwrap();
-    let options = Options {
+    let options = ServeOptions {
         listen: vec![portal],
         allow: vec!["20:00:52:54:00:78:41:00".into()],
         ..options()
     };
-    assert_eq!(options.validate(), Err(Misuse::Exposed(portal)));
+    assert_eq!(options.validate(), Err(ServeMisuse::Exposed(portal)));
 }
 
 #[test]
 fn ports_do_not_share_what_is_theirs() {
     let wwpn = Wwn(0x2000_5254_0078_4100);
-    let both = |fcoe: &[&str]| Options {
+    let both = |fcoe: &[&str]| ServeOptions {
         fcoe: fcoe.iter().map(|text| port(text)).collect(),
         open: true,
         ..options()
@@ -151,49 +151,49 @@ fn ports_do_not_share_what_is_theirs() {
     let same = both(&["eth0", "eth0,wwpn=2000525400784100"]).validate();
     assert_eq!(
         same,
-        Err(Misuse::SameInterface(Place::Interface("eth0".into())))
+        Err(ServeMisuse::SameInterface(Place::Interface("eth0".into())))
     );
     let same = both(&["eth0,wwpn=2000525400784100", "eth1,wwpn=2000525400784100"]).validate();
-    assert_eq!(same, Err(Misuse::SameWwpn(wwpn)));
-    let several = Options {
+    assert_eq!(same, Err(ServeMisuse::SameWwpn(wwpn)));
+    let several = ServeOptions {
         target_per_volume: true,
         ..both(&["eth0"])
     };
-    assert_eq!(several.validate(), Err(Misuse::OnePortOneTarget));
+    assert_eq!(several.validate(), Err(ServeMisuse::OnePortOneTarget));
 }
 
 #[test]
 fn a_wildcard_portal_is_exposed() {
     for portal in ["0.0.0.0:3260", "[::]:3260"] {
         let portal = portal.parse().unwrap();
-        let options = Options {
+        let options = ServeOptions {
             listen: vec![portal],
             ..options()
         };
-        assert_eq!(options.validate(), Err(Misuse::Exposed(portal)));
+        assert_eq!(options.validate(), Err(ServeMisuse::Exposed(portal)));
     }
 }
 
 #[test]
 fn open_excludes_every_guard() {
-    let open = Options {
+    let open = ServeOptions {
         open: true,
         ..options()
     };
-    let allow = Options {
+    let allow = ServeOptions {
         allow: vec!["iqn.2026-11.org.example:a".into()],
         ..open.clone()
     };
-    assert_eq!(allow.validate(), Err(Misuse::OpenAndGuarded));
-    let chap = Options {
+    assert_eq!(allow.validate(), Err(ServeMisuse::OpenAndGuarded));
+    let chap = ServeOptions {
         chap: Some(chap(&[("a", "twelve bytes")], None)),
         ..open
     };
-    assert_eq!(chap.validate(), Err(Misuse::OpenAndGuarded));
+    assert_eq!(chap.validate(), Err(ServeMisuse::OpenAndGuarded));
 }
 
 /// Options that serve these.
-fn serving(volumes: &[&str], serials: &[&str]) -> Options {
+fn serving(volumes: &[&str], serials: &[&str]) -> ServeOptions {
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     let mut options = options();
     options.volumes = owned(volumes);
@@ -237,15 +237,15 @@ fn a_number_is_a_lun_of_one_volume() {
     let wrong = |volumes: &[&str]| serving(volumes, &[]).validate().unwrap_err();
     for volumes in [["2=ram:1G", "2=ram:2G"], ["ram:1G", "0=ram:2G"]] {
         assert!(
-            matches!(wrong(&volumes), Misuse::SameLun { .. }),
+            matches!(wrong(&volumes), ServeMisuse::SameLun { .. }),
             "{volumes:?}"
         );
     }
     for volume in ["16384=ram:1G", "99999999999=ram:1G"] {
-        assert_eq!(wrong(&[volume]), Misuse::LunTooHigh(volume.to_owned()));
+        assert_eq!(wrong(&[volume]), ServeMisuse::LunTooHigh(volume.to_owned()));
     }
     let behind = wrong(&["16383=ram:1G", "ram:2G"]);
-    assert_eq!(behind, Misuse::LunTooHigh("ram:2G".to_owned()));
+    assert_eq!(behind, ServeMisuse::LunTooHigh("ram:2G".to_owned()));
 }
 
 #[test]
@@ -268,17 +268,20 @@ fn a_serial_number_belongs_to_one_volume() {
     assert_eq!(serials(&two, &["1=S1"]), Ok(vec!["1=S1".to_owned()]));
     assert_eq!(
         serials(&two, &["S1"]),
-        Err(Misuse::WhoseSerial("S1".to_owned()))
+        Err(ServeMisuse::WhoseSerial("S1".to_owned()))
     );
     assert_eq!(
         serials(&two, &["2=S1"]),
-        Err(Misuse::SerialOfNothing("2=S1".to_owned()))
+        Err(ServeMisuse::SerialOfNothing("2=S1".to_owned()))
     );
-    assert_eq!(serials(&two, &["1=S1", "1=S2"]), Err(Misuse::TwoSerials(1)));
+    assert_eq!(
+        serials(&two, &["1=S1", "1=S2"]),
+        Err(ServeMisuse::TwoSerials(1))
+    );
     let shared = serials(&two, &["0=S", "1=S"]);
     assert!(matches!(
         shared,
-        Err(Misuse::SharedSerial {
+        Err(ServeMisuse::SharedSerial {
             one: 0,
             other: 1,
             ..
@@ -288,7 +291,7 @@ fn a_serial_number_belongs_to_one_volume() {
         let wrong = serials(&two, &[wrong]);
         assert!(matches!(
             wrong,
-            Err(Misuse::Unprintable {
+            Err(ServeMisuse::Unprintable {
                 option: "--serial",
                 ..
             })
@@ -312,7 +315,7 @@ fn inquiry_texts_are_short_and_printable() {
     options.units.vendor = Some("A\tB".into());
     assert!(matches!(
         options.validate(),
-        Err(Misuse::Unprintable {
+        Err(ServeMisuse::Unprintable {
             option: "--vendor",
             ..
         })
@@ -333,7 +336,7 @@ fn the_mutual_secret_is_nobody_elses() {
         &[("a", "secret number 1"), ("b", "same for both")],
         Some(("t", "same for both")),
     );
-    assert_eq!(validate_chap(&same), Err(Misuse::SharedSecret));
+    assert_eq!(validate_chap(&same), Err(ServeMisuse::SharedSecret));
     let other = chap(&[("a", "secret number 1")], Some(("t", "secret number 2")));
     assert_eq!(validate_chap(&other), Ok(()));
 }
@@ -343,7 +346,7 @@ fn a_user_has_one_name_and_one_secret() {
     let twice = chap(&[("a", "secret number 1"), ("a", "secret number 2")], None);
     assert_eq!(
         validate_chap(&twice),
-        Err(Misuse::DuplicateUser("a".into()))
+        Err(ServeMisuse::DuplicateUser("a".into()))
     );
     let secrets = ["secret number 1", "secret number 2"];
     for (one, other, good) in [
@@ -379,7 +382,7 @@ fn a_user_is_bound_to_what_follows_the_last_at_if_that_is_an_iscsi_name() {
     }
     for misspelled in ["alice@iqm.1993-08.org.debian:01:web", "alice@"] {
         let chap = chap(&[(misspelled, "secret number 1")], None);
-        let refusal = Misuse::BoundToNothing(misspelled.into());
+        let refusal = ServeMisuse::BoundToNothing(misspelled.into());
         assert_eq!(validate_chap(&chap), Err(refusal));
     }
 }
@@ -410,7 +413,7 @@ fn a_portal_is_listened_on_once() {
     let listen = |portals: &[&str]| {
         let listen = portals.iter().map(|portal| portal.parse().unwrap());
         let listen = listen.collect();
-        Options {
+        ServeOptions {
             listen,
             open: true,
             ..options()
@@ -431,7 +434,7 @@ fn a_portal_is_listened_on_once() {
 
 #[test]
 fn a_limit_is_told_as_it_is_written() {
-    let said = |change: fn(&mut Options)| {
+    let said = |change: fn(&mut ServeOptions)| {
         let mut options = options();
         change(&mut options);
         options.validate().unwrap_err().to_string()
@@ -466,7 +469,7 @@ fn limits_that_let_nothing_work_are_refused() {
     options.limits.sessions = 0;
     assert!(matches!(
         options.validate(),
-        Err(Misuse::TooLow {
+        Err(ServeMisuse::TooLow {
             option: "--max-sessions",
             ..
         })
@@ -478,22 +481,16 @@ fn there_are_no_more_volumes_than_luns() {
     let with = |count| {
         let volumes = vec!["ram:1M".to_owned(); count];
         let iqn = "iqn.2026-11.org.lunar:host".into();
-        Options::new(volumes, iqn, None).validate()
+        ServeOptions::new(volumes, iqn, None).validate()
     };
     assert_eq!(with(16_384), Ok(()));
-    assert_eq!(with(16_385), Err(Misuse::TooManyVolumes(16_385)));
+    assert_eq!(with(16_385), Err(ServeMisuse::TooManyVolumes(16_385)));
 }
 
 #[test]
 fn exit_codes_tell_misuse_from_failure() {
-    assert_eq!(Error::from(Misuse::NoVolume).exit_code(), 2);
+    assert_eq!(ServeError::from(ServeMisuse::NoVolume).exit_code(), 2);
     let cause = std::io::Error::from(std::io::ErrorKind::NotFound);
-    assert_eq!(
-        Error::Open {
-            address: "file:/nowhere".into(),
-            cause: cause.to_string()
-        }
-        .exit_code(),
-        1
-    );
+    let (address, cause) = ("file:/nowhere".into(), cause.to_string());
+    assert_eq!(ServeError::Open { address, cause }.exit_code(), 1);
 }

@@ -1,16 +1,16 @@
 use super::*;
 use crate::address::open_tests::options as open_options;
-use crate::serve::options::{Chap, chap_user};
+use crate::serve::options::{TargetChap, chap_user};
 use crate::serve::plan;
 
 const ADDRESS: &str = "iscsi://us@h/iqn.2026-11.org.lunar:t/0?mutual";
 
 /// With the secrets of `--chap` and `--mutual-user`, of our user, and of its target.
-fn checked(alice: &str, san: &str, us: &str, target: &str) -> Result<(), Error> {
+fn checked(alice: &str, san: &str, us: &str, target: &str) -> Result<(), ServeError> {
     let secret = |text: &str| Zeroizing::new(format!("secret of {text}").into_bytes());
     let volumes = vec![format!("readonly({ADDRESS})")];
-    let mut options = Options::new(volumes, "iqn.2026-11.org.lunar:us".into(), None);
-    options.chap = Some(Chap {
+    let mut options = ServeOptions::new(volumes, "iqn.2026-11.org.lunar:us".into(), None);
+    options.chap = Some(TargetChap {
         users: vec![chap_user("alice", secret(alice).to_vec())],
         mutual: Some(("san".into(), secret(san).to_vec())),
         minimum: iscsi::auth::Hash::Md5,

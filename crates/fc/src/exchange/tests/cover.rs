@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use crate::exchange::cover::Cover;
+use crate::exchange::cover::SequenceCover;
 
 proptest! {
     #[test]
     fn the_first_octet_missing_is_that_of_a_set(
         ranges in prop::collection::vec((0_u32..200, 0_u32..40), 0..60),
     ) {
-        let (mut cover, mut come) = (Cover::default(), BTreeSet::new());
+        let (mut cover, mut come) = (SequenceCover::default(), BTreeSet::new());
         for (start, len) in ranges {
             prop_assert!(cover.add(start, start + len));
             come.extend(start..start + len);
@@ -23,7 +23,7 @@ proptest! {
 
 #[test]
 fn what_stands_apart_too_often_counts_as_lost() {
-    let mut cover = Cover::default();
+    let mut cover = SequenceCover::default();
     let noted = (1..=100).take_while(|at| cover.add(at * 10, at * 10 + 1));
     assert_eq!(noted.count(), 64);
     assert!(

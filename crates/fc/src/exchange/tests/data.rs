@@ -4,10 +4,10 @@ use scsi::medium::{HeapLease, Lease};
 
 use super::pair::{decode, peer};
 use crate::exchange::data::DataSequence;
-use crate::outgoing::Outgoing;
-use crate::remote::{Fcp, Peer};
+use crate::frame_sink::FrameSink;
+use crate::remote::{Fcp, FcpPeer};
 use crate::wire::fcoe::Sof;
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::FcId;
 
 /// Notes how frames begin.
@@ -17,7 +17,7 @@ struct Starts {
     starts: Vec<(Sof, u16)>,
 }
 
-impl Outgoing for Starts {
+impl FrameSink for Starts {
     fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
         self.octets.resize(len, 0);
         Some(&mut self.octets)
@@ -31,16 +31,16 @@ impl Outgoing for Starts {
 
 #[test]
 fn a_sequence_begins_once_though_its_count_wraps() {
-    let peer = Peer {
+    let peer = FcpPeer {
         payload_max: 256,
         ..peer(1, 2, Fcp::default())
     };
-    let header = Header {
+    let header = FrameHeader {
         r_ctl: RCtl::SOLICITED_DATA,
         d_id: FcId(2),
         cs_ctl: 0,
         s_id: FcId(1),
-        kind: Type::FCP,
+        kind: FrameType::FCP,
         f_ctl: FCtl::NONE,
         seq_id: 0,
         df_ctl: 0,

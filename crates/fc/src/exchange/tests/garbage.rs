@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 
 use super::pair::{Fate, Pair, REMOTE, all, peer, plain};
-use crate::outgoing::Frames;
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::frame_sink::HeapFrames;
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -13,7 +13,7 @@ enum Step {
     Write(u16),
     Test,
     /// To the target, or to the initiator.
-    Frame(bool, Header, Vec<u8>),
+    Frame(bool, FrameHeader, Vec<u8>),
     /// Frames leave, and are lost.
     Vanish,
     Settle,
@@ -22,20 +22,20 @@ enum Step {
     Relogin(bool),
 }
 
-fn header() -> impl Strategy<Value = Header> {
+fn header() -> impl Strategy<Value = FrameHeader> {
     let kinds = [
-        (Type::FCP, RCtl::UNSOLICITED_COMMAND),
-        (Type::FCP, RCtl::SOLICITED_DATA),
-        (Type::FCP, RCtl::DATA_DESCRIPTOR),
-        (Type::FCP, RCtl::COMMAND_STATUS),
-        (Type::FCP, RCtl::SOLICITED_CONTROL),
-        (Type::FCP, RCtl::FC4_REQUEST),
-        (Type::FCP, RCtl::FC4_REPLY),
-        (Type::ELS, RCtl::ELS_REQUEST),
-        (Type::ELS, RCtl::ELS_REPLY),
-        (Type::BLS, RCtl::ABTS),
-        (Type::BLS, RCtl::BA_ACC),
-        (Type::BLS, RCtl::BA_RJT),
+        (FrameType::FCP, RCtl::UNSOLICITED_COMMAND),
+        (FrameType::FCP, RCtl::SOLICITED_DATA),
+        (FrameType::FCP, RCtl::DATA_DESCRIPTOR),
+        (FrameType::FCP, RCtl::COMMAND_STATUS),
+        (FrameType::FCP, RCtl::SOLICITED_CONTROL),
+        (FrameType::FCP, RCtl::FC4_REQUEST),
+        (FrameType::FCP, RCtl::FC4_REPLY),
+        (FrameType::ELS, RCtl::ELS_REQUEST),
+        (FrameType::ELS, RCtl::ELS_REPLY),
+        (FrameType::BLS, RCtl::ABTS),
+        (FrameType::BLS, RCtl::BA_ACC),
+        (FrameType::BLS, RCtl::BA_RJT),
     ];
     let number = prop_oneof![0_u32..4, 500_u32..1100, Just(u32::MAX), any::<u32>()];
     let ids = (0_u16..6, prop_oneof![0_u16..6, Just(0xffff)]);
@@ -45,12 +45,14 @@ fn header() -> impl Strategy<Value = Header> {
         number,
         any::<u32>(),
     );
-    fields.prop_map(|((kind, r_ctl), (ox_id, rx_id), parameter, bits)| Header {
-        parameter,
-        f_ctl: FCtl(bits & 0xff_ffff),
-        seq_id: (bits >> 24) as u8,
-        ..peer(1, 2, all()).header(r_ctl, kind, OxId(ox_id), RxId(rx_id))
-    })
+    fields.prop_map(
+        |((kind, r_ctl), (ox_id, rx_id), parameter, bits)| FrameHeader {
+            parameter,
+            f_ctl: FCtl(bits & 0xff_ffff),
+            seq_id: (bits >> 24) as u8,
+            ..peer(1, 2, all()).header(r_ctl, kind, OxId(ox_id), RxId(rx_id))
+        },
+    )
 }
 
 /// Payloads with small numbers in them are those that get far.
@@ -88,15 +90,15 @@ fn take(pair: &mut Pair, steps: Vec<Step>) {
         match step {
             Step::Frame(true, header, payload) => {
                 let f_ctl = FCtl(header.f_ctl.0 & !FCtl::RESPONDER.0);
-                pair.reach_target(Header { f_ctl, ..header }, &payload);
+                pair.reach_target(FrameHeader { f_ctl, ..header }, &payload);
             }
             Step::Frame(false, header, payload) => {
                 let f_ctl = header.f_ctl.with(FCtl::RESPONDER);
-                pair.reach_initiator(Header { f_ctl, ..header }, &payload);
+                pair.reach_initiator(FrameHeader { f_ctl, ..header }, &payload);
             }
             Step::Vanish => {
-                pair.initiator.transmit(&mut Frames::default());
-                pair.target.transmit(&mut Frames::default());
+                pair.initiator.transmit(&mut HeapFrames::default());
+                pair.target.transmit(&mut HeapFrames::default());
             }
             Step::Settle => pair.settle(),
             Step::Wait => {

@@ -11,13 +11,13 @@ use scsi::wire::status::Status;
 
 use super::trace;
 use crate::exchange::frames;
-use crate::initiator::{self, Command, Data, Initiator};
-use crate::outgoing::Frames;
-use crate::remote::{Address, Fcp, Peer, RemoteId};
-use crate::target::{self, Limits, Target};
+use crate::frame_sink::HeapFrames;
+use crate::initiator::{self, ClientCommand, Data, FcpInitiator};
+use crate::remote::{Fcp, FcpPeer, PeerAddress, RemoteId};
+use crate::target::{self, FcpLimits, FcpTarget};
 use crate::wire::ethernet::{self, Mac};
-use crate::wire::fcoe::{self, Frame};
-use crate::wire::frame::Header;
+use crate::wire::fcoe::{self, ReceivedFrame};
+use crate::wire::frame::FrameHeader;
 use crate::wire::names::{FcId, Wwn};
 
 /// What becomes of a frame.
@@ -78,12 +78,12 @@ struct Writing {
 /// Both ends, the wire, and a disk with blocks of 512 octets.
 pub(crate) struct Pair {
     pub(crate) now: Now,
-    pub(crate) initiator: Initiator<HeapLease>,
-    pub(crate) target: Target<HeapLease>,
+    pub(crate) initiator: FcpInitiator<HeapLease>,
+    pub(crate) target: FcpTarget<HeapLease>,
     pub(crate) disk: Vec<u8>,
     /// So often did a command begin at the disk.
     pub(crate) executed: usize,
-    pub(crate) told: Vec<initiator::Event<HeapLease>>,
+    pub(crate) told: Vec<initiator::FcpInitiatorEvent<HeapLease>>,
     /// Commands that the disk does not answer by itself.
     pub(crate) is_stopped: bool,
     /// Every frame that left, as `trace::line` words it.
@@ -127,12 +127,12 @@ pub(crate) fn plain() -> Fcp {
     }
 }
 
-pub(crate) fn peer(own: u32, other: u32, fcp: Fcp) -> Peer {
-    let address = |fc_id| Address {
+pub(crate) fn peer(own: u32, other: u32, fcp: Fcp) -> FcpPeer {
+    let address = |fc_id| PeerAddress {
         fc_id: FcId(fc_id),
         mac: Mac::of_port(Mac::VN2VN_FC_MAP, FcId(fc_id)),
     };
-    Peer {
+    FcpPeer {
         address: address(other),
         own: address(own),
         tag: None,
@@ -149,8 +149,8 @@ impl Pair {
     pub(crate) fn new(fcp: Fcp, plan: impl FnMut(usize, bool) -> Fate + 'static) -> Self {
         let mut pair = Self {
             now: Duration::from_secs(1000),
-            initiator: Initiator::new(initiator::Config::default()),
-            target: Target::new(Limits::default()),
+            initiator: FcpInitiator::new(initiator::FcpInitiatorConfig::default()),
+            target: FcpTarget::new(FcpLimits::default()),
             disk: (0..1 << 20)
                 .map(|at: u32| ((at >> 9) ^ (at * 31)) as u8)
                 .collect(),
@@ -196,7 +196,7 @@ impl Pair {
         cdb[0] = opcode;
         cdb[2..6].copy_from_slice(&block.to_be_bytes());
         cdb[7..9].copy_from_slice(&blocks.to_be_bytes());
-        let command = Command {
+        let command = ClientCommand {
             id,
             lun: LUN,
             cdb,
@@ -216,7 +216,7 @@ impl Pair {
     /// Lets frames pass until none is left.
     pub(crate) fn settle(&mut self) {
         loop {
-            let mut out = Frames::default();
+            let mut out = HeapFrames::default();
             let mut any = self.initiator.transmit(&mut out);
             for frame in out.frames.drain(..) {
                 self.trace.push(trace::line(true, &decode(&frame)));
@@ -294,11 +294,11 @@ impl Pair {
     pub(crate) fn serve(&mut self) {
         while let Some(event) = self.target.poll() {
             match event {
-                target::Event::Execute { command, .. } => self.begin(&command),
-                target::Event::DataOut {
+                target::FcpTargetEvent::Execute { command, .. } => self.begin(&command),
+                target::FcpTargetEvent::DataOut {
                     tag, offset, data, ..
                 } => self.store(tag, offset, &data),
-                target::Event::Manage { id, function, .. } => self.manage(id, function),
+                target::FcpTargetEvent::Manage { id, function, .. } => self.manage(id, function),
             }
         }
     }
@@ -393,14 +393,14 @@ impl Pair {
     }
 
     /// A frame that the initiator did not send comes to the target all the same.
-    pub(crate) fn reach_target(&mut self, header: Header, payload: &[u8]) {
+    pub(crate) fn reach_target(&mut self, header: FrameHeader, payload: &[u8]) {
         self.target
             .receive(self.now, REMOTE, &single(header, payload));
         self.serve();
     }
 
     /// A frame that the target did not send comes to the initiator all the same.
-    pub(crate) fn reach_initiator(&mut self, header: Header, payload: &[u8]) {
+    pub(crate) fn reach_initiator(&mut self, header: FrameHeader, payload: &[u8]) {
         self.initiator
             .receive(self.now, REMOTE, &single(header, payload));
         self.told
@@ -432,9 +432,9 @@ impl Pair {
 /// What the disk moves at once.
 const PIECE: usize = 8 << 10;
 
-fn single(header: Header, payload: &[u8]) -> Frame<'_> {
+fn single(header: FrameHeader, payload: &[u8]) -> ReceivedFrame<'_> {
     let (sof, eof) = frames::SINGLE;
-    Frame {
+    ReceivedFrame {
         sof,
         eof,
         header,
@@ -442,8 +442,8 @@ fn single(header: Header, payload: &[u8]) -> Frame<'_> {
     }
 }
 
-pub(crate) fn decode(octets: &[u8]) -> Frame<'_> {
-    let (_, payload) = ethernet::Header::parse(octets).unwrap();
+pub(crate) fn decode(octets: &[u8]) -> ReceivedFrame<'_> {
+    let (_, payload) = ethernet::EthernetHeader::parse(octets).unwrap();
     fcoe::decode(payload).unwrap()
 }
 

@@ -4,27 +4,27 @@ use scsi::residual::Residual;
 
 use crate::wire::bls::BaRjt;
 use crate::wire::els::{Code, Els, Reply};
-use crate::wire::fcoe::Frame;
+use crate::wire::fcoe::ReceivedFrame;
 use crate::wire::fcp::{Cmnd, Rsp, XferRdy};
-use crate::wire::frame::{RCtl, Type};
+use crate::wire::frame::{FrameType, RCtl};
 
 /// `> CMND 28`: to the target, a READ(10).
-pub(crate) fn line(to_target: bool, frame: &Frame<'_>) -> String {
+pub(crate) fn line(to_target: bool, frame: &ReceivedFrame<'_>) -> String {
     let way = if to_target { '>' } else { '<' };
     format!("{way} {}", words(frame))
 }
 
-fn words(frame: &Frame<'_>) -> String {
+fn words(frame: &ReceivedFrame<'_>) -> String {
     let header = &frame.header;
     match (header.kind, header.r_ctl) {
-        (Type::FCP, RCtl::UNSOLICITED_COMMAND) => {
+        (FrameType::FCP, RCtl::UNSOLICITED_COMMAND) => {
             let cmnd = Cmnd::parse(frame.payload).unwrap();
             match cmnd.management.0 {
                 0 => format!("CMND {:02x}", cmnd.cdb[0]),
                 flags => format!("CMND management {flags:02x}"),
             }
         }
-        (Type::FCP, RCtl::SOLICITED_DATA) => {
+        (FrameType::FCP, RCtl::SOLICITED_DATA) => {
             let end = if header.f_ctl.end_sequence() {
                 " end"
             } else {
@@ -32,15 +32,15 @@ fn words(frame: &Frame<'_>) -> String {
             };
             format!("DATA {}+{}{end}", header.parameter, frame.payload.len())
         }
-        (Type::FCP, RCtl::DATA_DESCRIPTOR) => {
+        (FrameType::FCP, RCtl::DATA_DESCRIPTOR) => {
             let asked = XferRdy::parse(frame.payload).unwrap();
             format!("XFER_RDY {}+{}", asked.offset, asked.burst)
         }
-        (Type::FCP, RCtl::COMMAND_STATUS) => response(&Rsp::parse(frame.payload).unwrap()),
-        (Type::FCP, RCtl::SOLICITED_CONTROL) => "CONF".to_owned(),
-        (Type::BLS, RCtl::ABTS) => "ABTS".to_owned(),
-        (Type::BLS, RCtl::BA_ACC) => "BA_ACC".to_owned(),
-        (Type::BLS, RCtl::BA_RJT) => {
+        (FrameType::FCP, RCtl::COMMAND_STATUS) => response(&Rsp::parse(frame.payload).unwrap()),
+        (FrameType::FCP, RCtl::SOLICITED_CONTROL) => "CONF".to_owned(),
+        (FrameType::BLS, RCtl::ABTS) => "ABTS".to_owned(),
+        (FrameType::BLS, RCtl::BA_ACC) => "BA_ACC".to_owned(),
+        (FrameType::BLS, RCtl::BA_RJT) => {
             let why = BaRjt::parse(frame.payload).unwrap();
             format!("BA_RJT {:02x}", why.explanation)
         }

@@ -4,9 +4,9 @@
 use scsi::medium::Now;
 
 use super::rig::{frames, line, ms, told};
-use crate::fip::{Config, Fip, Mode};
+use crate::fip::{Fip, FipConfig, Mode};
 use crate::wire::ethernet::{self, Mac};
-use crate::wire::fip::{self, Descriptor, Message};
+use crate::wire::fip::{self, Descriptor, FipMessage};
 use crate::wire::names::Wwn;
 
 const MTU_2500: &str = include_str!("captured/vn2vn-mtu2500.hex");
@@ -45,9 +45,9 @@ fn every_message_is_written_as_it_came() {
     let files = [MTU_2500, MTU_1500, FABRIC].map(captured);
     assert_eq!(files.each_ref().map(Vec::len), [16, 18, 4]);
     for Captured { title, octets, .. } in files.iter().flatten() {
-        let (header, payload) = ethernet::Header::parse(octets).unwrap();
+        let (header, payload) = ethernet::EthernetHeader::parse(octets).unwrap();
         assert_eq!(header.ethertype, ethernet::FIP);
-        let message = Message::parse(payload).unwrap();
+        let message = FipMessage::parse(payload).unwrap();
         let descriptors: Vec<_> = message.descriptors().map(Result::unwrap).collect();
         let mut again = fip::encode(message.operation, message.flags, &descriptors);
         again.resize(payload.len(), 0);
@@ -64,7 +64,7 @@ const INITIATOR: [u8; 6] = [0x52, 0x54, 0, 0xeb, 0xd1, 0];
 /// other kernel sent, and what the kernel sent instead.
 fn in_place_of(mac: [u8; 6], file: &'static str, mtu: usize) -> (Vec<Vec<u8>>, Vec<Captured>) {
     let number = u64::from_be_bytes([0, 0, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]]);
-    let config = Config {
+    let config = FipConfig {
         mac: Mac(mac),
         wwpn: Wwn(0x2000 << 48 | number),
         wwnn: Wwn(0x1000 << 48 | number),
@@ -91,7 +91,7 @@ fn in_place_of(mac: [u8; 6], file: &'static str, mtu: usize) -> (Vec<Vec<u8>>, V
             Some(at) => fip.expire(at),
             None => match input.next() {
                 Some(one) => {
-                    let (header, payload) = ethernet::Header::parse(&one.octets).unwrap();
+                    let (header, payload) = ethernet::EthernetHeader::parse(&one.octets).unwrap();
                     fip.receive(one.at, &header, payload).unwrap();
                 }
                 None => break,

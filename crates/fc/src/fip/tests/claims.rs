@@ -1,6 +1,6 @@
 use super::rig::{Lan, alone, config, frames, ms, port, told};
 use crate::fip::{Fip, max_fcoe};
-use crate::wire::ethernet::{self, Tag};
+use crate::wire::ethernet::{self, VlanTag};
 use crate::wire::names::FcId;
 
 #[test]
@@ -78,7 +78,7 @@ fn two_ports_find_each_other() {
 
 #[test]
 fn on_a_vlan_all_is_tagged() {
-    let tag = Tag {
+    let tag = VlanTag {
         priority: 3,
         dei: false,
         vid: 100,
@@ -87,7 +87,7 @@ fn on_a_vlan_all_is_tagged() {
     fip.link(ms(0), true);
     fip.expire(ms(100));
     let frame = frames(&mut fip).remove(0);
-    let (header, _) = ethernet::Header::parse(&frame).unwrap();
+    let (header, _) = ethernet::EthernetHeader::parse(&frame).unwrap();
     assert_eq!((header.vlan, frame.len()), (Some(tag), 68));
 }
 

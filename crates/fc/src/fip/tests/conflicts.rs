@@ -1,12 +1,12 @@
 use super::rig::{Lan, alone, config, ms, multicast, port, receive, told};
-use crate::fip::Config;
+use crate::fip::FipConfig;
 use crate::wire::ethernet::Mac;
-use crate::wire::fip::Operation;
+use crate::wire::fip::FipOperation;
 use crate::wire::names::{FcId, Wwn};
 
 /// Ports whose addresses end alike want the same N_Port_ID.
-fn alike(number: u16) -> Config {
-    Config {
+fn alike(number: u16) -> FipConfig {
+    FipConfig {
         mac: Mac([2, 0, 0, number as u8, 0x41, 0]),
         ..config(number)
     }
@@ -59,7 +59,7 @@ fn when_ethernets_are_joined_the_lower_wwpn_moves() {
 /// That is a mistake of whoever set them up, but they do not claim against each other for ever.
 #[test]
 fn two_of_the_same_wwpn_do_not_quarrel() {
-    let twin = |number| Config {
+    let twin = |number| FipConfig {
         wwpn: Wwn(0x2000_0200_0000_0001),
         ..alike(number)
     };
@@ -79,7 +79,11 @@ fn ten_conflicts_make_it_slow() {
     let mut now = ms(0);
     let mut tried = vec![fip.fc_id];
     for _ in 0..12 {
-        let claim = multicast(&config(9), Operation::ClaimNotification, fip.fc_id.0 as u16);
+        let claim = multicast(
+            &config(9),
+            FipOperation::ClaimNotification,
+            fip.fc_id.0 as u16,
+        );
         receive(&mut fip, now, &claim).unwrap();
         tried.push(fip.fc_id);
         now = fip.next_deadline().unwrap();
@@ -94,7 +98,7 @@ fn ten_conflicts_make_it_slow() {
 fn what_is_ours_is_no_conflict() {
     let mut fip = port(config(5));
     alone(&mut fip, ms(1000));
-    for operation in [Operation::ProbeRequest, Operation::ClaimNotification] {
+    for operation in [FipOperation::ProbeRequest, FipOperation::ClaimNotification] {
         receive(&mut fip, ms(1000), &multicast(&config(5), operation, 5)).unwrap();
     }
     assert_eq!(fip.fc_id(), Some(FcId(5)));

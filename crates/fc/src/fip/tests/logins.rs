@@ -1,7 +1,7 @@
 use super::rig::{Lan, alone, config, frames, line, message, ms, multicast, port};
 use super::rig::{receive, sent, told};
 use crate::fip::Fip;
-use crate::wire::fip::Operation;
+use crate::wire::fip::FipOperation;
 use crate::wire::names::FcId;
 
 fn two(pass: impl FnMut(&str) -> bool, until: u64) -> Lan {
@@ -56,8 +56,8 @@ fn an_answer_that_is_lost_is_given_again() {
 fn ready() -> Fip {
     let mut fip = port(config(2));
     alone(&mut fip, ms(1000));
-    let claim = multicast(&config(1), Operation::ClaimNotification, 1);
-    let beacon = multicast(&config(1), Operation::Beacon, 1);
+    let claim = multicast(&config(1), FipOperation::ClaimNotification, 1);
+    let beacon = multicast(&config(1), FipOperation::Beacon, 1);
     receive(&mut fip, ms(1000), &claim).unwrap();
     told(&mut fip);
     receive(&mut fip, ms(1000), &beacon).unwrap();
@@ -68,9 +68,9 @@ fn ready() -> Fip {
 fn other() -> Fip {
     let mut fip = port(config(1));
     alone(&mut fip, ms(1000));
-    let claim = multicast(&config(2), Operation::ClaimNotification, 2);
+    let claim = multicast(&config(2), FipOperation::ClaimNotification, 2);
     receive(&mut fip, ms(1000), &claim).unwrap();
-    let beacon = multicast(&config(2), Operation::Beacon, 2);
+    let beacon = multicast(&config(2), FipOperation::Beacon, 2);
     receive(&mut fip, ms(1000), &beacon).unwrap();
     fip
 }
@@ -147,10 +147,10 @@ fn one_that_is_not_answered_is_sent_four_times_a_beacon() {
     let flogis = |lines: Vec<String>| lines.iter().filter(|line| line.contains("FLOGI")).count();
     let first = flogis(sent(&mut fip));
     assert_eq!(first + flogis(alone(&mut fip, ms(12_000))), 4);
-    let beacon = multicast(&config(1), Operation::Beacon, 1);
+    let beacon = multicast(&config(1), FipOperation::Beacon, 1);
     receive(&mut fip, ms(12_000), &beacon).unwrap();
     let asked = sent(&mut fip);
-    let (answer, claim) = (Operation::ClaimResponse, Operation::ClaimNotification);
+    let (answer, claim) = (FipOperation::ClaimResponse, FipOperation::ClaimNotification);
     assert!(asked[0].contains(&format!("{claim:?}")), "{asked:?}");
     let answer = message(&config(1), answer, 1, config(2).mac);
     receive(&mut fip, ms(12_000), &answer).unwrap();
@@ -205,7 +205,7 @@ fn who_logs_in_again_after_our_logout_is_rejected_until_its_next_beacon() {
         answers,
         ["0002 > 0001 ElsReply LS_RJT 000002 > 000001 0000"]
     );
-    let beacon = multicast(&config(1), Operation::Beacon, 1);
+    let beacon = multicast(&config(1), FipOperation::Beacon, 1);
     receive(&mut fip, ms(9000), &beacon).unwrap();
     frames(&mut fip);
     receive(&mut fip, ms(9010), &theirs).unwrap();
@@ -239,7 +239,7 @@ fn a_port_that_still_claims_is_not_logged_in_to() {
     for at in [ms(50), ms(700)] {
         let mut fip = port(config(2));
         alone(&mut fip, at);
-        let claim = multicast(&config(1), Operation::ClaimNotification, 1);
+        let claim = multicast(&config(1), FipOperation::ClaimNotification, 1);
         receive(&mut fip, at, &claim).unwrap();
         frames(&mut fip);
         let theirs = only(&frames(&mut other()), "FLOGI");
@@ -259,11 +259,11 @@ fn a_port_that_still_claims_is_not_logged_in_to() {
 fn a_neighbour_that_only_probes_has_not_begun_anew() {
     let mut lan = two(|_| true, 4000);
     lan.told();
-    let probe = multicast(&config(1), Operation::ProbeRequest, 1);
+    let probe = multicast(&config(1), FipOperation::ProbeRequest, 1);
     receive(&mut lan.ports[1], ms(4000), &probe).unwrap();
-    let beacon = multicast(&config(1), Operation::Beacon, 1);
+    let beacon = multicast(&config(1), FipOperation::Beacon, 1);
     receive(&mut lan.ports[1], ms(4000), &beacon).unwrap();
-    let claim = multicast(&config(1), Operation::ClaimNotification, 1);
+    let claim = multicast(&config(1), FipOperation::ClaimNotification, 1);
     receive(&mut lan.ports[1], ms(4000), &claim).unwrap();
     assert_eq!(told(&mut lan.ports[1]).len(), 0);
 }

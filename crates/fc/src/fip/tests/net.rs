@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use scsi::medium::Now;
 
 use super::rig::{addressed, config, frames, ms, receive};
-use crate::fip::address::Random;
-use crate::fip::{Config, Event, Fip, Mode};
+use crate::fip::address::SplitMix;
+use crate::fip::{Fip, FipConfig, FipEvent, Mode};
 use crate::wire::ethernet::Mac;
 use crate::wire::names::FcId;
 
@@ -20,7 +20,7 @@ const GOOD: Now = ms(60_000);
 
 struct Port {
     fip: Fip,
-    config: Config,
+    config: FipConfig,
     /// How far its clock is ahead.
     ahead: Now,
     down: bool,
@@ -30,7 +30,7 @@ struct Port {
 }
 
 struct Net {
-    random: Random,
+    random: SplitMix,
     now: Now,
     ports: Vec<Port>,
     /// Frames on their way by when they arrive, and to whom.
@@ -41,7 +41,7 @@ struct Net {
 impl Net {
     fn new(seed: u64) -> Self {
         let mut net = Self {
-            random: Random::new(seed.to_be_bytes()),
+            random: SplitMix::new(seed.to_be_bytes()),
             now: ms(0),
             ports: Vec::new(),
             wire: BTreeMap::new(),
@@ -53,7 +53,7 @@ impl Net {
         for number in 0..count {
             let low = (number % alike) as u16 + 0x4100;
             let [high, low] = low.to_be_bytes();
-            let config = Config {
+            let config = FipConfig {
                 mac: Mac([2, 0, 0, number as u8 + 1, high, low]),
                 ..config(number as u16 + 1)
             };
@@ -66,7 +66,7 @@ impl Net {
         self.random.up_to(Now::from_micros(end)).as_micros() as u64
     }
 
-    fn add(&mut self, config: Config) {
+    fn add(&mut self, config: FipConfig) {
         let mut fip = Fip::new(config, self.now, self.draw(u64::MAX).to_be_bytes());
         fip.link(self.now, true);
         self.ports.push(Port {
@@ -189,19 +189,19 @@ impl Net {
 
 impl Port {
     /// Events come in an order in which they make sense, whatever the peers do.
-    fn told(&mut self, event: &Event) {
+    fn told(&mut self, event: &FipEvent) {
         match event {
-            Event::Claimed(fc_id) => assert_eq!(self.claimed.replace(*fc_id), None),
-            Event::Released(fc_id) => {
+            FipEvent::Claimed(fc_id) => assert_eq!(self.claimed.replace(*fc_id), None),
+            FipEvent::Released(fc_id) => {
                 assert_eq!(self.claimed.take(), Some(*fc_id));
                 assert!(self.linked.is_empty());
             }
-            Event::Found(who) => {
+            FipEvent::Found(who) => {
                 assert!(self.claimed.is_some());
                 assert_ne!(self.claimed, Some(who.fc_id));
                 assert!(self.linked.insert(who.fc_id), "found twice");
             }
-            Event::Lost(fc_id, _) => assert!(self.linked.remove(fc_id), "lost twice"),
+            FipEvent::Lost(fc_id, _) => assert!(self.linked.remove(fc_id), "lost twice"),
         }
     }
 }

@@ -1,9 +1,9 @@
 use super::rig::{Lan, alone, config, ms, multicast, port, receive, told};
-use crate::fip::{Config, Mode};
-use crate::wire::fip::Operation;
+use crate::fip::{FipConfig, Mode};
+use crate::wire::fip::FipOperation;
 
-const fn p2p(number: u16) -> Config {
-    Config {
+const fn p2p(number: u16) -> FipConfig {
+    FipConfig {
         mode: Mode::PointToPoint,
         ..config(number)
     }
@@ -43,7 +43,7 @@ fn a_third_one_parts_them_until_it_has_left() {
     // What the third says is refused by the others, who note that it is there.
     let claim = super::rig::message(
         &p2p(3),
-        Operation::ClaimNotification,
+        FipOperation::ClaimNotification,
         3,
         crate::wire::ethernet::Mac::ALL_PT2PT_ENODE,
     );
@@ -108,7 +108,7 @@ fn a_link_of_two_ends_when_a_third_speaks_multipoint() {
 fn the_mode_is_the_own_one_again_after_a_flap() {
     let mut fip = port(p2p(1));
     alone(&mut fip, ms(1000));
-    let probe = multicast(&config(2), Operation::ProbeRequest, 2);
+    let probe = multicast(&config(2), FipOperation::ProbeRequest, 2);
     receive(&mut fip, ms(1000), &probe).unwrap();
     assert_eq!(told(&mut fip), ["claimed 000001", "released 000001"]);
     assert_eq!(fip.mode(), Mode::Multipoint);

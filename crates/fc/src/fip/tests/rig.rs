@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use scsi::medium::Now;
 
-use crate::fip::{Config, Event, Fip, Mode, max_fcoe};
-use crate::outgoing::Frames;
-use crate::violation::Violation;
+use crate::fip::{Fip, FipConfig, FipEvent, Mode, max_fcoe};
+use crate::frame_sink::HeapFrames;
+use crate::violation::FcViolation;
 use crate::wire::ethernet::{self, Mac};
-use crate::wire::fip::{Descriptor, Flags, Message, Operation};
+use crate::wire::fip::{Descriptor, FipMessage, FipOperation, Flags};
 use crate::wire::names::{FcId, Wwn};
 
 pub(super) const fn ms(ms: u64) -> Duration {
@@ -18,9 +18,9 @@ pub(super) const fn ms(ms: u64) -> Duration {
 }
 
 /// The port of the ENode 02:00:00:00:`low`.
-pub(super) const fn config(low: u16) -> Config {
+pub(super) const fn config(low: u16) -> FipConfig {
     let [a, b] = low.to_be_bytes();
-    Config {
+    FipConfig {
         mac: Mac([2, 0, 0, 0, a, b]),
         wwpn: Wwn(0x2000_0200_0000_0000 | low as u64),
         wwnn: Wwn(0x1000_0200_0000_0000 | low as u64),
@@ -32,7 +32,7 @@ pub(super) const fn config(low: u16) -> Config {
 }
 
 /// A port with what it has been told, its link up since 0.
-pub(super) fn port(config: Config) -> Fip {
+pub(super) fn port(config: FipConfig) -> Fip {
     let mut fip = Fip::new(config, ms(0), [7; 8]);
     fip.link(ms(0), true);
     fip
@@ -49,7 +49,7 @@ pub(super) fn alone(fip: &mut Fip, until: Now) -> Vec<String> {
 }
 
 pub(super) fn frames(fip: &mut Fip) -> Vec<Vec<u8>> {
-    let mut out = Frames::default();
+    let mut out = HeapFrames::default();
     fip.transmit(&mut out);
     out.frames
 }
@@ -66,25 +66,25 @@ pub(super) fn told(fip: &mut Fip) -> Vec<String> {
     lines
 }
 
-pub(super) fn event_line(event: &Event) -> String {
+pub(super) fn event_line(event: &FipEvent) -> String {
     match event {
-        Event::Claimed(fc_id) => format!("claimed {fc_id:?}"),
-        Event::Released(fc_id) => format!("released {fc_id:?}"),
-        Event::Found(who) => format!("found {:?}", who.fc_id),
-        Event::Lost(fc_id, why) => format!("lost {fc_id:?}, {why:?}"),
+        FipEvent::Claimed(fc_id) => format!("claimed {fc_id:?}"),
+        FipEvent::Released(fc_id) => format!("released {fc_id:?}"),
+        FipEvent::Found(who) => format!("found {:?}", who.fc_id),
+        FipEvent::Lost(fc_id, why) => format!("lost {fc_id:?}, {why:?}"),
     }
 }
 
-pub(super) fn receive(fip: &mut Fip, now: Now, frame: &[u8]) -> Result<(), Violation> {
-    let (header, payload) = ethernet::Header::parse(frame).unwrap();
+pub(super) fn receive(fip: &mut Fip, now: Now, frame: &[u8]) -> Result<(), FcViolation> {
+    let (header, payload) = ethernet::EthernetHeader::parse(frame).unwrap();
     fip.receive(now, &header, payload)
 }
 
 /// A frame in one line: from, to, what, for which N_Port_ID, and how long if it is padded.
 pub(super) fn line(frame: &[u8]) -> String {
-    let (header, payload) = ethernet::Header::parse(frame).unwrap();
+    let (header, payload) = ethernet::EthernetHeader::parse(frame).unwrap();
     assert_eq!(header.ethertype, ethernet::FIP);
-    let message = Message::parse(payload).unwrap();
+    let message = FipMessage::parse(payload).unwrap();
     let mut line = format!(
         "{} > {} {:?}",
         short(header.src),
@@ -128,7 +128,12 @@ fn short(mac: Mac) -> String {
 }
 
 /// What the port of `config` sends when it has this N_Port_ID.
-pub(super) fn message(config: &Config, operation: Operation, fc_id: u16, dst: Mac) -> Vec<u8> {
+pub(super) fn message(
+    config: &FipConfig,
+    operation: FipOperation,
+    fc_id: u16,
+    dst: Mac,
+) -> Vec<u8> {
     let mut other = Fip::new(*config, ms(0), [0; 8]);
     other.fc_id = FcId(u32::from(fc_id));
     other.send(operation, dst);
@@ -136,7 +141,7 @@ pub(super) fn message(config: &Config, operation: Operation, fc_id: u16, dst: Ma
 }
 
 /// To all VN2VN ports.
-pub(super) fn multicast(config: &Config, operation: Operation, fc_id: u16) -> Vec<u8> {
+pub(super) fn multicast(config: &FipConfig, operation: FipOperation, fc_id: u16) -> Vec<u8> {
     message(config, operation, fc_id, Mac::ALL_VN2VN_ENODE)
 }
 
@@ -149,7 +154,7 @@ pub(super) struct Lan {
 }
 
 impl Lan {
-    pub(super) fn add(&mut self, config: Config, seed: u8) -> usize {
+    pub(super) fn add(&mut self, config: FipConfig, seed: u8) -> usize {
         let mut fip = Fip::new(config, self.now, [seed; 8]);
         fip.link(self.now, true);
         self.ports.push(fip);
@@ -224,7 +229,7 @@ impl Lan {
 
 /// Whether a port's filter lets a frame in.
 pub(super) fn addressed(port: &Fip, frame: &[u8]) -> bool {
-    let (header, _) = ethernet::Header::parse(frame).unwrap();
+    let (header, _) = ethernet::EthernetHeader::parse(frame).unwrap();
     let dst = header.dst;
     Fip::groups().contains(&dst) || dst == port.config.mac || Some(dst) == port.mac()
 }

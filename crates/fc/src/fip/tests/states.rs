@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::rig::{config, frames, message, ms, multicast, port, receive, sent, told};
 use crate::fip::Fip;
 use crate::wire::ethernet::Mac;
-use crate::wire::fip::Operation;
+use crate::wire::fip::FipOperation;
 
 /// A port of the middle WWPN, taken to a state by so many steps.
 fn in_state(steps: usize) -> Fip {
@@ -28,12 +28,12 @@ const STATES: [(&str, usize); 5] = [
 ];
 
 /// What a port does that wants or has 000005 when another one says so of itself.
-fn cell(steps: usize, operation: Operation, other: u16, recorded: bool) -> String {
+fn cell(steps: usize, operation: FipOperation, other: u16, recorded: bool) -> String {
     let mut fip = in_state(steps);
     let (before, now) = (fip.state, fip.now);
     let other = config(other);
     let mut frame = match operation {
-        Operation::ProbeReply | Operation::ClaimResponse => {
+        FipOperation::ProbeReply | FipOperation::ClaimResponse => {
             message(&other, operation, 5, Mac([2, 0, 0, 0, 0, 5]))
         }
         _ => multicast(&other, operation, 5),
@@ -58,12 +58,12 @@ fn cell(steps: usize, operation: Operation, other: u16, recorded: bool) -> Strin
 fn each_state_and_message() {
     let mut table = String::new();
     let operations = [
-        (Operation::ProbeRequest, false),
-        (Operation::ProbeRequest, true),
-        (Operation::ProbeReply, false),
-        (Operation::ClaimNotification, false),
-        (Operation::ClaimResponse, false),
-        (Operation::Beacon, false),
+        (FipOperation::ProbeRequest, false),
+        (FipOperation::ProbeRequest, true),
+        (FipOperation::ProbeReply, false),
+        (FipOperation::ClaimNotification, false),
+        (FipOperation::ClaimResponse, false),
+        (FipOperation::Beacon, false),
     ];
     for (operation, recorded) in operations {
         for (name, steps) in STATES {
@@ -94,7 +94,7 @@ fn the_link_going_down_ends_every_state() {
         };
         assert_eq!(told(&mut fip), released, "{name}");
         let now = ms(6000);
-        let probe = multicast(&config(1), Operation::ProbeRequest, 5);
+        let probe = multicast(&config(1), FipOperation::ProbeRequest, 5);
         receive(&mut fip, now, &probe).unwrap();
         assert_eq!(sent(&mut fip).len(), 0, "{name}");
     }

@@ -1,10 +1,10 @@
 use super::rig::{alone, config, frames, message, ms, multicast, port, receive, sent, told};
-use crate::fip::{Config, Fip};
-use crate::violation::Violation;
+use crate::fip::{Fip, FipConfig};
+use crate::violation::FcViolation;
 use crate::wire::els::Els;
 use crate::wire::ethernet::{self, Mac};
-use crate::wire::fip::{self, Descriptor, Encapsulated, Flags, Kind, Operation};
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::fip::{self, Descriptor, DescriptorType, Encapsulated, FipOperation, Flags};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::FcId;
 
 fn up() -> Fip {
@@ -15,8 +15,8 @@ fn up() -> Fip {
 }
 
 /// The claim of 000001 with the octets from `at` replaced.
-fn spoilt(at: usize, octets: &[u8]) -> Result<(), Violation> {
-    let mut frame = multicast(&config(1), Operation::ClaimNotification, 1);
+fn spoilt(at: usize, octets: &[u8]) -> Result<(), FcViolation> {
+    let mut frame = multicast(&config(1), FipOperation::ClaimNotification, 1);
     frame[at..at + octets.len()].copy_from_slice(octets);
     let mut fip = up();
     let taken = receive(&mut fip, ms(1000), &frame);
@@ -25,7 +25,7 @@ fn spoilt(at: usize, octets: &[u8]) -> Result<(), Violation> {
     taken
 }
 
-fn rule(taken: Result<(), Violation>) -> &'static str {
+fn rule(taken: Result<(), FcViolation>) -> &'static str {
     taken.unwrap_err().rule
 }
 
@@ -38,7 +38,7 @@ const SIZE: usize = 228;
 
 #[test]
 fn the_places_are_right() {
-    let frame = multicast(&config(1), Operation::ClaimNotification, 1);
+    let frame = multicast(&config(1), FipOperation::ClaimNotification, 1);
     let kinds = [MAC, NAME, VX_PORT, FC4, SIZE].map(|at| frame[at]);
     assert_eq!(kinds, [2, 4, 11, 15, 6]);
     assert!(spoilt(0, &[]).is_ok());
@@ -60,9 +60,9 @@ fn descriptors_are_those_of_the_message() {
     let place = "a VN2VN message with a descriptor missing, twice, or out of place";
     assert_eq!(rule(spoilt(NAME, &[100])), place, "unknown, and critical");
     assert_eq!(rule(spoilt(19, &[5])), place, "a Beacon with a size");
-    let mut claim = fip::encode(Operation::ClaimNotification, Flags::default(), &[]);
+    let mut claim = fip::encode(FipOperation::ClaimNotification, Flags::default(), &[]);
     let mut fip = up();
-    let header = ethernet::Header {
+    let header = ethernet::EthernetHeader {
         dst: Mac::ALL_VN2VN_ENODE,
         src: config(1).mac,
         vlan: None,
@@ -70,7 +70,7 @@ fn descriptors_are_those_of_the_message() {
     };
     assert_eq!(rule(fip.receive(ms(1000), &header, &claim)), place);
     let twice = [Descriptor::Mac(config(1).mac); 2];
-    claim = fip::encode(Operation::Beacon, Flags::default(), &twice);
+    claim = fip::encode(FipOperation::Beacon, Flags::default(), &twice);
     assert_eq!(rule(fip.receive(ms(1000), &header, &claim)), place);
 }
 
@@ -105,10 +105,10 @@ fn a_port_is_what_it_says_to_be() {
 fn no_more_ports_are_known_than_there_is_room_for() {
     let mut fip = up();
     for number in 0x10..0x10 + 4096 {
-        let beacon = multicast(&config(number), Operation::Beacon, number);
+        let beacon = multicast(&config(number), FipOperation::Beacon, number);
         receive(&mut fip, ms(1000), &beacon).unwrap();
     }
-    let beacon = multicast(&config(0x9000), Operation::Beacon, 0x9000);
+    let beacon = multicast(&config(0x9000), FipOperation::Beacon, 0x9000);
     receive(&mut fip, ms(1000), &beacon).unwrap();
     assert!(fip.neighbours.knows(FcId(0x9000)));
     assert!(
@@ -122,7 +122,7 @@ fn no_more_ports_are_known_than_there_is_room_for() {
 fn who_there_is_a_link_to_does_not_make_room() {
     let mut fip = super::logins::linked();
     for number in 0x10..0x10 + 9000 {
-        let claim = multicast(&config(number), Operation::ClaimNotification, number);
+        let claim = multicast(&config(number), FipOperation::ClaimNotification, number);
         receive(&mut fip, ms(1000), &claim).unwrap();
     }
     assert_eq!(fip.neighbours.entries.len(), 4096);
@@ -132,7 +132,7 @@ fn who_there_is_a_link_to_does_not_make_room() {
 #[test]
 fn the_queue_is_bounded() {
     let mut fip = up();
-    let claim = multicast(&config(1), Operation::ClaimNotification, 1);
+    let claim = multicast(&config(1), FipOperation::ClaimNotification, 1);
     for _ in 0..500 {
         receive(&mut fip, ms(1000), &claim).unwrap();
     }
@@ -140,13 +140,13 @@ fn the_queue_is_bounded() {
 }
 
 /// An ELS request of 000001 that `fip` knows.
-fn els(kind: Kind, to: u32, payload: &[u8]) -> Vec<u8> {
-    let header = Header {
+fn els(kind: DescriptorType, to: u32, payload: &[u8]) -> Vec<u8> {
+    let header = FrameHeader {
         r_ctl: RCtl::ELS_REQUEST,
         d_id: FcId(to),
         cs_ctl: 0,
         s_id: FcId(1),
-        kind: Type::ELS,
+        kind: FrameType::ELS,
         f_ctl: FCtl::REQUEST,
         seq_id: 0,
         df_ctl: 0,
@@ -160,7 +160,7 @@ fn els(kind: Kind, to: u32, payload: &[u8]) -> Vec<u8> {
         header,
         payload,
     });
-    fip::encode(Operation::ElsRequest, Flags::default(), &[els])
+    fip::encode(FipOperation::ElsRequest, Flags::default(), &[els])
 }
 
 /// The FLOGI of 000001, or what accepts it.
@@ -172,12 +172,12 @@ fn flogi(code: u8) -> Vec<u8> {
 }
 
 /// What becomes of an ELS from this sender to a port that knows 000001.
-fn request(from: &Config, octets: &[u8]) -> (Result<(), Violation>, Vec<String>) {
+fn request(from: &FipConfig, octets: &[u8]) -> (Result<(), FcViolation>, Vec<String>) {
     let mut fip = up();
-    let claim = multicast(&config(1), Operation::ClaimNotification, 1);
+    let claim = multicast(&config(1), FipOperation::ClaimNotification, 1);
     receive(&mut fip, ms(1000), &claim).unwrap();
     frames(&mut fip);
-    let header = ethernet::Header {
+    let header = ethernet::EthernetHeader {
         dst: config(2).mac,
         src: from.mac,
         vlan: None,
@@ -189,7 +189,7 @@ fn request(from: &Config, octets: &[u8]) -> (Result<(), Violation>, Vec<String>)
 
 #[test]
 fn an_els_comes_from_who_claimed_and_goes_to_us() {
-    let ours = els(Kind::FLOGI, 2, &flogi(4));
+    let ours = els(DescriptorType::FLOGI, 2, &flogi(4));
     let (taken, answers) = request(&config(1), &ours);
     assert!(taken.is_ok());
     assert_eq!(
@@ -199,7 +199,7 @@ fn an_els_comes_from_who_claimed_and_goes_to_us() {
     let (taken, answers) = request(&config(7), &ours);
     let other = "an ELS in FIP from an ENode other than the one that claimed its S_ID";
     assert_eq!((rule(taken), answers.len()), (other, 0));
-    let (taken, answers) = request(&config(1), &els(Kind::FLOGI, 3, &flogi(4)));
+    let (taken, answers) = request(&config(1), &els(DescriptorType::FLOGI, 3, &flogi(4)));
     let other = "an ELS in FIP for another N_Port_ID";
     assert_eq!((rule(taken), answers.len()), (other, 0));
 }
@@ -207,18 +207,22 @@ fn an_els_comes_from_who_claimed_and_goes_to_us() {
 #[test]
 fn an_els_that_has_no_place_here_is_rejected() {
     let rejected = ["0002 > 0001 ElsReply LS_RJT 000002 > 000001 0000"];
-    for (kind, command) in [(Kind::FDISC, 0x51), (Kind::ELP, 0x10), (Kind::FLOGI, 3)] {
+    for (kind, command) in [
+        (DescriptorType::FDISC, 0x51),
+        (DescriptorType::ELP, 0x10),
+        (DescriptorType::FLOGI, 3),
+    ] {
         let (taken, answers) = request(&config(1), &els(kind, 2, &[command, 0, 0, 0]));
         assert!(taken.is_ok());
         assert_eq!(answers, rejected, "{kind:?}");
     }
     for payload in [&[][..], &flogi(4)[..112]] {
-        let (_, answers) = request(&config(1), &els(Kind::FLOGI, 2, payload));
+        let (_, answers) = request(&config(1), &els(DescriptorType::FLOGI, 2, payload));
         assert_eq!(answers, rejected, "too short");
     }
     let mut other = flogi(4);
     other[27] ^= 1;
-    let (_, answers) = request(&config(1), &els(Kind::FLOGI, 2, &other));
+    let (_, answers) = request(&config(1), &els(DescriptorType::FLOGI, 2, &other));
     assert_eq!(answers, rejected, "of another name than it claimed with");
 }
 
@@ -228,10 +232,10 @@ fn an_els_stands_first_and_alone() {
     let mac = Descriptor::Mac(config(1).mac);
     let (taken, _) = request(
         &config(1),
-        &fip::encode(Operation::ElsRequest, Flags::default(), &[mac]),
+        &fip::encode(FipOperation::ElsRequest, Flags::default(), &[mac]),
     );
     assert_eq!(rule(taken), place);
-    let mut octets = els(Kind::LOGO, 2, &[5; 16]);
+    let mut octets = els(DescriptorType::LOGO, 2, &[5; 16]);
     let one = octets[10..].to_vec();
     octets.extend(&one);
     octets[7] *= 2;
@@ -243,14 +247,14 @@ fn an_els_stands_first_and_alone() {
 #[test]
 fn only_what_was_asked_is_answered() {
     let mut fip = up();
-    for operation in [Operation::ClaimNotification, Operation::Beacon] {
+    for operation in [FipOperation::ClaimNotification, FipOperation::Beacon] {
         receive(&mut fip, ms(1000), &multicast(&config(1), operation, 1)).unwrap();
     }
-    let mut reply = els(Kind::FLOGI, 2, &flogi(2));
+    let mut reply = els(DescriptorType::FLOGI, 2, &flogi(2));
     reply[5] = 2;
     let ox_id = 10 + 4 + 16;
     reply[ox_id..ox_id + 2].copy_from_slice(&[0, 9]);
-    let header = ethernet::Header {
+    let header = ethernet::EthernetHeader {
         dst: config(2).mac,
         src: config(1).mac,
         vlan: None,
@@ -266,9 +270,9 @@ fn only_what_was_asked_is_answered() {
 #[test]
 fn what_is_of_a_fabric_is_left_alone() {
     let mut fip = up();
-    let solicitation = fip::encode(Operation::Solicitation, Flags::FPMA, &[]);
-    let beacon = message(&config(1), Operation::Beacon, 1, Mac::ALL_VN2VN_ENODE);
-    let (header, _) = ethernet::Header::parse(&beacon).unwrap();
+    let solicitation = fip::encode(FipOperation::Solicitation, Flags::FPMA, &[]);
+    let beacon = message(&config(1), FipOperation::Beacon, 1, Mac::ALL_VN2VN_ENODE);
+    let (header, _) = ethernet::EthernetHeader::parse(&beacon).unwrap();
     fip.receive(ms(1000), &header, &solicitation).unwrap();
     assert_eq!(sent(&mut fip).len(), 0);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use scsi::wire::lun::Lun;
 
 use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, plain};
-use crate::initiator::{Event, Fate as End, Function, Why};
+use crate::initiator::{Fate as End, FcpInitiatorEvent, FcpTmf, FcpWhy};
 
 #[test]
 fn a_command_is_aborted_at_its_deadline() {
@@ -15,10 +15,10 @@ fn a_command_is_aborted_at_its_deadline() {
     pair.pass(Duration::from_secs(30));
     pair.finish_aborts();
     pair.settle();
-    let [Event::Failed(failed)] = &pair.told[..] else {
+    let [FcpInitiatorEvent::Failed(failed)] = &pair.told[..] else {
         panic!("{:?}", pair.told);
     };
-    assert_eq!((failed.fate, failed.why), (End::Aborted, Why::Late));
+    assert_eq!((failed.fate, failed.why), (End::Aborted, FcpWhy::Late));
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn commands_that_are_given_up_are_aborted_and_others_go_on() {
     pair.settle();
     pair.finish_aborts();
     pair.settle();
-    let [Event::Failed(failed)] = &pair.told[..] else {
+    let [FcpInitiatorEvent::Failed(failed)] = &pair.told[..] else {
         panic!("{:?}", pair.told);
     };
     assert_eq!((failed.id, failed.fate), (1, End::Aborted));
@@ -43,12 +43,16 @@ fn commands_that_are_given_up_are_aborted_and_others_go_on() {
 fn a_query_is_told_to_be_unanswered_when_the_login_ends() {
     let mut pair = Pair::new(all(), |_, _| Fate::IsLost);
     pair.test(1);
-    let (now, lun, query) = (Duration::ZERO, Lun::from_index(0), Function::QueryTask(1));
+    let (now, lun, query) = (Duration::ZERO, Lun::from_index(0), FcpTmf::QueryTask(1));
     let taken = pair.initiator.manage(now, REMOTE, 2, lun, query);
     assert_eq!(taken, Ok(()));
     pair.initiator.peer_down(REMOTE);
     let told: Vec<_> = std::iter::from_fn(|| pair.initiator.poll()).collect();
-    let [Event::Failed(failed), Event::Managed { id, response, .. }] = &told[..] else {
+    let [
+        FcpInitiatorEvent::Failed(failed),
+        FcpInitiatorEvent::Managed { id, response, .. },
+    ] = &told[..]
+    else {
         panic!("{told:?}");
     };
     assert_eq!((failed.id, *id, *response), (1, 2, None));
@@ -64,7 +68,7 @@ fn a_target_that_is_silent_is_stuck_and_said_to_be_so_once() {
     pair.test(2);
     pair.until_told(1);
     pair.pass(Duration::from_secs(100));
-    assert!(matches!(pair.told[..], [Event::Stuck(REMOTE)]));
+    assert!(matches!(pair.told[..], [FcpInitiatorEvent::Stuck(REMOTE)]));
     assert_eq!(
         pair.initiator.next_deadline(),
         None,
@@ -72,6 +76,7 @@ fn a_target_that_is_silent_is_stuck_and_said_to_be_so_once() {
     );
     pair.initiator.peer_down(REMOTE);
     let failed = std::iter::from_fn(|| pair.initiator.poll());
-    let unknown = |event: &Event<_>| matches!(event, Event::Failed(it) if it.fate == End::Unknown);
+    let unknown =
+        |event: &_| matches!(event, FcpInitiatorEvent::Failed(it) if it.fate == End::Unknown);
     assert_eq!(failed.filter(unknown).count(), 2);
 }

@@ -3,26 +3,26 @@
 use scsi::residual::Residual;
 
 use crate::exchange::tests::pair::{Fate, LUN, Pair, REMOTE, all, peer, plain};
-use crate::initiator::{Cause, Data, Event, Function, Why};
-use crate::outgoing::Frames;
+use crate::frame_sink::HeapFrames;
+use crate::initiator::{Data, FcpCause, FcpInitiatorEvent, FcpTmf, FcpWhy};
 use crate::wire::bls::BaRjt;
 use crate::wire::els::{ExchangeStatus, RecAccept, Reply};
 use crate::wire::fcp::{Rsp, XferRdy};
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::FcId;
 
 /// An initiator that has sent its first command.
 fn sent(begin: impl Fn(&mut Pair)) -> Pair {
     let mut pair = Pair::new(plain(), |_, _| Fate::IsLost);
     begin(&mut pair);
-    pair.initiator.transmit(&mut Frames::default());
+    pair.initiator.transmit(&mut HeapFrames::default());
     pair
 }
 
-fn header(r_ctl: RCtl, rx_id: u16) -> Header {
-    Header {
+fn header(r_ctl: RCtl, rx_id: u16) -> FrameHeader {
+    FrameHeader {
         f_ctl: FCtl::RESPONDER.with(FCtl::RELATIVE_OFFSET),
-        ..peer(2, 1, all()).header(r_ctl, Type::FCP, OxId(0), RxId(rx_id))
+        ..peer(2, 1, all()).header(r_ctl, FrameType::FCP, OxId(0), RxId(rx_id))
     }
 }
 
@@ -41,10 +41,10 @@ fn good(pair: &mut Pair, residual: Residual) {
     pair.reach_initiator(header(RCtl::COMMAND_STATUS, 1), &payload);
 }
 
-fn why(pair: &Pair) -> Option<Why> {
+fn why(pair: &Pair) -> Option<FcpWhy> {
     match &pair.told[..] {
         [] => None,
-        [Event::Failed(failed)] => Some(failed.why),
+        [FcpInitiatorEvent::Failed(failed)] => Some(failed.why),
         other => panic!("{other:?}"),
     }
 }
@@ -53,14 +53,14 @@ fn why(pair: &Pair) -> Option<Why> {
 fn a_write_cannot_be_done_before_its_data_was_sent() {
     let mut pair = sent(|pair| pair.write(1, 0, vec![1; 512]));
     good(&mut pair, Residual::Exact);
-    assert_eq!(why(&pair), Some(Why::Own(Cause::Contradiction)));
+    assert_eq!(why(&pair), Some(FcpWhy::Own(FcpCause::Contradiction)));
 }
 
 #[test]
 fn no_more_can_be_left_than_was_announced() {
     let mut pair = sent(|pair| pair.read(1, 0, 1));
     good(&mut pair, Residual::Underflow(513));
-    assert_eq!(why(&pair), Some(Why::Own(Cause::Contradiction)));
+    assert_eq!(why(&pair), Some(FcpWhy::Own(FcpCause::Contradiction)));
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_read_without_its_data_is_not_done() {
     let mut pair = sent(|pair| pair.read(1, 0, 1));
     good(&mut pair, Residual::Exact);
     assert_eq!(why(&pair), None);
-    let mut out = Frames::default();
+    let mut out = HeapFrames::default();
     pair.initiator.transmit(&mut out);
     assert_eq!(out.frames.len(), 1, "it is aborted");
 }
@@ -77,14 +77,14 @@ fn a_read_without_its_data_is_not_done() {
 fn data_beyond_what_was_asked_for_goes_nowhere() {
     let mut pair = sent(|pair| pair.read(1, 0, 1));
     for parameter in [1, 512, u32::MAX] {
-        let header = Header {
+        let header = FrameHeader {
             parameter,
             ..header(RCtl::SOLICITED_DATA, 1)
         };
         pair.reach_initiator(header, &[9; 512]);
     }
     good(&mut pair, Residual::Underflow(512));
-    let [Event::Done(done)] = &pair.told[..] else {
+    let [FcpInitiatorEvent::Done(done)] = &pair.told[..] else {
         panic!("{:?}", pair.told);
     };
     let Data::In(into) = &done.data else {
@@ -112,7 +112,7 @@ fn frames_of_another_exchange_or_port_are_passed_over() {
     let other = crate::remote::RemoteId(4);
     pair.initiator.peer_up(other, peer(1, 7, all()));
     let (sof, eof) = crate::exchange::frames::SINGLE;
-    let frame = crate::wire::fcoe::Frame {
+    let frame = crate::wire::fcoe::ReceivedFrame {
         sof,
         eof,
         header: header(RCtl::COMMAND_STATUS, 1),
@@ -121,7 +121,10 @@ fn frames_of_another_exchange_or_port_are_passed_over() {
     pair.initiator.receive(pair.now, other, &frame);
     assert!(pair.initiator.poll().is_none());
     pair.initiator.receive(pair.now, REMOTE, &frame);
-    assert!(matches!(pair.initiator.poll(), Some(Event::Done(_))));
+    assert!(matches!(
+        pair.initiator.poll(),
+        Some(FcpInitiatorEvent::Done(_))
+    ));
 }
 
 /// An ABTS has left.
@@ -129,15 +132,15 @@ fn aborting() -> Pair {
     let mut pair = sent(|pair| pair.test(1));
     let asked = pair
         .initiator
-        .manage(pair.now, REMOTE, 5, LUN, Function::AbortTask(1));
+        .manage(pair.now, REMOTE, 5, LUN, FcpTmf::AbortTask(1));
     assert_eq!(asked, Ok(()));
-    pair.initiator.transmit(&mut Frames::default());
+    pair.initiator.transmit(&mut HeapFrames::default());
     pair
 }
 
 fn abort_refused(pair: &mut Pair, explanation: u8) {
-    let header = Header {
-        kind: Type::BLS,
+    let header = FrameHeader {
+        kind: FrameType::BLS,
         ..header(RCtl::BA_RJT, 0xffff)
     };
     let why = BaRjt {
@@ -155,7 +158,10 @@ fn only_what_the_target_does_not_know_counts_as_aborted_when_it_refuses() {
     abort_refused(&mut pair, BaRjt::INVALID_OX_RX_ID);
     assert!(matches!(
         pair.told[..],
-        [Event::Failed(_), Event::Managed { .. }]
+        [
+            FcpInitiatorEvent::Failed(_),
+            FcpInitiatorEvent::Managed { .. }
+        ]
     ));
 }
 
@@ -175,8 +181,8 @@ fn what_is_told_of_another_exchange_is_not_believed() {
         transferred: 512,
         status: ExchangeStatus::COMPLETE.with(ExchangeStatus::RESPONDER),
     };
-    let header = Header {
-        kind: Type::ELS,
+    let header = FrameHeader {
+        kind: FrameType::ELS,
         ox_id: OxId(1),
         ..header(RCtl::ELS_REPLY, 1)
     };

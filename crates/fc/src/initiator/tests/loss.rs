@@ -2,7 +2,7 @@
 //! the command fails as one that may be repeated.
 
 use crate::exchange::tests::pair::{Fate, Pair, all, octets, plain};
-use crate::initiator::{Data, Event, Fate as End};
+use crate::initiator::{Data, Fate as End, FcpInitiatorEvent};
 use crate::remote::Fcp;
 
 /// Octets of a read or write: three sequences of the disk's.
@@ -15,11 +15,11 @@ fn carry_out(pair: &mut Pair, begin: impl Fn(&mut Pair, u64)) -> usize {
         let before = pair.told.len();
         pair.until_told(before + 1);
         match &pair.told[before] {
-            Event::Done(done) => {
+            FcpInitiatorEvent::Done(done) => {
                 assert_eq!((done.id, done.status), (id, 0));
                 return id as usize;
             }
-            Event::Failed(failed) => assert_eq!(failed.fate, End::Aborted),
+            FcpInitiatorEvent::Failed(failed) => assert_eq!(failed.fate, End::Aborted),
             other => panic!("{other:?}"),
         }
     }
@@ -29,7 +29,7 @@ fn carry_out(pair: &mut Pair, begin: impl Fn(&mut Pair, u64)) -> usize {
 fn read_with(fcp: Fcp, plan: impl FnMut(usize, bool) -> Fate + 'static) -> Pair {
     let mut pair = Pair::new(fcp, plan);
     carry_out(&mut pair, |pair, id| pair.read(id, 8, (LEN / 512) as u16));
-    let Some(Event::Done(done)) = pair.told.last() else {
+    let Some(FcpInitiatorEvent::Done(done)) = pair.told.last() else {
         panic!("it is done");
     };
     let Data::In(into) = &done.data else {

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use crate::exchange::tests::pair::{Fate, Pair, all, octets, plain};
-use crate::initiator::{Data, Event, Fate as End};
+use crate::initiator::{Data, Fate as End, FcpInitiatorEvent};
 
 /// Blocks that one command is about; each has its own place.
 const BLOCKS: usize = 40;
@@ -52,7 +52,7 @@ fn run(mut pair: Pair) {
             pair.until_told(open.len());
             for event in &pair.told {
                 match event {
-                    Event::Done(done) => {
+                    FcpInitiatorEvent::Done(done) => {
                         assert_eq!(done.status, 0);
                         let place = done.id % 8;
                         match &done.data {
@@ -64,7 +64,7 @@ fn run(mut pair: Pair) {
                         }
                         open.retain(|id| *id != place);
                     }
-                    Event::Failed(failed) => assert_eq!(failed.fate, End::Aborted),
+                    FcpInitiatorEvent::Failed(failed) => assert_eq!(failed.fate, End::Aborted),
                     other => panic!("{other:?}"),
                 }
             }

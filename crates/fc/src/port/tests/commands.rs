@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use scsi::medium::{HeapLease, Lease};
 
 use super::rig::{Rig, config, ms};
-use crate::initiator::{Data, Event};
+use crate::initiator::{Data, FcpInitiatorEvent};
 
 fn up() -> Rig {
     let mut rig = Rig::new(&config(2), &config(1));
@@ -15,7 +15,7 @@ fn up() -> Rig {
 
 fn done(rig: &mut Rig) -> Data<HeapLease> {
     match rig.done.pop() {
-        Some(Event::Done(done)) if done.status == 0 => done.data,
+        Some(FcpInitiatorEvent::Done(done)) if done.status == 0 => done.data,
         other => panic!("{other:?}"),
     }
 }

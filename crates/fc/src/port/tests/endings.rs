@@ -2,9 +2,9 @@
 
 use super::rig::{Rig, config, ms};
 use super::services::up;
-use crate::initiator::{Data, Event, Fate};
-use crate::port::config::Config;
-use crate::remote::{Partners, Remote};
+use crate::initiator::{Data, Fate, FcpInitiatorEvent};
+use crate::port::config::PortConfig;
+use crate::remote::{Partners, RemotePort};
 use scsi::medium::{HeapLease, Lease};
 
 #[test]
@@ -15,10 +15,9 @@ fn a_link_that_goes_down_fails_what_is_under_way() {
     rig.execute(&[0x12, 0, 0, 0, 36, 0], Data::In(into));
     rig.initiator.port.link(rig.now, false);
     rig.run(ms(2000));
-    let failed = rig
-        .done
-        .iter()
-        .filter(|event| matches!(event, Event::Failed(failed) if failed.fate == Fate::Unknown));
+    let failed = rig.done.iter().filter(
+        |event| matches!(event, FcpInitiatorEvent::Failed(failed) if failed.fate == Fate::Unknown),
+    );
     assert_eq!(failed.count(), 1);
 }
 
@@ -61,7 +60,7 @@ fn any_one_frame_of_a_login_may_be_lost() {
         rig.lose.push(lost);
         rig.run(ms(20_000));
         assert!(rig.lose.is_empty(), "{lost} was never sent");
-        let up = rig.initiator.port.remotes().all(Remote::is_up);
+        let up = rig.initiator.port.remotes().all(RemotePort::is_up);
         assert!(up && rig.initiator.told.last().unwrap() == "up 0", "{lost}");
         assert_eq!(rig.target.told.last().unwrap(), "up 0", "{lost}");
     }
@@ -70,7 +69,7 @@ fn any_one_frame_of_a_login_may_be_lost() {
 #[test]
 fn an_initiator_that_is_not_allowed_gets_nowhere() {
     for (target, initiator) in [(1, 2), (2, 1)] {
-        let closed = Config {
+        let closed = PortConfig {
             partners: Partners::Only([].into()),
             ..config(target)
         };

@@ -1,22 +1,22 @@
 //! More ports on the Ethernet than may log in.
 
 use super::rig::{config, ms};
-use crate::fip::{Neighbour, Why};
-use crate::port::{Config, Event, Port};
-use crate::remote::{Partners, State};
-use crate::target::{Limits, Target};
+use crate::fip::{Neighbour, UnlinkReason};
+use crate::port::{Port, PortConfig, PortEvent};
+use crate::remote::{Partners, RemoteState};
+use crate::target::{FcpLimits, FcpTarget};
 use crate::wire::ethernet::Mac;
 use crate::wire::names::{FcId, Wwn};
 use scsi::medium::HeapLease;
 
 /// A target with places for `places`.
-fn target(places: usize, partners: Partners) -> Port<Target<HeapLease>> {
-    let mut config = Config {
+fn target(places: usize, partners: Partners) -> Port<FcpTarget<HeapLease>> {
+    let mut config = PortConfig {
         partners,
         ..config(1)
     };
     config.limits.remotes = places;
-    Port::new(&config, Target::new(Limits::default()), ms(0), [7; 8])
+    Port::new(&config, FcpTarget::new(FcpLimits::default()), ms(0), [7; 8])
 }
 
 /// The port of the N_Port_ID and WWPN `number`, which says whether it is an initiator.
@@ -33,14 +33,14 @@ fn neighbour(number: u32, initiator: bool) -> Neighbour {
     }
 }
 
-fn state(port: &Port<Target<HeapLease>>, number: u64) -> State {
+fn state(port: &Port<FcpTarget<HeapLease>>, number: u64) -> RemoteState {
     port.find(Wwn(number)).unwrap().state()
 }
 
-fn remarks(port: &mut Port<Target<HeapLease>>) -> Vec<String> {
+fn remarks(port: &mut Port<FcpTarget<HeapLease>>) -> Vec<String> {
     std::iter::from_fn(|| port.poll())
         .filter_map(|event| match event {
-            Event::Remark { violation, .. } => Some(violation.to_string()),
+            PortEvent::Remark { violation, .. } => Some(violation.to_string()),
             _ => None,
         })
         .collect()
@@ -53,8 +53,8 @@ fn who_may_not_log_in_takes_no_place() {
         port.found(neighbour(number, true));
     }
     port.found(neighbour(9, true));
-    assert_eq!(state(&port, 9), State::Plogi);
-    assert_eq!(state(&port, 8), State::Idle);
+    assert_eq!(state(&port, 9), RemoteState::Plogi);
+    assert_eq!(state(&port, 8), RemoteState::Idle);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn another_target_takes_no_place() {
     let mut port = target(1, Partners::Any);
     port.found(neighbour(2, false));
     port.found(neighbour(3, true));
-    assert_eq!(state(&port, 3), State::Plogi);
+    assert_eq!(state(&port, 3), RemoteState::Plogi);
     assert!(remarks(&mut port).is_empty());
 }
 
@@ -88,19 +88,19 @@ fn who_finds_no_place_begins_when_another_one_goes() {
     }
     assert_eq!(
         [3, 4, 5].map(|number| state(&port, number)),
-        [State::Plogi, State::Idle, State::Idle]
+        [RemoteState::Plogi, RemoteState::Idle, RemoteState::Idle]
     );
     assert_eq!(remarks(&mut port).len(), 2);
-    port.lost(FcId(3), Why::Silent);
+    port.lost(FcId(3), UnlinkReason::Silent);
     assert_eq!(
         [4, 5].map(|number| state(&port, number)),
-        [State::Plogi, State::Idle]
+        [RemoteState::Plogi, RemoteState::Idle]
     );
     // One that waits may go too.
-    port.lost(FcId(5), Why::Silent);
-    port.lost(FcId(4), Why::Silent);
+    port.lost(FcId(5), UnlinkReason::Silent);
+    port.lost(FcId(4), UnlinkReason::Silent);
     port.found(neighbour(6, true));
-    assert_eq!(state(&port, 6), State::Plogi);
+    assert_eq!(state(&port, 6), RemoteState::Plogi);
 }
 
 /// Whatever happens to ports, those that have a place are those that are counted.
@@ -113,7 +113,7 @@ fn places_are_counted_right_through_a_long_history() {
         let number = 2 + (random >> 16) % 20;
         match random >> 28 {
             0..8 => port.found(neighbour(number, !number.is_multiple_of(3))),
-            8..14 => port.lost(FcId(number), Why::Silent),
+            8..14 => port.lost(FcId(number), UnlinkReason::Silent),
             14 if step > 10_000 => port.admit(ms(step), Wwn(number.into())),
             _ => port.expire(ms(step)),
         }

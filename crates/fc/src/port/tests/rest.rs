@@ -3,8 +3,8 @@
 use scsi::medium::{HeapLease, Lease};
 
 use super::rig::{Rig, config, ms};
-use crate::initiator::{Data, Event};
-use crate::port::Config;
+use crate::initiator::{Data, FcpInitiatorEvent};
+use crate::port::PortConfig;
 use crate::remote::Partners;
 use crate::wire::names::Wwn;
 
@@ -13,7 +13,7 @@ fn inquire(rig: &mut Rig) -> String {
     let into = HeapLease::from_bytes(vec![0; 36]);
     rig.execute(&[0x12, 0, 0, 0, 36, 0], Data::In(into));
     let done = rig.done.pop();
-    assert!(matches!(done, Some(Event::Done(_))), "{done:?}");
+    assert!(matches!(done, Some(FcpInitiatorEvent::Done(_))), "{done:?}");
     rig.traced()
 }
 
@@ -34,7 +34,7 @@ fn a_port_goes_on_after_a_rest() {
 /// It has heard of the target long before, and has left it alone.
 #[test]
 fn a_target_is_logged_in_to_as_soon_as_somebody_wants_it() {
-    let nobody = Config {
+    let nobody = PortConfig {
         partners: Partners::Only([].into()),
         ..config(1)
     };

@@ -10,12 +10,12 @@ use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
 use super::trace;
-use crate::initiator::{self, Command, Data, Initiator};
-use crate::outgoing::Frames;
-use crate::port::config::Config;
-use crate::port::{Event, Fc4, Port};
+use crate::frame_sink::HeapFrames;
+use crate::initiator::{self, ClientCommand, Data, FcpInitiator};
+use crate::port::config::PortConfig;
+use crate::port::{Fc4Layer, Port, PortEvent};
 use crate::remote::RemoteId;
-use crate::target::{self, Target};
+use crate::target::{self, FcpTarget};
 use crate::wire::ethernet::Mac;
 
 pub(super) const fn ms(ms: u64) -> Duration {
@@ -23,21 +23,21 @@ pub(super) const fn ms(ms: u64) -> Duration {
 }
 
 /// A port on the ENode 02:00:00:00:`low`, so with the N_Port_ID `low`.
-pub(super) fn config(low: u16) -> Config {
+pub(super) fn config(low: u16) -> PortConfig {
     let [a, b] = low.to_be_bytes();
-    Config::new(Mac([2, 0, 0, 0, a, b]), 2500)
+    PortConfig::new(Mac([2, 0, 0, 0, a, b]), 2500)
 }
 
 /// One end of the cable, with what came to it.
-pub(super) struct End<F: Fc4> {
+pub(super) struct End<F: Fc4Layer> {
     pub(super) port: Port<F>,
     pub(super) told: Vec<String>,
     /// What is on its way to it, by when it arrives.
     way: BTreeMap<(Now, usize), Vec<u8>>,
 }
 
-impl<F: Fc4> End<F> {
-    pub(super) fn new(config: &Config, fc4: F) -> Self {
+impl<F: Fc4Layer> End<F> {
+    pub(super) fn new(config: &PortConfig, fc4: F) -> Self {
         let mut port = Port::new(config, fc4, ms(0), [7; 8]);
         port.link(ms(0), true);
         Self {
@@ -48,7 +48,7 @@ impl<F: Fc4> End<F> {
     }
 
     fn sent(&mut self) -> Vec<Vec<u8>> {
-        let mut out = Frames::default();
+        let mut out = HeapFrames::default();
         self.port.transmit(&mut out);
         out.frames
     }
@@ -68,14 +68,14 @@ impl<F: Fc4> End<F> {
         true
     }
 
-    fn told(&mut self, event: &Event<F::Event>) {
+    fn told(&mut self, event: &PortEvent<F::Event>) {
         match event {
-            Event::Online(address) => self.told.push(format!("online {:?}", address.fc_id)),
-            Event::Offline => self.told.push("offline".to_owned()),
-            Event::Up(id) => self.told.push(format!("up {}", id.0)),
-            Event::Down(id, why) => self.told.push(format!("down {}: {why:?}", id.0)),
-            Event::Remark { violation, .. } => self.told.push(violation.to_string()),
-            Event::Fc4(_) => {}
+            PortEvent::Online(address) => self.told.push(format!("online {:?}", address.fc_id)),
+            PortEvent::Offline => self.told.push("offline".to_owned()),
+            PortEvent::Up(id) => self.told.push(format!("up {}", id.0)),
+            PortEvent::Down(id, why) => self.told.push(format!("down {}: {why:?}", id.0)),
+            PortEvent::Remark { violation, .. } => self.told.push(violation.to_string()),
+            PortEvent::Fc4(_) => {}
         }
     }
 }
@@ -83,11 +83,11 @@ impl<F: Fc4> End<F> {
 /// The cable.
 pub(super) struct Rig {
     pub(super) now: Now,
-    pub(super) target: End<Target<HeapLease>>,
-    pub(super) initiator: End<Initiator<HeapLease>>,
+    pub(super) target: End<FcpTarget<HeapLease>>,
+    pub(super) initiator: End<FcpInitiator<HeapLease>>,
     /// What the device holds.
     pub(super) disk: Vec<u8>,
-    pub(super) done: Vec<initiator::Event<HeapLease>>,
+    pub(super) done: Vec<initiator::FcpInitiatorEvent<HeapLease>>,
     pub(super) trace: Vec<String>,
     /// Frames that are lost, by what their line in the trace begins with; each once.
     pub(super) lose: Vec<&'static str>,
@@ -121,11 +121,11 @@ impl Weather {
 }
 
 impl Rig {
-    pub(super) fn new(target: &Config, initiator: &Config) -> Self {
-        let fcp = Initiator::new(initiator::Config::default());
+    pub(super) fn new(target: &PortConfig, initiator: &PortConfig) -> Self {
+        let fcp = FcpInitiator::new(initiator::FcpInitiatorConfig::default());
         Self {
             now: ms(0),
-            target: End::new(target, Target::new(target::Limits::default())),
+            target: End::new(target, FcpTarget::new(target::FcpLimits::default())),
             initiator: End::new(initiator, fcp),
             disk: vec![0; 64 << 10],
             done: Vec::new(),
@@ -161,7 +161,7 @@ impl Rig {
         self.serve();
         while let Some(event) = self.initiator.port.poll() {
             self.initiator.told(&event);
-            if let Event::Fc4(event) = event {
+            if let PortEvent::Fc4(event) = event {
                 self.done.push(event);
             }
         }
@@ -210,8 +210,8 @@ impl Rig {
             self.target.told(&event);
             let fcp = self.target.port.fc4_mut();
             match event {
-                Event::Down(id, _) => self.target.port.ended(self.now, id),
-                Event::Fc4(target::Event::Execute { remote, command }) => {
+                PortEvent::Down(id, _) => self.target.port.ended(self.now, id),
+                PortEvent::Fc4(target::FcpTargetEvent::Execute { remote, command }) => {
                     let at = usize::from(command.cdb[5]) * 512;
                     let len = command.expected_in as usize;
                     match command.cdb[0] {
@@ -232,7 +232,7 @@ impl Rig {
                         }
                     }
                 }
-                Event::Fc4(target::Event::DataOut {
+                PortEvent::Fc4(target::FcpTargetEvent::DataOut {
                     remote, tag, data, ..
                 }) => {
                     let len = data.len();
@@ -248,7 +248,7 @@ impl Rig {
     pub(super) fn execute(&mut self, cdb: &[u8], data: Data<HeapLease>) {
         let mut padded = [0; 16];
         padded[..cdb.len()].copy_from_slice(cdb);
-        let command = Command {
+        let command = ClientCommand {
             id: 1,
             lun: Lun([0; 8]),
             cdb: padded,
@@ -264,9 +264,9 @@ impl Rig {
 
     /// The same after the initiator has been at rest.
     pub(super) fn rested(self) -> Self {
-        let at_rest = self.initiator.port.below(Initiator::rest);
+        let at_rest = self.initiator.port.with_fc4(FcpInitiator::rest);
         let initiator = End {
-            port: at_rest.below(Initiator::resume),
+            port: at_rest.with_fc4(FcpInitiator::resume),
             ..self.initiator
         };
         Self { initiator, ..self }

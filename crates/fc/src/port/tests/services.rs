@@ -2,11 +2,11 @@
 
 use super::rig::{Rig, config, ms};
 use super::trace;
-use crate::outgoing::Frames;
+use crate::frame_sink::HeapFrames;
 use crate::wire::els::{Adisc, Code, Els, ExchangeName, LinkErrors, Logo, Reply};
 use crate::wire::ethernet;
 use crate::wire::fcoe::{self, Eof, Sof};
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::{FcId, Wwn};
 
 pub(super) fn up() -> Rig {
@@ -17,16 +17,16 @@ pub(super) fn up() -> Rig {
 }
 
 /// A frame of the initiator's to the target.
-pub(super) fn frame(rig: &Rig, r_ctl: RCtl, kind: Type, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(rig: &Rig, r_ctl: RCtl, kind: FrameType, payload: &[u8]) -> Vec<u8> {
     let (from, to) = (rig.initiator.port.address(), rig.target.port.address());
     let (from, to) = (from.unwrap(), to.unwrap());
-    let ethernet = ethernet::Header {
+    let ethernet = ethernet::EthernetHeader {
         dst: to.mac,
         src: from.mac,
         vlan: None,
         ethertype: ethernet::FCOE,
     };
-    let header = Header {
+    let header = FrameHeader {
         r_ctl,
         d_id: to.fc_id,
         cs_ctl: 0,
@@ -58,21 +58,21 @@ pub(super) fn frame(rig: &Rig, r_ctl: RCtl, kind: Type, payload: &[u8]) -> Vec<u
 /// What the target answers to a frame.
 pub(super) fn answers(rig: &mut Rig, frame: &[u8]) -> Vec<Vec<u8>> {
     rig.target.port.receive(rig.now, frame, None);
-    let mut out = Frames::default();
+    let mut out = HeapFrames::default();
     rig.target.port.transmit(&mut out);
     out.frames
 }
 
 fn ask(rig: &mut Rig, els: &Els) -> Vec<String> {
-    let frame = frame(rig, RCtl::ELS_REQUEST, Type::ELS, &els.encode());
+    let frame = frame(rig, RCtl::ELS_REQUEST, FrameType::ELS, &els.encode());
     let answers = answers(rig, &frame);
     answers.iter().map(|frame| trace::line(frame)).collect()
 }
 
 pub(super) fn reply(rig: &mut Rig, els: &Els) -> Reply {
-    let frame = frame(rig, RCtl::ELS_REQUEST, Type::ELS, &els.encode());
+    let frame = frame(rig, RCtl::ELS_REQUEST, FrameType::ELS, &els.encode());
     let answers = answers(rig, &frame);
-    let (_, payload) = ethernet::Header::parse(&answers[0]).unwrap();
+    let (_, payload) = ethernet::EthernetHeader::parse(&answers[0]).unwrap();
     Reply::parse(els.code(), fcoe::decode(payload).unwrap().payload).unwrap()
 }
 
@@ -130,7 +130,7 @@ fn services_in_another_name_are_refused() {
 #[test]
 fn wrong_checksums_are_counted() {
     let mut rig = up();
-    let mut damaged = frame(&rig, RCtl::ELS_REQUEST, Type::ELS, &Els::Rtv.encode());
+    let mut damaged = frame(&rig, RCtl::ELS_REQUEST, FrameType::ELS, &Els::Rtv.encode());
     damaged[40] ^= 1;
     assert!(answers(&mut rig, &damaged).is_empty());
     assert_eq!(rig.target.port.statistics().bad_crc, 1);
@@ -161,7 +161,7 @@ fn rls_tells_failures_of_links_and_of_virtual_links_apart() {
 #[test]
 fn an_abort_of_what_was_answered_is_answered_too() {
     let mut rig = up();
-    let abts = frame(&rig, RCtl::ABTS, Type::BLS, &[]);
+    let abts = frame(&rig, RCtl::ABTS, FrameType::BLS, &[]);
     let lines: Vec<_> = answers(&mut rig, &abts)
         .iter()
         .map(|frame| trace::line(frame))
@@ -175,7 +175,7 @@ fn lengths_that_do_not_agree_are_refused_with_a_remark() {
     let prli = frame(
         &rig,
         RCtl::ELS_REQUEST,
-        Type::ELS,
+        FrameType::ELS,
         &[0x20, 0x10, 0, 0x24, 0, 0, 0, 0],
     );
     let lines: Vec<_> = answers(&mut rig, &prli)

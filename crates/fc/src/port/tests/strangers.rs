@@ -2,15 +2,15 @@
 
 use super::rig::{Rig, config, ms};
 use super::services::{answers, frame, up};
-use crate::port::config::Config;
+use crate::port::config::PortConfig;
 use crate::wire::els::Els;
-use crate::wire::ethernet::Tag;
-use crate::wire::frame::{RCtl, Type};
+use crate::wire::ethernet::VlanTag;
+use crate::wire::frame::{FrameType, RCtl};
 
 #[test]
 fn nothing_is_answered_that_is_for_another_or_from_a_stranger() {
     let mut rig = up();
-    let good = frame(&rig, RCtl::ELS_REQUEST, Type::ELS, &Els::Rtv.encode());
+    let good = frame(&rig, RCtl::ELS_REQUEST, FrameType::ELS, &Els::Rtv.encode());
     assert_eq!(answers(&mut rig, &good).len(), 1);
     let mut other_mac = good.clone();
     other_mac[5] ^= 1;
@@ -27,18 +27,18 @@ fn nothing_is_answered_that_is_for_another_or_from_a_stranger() {
 
 #[test]
 fn each_vlan_is_a_network_of_its_own() {
-    let tag = Tag {
+    let tag = VlanTag {
         priority: 3,
         dei: false,
         vid: 100,
     };
-    let tagged = Config {
+    let tagged = PortConfig {
         tag: Some(tag),
         ..config(2)
     };
     let mut rig = Rig::new(
         &tagged,
-        &Config {
+        &PortConfig {
             tag: Some(tag),
             ..config(1)
         },

@@ -3,14 +3,14 @@
 use super::rig::{Rig, ms};
 use super::services::{reply, up};
 use crate::initiator::Data;
-use crate::wire::els::{Els, Logo, Page, Reply, explanation, reason};
-use crate::wire::frame::Type;
+use crate::wire::els::{Els, Logo, Reply, ServicePage, explanation, reason};
+use crate::wire::frame::FrameType;
 use crate::wire::names::FcId;
 use scsi::medium::{HeapLease, Lease};
 
 /// A page that is about a port.
-const fn page(kind: Type, flags: u8, fc_id: u32) -> Page {
-    Page {
+const fn page(kind: FrameType, flags: u8, fc_id: u32) -> ServicePage {
+    ServicePage {
         kind,
         extension: 0,
         flags,
@@ -21,7 +21,7 @@ const fn page(kind: Type, flags: u8, fc_id: u32) -> Page {
 }
 
 /// The response code, and how often the nexus of the initiator (000001) has ended.
-fn asked(rig: &mut Rig, page: Page) -> (u8, usize) {
+fn asked(rig: &mut Rig, page: ServicePage) -> (u8, usize) {
     let Reply::Process(pages) = reply(rig, &Els::Tprlo(vec![page])) else {
         panic!("no LS_ACC")
     };
@@ -38,12 +38,37 @@ fn asked(rig: &mut Rig, page: Page) -> (u8, usize) {
 #[test]
 fn the_image_pairs_that_are_meant_end() {
     for (kind, flags, fc_id, answer) in [
-        (Type::FCP, Page::THIRD_PARTY, 1, (Page::EXECUTED, 1)),
-        (Type(0), Page::THIRD_PARTY, 1, (Page::EXECUTED, 1)),
-        (Type::FCP, Page::GLOBAL, 0, (Page::EXECUTED, 1)),
-        (Type::FCP, 0, 0, (Page::EXECUTED, 1)),
-        (Type::FCP, Page::THIRD_PARTY, 9, (Page::EXECUTED, 0)),
-        (Type::CT, Page::GLOBAL, 0, (Page::INVALID, 0)),
+        (
+            FrameType::FCP,
+            ServicePage::THIRD_PARTY,
+            1,
+            (ServicePage::EXECUTED, 1),
+        ),
+        (
+            FrameType(0),
+            ServicePage::THIRD_PARTY,
+            1,
+            (ServicePage::EXECUTED, 1),
+        ),
+        (
+            FrameType::FCP,
+            ServicePage::GLOBAL,
+            0,
+            (ServicePage::EXECUTED, 1),
+        ),
+        (FrameType::FCP, 0, 0, (ServicePage::EXECUTED, 1)),
+        (
+            FrameType::FCP,
+            ServicePage::THIRD_PARTY,
+            9,
+            (ServicePage::EXECUTED, 0),
+        ),
+        (
+            FrameType::CT,
+            ServicePage::GLOBAL,
+            0,
+            (ServicePage::INVALID, 0),
+        ),
     ] {
         let mut rig = up();
         assert_eq!(
@@ -57,7 +82,7 @@ fn the_image_pairs_that_are_meant_end() {
 #[test]
 fn who_was_logged_out_by_another_learns_it_by_its_next_command() {
     let mut rig = up();
-    asked(&mut rig, page(Type::FCP, Page::GLOBAL, 0));
+    asked(&mut rig, page(FrameType::FCP, ServicePage::GLOBAL, 0));
     let into = HeapLease::from_bytes(vec![0; 36]);
     rig.execute(&[0x12, 0, 0, 0, 36, 0], Data::In(into));
     let later = rig.now + ms(3000);
@@ -77,7 +102,7 @@ fn who_has_not_logged_in_ends_nothing() {
     );
     let asked = reply(
         &mut rig,
-        &Els::Tprlo(vec![page(Type::FCP, Page::GLOBAL, 0)]),
+        &Els::Tprlo(vec![page(FrameType::FCP, ServicePage::GLOBAL, 0)]),
     );
     let Reply::Reject(why) = asked else {
         panic!("{asked:?}")

@@ -1,32 +1,32 @@
 //! What a frame says, in a line.
 
-use crate::wire::els::{Code, Els, Reject, Reply};
-use crate::wire::ethernet::{self, Header};
-use crate::wire::fcoe::{self, Frame};
+use crate::wire::els::{Code, Els, LsRejectReason, Reply};
+use crate::wire::ethernet::{self, EthernetHeader};
+use crate::wire::fcoe::{self, ReceivedFrame};
 use crate::wire::fcp::{Cmnd, Rsp, XferRdy};
-use crate::wire::fip::Message;
-use crate::wire::frame::{RCtl, Type};
+use crate::wire::fip::FipMessage;
+use crate::wire::frame::{FrameType, RCtl};
 
 /// A frame.
 pub(super) fn line(octets: &[u8]) -> String {
-    let (ethernet, payload) = Header::parse(octets).unwrap();
+    let (ethernet, payload) = EthernetHeader::parse(octets).unwrap();
     match ethernet.ethertype {
-        ethernet::FIP => format!("FIP {:?}", Message::parse(payload).unwrap().operation),
+        ethernet::FIP => format!("FIP {:?}", FipMessage::parse(payload).unwrap().operation),
         _ => fc(&fcoe::decode(payload).unwrap()),
     }
 }
 
-fn fc(frame: &Frame<'_>) -> String {
+fn fc(frame: &ReceivedFrame<'_>) -> String {
     let (header, payload) = (&frame.header, frame.payload);
     let len = payload.len();
     match (header.kind, header.r_ctl) {
-        (Type::ELS, RCtl::ELS_REQUEST) => request(&Els::parse(payload).unwrap()),
-        (Type::ELS, RCtl::ELS_REPLY) => reply(payload),
-        (Type::FCP, RCtl::UNSOLICITED_COMMAND) => {
+        (FrameType::ELS, RCtl::ELS_REQUEST) => request(&Els::parse(payload).unwrap()),
+        (FrameType::ELS, RCtl::ELS_REPLY) => reply(payload),
+        (FrameType::FCP, RCtl::UNSOLICITED_COMMAND) => {
             let cmnd = Cmnd::parse(payload).unwrap();
             format!("FCP_CMND {:02x} FCP_DL {}", cmnd.cdb[0], cmnd.data_len)
         }
-        (Type::FCP, RCtl::SOLICITED_DATA) => {
+        (FrameType::FCP, RCtl::SOLICITED_DATA) => {
             let (seq, at) = (header.seq_cnt, header.parameter);
             let last = if header.f_ctl.end_sequence() {
                 ", last"
@@ -35,17 +35,17 @@ fn fc(frame: &Frame<'_>) -> String {
             };
             format!("FCP_DATA SEQ_CNT {seq}, {len} at {at}{last}")
         }
-        (Type::FCP, RCtl::DATA_DESCRIPTOR) => {
+        (FrameType::FCP, RCtl::DATA_DESCRIPTOR) => {
             let ready = XferRdy::parse(payload).unwrap();
             format!("FCP_XFER_RDY {} at {}", ready.burst, ready.offset)
         }
-        (Type::FCP, RCtl::COMMAND_STATUS) => {
+        (FrameType::FCP, RCtl::COMMAND_STATUS) => {
             format!("FCP_RSP {:02x}", Rsp::parse(payload).unwrap().status)
         }
-        (Type::FCP, RCtl::SOLICITED_CONTROL) => "FCP_CONF".to_owned(),
-        (Type::BLS, RCtl::ABTS) => "ABTS".to_owned(),
-        (Type::BLS, RCtl::BA_ACC) => "BA_ACC".to_owned(),
-        (Type::BLS, RCtl::BA_RJT) => "BA_RJT".to_owned(),
+        (FrameType::FCP, RCtl::SOLICITED_CONTROL) => "FCP_CONF".to_owned(),
+        (FrameType::BLS, RCtl::ABTS) => "ABTS".to_owned(),
+        (FrameType::BLS, RCtl::BA_ACC) => "BA_ACC".to_owned(),
+        (FrameType::BLS, RCtl::BA_RJT) => "BA_RJT".to_owned(),
         (kind, r_ctl) => format!("R_CTL {r_ctl:?} TYPE {kind:?}"),
     }
 }
@@ -60,7 +60,7 @@ fn request(els: &Els) -> String {
 
 fn reply(payload: &[u8]) -> String {
     match Reply::parse(Code::LOGO, payload).unwrap() {
-        Reply::Reject(Reject {
+        Reply::Reject(LsRejectReason {
             reason,
             explanation,
             ..

@@ -3,8 +3,8 @@
 use scsi::medium::{HeapLease, Lease};
 
 use super::rig::{Rig, Weather, config, ms};
-use crate::initiator::{Data, Event, Fate};
-use crate::remote::Remote;
+use crate::initiator::{Data, Fate, FcpInitiatorEvent};
+use crate::remote::RemotePort;
 
 /// A PLOGI that is late by seconds ends a nexus that came after it, at one end. The first command
 /// tells that, and fails; the next one has a new nexus.
@@ -25,7 +25,7 @@ fn after_the_weather_there_is_a_nexus_and_it_works() {
 
 /// Whether an INQUIRY went well. If not, it failed as it should.
 fn inquire(rig: &mut Rig) -> bool {
-    if !rig.initiator.port.remotes().any(Remote::is_up) {
+    if !rig.initiator.port.remotes().any(RemotePort::is_up) {
         return false;
     }
     rig.done.clear();
@@ -34,8 +34,8 @@ fn inquire(rig: &mut Rig) -> bool {
     let later = rig.now + ms(100);
     rig.run(later);
     match &rig.done[..] {
-        [Event::Done(done)] => done.status == 0,
-        [Event::Failed(failed)] if failed.fate == Fate::Unknown => false,
+        [FcpInitiatorEvent::Done(done)] => done.status == 0,
+        [FcpInitiatorEvent::Failed(failed)] if failed.fate == Fate::Unknown => false,
         other => panic!("{other:?}"),
     }
 }

@@ -28,28 +28,28 @@ fn a_new_nexus_waits_for_the_end_of_the_old_one() {
     let (theirs, page) = (rig.theirs(), rig.page());
     assert_eq!(rig.asked(7, Els::Plogi(theirs)), "down: Replaced, LS_ACC");
     assert_eq!(rig.asked(8, Els::Prli(vec![page])), "");
-    assert_eq!(rig.act(Remote::ended), "LS_ACC 21, up");
+    assert_eq!(rig.act(RemotePort::ended), "LS_ACC 21, up");
 }
 
 #[test]
 fn a_lost_port_that_is_found_again_waits_too() {
     let mut rig = up(Role::Target, Wwn(9));
-    rig.act(|remote, cx| remote.lost(cx, End::Lost(Why::Silent)));
+    rig.act(|remote, cx| remote.lost(cx, NexusEnd::Lost(UnlinkReason::Silent)));
     assert!(!rig.remote.is_gone());
     let neighbour = *rig.remote.neighbour();
     rig.remote.found_again(neighbour);
-    rig.act(Remote::begin);
+    rig.act(RemotePort::begin);
     let (theirs, page) = (rig.theirs(), rig.page());
     assert_eq!(rig.asked(7, Els::Plogi(theirs)), "LS_ACC");
     assert_eq!(rig.asked(8, Els::Prli(vec![page])), "");
-    assert_eq!(rig.act(Remote::ended), "LS_ACC 21, up");
+    assert_eq!(rig.act(RemotePort::ended), "LS_ACC 21, up");
 }
 
 /// Arrays do that with hosts that they do not know.
 #[test]
 fn a_target_that_logs_out_again_and_again_is_left_alone_for_a_while() {
     let mut rig = Rig::new(Role::Initiator, Wwn(1));
-    rig.act(Remote::begin);
+    rig.act(RemotePort::begin);
     let log_out = |rig: &mut Rig| {
         let theirs = rig.theirs();
         assert_eq!(rig.answered(&Reply::Login(theirs)), "PRLI");
@@ -61,13 +61,13 @@ fn a_target_that_logs_out_again_and_again_is_left_alone_for_a_while() {
         assert_eq!(log_out(&mut rig), "LS_ACC, PLOGI");
     }
     assert_eq!(log_out(&mut rig), "LS_ACC");
-    assert_eq!(rig.remote.state(), State::Idle);
+    assert_eq!(rig.remote.state(), RemoteState::Idle);
     assert_eq!(
         rig.remote.deadline(),
         Some(rig.now + Duration::from_secs(10))
     );
     rig.now = rig.remote.deadline().unwrap();
-    assert_eq!(rig.act(Remote::expire), "PLOGI");
+    assert_eq!(rig.act(RemotePort::expire), "PLOGI");
     // One that was kept for longer was no refusal.
     rig.now += Duration::from_secs(60);
     assert_eq!(log_out(&mut rig), "LS_ACC, PLOGI");
@@ -76,35 +76,35 @@ fn a_target_that_logs_out_again_and_again_is_left_alone_for_a_while() {
 #[test]
 fn a_request_without_answer_is_repeated_and_at_last_left_alone() {
     let mut rig = Rig::new(Role::Initiator, Wwn(1));
-    assert_eq!(rig.act(Remote::begin), "PLOGI");
+    assert_eq!(rig.act(RemotePort::begin), "PLOGI");
     for _ in 1..5 {
         rig.now = rig.remote.deadline().unwrap();
-        assert_eq!(rig.act(Remote::expire), "PLOGI");
+        assert_eq!(rig.act(RemotePort::expire), "PLOGI");
     }
     rig.now = rig.remote.deadline().unwrap();
-    assert_eq!(rig.act(Remote::expire), "");
-    assert_eq!(rig.remote.state(), State::Idle);
+    assert_eq!(rig.act(RemotePort::expire), "");
+    assert_eq!(rig.remote.state(), RemoteState::Idle);
     rig.now = rig.remote.deadline().unwrap();
-    assert_eq!(rig.act(Remote::expire), "PLOGI");
+    assert_eq!(rig.act(RemotePort::expire), "PLOGI");
 }
 
 #[test]
 fn an_answer_to_a_request_that_was_repeated_is_too_late() {
     let mut rig = Rig::new(Role::Initiator, Wwn(1));
-    rig.act(Remote::begin);
+    rig.act(RemotePort::begin);
     let first = rig.remote.asked.unwrap();
     rig.now = rig.remote.deadline().unwrap();
-    rig.act(Remote::expire);
+    rig.act(RemotePort::expire);
     let accept = Reply::Login(rig.theirs()).encode();
     rig.act(|remote, cx| remote.answer_came(cx, first, &accept));
-    assert_eq!(rig.remote.state(), State::Plogi);
+    assert_eq!(rig.remote.state(), RemoteState::Plogi);
 }
 
 #[test]
 fn who_is_not_allowed_is_told_so() {
     let mut rig = Rig::new(Role::Target, Wwn(9));
     rig.local.partners = Partners::Only([Wwn(8)].into());
-    let found = rig.act(Remote::begin);
+    let found = rig.act(RemotePort::begin);
     assert_eq!(
         found,
         "\"a port that is not allowed was discovered (--allow)\""
@@ -152,17 +152,17 @@ fn sizes_and_times_are_those_that_suit_both() {
 fn linux_offers_less() {
     let mut rig = Rig::new(Role::Target, Wwn(9));
     rig.lead_to(Stage::LoggedIn);
-    let page = Page::fcp(FcpParameters(0x1a2));
+    let page = ServicePage::fcp(FcpParameters(0x1a2));
     assert_eq!(rig.asked(2, Els::Prli(vec![page])), "LS_ACC 21, up");
     let fcp = rig.remote.peer(&rig.local).unwrap().fcp;
     assert!(fcp.retry && fcp.confirm && !fcp.rec && !fcp.retry_identifier);
 
     let mut rig = Rig::new(Role::Initiator, Wwn(9));
     rig.lead_to(Stage::LoggedIn);
-    let page = Page::fcp(FcpParameters(0xb2));
+    let page = ServicePage::fcp(FcpParameters(0xb2));
     // It asks too, before it answers.
     assert_eq!(rig.asked(2, Els::Prli(vec![page])), "LS_ACC 21");
-    let answer = Reply::Process(vec![page.answered(Page::EXECUTED)]);
+    let answer = Reply::Process(vec![page.answered(ServicePage::EXECUTED)]);
     assert_eq!(rig.answered(&answer), "up");
     // And may ask once more, while all is well.
     assert_eq!(rig.asked(3, Els::Prli(vec![page])), "LS_ACC 21");
@@ -175,8 +175,8 @@ fn two_initiators_make_no_pair() {
     rig.lead_to(Stage::LoggedIn);
     let page = local(Role::Initiator).process_login();
     assert_eq!(rig.asked(2, Els::Prli(vec![page])), "LS_ACC 05");
-    let answer = Reply::Process(vec![page.answered(Page::PRECLUDED)]);
+    let answer = Reply::Process(vec![page.answered(ServicePage::PRECLUDED)]);
     assert_eq!(rig.answered(&answer), "");
-    assert_eq!(rig.remote.state(), State::Open);
+    assert_eq!(rig.remote.state(), RemoteState::Open);
     assert!(!rig.remote.is_up());
 }

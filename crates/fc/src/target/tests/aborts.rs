@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::exchange::tests::pair::{Fate, LUN, Pair, REMOTE, all, decode, peer, plain};
-use crate::initiator::{Event, Function};
-use crate::outgoing::Frames;
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::frame_sink::HeapFrames;
+use crate::initiator::{FcpInitiatorEvent, FcpTmf};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
 fn spared(_: usize, _: bool) -> Fate {
     Fate::Arrives
@@ -17,7 +17,7 @@ fn it_is_answered_when_the_device_server_has_ended_the_command() {
     pair.is_stopped = true;
     pair.read(1, 0, 8);
     pair.settle();
-    let asked = Function::AbortTask(1);
+    let asked = FcpTmf::AbortTask(1);
     assert_eq!(
         pair.initiator.manage(pair.now, REMOTE, 5, LUN, asked),
         Ok(())
@@ -29,7 +29,10 @@ fn it_is_answered_when_the_device_server_has_ended_the_command() {
     assert_eq!(pair.traced(), ["< BA_ACC"]);
     assert!(matches!(
         pair.told[..],
-        [Event::Failed(_), Event::Managed { id: 5, .. }]
+        [
+            FcpInitiatorEvent::Failed(_),
+            FcpInitiatorEvent::Managed { id: 5, .. }
+        ]
     ));
 }
 
@@ -37,7 +40,7 @@ fn it_is_answered_when_the_device_server_has_ended_the_command() {
 fn data_that_waits_is_dropped_with_its_command() {
     let mut pair = Pair::new(plain(), spared);
     pair.read(1, 0, 64);
-    let mut out = Frames::default();
+    let mut out = HeapFrames::default();
     pair.initiator.transmit(&mut out);
     let command = decode(&out.frames[0]);
     pair.reach_target(command.header, command.payload);
@@ -48,10 +51,10 @@ fn data_that_waits_is_dropped_with_its_command() {
     assert_eq!(pair.traced(), ["< BA_ACC"]);
 }
 
-fn abts(ox_id: OxId) -> Header {
-    Header {
+fn abts(ox_id: OxId) -> FrameHeader {
+    FrameHeader {
         f_ctl: FCtl::END_SEQUENCE.with(FCtl::SEQUENCE_INITIATIVE),
-        ..peer(1, 2, all()).header(RCtl::ABTS, Type::BLS, ox_id, RxId::UNASSIGNED)
+        ..peer(1, 2, all()).header(RCtl::ABTS, FrameType::BLS, ox_id, RxId::UNASSIGNED)
     }
 }
 
@@ -59,11 +62,11 @@ fn abts(ox_id: OxId) -> Header {
 fn overtaken_by_its_abort(wait: Duration) -> usize {
     let mut pair = Pair::new(plain(), spared);
     pair.test(1);
-    let mut out = Frames::default();
+    let mut out = HeapFrames::default();
     pair.initiator.transmit(&mut out);
     let command = decode(&out.frames[0]);
     pair.reach_target(abts(command.header.ox_id), &[]);
-    pair.target.transmit(&mut Frames::default());
+    pair.target.transmit(&mut HeapFrames::default());
     pair.now += wait;
     pair.target.expire(pair.now);
     pair.reach_target(command.header, command.payload);
@@ -87,7 +90,7 @@ fn rrq_makes_it_free_at_both_ends() {
     pair.is_stopped = true;
     pair.test(1);
     pair.settle();
-    let asked = Function::AbortTask(1);
+    let asked = FcpTmf::AbortTask(1);
     assert_eq!(
         pair.initiator.manage(pair.now, REMOTE, 5, LUN, asked),
         Ok(())
@@ -110,7 +113,7 @@ fn an_abort_of_another_exchange_leaves_the_one_under_way_alone() {
     pair.is_stopped = true;
     pair.test(1);
     pair.settle();
-    let stale = Header {
+    let stale = FrameHeader {
         rx_id: RxId(77),
         ..abts(OxId(0))
     };
@@ -124,7 +127,7 @@ fn an_abort_of_another_exchange_leaves_the_one_under_way_alone() {
 fn that_of_a_function_is_answered_when_the_function_has_ended() {
     let mut pair = Pair::new(all(), spared);
     pair.is_stopped = true;
-    let reset = Function::LogicalUnitReset;
+    let reset = FcpTmf::LogicalUnitReset;
     assert_eq!(
         pair.initiator.manage(pair.now, REMOTE, 5, LUN, reset),
         Ok(())

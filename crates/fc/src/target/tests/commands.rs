@@ -5,7 +5,7 @@ use scsi::task::{Completed, SenseBytes};
 use scsi::wire::status::Status;
 
 use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, octets, plain};
-use crate::initiator::{Data, Done, Event};
+use crate::initiator::{Data, Done, FcpInitiatorEvent};
 
 fn spared(_: usize, _: bool) -> Fate {
     Fate::Arrives
@@ -13,7 +13,7 @@ fn spared(_: usize, _: bool) -> Fate {
 
 fn done(pair: &Pair) -> &Done<HeapLease> {
     match pair.told.last() {
-        Some(Event::Done(done)) => done,
+        Some(FcpInitiatorEvent::Done(done)) => done,
         other => panic!("{other:?}"),
     }
 }

@@ -3,12 +3,12 @@
 use scsi::task::{self, FunctionResult};
 
 use crate::exchange::tests::pair::{Fate, LUN, Pair, REMOTE, all, decode, peer, plain};
-use crate::initiator::{Event, Function};
-use crate::outgoing::Frames;
-use crate::target::{Limits, Target};
-use crate::wire::frame::{FCtl, Header, RCtl, Type};
+use crate::frame_sink::HeapFrames;
+use crate::initiator::{FcpInitiatorEvent, FcpTmf};
+use crate::target::{FcpLimits, FcpTarget};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, RCtl};
 
-fn carried_out(function: Function) -> (Vec<task::Function>, Vec<String>) {
+fn carried_out(function: FcpTmf) -> (Vec<task::Function>, Vec<String>) {
     let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
     assert_eq!(
         pair.initiator.manage(pair.now, REMOTE, 5, LUN, function),
@@ -17,7 +17,7 @@ fn carried_out(function: Function) -> (Vec<task::Function>, Vec<String>) {
     pair.settle();
     let answered = matches!(
         pair.told[..],
-        [Event::Managed {
+        [FcpInitiatorEvent::Managed {
             id: 5,
             response: Some(0),
             ..
@@ -30,18 +30,18 @@ fn carried_out(function: Function) -> (Vec<task::Function>, Vec<String>) {
 #[test]
 fn each_function_comes_to_the_device_server() {
     let table = [
-        (Function::AbortTaskSet, task::Function::AbortTaskSet, "02"),
-        (Function::ClearTaskSet, task::Function::ClearTaskSet, "04"),
+        (FcpTmf::AbortTaskSet, task::Function::AbortTaskSet, "02"),
+        (FcpTmf::ClearTaskSet, task::Function::ClearTaskSet, "04"),
         (
-            Function::LogicalUnitReset,
+            FcpTmf::LogicalUnitReset,
             task::Function::LogicalUnitReset,
             "10",
         ),
-        (Function::TargetReset, task::Function::TargetReset, "20"),
-        (Function::ClearAca, task::Function::ClearAca, "40"),
-        (Function::QueryTaskSet, task::Function::QueryTaskSet, "01"),
+        (FcpTmf::TargetReset, task::Function::TargetReset, "20"),
+        (FcpTmf::ClearAca, task::Function::ClearAca, "40"),
+        (FcpTmf::QueryTaskSet, task::Function::QueryTaskSet, "01"),
         (
-            Function::QueryAsynchronousEvent,
+            FcpTmf::QueryAsynchronousEvent,
             task::Function::QueryAsynchronousEvent,
             "08",
         ),
@@ -60,7 +60,7 @@ fn commands_that_a_reset_covers_fail_and_later_ones_do_not() {
     pair.is_stopped = true;
     pair.test(1);
     pair.settle();
-    let reset = Function::LogicalUnitReset;
+    let reset = FcpTmf::LogicalUnitReset;
     assert_eq!(
         pair.initiator.manage(pair.now, REMOTE, 5, LUN, reset),
         Ok(())
@@ -69,10 +69,10 @@ fn commands_that_a_reset_covers_fail_and_later_ones_do_not() {
     pair.settle();
     pair.finish_functions();
     pair.settle();
-    assert!(matches!(pair.told[..], [Event::Managed { .. }]));
+    assert!(matches!(pair.told[..], [FcpInitiatorEvent::Managed { .. }]));
     pair.finish_aborts();
     pair.settle();
-    assert!(matches!(&pair.told[1..], [Event::Failed(failed)] if failed.id == 1));
+    assert!(matches!(&pair.told[1..], [FcpInitiatorEvent::Failed(failed)] if failed.id == 1));
     assert_eq!(
         pair.traced()[2..],
         ["> CMND 00", "< RSP 00 code 00", "> ABTS", "< BA_ACC"]
@@ -88,12 +88,12 @@ fn what_a_query_finds_comes_to_who_asked_and_ends_nothing() {
     let found = [0x16, 0x29, 0];
     for (function, result, answer) in [
         (
-            Function::QueryAsynchronousEvent,
+            FcpTmf::QueryAsynchronousEvent,
             FunctionResult::Succeeded(found),
             (Some(8), found),
         ),
         (
-            Function::QueryTaskSet,
+            FcpTmf::QueryTaskSet,
             FunctionResult::Complete,
             (Some(0), [0; 3]),
         ),
@@ -108,7 +108,7 @@ fn what_a_query_finds_comes_to_who_asked_and_ends_nothing() {
         assert!(
             matches!(
                 told[..],
-                [Event::Managed { response, information, .. }] if (response, information) == answer
+                [FcpInitiatorEvent::Managed { response, information, .. }] if (response, information) == answer
             ),
             "{told:?}"
         );
@@ -121,7 +121,7 @@ fn a_query_is_a_rec() {
     pair.is_stopped = true;
     pair.test(1);
     pair.settle();
-    let query = Function::QueryTask(1);
+    let query = FcpTmf::QueryTask(1);
     assert_eq!(
         pair.initiator.manage(pair.now, REMOTE, 5, LUN, query),
         Ok(())
@@ -130,7 +130,7 @@ fn a_query_is_a_rec() {
     assert_eq!(pair.traced(), ["> CMND 00", "> REC", "< LS_ACC"]);
     assert!(matches!(
         pair.told[..],
-        [Event::Managed {
+        [FcpInitiatorEvent::Managed {
             response: Some(8),
             ..
         }]
@@ -140,9 +140,9 @@ fn a_query_is_a_rec() {
 #[test]
 fn a_reset_is_carried_out_where_there_is_no_room_for_commands() {
     let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
-    pair.target = Target::new(Limits {
+    pair.target = FcpTarget::new(FcpLimits {
         commands: 1,
-        ..Limits::default()
+        ..FcpLimits::default()
     });
     pair.target.peer_up(REMOTE, peer(2, 1, all()));
     pair.is_stopped = true;
@@ -153,7 +153,7 @@ fn a_reset_is_carried_out_where_there_is_no_room_for_commands() {
         pair.traced(),
         ["> CMND 00", "> CMND 28", "< RSP 28 under 512"]
     );
-    let reset = Function::LogicalUnitReset;
+    let reset = FcpTmf::LogicalUnitReset;
     assert_eq!(
         pair.initiator.manage(pair.now, REMOTE, 5, LUN, reset),
         Ok(())
@@ -167,14 +167,14 @@ fn begun_anew(by_abts: bool) -> usize {
     let mut pair = Pair::new(plain(), |_, _| Fate::Arrives);
     pair.is_stopped = true;
     pair.test(1);
-    let mut out = Frames::default();
+    let mut out = HeapFrames::default();
     pair.initiator.transmit(&mut out);
     let command = decode(&out.frames[0]);
     pair.reach_target(command.header, command.payload);
     if by_abts {
-        let abts = Header {
+        let abts = FrameHeader {
             f_ctl: FCtl::END_SEQUENCE.with(FCtl::SEQUENCE_INITIATIVE),
-            kind: Type::BLS,
+            kind: FrameType::BLS,
             r_ctl: RCtl::ABTS,
             ..command.header
         };

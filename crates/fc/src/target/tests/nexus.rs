@@ -3,7 +3,7 @@
 use scsi::medium::{HeapLease, Lease};
 
 use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, peer};
-use crate::initiator::{Event, Fate as End};
+use crate::initiator::{Fate as End, FcpInitiatorEvent};
 
 #[test]
 fn nothing_is_sent_and_nothing_is_left_when_a_login_has_ended() {
@@ -39,7 +39,7 @@ fn commands_of_a_login_that_ends_are_unknown_or_were_never_sent() {
     pair.initiator.peer_down(REMOTE);
     let fates: Vec<_> = std::iter::from_fn(|| pair.initiator.poll())
         .map(|event| match event {
-            Event::Failed(failed) => (failed.id, failed.fate),
+            FcpInitiatorEvent::Failed(failed) => (failed.id, failed.fate),
             other => panic!("{other:?}"),
         })
         .collect();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::exchange::tests::pair::{Fate, Pair, all, decode};
-use crate::outgoing::Frames;
+use crate::frame_sink::HeapFrames;
 
 #[test]
 fn a_write_whose_data_does_not_come_ends_at_the_device_server_after_r_a_tov() {
@@ -30,7 +30,7 @@ fn a_write_whose_data_does_not_come_ends_at_the_device_server_after_r_a_tov() {
 fn what_brings_nothing_new_keeps_no_write_alive() {
     let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
     pair.write(1, 0, vec![7; 4096]);
-    let (mut sent, mut asked) = (Frames::default(), Frames::default());
+    let (mut sent, mut asked) = (HeapFrames::default(), HeapFrames::default());
     pair.initiator.transmit(&mut sent);
     let command = decode(&sent.frames[0]);
     pair.reach_target(command.header, command.payload);

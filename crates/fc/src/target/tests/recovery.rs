@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, peer, plain};
-use crate::initiator::Event;
+use crate::initiator::FcpInitiatorEvent;
 use crate::remote::Fcp;
-use crate::target::{Limits, Target};
+use crate::target::{FcpLimits, FcpTarget};
 use crate::wire::els::{Els, Srr};
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
 /// A pair of which one frame is lost: its number, and whether it goes to the target.
 fn losing(fcp: Fcp, victim: (usize, bool)) -> Pair {
@@ -18,7 +18,7 @@ fn losing(fcp: Fcp, victim: (usize, bool)) -> Pair {
 }
 
 fn is_done(pair: &Pair) -> bool {
-    matches!(pair.told[..], [Event::Done(_)])
+    matches!(pair.told[..], [FcpInitiatorEvent::Done(_)])
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn read_data_beyond_a_gap_is_asked_for_at_once() {
         "< BA_ACC",
     ];
     assert_eq!(pair.traced(), trace, "a short read is not kept");
-    assert!(matches!(pair.told[..], [Event::Failed(_)]));
+    assert!(matches!(pair.told[..], [FcpInitiatorEvent::Failed(_)]));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_target_that_cannot_send_again_is_told_to_abort() {
         "< BA_ACC",
     ];
     assert_eq!(pair.traced(), trace);
-    assert!(matches!(pair.told[..], [Event::Failed(_)]));
+    assert!(matches!(pair.told[..], [FcpInitiatorEvent::Failed(_)]));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_target_without_rec_that_does_not_find_a_command_without_data_may_be_busy_wi
     let mut pair = losing(nothing, (0, true));
     pair.read(1, 0, 1);
     pair.pass(Duration::from_secs(4));
-    assert!(matches!(pair.told[..], [Event::Failed(_)]));
+    assert!(matches!(pair.told[..], [FcpInitiatorEvent::Failed(_)]));
 }
 
 #[test]
@@ -182,9 +182,9 @@ fn what_was_sent_is_kept_until_it_is_confirmed_but_not_for_ever() {
 #[test]
 fn an_exchange_that_is_not_known_cannot_be_recovered() {
     let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
-    let header = Header {
+    let header = FrameHeader {
         f_ctl: FCtl::REQUEST,
-        ..peer(1, 2, all()).header(RCtl::FC4_REQUEST, Type::FCP, OxId(9), RxId::UNASSIGNED)
+        ..peer(1, 2, all()).header(RCtl::FC4_REQUEST, FrameType::FCP, OxId(9), RxId::UNASSIGNED)
     };
     let srr = Els::Srr(Srr {
         ox_id: OxId(4),
@@ -200,10 +200,10 @@ fn an_exchange_that_is_not_known_cannot_be_recovered() {
 
 /// Asks a target for a part of its first exchange again; tells what it answers first.
 fn asked_again(pair: &mut Pair, unit: RCtl, offset: u32) -> String {
-    let header = Header {
+    let header = FrameHeader {
         f_ctl: FCtl::REQUEST,
         parameter: 1,
-        ..peer(1, 2, all()).header(RCtl::FC4_REQUEST, Type::FCP, OxId(9), RxId::UNASSIGNED)
+        ..peer(1, 2, all()).header(RCtl::FC4_REQUEST, FrameType::FCP, OxId(9), RxId::UNASSIGNED)
     };
     let srr = Els::Srr(Srr {
         ox_id: OxId(0),
@@ -236,9 +236,9 @@ fn what_is_asked_for_again_is_kept_for_as_long_from_then_on() {
 #[test]
 fn no_more_is_kept_than_may_be() {
     let mut pair = losing(all(), (1, true));
-    pair.target = Target::new(Limits {
+    pair.target = FcpTarget::new(FcpLimits {
         unconfirmed: 16 << 10,
-        ..Limits::default()
+        ..FcpLimits::default()
     });
     pair.target.peer_up(REMOTE, peer(2, 1, all()));
     pair.read(1, 0, 64);

@@ -1,15 +1,15 @@
 //! Information units that are no commands.
 
 use crate::exchange::tests::pair::{Fate, LUN, Pair, all, peer};
-use crate::wire::fcp::{Cmnd, Management, SIMPLE};
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::fcp::{Cmnd, ManagementFlags, SIMPLE};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
 const READ: Cmnd<'_> = Cmnd {
     lun: LUN,
     crn: 0,
     priority: 0,
     attribute: SIMPLE,
-    management: Management::NONE,
+    management: ManagementFlags::NONE,
     read: true,
     write: false,
     cdb: &[0; 16],
@@ -17,12 +17,12 @@ const READ: Cmnd<'_> = Cmnd {
     read_len: None,
 };
 
-fn header() -> Header {
-    Header {
+fn header() -> FrameHeader {
+    FrameHeader {
         f_ctl: FCtl::REQUEST,
         ..peer(1, 2, all()).header(
             RCtl::UNSOLICITED_COMMAND,
-            Type::FCP,
+            FrameType::FCP,
             OxId(0x123),
             RxId::UNASSIGNED,
         )
@@ -60,7 +60,7 @@ fn a_reserved_task_attribute_is_an_invalid_field() {
 #[test]
 fn two_functions_at_once_are_an_invalid_field() {
     let cmnd = Cmnd {
-        management: Management(0x12),
+        management: ManagementFlags(0x12),
         ..READ
     };
     assert_eq!(answer_to(&cmnd), "< RSP 00 code 02");

@@ -3,7 +3,7 @@
 use crate::exchange::tests::pair::{Fate, Pair, all, peer};
 use crate::remote::Fcp;
 use crate::wire::els::{Els, ExchangeName, Srr};
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::FcId;
 
 /// What is agreed upon with Linux: sequences are sent again, but commands have no numbers.
@@ -18,8 +18,8 @@ fn nameless() -> Fcp {
 /// The OX_ID of the first command.
 const OX_ID: OxId = OxId(0);
 
-fn header(r_ctl: RCtl, kind: Type, number: u32) -> Header {
-    Header {
+fn header(r_ctl: RCtl, kind: FrameType, number: u32) -> FrameHeader {
+    FrameHeader {
         f_ctl: FCtl::REQUEST,
         parameter: number,
         ..peer(1, 2, all()).header(r_ctl, kind, OxId(900), RxId::UNASSIGNED)
@@ -39,9 +39,9 @@ fn asked(pair: &mut Pair, number: u32) -> Vec<String> {
         offset: 0,
         unit: RCtl::COMMAND_STATUS,
     });
-    let rec_header = header(RCtl::ELS_REQUEST, Type::ELS, number);
+    let rec_header = header(RCtl::ELS_REQUEST, FrameType::ELS, number);
     pair.reach_target(rec_header, &rec.encode());
-    let srr_header = header(RCtl::FC4_REQUEST, Type::FCP, number);
+    let srr_header = header(RCtl::FC4_REQUEST, FrameType::FCP, number);
     pair.reach_target(srr_header, &srr.encode());
     pair.settle();
     pair.traced()

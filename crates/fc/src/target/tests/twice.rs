@@ -1,14 +1,14 @@
 //! A command that comes twice.
 
 use crate::exchange::tests::pair::{Fate, Pair, all, decode, peer, plain};
-use crate::outgoing::Frames;
+use crate::frame_sink::HeapFrames;
 use crate::remote::Fcp;
 
 /// Sends a command without data, lets it end, and sends the very same frame again.
 fn executed_twice(fcp: Fcp) -> Pair {
     let mut pair = Pair::new(fcp, |_, _| Fate::Arrives);
     pair.test(1);
-    let mut out = Frames::default();
+    let mut out = HeapFrames::default();
     pair.initiator.transmit(&mut out);
     for _ in 0..2 {
         let frame = decode(&out.frames[0]);
@@ -46,7 +46,7 @@ fn an_ox_id_is_that_of_its_port() {
     let other = crate::remote::RemoteId(9);
     pair.target.peer_up(other, peer(2, 5, all()));
     pair.test(1);
-    let mut out = Frames::default();
+    let mut out = HeapFrames::default();
     pair.initiator.transmit(&mut out);
     let frame = decode(&out.frames[0]);
     pair.reach_target(frame.header, frame.payload);

@@ -3,10 +3,10 @@
 use scsi::medium::{HeapLease, Lease};
 
 use crate::exchange::tests::pair::{Fate, Pair, REMOTE, all, decode, peer, plain};
-use crate::initiator::{Config, Initiator};
-use crate::outgoing::Frames;
+use crate::frame_sink::HeapFrames;
+use crate::initiator::{FcpInitiator, FcpInitiatorConfig};
 use crate::remote::RemoteId;
-use crate::target::{Event, Limits, Target};
+use crate::target::{FcpLimits, FcpTarget, FcpTargetEvent};
 use crate::wire::names::FcId;
 
 /// Octets of each command.
@@ -16,13 +16,13 @@ const LEN: usize = 8 << 10;
 fn narrow() -> Pair {
     let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
     let window = 2 * LEN as u64;
-    pair.initiator = Initiator::new(Config {
+    pair.initiator = FcpInitiator::new(FcpInitiatorConfig {
         window,
-        ..Config::default()
+        ..FcpInitiatorConfig::default()
     });
-    pair.target = Target::new(Limits {
+    pair.target = FcpTarget::new(FcpLimits {
         window,
-        ..Limits::default()
+        ..FcpLimits::default()
     });
     pair.initiator.peer_up(REMOTE, peer(1, 2, all()));
     pair.target.peer_up(REMOTE, peer(2, 1, all()));
@@ -79,9 +79,9 @@ fn what_is_longer_than_the_window_goes_alone() {
 #[test]
 fn an_initiator_that_sends_no_data_keeps_nobody_else_waiting() {
     let mut pair = Pair::new(all(), |_, _| Fate::Arrives);
-    pair.target = Target::new(Limits {
+    pair.target = FcpTarget::new(FcpLimits {
         window: LEN as u64,
-        ..Limits::default()
+        ..FcpLimits::default()
     });
     let other = RemoteId(9);
     pair.target.peer_up(REMOTE, peer(2, 1, all()));
@@ -89,18 +89,18 @@ fn an_initiator_that_sends_no_data_keeps_nobody_else_waiting() {
     for id in 0..4 {
         pair.write(id, 0, vec![1; LEN]);
     }
-    let mut out = Frames::default();
+    let mut out = HeapFrames::default();
     pair.initiator.transmit(&mut out);
     for frame in &out.frames {
         let frame = decode(frame);
         pair.reach_target(frame.header, frame.payload);
     }
-    let mut asked = Frames::default();
+    let mut asked = HeapFrames::default();
     pair.target.transmit(&mut asked);
     assert_eq!(asked.frames.len(), 1, "its first write fills the window");
     let command = decode(&out.frames[0]);
     pair.target.receive(pair.now, other, &command);
-    let Some(Event::Execute { remote, command }) = pair.target.poll() else {
+    let Some(FcpTargetEvent::Execute { remote, command }) = pair.target.poll() else {
         panic!("no command");
     };
     let into = HeapLease::from_bytes(vec![0; LEN]);

@@ -2,7 +2,7 @@
 
 use crate::wire::frame::{OxId, RCtl, RxId};
 use crate::wire::names::FcId;
-use crate::wire::reader::{Reader, Truncated};
+use crate::wire::reader::{ByteReader, Truncated};
 
 /// Which exchange RRQ or REC is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct ExchangeName {
 }
 
 impl ExchangeName {
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
         reader.skip(1)?;
         Ok(Self {
             originator: FcId(reader.u24()?),
@@ -75,7 +75,7 @@ impl ExchangeStatus {
 }
 
 impl RecAccept {
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
         Ok(Self {
             ox_id: OxId(reader.u16()?),
             rx_id: RxId(reader.u16()?),
@@ -110,7 +110,7 @@ pub struct Srr {
 }
 
 impl Srr {
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
         let srr = Self {
             ox_id: OxId(reader.u16()?),
             rx_id: RxId(reader.u16()?),

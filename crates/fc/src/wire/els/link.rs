@@ -2,7 +2,7 @@
 
 use super::{Code, ElsError};
 use crate::wire::names::{FcId, Wwn};
-use crate::wire::reader::{Reader, Truncated};
+use crate::wire::reader::{ByteReader, Truncated};
 
 /// Who logs out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Logo {
 }
 
 impl Logo {
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
         Ok(Self {
             fc_id: port(reader)?,
             wwpn: Wwn(reader.u64()?),
@@ -41,7 +41,7 @@ pub struct Adisc {
 }
 
 impl Adisc {
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
         Ok(Self {
             hard_address: port(reader)?,
             wwpn: Wwn(reader.u64()?),
@@ -83,7 +83,7 @@ impl TimeOuts {
         }
     }
 
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
         Ok(Self {
             r_a_tov_ms: reader.u32()?,
             e_d_tov: reader.u32()?,
@@ -115,7 +115,7 @@ pub struct LinkErrors {
 }
 
 impl LinkErrors {
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
         Ok(Self {
             link_failures: reader.u32()?,
             sync_losses: reader.u32()?,
@@ -151,7 +151,7 @@ pub struct NodeId {
 }
 
 impl NodeId {
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ElsError> {
+    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, ElsError> {
         let [format, common, _, specific] = reader.array()?;
         let names = match usize::from(common) {
             0 => None,
@@ -196,7 +196,7 @@ impl Rscn {
             return Err(ElsError::Length(Code::RSCN));
         }
         let page = |page: &[u8]| {
-            let mut reader = Reader(page);
+            let mut reader = ByteReader(page);
             Ok((reader.u8()?, FcId(reader.u24()?)))
         };
         pages
@@ -218,7 +218,7 @@ impl Rscn {
 
 /// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reject {
+pub struct LsRejectReason {
     /// One of [`reason`].
     pub reason: u8,
     /// One of [`explanation`].
@@ -227,7 +227,7 @@ pub struct Reject {
     pub vendor: u8,
 }
 
-impl Reject {
+impl LsRejectReason {
     /// Without anything vendor specific.
     #[must_use]
     pub const fn new(reason: u8, explanation: u8) -> Self {
@@ -238,7 +238,7 @@ impl Reject {
         }
     }
 
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
         let [_, reason, explanation, vendor] = reader.array()?;
         Ok(Self {
             reason,
@@ -282,7 +282,7 @@ pub mod explanation {
 }
 
 /// A reserved octet and an address.
-pub(super) fn port(reader: &mut Reader<'_>) -> Result<FcId, Truncated> {
+pub(super) fn port(reader: &mut ByteReader<'_>) -> Result<FcId, Truncated> {
     reader.skip(1)?;
     reader.u24().map(FcId)
 }
@@ -293,7 +293,7 @@ pub(super) fn put_port(fc_id: FcId, out: &mut Vec<u8>) {
 }
 
 /// The last octet of a word.
-pub(super) fn last_octet(reader: &mut Reader<'_>) -> Result<u8, Truncated> {
+pub(super) fn last_octet(reader: &mut ByteReader<'_>) -> Result<u8, Truncated> {
     reader.array().map(|[_, _, _, octet]| octet)
 }
 

@@ -1,7 +1,7 @@
 //! Service parameters: what PLOGI, FLOGI, PDISC, FDISC and their LS_ACC tell.
 
 use crate::wire::names::Wwn;
-use crate::wire::reader::{Reader, Truncated};
+use crate::wire::reader::{ByteReader, Truncated};
 
 /// Common and class 3 service parameters. Those of other classes are ignored and written as not
 /// valid.
@@ -82,7 +82,7 @@ impl ClassParameters {
         self.options & Self::VALID != 0
     }
 
-    fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+    fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
         let class = Self {
             options: reader.u16()?,
             initiator: reader.u16()?,
@@ -128,7 +128,7 @@ impl ServiceParameters {
         }
     }
 
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
         let parameters = Self {
             versions: reader.array()?,
             bb_credit: reader.u16()?,

@@ -1,14 +1,14 @@
 //! PRLI, PRLO and TPRLO: pages of one form, one for each FC-4 type; and what those of FCP say.
 
 use super::{Code, ElsError};
-use crate::wire::frame::Type;
-use crate::wire::reader::{Reader, Truncated};
+use crate::wire::frame::FrameType;
+use crate::wire::reader::{ByteReader, Truncated};
 
 /// A service parameter page or logout parameter page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct ServicePage {
     /// The FC-4 type.
-    pub kind: Type,
+    pub kind: FrameType,
     /// Type extension.
     pub extension: u8,
     /// Validity of the associators, [`Self::IMAGE_PAIR`] and, in an answer, the response code.
@@ -21,7 +21,7 @@ pub struct Page {
     pub parameters: u32,
 }
 
-impl Page {
+impl ServicePage {
     /// PRLI: an image pair is to be, or is, established.
     pub const IMAGE_PAIR: u8 = 0x20;
     /// TPRLO: the third party's address is valid.
@@ -46,7 +46,7 @@ impl Page {
     #[must_use]
     pub const fn fcp(parameters: FcpParameters) -> Self {
         Self {
-            kind: Type::FCP,
+            kind: FrameType::FCP,
             extension: 0,
             flags: Self::IMAGE_PAIR,
             originator: 0,
@@ -80,7 +80,7 @@ impl Page {
     /// Whether it is about FCP; type 0 is about every FC-4 type.
     #[must_use]
     pub fn concerns_fcp(&self) -> bool {
-        matches!(self.kind, Type::FCP | Type::BLS)
+        matches!(self.kind, FrameType::FCP | FrameType::BLS)
     }
 
     /// The response code of an answer.
@@ -89,10 +89,10 @@ impl Page {
         self.flags & RESPONSE
     }
 
-    fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+    fn parse(reader: &mut ByteReader<'_>) -> Result<Self, Truncated> {
         let [kind, extension, flags, _] = reader.array()?;
         Ok(Self {
-            kind: Type(kind),
+            kind: FrameType(kind),
             extension,
             flags,
             originator: reader.u32()?,
@@ -151,7 +151,7 @@ pub(super) fn pages(
     code: Code,
     (page_len, payload_len): (usize, usize),
     payload: &[u8],
-) -> Result<Vec<Page>, ElsError> {
+) -> Result<Vec<ServicePage>, ElsError> {
     let list = payload.get(HEAD_LEN..payload_len);
     let list = list.ok_or(ElsError::Length(code))?;
     if page_len != PAGE_LEN || list.is_empty() || !list.len().is_multiple_of(PAGE_LEN) {
@@ -159,12 +159,12 @@ pub(super) fn pages(
     }
     let pages = list
         .chunks(PAGE_LEN)
-        .map(|page| Page::parse(&mut Reader(page)));
+        .map(|page| ServicePage::parse(&mut ByteReader(page)));
     Ok(pages.collect::<Result<_, _>>()?)
 }
 
 /// Appends pages, and tells their lengths in the first word.
-pub(super) fn put(pages: &[Page], out: &mut Vec<u8>) {
+pub(super) fn put(pages: &[ServicePage], out: &mut Vec<u8>) {
     let len = (HEAD_LEN + pages.len() * PAGE_LEN) as u16;
     let [high, low] = len.to_be_bytes();
     out[1..HEAD_LEN].copy_from_slice(&[PAGE_LEN as u8, high, low]);

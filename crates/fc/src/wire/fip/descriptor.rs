@@ -4,13 +4,13 @@ use super::{FipError, WORD};
 use crate::wire::ethernet::Mac;
 use crate::wire::frame::{self, HEADER_LEN};
 use crate::wire::names::{FcId, Wwn};
-use crate::wire::reader::Reader;
+use crate::wire::reader::ByteReader;
 
 /// The type of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Kind(pub u8);
+pub struct DescriptorType(pub u8);
 
-impl Kind {
+impl DescriptorType {
     /// Priority of an FCF.
     pub const PRIORITY: Self = Self(1);
     /// MAC address.
@@ -52,19 +52,31 @@ impl Kind {
 /// An ELS, from its frame header to its last octet, with neither SOF nor CRC nor EOF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encapsulated<'a> {
-    /// Which: [`Kind::FLOGI`], [`Kind::FDISC`], [`Kind::LOGO`] or [`Kind::ELP`], in a reply too.
-    pub kind: Kind,
+    /// Which: [`DescriptorType::FLOGI`], [`DescriptorType::FDISC`], [`DescriptorType::LOGO`] or
+    /// [`DescriptorType::ELP`], in a reply too.
+    pub kind: DescriptorType,
     /// The frame header.
-    pub header: frame::Header,
+    pub header: frame::FrameHeader,
     /// The ELS, of whole words.
     pub payload: &'a [u8],
 }
 
+impl<'a> Encapsulated<'a> {
+    fn read(kind: DescriptorType, reader: &mut ByteReader<'a>) -> Result<Self, super::Truncated> {
+        reader.skip(2)?;
+        Ok(Self {
+            kind,
+            header: frame::FrameHeader::parse(reader.take(HEADER_LEN)?)?,
+            payload: rest(reader),
+        })
+    }
+}
+
 /// FC-4 types that a port supports, and four bits of features of each (FC-GS).
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Fc4(pub [u8; 160]);
+pub struct Fc4Features(pub [u8; 160]);
 
-impl Fc4 {
+impl Fc4Features {
     /// Where the word of types begins that holds FCP (8), and the one that holds CT (20h).
     const TYPES_FCP: usize = 2;
     const TYPES_CT: usize = 7;
@@ -94,7 +106,7 @@ impl Fc4 {
     }
 }
 
-impl std::fmt::Debug for Fc4 {
+impl std::fmt::Debug for Fc4Features {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Fc4")
             .field("target", &self.is_target())
@@ -154,11 +166,11 @@ pub enum Descriptor<'a> {
     /// A VLAN on which FCoE is spoken.
     Vlan(u16),
     /// FC-4 attributes.
-    Fc4(Fc4),
+    Fc4(Fc4Features),
     /// Of a type that is not known here.
     Unknown {
         /// Its type.
-        kind: Kind,
+        kind: DescriptorType,
         /// What follows the length: two octets, and whole words.
         body: &'a [u8],
     },
@@ -169,9 +181,9 @@ impl<'a> Descriptor<'a> {
     ///
     /// # Errors
     /// A known type has not its length.
-    pub(super) fn parse(kind: Kind, body: &'a [u8]) -> Result<Self, FipError> {
+    pub(super) fn parse(kind: DescriptorType, body: &'a [u8]) -> Result<Self, FipError> {
         let wrong = FipError::Length(kind.0);
-        let mut reader = Reader(body);
+        let mut reader = ByteReader(body);
         let descriptor = Self::read(kind, &mut reader).map_err(|_| wrong)?;
         match reader.0 {
             [] => Ok(descriptor),
@@ -179,22 +191,22 @@ impl<'a> Descriptor<'a> {
         }
     }
 
-    fn read(kind: Kind, reader: &mut Reader<'a>) -> Result<Self, super::Truncated> {
+    fn read(kind: DescriptorType, reader: &mut ByteReader<'a>) -> Result<Self, super::Truncated> {
         Ok(match kind {
-            Kind::PRIORITY => {
+            DescriptorType::PRIORITY => {
                 reader.skip(1)?;
                 Self::Priority(reader.u8()?)
             }
-            Kind::MAC => Self::Mac(Mac(reader.array()?)),
-            Kind::FC_MAP => {
+            DescriptorType::MAC => Self::Mac(Mac(reader.array()?)),
+            DescriptorType::FC_MAP => {
                 reader.skip(3)?;
                 Self::FcMap(reader.array()?)
             }
-            Kind::NAME => {
+            DescriptorType::NAME => {
                 reader.skip(2)?;
                 Self::Name(Wwn(reader.u64()?))
             }
-            Kind::FABRIC => {
+            DescriptorType::FABRIC => {
                 let vf_id = reader.u16()?;
                 reader.skip(1)?;
                 let (fc_map, name) = (reader.array()?, Wwn(reader.u64()?));
@@ -204,24 +216,18 @@ impl<'a> Descriptor<'a> {
                     name,
                 }
             }
-            Kind::MAX_FCOE_SIZE => Self::MaxFcoeSize(reader.u16()?),
-            Kind::FLOGI | Kind::FDISC | Kind::LOGO | Kind::ELP => {
-                reader.skip(2)?;
-                let header = frame::Header::parse(reader.take(HEADER_LEN)?)?;
-                let payload = rest(reader);
-                Self::Els(Encapsulated {
-                    kind,
-                    header,
-                    payload,
-                })
-            }
-            Kind::VX_PORT => {
+            DescriptorType::MAX_FCOE_SIZE => Self::MaxFcoeSize(reader.u16()?),
+            DescriptorType::FLOGI
+            | DescriptorType::FDISC
+            | DescriptorType::LOGO
+            | DescriptorType::ELP => Self::Els(Encapsulated::read(kind, reader)?),
+            DescriptorType::VX_PORT => {
                 let mac = Mac(reader.array()?);
                 reader.skip(1)?;
                 let (fc_id, wwpn) = (FcId(reader.u24()?), Wwn(reader.u64()?));
                 Self::VxPort { mac, fc_id, wwpn }
             }
-            Kind::FKA_ADV_PERIOD => {
+            DescriptorType::FKA_ADV_PERIOD => {
                 reader.skip(1)?;
                 let disabled = reader.u8()? & 1 != 0;
                 let period_ms = reader.u32()?;
@@ -230,7 +236,7 @@ impl<'a> Descriptor<'a> {
                     period_ms,
                 }
             }
-            Kind::VENDOR => {
+            DescriptorType::VENDOR => {
                 reader.skip(2)?;
                 let id = reader.array()?;
                 Self::Vendor {
@@ -238,10 +244,10 @@ impl<'a> Descriptor<'a> {
                     data: rest(reader),
                 }
             }
-            Kind::VLAN => Self::Vlan(reader.u16()?),
-            Kind::FC4 => {
+            DescriptorType::VLAN => Self::Vlan(reader.u16()?),
+            DescriptorType::FC4 => {
                 reader.skip(2)?;
-                Self::Fc4(Fc4(reader.array()?))
+                Self::Fc4(Fc4Features(reader.array()?))
             }
             _ => Self::Unknown {
                 kind,
@@ -252,20 +258,20 @@ impl<'a> Descriptor<'a> {
 
     /// Its type.
     #[must_use]
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> DescriptorType {
         match self {
-            Self::Priority(_) => Kind::PRIORITY,
-            Self::Mac(_) => Kind::MAC,
-            Self::FcMap(_) => Kind::FC_MAP,
-            Self::Name(_) => Kind::NAME,
-            Self::Fabric { .. } => Kind::FABRIC,
-            Self::MaxFcoeSize(_) => Kind::MAX_FCOE_SIZE,
+            Self::Priority(_) => DescriptorType::PRIORITY,
+            Self::Mac(_) => DescriptorType::MAC,
+            Self::FcMap(_) => DescriptorType::FC_MAP,
+            Self::Name(_) => DescriptorType::NAME,
+            Self::Fabric { .. } => DescriptorType::FABRIC,
+            Self::MaxFcoeSize(_) => DescriptorType::MAX_FCOE_SIZE,
             Self::Els(els) => els.kind,
-            Self::VxPort { .. } => Kind::VX_PORT,
-            Self::FkaAdvPeriod { .. } => Kind::FKA_ADV_PERIOD,
-            Self::Vendor { .. } => Kind::VENDOR,
-            Self::Vlan(_) => Kind::VLAN,
-            Self::Fc4(_) => Kind::FC4,
+            Self::VxPort { .. } => DescriptorType::VX_PORT,
+            Self::FkaAdvPeriod { .. } => DescriptorType::FKA_ADV_PERIOD,
+            Self::Vendor { .. } => DescriptorType::VENDOR,
+            Self::Vlan(_) => DescriptorType::VLAN,
+            Self::Fc4(_) => DescriptorType::FC4,
             Self::Unknown { kind, .. } => *kind,
         }
     }
@@ -305,7 +311,7 @@ impl<'a> Descriptor<'a> {
     }
 }
 
-fn rest<'a>(reader: &mut Reader<'a>) -> &'a [u8] {
+fn rest<'a>(reader: &mut ByteReader<'a>) -> &'a [u8] {
     std::mem::take(&mut reader.0)
 }
 

@@ -1,27 +1,27 @@
 use proptest::prelude::*;
 
-use crate::wire::ethernet::{self, Mac, Tag};
-use crate::wire::fcoe::{self, Eof, FcoeError, Frame, Sof};
-use crate::wire::frame::{FCtl, Header, OxId, RCtl, RxId, Type};
+use crate::wire::ethernet::{self, Mac, VlanTag};
+use crate::wire::fcoe::{self, Eof, FcoeError, ReceivedFrame, Sof};
+use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 use crate::wire::names::FcId;
 
-const ETHERNET: ethernet::Header = ethernet::Header {
+const ETHERNET: ethernet::EthernetHeader = ethernet::EthernetHeader {
     dst: Mac([2, 0, 0, 0, 0, 1]),
     src: Mac([2, 0, 0, 0, 0, 2]),
     vlan: None,
     ethertype: ethernet::FCOE,
 };
 
-fn header() -> impl Strategy<Value = Header> {
+fn header() -> impl Strategy<Value = FrameHeader> {
     let ids = (0..1u32 << 24, 0..1u32 << 24, 0..1u32 << 24);
     let octets = any::<[u8; 4]>();
     (octets, ids, any::<(u16, u16, u16)>(), any::<u32>()).prop_map(|(octets, ids, halves, word)| {
-        Header {
+        FrameHeader {
             r_ctl: RCtl(octets[0]),
             d_id: FcId(ids.0),
             cs_ctl: octets[1],
             s_id: FcId(ids.1),
-            kind: Type(octets[2]),
+            kind: FrameType(octets[2]),
             f_ctl: FCtl(ids.2).with(FCtl::END_SEQUENCE).with_fill(0),
             seq_id: octets[3],
             df_ctl: 0,
@@ -33,7 +33,7 @@ fn header() -> impl Strategy<Value = Header> {
     })
 }
 
-fn encode(ethernet: &ethernet::Header, header: &Header, payload: &[u8]) -> Vec<u8> {
+fn encode(ethernet: &ethernet::EthernetHeader, header: &FrameHeader, payload: &[u8]) -> Vec<u8> {
     let mut slot = vec![0xa5; fcoe::frame_len(ethernet, payload.len()) + 3];
     let write = |to: &mut [u8]| to.copy_from_slice(payload);
     let len = fcoe::encode(
@@ -50,8 +50,8 @@ fn encode(ethernet: &ethernet::Header, header: &Header, payload: &[u8]) -> Vec<u
 
 /// A frame with five octets of payload, from its FCoE header on.
 fn sample() -> Vec<u8> {
-    let header = Header::parse(&[0x22; 24]).unwrap();
-    let header = Header {
+    let header = FrameHeader::parse(&[0x22; 24]).unwrap();
+    let header = FrameHeader {
         f_ctl: FCtl::REQUEST,
         df_ctl: 0,
         ..header
@@ -73,14 +73,14 @@ proptest! {
         header in header(), payload in proptest::collection::vec(any::<u8>(), 0..=2112),
         tci in proptest::option::of(any::<u16>()),
     ) {
-        let ethernet = ethernet::Header { vlan: tci.map(Tag::decode), ..ETHERNET };
+        let ethernet = ethernet::EthernetHeader { vlan: tci.map(VlanTag::decode), ..ETHERNET };
         let octets = encode(&ethernet, &header, &payload);
         prop_assert!(octets.len() >= ethernet::MIN_LEN);
-        let (around, inside) = ethernet::Header::parse(&octets).unwrap();
+        let (around, inside) = ethernet::EthernetHeader::parse(&octets).unwrap();
         prop_assert_eq!(around, ethernet);
         let fill = payload.len().next_multiple_of(4) - payload.len();
-        let header = Header { f_ctl: header.f_ctl.with_fill(fill), ..header };
-        let frame = Frame { sof: Sof::I3, eof: Eof::T, header, payload: &payload };
+        let header = FrameHeader { f_ctl: header.f_ctl.with_fill(fill), ..header };
+        let frame = ReceivedFrame { sof: Sof::I3, eof: Eof::T, header, payload: &payload };
         prop_assert_eq!(fcoe::decode(inside), Ok(frame));
     }
 }
@@ -147,7 +147,7 @@ fn lengths_that_fibre_channel_does_not_have_are_told() {
     let mut odd = sample();
     odd.insert(14 + 24, 0);
     assert_eq!(fcoe::decode(&summed(odd)), Err(FcoeError::Length));
-    let header = Header::parse(&[0x22; 24]).unwrap();
+    let header = FrameHeader::parse(&[0x22; 24]).unwrap();
     let long = encode(&ETHERNET, &header, &[0; 2116]);
     assert_eq!(
         fcoe::decode(&long[ETHERNET.len()..]),
@@ -167,9 +167,9 @@ fn optional_headers_are_not_taken_for_payload() {
 
 #[test]
 fn fill_octets_count_in_the_last_frame_of_a_sequence_only() {
-    let header = Header::parse(&[0; 24]).unwrap();
+    let header = FrameHeader::parse(&[0; 24]).unwrap();
     let filled = |f_ctl: FCtl, payload: &[u8]| {
-        let header = Header { f_ctl, ..header };
+        let header = FrameHeader { f_ctl, ..header };
         let mut octets = encode(&ETHERNET, &header, payload).split_off(ETHERNET.len());
         octets[14 + 11] |= 3;
         summed(octets)

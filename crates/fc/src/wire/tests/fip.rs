@@ -3,9 +3,10 @@ use proptest::prelude::*;
 
 use crate::wire::ethernet::Mac;
 use crate::wire::fip::{
-    self, Descriptor, Encapsulated, Fc4, FipError, Flags, Kind, Message, Operation,
+    self, Descriptor, DescriptorType, Encapsulated, Fc4Features, FipError, FipMessage,
+    FipOperation, Flags,
 };
-use crate::wire::frame::Header;
+use crate::wire::frame::FrameHeader;
 use crate::wire::names::{FcId, Wwn};
 
 /// A descriptor of each type, of any content; `words` is what those of no fixed length hold.
@@ -18,7 +19,7 @@ fn descriptor(number: usize, octets: &[u8; 160], words: &[u8]) -> Descriptor<'st
     let els = |kind| {
         Descriptor::Els(Encapsulated {
             kind,
-            header: Header::parse(octets).unwrap(),
+            header: FrameHeader::parse(octets).unwrap(),
             payload: words,
         })
     };
@@ -33,7 +34,7 @@ fn descriptor(number: usize, octets: &[u8; 160], words: &[u8]) -> Descriptor<'st
             name,
         },
         6 => Descriptor::MaxFcoeSize(half),
-        7..=10 => els(Kind(number as u8)),
+        7..=10 => els(DescriptorType(number as u8)),
         11 => Descriptor::VxPort {
             mac,
             fc_id: FcId::from_octets(fc_map),
@@ -48,9 +49,9 @@ fn descriptor(number: usize, octets: &[u8; 160], words: &[u8]) -> Descriptor<'st
             data: words,
         },
         14 => Descriptor::Vlan(half),
-        15 => Descriptor::Fc4(Fc4(*octets)),
+        15 => Descriptor::Fc4(Fc4Features(*octets)),
         _ => Descriptor::Unknown {
-            kind: Kind(number as u8),
+            kind: DescriptorType(number as u8),
             body: [&[0; 2], words].concat().leak(),
         },
     }
@@ -66,22 +67,22 @@ prop_compose! {
     }
 }
 
-fn any_operation() -> impl Strategy<Value = Operation> {
+fn any_operation() -> impl Strategy<Value = FipOperation> {
     let known = [
-        Operation::Solicitation,
-        Operation::Advertisement,
-        Operation::ElsRequest,
-        Operation::ElsReply,
-        Operation::KeepAlive,
-        Operation::ClearVirtualLinks,
-        Operation::VlanRequest,
-        Operation::VlanNotification,
-        Operation::ProbeRequest,
-        Operation::ProbeReply,
-        Operation::ClaimNotification,
-        Operation::ClaimResponse,
-        Operation::Beacon,
-        Operation::Other {
+        FipOperation::Solicitation,
+        FipOperation::Advertisement,
+        FipOperation::ElsRequest,
+        FipOperation::ElsReply,
+        FipOperation::KeepAlive,
+        FipOperation::ClearVirtualLinks,
+        FipOperation::VlanRequest,
+        FipOperation::VlanNotification,
+        FipOperation::ProbeRequest,
+        FipOperation::ProbeReply,
+        FipOperation::ClaimNotification,
+        FipOperation::ClaimResponse,
+        FipOperation::Beacon,
+        FipOperation::Other {
             protocol: 0xfff8,
             subcode: 7,
         },
@@ -100,7 +101,7 @@ proptest! {
         let mut octets = fip::encode(operation, Flags(flags), &descriptors);
         prop_assert!(octets.len().is_multiple_of(2));
         octets.resize(octets.len() + padding, 0);
-        let message = Message::parse(&octets).unwrap();
+        let message = FipMessage::parse(&octets).unwrap();
         prop_assert_eq!((message.operation, message.flags), (operation, Flags(flags)));
         let read: Vec<_> = message.descriptors().map(Result::unwrap).collect();
         prop_assert_eq!(read, descriptors);
@@ -115,7 +116,7 @@ proptest! {
         if let Some(length) = octets.get_mut(6..8) {
             length.copy_from_slice(&[0, length[1] & 0x1f]);
         }
-        if let Ok(message) = Message::parse(&octets) {
+        if let Ok(message) = FipMessage::parse(&octets) {
             let all: Vec<_> = message.descriptors().collect();
             let last = all.len().saturating_sub(1);
             prop_assert!(all.iter().take(last).all(Result::is_ok), "it goes on after an error");
@@ -129,12 +130,12 @@ fn beacon() -> Vec<u8> {
         Descriptor::Mac(Mac([2, 0, 0, 0, 0, 1])),
         Descriptor::Name(Wwn(0x1000_0200_0000_0001)),
     ];
-    fip::encode(Operation::Beacon, Flags::default(), &descriptors)
+    fip::encode(FipOperation::Beacon, Flags::default(), &descriptors)
 }
 
 /// The first error that its reader meets.
 fn error(octets: &[u8]) -> Option<FipError> {
-    match Message::parse(octets) {
+    match FipMessage::parse(octets) {
         Err(error) => Some(error),
         Ok(message) => message.descriptors().find_map(Result::err),
     }
@@ -178,7 +179,7 @@ fn lengths_of_descriptors_are_held_against_the_list_and_their_types() {
 #[test]
 fn fc4_attributes_tell_the_role() {
     for (target, initiator) in [(false, false), (false, true), (true, false), (true, true)] {
-        let fc4 = Fc4::fcp(target, initiator);
+        let fc4 = Fc4Features::fcp(target, initiator);
         assert_eq!((fc4.is_target(), fc4.is_initiator()), (target, initiator));
     }
 }

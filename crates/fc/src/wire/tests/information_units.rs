@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use scsi::residual::Residual;
 use scsi::wire::lun::Lun;
 
-use crate::wire::fcp::{Cmnd, Management, Rsp, XferRdy, response};
+use crate::wire::fcp::{Cmnd, ManagementFlags, Rsp, XferRdy, response};
 
 fn residual() -> impl Strategy<Value = Residual> {
     prop_oneof![
@@ -38,7 +38,7 @@ proptest! {
     ) {
         let cdb = vec![fill; words * 4];
         let cmnd = Cmnd {
-            lun: Lun(lun), crn, priority, attribute, management: Management(management), read,
+            lun: Lun(lun), crn, priority, attribute, management: ManagementFlags(management), read,
             write, cdb: &cdb, data_len, read_len: (read && write).then_some(length),
         };
         let mut octets = vec![0xa5; cmnd.len()];

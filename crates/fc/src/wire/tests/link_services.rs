@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use crate::wire::bls::{BaAcc, BaRjt};
 use crate::wire::els::{
     Adisc, ClassParameters, Code, Els, ElsError, ExchangeName, ExchangeStatus, FcpParameters,
-    Features, LinkErrors, Logo, NodeId, Page, RecAccept, Reject, Reply, Rscn, ServiceParameters,
-    Srr, TimeOuts,
+    Features, LinkErrors, Logo, LsRejectReason, NodeId, RecAccept, Reply, Rscn, ServicePage,
+    ServiceParameters, Srr, TimeOuts,
 };
-use crate::wire::frame::{OxId, RCtl, RxId, Type};
+use crate::wire::frame::{FrameType, OxId, RCtl, RxId};
 use crate::wire::names::{FcId, Wwn};
 
 fn fc_id() -> impl Strategy<Value = FcId> {
@@ -44,9 +44,9 @@ fn login() -> impl Strategy<Value = ServiceParameters> {
     )
 }
 
-fn pages() -> impl Strategy<Value = Vec<Page>> {
-    let page = any::<([u8; 3], [u32; 3])>().prop_map(|(octets, words)| Page {
-        kind: Type(octets[0]),
+fn pages() -> impl Strategy<Value = Vec<ServicePage>> {
+    let page = any::<([u8; 3], [u32; 3])>().prop_map(|(octets, words)| ServicePage {
+        kind: FrameType(octets[0]),
         extension: octets[1],
         flags: octets[2],
         originator: words[0],
@@ -147,7 +147,7 @@ fn reply() -> impl Strategy<Value = (Code, Reply)> {
         })
     });
     let reject = any::<[u8; 3]>().prop_map(|[reason, explanation, vendor]| {
-        Reply::Reject(Reject {
+        Reply::Reject(LsRejectReason {
             reason,
             explanation,
             vendor,
@@ -221,7 +221,7 @@ fn short_is_whole(els: &Els, len: usize) -> bool {
 
 #[test]
 fn lengths_that_contradict_each_other_are_told() {
-    let page = Page::fcp(FcpParameters::INITIATOR);
+    let page = ServicePage::fcp(FcpParameters::INITIATOR);
     let whole = Els::Prli(vec![page]).encode();
     let with = |at: usize, value: u8| {
         let mut octets = whole.clone();
@@ -282,8 +282,8 @@ fn time_outs_are_milliseconds_or_nanoseconds() {
 
 #[test]
 fn a_page_is_answered_with_its_own_flags_and_a_code() {
-    let asked = Page::fcp(FcpParameters::TARGET.with(FcpParameters::RETRY));
-    let answer = asked.answered(Page::EXECUTED);
+    let asked = ServicePage::fcp(FcpParameters::TARGET.with(FcpParameters::RETRY));
+    let answer = asked.answered(ServicePage::EXECUTED);
     assert_eq!(
         (answer.flags, answer.response(), answer.image_pair()),
         (0x21, 1, true)

@@ -1,4 +1,4 @@
-use crate::wire::ethernet::{Header, Mac, NotAMac, Tag};
+use crate::wire::ethernet::{EthernetHeader, Mac, NotAMac, VlanTag};
 use crate::wire::names::{FcId, NotAWwn, Wwn};
 
 #[test]
@@ -53,13 +53,13 @@ fn other_strings_are_no_names() {
 
 #[test]
 fn an_ethernet_header_is_read_with_and_without_a_tag() {
-    let tag = Tag {
+    let tag = VlanTag {
         priority: 3,
         dei: true,
         vid: 0xfff,
     };
     for vlan in [None, Some(tag)] {
-        let header = Header {
+        let header = EthernetHeader {
             dst: Mac::ALL_VN2VN_ENODE,
             src: Mac([2, 0, 0, 0, 0, 1]),
             vlan,
@@ -67,9 +67,9 @@ fn an_ethernet_header_is_read_with_and_without_a_tag() {
         };
         let mut frame = vec![0; header.len() + 1];
         header.put(&mut frame)[0] = 7;
-        assert_eq!(Header::parse(&frame), Ok((header, &[7][..])));
+        assert_eq!(EthernetHeader::parse(&frame), Ok((header, &[7][..])));
         for len in 0..header.len() {
-            assert!(Header::parse(&frame[..len]).is_err(), "{len}");
+            assert!(EthernetHeader::parse(&frame[..len]).is_err(), "{len}");
         }
     }
 }

@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use libc::{TP_STATUS_KERNEL, TP_STATUS_USER};
 
 use super::raw;
-use crate::ether::shared::Shared;
+use crate::ether::shared::RingMapping;
 
 /// The memory of a ring, and where in it we are.
 #[derive(Debug)]
 pub(super) struct FrameRing {
-    memory: Shared,
+    memory: RingMapping,
     /// Octets of a frame, with what stands before it.
     len: usize,
     count: usize,
@@ -38,7 +38,7 @@ impl FrameRing {
         };
         raw::set(socket, raw::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         Ok(Self {
-            memory: Shared::map(socket, 0, blocks * BLOCK)?,
+            memory: RingMapping::map(socket, 0, blocks * BLOCK)?,
             len,
             count,
             next: 0,

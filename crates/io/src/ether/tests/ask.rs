@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Instant;
 
-use super::super::ask::Asked;
 use super::super::link::Interface;
+use super::super::link_query::LinkQuery;
 use super::{LONG, SHORT};
 
 /// Held while the kernel does not answer.
@@ -26,7 +26,7 @@ fn look(_: &str) -> io::Result<Interface> {
 
 #[test]
 fn threads_do_not_gather_while_the_kernel_is_silent() {
-    let mut asked = Asked::by("va", look);
+    let mut asked = LinkQuery::by("va", look);
     let rtnl = RTNL.lock();
     for _ in 0..100 {
         asked.forget();

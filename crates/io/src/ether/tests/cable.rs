@@ -3,11 +3,11 @@
 use std::net::Shutdown;
 use std::os::unix::net::UnixDatagram;
 
-use super::super::OpenError;
+use super::super::EtherOpenError;
 use super::*;
 
-fn open(place: &Place) -> Result<EtherPort, OpenError> {
-    EtherPort::open(place, &Options::default())
+fn open(place: &Place) -> Result<EtherPort, EtherOpenError> {
+    EtherPort::open(place, &EtherOptions::default())
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn a_cable_has_two_ends_and_each_its_address() {
     assert_ne!(a.mac(), b.mac());
     assert_eq!(a.mac()[0], 2, "locally administered, of one station");
     let taken = open(&place).unwrap_err();
-    assert!(matches!(taken, OpenError::Taken(_)), "{taken}");
+    assert!(matches!(taken, EtherOpenError::Taken(_)), "{taken}");
     let (first, second) = (a.mac(), b.mac());
     drop(a);
     assert_eq!(open(&place).unwrap().mac(), first);

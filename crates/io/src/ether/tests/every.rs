@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::ring::{AnyRing, Event, Kind, Ring, SocketRing, Token};
+use crate::ring::{AnyRing, Ring, RingEvent, RingKind, SocketRing, Token};
 
 /// Makes a test of each story for each kind of port.
 macro_rules! on_every_port {
@@ -91,8 +91,8 @@ fn only_fcoe_and_fip_come_in(mut pair: Pair) {
 }
 
 fn only_what_is_for_us_comes_in(mut pair: Pair) {
-    const OWN: Mac = [0x0e, 0xfd, 0x00, 0x00, 0x12, 0x34];
-    const GROUP: Mac = [0x01, 0x10, 0x18, 0x01, 0x00, 0x04];
+    const OWN: EtherMac = [0x0e, 0xfd, 0x00, 0x00, 0x12, 0x34];
+    const GROUP: EtherMac = [0x01, 0x10, 0x18, 0x01, 0x00, 0x04];
     for mac in [OWN, GROUP] {
         send(&mut pair.a, &frame(mac, FCOE, 100));
     }
@@ -189,7 +189,7 @@ fn a_frame_that_is_too_long_holds_nothing_up(mut pair: Pair) {
 }
 
 fn rings() -> [AnyRing; 2] {
-    [Kind::Uring, Kind::Epoll].map(|kind| AnyRing::open(kind).unwrap().0)
+    [RingKind::Uring, RingKind::Epoll].map(|kind| AnyRing::open(kind).unwrap().0)
 }
 
 /// Whether the ring tells of this token within that time, and of nothing else.
@@ -198,7 +198,7 @@ fn told(ring: &mut AnyRing, token: u64, within: Duration) -> bool {
     let deadline = Instant::now() + within;
     loop {
         match ring.next_event() {
-            Some(Event::Ready { token: at }) if at == Token(token) => return true,
+            Some(RingEvent::Ready { token: at }) if at == Token(token) => return true,
             Some(other) => panic!("{other:?}"),
             None => {}
         }

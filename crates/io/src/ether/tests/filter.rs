@@ -5,7 +5,7 @@ use super::*;
 
 #[test]
 fn a_program_for_all_addresses_is_one_that_the_kernel_takes() {
-    let addresses: Vec<Mac> = (0..64).map(|last| [2, 0, 0, 0, 0, last]).collect();
+    let addresses: Vec<EtherMac> = (0..64).map(|last| [2, 0, 0, 0, 0, last]).collect();
     let socket = std::os::unix::net::UnixDatagram::unbound().unwrap();
     super::super::raw::filter(&socket.into(), &program(&addresses)).unwrap();
 }

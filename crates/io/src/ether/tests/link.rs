@@ -1,6 +1,6 @@
 //! What rtnetlink tells of interfaces, as Linux 6.1 told it.
 
-use super::super::link::{Change, Interface, change, parse};
+use super::super::link::{Interface, LinkChange, change, parse};
 
 /// An answer with this IFLA_LINKINFO and nothing else.
 fn told(link_info: &str) -> Interface {
@@ -58,14 +58,15 @@ fn notice(kind: u16, family: i32, index: i32, name: &str, mtu: u32) -> Vec<u8> {
 fn what_is_told_of_other_interfaces_changes_nothing() {
     let (new, gone) = (libc::RTM_NEWLINK, libc::RTM_DELLINK);
     let told = |kind, index, name| change(&notice(kind, 0, index, name, 2500), "eth0", 7);
-    let is = |told| matches!(told, Some(Change::Is(Interface { link, .. })) if link.mtu == 2500);
+    let is =
+        |told| matches!(told, Some(LinkChange::Is(Interface { link, .. })) if link.mtu == 2500);
     assert!(is(told(new, 7, "eth0")));
     assert_eq!(told(new, 8, "eth1"), None);
     assert_eq!(told(gone, 8, "eth1"), None);
-    assert_eq!(told(gone, 7, "eth0"), Some(Change::Gone));
+    assert_eq!(told(gone, 7, "eth0"), Some(LinkChange::Gone));
     assert!(is(told(new, 9, "eth0")), "it was made anew");
     let renamed = told(new, 7, "eth5");
-    assert_eq!(renamed, Some(Change::Gone));
+    assert_eq!(renamed, Some(LinkChange::Gone));
     let of_a_bridge = notice(gone, libc::AF_BRIDGE, 7, "eth0", 2500);
     assert_eq!(change(&of_a_bridge, "eth0", 7), None);
     let without_state = notice(new, 0, 7, "eth0", 0);

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::super::station::Station;
-use super::super::{Link, OpenError, PacketPort};
+use super::super::interface_watch::InterfaceWatch;
+use super::super::{EtherOpenError, LinkStatus, PacketPort};
 use super::*;
 
 mod mtu_2500 {
@@ -32,12 +32,12 @@ mod mtu_1500 {
     }
 }
 
-fn link(up: bool, mtu: u32) -> Link {
-    Link { up, mtu }
+fn link(up: bool, mtu: u32) -> LinkStatus {
+    LinkStatus { up, mtu }
 }
 
 fn pair() -> Pair {
-    Pair::veth(&Options::default())
+    Pair::veth(&EtherOptions::default())
 }
 
 fn a_tag_comes_besides_the_frame() {
@@ -53,9 +53,9 @@ fn a_tag_comes_besides_the_frame() {
 
 fn what_a_full_ring_does_not_take_is_counted() {
     let ring = 256 << 10;
-    let mut pair = Pair::veth(&Options {
+    let mut pair = Pair::veth(&EtherOptions {
         ring,
-        ..Options::default()
+        ..EtherOptions::default()
     });
     let sent = frame(pair.b.mac(), FCOE, 2172);
     for _ in 0..1000 {
@@ -86,9 +86,9 @@ fn a_full_queue_is_tried_again_after_a_pause() {
 
 fn frames_longer_than_asked_for_are_counted() {
     let mut pair = pair();
-    let options = Options {
+    let options = EtherOptions {
         payload_max: 1000,
-        ..Options::default()
+        ..EtherOptions::default()
     };
     pair.b = EtherPort::open(&Place::Interface("vb".into()), &options).unwrap();
     let to = pair.b.mac();
@@ -128,7 +128,8 @@ fn frames_go_again_once_the_link_is_back() {
 
 fn a_port_at_an_interface_that_is_down_waits_for_it() {
     ip("link set va down");
-    let mut port = EtherPort::open(&Place::Interface("va".into()), &Options::default()).unwrap();
+    let mut port =
+        EtherPort::open(&Place::Interface("va".into()), &EtherOptions::default()).unwrap();
     // Of what was done above more may be told a moment later.
     let deadline = Instant::now() + LONG;
     while ready(&port, SHORT) {
@@ -141,7 +142,7 @@ fn a_port_at_an_interface_that_is_down_waits_for_it() {
 }
 
 fn an_interface_that_is_made_anew_is_taken_up() {
-    const GROUP: Mac = [0x01, 0x10, 0x18, 0x01, 0x00, 0x04];
+    const GROUP: EtherMac = [0x01, 0x10, 0x18, 0x01, 0x00, 0x04];
     let mut pair = pair();
     pair.b.join(GROUP).unwrap();
     let (a, b) = (pair.a.mac(), pair.b.mac());
@@ -159,7 +160,7 @@ fn an_interface_that_is_made_anew_is_taken_up() {
         assert!(!told.up, "{told:?}");
         told = news(&mut pair.b);
     }
-    pair.a = EtherPort::open(&Place::Interface("va".into()), &Options::default()).unwrap();
+    pair.a = EtherPort::open(&Place::Interface("va".into()), &EtherOptions::default()).unwrap();
     assert_eq!(pair.b.mac(), b, "a port keeps its address");
     for to in [b, GROUP] {
         send(&mut pair.a, &frame(to, FCOE, 100));
@@ -172,10 +173,10 @@ fn an_interface_that_is_made_anew_is_taken_up() {
 
 /// And not at each wake of the reactor, which has other sockets.
 fn what_cannot_be_acted_on_is_tried_again_when_it_is_time() {
-    let mut station = Station::open("va").unwrap();
+    let mut station = InterfaceWatch::open("va").unwrap();
     ip("link set va mtu 2000");
     let mut fail = || {
-        let fails = |_: &Station, _| Err(io::ErrorKind::OutOfMemory.into());
+        let fails = |_: &InterfaceWatch, _| Err(io::ErrorKind::OutOfMemory.into());
         station.may_have_changed().unwrap() && station.look(fails).is_err()
     };
     // More may be told meanwhile of what was done before.
@@ -256,11 +257,11 @@ fn frames_longer_than_the_mtu_hold_nothing_up() {
 }
 
 fn what_is_no_ethernet_interface_is_refused() {
-    let open = |name: &str| PacketPort::open(name, &Options::default()).unwrap_err();
+    let open = |name: &str| PacketPort::open(name, &EtherOptions::default()).unwrap_err();
     for name in ["nosuch", "", "a-name-that-is-far-too-long-for-one", "a\0"] {
-        assert!(matches!(open(name), OpenError::Missing(at) if at == name));
+        assert!(matches!(open(name), EtherOpenError::Missing(at) if at == name));
     }
-    assert!(matches!(open("lo"), OpenError::NotEthernet(at) if at == "lo"));
+    assert!(matches!(open("lo"), EtherOpenError::NotEthernet(at) if at == "lo"));
 }
 
 fn a_port_has_so_many_addresses() {

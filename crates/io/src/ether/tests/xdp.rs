@@ -3,7 +3,7 @@
 use std::thread;
 
 use super::super::xdp::take_turns;
-use super::super::{BATCH, Drops, OpenError, XdpPort};
+use super::super::{BATCH, Drops, EtherOpenError, XdpPort};
 use super::*;
 
 mod mtu_2500 {
@@ -29,7 +29,7 @@ mod mtu_1500 {
 
 fn both_kinds_of_ports_understand_each_other() {
     for places in [["xdp:va", "vb"], ["va", "xdp:vb"]] {
-        let mut pair = Pair::at(places, &Options::default());
+        let mut pair = Pair::at(places, &EtherOptions::default());
         let (a, b) = (pair.a.mac(), pair.b.mac());
         for len in [60, 1514, 2172] {
             send(&mut pair.a, &frame(b, FCOE, len));
@@ -54,7 +54,8 @@ fn a_tag_of_no_vlan_stays_in_the_frame() {
 /// What comes by `vb.5` is seen at `vb` by packet sockets too, before it goes on.
 fn frames_of_a_vlan_are_left_to_its_interface() {
     let mut pair = Pair::xdp();
-    let mut beside = EtherPort::open(&Place::Interface("vb".into()), &Options::default()).unwrap();
+    let mut beside =
+        EtherPort::open(&Place::Interface("vb".into()), &EtherOptions::default()).unwrap();
     for ethertype in [FCOE, FIP] {
         let plain = frame(pair.b.mac(), ethertype, 2172);
         send(&mut pair.a, &tagged(&plain, 0x6005));
@@ -65,9 +66,9 @@ fn frames_of_a_vlan_are_left_to_its_interface() {
 
 fn what_the_memory_does_not_take_is_counted() {
     let ring = 256 << 10;
-    let options = Options {
+    let options = EtherOptions {
         ring,
-        ..Options::default()
+        ..EtherOptions::default()
     };
     let mut pair = Pair::at(["xdp:va", "xdp:vb"], &options);
     let sent = frame(pair.b.mac(), FCOE, 2172);
@@ -105,7 +106,7 @@ fn frames_go_again_once_the_link_is_back() {
 
 fn a_frame_that_was_given_up_never_leaves() {
     // So many frames that the link goes down while the kernel is at them.
-    let options = Options {
+    let options = EtherOptions {
         payload_max: 1500,
         ring: 32 << 20,
     };
@@ -150,7 +151,7 @@ fn an_interface_that_is_made_anew_is_taken_up() {
     ip("link set va up");
     ip("link set vb up");
     assert!(news(&mut pair.b).up);
-    pair.a = EtherPort::open(&Place::Xdp("va".into()), &Options::default()).unwrap();
+    pair.a = EtherPort::open(&Place::Xdp("va".into()), &EtherOptions::default()).unwrap();
     send(&mut pair.a, &frame(b, FCOE, 100));
     assert_eq!(receive(&mut pair.b, 1), [(frame(b, FCOE, 100), None)]);
 }
@@ -163,7 +164,7 @@ fn what_could_not_be_taken_up_is_tried_again() {
     ip("link set va up");
     ip("link set vb up");
     // Somebody was faster.
-    let other = XdpPort::open("vb", &Options::default()).unwrap();
+    let other = XdpPort::open("vb", &EtherOptions::default()).unwrap();
     let mut look = || {
         assert!(ready(&pair.b, LONG));
         let refused = pair.b.news().err();
@@ -175,7 +176,7 @@ fn what_could_not_be_taken_up_is_tried_again() {
     drop(other);
     // The kernel may take a while to give back what the other one had.
     while look() != (false, true) {}
-    pair.a = EtherPort::open(&Place::Xdp("va".into()), &Options::default()).unwrap();
+    pair.a = EtherPort::open(&Place::Xdp("va".into()), &EtherOptions::default()).unwrap();
     let sent = frame(pair.a.mac(), FCOE, 100);
     send(&mut pair.b, &sent);
     assert_eq!(receive(&mut pair.a, 1), [(sent, None)]);
@@ -183,8 +184,8 @@ fn what_could_not_be_taken_up_is_tried_again() {
 
 fn an_interface_has_one_such_port() {
     let pair = Pair::xdp();
-    let second = XdpPort::open("va", &Options::default()).unwrap_err();
-    assert!(matches!(second, OpenError::Occupied(at) if at == "va"));
+    let second = XdpPort::open("va", &EtherOptions::default()).unwrap_err();
+    assert!(matches!(second, EtherOpenError::Occupied(at) if at == "va"));
     drop(pair);
     Pair::xdp();
 }

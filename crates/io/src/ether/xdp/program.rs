@@ -7,12 +7,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// A program that is attached to an interface for as long as this lives.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(super) struct XdpProgram {
     _link: OwnedFd,
     sockets: OwnedFd,
 }
 
-impl Program {
+impl XdpProgram {
     /// Attaches one to an interface of so many queues, in its driver if that can, else where the
     /// network stack begins.
     pub(super) fn new(interface: i32, queues: u32) -> io::Result<Self> {

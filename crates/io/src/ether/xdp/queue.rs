@@ -16,19 +16,19 @@ use rustix::net::xdp::{
 };
 use rustix::net::{RecvFlags, SendFlags, bind, recv, send, sockopt};
 
-use crate::ether::shared::Shared;
+use crate::ether::shared::RingMapping;
 use crate::ether::{HEADER_MAX, PRIORITY, raw};
 
 /// A socket behind one queue of an interface.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct XdpQueue {
     /// Before the memory, so that nobody writes there any more when it goes.
     socket: OwnedFd,
-    incoming: Ring,
-    fill: Ring,
-    outgoing: Ring,
-    completion: Ring,
-    memory: Shared,
+    incoming: XdpRing,
+    fill: XdpRing,
+    outgoing: XdpRing,
+    completion: XdpRing,
+    memory: RingMapping,
     chunk: usize,
     /// Chunks for what is sent.
     free: Vec<u64>,
@@ -39,7 +39,7 @@ pub(super) struct Queue {
     told: u64,
 }
 
-impl Queue {
+impl XdpQueue {
     /// Opens a socket for frames of so many octets behind their header, `size` octets of them.
     pub(super) fn new(
         interface: i32,
@@ -59,7 +59,7 @@ impl Queue {
         let socket = raw::socket(libc::AF_XDP, libc::SOCK_RAW, 0)?;
         raw::set(&socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &PRIORITY)?;
         sockopt::set_socket_send_buffer_size(&socket, size)?;
-        let memory = Shared::anonymous((frames + sent) as usize * chunk)?;
+        let memory = RingMapping::anonymous((frames + sent) as usize * chunk)?;
         sockopt::set_xdp_umem_reg(
             &socket,
             XdpUmemReg {
@@ -76,7 +76,7 @@ impl Queue {
         sockopt::set_xdp_rx_ring_size(&socket, frames)?;
         sockopt::set_xdp_tx_ring_size(&socket, frames)?;
         let XdpMmapOffsets { rx, tx, fr, cr } = sockopt::xdp_mmap_offsets(&socket)?;
-        let ring = |at, offsets, width| Ring::map(&socket, at, &offsets, frames, width);
+        let ring = |at, offsets, width| XdpRing::map(&socket, at, &offsets, frames, width);
         let mut queue = Self {
             incoming: ring(XDP_PGOFF_RX_RING, rx, DESCRIPTOR)?,
             fill: ring(XDP_UMEM_PGOFF_FILL_RING, fr, ADDRESS)?,
@@ -205,8 +205,8 @@ impl Queue {
 
 /// A ring of addresses or descriptors, of which one side is ours.
 #[derive(Debug)]
-struct Ring {
-    memory: Shared,
+struct XdpRing {
+    memory: RingMapping,
     producer: usize,
     consumer: usize,
     flags: Option<usize>,
@@ -217,7 +217,7 @@ struct Ring {
     ours: u32,
 }
 
-impl Ring {
+impl XdpRing {
     fn map(
         socket: impl AsFd,
         at: u64,
@@ -227,7 +227,7 @@ impl Ring {
     ) -> io::Result<Self> {
         let entries = offsets.desc as usize;
         Ok(Self {
-            memory: Shared::map(socket, at, entries + count as usize * width)?,
+            memory: RingMapping::map(socket, at, entries + count as usize * width)?,
             producer: offsets.producer as usize,
             consumer: offsets.consumer as usize,
             flags: offsets.flags.map(|flags| flags as usize),

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::super::huge::Work;
+use super::super::huge::RipeGroups;
 use super::super::mapping::PageRules;
 use super::super::{Buffer, GRANULE, LocalRegion, MemoryLimit, NoSpace, Pages, Region};
 
@@ -287,7 +287,7 @@ fn what_exceeded_the_limit_gets_its_huge_page_when_others_ripen() {
     write(&first.attach(), 0, &octets[..3 * MIB as usize / 2]);
     write(&other.attach(), 0, &octets);
     write(&other.attach(), 2 * MIB, &octets[..4096]);
-    let (mut work, used) = (Work::default(), 7 * MIB / 2 + GRANULE);
+    let (mut work, used) = (RipeGroups::default(), 7 * MIB / 2 + GRANULE);
     work.find(&first);
     assert!(!work.is_done());
     work.go_round(None);

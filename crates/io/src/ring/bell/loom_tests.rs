@@ -5,7 +5,7 @@ use loom::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 
-use super::{DONE, State, WOKEN};
+use super::{BellState, DONE, WOKEN};
 
 /// An eventfd as a ring waits on it: each write ends one wait, now or the next.
 #[derive(Default)]
@@ -15,7 +15,7 @@ struct Event {
 }
 
 struct World {
-    state: State,
+    state: BellState,
     event: Event,
     /// What the one who rings left behind before.
     left: [AtomicBool; 2],
@@ -24,7 +24,7 @@ struct World {
 impl World {
     fn new() -> Arc<Self> {
         Arc::new(Self {
-            state: State::new(),
+            state: BellState::new(),
             event: Event::default(),
             left: [AtomicBool::new(false), AtomicBool::new(false)],
         })

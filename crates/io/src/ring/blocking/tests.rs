@@ -27,12 +27,12 @@ fn done(pool: &Blocking, count: usize) -> Vec<usize> {
 #[test]
 fn where_no_thread_can_be_started_everything_is_done_in_turn() {
     let mut pool = Blocking::with_threads(&Bell::new().unwrap(), 1).unwrap();
-    let apart = |lane| Job::Apart(lane, call(|| {}));
+    let apart = |lane| BlockingJob::Apart(lane, call(|| {}));
     pool.start(&mut vec![
-        (0, apart(Lane::Connect)),
-        (1, Job::Call(call(|| {}))),
-        (2, apart(Lane::Persist)),
-        (3, Job::Call(call(|| {}))),
+        (0, apart(BlockingLane::Connect)),
+        (1, BlockingJob::Call(call(|| {}))),
+        (2, apart(BlockingLane::Persist)),
+        (3, BlockingJob::Call(call(|| {}))),
     ]);
     assert_eq!(done(&pool, 4), [2, 1, 3, 0]);
 }
@@ -45,7 +45,7 @@ fn what_is_to_be_persisted_is_so_one_after_the_other() {
         .map(|number| {
             let mark = mark.clone();
             let act = move || mark.send(number).unwrap();
-            (number, Job::Apart(Lane::Persist, call(act)))
+            (number, BlockingJob::Apart(BlockingLane::Persist, call(act)))
         })
         .collect();
     pool.start(&mut jobs);

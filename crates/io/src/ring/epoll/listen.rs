@@ -10,36 +10,36 @@ use rustix::event::epoll;
 use rustix::net::{SocketAddrAny, SocketFlags};
 use slab::Slab;
 
-use super::{Source, key};
+use super::{ReadinessSource, key};
 use crate::ring::lend::Received;
-use crate::ring::{ACCEPT_PAUSE, Event, Token};
+use crate::ring::{ACCEPT_PAUSE, RingEvent, Token};
 
 /// Connections taken from one listening socket before others have their turn.
 const ACCEPTS_MAX: u32 = 64;
 
 /// Listening sockets, registered level-triggered.
 #[derive(Default)]
-pub(super) struct Listeners {
-    listeners: Slab<Listener>,
+pub(super) struct EpollListeners {
+    listeners: Slab<EpollListener>,
     /// Those that have connections, with how many may still be taken.
     ready: VecDeque<(u32, u32)>,
     /// When those that are paused are tried again.
     paused_until: Option<Instant>,
 }
 
-struct Listener {
+struct EpollListener {
     fd: OwnedFd,
     token: Token,
     paused: bool,
 }
 
-impl Listeners {
+impl EpollListeners {
     pub(super) fn add(&mut self, epoll: &OwnedFd, fd: OwnedFd, token: Token) -> io::Result<()> {
         rustix::io::ioctl_fionbio(&fd, true)?;
         let entry = self.listeners.vacant_entry();
-        let data = Source::Listener(key(entry.key())).data();
+        let data = ReadinessSource::Listener(key(entry.key())).data();
         epoll::add(epoll, &fd, data, epoll::EventFlags::IN)?;
-        entry.insert(Listener {
+        entry.insert(EpollListener {
             fd,
             token,
             paused: false,
@@ -73,7 +73,7 @@ impl Listeners {
         self.paused_until = None;
         for (at, listener) in &mut self.listeners {
             if std::mem::take(&mut listener.paused) {
-                let data = Source::Listener(key(at)).data();
+                let data = ReadinessSource::Listener(key(at)).data();
                 epoll::modify(epoll, &listener.fd, data, epoll::EventFlags::IN)?;
             }
         }
@@ -81,7 +81,7 @@ impl Listeners {
     }
 
     /// The next connection.
-    pub(super) fn accept(&mut self, epoll: &OwnedFd) -> Option<Event<Received>> {
+    pub(super) fn accept(&mut self, epoll: &OwnedFd) -> Option<RingEvent<Received>> {
         while let Some((key, left)) = self.ready.pop_front() {
             let Some(listener) = self.listeners.get_mut(key as usize) else {
                 continue;
@@ -92,7 +92,7 @@ impl Listeners {
             }
             match accepted {
                 Ok((socket, peer)) => {
-                    return Some(Event::Accepted {
+                    return Some(RingEvent::Accepted {
                         token: listener.token,
                         socket,
                         peer: address(peer),
@@ -103,7 +103,7 @@ impl Listeners {
                 Err(cause) => {
                     self.pause(epoll, key);
                     let cause = cause.into();
-                    return Some(Event::NotAccepted { cause });
+                    return Some(RingEvent::NotAccepted { cause });
                 }
             }
         }
@@ -116,7 +116,7 @@ impl Listeners {
         let Some(listener) = self.listeners.get_mut(at as usize) else {
             return;
         };
-        let data = Source::Listener(at).data();
+        let data = ReadinessSource::Listener(at).data();
         listener.paused =
             epoll::modify(epoll, &listener.fd, data, epoll::EventFlags::empty()).is_ok();
         self.paused_until = Some(Instant::now() + ACCEPT_PAUSE);

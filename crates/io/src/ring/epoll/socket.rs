@@ -8,11 +8,11 @@ use rustix::event::epoll::EventFlags;
 
 use crate::ring::batch::send_once;
 use crate::ring::lend::{LENT_OCTETS, Lender, Received};
-use crate::ring::{Event, SendBatch, Token};
+use crate::ring::{RingEvent, SendBatch, Token};
 
 /// A socket, registered edge-triggered. A flag of readiness is set by an edge, and cleared when
 /// the kernel says EAGAIN or moves less than was asked for: there will be another edge then.
-pub(super) struct Socket {
+pub(super) struct EpollSocket {
     fd: OwnedFd,
     readable: bool,
     writable: bool,
@@ -23,7 +23,7 @@ pub(super) struct Socket {
     send: Option<(Token, Box<SendBatch>)>,
 }
 
-impl Socket {
+impl EpollSocket {
     /// Nothing is known but that the first edges come by themselves; to try a send is worth it.
     pub(super) fn new(fd: OwnedFd) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Socket {
 
     /// Receives into a buffer that was taken; `None` when nothing is there, and the buffer still
     /// the caller's.
-    pub(super) fn receive(&mut self, lender: &Rc<Lender>, id: u16) -> Option<Event<Received>> {
+    pub(super) fn receive(&mut self, lender: &Rc<Lender>, id: u16) -> Option<RingEvent<Received>> {
         let token = self.receive?;
         let received = loop {
             match receive_once(&self.fd, lender, id) {
@@ -98,11 +98,11 @@ impl Socket {
                 Err(error)
             }
         };
-        Some(Event::Received { token, octets })
+        Some(RingEvent::Received { token, octets })
     }
 
     /// Sends as much as the kernel takes. Returns the event when the batch has left, or cannot.
-    pub(super) fn send(&mut self) -> Option<Event<Received>> {
+    pub(super) fn send(&mut self) -> Option<RingEvent<Received>> {
         let (_, batch) = self.send.as_mut()?;
         let mut more = !batch.is_empty();
         let mut result = Ok(());
@@ -122,7 +122,7 @@ impl Socket {
         }
         let (token, mut batch) = self.send.take()?;
         batch.clear();
-        Some(Event::Sent {
+        Some(RingEvent::Sent {
             token,
             batch,
             result,
@@ -130,15 +130,15 @@ impl Socket {
     }
 
     /// Ends what is under way; the socket is closed.
-    pub(super) fn cancel(self) -> [Option<Event<Received>>; 2] {
+    pub(super) fn cancel(self) -> [Option<RingEvent<Received>>; 2] {
         let canceled = || io::Error::from_raw_os_error(libc::ECANCELED);
-        let received = self.receive.map(|token| Event::Received {
+        let received = self.receive.map(|token| RingEvent::Received {
             token,
             octets: Err(canceled()),
         });
         let sent = self.send.map(|(token, mut batch)| {
             batch.clear();
-            Event::Sent {
+            RingEvent::Sent {
                 token,
                 batch,
                 result: Err(canceled()),
@@ -148,7 +148,7 @@ impl Socket {
     }
 }
 
-impl AsFd for Socket {
+impl AsFd for EpollSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags};
 
 use super::*;
-use crate::ring::{File, FileOp, FileRing};
+use crate::ring::{FileOp, FileRing, RingFile};
 
 super::on_every_ring! {
     a_durable_write_leaves_nothing_dirty
@@ -16,7 +16,7 @@ super::on_every_ring! {
 
 /// A file that nobody else sees, on the disk that the build is on; `None` where that or the kernel
 /// cannot tell dirty pages from clean ones (before Linux 6.5; file systems in memory).
-fn on_disk() -> Option<Arc<File>> {
+fn on_disk() -> Option<Arc<RingFile>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR).ok()?;
@@ -24,7 +24,7 @@ fn on_disk() -> Option<Arc<File>> {
     let written = dirty_pages(&file)?;
     rustix::fs::fdatasync(&file).ok()?;
     let tells = written > 0 && dirty_pages(&file)? == 0;
-    tells.then(|| Arc::new(File::new(file)))
+    tells.then(|| Arc::new(RingFile::new(file)))
 }
 
 /// Pages of a file that are not on the disk, or on their way there.
@@ -45,7 +45,7 @@ fn dirty_pages(file: &OwnedFd) -> Option<u64> {
     (result == 0).then(|| told[1] + told[2])
 }
 
-fn write(file: &Arc<File>, dsync: bool) -> FileOp {
+fn write(file: &Arc<RingFile>, dsync: bool) -> FileOp {
     FileOp::Write {
         file: Arc::clone(file),
         offset: 0,

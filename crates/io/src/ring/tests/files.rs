@@ -10,7 +10,7 @@ use rustix::fs::{MemfdFlags, Mode, OFlags};
 
 use super::*;
 use crate::memory::Pool;
-use crate::ring::{File, FileOp, FileRing, Lane};
+use crate::ring::{BlockingLane, FileOp, FileRing, RingFile};
 
 super::on_every_ring! {
     what_is_written_is_read
@@ -29,14 +29,14 @@ super::on_every_ring! {
 }
 
 /// A file in memory, and one on the disk that the build is on.
-fn temporaries() -> [(Arc<File>, fs::File); 2] {
+fn temporaries() -> [(Arc<RingFile>, fs::File); 2] {
     let memory = rustix::fs::memfd_create("io-test", MemfdFlags::CLOEXEC).unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let disk = rustix::fs::open(folder, flags, Mode::RUSR).unwrap();
     [memory, disk].map(|fd| {
         let file = fd.try_clone().unwrap().into();
-        (Arc::new(File::new(fd)), file)
+        (Arc::new(RingFile::new(fd)), file)
     })
 }
 
@@ -44,7 +44,7 @@ fn filled(octets: &[u8]) -> Buffer {
     Buffer::from_vec(octets.to_vec())
 }
 
-fn write(file: &Arc<File>, offset: u64, octets: &[u8]) -> FileOp {
+fn write(file: &Arc<RingFile>, offset: u64, octets: &[u8]) -> FileOp {
     FileOp::Write {
         file: Arc::clone(file),
         offset,
@@ -54,7 +54,7 @@ fn write(file: &Arc<File>, offset: u64, octets: &[u8]) -> FileOp {
     }
 }
 
-fn read(file: &Arc<File>, offset: u64, len: usize) -> FileOp {
+fn read(file: &Arc<RingFile>, offset: u64, len: usize) -> FileOp {
     FileOp::Read {
         file: Arc::clone(file),
         offset,
@@ -144,7 +144,7 @@ fn what_lies_in_memory_is_over_within_the_next_wait(ring: &mut AnyRing) {
 #[test]
 fn a_device_whose_node_lies_in_memory_does_not() {
     let null = fs::File::open("/dev/null").unwrap();
-    assert!(!File::new(null.into()).is_in_memory());
+    assert!(!RingFile::new(null.into()).is_in_memory());
     let [(memory, _), _] = temporaries();
     assert!(memory.is_in_memory());
 }
@@ -187,7 +187,7 @@ fn a_direct_read_of_a_file_that_ends_within_a_block_is_an_error(ring: &mut AnyRi
     let buffer = Pool::new(1 << 20).unwrap().buffer(8192).unwrap();
     buffer.copy_in(0, &[0xee; 8192]);
     let op = FileOp::Read {
-        file: Arc::new(File::new(direct.into())),
+        file: Arc::new(RingFile::new(direct.into())),
         offset: 0,
         buffer,
     };
@@ -196,7 +196,7 @@ fn a_direct_read_of_a_file_that_ends_within_a_block_is_an_error(ring: &mut AnyRi
 }
 
 fn an_error_is_told_with_the_buffer(ring: &mut AnyRing) {
-    let file = Arc::new(File::new(fs::File::open("/dev/null").unwrap().into()));
+    let file = Arc::new(RingFile::new(fs::File::open("/dev/null").unwrap().into()));
     ring.file(Token(1), write(&file, 0, &[1; 512]));
     match next(ring) {
         Seen::File(Token(1), Err(error), Some(buffer)) => {
@@ -211,7 +211,7 @@ fn a_full_device_is_an_error(ring: &mut AnyRing) {
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
     ring.file(
         Token(1),
-        write(&Arc::new(File::new(full.into())), 0, &[1; 512]),
+        write(&Arc::new(RingFile::new(full.into())), 0, &[1; 512]),
     );
     match next(ring) {
         Seen::File(Token(1), Err(error), Some(_)) => {
@@ -257,7 +257,11 @@ fn what_a_medium_takes_long_for_holds_up_nothing_apart(ring: &mut AnyRing) {
         };
         ring.file(Token(at), FileOp::Blocking(Box::new(stuck)));
     }
-    let lanes = [Lane::Persist, Lane::Connect, Lane::Watch];
+    let lanes = [
+        BlockingLane::Persist,
+        BlockingLane::Connect,
+        BlockingLane::Watch,
+    ];
     for (at, lane) in (100..).zip(lanes) {
         let call = Box::new(|| Ok(7));
         ring.file(Token(at), FileOp::Apart { lane, call });
@@ -278,7 +282,7 @@ fn looks_at_media_that_are_stuck_hold_up_no_io(ring: &mut AnyRing) {
             let _ = until.lock().unwrap().recv_timeout(LONG);
             Ok(0)
         });
-        let lane = Lane::Watch;
+        let lane = BlockingLane::Watch;
         ring.file(Token(at), FileOp::Apart { lane, call });
     }
     ring.file(Token(100), FileOp::Blocking(Box::new(|| Ok(7))));

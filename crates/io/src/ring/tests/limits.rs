@@ -12,15 +12,15 @@ const CHILD: &str = "IO_TEST_OUT_OF_DESCRIPTORS";
 
 #[test]
 fn epoll_does_not_spin_without_descriptors() {
-    in_a_process("epoll_does_not_spin_without_descriptors", Kind::Epoll);
+    in_a_process("epoll_does_not_spin_without_descriptors", RingKind::Epoll);
 }
 
 #[test]
 fn uring_does_not_spin_without_descriptors() {
-    in_a_process("uring_does_not_spin_without_descriptors", Kind::Uring);
+    in_a_process("uring_does_not_spin_without_descriptors", RingKind::Uring);
 }
 
-fn in_a_process(name: &str, kind: Kind) {
+fn in_a_process(name: &str, kind: RingKind) {
     if std::env::var_os(CHILD).is_some() {
         return without_descriptors(kind);
     }
@@ -39,7 +39,7 @@ fn in_a_process(name: &str, kind: Kind) {
     );
 }
 
-fn without_descriptors(kind: Kind) {
+fn without_descriptors(kind: RingKind) {
     // First of all: io_uring keeps the limit that it found when the accept was submitted.
     let maximum = getrlimit(Resource::Nofile).maximum;
     let current = Some(64);
@@ -60,7 +60,7 @@ fn without_descriptors(kind: Kind) {
     while start.elapsed() < Duration::from_millis(350) {
         ring.wait(Some(Duration::from_millis(400))).unwrap();
         while let Some(event) = ring.next_event() {
-            let Event::NotAccepted { cause } = event else {
+            let RingEvent::NotAccepted { cause } = event else {
                 panic!("{event:?}");
             };
             assert_eq!(cause.raw_os_error(), Some(libc::EMFILE));

@@ -39,7 +39,7 @@ fn connections_are_accepted_one_after_the_other(ring: &mut AnyRing) {
             assert!(Instant::now() < deadline);
             ring.wait(Some(LONG)).unwrap();
         };
-        let Event::Accepted {
+        let RingEvent::Accepted {
             token,
             socket,
             peer: from,

@@ -292,7 +292,7 @@ fn a_receive_waits_while_all_buffers_are_kept(ring: &mut AnyRing) {
     let deadline = Instant::now() + SHORT * 3;
     while Instant::now() < deadline {
         ring.wait(Some(SHORT)).unwrap();
-        while let Some(Event::Received { token, octets }) = ring.next_event() {
+        while let Some(RingEvent::Received { token, octets }) = ring.next_event() {
             kept.push((token, octets.unwrap()));
         }
     }
@@ -375,7 +375,7 @@ fn a_released_socket_goes_on_in_another_ring(ring: &mut AnyRing) {
     assert_eq!(received(ring, 1), b"first");
     let released = ring.release(socket);
     peer.write_all(b"second").unwrap();
-    for kind in [Kind::Epoll, Kind::Uring] {
+    for kind in [RingKind::Epoll, RingKind::Uring] {
         let mut other = open(kind);
         let again = other.adopt(released.try_clone().unwrap()).unwrap();
         other.send(again, Token(2), batch_of(b"moved"));
@@ -397,7 +397,7 @@ fn a_released_socket_keeps_what_was_not_received(ring: &mut AnyRing) {
     ring.receive(socket, Token(1));
     got.extend(received(ring, 1));
     let socket = ring.release(socket);
-    let mut other = open(Kind::Epoll);
+    let mut other = open(RingKind::Epoll);
     let socket = other.adopt(socket).unwrap();
     while got.len() < 300 << 10 {
         other.receive(socket, Token(2));
@@ -456,7 +456,7 @@ fn a_thousand_sockets_echo(ring: &mut AnyRing) {
 #[test]
 #[should_panic(expected = "operations under way")]
 fn a_socket_with_operations_under_way_is_not_released() {
-    let ring = &mut open(Kind::Auto);
+    let ring = &mut open(RingKind::Auto);
     let (socket, _peer) = connect(ring);
     ring.send(socket, Token(1), batch_of(&pattern(16 << 20)));
     ring.wait(Some(Duration::ZERO)).unwrap();
@@ -466,7 +466,7 @@ fn a_socket_with_operations_under_way_is_not_released() {
 #[test]
 #[should_panic(expected = "two sends on a socket")]
 fn a_second_send_does_not_take_the_place_of_the_first() {
-    let ring = &mut open(Kind::Auto);
+    let ring = &mut open(RingKind::Auto);
     let (socket, _peer) = connect(ring);
     ring.send(socket, Token(1), batch_of(&pattern(16 << 20)));
     ring.wait(Some(Duration::ZERO)).unwrap();

@@ -26,7 +26,7 @@ fn an_idle_ring_has_nothing_left_to_give_back(ring: &mut AnyRing) {
             ring.wait(Some(SHORT)).unwrap();
             let before = come;
             while let Some(event) = ring.next_event() {
-                let Event::Received { octets, .. } = event else {
+                let RingEvent::Received { octets, .. } = event else {
                     panic!("{event:?}");
                 };
                 held.push(octets.unwrap());

@@ -54,7 +54,7 @@ fn another_thread_wakes_it(ring: &mut AnyRing) {
 fn a_wake_before_the_wait_is_not_lost(ring: &mut AnyRing) {
     ring.waker().wake();
     ring.wait(None).unwrap();
-    assert!(matches!(ring.next_event(), Some(Event::Woken)));
+    assert!(matches!(ring.next_event(), Some(RingEvent::Woken)));
 }
 
 fn many_wakes_are_one_event(ring: &mut AnyRing) {

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use io_uring::types::Fd;
 use io_uring::{opcode, squeue};
 
-use crate::ring::file::{Direction, File, PendingFile, Transfer};
+use crate::ring::file::{PendingFile, RingFile, Transfer, TransferDirection};
 
 pub(super) struct FileTask {
     pub(super) pending: PendingFile,
-    pub(super) work: Work,
+    pub(super) work: FileWork,
 }
 
-pub(super) enum Work {
+pub(super) enum FileWork {
     Transfer(Transfer),
-    DataSync(#[expect(dead_code, reason = "held until it is over")] Arc<File>),
+    DataSync(#[expect(dead_code, reason = "held until it is over")] Arc<RingFile>),
     Elsewhere,
 }
 
@@ -24,11 +24,11 @@ pub(super) fn transfer_entry(transfer: &Transfer) -> squeue::Entry {
     let len = u32::try_from(transfer.remaining()).unwrap_or(u32::MAX);
     let offset = transfer.position();
     match transfer.direction {
-        Direction::Read => {
+        TransferDirection::Read => {
             let read = opcode::Read::new(fd, transfer.address(), len);
             read.offset(offset).build()
         }
-        Direction::Write { flags } => {
+        TransferDirection::Write { flags } => {
             let write = opcode::Write::new(fd, transfer.address(), len);
             write.offset(offset).rw_flags(flags).build()
         }

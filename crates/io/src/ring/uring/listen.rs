@@ -9,7 +9,7 @@ use slab::Slab;
 
 use super::socket::result_of;
 use crate::ring::lend::Received;
-use crate::ring::{ACCEPT_PAUSE, Event, Token};
+use crate::ring::{ACCEPT_PAUSE, RingEvent, Token};
 
 /// Listening sockets, each with one multishot accept.
 #[derive(Default)]
@@ -89,7 +89,7 @@ impl Listeners {
         &mut self,
         key: u32,
         completion: &cqueue::Entry,
-    ) -> (Option<Event<Received>>, bool) {
+    ) -> (Option<RingEvent<Received>>, bool) {
         let socket = accepted_socket(completion);
         let Some(listener) = self.listeners.get_mut(key as usize) else {
             return (None, false);
@@ -107,7 +107,7 @@ impl Listeners {
                 // One that is gone already has no peer, and nobody misses it.
                 let peer = crate::tcp::peer_address(&socket).ok();
                 let token = listener.token;
-                let event = peer.map(|peer| Event::Accepted {
+                let event = peer.map(|peer| RingEvent::Accepted {
                     token,
                     socket,
                     peer,
@@ -118,7 +118,7 @@ impl Listeners {
             Err(cause) => {
                 // There are no descriptors, or no memory: trying at once would be a busy loop.
                 self.paused_until = Some(Instant::now() + ACCEPT_PAUSE);
-                (Some(Event::NotAccepted { cause }), false)
+                (Some(RingEvent::NotAccepted { cause }), false)
             }
         }
     }

@@ -13,7 +13,7 @@ use super::op::Op;
 ///
 /// Entries are kept until the next `enter`, however many they are; each completes once or, when
 /// multishot, several times.
-pub(super) struct Queue {
+pub(super) struct UringQueue {
     ring: IoUring,
     /// What does not fit into the submission queue.
     backlog: VecDeque<squeue::Entry>,
@@ -21,7 +21,7 @@ pub(super) struct Queue {
     under_way: usize,
 }
 
-impl Queue {
+impl UringQueue {
     pub(super) fn new(ring: IoUring) -> Self {
         Self {
             ring,

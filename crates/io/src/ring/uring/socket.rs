@@ -8,10 +8,10 @@ use io_uring::{cqueue, opcode, squeue, types};
 use super::buffers::{Buffers, GROUP};
 use crate::ring::batch::send_once;
 use crate::ring::lend::Received;
-use crate::ring::{Event, SendBatch, Token};
+use crate::ring::{RingEvent, SendBatch, Token};
 
 /// A socket.
-pub(super) struct Socket {
+pub(super) struct UringSocket {
     fd: OwnedFd,
     receive: Option<Token>,
     send: Option<(Token, Box<SendBatch>)>,
@@ -20,16 +20,16 @@ pub(super) struct Socket {
 }
 
 /// What a completion leads to.
-pub(super) enum Next {
+pub(super) enum CompletionStep {
     /// An event.
-    Event(Event<Received>),
+    Event(RingEvent<Received>),
     /// The same operation again, for the rest.
     Again,
     /// The same again when there is a buffer.
     Starved,
 }
 
-impl Socket {
+impl UringSocket {
     pub(super) fn new(fd: OwnedFd) -> Self {
         Self {
             fd,
@@ -93,7 +93,7 @@ impl Socket {
         completion: &cqueue::Entry,
         buffers: &mut Buffers,
         late: bool,
-    ) -> Option<Next> {
+    ) -> Option<CompletionStep> {
         let result = result_of(completion);
         let len = *result.as_ref().unwrap_or(&0);
         // A buffer may come with nothing in it.
@@ -103,34 +103,38 @@ impl Socket {
             _ if self.closing => Err(canceled()),
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
                 buffers.ran_out();
-                return Some(Next::Starved);
+                return Some(CompletionStep::Starved);
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Some(Next::Again),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                return Some(CompletionStep::Again);
+            }
             Err(error) => Err(error),
             Ok(_) => Ok(octets.unwrap_or_else(|| buffers.nothing())),
         };
         let token = self.receive.take()?;
-        Some(Next::Event(Event::Received { token, octets }))
+        Some(CompletionStep::Event(RingEvent::Received { token, octets }))
     }
 
-    pub(super) fn sent(&mut self, completion: &cqueue::Entry) -> Option<Next> {
+    pub(super) fn sent(&mut self, completion: &cqueue::Entry) -> Option<CompletionStep> {
         let (_, batch) = self.send.as_mut()?;
         let result = match result_of(completion) {
             Ok(sent) if !batch.advance(sent) => Ok(()),
             _ if self.closing => Err(canceled()),
             Ok(0) => Err(io::ErrorKind::WriteZero.into()),
-            Ok(_) => return Some(Next::Again),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Some(Next::Again),
+            Ok(_) => return Some(CompletionStep::Again),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                return Some(CompletionStep::Again);
+            }
             Err(error) => Err(error),
         };
-        self.end_send(result).map(Next::Event)
+        self.end_send(result).map(CompletionStep::Event)
     }
 
     /// The send is over.
-    pub(super) fn end_send(&mut self, result: io::Result<()>) -> Option<Event<Received>> {
+    pub(super) fn end_send(&mut self, result: io::Result<()>) -> Option<RingEvent<Received>> {
         let (token, mut batch) = self.send.take()?;
         batch.clear();
-        Some(Event::Sent {
+        Some(RingEvent::Sent {
             token,
             batch,
             result,
@@ -138,10 +142,10 @@ impl Socket {
     }
 
     /// A receive that the kernel does not have is over.
-    pub(super) fn cancel_receive(&mut self) -> Option<Event<Received>> {
+    pub(super) fn cancel_receive(&mut self) -> Option<RingEvent<Received>> {
         let token = self.receive.take()?;
         let octets = Err(canceled());
-        Some(Event::Received { token, octets })
+        Some(RingEvent::Received { token, octets })
     }
 
     /// Shuts the socket down, by which all operations end.
@@ -157,7 +161,7 @@ impl Socket {
     }
 }
 
-impl AsFd for Socket {
+impl AsFd for UringSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

@@ -3,8 +3,8 @@
 use super::logins::chap;
 use super::rig::{AGREED, ISID, Rig, config};
 use crate::initiator::Initiator;
-use crate::initiator::config::{Auth, Config, Digest, Misconfigured, Purpose};
-use crate::initiator::error::{ChapError, End, LoginError};
+use crate::initiator::config::{Auth, Digest, InitiatorConfig, InitiatorPurpose, Misconfigured};
+use crate::initiator::error::{ChapError, LoginError, SessionEnd};
 use crate::wire::bhs::{Bhs, Itt, Opcode};
 use crate::wire::login_response::LoginResponse;
 use crate::wire::serial::{CmdSn, StatSn};
@@ -12,7 +12,7 @@ use crate::wire::serial::{CmdSn, StatSn};
 /// What the login ended with, as it is shown.
 fn told(rig: &mut Rig) -> String {
     match rig.end() {
-        End::Login(error) => error.to_string(),
+        SessionEnd::Login(error) => error.to_string(),
         other => panic!("{other:?} where a failed login was expected"),
     }
 }
@@ -233,7 +233,7 @@ fn chap_answers_that_cannot_be() {
         rig.login(0, None, "AuthMethod=CHAP|");
         rig.sent();
         rig.login(0, None, text);
-        assert_eq!(rig.end(), End::Login(expected.into()), "{text}");
+        assert_eq!(rig.end(), SessionEnd::Login(expected.into()), "{text}");
     }
     for text in [
         "AuthMethod=None|",
@@ -244,7 +244,11 @@ fn chap_answers_that_cannot_be() {
         let mut rig = Rig::new(chap(false));
         rig.sent();
         rig.login(0, None, text);
-        assert_eq!(rig.end(), End::Login(ChapError::NoMethod.into()), "{text}");
+        assert_eq!(
+            rig.end(),
+            SessionEnd::Login(ChapError::NoMethod.into()),
+            "{text}"
+        );
     }
 }
 
@@ -260,7 +264,10 @@ fn a_weak_hash_is_not_taken() {
     rig.login(0, None, "AuthMethod=CHAP|");
     assert_eq!(rig.sent(), ["Login 0 CHAP_A=8,7|"]);
     rig.login(0, None, "CHAP_A=5|CHAP_I=1|CHAP_C=0x01|");
-    assert_eq!(rig.end(), End::Login(ChapError::Hash("5".into()).into()));
+    assert_eq!(
+        rig.end(),
+        SessionEnd::Login(ChapError::Hash("5".into()).into())
+    );
 }
 
 #[test]
@@ -370,7 +377,7 @@ fn a_redirect_to_nowhere() {
         rig.send_text(pdu.encode(), &format!("TargetAddress={address}|"));
         let error = rig.end();
         assert!(
-            matches!(error, End::Login(LoginError::Key { .. })),
+            matches!(error, SessionEnd::Login(LoginError::Key { .. })),
             "{address}: {error:?}"
         );
     }
@@ -418,13 +425,16 @@ fn text_of_a_target_can_be_shown() {
 
 #[test]
 fn configurations_that_cannot_work() {
-    type Spoil = fn(&mut Config);
+    type Spoil = fn(&mut InitiatorConfig);
     let stories: [(Spoil, &str); 9] = [
         (
             |c| c.initiator = "nobody".into(),
             "\"nobody\" is not an iSCSI name",
         ),
-        (|c| c.purpose = Purpose::Normal("iqn.x".into()), "\"iqn.x\""),
+        (
+            |c| c.purpose = InitiatorPurpose::Normal("iqn.x".into()),
+            "\"iqn.x\"",
+        ),
         (|c| c.alias = Some("a\0b".into()), "an alias"),
         (|c| c.limits.tasks = 0, "1 to 32768 commands"),
         (|c| c.offer.first_burst = 4096, "set it to at most 2048"),
@@ -463,7 +473,7 @@ fn configurations_that_cannot_work() {
     assert_eq!(config.check(), Err(Misconfigured::Credentials));
     assert!(!format!("{:?}", chap(true)).contains("secret of"));
     assert_eq!(
-        Config::normal("iqn.2026-11.org.x:y", ISID, "eui.0123456789abcdef").check(),
+        InitiatorConfig::normal("iqn.2026-11.org.x:y", ISID, "eui.0123456789abcdef").check(),
         Ok(())
     );
 }

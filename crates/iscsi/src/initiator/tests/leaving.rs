@@ -1,17 +1,17 @@
 //! Discovery, and the orderly end.
 
 use super::rig::{INITIATOR, ISID, Rig};
-use crate::initiator::config::Config;
-use crate::initiator::error::End;
-use crate::initiator::portal::Portal;
-use crate::initiator::{Data, Event, Found, Function, Refusal};
+use crate::initiator::config::InitiatorConfig;
+use crate::initiator::error::SessionEnd;
+use crate::initiator::portal::ReportedPortal;
+use crate::initiator::{Data, InitiatorEvent, IscsiRefusal, TargetRecord, Tmf};
 use crate::wire::bhs::{Itt, Ttt};
 use crate::wire::logout_response::LogoutResponse;
 use crate::wire::text_response::TextResponse;
 use scsi::wire::lun::Lun;
 
 fn discovery() -> Rig {
-    let mut config = Config::discovery(INITIATOR, ISID);
+    let mut config = InitiatorConfig::discovery(INITIATOR, ISID);
     config.limits.targets = 1000;
     Rig::logged_in(config, "")
 }
@@ -38,9 +38,9 @@ impl Rig {
     }
 
     #[track_caller]
-    fn targets(&mut self) -> Vec<Found> {
+    fn targets(&mut self) -> Vec<TargetRecord> {
         match self.event() {
-            Some(Event::Targets(targets)) => targets,
+            Some(InitiatorEvent::Targets(targets)) => targets,
             other => panic!("{other:?} where targets were expected"),
         }
     }
@@ -57,8 +57,8 @@ impl Rig {
     }
 }
 
-fn portal(host: &str, port: u16, group: u16) -> Portal {
-    Portal {
+fn portal(host: &str, port: u16, group: u16) -> ReportedPortal {
+    ReportedPortal {
         host: host.into(),
         port,
         group: Some(group),
@@ -70,17 +70,17 @@ fn targets_and_their_portals() {
     let mut rig = Rig::asked();
     assert_eq!(
         rig.initiator.send_targets(rig.now, "All"),
-        Err(Refusal::Full)
+        Err(IscsiRefusal::Full)
     );
     let text = "TargetName=iqn.2026-11.org.x:a|TargetAddress=192.0.2.1:3260,1|\
         TargetAddress=[2001:db8::1]:860,2|TargetAddress=?,1|TargetName=iqn.2026-11.org.x:b|";
     rig.text(0x1fff2, false, None, text);
     let expected = [
-        Found {
+        TargetRecord {
             name: "iqn.2026-11.org.x:a".into(),
             portals: vec![portal("192.0.2.1", 3260, 1), portal("2001:db8::1", 860, 2)],
         },
-        Found {
+        TargetRecord {
             name: "iqn.2026-11.org.x:b".into(),
             portals: vec![],
         },
@@ -162,11 +162,14 @@ fn a_target_that_does_not_tell() {
     rig.initiator.send_targets(rig.now, "All").unwrap();
     let pdus = rig.pdus();
     rig.reject(5, &pdus[0].0);
-    assert!(matches!(rig.event(), Some(Event::TargetsRefused(5))));
+    assert!(matches!(
+        rig.event(),
+        Some(InitiatorEvent::TargetsRefused(5))
+    ));
     rig.initiator.send_targets(rig.now, "All").unwrap();
     rig.sent();
     rig.wait(30);
-    assert_eq!(rig.end(), End::Unanswered("text"));
+    assert_eq!(rig.end(), SessionEnd::Unanswered("text"));
 }
 
 #[test]
@@ -174,15 +177,13 @@ fn a_discovery_session_carries_text_only() {
     let mut rig = discovery();
     let command = rig.command(1, Data::None);
     let refused = rig.initiator.execute(rig.now, command).unwrap_err();
-    assert_eq!(refused.why, Refusal::Discovery);
-    let refused = rig
-        .initiator
-        .manage(rig.now, 1, Lun([0; 8]), Function::ClearAca);
-    assert_eq!(refused, Err(Refusal::Discovery));
+    assert_eq!(refused.why, IscsiRefusal::Discovery);
+    let refused = rig.initiator.manage(rig.now, 1, Lun([0; 8]), Tmf::ClearAca);
+    assert_eq!(refused, Err(IscsiRefusal::Discovery));
     let long = "x".repeat(224);
     assert_eq!(
         rig.initiator.send_targets(rig.now, &long),
-        Err(Refusal::Value)
+        Err(IscsiRefusal::Value)
     );
     rig.wait(3600);
     assert!(rig.sent().is_empty(), "no ping");
@@ -215,7 +216,7 @@ fn logged_out_in_good_order() {
     rig.initiator.logout(rig.now).unwrap();
     assert_eq!(rig.sent(), ["Logout #1fff3 0"]);
     rig.logged_out(0x1fff3, 0);
-    assert_eq!(rig.end(), End::LoggedOut);
+    assert_eq!(rig.end(), SessionEnd::LoggedOut);
 }
 
 #[test]
@@ -225,7 +226,7 @@ fn what_is_under_way_ends_before_the_logout() {
     rig.test_unit(2);
     rig.sent();
     rig.initiator.logout(rig.now).unwrap();
-    assert_eq!(rig.initiator.logout(rig.now), Err(Refusal::Over));
+    assert_eq!(rig.initiator.logout(rig.now), Err(IscsiRefusal::Over));
     assert_eq!(rig.initiator.room(), 0, "no command goes behind it");
     let command = rig.command(3, Data::None);
     assert!(rig.initiator.execute(rig.now, command).is_err());
@@ -250,7 +251,7 @@ fn logouts_that_fail() {
         rig.sent();
         rig.logged_out(0x1fff3, code);
         let end = rig.end();
-        assert_eq!(end, End::LogoutRefused(code));
+        assert_eq!(end, SessionEnd::LogoutRefused(code));
         assert!(
             end.to_string()
                 .starts_with("the target refused the logout: ")
@@ -259,14 +260,14 @@ fn logouts_that_fail() {
     let mut rig = asked();
     let pdus = rig.pdus();
     rig.reject(4, &pdus[0].0);
-    assert_eq!(rig.end(), End::LogoutRejected(4));
+    assert_eq!(rig.end(), SessionEnd::LogoutRejected(4));
     let mut rig = asked();
     rig.sent();
     rig.wait(5);
-    assert_eq!(rig.end(), End::Unanswered("logout"));
+    assert_eq!(rig.end(), SessionEnd::Unanswered("logout"));
     let mut rig = asked();
     rig.initiator.give_up();
-    assert_eq!(rig.end(), End::GivenUp);
+    assert_eq!(rig.end(), SessionEnd::GivenUp);
 }
 
 #[test]
@@ -274,11 +275,11 @@ fn nothing_is_taken_before_the_login_is_over() {
     let mut rig = Rig::new(super::rig::config());
     let command = rig.command(1, Data::None);
     let refused = rig.initiator.execute(rig.now, command).unwrap_err();
-    assert_eq!(refused.why, Refusal::NotYet);
-    assert_eq!(rig.initiator.logout(rig.now), Err(Refusal::NotYet));
+    assert_eq!(refused.why, IscsiRefusal::NotYet);
+    assert_eq!(rig.initiator.logout(rig.now), Err(IscsiRefusal::NotYet));
     assert_eq!(
         rig.initiator.send_targets(rig.now, "All"),
-        Err(Refusal::NotYet)
+        Err(IscsiRefusal::NotYet)
     );
     assert!(!rig.initiator.is_idle());
 }

@@ -4,18 +4,18 @@ use zeroize::Zeroizing;
 
 use super::rig::{AGREED, INITIATOR, ISID, Rig, TARGET, config, random};
 use crate::auth::Hash;
-use crate::initiator::Event;
-use crate::initiator::config::{Auth, Chap, Config, Digest, Mutual};
-use crate::initiator::error::{ChapError, End, LoginError};
-use crate::initiator::portal::Portal;
+use crate::initiator::InitiatorEvent;
+use crate::initiator::config::{Auth, Digest, InitiatorChap, InitiatorConfig, Mutual};
+use crate::initiator::error::{ChapError, LoginError, SessionEnd};
+use crate::initiator::portal::ReportedPortal;
 use crate::text::{binary, hex};
 
 const SECRET: &[u8] = b"a secret of twenty o";
 const THEIRS: &[u8] = b"another secret, yes.";
 
-pub(super) fn chap(mutual: bool) -> Config {
+pub(super) fn chap(mutual: bool) -> InitiatorConfig {
     let mut config = config();
-    config.auth = Auth::Chap(Chap {
+    config.auth = Auth::Chap(InitiatorChap {
         user: "user".into(),
         secret: Zeroizing::new(SECRET.to_vec()),
         mutual: mutual.then(|| Mutual {
@@ -61,7 +61,7 @@ fn plain() {
         ]
     );
     rig.login(1, Some(3), AGREED);
-    assert!(matches!(rig.event(), Some(Event::LoggedIn)));
+    assert!(matches!(rig.event(), Some(InitiatorEvent::LoggedIn)));
     let outcome = rig.initiator.outcome().unwrap();
     assert_eq!((outcome.tsih, outcome.portal_group), (9, Some(1)));
     assert_eq!(outcome.alias.as_deref(), Some("them"));
@@ -74,7 +74,7 @@ fn plain() {
 
 #[test]
 fn discovery() {
-    let mut rig = Rig::new(Config::discovery(INITIATOR, ISID));
+    let mut rig = Rig::new(InitiatorConfig::discovery(INITIATOR, ISID));
     assert_eq!(
         rig.sent(),
         [format!(
@@ -95,7 +95,7 @@ fn discovery() {
         Some(3),
         "HeaderDigest=None|DataDigest=None|ErrorRecoveryLevel=0|",
     );
-    assert!(matches!(rig.event(), Some(Event::LoggedIn)));
+    assert!(matches!(rig.event(), Some(InitiatorEvent::LoggedIn)));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn chap_with_each_hash() {
         rig.login(0, Some(1), "");
         assert!(rig.sent()[0].starts_with("Login 1 T 3 HeaderDigest="));
         rig.login(1, Some(3), AGREED);
-        assert!(matches!(rig.event(), Some(Event::LoggedIn)));
+        assert!(matches!(rig.event(), Some(InitiatorEvent::LoggedIn)));
         assert_eq!(rig.initiator.outcome().unwrap().hash, Some(hash));
     }
 }
@@ -168,7 +168,7 @@ fn mutual_chap_that_proves_another() {
         let response = challenged(&mut rig, Hash::Sha256, secret);
         rig.login(0, Some(1), &format!("{answer}{response}|"));
         match rig.end() {
-            End::Login(LoginError::Chap(error)) => assert!(expected(error), "{answer}"),
+            SessionEnd::Login(LoginError::Chap(error)) => assert!(expected(error), "{answer}"),
             other => panic!("{other:?}"),
         }
     }
@@ -182,7 +182,7 @@ fn our_own_challenge_sent_back() {
     rig.sent();
     let ours = hex(&random()[5..37]);
     rig.login(0, None, &format!("CHAP_A=7|CHAP_I=7|CHAP_C={ours}|"));
-    assert_eq!(rig.end(), End::Login(ChapError::Reflected.into()));
+    assert_eq!(rig.end(), SessionEnd::Login(ChapError::Reflected.into()));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_target_that_needs_two_turns_for_a_stage() {
         ["Login 1 T 3 X-com.example=NotUnderstood|OFMarker=No|"]
     );
     rig.login(1, Some(3), "MaxBurstLength=1024|");
-    assert!(matches!(rig.event(), Some(Event::LoggedIn)));
+    assert!(matches!(rig.event(), Some(InitiatorEvent::LoggedIn)));
     let keys = rig.keys();
     assert_eq!((keys.max_burst, keys.first_burst), (1024, 1024));
     assert!(keys.initial_r2t, "what is not answered keeps its default");
@@ -271,12 +271,12 @@ fn a_target_that_moved() {
         let mut pdu = rig.login_pdu(0, None);
         pdu.status = status;
         rig.send_text(pdu.encode(), "TargetAddress=[2001:db8::1]:860,7|");
-        let address = Portal {
+        let address = ReportedPortal {
             host: "2001:db8::1".into(),
             port: 860,
             group: Some(7),
         };
-        assert_eq!(rig.end(), End::Redirected { address, permanent });
+        assert_eq!(rig.end(), SessionEnd::Redirected { address, permanent });
     }
 }
 
@@ -287,5 +287,5 @@ fn a_login_has_a_deadline() {
     rig.quiet();
     rig.wait(1);
     assert_eq!(rig.sent().len(), 0);
-    assert_eq!(rig.end(), End::Login(LoginError::Late));
+    assert_eq!(rig.end(), SessionEnd::Login(LoginError::Late));
 }

@@ -12,9 +12,9 @@ use scsi::wire::lun::Lun;
 use self::target::{Guard, Target};
 use super::logins::{HASHES, chap};
 use super::rig::{INITIATOR, ISID, TARGET, Wire, config, octets_of, pattern, random};
-use crate::initiator::config::{Auth, Config, Digest};
-use crate::initiator::error::End;
-use crate::initiator::{Command, Data, Event, Function, Initiator};
+use crate::initiator::config::{Auth, Digest, InitiatorConfig};
+use crate::initiator::error::SessionEnd;
+use crate::initiator::{ClientCommand, Data, Initiator, InitiatorEvent, Tmf};
 use crate::parameters::Operational;
 
 const LEN: usize = 1500;
@@ -69,7 +69,7 @@ fn step(initiator: &mut Initiator<HeapLease>, number: usize) {
     let command = |opcode, data| {
         let mut cdb = [0; 16];
         cdb[0] = opcode;
-        Command {
+        ClientCommand {
             id: number as u64,
             lun: Lun::from_index(0),
             cdb,
@@ -93,7 +93,7 @@ fn step(initiator: &mut Initiator<HeapLease>, number: usize) {
         }
         2 => {
             let lun = Lun::from_index(0);
-            let function = Function::LogicalUnitReset;
+            let function = Tmf::LogicalUnitReset;
             initiator.manage(now, 2, lun, function).unwrap();
         }
         3 => initiator.send_targets(now, "").unwrap(),
@@ -101,7 +101,7 @@ fn step(initiator: &mut Initiator<HeapLease>, number: usize) {
     }
 }
 
-fn run(config: Config, guard: Guard, cut: usize) -> Story {
+fn run(config: InitiatorConfig, guard: Guard, cut: usize) -> Story {
     let mut initiator = Initiator::new(Arc::new(config), Duration::ZERO, random()).unwrap();
     let mut target = Target::new(guard);
     let (mut out, mut back) = (Stream::new(cut), Stream::new(cut));
@@ -123,7 +123,7 @@ fn run(config: Config, guard: Guard, cut: usize) -> Story {
                 rest = &rest[used..];
                 while let Some(event) = initiator.poll() {
                     told.push(show(&event));
-                    if !matches!(event, Event::Ended(_)) {
+                    if !matches!(event, InitiatorEvent::Ended(_)) {
                         step(&mut initiator, number);
                         number += 1;
                     }
@@ -140,9 +140,9 @@ fn run(config: Config, guard: Guard, cut: usize) -> Story {
     }
 }
 
-fn show(event: &Event<HeapLease>) -> String {
+fn show(event: &InitiatorEvent<HeapLease>) -> String {
     match event {
-        Event::Done(done) => {
+        InitiatorEvent::Done(done) => {
             let data = match &done.data {
                 Data::In(into) => octets_of(into),
                 _ => Vec::new(),
@@ -171,7 +171,7 @@ fn check(story: &Story) {
 }
 
 /// Every way to have digests, to announce data, and to bound it.
-fn combinations() -> Vec<Config> {
+fn combinations() -> Vec<InitiatorConfig> {
     let mut all = Vec::new();
     for bits in 0..16 {
         for (first, burst) in [(512, 512), (512, 1024), (1024, 2048), (65_536, 262_144)] {
@@ -260,7 +260,8 @@ fn refused_by_our_own_target() {
     let mut stranger = config();
     stranger.initiator = "iqn.2026-11.org.lunar:stranger".into();
     let mut elsewhere = config();
-    elsewhere.purpose = crate::initiator::config::Purpose::Normal("iqn.2026-11.org.x:y".into());
+    elsewhere.purpose =
+        crate::initiator::config::InitiatorPurpose::Normal("iqn.2026-11.org.x:y".into());
     let stories = [
         (wrong, Guard::Chap, "rejected CHAP user"),
         (
@@ -286,7 +287,7 @@ fn refused_by_our_own_target() {
             initiator.receive(Duration::ZERO, &std::mem::take(&mut back.octets));
         }
         match initiator.poll() {
-            Some(Event::Ended(end @ End::Login(_))) => {
+            Some(InitiatorEvent::Ended(end @ SessionEnd::Login(_))) => {
                 assert!(end.to_string().contains(expected), "{end}");
             }
             other => panic!("{other:?} where a refusal was expected"),
@@ -296,7 +297,7 @@ fn refused_by_our_own_target() {
 
 #[test]
 fn discovery_at_our_own_target() {
-    let config = Config::discovery(INITIATOR, ISID);
+    let config = InitiatorConfig::discovery(INITIATOR, ISID);
     let whole = run(config.clone(), Guard::Open, usize::MAX);
     assert_eq!(whole.told.len(), 6, "{:?}", whole.told);
     assert!(whole.told[1].contains(TARGET));

@@ -1,8 +1,8 @@
 //! Task management that is asked for, and what is done about commands that are late.
 
 use super::rig::{AGREED, LUN, Rig, config};
-use crate::initiator::error::End;
-use crate::initiator::{Cause, Event, Fate, Function, Refusal, Why};
+use crate::initiator::error::SessionEnd;
+use crate::initiator::{Fate, InitiatorEvent, IscsiCause, IscsiRefusal, IscsiWhy, Tmf};
 use crate::wire::bhs::{Itt, Stamps};
 use crate::wire::serial::CmdSn;
 use crate::wire::task_response::TaskResponse;
@@ -25,14 +25,14 @@ impl Rig {
         self.send(pdu.encode(), &[]);
     }
 
-    fn manage(&mut self, id: u64, function: Function) -> Result<(), Refusal> {
+    fn manage(&mut self, id: u64, function: Tmf) -> Result<(), IscsiRefusal> {
         self.initiator.manage(self.now, id, LUN, function)
     }
 
     #[track_caller]
     fn managed(&mut self, expected: u64, answer: Option<u8>) {
         match self.event() {
-            Some(Event::Managed { id, response, .. }) => {
+            Some(InitiatorEvent::Managed { id, response, .. }) => {
                 assert_eq!((id, response), (expected, answer));
             }
             other => panic!("{other:?} where task management was expected"),
@@ -43,43 +43,25 @@ impl Rig {
 #[test]
 fn every_function() {
     let stories = [
-        (Function::AbortTaskSet, "Task #2fff4 2 lun=Some(1) of - 0"),
-        (Function::ClearAca, "Task #2fff4 3 lun=Some(1) of - 0"),
-        (Function::ClearTaskSet, "Task #2fff4 4 lun=Some(1) of - 0"),
+        (Tmf::AbortTaskSet, "Task #2fff4 2 lun=Some(1) of - 0"),
+        (Tmf::ClearAca, "Task #2fff4 3 lun=Some(1) of - 0"),
+        (Tmf::ClearTaskSet, "Task #2fff4 4 lun=Some(1) of - 0"),
+        (Tmf::LogicalUnitReset, "Task #2fff4 5 lun=Some(1) of - 0"),
+        (Tmf::TargetWarmReset, "Task #2fff4 6 lun=Some(0) of - 0"),
+        (Tmf::TargetColdReset, "Task #2fff4 7 lun=Some(0) of - 0"),
+        (Tmf::AbortTask(1), "Task #2fff4 1 lun=Some(1) of #10000 100"),
+        (Tmf::QueryTask(1), "Task #2fff4 9 lun=Some(1) of #10000 100"),
+        (Tmf::QueryTaskSet, "Task #2fff4 10 lun=Some(1) of - 0"),
+        (Tmf::NexusReset, "Task #2fff4 11 lun=Some(0) of - 0"),
         (
-            Function::LogicalUnitReset,
-            "Task #2fff4 5 lun=Some(1) of - 0",
-        ),
-        (
-            Function::TargetWarmReset,
-            "Task #2fff4 6 lun=Some(0) of - 0",
-        ),
-        (
-            Function::TargetColdReset,
-            "Task #2fff4 7 lun=Some(0) of - 0",
-        ),
-        (
-            Function::AbortTask(1),
-            "Task #2fff4 1 lun=Some(1) of #10000 100",
-        ),
-        (
-            Function::QueryTask(1),
-            "Task #2fff4 9 lun=Some(1) of #10000 100",
-        ),
-        (Function::QueryTaskSet, "Task #2fff4 10 lun=Some(1) of - 0"),
-        (Function::NexusReset, "Task #2fff4 11 lun=Some(0) of - 0"),
-        (
-            Function::QueryAsynchronousEvent,
+            Tmf::QueryAsynchronousEvent,
             "Task #2fff4 12 lun=Some(1) of - 0",
         ),
     ];
     for (function, expected) in stories {
         let ends = !matches!(
             function,
-            Function::ClearAca
-                | Function::QueryTask(_)
-                | Function::QueryTaskSet
-                | Function::QueryAsynchronousEvent
+            Tmf::ClearAca | Tmf::QueryTask(_) | Tmf::QueryTaskSet | Tmf::QueryAsynchronousEvent
         );
         for response in [0, 5, 7, 255] {
             let mut rig = Rig::open();
@@ -94,7 +76,7 @@ fn every_function() {
             if ends && response == 0 {
                 let failed = rig.failed();
                 assert_eq!((failed.id, failed.fate), (1, Fate::Aborted));
-                assert!(matches!(failed.why, Why::Own(Cause::Function(_))));
+                assert!(matches!(failed.why, IscsiWhy::Own(IscsiCause::Function(_))));
             }
             rig.managed(9, Some(response));
             rig.quiet();
@@ -110,7 +92,7 @@ fn functions_end_commands_of_their_unit_only() {
     other.lun = Lun::from_index(2);
     rig.initiator.execute(rig.now, other).unwrap();
     rig.sent();
-    rig.manage(9, Function::LogicalUnitReset).unwrap();
+    rig.manage(9, Tmf::LogicalUnitReset).unwrap();
     rig.sent();
     rig.answer(0x3fff4, 0);
     assert_eq!(rig.failed().id, 1);
@@ -123,15 +105,15 @@ fn functions_end_commands_of_their_unit_only() {
 fn a_command_that_was_not_sent_is_taken_back() {
     let mut rig = Rig::open();
     rig.read(1, 512);
-    rig.manage(8, Function::QueryTask(1)).unwrap();
+    rig.manage(8, Tmf::QueryTask(1)).unwrap();
     rig.managed(8, Some(0));
-    rig.manage(9, Function::AbortTask(1)).unwrap();
+    rig.manage(9, Tmf::AbortTask(1)).unwrap();
     assert_eq!(rig.failed().fate, Fate::NeverSent);
     rig.managed(9, Some(0));
     assert!(rig.sent().is_empty());
     assert_eq!(
-        rig.manage(9, Function::AbortTask(1)),
-        Err(Refusal::NoCommand)
+        rig.manage(9, Tmf::AbortTask(1)),
+        Err(IscsiRefusal::NoCommand)
     );
 }
 
@@ -140,7 +122,7 @@ fn a_status_that_overtakes_its_abort() {
     let mut rig = Rig::open();
     rig.test_unit(1);
     rig.sent();
-    rig.manage(9, Function::AbortTask(1)).unwrap();
+    rig.manage(9, Tmf::AbortTask(1)).unwrap();
     rig.sent();
     rig.respond(0x10000, 0);
     assert_eq!(rig.done().id, 1);
@@ -153,13 +135,13 @@ fn a_status_that_overtakes_its_abort() {
 fn functions_are_few_and_have_a_time() {
     let mut rig = Rig::open();
     for id in 0..4 {
-        rig.manage(id, Function::QueryTaskSet).unwrap();
+        rig.manage(id, Tmf::QueryTaskSet).unwrap();
     }
-    assert_eq!(rig.manage(4, Function::QueryTaskSet), Err(Refusal::Full));
+    assert_eq!(rig.manage(4, Tmf::QueryTaskSet), Err(IscsiRefusal::Full));
     rig.sent();
     rig.answer(0x1fff4, 0);
     rig.managed(0, Some(0));
-    rig.manage(4, Function::QueryTaskSet).unwrap();
+    rig.manage(4, Tmf::QueryTaskSet).unwrap();
     for _ in 0..3 {
         rig.now += Duration::from_secs(4);
         rig.give(&[]);
@@ -169,18 +151,18 @@ fn functions_are_few_and_have_a_time() {
     for _ in 0..4 {
         assert!(matches!(
             rig.event(),
-            Some(Event::Managed { response: None, .. })
+            Some(InitiatorEvent::Managed { response: None, .. })
         ));
     }
-    assert_eq!(rig.end(), End::Stuck);
+    assert_eq!(rig.end(), SessionEnd::Stuck);
 }
 
 #[test]
 fn functions_that_the_target_does_not_know() {
     let answer = AGREED.replace("iSCSIProtocolLevel=2", "iSCSIProtocolLevel=1");
     let mut rig = Rig::logged_in(config(), &answer);
-    assert_eq!(rig.manage(1, Function::QueryTaskSet), Err(Refusal::Level));
-    assert_eq!(rig.manage(1, Function::AbortTaskSet), Ok(()));
+    assert_eq!(rig.manage(1, Tmf::QueryTaskSet), Err(IscsiRefusal::Level));
+    assert_eq!(rig.manage(1, Tmf::AbortTaskSet), Ok(()));
 }
 
 #[test]
@@ -227,7 +209,7 @@ fn a_late_command_is_aborted() {
     assert_eq!(rig.sent(), ["Task #2fff4 1 lun=Some(1) of #10000 100"]);
     rig.answer(0x2fff4, 0);
     let failed = rig.failed();
-    assert_eq!((failed.fate, failed.why), (Fate::Aborted, Why::Late));
+    assert_eq!((failed.fate, failed.why), (Fate::Aborted, IscsiWhy::Late));
     assert!(rig.initiator.is_idle());
 }
 
@@ -247,11 +229,11 @@ fn a_late_command_whose_abort_fails_costs_a_reset() {
         }
         assert_eq!(rig.sent(), ["Task #4fff4 5 lun=Some(1) of - 0"]);
         rig.answer(0x4fff4, 0);
-        assert_eq!(rig.failed().why, Why::Late);
+        assert_eq!(rig.failed().why, IscsiWhy::Late);
         let failed = rig.failed();
         assert_eq!(
             (failed.fate, failed.why),
-            (Fate::Aborted, Why::Own(Cause::Function(5)))
+            (Fate::Aborted, IscsiWhy::Own(IscsiCause::Function(5)))
         );
         if answer.is_none() {
             rig.answer(0x3fff4, 1);
@@ -288,7 +270,7 @@ fn a_target_that_is_silent_is_asked_for_life_before_a_reset() {
             ),
             false => {
                 assert_eq!(rig.failed().fate, Fate::Unknown);
-                assert_eq!(rig.end(), End::Silent);
+                assert_eq!(rig.end(), SessionEnd::Silent);
             }
         }
     }
@@ -303,7 +285,7 @@ fn an_answer_that_was_waited_for_in_vain_is_none_to_a_later_abort() {
     pass(&mut rig, 40);
     assert_eq!(rig.sent().len(), 2, "the abort and the reset");
     rig.answer(0x3fff4, 0);
-    assert_eq!(rig.failed().why, Why::Late);
+    assert_eq!(rig.failed().why, IscsiWhy::Late);
     rig.read(2, 512);
     rig.sent();
     pass(&mut rig, 30);
@@ -343,7 +325,7 @@ fn a_reset_that_fails_costs_the_connection() {
             None => pass(&mut rig, 15),
         }
         assert_eq!(rig.failed().fate, Fate::Unknown);
-        assert_eq!(rig.end(), End::Stuck);
+        assert_eq!(rig.end(), SessionEnd::Stuck);
     }
 }
 
@@ -375,7 +357,7 @@ fn late_commands_are_dealt_with_one_after_the_other() {
     for id in [4, 5] {
         let failed = rig.failed();
         assert_eq!((failed.id, failed.fate), (id, Fate::NeverSent));
-        assert_eq!(failed.why, Why::Late);
+        assert_eq!(failed.why, IscsiWhy::Late);
     }
     for id in 0..4 {
         let sent = rig.sent();
@@ -403,7 +385,7 @@ fn a_deadline_of_its_own() {
 #[test]
 fn a_rejected_function() {
     let mut rig = Rig::open();
-    rig.manage(9, Function::ClearTaskSet).unwrap();
+    rig.manage(9, Tmf::ClearTaskSet).unwrap();
     let pdus = rig.pdus();
     rig.reject(6, &pdus[0].0);
     rig.managed(9, Some(255));
@@ -421,7 +403,7 @@ fn no_command_is_sent_while_a_reset_is_under_way() {
     let mut rig = Rig::open();
     rig.test_unit(1);
     assert_eq!(rig.sent().len(), 1);
-    rig.manage(7, Function::LogicalUnitReset).unwrap();
+    rig.manage(7, Tmf::LogicalUnitReset).unwrap();
     rig.test_unit(2);
     assert_eq!(rig.sent(), ["Task #2fff4 5 lun=Some(1) of - 0"]);
     rig.answer(0x0002_fff4, 0);

@@ -1,8 +1,8 @@
 //! Pings, Asynchronous Messages and Rejects.
 
 use super::rig::{LUN, Rig};
-use crate::initiator::error::End;
-use crate::initiator::{Cause, Event, Fate, Notice, Why};
+use crate::initiator::error::SessionEnd;
+use crate::initiator::{Fate, InitiatorEvent, IscsiCause, IscsiWhy, TargetNotice};
 use crate::wire::async_message::AsyncMessage;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
 use crate::wire::nop_in::NopIn;
@@ -45,9 +45,9 @@ impl Rig {
     }
 
     #[track_caller]
-    fn notice(&mut self) -> Notice {
+    fn notice(&mut self) -> TargetNotice {
         match self.event() {
-            Some(Event::Notice(notice)) => notice,
+            Some(InitiatorEvent::Notice(notice)) => notice,
             other => panic!("{other:?} where a notice was expected"),
         }
     }
@@ -75,7 +75,7 @@ fn silence_is_asked_after_and_ends_the_connection() {
     rig.quiet();
     rig.wait(1);
     assert_eq!(rig.failed().fate, Fate::Unknown);
-    assert_eq!(rig.end(), End::Silent);
+    assert_eq!(rig.end(), SessionEnd::Silent);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn any_octet_is_a_sign_of_life() {
     rig.wait(5);
     assert_eq!(rig.sent(), ["NOP-Out - ttt=1"], "one ping at a time");
     rig.wait(5);
-    assert_eq!(rig.end(), End::Silent);
+    assert_eq!(rig.end(), SessionEnd::Silent);
 }
 
 #[test]
@@ -128,22 +128,22 @@ fn asynchronous_messages() {
     data.extend(sense);
     rig.tell(0, [0; 3], &data);
     match rig.notice() {
-        Notice::Scsi { lun, sense: told } => {
+        TargetNotice::Scsi { lun, sense: told } => {
             assert_eq!((lun, told.as_slice()), (LUN, &sense[..]));
         }
         other => panic!("{other:?}"),
     }
     rig.tell(1, [0, 0, 30], &[]);
-    assert_eq!(rig.notice(), Notice::LogoutWanted(30));
+    assert_eq!(rig.notice(), TargetNotice::LogoutWanted(30));
     rig.tell(2, [7, 0, 0], &[]);
-    assert_eq!(rig.notice(), Notice::ConnectionDrop(7));
+    assert_eq!(rig.notice(), TargetNotice::ConnectionDrop(7));
     rig.tell(4, [0, 0, 3], &[]);
-    assert_eq!(rig.notice(), Notice::Renegotiated);
+    assert_eq!(rig.notice(), TargetNotice::Renegotiated);
     assert_eq!(rig.sent(), ["Text #1fff2 F "]);
     rig.tell(255, [0; 3], &[]);
-    assert_eq!(rig.notice(), Notice::Other(255, 77));
+    assert_eq!(rig.notice(), TargetNotice::Other(255, 77));
     rig.tell(6, [0; 3], &[]);
-    assert_eq!(rig.notice(), Notice::Other(6, 77));
+    assert_eq!(rig.notice(), TargetNotice::Other(6, 77));
     rig.tell(0, [0; 3], &[0, 1]);
     assert_eq!(rig.rule(), "a SenseLength beyond the data segment");
 }
@@ -155,7 +155,7 @@ fn a_target_that_drops_the_session() {
         rig.test_unit(1);
         rig.tell(event, [first, 4, 5], &[]);
         assert_eq!(rig.failed().fate, Fate::NeverSent);
-        let end = End::Dropped {
+        let end = SessionEnd::Dropped {
             time2wait: 4,
             time2retain: 5,
         };
@@ -172,11 +172,11 @@ fn a_target_that_ends_all_commands_of_a_unit() {
     rig.initiator.execute(rig.now, other).unwrap();
     rig.sent();
     rig.tell(5, [0; 3], &[]);
-    assert_eq!(rig.notice(), Notice::Terminated(LUN));
+    assert_eq!(rig.notice(), TargetNotice::Terminated(LUN));
     let failed = rig.failed();
     assert_eq!(
         (failed.id, failed.fate, failed.why),
-        (1, Fate::Aborted, Why::Own(Cause::Terminated))
+        (1, Fate::Aborted, IscsiWhy::Own(IscsiCause::Terminated))
     );
     rig.quiet();
     assert_eq!(rig.sent(), ["NOP-Out -"]);
@@ -189,16 +189,16 @@ fn rejects() {
     let pdus = rig.pdus();
     rig.reject(2, &pdus[1].0);
     let opcode = Opcode::DataOut;
-    assert_eq!(rig.notice(), Notice::Rejected { reason: 2, opcode });
+    assert_eq!(rig.notice(), TargetNotice::Rejected { reason: 2, opcode });
     rig.reject(9, &pdus[0].0);
     let failed = rig.failed();
     assert_eq!(
         (failed.fate, failed.why),
-        (Fate::Aborted, Why::Own(Cause::Rejected(9)))
+        (Fate::Aborted, IscsiWhy::Own(IscsiCause::Rejected(9)))
     );
     rig.reject(9, &pdus[0].0);
     let opcode = Opcode::ScsiCommand;
-    assert_eq!(rig.notice(), Notice::Rejected { reason: 9, opcode });
+    assert_eq!(rig.notice(), TargetNotice::Rejected { reason: 9, opcode });
     rig.wait(5);
     let pdus = rig.pdus();
     rig.reject(6, &pdus[0].0);
@@ -216,9 +216,9 @@ fn a_command_that_was_rejected_and_not_counted_ends_the_session() {
         rig.uncounted = 1;
         rig.reject(reason, &pdus[0].0);
         let failed = rig.failed();
-        let why = Why::Own(Cause::Rejected(reason));
+        let why = IscsiWhy::Own(IscsiCause::Rejected(reason));
         assert_eq!((failed.fate, failed.why), (fate, why));
-        assert_eq!(rig.end(), End::CmdSnGap);
+        assert_eq!(rig.end(), SessionEnd::CmdSnGap);
     }
 }
 
@@ -235,7 +235,7 @@ fn a_target_that_does_not_count_a_command_is_left() {
     rig.ping(Itt(0x2fff1), u32::MAX);
     rig.wait(0);
     assert_eq!(rig.failed().fate, Fate::Unknown);
-    assert_eq!(rig.end(), End::CmdSnGap);
+    assert_eq!(rig.end(), SessionEnd::CmdSnGap);
 }
 
 #[test]

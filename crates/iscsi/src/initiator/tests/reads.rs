@@ -144,7 +144,7 @@ fn commands_wait_for_their_place_in_the_window() {
     }
     let command = rig.command(8, Data::None);
     let refused = rig.initiator.execute(rig.now, command).unwrap_err();
-    assert_eq!(refused.why, crate::initiator::Refusal::Full);
+    assert_eq!(refused.why, crate::initiator::IscsiRefusal::Full);
     assert_eq!(rig.sent().len(), 4);
     assert_eq!(rig.sent().len(), 0);
     rig.window = 1;

@@ -16,15 +16,15 @@ use scsi::task::Attribute;
 use scsi::wire::lun::Lun;
 
 use self::trace::line;
-use crate::datamover::Outgoing;
-use crate::initiator::config::Config;
-use crate::initiator::error::End;
-use crate::initiator::{Command, Data, Done, Event, Failed, Initiator};
+use crate::initiator::config::InitiatorConfig;
+use crate::initiator::error::SessionEnd;
+use crate::initiator::{ClientCommand, Data, Done, Initiator, InitiatorEvent, IscsiFailed};
 use crate::parameters::Operational;
+use crate::pdu_sink::PduSink;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
-use crate::wire::data_in::{DataIn, Ending};
+use crate::wire::data_in::{DataIn, DataInStatus};
 use crate::wire::digest::{crc32c, crc32c_padded};
-use crate::wire::framer::{Framer, Piece};
+use crate::wire::framer::{Framer, PduPiece};
 use crate::wire::login_response::LoginResponse;
 use crate::wire::r2t::R2t;
 use crate::wire::scsi_response::ScsiResponse;
@@ -53,7 +53,7 @@ pub(super) struct Wire {
     copy: Vec<u8>,
 }
 
-impl Outgoing<HeapLease> for Wire {
+impl PduSink<HeapLease> for Wire {
     fn octets(&mut self, octets: &[u8]) {
         self.octets.extend_from_slice(octets);
     }
@@ -97,12 +97,12 @@ pub(super) struct Rig {
     pub(super) uncounted: u32,
     /// How many commands may be sent beyond those that were.
     pub(super) window: u32,
-    pub(super) events: VecDeque<Event<HeapLease>>,
+    pub(super) events: VecDeque<InitiatorEvent<HeapLease>>,
 }
 
 /// A session with one target, and lengths so short that traces are short.
-pub(super) fn config() -> Config {
-    let mut config = Config::normal(INITIATOR, ISID, TARGET);
+pub(super) fn config() -> InitiatorConfig {
+    let mut config = InitiatorConfig::normal(INITIATOR, ISID, TARGET);
     config.offer.data_segment = 4096;
     config.offer.max_burst = 2048;
     config.offer.first_burst = 1024;
@@ -120,7 +120,7 @@ pub(super) const AGREED: &str = "HeaderDigest=None|DataDigest=None|MaxConnection
 
 impl Rig {
     /// Before the login.
-    pub(super) fn new(config: Config) -> Self {
+    pub(super) fn new(config: InitiatorConfig) -> Self {
         let initiator = Initiator::new(Arc::new(config), Duration::ZERO, random()).unwrap();
         Self {
             initiator,
@@ -137,14 +137,14 @@ impl Rig {
     }
 
     /// After a login without authentication, in which the target answered this.
-    pub(super) fn logged_in(config: Config, answer: &str) -> Self {
+    pub(super) fn logged_in(config: InitiatorConfig, answer: &str) -> Self {
         let mut rig = Self::new(config);
         rig.sent();
         rig.login(0, Some(1), "TargetPortalGroupTag=1|AuthMethod=None|");
         rig.sent();
         rig.login(1, Some(3), answer);
         match rig.event() {
-            Some(Event::LoggedIn) => {}
+            Some(InitiatorEvent::LoggedIn) => {}
             other => panic!("{other:?} where the session was expected"),
         }
         let keys = rig.keys();
@@ -158,7 +158,7 @@ impl Rig {
     }
 
     /// After a login in which some of the answers were others.
-    pub(super) fn with(config: Config, changes: &[(&str, &str)]) -> Self {
+    pub(super) fn with(config: InitiatorConfig, changes: &[(&str, &str)]) -> Self {
         let answer = changes
             .iter()
             .fold(AGREED.to_owned(), |answer, (from, to)| {
@@ -251,7 +251,7 @@ impl Rig {
         }
     }
 
-    pub(super) fn event(&mut self) -> Option<Event<HeapLease>> {
+    pub(super) fn event(&mut self) -> Option<InitiatorEvent<HeapLease>> {
         self.poll();
         self.events.pop_front()
     }
@@ -263,22 +263,22 @@ impl Rig {
 
     pub(super) fn done(&mut self) -> Done<HeapLease> {
         match self.event() {
-            Some(Event::Done(done)) => done,
+            Some(InitiatorEvent::Done(done)) => done,
             other => panic!("{other:?} where a status was expected"),
         }
     }
 
-    pub(super) fn failed(&mut self) -> Failed<HeapLease> {
+    pub(super) fn failed(&mut self) -> IscsiFailed<HeapLease> {
         match self.event() {
-            Some(Event::Failed(failed)) => failed,
+            Some(InitiatorEvent::Failed(failed)) => failed,
             other => panic!("{other:?} where a failure was expected"),
         }
     }
 
     /// How it ended, which is the last event.
-    pub(super) fn end(&mut self) -> End {
+    pub(super) fn end(&mut self) -> SessionEnd {
         let end = match self.event() {
-            Some(Event::Ended(end)) => end,
+            Some(InitiatorEvent::Ended(end)) => end,
             other => panic!("{other:?} where the end was expected"),
         };
         self.quiet();
@@ -290,7 +290,7 @@ impl Rig {
     /// The rule that was broken.
     pub(super) fn rule(&mut self) -> &'static str {
         match self.end() {
-            End::Violated(violation) => violation.rule,
+            SessionEnd::Violated(violation) => violation.rule,
             other => panic!("{other:?} where a violation was expected"),
         }
     }
@@ -309,11 +309,11 @@ impl Rig {
         let mut rest = &octets[..];
         while let Some(piece) = self.framer.next(&mut rest).unwrap() {
             match piece {
-                Piece::Header(bhs) => pdus.push((bhs, Vec::new())),
-                Piece::Data { octets, .. } => {
+                PduPiece::Header(bhs) => pdus.push((bhs, Vec::new())),
+                PduPiece::Data { octets, .. } => {
                     pdus.last_mut().unwrap().1.extend_from_slice(octets);
                 }
-                Piece::BadData => panic!("a data digest that is wrong"),
+                PduPiece::BadData => panic!("a data digest that is wrong"),
             }
         }
         for (bhs, _) in &pdus {
@@ -344,7 +344,7 @@ impl Rig {
         pdus.iter().map(|(bhs, data)| line(bhs, data)).collect()
     }
 
-    pub(super) fn command(&self, id: u64, data: Data<HeapLease>) -> Command<HeapLease> {
+    pub(super) fn command(&self, id: u64, data: Data<HeapLease>) -> ClientCommand<HeapLease> {
         let opcode = if matches!(data, Data::Out(_)) {
             0x2a
         } else {
@@ -352,7 +352,7 @@ impl Rig {
         };
         let mut cdb = [0; 16];
         cdb[0] = opcode;
-        Command {
+        ClientCommand {
             id,
             lun: LUN,
             cdb,
@@ -406,7 +406,7 @@ impl Rig {
     pub(super) fn give_last(&mut self, itt: u32, sn: u32, at: u32, len: usize, residual: Residual) {
         let mut pdu = self.data_in(itt, sn, at, true);
         pdu.stamps = self.next_stamps();
-        pdu.status = Some(Ending {
+        pdu.status = Some(DataInStatus {
             status: 0,
             residual,
         });

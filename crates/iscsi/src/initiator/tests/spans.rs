@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 
-use crate::initiator::portal::Portal;
-use crate::initiator::spans::{Misfit, Spans};
+use crate::initiator::portal::ReportedPortal;
+use crate::initiator::received_spans::{ReceivedSpans, SpanError};
 
 proptest! {
     #[test]
     fn as_a_map_of_octets_has_it(parts in prop::collection::vec((0u32..64, 0u32..12), 0..40)) {
-        let mut spans = Spans::default();
+        let mut spans = ReceivedSpans::default();
         let mut map = [false; 80];
         for (start, len) in parts {
             let range = start as usize..(start + len) as usize;
@@ -23,20 +23,20 @@ proptest! {
 
 #[test]
 fn parts_that_do_not_touch_are_bounded() {
-    let mut spans = Spans::default();
+    let mut spans = ReceivedSpans::default();
     for at in 0..64 {
         assert_eq!(spans.add(at * 2, 1), Ok(()));
     }
-    assert_eq!(spans.add(1000, 1), Err(Misfit::Scattered));
+    assert_eq!(spans.add(1000, 1), Err(SpanError::Scattered));
     assert_eq!(spans.add(1, 1), Ok(()), "what joins two is welcome");
     assert_eq!(spans.add(1000, 1), Ok(()));
-    assert_eq!(spans.add(u32::MAX - 1, 1), Err(Misfit::Scattered));
+    assert_eq!(spans.add(u32::MAX - 1, 1), Err(SpanError::Scattered));
 }
 
 #[test]
 fn addresses_of_portals() {
     let portal = |host: &str, port, group| {
-        Some(Portal {
+        Some(ReportedPortal {
             host: host.into(),
             port,
             group,
@@ -58,9 +58,9 @@ fn addresses_of_portals() {
         ("a:b:c", None),
     ];
     for (text, expected) in stories {
-        assert_eq!(Portal::parse(text), expected, "{text}");
+        assert_eq!(ReportedPortal::parse(text), expected, "{text}");
         if let Some(portal) = expected {
-            let again = Portal::parse(&portal.to_string()).unwrap();
+            let again = ReportedPortal::parse(&portal.to_string()).unwrap();
             assert_eq!((again.host, again.port), (portal.host, portal.port));
         }
     }

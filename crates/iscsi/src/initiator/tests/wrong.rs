@@ -2,8 +2,8 @@
 //! each command fails once.
 
 use super::rig::{Rig, config};
-use crate::initiator::error::End;
-use crate::initiator::{Cause, Event, Fate, Why};
+use crate::initiator::error::SessionEnd;
+use crate::initiator::{Fate, InitiatorEvent, IscsiCause, IscsiWhy};
 use crate::wire::bhs::{Bhs, Itt, Opcode, Ttt};
 use crate::wire::logout_response::LogoutResponse;
 use crate::wire::nop_in::NopIn;
@@ -32,7 +32,7 @@ fn check(stories: &[Story]) {
         for id in [1, 2] {
             let failed = rig.failed();
             assert_eq!(failed.id, id, "{rule}");
-            assert_eq!((failed.fate, failed.why), (Fate::Unknown, Why::Ended));
+            assert_eq!((failed.fate, failed.why), (Fate::Unknown, IscsiWhy::Ended));
         }
         assert_eq!(rig.rule(), *rule);
     }
@@ -80,7 +80,7 @@ fn data_in() {
             |rig| {
                 let mut pdu = rig.data_in(0x10000, 0, 0, false);
                 pdu.stamps = rig.next_stamps();
-                pdu.status = Some(crate::wire::data_in::Ending {
+                pdu.status = Some(crate::wire::data_in::DataInStatus {
                     status: 0,
                     residual: Residual::Underflow(3000),
                 });
@@ -90,7 +90,7 @@ fn data_in() {
         ("CHECK CONDITION without sense data, in a Data-In", |rig| {
             let mut pdu = rig.data_in(0x10000, 0, 0, true);
             pdu.stamps = rig.next_stamps();
-            pdu.status = Some(crate::wire::data_in::Ending {
+            pdu.status = Some(crate::wire::data_in::DataInStatus {
                 status: 2,
                 residual: Residual::Underflow(3000),
             });
@@ -279,7 +279,7 @@ fn octets_that_were_damaged() {
         octets[at] ^= 1;
         rig.give(&octets);
         assert_eq!(rig.failed().fate, Fate::Unknown);
-        assert_eq!(rig.end(), End::Damaged(what));
+        assert_eq!(rig.end(), SessionEnd::Damaged(what));
     }
 }
 
@@ -301,7 +301,7 @@ fn the_end_tells_what_was_sent() {
         };
         assert_eq!((failed.id, failed.fate), (id, fate));
     }
-    assert_eq!(rig.end(), End::Lost);
+    assert_eq!(rig.end(), SessionEnd::Lost);
     let command = rig.command(9, crate::initiator::Data::None);
     assert!(rig.initiator.execute(rig.now, command).is_err());
     assert_eq!(rig.initiator.receive(rig.now, b"more"), 4);
@@ -318,8 +318,8 @@ fn a_target_that_failed() {
     let failed = rig.failed();
     assert_eq!(
         (failed.fate, failed.why),
-        (Fate::Unknown, Why::Own(Cause::TargetFailure(1)))
+        (Fate::Unknown, IscsiWhy::Own(IscsiCause::TargetFailure(1)))
     );
     rig.quiet();
-    assert!(!matches!(rig.event(), Some(Event::Ended(_))));
+    assert!(!matches!(rig.event(), Some(InitiatorEvent::Ended(_))));
 }

@@ -313,7 +313,7 @@ fn nothing_that_a_peer_sends_is_told_with_the_rule_that_it_broke() {
             let mut peer = Peer::new(&three_nodes());
             peer.send(head, text);
             peer.recv();
-            if let Some(Event::Close(Violation { rule, clause })) = peer.event() {
+            if let Some(LoginEvent::Close(Violation { rule, clause })) = peer.event() {
                 assert!(!rule.contains(mark) && !clause.contains(mark), "{rule}");
                 assert!(!rule.contains(char::is_control), "{rule}");
                 told += 1;
@@ -452,7 +452,7 @@ mod any_octets {
                 let octets = peer.request(&head, &text);
                 peer.login.receive(Duration::ZERO, &octets);
                 peer.recv();
-                if let Some(Event::Session { .. }) = peer.event() {
+                if let Some(LoginEvent::Session { .. }) = peer.event() {
                     peer.login.refuse(0x0302);
                 }
             }

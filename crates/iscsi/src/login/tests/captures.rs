@@ -23,8 +23,8 @@ fn captured(header: &str, text: &str) -> Vec<u8> {
     [&bhs.0[..], &data[..]].concat()
 }
 
-fn lio() -> Arc<Config> {
-    let node = Node {
+fn lio() -> Arc<TargetConfig> {
+    let node = TargetNode {
         name: "iqn.2026-01.test:lio".into(),
         alias: None,
         access: chap(),
@@ -83,8 +83,8 @@ fn mutual_chap_and_digests() {
          MaxBurstLength=16776192 FirstBurstLength=262144 MaxOutstandingR2T=1 MaxConnections=1 \
          DataPDUInOrder=Yes DataSequenceInOrder=Yes MaxRecvDataSegmentLength=262144",
     ));
-    assert!(matches!(peer.event(), Some(Event::Remark(_))));
-    let Some(Event::Session { wish, .. }) = peer.event() else {
+    assert!(matches!(peer.event(), Some(LoginEvent::Remark(_))));
+    let Some(LoginEvent::Session { wish, .. }) = peer.event() else {
         panic!("not asked")
     };
     assert_eq!((wish.tsih, wish.cid), (0, 0));
@@ -99,7 +99,7 @@ fn mutual_chap_and_digests() {
 /// Everything in one request.
 #[test]
 fn a_discovery() {
-    let node = Node {
+    let node = TargetNode {
         name: "iqn.2026-01.test:lio".into(),
         ..(*node('a', only(&[]))).clone()
     };
@@ -114,7 +114,7 @@ fn a_discovery() {
     ));
     assert!(matches!(
         peer.event(),
-        Some(Event::Session { node: None, .. })
+        Some(LoginEvent::Session { node: None, .. })
     ));
     let (_, parameters) = peer.admitted(1);
     assert_eq!(parameters.keys.peer_data_segment, 32_768);

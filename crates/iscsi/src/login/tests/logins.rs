@@ -26,7 +26,7 @@ fn open_iscsi_logs_in_in_one_round() {
     assert_eq!(initiator.name, "iqn.2026-01.test:ini");
     assert_eq!(initiator.isid, [0, 2, 0x3d, 0, 0, 1]);
     assert_eq!(node.as_deref(), Some("iqn.2026-11.org.lunar:a"));
-    assert_eq!(scope, Scope::Node("iqn.2026-11.org.lunar:a".into()));
+    assert_eq!(scope, SessionScope::Node("iqn.2026-11.org.lunar:a".into()));
 
     let (response, parameters) = peer.admitted(9);
     assert_eq!(response, format!("O>F: TargetPortalGroupTag=1 {ANSWER}"));
@@ -75,7 +75,10 @@ fn a_discovery_in_one_round() {
         ),
     );
     let (_, node, scope) = peer.asks();
-    assert_eq!((node, scope), (None, Scope::Portal(endpoints().local)));
+    assert_eq!(
+        (node, scope),
+        (None, SessionScope::Portal(endpoints().local))
+    );
     let (response, parameters) = peer.admitted(1);
     assert_eq!(
         response,
@@ -83,7 +86,7 @@ fn a_discovery_in_one_round() {
          DataDigest=None DefaultTime2Wait=2 DefaultTime2Retain=0 IFMarker=No OFMarker=No \
          ErrorRecoveryLevel=0"
     );
-    let Purpose::Discovery(nodes) = parameters.purpose else {
+    let SessionPurpose::Discovery(nodes) = parameters.purpose else {
         panic!("normal")
     };
     let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
@@ -179,7 +182,7 @@ fn chap_as_open_iscsi_does_it() {
         "S>O:",
     );
     peer.send("O>F", OPEN_ISCSI);
-    assert!(matches!(peer.event(), Some(Event::Remark(WEAK_HASH))));
+    assert!(matches!(peer.event(), Some(LoginEvent::Remark(WEAK_HASH))));
     peer.asks();
     let (response, parameters) = peer.admitted(4);
     assert_eq!(response, format!("O>F: {ANSWER}"));
@@ -244,7 +247,10 @@ fn names_may_be_repeated_but_not_changed() {
 
 #[test]
 fn a_named_discovery_sees_its_target_only() {
-    let nodes = vec![node('a', Access::default()), node('b', Access::default())];
+    let nodes = vec![
+        node('a', NodeAccess::default()),
+        node('b', NodeAccess::default()),
+    ];
     let mut peer = Peer::new(&config(nodes));
     peer.send(
         "O>F",
@@ -253,9 +259,9 @@ fn a_named_discovery_sees_its_target_only() {
     let (_, node, scope) = peer.asks();
     assert_eq!(
         (node, scope),
-        (None, Scope::Node("iqn.2026-11.org.lunar:a".into()))
+        (None, SessionScope::Node("iqn.2026-11.org.lunar:a".into()))
     );
-    let Purpose::Discovery(nodes) = peer.admitted(1).1.purpose else {
+    let SessionPurpose::Discovery(nodes) = peer.admitted(1).1.purpose else {
         panic!("normal")
     };
     assert_eq!(nodes.len(), 1);
@@ -274,7 +280,7 @@ fn a_discovery_needs_chap_if_every_node_does() {
     let mut peer = Peer::new(&config(vec![node('b', only(&[]))]));
     peer.send("O>F", &format!("{INITIATOR} SessionType=Discovery"));
     peer.asks();
-    let Purpose::Discovery(nodes) = peer.admitted(1).1.purpose else {
+    let SessionPurpose::Discovery(nodes) = peer.admitted(1).1.purpose else {
         panic!("normal")
     };
     assert!(
@@ -298,7 +304,7 @@ fn a_discovery_with_chap_sees_what_it_proved() {
         &format!("CHAP_N=user1 CHAP_R={}", crate::text::hex(&response)),
     );
     peer.asks();
-    let Purpose::Discovery(nodes) = peer.admitted(1).1.purpose else {
+    let SessionPurpose::Discovery(nodes) = peer.admitted(1).1.purpose else {
         panic!("normal")
     };
     let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
@@ -348,9 +354,9 @@ fn task_reporting_and_protocol_level() {
 
 #[test]
 fn a_target_alias_is_told_in_normal_sessions() {
-    let named = Node {
+    let named = TargetNode {
         alias: Some("Lab disk".into()),
-        ..(*node('a', Access::default())).clone()
+        ..(*node('a', NodeAccess::default())).clone()
     };
     let config = config(vec![Arc::new(named)]);
     let mut peer = Peer::new(&config);

@@ -182,19 +182,19 @@ fn a_login_that_failed_takes_nothing_more() {
 }
 
 /// Where the connection of a login stands.
-fn stands(peer: &Peer) -> connection::State {
+fn stands(peer: &Peer) -> connection::ConnectionState {
     match peer.login.state {
-        State::Waiting => connection::State::TransportUp,
-        State::Negotiating(..) | State::Asking(_) => connection::State::InLogin,
-        State::Done(_) => connection::State::LoggedIn,
-        State::Closed => connection::State::Free,
+        LoginState::Waiting => connection::ConnectionState::TransportUp,
+        LoginState::Negotiating(..) | LoginState::Asking(_) => connection::ConnectionState::InLogin,
+        LoginState::Done(_) => connection::ConnectionState::LoggedIn,
+        LoginState::Closed => connection::ConnectionState::Free,
     }
 }
 
 /// RFC 7143 §8.1: each step of a login is a transition of its connection, and no other.
 #[test]
 fn a_connection_goes_through_the_states_of_the_rfc() {
-    use crate::connection::{Event as Happens, State as Stands};
+    use crate::connection::{ConnectionEvent as Happens, ConnectionState as Stands};
     let mut expected = Stands::Free.on(Happens::Accepted).unwrap().to;
     let mut goes = |peer: &Peer, event| {
         expected = expected.on(event).unwrap().to;

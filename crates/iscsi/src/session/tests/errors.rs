@@ -6,8 +6,8 @@ use scsi::wire::status::Status;
 
 use super::rig::{Rig, keys, limits, pattern};
 use crate::parameters::Operational;
-use crate::session::Event;
-use crate::target::Limits;
+use crate::session::SessionEvent;
+use crate::target::TargetLimits;
 use crate::wire::bhs::{Opcode, Ttt};
 
 /// The session tells the device server to abort the command, which does so.
@@ -268,7 +268,7 @@ fn a_failed_write_is_answered_when_all_that_was_asked_for_has_come() {
 
 #[test]
 fn data_beyond_what_can_be_held_ends_its_command_and_no_other() {
-    let mut rig = Rig::with_limits(Limits {
+    let mut rig = Rig::with_limits(TargetLimits {
         held_bytes: 1500,
         ..limits()
     });
@@ -289,7 +289,7 @@ fn a_command_that_ends_while_the_session_ends_it_has_the_sessions_status() {
     let mut rig = Rig::new();
     let command = rig.write(1, 4096, true, &[]);
     rig.data_out(1, Ttt::NONE, 0, 0, true, &pattern(512));
-    assert!(matches!(rig.event(), Some(Event::Manage { .. })));
+    assert!(matches!(rig.event(), Some(SessionEvent::Manage { .. })));
     rig.good(command.tag, 0, 4096);
     assert_eq!(rig.sent(), ["Response #1 02 U=4096 sense=b/0c0c"]);
 }

@@ -4,7 +4,7 @@ use scsi::task::{Function, FunctionResult};
 
 use super::rig::{LUN, Rig, keys, pattern};
 use crate::parameters::Operational;
-use crate::session::Event;
+use crate::session::SessionEvent;
 use crate::wire::bhs::Ttt;
 
 #[test]
@@ -13,7 +13,7 @@ fn closing_the_session_or_its_connection_ends_it() {
         let mut rig = Rig::new();
         let pdu = rig.logout_pdu(1, reason);
         rig.send(pdu.encode(), &[]);
-        assert!(matches!(rig.event(), Some(Event::LoggedOut)));
+        assert!(matches!(rig.event(), Some(SessionEvent::LoggedOut)));
         assert_eq!(rig.sent(), ["Logout Response #1 0"]);
         rig.ping(2, b"too late");
         assert_eq!(rig.sent(), [""; 0]);
@@ -39,7 +39,7 @@ fn commands_end_before_the_logout_is_answered() {
     rig.good(one.tag, 2048, 0);
     rig.aborted(two.tag);
     rig.managed(id, FunctionResult::Complete);
-    assert!(matches!(rig.event(), Some(Event::LoggedOut)));
+    assert!(matches!(rig.event(), Some(SessionEvent::LoggedOut)));
     assert_eq!(rig.sent(), ["Logout Response #3 0"]);
 }
 
@@ -57,7 +57,7 @@ fn what_has_ended_is_answered_before_the_logout() {
     let (id, _) = rig.managing();
     rig.aborted(two.tag);
     rig.managed(id, FunctionResult::Complete);
-    assert!(matches!(rig.event(), Some(Event::LoggedOut)));
+    assert!(matches!(rig.event(), Some(SessionEvent::LoggedOut)));
     assert_eq!(
         rig.sent(),
         [
@@ -78,7 +78,7 @@ fn commands_after_the_logout_that_came_before_it_are_not_carried_out() {
     let early = rig.read_pdu(2, 512);
     rig.send(early.encode(), &[]);
     rig.send(logout.encode(), &[]);
-    assert!(matches!(rig.event(), Some(Event::LoggedOut)));
+    assert!(matches!(rig.event(), Some(SessionEvent::LoggedOut)));
     rig.quiet();
     assert_eq!(rig.sent(), ["Logout Response #1 0"]);
 }

@@ -4,7 +4,7 @@ use scsi::task::{Function, FunctionResult};
 
 use super::rig::{FIRST_CMD_SN, LUN, Rig, keys, pattern};
 use crate::parameters::{FIRST_WINDOW, Operational, TaskReporting};
-use crate::session::Event;
+use crate::session::SessionEvent;
 use crate::wire::bhs::{Itt, Ttt};
 use crate::wire::r2t::R2t;
 use crate::wire::serial::CmdSn;
@@ -335,7 +335,7 @@ fn a_cold_reset_closes_every_connection_after_its_response() {
     rig.manage(1, function::TARGET_COLD_RESET);
     let (id, _) = rig.managing();
     rig.managed(id, FunctionResult::Complete);
-    assert!(matches!(rig.event(), Some(Event::ColdReset)));
+    assert!(matches!(rig.event(), Some(SessionEvent::ColdReset)));
     assert_eq!(rig.rule(), "TARGET COLD RESET");
     assert_eq!(rig.sent(), ["Task Response #1 0"]);
 }

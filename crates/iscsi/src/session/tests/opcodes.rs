@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::rig::{Rig, line};
-use crate::session::Event;
+use crate::session::SessionEvent;
 use crate::wire::bhs::{Bhs, Opcode};
 
 /// One PDU with nothing but an opcode, the F bit, a tag and the expected CmdSN.
@@ -19,11 +19,11 @@ fn outcome(mut rig: Rig, code: u8, data: &[u8]) -> String {
     let mut told = Vec::new();
     while let Some(event) = rig.event() {
         told.push(match event {
-            Event::Execute(_) => "Execute".into(),
-            Event::Manage { function, .. } => format!("{function:?}"),
-            Event::Close(why) => format!("Close: {} ({})", why.rule, why.clause),
-            Event::Remark(why) => format!("Remark: {} ({})", why.rule, why.clause),
-            Event::LoggedOut => "LoggedOut".into(),
+            SessionEvent::Execute(_) => "Execute".into(),
+            SessionEvent::Manage { function, .. } => format!("{function:?}"),
+            SessionEvent::Close(why) => format!("Close: {} ({})", why.rule, why.clause),
+            SessionEvent::Remark(why) => format!("Remark: {} ({})", why.rule, why.clause),
+            SessionEvent::LoggedOut => "LoggedOut".into(),
             other => format!("{other:?}"),
         });
     }

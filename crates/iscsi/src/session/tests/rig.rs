@@ -16,16 +16,16 @@ use scsi::task::{Command, Completed, Function, FunctionResult, SenseBytes, Tag};
 use scsi::wire::lun::Lun;
 use scsi::wire::status::Status;
 
-pub(super) use self::trace::line;
 use self::trace::numbers;
+pub(super) use self::trace::{line, octets_of, pattern};
 use self::wire::Wire;
-use crate::parameters::{Operational, Parameters, Purpose};
-use crate::session::{Event, Session};
-use crate::target::{Access, Config, Endpoints, InitiatorPort, Limits, Node};
+use crate::parameters::{Operational, Parameters, SessionPurpose};
+use crate::session::{Session, SessionEvent};
+use crate::target::{Endpoints, InitiatorPort, NodeAccess, TargetConfig, TargetLimits, TargetNode};
 use crate::wire::bhs::{Bhs, Itt, Ttt};
 use crate::wire::data_out::DataOut;
 use crate::wire::digest::{crc32c, crc32c_padded};
-use crate::wire::framer::{Framer, Piece};
+use crate::wire::framer::{Framer, PduPiece};
 use crate::wire::logout_request::LogoutRequest;
 use crate::wire::nop_out::NopOut;
 use crate::wire::scsi_command::ScsiCommand;
@@ -43,7 +43,7 @@ pub(super) struct Rig {
     pub(super) now: Duration,
     pub(super) keys: Operational,
     pub(super) cmd_sn: u32,
-    pub(super) events: VecDeque<Event<HeapLease>>,
+    pub(super) events: VecDeque<SessionEvent<HeapLease>>,
     wire: Wire,
     framer: Framer,
     stat_sn: u32,
@@ -51,14 +51,14 @@ pub(super) struct Rig {
     pub(super) max_cmd_sn: u32,
 }
 
-pub(super) fn limits() -> Limits {
-    Limits {
+pub(super) fn limits() -> TargetLimits {
+    TargetLimits {
         first_burst: 65_536,
         max_burst: 262_144,
         outstanding_r2t: 4,
         window: 128,
         held_bytes: 65_536,
-        ..Limits::default()
+        ..TargetLimits::default()
     }
 }
 
@@ -77,11 +77,11 @@ pub(super) fn keys() -> Operational {
     }
 }
 
-fn node() -> Arc<Node> {
-    Arc::new(Node {
+fn node() -> Arc<TargetNode> {
+    Arc::new(TargetNode {
         name: TARGET.into(),
         alias: None,
-        access: Access::default(),
+        access: NodeAccess::default(),
     })
 }
 
@@ -91,18 +91,18 @@ impl Rig {
     }
 
     pub(super) fn with(keys: Operational) -> Self {
-        Self::build(keys, Purpose::Normal(node()), limits())
+        Self::build(keys, SessionPurpose::Normal(node()), limits())
     }
 
-    pub(super) fn with_limits(limits: Limits) -> Self {
-        Self::build(keys(), Purpose::Normal(node()), limits)
+    pub(super) fn with_limits(limits: TargetLimits) -> Self {
+        Self::build(keys(), SessionPurpose::Normal(node()), limits)
     }
 
     pub(super) fn discovery() -> Self {
-        Self::build(keys(), Purpose::Discovery(vec![node()]), limits())
+        Self::build(keys(), SessionPurpose::Discovery(vec![node()]), limits())
     }
 
-    pub(super) fn build(keys: Operational, purpose: Purpose, limits: Limits) -> Self {
+    pub(super) fn build(keys: Operational, purpose: SessionPurpose, limits: TargetLimits) -> Self {
         let local: SocketAddr = "192.0.2.1:3260".parse().unwrap();
         let parameters = Parameters {
             initiator: InitiatorPort {
@@ -119,7 +119,7 @@ impl Rig {
             exp_cmd_sn: FIRST_CMD_SN,
             keys,
         };
-        let config = Arc::new(Config {
+        let config = Arc::new(TargetConfig {
             nodes: vec![node()],
             portals: Vec::new(),
             advertise: Vec::new(),
@@ -338,12 +338,12 @@ impl Rig {
     /// The next event, which must be a command.
     pub(super) fn executed(&mut self) -> Command {
         match self.events.pop_front() {
-            Some(Event::Execute(command)) => command,
+            Some(SessionEvent::Execute(command)) => command,
             other => panic!("{other:?} where a command was expected"),
         }
     }
 
-    pub(super) fn event(&mut self) -> Option<Event<HeapLease>> {
+    pub(super) fn event(&mut self) -> Option<SessionEvent<HeapLease>> {
         self.poll();
         self.events.pop_front()
     }
@@ -351,7 +351,7 @@ impl Rig {
     /// The next event, which must be a task management function.
     pub(super) fn managing(&mut self) -> (u32, Function) {
         match self.event() {
-            Some(Event::Manage { id, function, .. }) => (id, function),
+            Some(SessionEvent::Manage { id, function, .. }) => (id, function),
             other => panic!("{other:?} where task management was expected"),
         }
     }
@@ -359,7 +359,7 @@ impl Rig {
     /// The next event, which must be Data-Out.
     pub(super) fn got_data(&mut self) -> (Tag, u32, Vec<u8>) {
         match self.event() {
-            Some(Event::DataOut { tag, offset, data }) => (tag, offset, octets_of(&data)),
+            Some(SessionEvent::DataOut { tag, offset, data }) => (tag, offset, octets_of(&data)),
             other => panic!("{other:?} where Data-Out was expected"),
         }
     }
@@ -367,7 +367,11 @@ impl Rig {
     /// The next event, which must be an end or a remark: the rule that was broken.
     pub(super) fn rule(&mut self) -> &'static str {
         match self.event() {
-            Some(Event::Remark(told) | Event::Close(told)) if !told.clause.is_empty() => told.rule,
+            Some(SessionEvent::Remark(told) | SessionEvent::Close(told))
+                if !told.clause.is_empty() =>
+            {
+                told.rule
+            }
             other => panic!("{other:?} where a violation with its clause was expected"),
         }
     }
@@ -445,11 +449,11 @@ impl Rig {
         let mut rest = &octets[..];
         while let Some(piece) = self.framer.next(&mut rest).unwrap() {
             match piece {
-                Piece::Header(bhs) => pdus.push((bhs, Vec::new())),
-                Piece::Data { octets, .. } => {
+                PduPiece::Header(bhs) => pdus.push((bhs, Vec::new())),
+                PduPiece::Data { octets, .. } => {
                     pdus.last_mut().unwrap().1.extend_from_slice(octets);
                 }
-                Piece::BadData => panic!("a data digest that is wrong"),
+                PduPiece::BadData => panic!("a data digest that is wrong"),
             }
         }
         for (bhs, _) in &pdus {
@@ -485,15 +489,4 @@ impl Rig {
         self.exp_cmd_sn = exp.0;
         self.max_cmd_sn = max.0;
     }
-}
-
-pub(super) fn octets_of(lease: &HeapLease) -> Vec<u8> {
-    let mut octets = vec![0; lease.len()];
-    lease.copy_out(0, &mut octets);
-    octets
-}
-
-/// Octets that tell their place.
-pub(super) fn pattern(len: usize) -> Vec<u8> {
-    (0..len).map(|at| (at / 7 + at) as u8).collect()
 }

@@ -5,7 +5,7 @@ use scsi::task::FunctionResult;
 
 use super::rig::{Rig, keys, pattern};
 use crate::parameters::Operational;
-use crate::session::Event;
+use crate::session::SessionEvent;
 use crate::wire::bhs::Ttt;
 use crate::wire::data_out::DataOut;
 use crate::wire::serial::{DataSn, StatSn};
@@ -14,14 +14,14 @@ use crate::wire::serial::{DataSn, StatSn};
 fn serve(rig: &mut Rig, told: &mut Vec<String>) {
     while let Some(event) = rig.event() {
         match event {
-            Event::Execute(command) if command.expected_out > 0 => {
+            SessionEvent::Execute(command) if command.expected_out > 0 => {
                 rig.grant(command.tag, 0, command.expected_out as usize);
             }
-            Event::Execute(command) => {
+            SessionEvent::Execute(command) => {
                 rig.data_in(command.tag, 0, &pattern(command.expected_in as usize));
                 rig.good(command.tag, u64::from(command.expected_in), 0);
             }
-            Event::DataOut { tag, offset, data } => {
+            SessionEvent::DataOut { tag, offset, data } => {
                 told.push(format!("{offset} {:?}", super::rig::octets_of(&data)));
                 rig.good(
                     tag,
@@ -29,7 +29,7 @@ fn serve(rig: &mut Rig, told: &mut Vec<String>) {
                     u64::from(offset) + scsi::medium::Lease::len(&data) as u64,
                 );
             }
-            Event::Manage { id, .. } => rig.managed(id, FunctionResult::Complete),
+            SessionEvent::Manage { id, .. } => rig.managed(id, FunctionResult::Complete),
             other => told.push(format!("{other:?}")),
         }
     }

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use scsi::task::FunctionResult;
 
 use super::rig::{FIRST_CMD_SN, Rig, limits};
-use crate::session::window::{Memory, Window};
-use crate::target::Limits;
+use crate::session::window::{CommandWindow, WindowMemory};
+use crate::target::TargetLimits;
 use crate::wire::bhs::{Itt, Ttt};
 use crate::wire::serial::CmdSn;
 use crate::wire::task_request::function;
@@ -137,7 +137,7 @@ fn too_many_immediate_commands_are_rejected() {
 
 #[test]
 fn a_window_that_is_used_up_grows_to_its_limit_and_no_further() {
-    let mut rig = Rig::with_limits(Limits {
+    let mut rig = Rig::with_limits(TargetLimits {
         held_bytes: 1 << 20,
         ..limits()
     });
@@ -159,7 +159,7 @@ fn a_window_that_is_used_up_grows_to_its_limit_and_no_further() {
 /// Whoever sends no more than it may is never told that there is no room (TASK SET FULL).
 #[test]
 fn all_data_that_the_window_lets_in_can_be_held() {
-    let mut rig = Rig::with_limits(Limits {
+    let mut rig = Rig::with_limits(TargetLimits {
         held_bytes: 20 << 10,
         ..limits()
     });
@@ -181,7 +181,7 @@ fn all_data_that_the_window_lets_in_can_be_held() {
 
 #[test]
 fn commands_without_data_take_no_memory_of_the_window() {
-    let mut rig = Rig::with_limits(Limits {
+    let mut rig = Rig::with_limits(TargetLimits {
         held_bytes: 16 << 10,
         ..limits()
     });
@@ -199,7 +199,7 @@ fn commands_without_data_take_no_memory_of_the_window() {
 
 #[test]
 fn data_that_was_lent_memory_makes_room_for_the_next() {
-    let mut rig = Rig::with_limits(Limits {
+    let mut rig = Rig::with_limits(TargetLimits {
         held_bytes: 16 << 10,
         ..limits()
     });
@@ -223,9 +223,9 @@ fn data_that_was_lent_memory_makes_room_for_the_next() {
 #[test]
 fn first_burst_length_leaves_memory_for_the_first_window() {
     let offered = |held_bytes| {
-        let limits = Limits {
+        let limits = TargetLimits {
             held_bytes,
-            ..Limits::default()
+            ..TargetLimits::default()
         };
         limits.preferences().first_burst
     };
@@ -249,8 +249,8 @@ fn a_place_is_free_only_when_the_response_has_left() {
 #[test]
 fn numbers_go_on_past_the_end() {
     let mut rig = Rig::new();
-    let memory = Memory::new(65_536, &rig.keys);
-    rig.session.window = Window::new(CmdSn(u32::MAX), 4, memory);
+    let memory = WindowMemory::new(65_536, &rig.keys);
+    rig.session.window = CommandWindow::new(CmdSn(u32::MAX), 4, memory);
     for (itt, number) in [(1, u32::MAX), (2, 0), (3, 1)] {
         let mut pdu = rig.read_pdu(itt, 0);
         pdu.cmd_sn = CmdSn(number);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::rig::{Rig, keys, pattern};
 use crate::parameters::Operational;
-use crate::session::progress::Progress;
+use crate::session::stall_timer::StallTimer;
 use crate::wire::bhs::Ttt;
 
 #[test]
@@ -179,7 +179,7 @@ fn who_sends_data_slowly_is_not() {
 #[test]
 fn who_sends_slowly_is_judged_by_the_bytes_since_the_last_look() {
     let at = Duration::from_secs;
-    let mut progress = Progress::default();
+    let mut progress = StallTimer::default();
     progress.begin(at(0), at(60));
     assert!(!progress.is_slow(at(60), at(60), Some(at(59))));
     progress.moved(1);

@@ -1,7 +1,7 @@
 use super::*;
 
-fn wish(port: &InitiatorPort, scope: &Scope, tsih: u16) -> Wish {
-    Wish {
+fn wish(port: &InitiatorPort, scope: &SessionScope, tsih: u16) -> AdmissionWish {
+    AdmissionWish {
         initiator: port.clone(),
         scope: scope.clone(),
         user: None,
@@ -10,7 +10,12 @@ fn wish(port: &InitiatorPort, scope: &Scope, tsih: u16) -> Wish {
     }
 }
 
-fn decide(registry: &mut Registry, port: &InitiatorPort, scope: &Scope, tsih: u16) -> Decision {
+fn decide(
+    registry: &mut Registry,
+    port: &InitiatorPort,
+    scope: &SessionScope,
+    tsih: u16,
+) -> AdmissionDecision {
     registry.decide(&wish(port, scope, tsih))
 }
 
@@ -21,12 +26,12 @@ fn port(isid: u8) -> InitiatorPort {
     }
 }
 
-fn target(letter: char) -> Scope {
-    Scope::Node(format!("iqn.2026-11.org.lunar:{letter}"))
+fn target(letter: char) -> SessionScope {
+    SessionScope::Node(format!("iqn.2026-11.org.lunar:{letter}"))
 }
 
-fn portal(address: &str) -> Scope {
-    Scope::Portal(address.parse().unwrap())
+fn portal(address: &str) -> SessionScope {
+    SessionScope::Portal(address.parse().unwrap())
 }
 
 #[test]
@@ -34,15 +39,15 @@ fn a_new_isid_gets_a_new_session() {
     let mut registry = Registry::new(10);
     assert_eq!(
         decide(&mut registry, &port(1), &target('a'), 0),
-        Decision::Admit(1)
+        AdmissionDecision::Admit(1)
     );
     assert_eq!(
         decide(&mut registry, &port(2), &target('a'), 0),
-        Decision::Admit(2)
+        AdmissionDecision::Admit(2)
     );
     assert_eq!(
         decide(&mut registry, &port(1), &target('b'), 0),
-        Decision::Admit(3),
+        AdmissionDecision::Admit(3),
         "ISIDs are reused"
     );
     let other = InitiatorPort {
@@ -51,7 +56,7 @@ fn a_new_isid_gets_a_new_session() {
     };
     assert_eq!(
         decide(&mut registry, &other, &target('a'), 0),
-        Decision::Admit(4)
+        AdmissionDecision::Admit(4)
     );
     assert_eq!(registry.len(), 4);
 }
@@ -61,21 +66,21 @@ fn an_old_isid_reinstates_its_session_when_that_has_ended() {
     let mut registry = Registry::new(1);
     assert_eq!(
         decide(&mut registry, &port(1), &target('a'), 0),
-        Decision::Admit(1)
+        AdmissionDecision::Admit(1)
     );
     assert_eq!(
         decide(&mut registry, &port(1), &target('a'), 0),
-        Decision::Reinstate(1)
+        AdmissionDecision::Reinstate(1)
     );
     assert_eq!(
         decide(&mut registry, &port(1), &target('a'), 0),
-        Decision::Reinstate(1),
+        AdmissionDecision::Reinstate(1),
         "still there"
     );
     registry.ended(1);
     assert_eq!(
         decide(&mut registry, &port(1), &target('a'), 0),
-        Decision::Admit(2)
+        AdmissionDecision::Admit(2)
     );
     assert_eq!(registry.len(), 1, "the limit counts it once");
 }
@@ -87,11 +92,11 @@ fn of_two_that_wait_for_the_same_session_the_second_reinstates_the_first() {
     registry.ended(1);
     assert_eq!(
         decide(&mut registry, &port(1), &target('a'), 0),
-        Decision::Admit(2)
+        AdmissionDecision::Admit(2)
     );
     assert_eq!(
         decide(&mut registry, &port(1), &target('a'), 0),
-        Decision::Reinstate(2)
+        AdmissionDecision::Reinstate(2)
     );
 }
 
@@ -100,9 +105,9 @@ fn a_handle_names_a_session_only_with_its_initiator_and_target() {
     let mut registry = Registry::new(10);
     assert_eq!(
         decide(&mut registry, &port(1), &target('a'), 0),
-        Decision::Admit(1)
+        AdmissionDecision::Admit(1)
     );
-    let refused = |status| Decision::Refuse(status);
+    let refused = |status| AdmissionDecision::Refuse(status);
     assert_eq!(
         decide(&mut registry, &port(1), &target('a'), 1),
         refused(TOO_MANY_CONNECTIONS)
@@ -127,15 +132,21 @@ fn a_handle_names_a_session_only_with_its_initiator_and_target() {
 fn unnamed_discoveries_reinstate_each_other_at_one_portal() {
     let mut registry = Registry::new(10);
     let (one, two) = (portal("10.9.0.1:3260"), portal("10.9.0.1:3261"));
-    assert_eq!(decide(&mut registry, &port(1), &one, 0), Decision::Admit(1));
-    assert_eq!(decide(&mut registry, &port(1), &two, 0), Decision::Admit(2));
+    assert_eq!(
+        decide(&mut registry, &port(1), &one, 0),
+        AdmissionDecision::Admit(1)
+    );
+    assert_eq!(
+        decide(&mut registry, &port(1), &two, 0),
+        AdmissionDecision::Admit(2)
+    );
     assert_eq!(
         decide(&mut registry, &port(1), &target('a'), 0),
-        Decision::Admit(3)
+        AdmissionDecision::Admit(3)
     );
     assert_eq!(
         decide(&mut registry, &port(1), &one, 0),
-        Decision::Reinstate(1)
+        AdmissionDecision::Reinstate(1)
     );
 }
 
@@ -146,12 +157,12 @@ fn there_is_a_limit() {
     decide(&mut registry, &port(2), &target('a'), 0);
     assert_eq!(
         decide(&mut registry, &port(3), &target('a'), 0),
-        Decision::Refuse(OUT_OF_RESOURCES)
+        AdmissionDecision::Refuse(OUT_OF_RESOURCES)
     );
     registry.ended(1);
     assert_eq!(
         decide(&mut registry, &port(3), &target('a'), 0),
-        Decision::Admit(3)
+        AdmissionDecision::Admit(3)
     );
     registry.ended(77);
     assert_eq!(registry.len(), 2);
@@ -162,16 +173,16 @@ fn handles_are_never_0_and_not_used_again_soon() {
     let mut registry = Registry::new(usize::MAX);
     assert_eq!(
         decide(&mut registry, &port(0), &target('a'), 0),
-        Decision::Admit(1)
+        AdmissionDecision::Admit(1)
     );
     for expected in 2..=u16::MAX {
         let decision = decide(&mut registry, &port(1), &target('a'), 0);
-        assert_eq!(decision, Decision::Admit(expected));
+        assert_eq!(decision, AdmissionDecision::Admit(expected));
         registry.ended(expected);
     }
     assert_eq!(
         decide(&mut registry, &port(1), &target('a'), 0),
-        Decision::Admit(2),
+        AdmissionDecision::Admit(2),
         "1 is in use"
     );
 }
@@ -183,11 +194,11 @@ fn a_closed_registry_admits_nobody() {
     registry.close();
     assert_eq!(
         decide(&mut registry, &port(1), &target('a'), 0),
-        Decision::Refuse(SERVICE_UNAVAILABLE)
+        AdmissionDecision::Refuse(SERVICE_UNAVAILABLE)
     );
     assert_eq!(
         decide(&mut registry, &port(2), &target('a'), 0),
-        Decision::Refuse(SERVICE_UNAVAILABLE)
+        AdmissionDecision::Refuse(SERVICE_UNAVAILABLE)
     );
     assert_eq!(registry.sessions().count(), 1);
     registry.ended(1);
@@ -198,18 +209,24 @@ fn a_closed_registry_admits_nobody() {
 #[test]
 fn a_session_is_reinstated_by_its_own_user_alone() {
     let mut registry = Registry::new(10);
-    let login = |user: Option<&str>| Wish {
+    let login = |user: Option<&str>| AdmissionWish {
         user: user.map(str::to_owned),
         ..wish(&port(1), &target('a'), 0)
     };
-    assert_eq!(registry.decide(&login(Some("a"))), Decision::Admit(1));
-    let refused = Decision::Refuse(AUTHORIZATION_FAILURE);
+    assert_eq!(
+        registry.decide(&login(Some("a"))),
+        AdmissionDecision::Admit(1)
+    );
+    let refused = AdmissionDecision::Refuse(AUTHORIZATION_FAILURE);
     assert_eq!(registry.decide(&login(Some("b"))), refused);
     assert_eq!(registry.decide(&login(None)), refused);
-    assert_eq!(registry.decide(&login(Some("a"))), Decision::Reinstate(1));
+    assert_eq!(
+        registry.decide(&login(Some("a"))),
+        AdmissionDecision::Reinstate(1)
+    );
     registry.ended(1);
-    assert_eq!(registry.decide(&login(None)), Decision::Admit(2));
-    let proven = Decision::Reinstate(2);
+    assert_eq!(registry.decide(&login(None)), AdmissionDecision::Admit(2));
+    let proven = AdmissionDecision::Reinstate(2);
     assert_eq!(
         registry.decide(&login(Some("a"))),
         proven,

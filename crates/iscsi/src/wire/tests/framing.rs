@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use crate::wire::bhs::{Bhs, Opcode};
 use crate::wire::digest::crc32c;
-use crate::wire::framer::{FrameError, Framer, Piece};
+use crate::wire::framer::{FrameError, Framer, PduPiece};
 
 #[test]
 fn crc32c_matches_the_examples_of_rfc_7143_appendix_a_4() {
@@ -65,18 +65,18 @@ fn cut<'a>(
     for mut chunk in chunks {
         while let Some(piece) = framer.next(&mut chunk)? {
             match piece {
-                Piece::Header(header) => pdus.push(Pdu {
+                PduPiece::Header(header) => pdus.push(Pdu {
                     header,
                     ahs: framer.ahs().to_vec(),
                     data: Vec::new(),
                     right: true,
                 }),
-                Piece::Data { octets, end } => {
+                PduPiece::Data { octets, end } => {
                     let pdu = pdus.last_mut().unwrap();
                     pdu.data.extend_from_slice(octets);
                     assert_eq!(end, framer.is_between());
                 }
-                Piece::BadData => pdus.last_mut().unwrap().right = false,
+                PduPiece::BadData => pdus.last_mut().unwrap().right = false,
             }
         }
         assert!(chunk.is_empty());

@@ -6,7 +6,7 @@ use scsi::wire::lun::Lun;
 use crate::wire::ahs::{self, Ahs};
 use crate::wire::async_message::AsyncMessage;
 use crate::wire::bhs::{Bhs, Itt, Opcode, Stamps, Ttt};
-use crate::wire::data_in::{DataIn, Ending};
+use crate::wire::data_in::{DataIn, DataInStatus};
 use crate::wire::data_out::DataOut;
 use crate::wire::login_request::LoginRequest;
 use crate::wire::login_response::LoginResponse;
@@ -128,7 +128,7 @@ proptest! {
         itt in itt(), ttt in ttt(), stamps in stamps(), data_sn: u32, offset: u32,
     ) {
         let [last, acknowledge] = flags;
-        let status = status.map(|(status, residual)| Ending { status, residual });
+        let status = status.map(|(status, residual)| DataInStatus { status, residual });
         round_trip!(DataIn {
             last, acknowledge, status, lun, itt, ttt, stamps, data_sn: DataSn(data_sn), offset,
         }, DataIn);
@@ -263,6 +263,6 @@ fn additional_header_segments_longer_than_what_is_there_are_malformed() {
         &[0, 1, 1, 0],
         &[0, 0, 1],
     ] {
-        assert_eq!(ahs::segments(octets).last(), Some(Err(ahs::Malformed)));
+        assert_eq!(ahs::segments(octets).last(), Some(Err(ahs::MalformedAhs)));
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn listen(text: &str) -> Result<Vec<String>, String> {
-    let place: Place = text.parse()?;
+    let place: ListenAddress = text.parse()?;
     let addresses = place.addresses()?;
     Ok(addresses.iter().map(SocketAddr::to_string).collect())
 }

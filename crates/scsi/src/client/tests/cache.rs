@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::super::cache::Book;
-use super::super::{Answer, Cache, Client};
+use super::super::cache::CacheView;
+use super::super::{Cache, Client, CommandStatus};
 use super::unit::{BLOCK, Rig, Unit};
 use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp};
-use crate::wire::sense::Key;
+use crate::wire::sense::SenseKey;
 use crate::wire::status::Status;
 
 fn blocks(count: usize) -> Vec<u8> {
@@ -37,7 +37,7 @@ fn sharing<const N: usize>(cache: &Arc<Cache>) -> [Rig; N] {
     [(); N].map(|()| {
         let mut rig = Rig::new(Unit::default());
         rig.client = Client::of(facts.clone(), Arc::clone(cache));
-        rig.ends(Key::UnitAttention, 0x2900);
+        rig.ends(SenseKey::UnitAttention, 0x2900);
         rig.client.begin();
         rig.run();
         rig
@@ -58,7 +58,7 @@ fn what_was_not_flushed_is_written_again_on_the_next_nexus() {
     assert_eq!(rig.take_asked(), ["2a0000000001000001", "35"]);
     rig.client.lost();
     rig.unit.silent.clear();
-    rig.ends(Key::UnitAttention, 0x2901);
+    rig.ends(SenseKey::UnitAttention, 0x2901);
     rig.client.begin();
     rig.run();
     let asked = rig.take_asked();
@@ -70,7 +70,7 @@ fn what_was_not_flushed_is_written_again_on_the_next_nexus() {
 fn what_was_not_flushed_is_written_again_after_a_reset() {
     let mut rig = Rig::ready(without_fua());
     good(&mut rig);
-    rig.ends(Key::UnitAttention, 0x2900);
+    rig.ends(SenseKey::UnitAttention, 0x2900);
     rig.write(1, &blocks(1), true).unwrap();
     let both = ["2a0000000001000001", "35"];
     assert_eq!(rig.take_work(), [both, both].concat());
@@ -83,13 +83,13 @@ fn all_pieces_are_written_again_after_a_reset() {
         ..Unit::default()
     });
     good(&mut rig);
-    rig.ends(Key::UnitAttention, 0x2900);
+    rig.ends(SenseKey::UnitAttention, 0x2900);
     rig.write(0, &blocks(5), false).unwrap();
     let both = ["2a0000000000000003", "2a0000000003000002"];
     assert_eq!(rig.take_work(), [both, both].concat());
     // With FUA, what was written is there.
     good(&mut rig);
-    rig.ends(Key::UnitAttention, 0x2900);
+    rig.ends(SenseKey::UnitAttention, 0x2900);
     rig.write(0, &blocks(5), true).unwrap();
     let [first, second] = ["2a0800000000000003", "2a0800000003000002"];
     assert_eq!(rig.take_work(), [first, second, second]);
@@ -98,9 +98,9 @@ fn all_pieces_are_written_again_after_a_reset() {
 #[test]
 fn what_stands_for_write_same_is_written_again_after_a_reset() {
     let mut rig = Rig::ready(Unit::default());
-    rig.ends(Key::IllegalRequest, 0x2000);
+    rig.ends(SenseKey::IllegalRequest, 0x2000);
     good(&mut rig);
-    rig.ends(Key::UnitAttention, 0x2900);
+    rig.ends(SenseKey::UnitAttention, 0x2900);
     rig.go(MediumOp::WriteSame {
         extent: Extent::new(0, 256),
         pattern: None,
@@ -119,7 +119,7 @@ fn resets_without_end_are_given_up() {
     rig.ends_only = Some(0x2a);
     for _ in 0..16 {
         good(&mut rig);
-        rig.ends(Key::UnitAttention, 0x2900);
+        rig.ends(SenseKey::UnitAttention, 0x2900);
     }
     let result = rig.write(0, &blocks(5), false);
     assert!(matches!(result, Err(MediumError::Write)));
@@ -132,7 +132,7 @@ fn a_flush_covers_what_ended_before_it() {
     rig.submit(flush());
     rig.run();
     rig.write(1, &blocks(1), false).unwrap();
-    let answer = Answer {
+    let answer = CommandStatus {
         status: Status::Good as u8,
         sense: &[],
         moved: 0,
@@ -140,7 +140,7 @@ fn a_flush_covers_what_ended_before_it() {
     let id = rig.unanswered.pop().unwrap();
     rig.client.answered(rig.now, id, &answer);
     rig.client.lost();
-    rig.ends(Key::UnitAttention, 0x2901);
+    rig.ends(SenseKey::UnitAttention, 0x2901);
     rig.client.begin();
     rig.run();
     assert_eq!(rig.take_told(), ["cache lost", "ready"]);
@@ -150,7 +150,7 @@ fn a_flush_covers_what_ended_before_it() {
 fn a_loss_is_told_by_a_flush_of_each_client() {
     let [mut one, mut other] = sharing(&Arc::default());
     one.write(1, &blocks(1), false).unwrap();
-    other.ends(Key::UnitAttention, 0x2901);
+    other.ends(SenseKey::UnitAttention, 0x2901);
     for rig in [&mut other, &mut one] {
         assert!(matches!(rig.go(flush()), Err(MediumError::Write)));
         rig.go(flush()).unwrap();
@@ -162,7 +162,7 @@ fn a_flush_covers_what_any_client_wrote() {
     let [mut one, mut other] = sharing(&Arc::default());
     one.write(1, &blocks(1), false).unwrap();
     other.go(flush()).unwrap();
-    one.ends(Key::UnitAttention, 0x2901);
+    one.ends(SenseKey::UnitAttention, 0x2901);
     one.go(flush()).unwrap();
 }
 
@@ -186,19 +186,22 @@ fn a_flush_of_a_new_client_does_not_hide_what_an_older_one_lost() {
     // The reset that this one is told of may be one that all of them are told of.
     let [mut second] = sharing(&cache);
     second.go(flush()).unwrap();
-    one.ends(Key::UnitAttention, 0x2900);
+    one.ends(SenseKey::UnitAttention, 0x2900);
     assert!(matches!(one.go(flush()), Err(MediumError::Write)));
     assert!(matches!(second.go(flush()), Err(MediumError::Write)));
     second.write(1, &blocks(1), false).unwrap();
     second.go(flush()).unwrap();
-    one.ends(Key::UnitAttention, 0x2900);
+    one.ends(SenseKey::UnitAttention, 0x2900);
     one.go(flush()).unwrap();
 }
 
 #[test]
 fn a_write_that_ends_when_another_client_is_told_of_a_reset_counts_as_lost() {
     let cache = Arc::<Cache>::default();
-    let (mut one, other) = (Book::of(Arc::clone(&cache)), Book::of(Arc::clone(&cache)));
+    let (mut one, other) = (
+        CacheView::of(Arc::clone(&cache)),
+        CacheView::of(Arc::clone(&cache)),
+    );
     one.open();
     let before = other.resets();
     assert!(!one.reset());
@@ -212,7 +215,7 @@ fn a_loss_that_nobody_has_told_is_told_by_who_comes_later() {
     let cache = Arc::default();
     let [mut one] = sharing(&cache);
     one.write(1, &blocks(1), false).unwrap();
-    one.ends(Key::UnitAttention, 0x2901);
+    one.ends(SenseKey::UnitAttention, 0x2901);
     one.write(1, &blocks(1), false).unwrap();
     let [mut second] = sharing(&cache);
     assert!(matches!(second.go(flush()), Err(MediumError::Write)));

@@ -1,9 +1,9 @@
 //! What nobody wants any more is given up where nothing of it has gone out.
 
-use super::super::{Answer, Fate, Output};
+use super::super::{ClientOutput, CommandStatus, Fate};
 use super::unit::{Rig, Unit, write};
 use crate::medium::{Extent, HeapLease, MediumError, MediumOp};
-use crate::wire::sense::Key;
+use crate::wire::sense::SenseKey;
 use crate::wire::status::Status;
 
 fn read() -> MediumOp<HeapLease> {
@@ -52,7 +52,7 @@ fn a_command_that_nobody_has_fetched_is_taken_back() {
 fn a_command_that_waits_for_room_is_not_wanted_any_more() {
     let mut rig = Rig::ready(Unit::default());
     let id = rig.submit(write());
-    let Some(Output::Execute(request)) = rig.client.poll() else {
+    let Some(ClientOutput::Execute(request)) = rig.client.poll() else {
         panic!("no command")
     };
     assert!(rig.client.wants(request.id));
@@ -84,7 +84,8 @@ fn a_command_that_a_unit_refuses_after_it_was_cancelled_is_not_tried_again() {
         let sent = rig.unanswered.pop().unwrap();
         rig.client.sent(sent);
         rig.client.cancel(&(id..id + 1));
-        rig.client.answered(rig.now, sent, &Answer::bare(status));
+        rig.client
+            .answered(rig.now, sent, &CommandStatus::bare(status));
         rig.run();
         let ended = rig.results.pop();
         assert!(
@@ -114,7 +115,7 @@ fn a_command_that_was_cancelled_ends_with_its_nexus() {
 #[test]
 fn what_a_busy_unit_did_not_do_is_given_up() {
     let mut rig = Rig::ready(Unit::default());
-    rig.ends(Key::NotReady, 0x0401);
+    rig.ends(SenseKey::NotReady, 0x0401);
     let id = rig.submit(write());
     rig.run();
     assert!(is_given_up(&mut rig, id));

@@ -2,7 +2,7 @@
 
 use super::unit::{BLOCK, Rig, Unit};
 use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp};
-use crate::wire::sense::Key;
+use crate::wire::sense::SenseKey;
 
 const CHANGED: [u16; 10] = [
     0x2800, 0x2900, 0x2901, 0x2902, 0x2903, 0x2904, 0x2a01, 0x2a09, 0x3f03, 0x3f0e,
@@ -31,7 +31,7 @@ fn begins_to_cache(dpofua: bool) -> Rig {
         ..Unit::default()
     });
     rig.unit.write_cache = true;
-    rig.ends(Key::UnitAttention, 0x2a01);
+    rig.ends(SenseKey::UnitAttention, 0x2a01);
     rig
 }
 
@@ -45,7 +45,7 @@ fn another_unit_that_comes_in_its_place_is_not_written() {
     for code in CHANGED {
         let mut rig = Rig::ready(Unit::default());
         rig.unit.serial = "s2";
-        rig.ends(Key::UnitAttention, code);
+        rig.ends(SenseKey::UnitAttention, code);
         assert_eq!(rig.go(write(1, false)).unwrap_err(), MediumError::Gone);
         let told = rig.take_told();
         let told = told.last().unwrap();
@@ -64,10 +64,10 @@ fn what_was_read_meanwhile_waits_for_the_unit_to_be_the_same() {
     rig.run();
     let id = rig.unanswered.pop().unwrap();
     rig.unit.silent.push(0x12);
-    rig.ends(Key::UnitAttention, 0x3f0e);
+    rig.ends(SenseKey::UnitAttention, 0x3f0e);
     let write = rig.submit(write(1, false));
     rig.run();
-    let answer = super::super::Answer {
+    let answer = super::super::CommandStatus {
         status: 0,
         sense: &[],
         moved: BLOCK as usize,
@@ -77,7 +77,7 @@ fn what_was_read_meanwhile_waits_for_the_unit_to_be_the_same() {
     assert!(rig.results.is_empty());
     let inquiry = rig.unanswered.pop().unwrap();
     rig.unit.silent.clear();
-    let aborted = super::super::Answer {
+    let aborted = super::super::CommandStatus {
         status: 0x40,
         sense: &[],
         moved: 0,
@@ -93,7 +93,7 @@ fn what_was_read_meanwhile_waits_for_the_unit_to_be_the_same() {
 fn a_unit_that_becomes_smaller_is_refused() {
     let mut rig = Rig::ready(Unit::default());
     rig.unit.blocks = 1024;
-    rig.ends(Key::UnitAttention, 0x2a09);
+    rig.ends(SenseKey::UnitAttention, 0x2a09);
     assert_eq!(rig.go(write(1, false)).unwrap_err(), MediumError::Gone);
     let refused = "refused: it has 1024 blocks, and had 2048";
     assert_eq!(rig.take_told(), [refused]);
@@ -103,7 +103,7 @@ fn a_unit_that_becomes_smaller_is_refused() {
 fn what_changes_while_it_is_asked_is_asked_again() {
     let mut rig = Rig::ready(Unit::default());
     // Up to the capacity.
-    rig.ends(Key::UnitAttention, 0x2a09);
+    rig.ends(SenseKey::UnitAttention, 0x2a09);
     rig.unit.silent.push(0x1a);
     rig.submit(write(1, false));
     rig.run();
@@ -111,7 +111,7 @@ fn what_changes_while_it_is_asked_is_asked_again() {
     rig.unit.silent.clear();
     let caching = rig.unanswered.pop().unwrap();
     let attention = [0x72, 0x06, 0x2a, 0x09, 0, 0, 0, 0];
-    let answer = super::super::Answer {
+    let answer = super::super::CommandStatus {
         status: 0x02,
         sense: &attention,
         moved: 0,
@@ -126,7 +126,7 @@ fn what_changes_while_it_is_asked_is_asked_again() {
 fn announcements_without_end_are_given_up() {
     let mut rig = Rig::ready(Unit::default());
     for _ in 0..1000 {
-        rig.ends(Key::UnitAttention, 0x2a09);
+        rig.ends(SenseKey::UnitAttention, 0x2a09);
     }
     rig.submit(write(1, false));
     rig.run();
@@ -165,7 +165,7 @@ fn a_cache_that_its_user_knows_is_used_and_flushed() {
     rig.cache.is_known();
     rig.go(write(1, false)).unwrap();
     assert_eq!(last(&mut rig), ["2a0000000001000001"]);
-    rig.ends(Key::UnitAttention, 0x2901);
+    rig.ends(SenseKey::UnitAttention, 0x2901);
     assert_eq!(rig.go(flush()).unwrap_err(), MediumError::Write);
     rig.go(flush()).unwrap();
 }
@@ -182,10 +182,10 @@ fn a_write_that_is_under_way_when_a_cache_begins_is_flushed() {
     let id = rig.unanswered.pop().unwrap();
     rig.unit.silent.clear();
     rig.unit.write_cache = true;
-    rig.ends(Key::UnitAttention, 0x2a01);
+    rig.ends(SenseKey::UnitAttention, 0x2a01);
     rig.go(write(2, false)).unwrap();
     rig.take_asked();
-    let answer = super::super::Answer {
+    let answer = super::super::CommandStatus {
         status: 0,
         sense: &[],
         moved: BLOCK as usize,
@@ -201,7 +201,7 @@ fn a_cache_that_ends_is_flushed_once_more() {
     let mut rig = Rig::ready(Unit::default());
     rig.go(write(1, false)).unwrap();
     rig.unit.write_cache = false;
-    rig.ends(Key::UnitAttention, 0x2a01);
+    rig.ends(SenseKey::UnitAttention, 0x2a01);
     rig.go(write(2, false)).unwrap();
     assert_eq!(rig.take_told(), ["2048 blocks", "ready"]);
     rig.take_asked();
@@ -214,11 +214,11 @@ fn a_cache_that_ends_is_flushed_once_more() {
 fn protection_comes_and_goes() {
     let mut rig = Rig::ready(Unit::default());
     rig.unit.write_protected = true;
-    rig.ends(Key::DataProtect, 0x2700);
+    rig.ends(SenseKey::DataProtect, 0x2700);
     assert_eq!(rig.go(write(1, false)).unwrap_err(), MediumError::ReadOnly);
     assert_eq!(rig.take_told(), ["2048 blocks, cached, protected", "ready"]);
     rig.unit.write_protected = false;
-    rig.ends(Key::UnitAttention, 0x2a01);
+    rig.ends(SenseKey::UnitAttention, 0x2a01);
     rig.go(flush()).unwrap();
     assert_eq!(rig.take_told(), ["2048 blocks, cached", "ready"]);
     rig.go(write(1, false)).unwrap();

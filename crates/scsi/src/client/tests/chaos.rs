@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::{Answer, Client, Data, Output};
+use super::super::{Client, ClientOutput, CommandStatus, Data};
 use crate::medium::{Extent, HeapLease, Lease, MediumOp};
 
 type Told = (u8, Vec<u8>, Vec<u8>);
@@ -54,8 +54,8 @@ proptest! {
             let mut requests = Vec::new();
             while let Some(output) = client.poll() {
                 match output {
-                    Output::Execute(request) => requests.push(request),
-                    Output::Done(..) => ended += 1,
+                    ClientOutput::Execute(request) => requests.push(request),
+                    ClientOutput::Done(..) => ended += 1,
                     _ => {}
                 }
             }
@@ -69,7 +69,7 @@ proptest! {
                     Data::Out(from) => moved = from.len() * usize::from(data.len() % 4 > 0),
                     Data::None => {}
                 }
-                let answer = Answer { status, sense: &sense, moved };
+                let answer = CommandStatus { status, sense: &sense, moved };
                 client.answered(now, request.id, &answer);
             }
             if let Some(at) = client.next_deadline() {
@@ -79,7 +79,7 @@ proptest! {
         }
         client.give_up();
         while let Some(output) = client.poll() {
-            ended += usize::from(matches!(output, Output::Done(..)));
+            ended += usize::from(matches!(output, ClientOutput::Done(..)));
         }
         prop_assert_eq!(ended, submitted);
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::unit::{Rig, Unit};
 use crate::medium::Traits;
-use crate::wire::sense::Key;
+use crate::wire::sense::SenseKey;
 use crate::wire::status::Status;
 
 #[test]
@@ -62,9 +62,9 @@ fn a_unit_is_asked_what_it_is() {
 #[test]
 fn what_is_only_told_by_the_way_is_asked_again() {
     let mut rig = Rig::new(Unit::default());
-    rig.ends(Key::UnitAttention, 0x2900);
-    rig.ends(Key::UnitAttention, 0x3f0e);
-    rig.ends(Key::AbortedCommand, 0x4700);
+    rig.ends(SenseKey::UnitAttention, 0x2900);
+    rig.ends(SenseKey::UnitAttention, 0x3f0e);
+    rig.ends(SenseKey::AbortedCommand, 0x4700);
     rig.client.begin();
     rig.run();
     assert_eq!(rig.asked[..5], ["", "", "", "", "12000000ff"]);
@@ -74,7 +74,7 @@ fn what_is_only_told_by_the_way_is_asked_again() {
 #[test]
 fn what_becomes_ready_is_waited_for() {
     let mut rig = Rig::new(Unit::default());
-    rig.ends(Key::NotReady, 0x0401);
+    rig.ends(SenseKey::NotReady, 0x0401);
     rig.endings.push_back((Status::Busy, None));
     rig.client.begin();
     for _ in 0..2 {
@@ -91,7 +91,7 @@ fn what_becomes_ready_is_waited_for() {
 fn what_never_becomes_ready_is_given_up() {
     let mut rig = Rig::new(Unit::default());
     for _ in 0..100 {
-        rig.ends(Key::NotReady, 0x0401);
+        rig.ends(SenseKey::NotReady, 0x0401);
     }
     rig.client.begin();
     rig.run();
@@ -140,8 +140,8 @@ fn a_unit_that_is_larger_than_anything_is_refused() {
 #[test]
 fn a_lun_without_a_unit_is_told() {
     let mut rig = Rig::new(Unit::default());
-    rig.ends(Key::IllegalRequest, 0x2500);
-    rig.ends(Key::IllegalRequest, 0x2500);
+    rig.ends(SenseKey::IllegalRequest, 0x2500);
+    rig.ends(SenseKey::IllegalRequest, 0x2500);
     rig.client.begin();
     rig.run();
     assert_eq!(rig.asked, ["", "12000000ff"]);

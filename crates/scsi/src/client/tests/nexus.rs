@@ -1,9 +1,9 @@
 //! Nexuses that come and go, and what changes meanwhile.
 
-use super::super::{Answer, Fate};
+use super::super::{CommandStatus, Fate};
 use super::unit::{BLOCK, Rig, Unit};
 use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp};
-use crate::wire::sense::Key;
+use crate::wire::sense::SenseKey;
 use crate::wire::status::Status;
 
 fn write(lba: u64) -> MediumOp<HeapLease> {
@@ -42,7 +42,7 @@ fn what_was_under_way_is_done_once_more_on_the_next_nexus() {
 fn an_answer_of_the_old_nexus_ends_nothing_twice() {
     let mut rig = Rig::ready(Unit::default());
     rig.go(write(1)).unwrap();
-    let answer = Answer {
+    let answer = CommandStatus {
         status: 0,
         sense: &[],
         moved: 0,
@@ -94,7 +94,7 @@ fn a_unit_that_came_back_smaller_is_refused_and_a_larger_one_is_told() {
 fn growth_is_announced_and_looked_at() {
     let mut rig = Rig::ready(Unit::default());
     rig.unit.blocks = 4096;
-    rig.ends(Key::UnitAttention, 0x2a09);
+    rig.ends(SenseKey::UnitAttention, 0x2a09);
     rig.go(write(1)).unwrap();
     assert_eq!(rig.take_told(), ["4096 blocks, cached", "ready"]);
     assert_eq!(rig.client.facts().unwrap().traits.blocks, 4096);
@@ -105,7 +105,7 @@ fn a_reset_before_the_flush_is_told_by_the_flush() {
     let mut rig = Rig::ready(Unit::default());
     rig.go(write(1)).unwrap();
     rig.client.lost();
-    rig.ends(Key::UnitAttention, 0x2901);
+    rig.ends(SenseKey::UnitAttention, 0x2901);
     rig.client.begin();
     rig.run();
     assert_eq!(rig.take_told(), ["cache lost", "ready"]);
@@ -118,7 +118,7 @@ fn a_reset_after_the_flush_lost_nothing() {
     let mut rig = Rig::ready(Unit::default());
     rig.go(write(1)).unwrap();
     rig.go(flush()).unwrap();
-    rig.ends(Key::UnitAttention, 0x2900);
+    rig.ends(SenseKey::UnitAttention, 0x2900);
     rig.go(write(2)).unwrap();
     rig.go(flush()).unwrap();
     assert_eq!(rig.take_told(), ["ready"]);
@@ -231,7 +231,7 @@ fn what_a_status_says_was_not_done_was_not() {
     let ended = |status: Status| {
         given_up_after(write(1), move |rig, id| {
             let (status, sense, moved) = (status as u8, &[][..], 0);
-            let answer = Answer {
+            let answer = CommandStatus {
                 status,
                 sense,
                 moved,
@@ -250,7 +250,7 @@ fn of_a_write_that_is_half_done_the_outcome_is_unknown() {
         ..Unit::default()
     });
     rig.endings.push_back((Status::Good, None));
-    rig.ends(Key::NotReady, 0x3a00);
+    rig.ends(SenseKey::NotReady, 0x3a00);
     let ended = rig.write(0, &[7; 2 * BLOCK as usize], false);
     assert_eq!(ended.unwrap_err(), MediumError::Unknown);
 }

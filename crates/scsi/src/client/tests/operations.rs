@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::super::{Answer, Command, Data, Request};
+use super::super::{ClientCommand, CommandStatus, Data, UnitRequest};
 use super::unit::{BLOCK, Rig, Unit};
-use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp, Outcome, Provisioning};
+use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, Provisioning};
 use crate::wire::lun::Lun;
-use crate::wire::sense::Key;
+use crate::wire::sense::SenseKey;
 use crate::wire::status::Status;
 
 fn read(extent: Extent) -> MediumOp<HeapLease> {
@@ -24,7 +24,7 @@ fn blocks(count: usize, octet: u8) -> Vec<u8> {
 fn what_is_written_is_read() {
     let mut rig = Rig::ready(Unit::default());
     rig.write(3, &blocks(2, 7), false).unwrap();
-    let Ok(Outcome::Lease(data)) = rig.go(read(Extent::new(4, 1))) else {
+    let Ok(MediumOutcome::Lease(data)) = rig.go(read(Extent::new(4, 1))) else {
         panic!("no data")
     };
     let mut octets = blocks(1, 0);
@@ -42,7 +42,7 @@ fn a_read_that_got_less_lends_nothing() {
     rig.endings.push_back((Status::Good, None));
     let result = rig.go(read(Extent::new(0, 1)));
     assert!(matches!(result, Err(MediumError::Read)));
-    for key in [Key::RecoveredError, Key::NoSense] {
+    for key in [SenseKey::RecoveredError, SenseKey::NoSense] {
         rig.ends(key, 0x1700);
         let result = rig.go(read(Extent::new(0, 1)));
         assert!(matches!(result, Err(MediumError::Read)));
@@ -52,7 +52,11 @@ fn a_read_that_got_less_lends_nothing() {
 #[test]
 fn a_write_of_which_less_was_taken_is_not_done() {
     let mut rig = Rig::ready(Unit::default());
-    for key in [Key::RecoveredError, Key::NoSense, Key::Completed] {
+    for key in [
+        SenseKey::RecoveredError,
+        SenseKey::NoSense,
+        SenseKey::Completed,
+    ] {
         rig.ends(key, 0x1700);
         let result = rig.write(0, &blocks(1, 1), false);
         assert!(matches!(result, Err(MediumError::Write)), "{key:?}");
@@ -72,7 +76,7 @@ fn a_write_of_which_less_was_taken_is_not_done() {
         rig.submit(op);
         rig.run();
         let id = rig.unanswered.pop().unwrap();
-        let answer = Answer {
+        let answer = CommandStatus {
             status: Status::Good as u8,
             sense: &[],
             moved,
@@ -115,7 +119,7 @@ fn no_command_is_longer_than_the_unit_takes() {
             "2a0000000006000002"
         ]
     );
-    let Ok(Outcome::Lease(read)) = rig.go(read(Extent::new(0, 8))) else {
+    let Ok(MediumOutcome::Lease(read)) = rig.go(read(Extent::new(0, 8))) else {
         panic!("no data")
     };
     let mut octets = blocks(8, 0);
@@ -205,7 +209,7 @@ fn a_flush_that_was_not_done_is_repeated() {
         dpofua: false,
         ..Unit::default()
     });
-    rig.ends(Key::UnitAttention, 0x3f0e);
+    rig.ends(SenseKey::UnitAttention, 0x3f0e);
     let flush = MediumOp::Flush {
         extent: Extent::new(0, 0),
     };
@@ -316,7 +320,7 @@ fn holes_are_asked_for_where_they_can_be() {
         extent: Extent::new(5, 100),
     };
     let told = |rig: &mut Rig| match rig.go(status()) {
-        Ok(Outcome::Provisioning { blocks, state }) => (blocks, state),
+        Ok(MediumOutcome::Provisioning { blocks, state }) => (blocks, state),
         other => panic!("{other:?}"),
     };
     let mut rig = Rig::ready(Unit::default());
@@ -346,12 +350,12 @@ fn a_protected_unit_is_not_written() {
 fn errors_are_told_as_what_they_are() {
     let mut rig = Rig::ready(Unit::default());
     for (key, code, error) in [
-        (Key::MediumError, 0x1100, MediumError::Read),
-        (Key::MediumError, 0x0c00, MediumError::Write),
-        (Key::DataProtect, 0x2707, MediumError::NoSpace),
-        (Key::DataProtect, 0x2700, MediumError::ReadOnly),
-        (Key::NotReady, 0x3a00, MediumError::Gone),
-        (Key::IllegalRequest, 0x2500, MediumError::Gone),
+        (SenseKey::MediumError, 0x1100, MediumError::Read),
+        (SenseKey::MediumError, 0x0c00, MediumError::Write),
+        (SenseKey::DataProtect, 0x2707, MediumError::NoSpace),
+        (SenseKey::DataProtect, 0x2700, MediumError::ReadOnly),
+        (SenseKey::NotReady, 0x3a00, MediumError::Gone),
+        (SenseKey::IllegalRequest, 0x2500, MediumError::Gone),
     ] {
         rig.ends(key, code);
         assert_eq!(rig.write(0, &blocks(1, 1), false).unwrap_err(), error);
@@ -400,7 +404,7 @@ fn a_flush_may_take_twice_as_long_as_a_read_and_write_same_four_times() {
         let mut cdb = [0; 16];
         cdb[0] = opcode;
         let data = Data::<HeapLease>::None;
-        let command = Command::of(Request { id: 1, cdb, data }, Lun::from_index(0));
+        let command = ClientCommand::of(UnitRequest { id: 1, cdb, data }, Lun::from_index(0));
         let (now, usual) = (Duration::from_secs(7), Duration::from_secs(30));
         (command.ends_by(now, usual) - now).as_secs()
     };
@@ -414,7 +418,7 @@ fn a_flush_may_take_twice_as_long_as_a_read_and_write_same_four_times() {
 fn a_unit_that_is_not_ready_for_now_is_asked_again_later() {
     let mut rig = Rig::ready(Unit::default());
     for code in [0x0401, 0x0404, 0x0407, 0x0409, 0x040a, 0x0414] {
-        rig.ends(Key::NotReady, code);
+        rig.ends(SenseKey::NotReady, code);
         rig.submit(read(Extent::new(0, 1)));
         rig.run();
         assert!(rig.results.is_empty(), "{code:#06x}");
@@ -428,10 +432,10 @@ fn a_unit_that_is_not_ready_for_now_is_asked_again_later() {
 #[test]
 fn what_says_nothing_of_reading_or_writing_is_told_as_what_was_asked() {
     let mut rig = Rig::ready(Unit::default());
-    rig.ends(Key::HardwareError, 0x4400);
+    rig.ends(SenseKey::HardwareError, 0x4400);
     let result = rig.go(read(Extent::new(0, 1)));
     assert_eq!(result.unwrap_err(), MediumError::Read);
-    rig.ends(Key::HardwareError, 0x4400);
+    rig.ends(SenseKey::HardwareError, 0x4400);
     let result = rig.write(0, &blocks(1, 1), false);
     assert_eq!(result.unwrap_err(), MediumError::Write);
 }

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{Answer, Cache, Client, Data, Output, Request};
+use super::super::{Cache, Client, ClientOutput, CommandStatus, Data, UnitRequest};
 use crate::medium::{Extent, HeapLease, Lease, MediumOp, MediumResult, Now};
-use crate::wire::sense::{Format, Key, Sense};
+use crate::wire::sense::{Format, Sense, SenseKey};
 use crate::wire::status::Status;
 
 pub(super) const BLOCK: u32 = 512;
@@ -158,16 +158,16 @@ impl Rig {
     pub(super) fn run(&mut self) {
         while let Some(output) = self.client.poll() {
             match output {
-                Output::Execute(request) => self.execute(request),
-                Output::Done(id, result) => self.results.push((id, result)),
-                Output::Ready => self.told.push("ready".into()),
-                Output::Refused(refusal) => self.told.push(format!("refused: {refusal}")),
-                Output::NotNow(refusal) => self.told.push(format!("not now: {refusal}")),
-                Output::Changed => self.told.push(self.changed()),
-                Output::CacheLost => self.told.push("cache lost".into()),
-                Output::Conflict => self.told.push("conflict".into()),
-                Output::Fenced => self.told.push("fenced".into()),
-                Output::Departed => self.told.push("departed".into()),
+                ClientOutput::Execute(request) => self.execute(request),
+                ClientOutput::Done(id, result) => self.results.push((id, result)),
+                ClientOutput::Ready => self.told.push("ready".into()),
+                ClientOutput::Refused(refusal) => self.told.push(format!("refused: {refusal}")),
+                ClientOutput::NotNow(refusal) => self.told.push(format!("not now: {refusal}")),
+                ClientOutput::Changed => self.told.push(self.changed()),
+                ClientOutput::CacheLost => self.told.push("cache lost".into()),
+                ClientOutput::Conflict => self.told.push("conflict".into()),
+                ClientOutput::Fenced => self.told.push("fenced".into()),
+                ClientOutput::Departed => self.told.push("departed".into()),
             }
         }
     }
@@ -195,13 +195,13 @@ impl Rig {
     }
 
     /// Ends the next commands with this.
-    pub(super) fn ends(&mut self, key: Key, code: u16) {
+    pub(super) fn ends(&mut self, key: SenseKey, code: u16) {
         let ending = (Status::CheckCondition, Some(Sense::new(key, code)));
         self.endings.push_back(ending);
     }
 
-    fn execute(&mut self, request: Request<HeapLease>) {
-        let Request { id, cdb, data } = request;
+    fn execute(&mut self, request: UnitRequest<HeapLease>) {
+        let UnitRequest { id, cdb, data } = request;
         let hex: Vec<String> = cdb.iter().map(|octet| format!("{octet:02x}")).collect();
         self.asked.push(hex.join("").trim_end_matches("00").into());
         if self.unit.silent.contains(&cdb[0]) {
@@ -222,7 +222,7 @@ impl Rig {
             return self.answer(id, Status::ReservationConflict, &[], 0);
         }
         if self.unit.unknown.contains(&cdb[0]) {
-            let sense = Sense::new(Key::IllegalRequest, 0x2000).encode(Format::Descriptor);
+            let sense = Sense::new(SenseKey::IllegalRequest, 0x2000).encode(Format::Descriptor);
             return self.answer(id, Status::CheckCondition, sense.as_slice(), 0);
         }
         let moved = match data {
@@ -247,7 +247,7 @@ impl Rig {
     }
 
     fn answer(&mut self, id: u32, status: Status, sense: &[u8], moved: usize) {
-        let answer = Answer {
+        let answer = CommandStatus {
             status: status as u8,
             sense,
             moved,

@@ -1,18 +1,18 @@
 //! What is wanted of a unit on every nexus: a registration, and its cache on or off.
 
-use super::super::Wishes;
+use super::super::UnitWishes;
 use super::unit::{Rig, Unit, write};
 use crate::medium::MediumError;
-use crate::wire::sense::Key;
+use crate::wire::sense::SenseKey;
 
 const KEY: u64 = 0x1f00d;
-const BY_KEY: Wishes = Wishes {
+const BY_KEY: UnitWishes = UnitWishes {
     key: Some(KEY),
     write_cache: None,
 };
 
 /// A rig that has begun.
-fn rig(unit: Unit, wishes: Wishes) -> Rig {
+fn rig(unit: Unit, wishes: UnitWishes) -> Rig {
     let mut rig = Rig::new(unit);
     rig.client = rig.client.wishing(wishes);
     rig.client.begin();
@@ -20,14 +20,14 @@ fn rig(unit: Unit, wishes: Wishes) -> Rig {
     rig
 }
 
-fn ready(unit: Unit, wishes: Wishes) -> Rig {
+fn ready(unit: Unit, wishes: UnitWishes) -> Rig {
     let mut rig = rig(unit, wishes);
     assert_eq!(rig.take_told(), ["ready"]);
     rig
 }
 
-fn caching(on: bool) -> Wishes {
-    Wishes {
+fn caching(on: bool) -> UnitWishes {
+    UnitWishes {
         key: None,
         write_cache: Some(on),
     }
@@ -56,7 +56,7 @@ fn a_registered_nexus_is_let_in() {
     let mut rig = ready(reserved(), BY_KEY);
     assert_eq!(rig.unit.key, KEY);
     rig.go(write()).unwrap();
-    let refused = self::rig(reserved(), Wishes::default()).take_told();
+    let refused = self::rig(reserved(), UnitWishes::default()).take_told();
     assert!(refused[0].starts_with("refused: it is reserved by another initiator: register with"));
 }
 
@@ -65,12 +65,12 @@ fn each_nexus_is_registered_and_after_each_reset_again() {
     let mut rig = ready(reserved(), BY_KEY);
     for code in [0x2900, 0x2901, 0x2902, 0x2903, 0x2904] {
         rig.unit.key = 0;
-        rig.ends(Key::UnitAttention, code);
+        rig.ends(SenseKey::UnitAttention, code);
         rig.go(write()).unwrap();
         assert_eq!(rig.unit.key, KEY, "{code:#06x}");
     }
     rig.unit.key = 0;
-    rig.ends(Key::UnitAttention, 0x2900);
+    rig.ends(SenseKey::UnitAttention, 0x2900);
     asked_again(&mut rig);
     rig.go(write()).unwrap();
 }
@@ -88,14 +88,14 @@ fn a_registration_keeps_what_others_want_over_power_loss() {
 
 #[test]
 fn what_others_change_is_left_as_it_is() {
-    let wishes = Wishes {
+    let wishes = UnitWishes {
         write_cache: Some(true),
         ..BY_KEY
     };
     let mut rig = ready(Unit::default(), wishes);
     rig.take_asked();
     rig.unit.write_cache = false;
-    rig.ends(Key::UnitAttention, 0x2a01);
+    rig.ends(SenseKey::UnitAttention, 0x2a01);
     rig.go(write()).unwrap();
     assert!(!rig.unit.write_cache);
     assert!(!is_asked(&mut rig, "5f"));
@@ -107,7 +107,7 @@ fn what_others_change_is_left_as_it_is() {
 fn who_was_fenced_off_stays_outside() {
     let mut rig = ready(Unit::default(), BY_KEY);
     (rig.unit.reserved, rig.unit.key) = (true, 0);
-    rig.ends(Key::UnitAttention, 0x2a05);
+    rig.ends(SenseKey::UnitAttention, 0x2a05);
     assert_eq!(rig.go(write()).unwrap_err(), MediumError::ReadOnly);
     assert_eq!(rig.go(write()).unwrap_err(), MediumError::ReadOnly);
     assert_eq!(rig.take_told(), ["fenced", "conflict"]);
@@ -121,7 +121,7 @@ fn who_was_fenced_off_stays_outside() {
 
 #[test]
 fn a_reservation_that_comes_is_told_once() {
-    let mut rig = ready(Unit::default(), Wishes::default());
+    let mut rig = ready(Unit::default(), UnitWishes::default());
     rig.unit.reserved = true;
     for _ in 0..3 {
         assert_eq!(rig.go(write()).unwrap_err(), MediumError::ReadOnly);
@@ -132,7 +132,7 @@ fn a_reservation_that_comes_is_told_once() {
 #[test]
 fn a_registration_is_taken_back_at_the_end() {
     let mut rig = ready(Unit::default(), BY_KEY);
-    rig.ends(Key::UnitAttention, 0x2a04);
+    rig.ends(SenseKey::UnitAttention, 0x2a04);
     assert!(rig.client.depart());
     rig.run();
     assert_eq!(
@@ -140,7 +140,11 @@ fn a_registration_is_taken_back_at_the_end() {
         (0, vec!["departed".to_owned()])
     );
     assert!(!rig.client.depart());
-    assert!(!ready(Unit::default(), Wishes::default()).client.depart());
+    assert!(
+        !ready(Unit::default(), UnitWishes::default())
+            .client
+            .depart()
+    );
 }
 
 #[test]
@@ -169,7 +173,7 @@ fn a_cache_is_switched_and_saved_where_it_can_be() {
         assert!(!is_asked(&mut rig, "15"));
         // As it was before, after a reset.
         rig.unit.write_cache = true;
-        rig.ends(Key::UnitAttention, 0x2903);
+        rig.ends(SenseKey::UnitAttention, 0x2903);
         rig.go(write()).unwrap();
         assert_eq!(rig.unit.write_cache, wanted);
     }

@@ -6,7 +6,7 @@ use crate::nexus::Nexus;
 use crate::unit::{UnitId, UnitState};
 use crate::wire::asc;
 use crate::wire::cdb::{be16, be32, be64, bit, octet};
-use crate::wire::sense::{Key, Sense, Specific};
+use crate::wire::sense::{Sense, SenseKey, SenseSpecific};
 
 const MAX_DEVICES: usize = limits::COPY_CSCDS as usize;
 const MAX_SEGMENTS: usize = limits::COPY_SEGMENTS as usize;
@@ -44,7 +44,7 @@ impl Segment {
 
 /// A copy source or destination.
 #[derive(Clone, Copy, Debug)]
-enum Device {
+enum CopyDevice {
     Unit(UnitId),
     /// None that this nexus sees. It is an error only where a segment needs it.
     Unreachable,
@@ -82,12 +82,12 @@ impl CopyList {
 }
 
 /// What is wrong with a descriptor; the octet counts from its beginning.
-enum Wrong {
+enum DescriptorError {
     Field(u16, Option<u8>),
     Sense(Sense),
 }
 
-impl Wrong {
+impl DescriptorError {
     fn at(self, start: u16) -> Sense {
         match self {
             Self::Field(octet, bit) => Sense::parameter_field(start + octet, bit),
@@ -109,13 +109,13 @@ fn split(list: &[u8]) -> Result<(&[u8], &[u8]), Sense> {
     }
     if devices > MAX_DEVICES * DEVICE_BYTES {
         return Err(Sense::new(
-            Key::IllegalRequest,
+            SenseKey::IllegalRequest,
             asc::TOO_MANY_TARGET_DESCRIPTORS,
         ));
     }
     if inline > 0 {
         return Err(Sense::new(
-            Key::IllegalRequest,
+            SenseKey::IllegalRequest,
             asc::INLINE_DATA_LENGTH_EXCEEDED,
         ));
     }
@@ -132,13 +132,13 @@ fn check_segments(segments: &[u8]) -> Result<(), Sense> {
     // A segment of an unknown type may have any length, so the type is looked at first.
     if !segments.is_empty() && octet(segments, 0) != BLOCK_TO_BLOCK {
         return Err(Sense::new(
-            Key::IllegalRequest,
+            SenseKey::IllegalRequest,
             asc::UNSUPPORTED_SEGMENT_DESCRIPTOR,
         ));
     }
     if segments.len() > MAX_SEGMENTS * SEGMENT_BYTES {
         return Err(Sense::new(
-            Key::IllegalRequest,
+            SenseKey::IllegalRequest,
             asc::TOO_MANY_SEGMENT_DESCRIPTORS,
         ));
     }
@@ -165,42 +165,48 @@ fn device<'a>(
     descriptor: &[u8],
     nexus: &Nexus,
     state: impl Fn(UnitId) -> &'a UnitState,
-) -> Result<Device, Wrong> {
+) -> Result<CopyDevice, DescriptorError> {
     if octet(descriptor, 0) != IDENTIFICATION {
         let code = asc::UNSUPPORTED_TARGET_DESCRIPTOR;
-        return Err(Wrong::Sense(Sense::new(Key::IllegalRequest, code)));
+        return Err(DescriptorError::Sense(Sense::new(
+            SenseKey::IllegalRequest,
+            code,
+        )));
     }
     if octet(descriptor, 1) & 0x1f != 0 {
-        return Err(Wrong::Field(1, Some(4)));
+        return Err(DescriptorError::Field(1, Some(4)));
     }
     let length = usize::from(octet(descriptor, 7));
     let designator = descriptor.get(8..8 + length).filter(|_| length <= 20);
-    let designator = designator.ok_or(Wrong::Field(7, None))?;
+    let designator = designator.ok_or(DescriptorError::Field(7, None))?;
     let is_naa = octet(descriptor, 4) & 0x0f == BINARY && octet(descriptor, 5) & 0x3f == NAA;
     let mut units = nexus.target.luns.iter().map(|entry| entry.1);
     let found = units.find(|unit| is_naa && state(*unit).identity.naa == designator);
     let Some(unit) = found else {
-        return Ok(Device::Unreachable);
+        return Ok(CopyDevice::Unreachable);
     };
     match be32(descriptor, 28) & 0x00ff_ffff {
-        0 => Ok(Device::Unit(unit)),
-        size if size == state(unit).traits.block_size => Ok(Device::Unit(unit)),
-        _ => Err(Wrong::Field(29, None)),
+        0 => Ok(CopyDevice::Unit(unit)),
+        size if size == state(unit).traits.block_size => Ok(CopyDevice::Unit(unit)),
+        _ => Err(DescriptorError::Field(29, None)),
     }
 }
 
 /// SPC-4 §6.4.6.4: the block device to block device segment descriptor.
 fn segment<'a>(
     descriptor: &[u8],
-    devices: &[Device],
+    devices: &[CopyDevice],
     state: impl Fn(UnitId) -> &'a UnitState,
-) -> Result<Segment, Wrong> {
+) -> Result<Segment, DescriptorError> {
     if octet(descriptor, 0) != BLOCK_TO_BLOCK {
         let code = asc::UNSUPPORTED_SEGMENT_DESCRIPTOR;
-        return Err(Wrong::Sense(Sense::new(Key::IllegalRequest, code)));
+        return Err(DescriptorError::Sense(Sense::new(
+            SenseKey::IllegalRequest,
+            code,
+        )));
     }
     if usize::from(be16(descriptor, 2)) != SEGMENT_BYTES - 4 {
-        return Err(Wrong::Field(2, None));
+        return Err(DescriptorError::Field(2, None));
     }
     let from = reachable(devices, be16(descriptor, 4), 4)?;
     let to = reachable(devices, be16(descriptor, 6), 6)?;
@@ -209,32 +215,33 @@ fn segment<'a>(
     let bytes = u64::from(be16(descriptor, 10)) * size(counts);
     let whole = bytes.is_multiple_of(size(from)) && bytes.is_multiple_of(size(to));
     if bytes > u64::from(limits::COPY_SEGMENT_BYTES) || !whole {
-        return Err(Wrong::Field(10, None));
+        return Err(DescriptorError::Field(10, None));
     }
     let from = (from, Extent::new(be64(descriptor, 12), bytes / size(from)));
     let to = (to, Extent::new(be64(descriptor, 20), bytes / size(to)));
     for ((unit, extent), octet) in [(from, 12), (to, 20)] {
         let capacity = state(unit).traits.blocks;
         if extent.lba > capacity || extent.blocks > capacity - extent.lba {
-            return Err(Wrong::Sense(aborted(asc::NONE, octet)));
+            return Err(DescriptorError::Sense(aborted(asc::NONE, octet)));
         }
     }
     Ok(Segment { from, to })
 }
 
-fn reachable(devices: &[Device], index: u16, octet: u16) -> Result<UnitId, Wrong> {
+fn reachable(devices: &[CopyDevice], index: u16, octet: u16) -> Result<UnitId, DescriptorError> {
     match devices.get(usize::from(index)) {
-        Some(Device::Unit(unit)) => Ok(*unit),
-        Some(Device::Unreachable) | None => {
-            Err(Wrong::Sense(aborted(asc::UNREACHABLE_COPY_TARGET, octet)))
-        }
+        Some(CopyDevice::Unit(unit)) => Ok(*unit),
+        Some(CopyDevice::Unreachable) | None => Err(DescriptorError::Sense(aborted(
+            asc::UNREACHABLE_COPY_TARGET,
+            octet,
+        ))),
     }
 }
 
 /// COPY ABORTED, pointing into the segment descriptor.
 const fn aborted(code: u16, octet: u16) -> Sense {
-    let mut sense = Sense::new(Key::CopyAborted, code);
-    sense.specific = Some(Specific::Segment {
+    let mut sense = Sense::new(SenseKey::CopyAborted, code);
+    sense.specific = Some(SenseSpecific::Segment {
         in_segments: true,
         octet,
         bit: None,

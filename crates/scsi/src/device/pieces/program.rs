@@ -2,7 +2,7 @@
 
 /// One thing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PieceStep {
     /// Receive the Data-Out that belongs to the piece.
     Take,
     /// Receive one block of Data-Out that stands for every block.
@@ -25,80 +25,96 @@ pub(super) enum Step {
 
 /// What a command does.
 #[derive(Debug)]
-pub(super) struct Program {
-    pub(super) once: &'static [Step],
-    pub(super) each: &'static [Step],
+pub(super) struct PieceProgram {
+    pub(super) once: &'static [PieceStep],
+    pub(super) each: &'static [PieceStep],
 }
 
-impl Program {
-    pub(super) fn uses(&self, step: Step) -> bool {
+impl PieceProgram {
+    pub(super) fn uses(&self, step: PieceStep) -> bool {
         self.once.contains(&step) || self.each.contains(&step)
     }
 
     /// How many blocks of Data-Out it takes.
     pub(super) fn data_out(&self, blocks: u64) -> u64 {
-        if self.uses(Step::Take) {
+        if self.uses(PieceStep::Take) {
             blocks
-        } else if self.uses(Step::TakeBoth) {
+        } else if self.uses(PieceStep::TakeBoth) {
             2 * blocks
         } else {
-            u64::from(self.uses(Step::TakeBlock) && blocks > 0)
+            u64::from(self.uses(PieceStep::TakeBlock) && blocks > 0)
         }
     }
 
     /// Whether each piece is for itself, and nothing is written: VERIFY, which may take hours.
     pub(super) fn goes_by_pieces(&self) -> bool {
-        !self.uses(Step::Lock) && !self.uses(Step::Write)
+        !self.uses(PieceStep::Lock) && !self.uses(PieceStep::Write)
     }
 
     /// Whether it may do its work on the first blocks only, where the initiator sends no more.
     pub(super) fn may_be_cut(&self) -> bool {
-        self.uses(Step::Take) && !self.uses(Step::Lock)
+        self.uses(PieceStep::Take) && !self.uses(PieceStep::Lock)
     }
 }
 
-pub(super) static VERIFY: Program = Program {
+pub(super) static VERIFY: PieceProgram = PieceProgram {
     once: &[],
-    each: &[Step::Read],
+    each: &[PieceStep::Read],
 };
-pub(super) static VERIFY_DATA: Program = Program {
+pub(super) static VERIFY_DATA: PieceProgram = PieceProgram {
     once: &[],
-    each: &[Step::Take, Step::Read, Step::Compare],
+    each: &[PieceStep::Take, PieceStep::Read, PieceStep::Compare],
 };
-pub(super) static VERIFY_BLOCK: Program = Program {
-    once: &[Step::TakeBlock],
-    each: &[Step::Read, Step::CompareEach],
+pub(super) static VERIFY_BLOCK: PieceProgram = PieceProgram {
+    once: &[PieceStep::TakeBlock],
+    each: &[PieceStep::Read, PieceStep::CompareEach],
 };
-pub(super) static WRITE_AND_VERIFY: Program = Program {
+pub(super) static WRITE_AND_VERIFY: PieceProgram = PieceProgram {
     once: &[],
-    each: &[Step::Take, Step::Write, Step::Read],
+    each: &[PieceStep::Take, PieceStep::Write, PieceStep::Read],
 };
-pub(super) static WRITE_AND_COMPARE: Program = Program {
+pub(super) static WRITE_AND_COMPARE: PieceProgram = PieceProgram {
     once: &[],
-    each: &[Step::Take, Step::Write, Step::Read, Step::Compare],
+    each: &[
+        PieceStep::Take,
+        PieceStep::Write,
+        PieceStep::Read,
+        PieceStep::Compare,
+    ],
 };
 /// Of one piece: the lock is held for a moment only.
-pub(super) static OR_WRITE: Program = Program {
+pub(super) static OR_WRITE: PieceProgram = PieceProgram {
     once: &[],
-    each: &[Step::Take, Step::Lock, Step::Read, Step::Or, Step::Write],
+    each: &[
+        PieceStep::Take,
+        PieceStep::Lock,
+        PieceStep::Read,
+        PieceStep::Or,
+        PieceStep::Write,
+    ],
 };
 /// Of several pieces: it is to be one uninterrupted action (SBC-4 §5.26), which costs others the
 /// wait for the initiator's data.
-pub(super) static LONG_OR_WRITE: Program = Program {
-    once: &[Step::Lock],
-    each: &[Step::Take, Step::Read, Step::Or, Step::Write],
-};
-pub(super) static COMPARE_AND_WRITE: Program = Program {
-    once: &[],
+pub(super) static LONG_OR_WRITE: PieceProgram = PieceProgram {
+    once: &[PieceStep::Lock],
     each: &[
-        Step::TakeBoth,
-        Step::Lock,
-        Step::Read,
-        Step::Compare,
-        Step::Write,
+        PieceStep::Take,
+        PieceStep::Read,
+        PieceStep::Or,
+        PieceStep::Write,
     ],
 };
-pub(super) static WRITE_ATOMIC: Program = Program {
+pub(super) static COMPARE_AND_WRITE: PieceProgram = PieceProgram {
     once: &[],
-    each: &[Step::Take, Step::Lock, Step::Write],
+    each: &[
+        PieceStep::TakeBoth,
+        PieceStep::Lock,
+        PieceStep::Read,
+        PieceStep::Compare,
+        PieceStep::Write,
+    ],
+};
+pub(super) static WRITE_ATOMIC: PieceProgram = PieceProgram {
+    once: &[],
+    each: &[PieceStep::Take, PieceStep::Lock, PieceStep::Write],
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::rig::{BLOCK, Rig, cdb10, pattern, traits};
 use crate::medium::MediumOp;
-use crate::nexus::{Identity, Nexus, NexusId, TargetDevice, TargetPort};
+use crate::nexus::{Nexus, NexusId, NexusIdentity, TargetDevice, TargetPort};
 use crate::task::{Attribute, Tag};
 use crate::unit::UnitId;
 use crate::wire::lun::Lun;
@@ -160,7 +160,7 @@ fn what_another_target_exports_is_out_of_reach() {
         protocol: 5,
         versions: Vec::new(),
     };
-    let identity = Arc::new(Identity {
+    let identity = Arc::new(NexusIdentity {
         initiator: vec![0x45, 0, 0, 0].into(),
         port: 1,
     });

@@ -1,9 +1,9 @@
 //! FORMAT UNIT and SANITIZE.
 
 use super::rig::{BLOCK, End, Rig, cdb10, pattern, traits};
+use crate::long_operation::{LongOperationKind, OperationState};
 use crate::medium::{Lease, MediumError, MediumOp, Sanitize, SanitizeKind};
 use crate::nexus::NexusId;
-use crate::operation::{Operation, OperationState};
 use crate::task::{Attribute, Function, FunctionResult, Tag};
 use crate::wire::status::Status;
 
@@ -235,7 +235,7 @@ fn only_a_sanitize_with_ause_lets_itself_be_forgotten() {
         rig.fail = Some(MediumError::Write);
         let tag = rig.send(&sanitize(ause | 0x02, 0), 0, Vec::new());
         assert_eq!(rig.sense(A, tag), (0x3, 0x0c00));
-        let failed = OperationState::Failed(Operation::Sanitize { lasting });
+        let failed = OperationState::Failed(LongOperationKind::Sanitize { lasting });
         assert_eq!(rig.owners[0].state().operation, failed);
         let read = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
         assert_eq!(rig.sense(A, read), (0x3, 0x3103));

@@ -3,7 +3,7 @@
 use super::rig::{End, Rig, cdb10, cdb16, pattern};
 use crate::medium::{MediumError, Traits};
 use crate::nexus::NexusId;
-use crate::owner::{Change, Input, Request};
+use crate::owner::{Input, OwnerRequest, UnitChange};
 use crate::task::{Attribute, Function, FunctionResult, Tag};
 use crate::unit::{CoreId, UnitId};
 use crate::wire::lun::Lun;
@@ -235,11 +235,11 @@ fn query_asynchronous_event_tells_what_is_pending() {
     let mut rig = Rig::with(2, 1, &super::rig::traits());
     let none = rig.manage(OTHER, Function::QueryAsynchronousEvent);
     assert_eq!(rig.answer_to(none), Some(FunctionResult::Complete));
-    let grown = Request {
+    let grown = OwnerRequest {
         core: CoreId(0),
         id: 0,
         nexus: None,
-        change: Change::Medium(Traits {
+        change: UnitChange::Medium(Traits {
             blocks: 9000,
             ..super::rig::traits()
         }),

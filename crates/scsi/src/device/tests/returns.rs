@@ -2,8 +2,8 @@
 
 use super::rig::{Rig, nexus, traits};
 use crate::medium::Traits;
-use crate::nexus::{Heard, NexusId};
-use crate::owner::{Change, Input, Request};
+use crate::nexus::{AttentionHistory, NexusId};
+use crate::owner::{Input, OwnerRequest, UnitChange};
 use crate::task::{Attribute, Function};
 use crate::unit::{CoreId, UnitId};
 use crate::wire::status::Status;
@@ -13,7 +13,7 @@ const OTHER: NexusId = NexusId(1);
 const UNITS: u32 = 2;
 
 /// The nexus is lost; returns what its port had heard.
-fn lose(rig: &mut Rig) -> Heard {
+fn lose(rig: &mut Rig) -> AttentionHistory {
     let heard = rig.server.heard(NEXUS);
     rig.server.nexus_lost(NEXUS);
     rig.run();
@@ -21,7 +21,7 @@ fn lose(rig: &mut Rig) -> Heard {
 }
 
 /// Its port comes back; returns what each unit tells then.
-fn come_back(rig: &mut Rig, heard: &Heard) -> Vec<(u8, u16)> {
+fn come_back(rig: &mut Rig, heard: &AttentionHistory) -> Vec<(u8, u16)> {
     rig.server.nexus_back(NEXUS, nexus(NEXUS, UNITS), heard);
     (0..UNITS).map(|unit| ask(rig, unit)).collect()
 }
@@ -91,17 +91,17 @@ fn request_sense(rig: &mut Rig, unit: u16) {
 #[test]
 fn of_units_that_a_port_has_never_seen_it_is_told_power_on() {
     let mut rig = Rig::with(1, UNITS, &traits());
-    let Heard(heard) = lose(&mut rig);
-    let fewer = Heard(heard[..1].into());
+    let AttentionHistory(heard) = lose(&mut rig);
+    let fewer = AttentionHistory(heard[..1].into());
     assert_eq!(come_back(&mut rig, &fewer), [LOSS, POWER_ON]);
 }
 
 fn resize(rig: &mut Rig, unit: u32) {
-    let request = Request {
+    let request = OwnerRequest {
         core: CoreId(0),
         id: u64::MAX,
         nexus: None,
-        change: Change::Medium(Traits {
+        change: UnitChange::Medium(Traits {
             blocks: traits().blocks * 2,
             ..traits()
         }),

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::device::{DeviceServer, OpId, Output};
-use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp, MediumResult};
-use crate::medium::{Now, Outcome, Traits};
-use crate::nexus::{Identity, Nexus, NexusId, TargetDevice, TargetPort};
-use crate::owner::{Input, Output as OwnerOutput, Owner};
+use crate::device::{DeviceOutput, DeviceServer, OpId};
+use crate::medium::{
+    Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Traits,
+};
+use crate::nexus::{Nexus, NexusId, NexusIdentity, TargetDevice, TargetPort};
+use crate::owner::{Input, OwnerOutput, UnitOwner};
 use crate::task::{Attribute, Command, Completed, Function, FunctionResult, Tag};
 use crate::unit::{CoreId, UnitId, UnitIdentity, UnitState};
 use crate::wire::lun::Lun;
@@ -26,7 +27,7 @@ pub(super) enum End {
 pub(super) struct Rig {
     pub(super) server: DeviceServer<HeapLease>,
     pub(super) disks: Vec<Vec<u8>>,
-    pub(super) owners: Vec<Owner>,
+    pub(super) owners: Vec<UnitOwner>,
     /// Operations that the medium has not answered.
     pub(super) held: VecDeque<(OpId, UnitId, MediumOp<HeapLease>)>,
     pub(super) cancelled: Vec<(UnitId, std::ops::Range<u64>)>,
@@ -104,7 +105,7 @@ pub(super) fn target(units: u32) -> TargetDevice {
 pub(super) fn nexus(id: NexusId, units: u32) -> Nexus {
     let initiator = vec![0x45, 0, 0, 4, b'i', b'0' + id.0 as u8, 0, 0].into_boxed_slice();
     Nexus {
-        identity: Arc::new(Identity { initiator, port: 1 }),
+        identity: Arc::new(NexusIdentity { initiator, port: 1 }),
         target: Arc::new(target(units)),
     }
 }
@@ -138,7 +139,7 @@ impl Rig {
             disks: states.iter().map(|state| vec![0; octets(state)]).collect(),
             owners: states
                 .into_iter()
-                .map(|state| Owner::new(state, 1))
+                .map(|state| UnitOwner::new(state, 1))
                 .collect(),
             held: VecDeque::new(),
             cancelled: Vec::new(),
@@ -255,14 +256,16 @@ impl Rig {
         }
     }
 
-    fn carry_out(&mut self, output: Output<HeapLease>) {
+    fn carry_out(&mut self, output: DeviceOutput<HeapLease>) {
         match output {
-            Output::Medium { id, unit, op } if self.hold => self.held.push_back((id, unit, op)),
-            Output::Medium { id, unit, op } => {
+            DeviceOutput::Medium { id, unit, op } if self.hold => {
+                self.held.push_back((id, unit, op));
+            }
+            DeviceOutput::Medium { id, unit, op } => {
                 let result = self.medium(unit, op);
                 self.server.medium_done(id, result);
             }
-            Output::SendDataIn {
+            DeviceOutput::SendDataIn {
                 nexus,
                 tag,
                 offset,
@@ -275,7 +278,7 @@ impl Rig {
                     self.server.data_in_queued(nexus, 0);
                 }
             }
-            Output::ReceiveDataOut {
+            DeviceOutput::ReceiveDataOut {
                 nexus,
                 tag,
                 offset,
@@ -283,7 +286,7 @@ impl Rig {
             } if self.hold_data => {
                 self.asked_for.push_back((nexus, tag, offset, into));
             }
-            Output::ReceiveDataOut {
+            DeviceOutput::ReceiveDataOut {
                 nexus,
                 tag,
                 offset,
@@ -291,22 +294,22 @@ impl Rig {
             } => {
                 self.fill(nexus, tag, offset, into);
             }
-            Output::Complete {
+            DeviceOutput::Complete {
                 nexus,
                 tag,
                 completed,
             } => {
                 self.ended(nexus, tag, End::Completed(completed));
             }
-            Output::Cancel { unit, ids } => self.cancelled.push((unit, ids)),
-            Output::Aborted { nexus, tag } => self.ended(nexus, tag, End::Aborted),
-            Output::Managed { nexus, id, result } => self.managed.push((nexus, id, result)),
-            Output::NexusGone(nexus) => self.gone.push(nexus),
-            Output::Attention { nexus, code, .. } => self.attentions.push((nexus, code)),
-            Output::Ask { unit, request } => self.owner(unit, Input::Request(request)),
-            Output::Recall { unit } if self.hold_recalls => self.recalls.push(unit),
-            Output::Recall { unit } => self.server.recalled(unit),
-            Output::Acknowledge { unit, version } => {
+            DeviceOutput::Cancel { unit, ids } => self.cancelled.push((unit, ids)),
+            DeviceOutput::Aborted { nexus, tag } => self.ended(nexus, tag, End::Aborted),
+            DeviceOutput::Managed { nexus, id, result } => self.managed.push((nexus, id, result)),
+            DeviceOutput::NexusGone(nexus) => self.gone.push(nexus),
+            DeviceOutput::Attention { nexus, code, .. } => self.attentions.push((nexus, code)),
+            DeviceOutput::Ask { unit, request } => self.owner(unit, Input::Request(request)),
+            DeviceOutput::Recall { unit } if self.hold_recalls => self.recalls.push(unit),
+            DeviceOutput::Recall { unit } => self.server.recalled(unit),
+            DeviceOutput::Acknowledge { unit, version } => {
                 let core = CoreId(0);
                 self.owner(unit, Input::Acknowledged { core, version });
             }
@@ -402,21 +405,23 @@ impl Rig {
             start..start + extent.blocks as usize * BLOCK
         };
         match op {
-            MediumOp::Read { extent, .. } => Ok(Outcome::Lease(HeapLease::from_bytes(
+            MediumOp::Read { extent, .. } => Ok(MediumOutcome::Lease(HeapLease::from_bytes(
                 disk[range(extent)].to_vec(),
             ))),
-            MediumOp::Lend { extent } => {
-                Ok(Outcome::Lease(HeapLease::from_bytes(vec![
+            MediumOp::PrepareWrite { extent } => {
+                Ok(MediumOutcome::Lease(HeapLease::from_bytes(vec![
                     0;
-                    range(extent)
-                        .len()
+                    range(
+                        extent
+                    )
+                    .len()
                 ])))
             }
             MediumOp::Write { extent, data, .. } => {
                 data.copy_out(0, &mut disk[range(extent)]);
-                Ok(Outcome::Done)
+                Ok(MediumOutcome::Done)
             }
-            MediumOp::Buffer { bytes } => Ok(Outcome::Lease(HeapLease::from_bytes(vec![
+            MediumOp::Buffer { bytes } => Ok(MediumOutcome::Lease(HeapLease::from_bytes(vec![
                     0;
                     bytes as usize
                 ]))),
@@ -428,14 +433,14 @@ impl Rig {
                 disk[range(extent)]
                     .chunks_mut(BLOCK)
                     .for_each(|to| to.copy_from_slice(&block));
-                Ok(Outcome::Done)
+                Ok(MediumOutcome::Done)
             }
             MediumOp::Unmap { extent, .. } | MediumOp::Sanitize { extent, .. } => {
                 disk[range(extent)].fill(0);
-                Ok(Outcome::Done)
+                Ok(MediumOutcome::Done)
             }
-            MediumOp::Flush { .. } | MediumOp::Prefetch { .. } => Ok(Outcome::Done),
-            MediumOp::Status { extent } => Ok(Outcome::Provisioning {
+            MediumOp::Flush { .. } | MediumOp::Prefetch { .. } => Ok(MediumOutcome::Done),
+            MediumOp::Status { extent } => Ok(MediumOutcome::Provisioning {
                 blocks: extent.blocks.min(64),
                 state: crate::medium::Provisioning::Mapped,
             }),
@@ -477,9 +482,8 @@ impl Rig {
 
 /// Octets that differ from block to block.
 pub(super) fn pattern(blocks: usize, seed: u8) -> Vec<u8> {
-    (0..blocks * BLOCK)
-        .map(|at| (at / BLOCK) as u8 ^ at as u8 ^ seed)
-        .collect()
+    let byte = |at| (at / BLOCK) as u8 ^ at as u8 ^ seed;
+    (0..blocks * BLOCK).map(byte).collect()
 }
 
 /// READ(10), WRITE(10) and their like.
@@ -491,10 +495,7 @@ pub(super) fn cdb10(opcode: u8, flags: u8, lba: u32, blocks: u16) -> [u8; 10] {
 
 /// READ(16), WRITE(16) and their like.
 pub(super) fn cdb16(opcode: u8, flags: u8, lba: u64, blocks: u32) -> [u8; 16] {
-    let mut cdb = [0; 16];
-    cdb[0] = opcode;
-    cdb[1] = flags;
-    cdb[2..10].copy_from_slice(&lba.to_be_bytes());
-    cdb[10..14].copy_from_slice(&blocks.to_be_bytes());
-    cdb
+    let [a, b, c, d, e, f, g, h] = lba.to_be_bytes();
+    let [i, j, k, l] = blocks.to_be_bytes();
+    [opcode, flags, a, b, c, d, e, f, g, h, i, j, k, l, 0, 0]
 }

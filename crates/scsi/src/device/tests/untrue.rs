@@ -2,7 +2,7 @@
 //! for them.
 
 use super::rig::{Rig, traits};
-use crate::commands::{Length, Row, TABLE};
+use crate::commands::{CommandRow, Length, TABLE};
 use crate::medium::{Lease, SEGMENT_BYTES};
 use crate::nexus::NexusId;
 use crate::task::{Attribute, Command, Tag};
@@ -13,7 +13,7 @@ const NEXUS: NexusId = NexusId(0);
 const ILLEGAL_REQUEST: u8 = 0x5;
 
 /// A CDB of the row with nothing set but what names it.
-fn blank(row: &Row) -> [u8; 32] {
+fn blank(row: &CommandRow) -> [u8; 32] {
     let mut cdb = [0; 32];
     cdb[0] = row.opcode;
     cdb[1] = row.service_action.unwrap_or(0) as u8;

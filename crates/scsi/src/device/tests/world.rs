@@ -5,12 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::rig::{BLOCK, identity, target, traits};
-use crate::device::{DeviceServer, OpId, Output};
+use crate::device::{DeviceOutput, DeviceServer, OpId};
 use crate::medium::{
-    HeapLease, Lease, MediumError, MediumOp, MediumResult, Now, Outcome, Provisioning,
+    HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Provisioning,
 };
-use crate::nexus::{Identity, Nexus, NexusId};
-use crate::owner::{Input, Output as OwnerOutput, Owner};
+use crate::nexus::{Nexus, NexusId, NexusIdentity};
+use crate::owner::{Input, OwnerOutput, UnitOwner};
 use crate::task::{Attribute, Command, Function, Tag};
 use crate::unit::{CoreId, UnitId, UnitState};
 use crate::wire::lun::Lun;
@@ -78,7 +78,7 @@ impl Lease for Counted {
 #[derive(Debug)]
 enum Mail {
     Publication(UnitId, crate::owner::Publication),
-    Reply(UnitId, u64, Result<(), crate::task::Failure>),
+    Reply(UnitId, u64, Result<(), crate::task::CommandFailure>),
     Recalled(UnitId),
 }
 
@@ -87,7 +87,7 @@ type Name = (usize, NexusId, u32);
 
 pub(super) struct World {
     cores: Vec<DeviceServer<Counted>>,
-    owners: Vec<Owner>,
+    owners: Vec<UnitOwner>,
     to_owners: Vec<VecDeque<(UnitId, Input)>>,
     to_cores: Vec<VecDeque<Mail>>,
     medium: Vec<(usize, OpId, MediumOp<Counted>)>,
@@ -114,7 +114,7 @@ impl World {
             cores: (0..CORES).map(core).collect(),
             owners: states
                 .into_iter()
-                .map(|state| Owner::new(state, CORES as u16))
+                .map(|state| UnitOwner::new(state, CORES as u16))
                 .collect(),
             to_owners: (0..CORES).map(|_| VecDeque::new()).collect(),
             to_cores: (0..CORES).map(|_| VecDeque::new()).collect(),
@@ -136,7 +136,7 @@ impl World {
 
     fn log_in(&mut self, core: usize, nexus: u32) {
         let initiator = vec![0x45, 0, 0, 4, core as u8, nexus as u8, 0, 0].into_boxed_slice();
-        let identity = Arc::new(Identity { initiator, port: 1 });
+        let identity = Arc::new(NexusIdentity { initiator, port: 1 });
         let nexus_of = Nexus {
             identity,
             target: Arc::new(target(UNITS)),
@@ -211,10 +211,10 @@ impl World {
         }
     }
 
-    fn carry_out(&mut self, core: usize, output: Output<Counted>) {
+    fn carry_out(&mut self, core: usize, output: DeviceOutput<Counted>) {
         match output {
-            Output::Medium { id, op, .. } => self.medium.push((core, id, op)),
-            Output::SendDataIn {
+            DeviceOutput::Medium { id, op, .. } => self.medium.push((core, id, op)),
+            DeviceOutput::SendDataIn {
                 nexus, tag, data, ..
             } => {
                 assert!(
@@ -223,7 +223,7 @@ impl World {
                 );
                 *self.untaken.entry((core, nexus)).or_default() += data.len();
             }
-            Output::ReceiveDataOut {
+            DeviceOutput::ReceiveDataOut {
                 nexus,
                 tag,
                 offset,
@@ -231,18 +231,18 @@ impl World {
             } => {
                 self.data.push((core, nexus, tag, offset, into));
             }
-            Output::Complete { nexus, tag, .. } | Output::Aborted { nexus, tag } => {
+            DeviceOutput::Complete { nexus, tag, .. } | DeviceOutput::Aborted { nexus, tag } => {
                 let open = self.open.remove(&(core, nexus, tag.0));
                 assert!(open.is_some(), "{tag:?} ended twice");
                 // What was lent to receive into is let go.
                 self.data
                     .retain(|data| (data.0, data.1, data.2) != (core, nexus, tag));
             }
-            Output::Managed { nexus, id, .. } => {
+            DeviceOutput::Managed { nexus, id, .. } => {
                 let open = self.functions.remove(&(core, nexus, id));
                 assert!(open.is_some(), "function {id} ended twice");
             }
-            Output::NexusGone(nexus) => {
+            DeviceOutput::NexusGone(nexus) => {
                 let left = self
                     .open
                     .keys()
@@ -251,12 +251,12 @@ impl World {
                 self.untaken.remove(&(core, nexus));
                 self.log_in(core, nexus.0);
             }
-            Output::Attention { .. } | Output::Cancel { .. } => {}
-            Output::Ask { unit, request } => {
+            DeviceOutput::Attention { .. } | DeviceOutput::Cancel { .. } => {}
+            DeviceOutput::Ask { unit, request } => {
                 self.to_owners[core].push_back((unit, Input::Request(request)));
             }
-            Output::Recall { unit } => self.to_cores[core].push_back(Mail::Recalled(unit)),
-            Output::Acknowledge { unit, version } => {
+            DeviceOutput::Recall { unit } => self.to_cores[core].push_back(Mail::Recalled(unit)),
+            DeviceOutput::Acknowledge { unit, version } => {
                 let core_id = CoreId(core as u16);
                 let input = Input::Acknowledged {
                     core: core_id,
@@ -377,19 +377,25 @@ impl World {
 }
 
 fn outcome(op: &MediumOp<Counted>) -> MediumResult<Counted> {
-    let lease = |bytes: u64| Ok(Outcome::Lease(Counted::from_bytes(vec![0; bytes as usize])));
+    let lease = |bytes: u64| {
+        Ok(MediumOutcome::Lease(Counted::from_bytes(vec![
+            0;
+            bytes
+                as usize
+        ])))
+    };
     match op {
-        MediumOp::Read { extent, .. } | MediumOp::Lend { extent } => {
+        MediumOp::Read { extent, .. } | MediumOp::PrepareWrite { extent } => {
             lease(extent.blocks * BLOCK as u64)
         }
         MediumOp::Buffer { bytes } => lease(u64::from(*bytes)),
-        MediumOp::Status { extent } => Ok(Outcome::Provisioning {
+        MediumOp::Status { extent } => Ok(MediumOutcome::Provisioning {
             blocks: extent.blocks.div_ceil(2),
             state: match extent.blocks % 2 {
                 0 => Provisioning::Mapped,
                 _ => Provisioning::Deallocated,
             },
         }),
-        _ => Ok(Outcome::Done),
+        _ => Ok(MediumOutcome::Done),
     }
 }

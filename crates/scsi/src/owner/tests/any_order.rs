@@ -41,7 +41,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// An owner with its cores, and what must be true of them.
 struct World {
-    owner: Owner,
+    owner: UnitOwner,
     asked: BTreeSet<(u16, u64)>,
     answered: BTreeSet<(u16, u64)>,
     due: Vec<(u16, u64)>,
@@ -54,7 +54,7 @@ struct World {
 impl World {
     fn new() -> Self {
         Self {
-            owner: Owner::new(unit(), CORES),
+            owner: UnitOwner::new(unit(), CORES),
             asked: BTreeSet::new(),
             answered: BTreeSet::new(),
             due: Vec::new(),
@@ -85,9 +85,9 @@ impl World {
         let change = match *wish {
             Wish::Register(key, aptpl) => register(key, aptpl),
             Wish::Reserve => reserve(1),
-            Wish::Reset => Change::Reset,
-            Wish::Lock(lba, blocks) => Change::Lock(Extent::new(lba, blocks)),
-            Wish::Unlock(id) => Change::Unlock(id),
+            Wish::Reset => UnitChange::Reset,
+            Wish::Lock(lba, blocks) => UnitChange::Lock(Extent::new(lba, blocks)),
+            Wish::Unlock(id) => UnitChange::Unlock(id),
         };
         self.asked.insert((core, id));
         self.put(ask(core, id, change));
@@ -100,25 +100,25 @@ impl World {
         }
         let locks = &self.owner.state().locks;
         for (at, lock) in locks.iter().enumerate() {
-            let overlaps = |other: &crate::unit::Lock| other.extent.overlaps(lock.extent);
+            let overlaps = |other: &crate::unit::BlockLock| other.extent.overlaps(lock.extent);
             assert!(!locks[at + 1..].iter().any(overlaps), "{locks:?}");
         }
     }
 
-    fn take(&mut self, output: Output) {
+    fn take(&mut self, output: OwnerOutput) {
         match output {
-            Output::Publish(publication) => {
+            OwnerOutput::Publish(publication) => {
                 self.version += 1;
                 assert_eq!(publication.state.version, self.version);
                 self.due.extend((0..CORES).map(|core| (core, self.version)));
                 let (core, id) = publication.cause.expect("a cause");
                 self.published.entry((core.0, id)).or_insert(self.version);
             }
-            Output::Persist(_) => {
+            OwnerOutput::Persist(_) => {
                 assert!(!self.persisting, "one after the other");
                 self.persisting = true;
             }
-            Output::Reply { core, id, result } => {
+            OwnerOutput::Reply { core, id, result } => {
                 let asked = (core.0, id);
                 assert!(self.asked.contains(&asked));
                 assert!(self.answered.insert(asked), "{asked:?} answered twice");

@@ -4,16 +4,17 @@ use super::*;
 use crate::reserve::Reservations;
 use crate::testing::resized;
 
-const NOT_STORED: Failure = Failure::Check(Sense::new(Key::HardwareError, 0x4400));
+const NOT_STORED: CommandFailure =
+    CommandFailure::Check(Sense::new(SenseKey::HardwareError, 0x4400));
 
 /// The octets to be stored, and whatever else came out.
-fn persisted(owner: &mut Owner, input: Input) -> (Option<Vec<u8>>, Vec<Did>) {
+fn persisted(owner: &mut UnitOwner, input: Input) -> (Option<Vec<u8>>, Vec<Did>) {
     owner.handle(input);
     let mut bytes = None;
     let mut rest = Vec::new();
     while let Some(output) = owner.poll() {
         match output {
-            Output::Persist(octets) => bytes = Some(octets),
+            OwnerOutput::Persist(octets) => bytes = Some(octets),
             output => rest.push(brief(output)),
         }
     }
@@ -21,7 +22,7 @@ fn persisted(owner: &mut Owner, input: Input) -> (Option<Vec<u8>>, Vec<Did>) {
 }
 
 /// Acknowledges by both cores.
-fn agree(owner: &mut Owner, version: u64) -> Vec<Did> {
+fn agree(owner: &mut UnitOwner, version: u64) -> Vec<Did> {
     let mut all = did(owner, acknowledge(0, version));
     all.extend(did(owner, acknowledge(1, version)));
     all
@@ -80,7 +81,7 @@ fn what_cannot_be_stored_does_not_happen() {
         did(&mut owner, ask(0, 1, register(0xa, true))),
         [Did::Persist]
     );
-    assert_eq!(did(&mut owner, ask(1, 1, Change::Reserve)), []);
+    assert_eq!(did(&mut owner, ask(1, 1, UnitChange::Reserve)), []);
     let after = did(&mut owner, Input::Persisted(false));
     let failed = Did::Reply(0, 1, Err(NOT_STORED));
     assert_eq!(after[0], failed);
@@ -110,7 +111,7 @@ fn what_is_restored_is_taken_as_stored() {
     let mut state = unit();
     let restored = Reservations::from_bytes(&bytes.unwrap()).unwrap();
     state.reservations = Arc::new(restored);
-    let mut owner = Owner::new(state, 2);
+    let mut owner = UnitOwner::new(state, 2);
     assert_eq!(did(&mut owner, ask(0, 1, resized(8))), [Did::Publish(1)]);
     agree(&mut owner, 1);
     assert_eq!(did(&mut owner, ask(0, 2, reserve(0xa))), [Did::Persist]);
@@ -121,7 +122,7 @@ fn a_word_of_storage_that_nobody_asked_for_is_of_no_account() {
     let mut owner = owner();
     assert_eq!(did(&mut owner, Input::Persisted(true)), []);
     assert_eq!(
-        did(&mut owner, ask(0, 1, Change::Reserve)),
+        did(&mut owner, ask(0, 1, UnitChange::Reserve)),
         [Did::Publish(1)]
     );
     assert_eq!(did(&mut owner, Input::Persisted(false)), []);

@@ -7,7 +7,7 @@ use crate::testing::resized;
 fn a_change_is_answered_after_the_last_acknowledgement() {
     let mut owner = owner();
     assert_eq!(
-        did(&mut owner, ask(0, 7, Change::Reserve)),
+        did(&mut owner, ask(0, 7, UnitChange::Reserve)),
         [Did::Publish(1)]
     );
     assert_eq!(did(&mut owner, acknowledge(1, 1)), []);
@@ -21,11 +21,11 @@ fn a_change_is_answered_after_the_last_acknowledgement() {
 fn the_next_change_waits_for_the_last() {
     let mut owner = owner();
     assert_eq!(
-        did(&mut owner, ask(0, 1, Change::Reserve)),
+        did(&mut owner, ask(0, 1, UnitChange::Reserve)),
         [Did::Publish(1)]
     );
-    assert_eq!(did(&mut owner, ask(1, 1, Change::Reserve)), []);
-    assert_eq!(did(&mut owner, ask(1, 2, Change::Reset)), []);
+    assert_eq!(did(&mut owner, ask(1, 1, UnitChange::Reserve)), []);
+    assert_eq!(did(&mut owner, ask(1, 2, UnitChange::Reset)), []);
     assert_eq!(did(&mut owner, acknowledge(0, 1)), []);
     let after = did(&mut owner, acknowledge(1, 1));
     let refused = Did::Reply(1, 1, Err(CONFLICT));
@@ -41,11 +41,11 @@ fn the_next_change_waits_for_the_last() {
 fn what_changes_nothing_is_answered_without_a_publication() {
     let mut owner = owner();
     assert_eq!(
-        did(&mut owner, ask(0, 1, Change::NexusLoss)),
+        did(&mut owner, ask(0, 1, UnitChange::NexusLoss)),
         [Did::Reply(0, 1, Ok(()))]
     );
     assert_eq!(
-        did(&mut owner, ask(0, 2, Change::Release)),
+        did(&mut owner, ask(0, 2, UnitChange::Release)),
         [Did::Reply(0, 2, Ok(()))]
     );
     assert_eq!(owner.state().version, 0);
@@ -55,7 +55,7 @@ fn what_changes_nothing_is_answered_without_a_publication() {
 fn late_double_and_unknown_acknowledgements_are_of_no_account() {
     let mut owner = owner();
     assert_eq!(
-        did(&mut owner, ask(0, 1, Change::Reserve)),
+        did(&mut owner, ask(0, 1, UnitChange::Reserve)),
         [Did::Publish(1)]
     );
     for (core, version) in [(0, 1), (0, 1), (1, 0), (1, 2), (9, 1)] {
@@ -72,13 +72,13 @@ fn late_double_and_unknown_acknowledgements_are_of_no_account() {
 fn a_publication_carries_its_effects_and_its_cause() {
     let mut owner = owner();
     owner.handle(ask(1, 5, resized(4096)));
-    let Some(Output::Publish(publication)) = owner.poll() else {
+    let Some(OwnerOutput::Publish(publication)) = owner.poll() else {
         panic!("nothing published");
     };
     assert_eq!(publication.cause, Some((CoreId(1), 5)));
     assert_eq!(
         *publication.effects,
-        [Effect::Attention(Who::All, asc::CAPACITY_CHANGED)]
+        [Effect::Attention(EffectScope::All, asc::CAPACITY_CHANGED)]
     );
     assert_eq!(publication.state.traits.blocks, 4096);
     assert_eq!(publication.state, *owner.state());
@@ -88,10 +88,10 @@ fn a_publication_carries_its_effects_and_its_cause() {
 fn a_core_that_ends_holds_up_nobody_and_is_not_answered() {
     let mut owner = owner();
     assert_eq!(
-        did(&mut owner, ask(0, 1, Change::Reserve)),
+        did(&mut owner, ask(0, 1, UnitChange::Reserve)),
         [Did::Publish(1)]
     );
-    assert_eq!(did(&mut owner, ask(1, 1, Change::Reset)), []);
+    assert_eq!(did(&mut owner, ask(1, 1, UnitChange::Reset)), []);
     assert_eq!(did(&mut owner, acknowledge(0, 1)), []);
     let after = did(&mut owner, Input::Gone(CoreId(1)));
     assert_eq!(
@@ -99,7 +99,10 @@ fn a_core_that_ends_holds_up_nobody_and_is_not_answered() {
         [Did::Reply(0, 1, Ok(()))],
         "and no reset for the core that ended"
     );
-    assert_eq!(did(&mut owner, ask(0, 2, Change::Reset)), [Did::Publish(2)]);
+    assert_eq!(
+        did(&mut owner, ask(0, 2, UnitChange::Reset)),
+        [Did::Publish(2)]
+    );
     assert_eq!(
         did(&mut owner, acknowledge(0, 2)),
         [Did::Reply(0, 2, Ok(()))]
@@ -109,8 +112,11 @@ fn a_core_that_ends_holds_up_nobody_and_is_not_answered() {
 #[test]
 fn the_change_of_a_core_that_ends_is_still_finished() {
     let mut owner = owner();
-    assert_eq!(did(&mut owner, ask(1, 1, Change::Reset)), [Did::Publish(1)]);
-    assert_eq!(did(&mut owner, ask(0, 1, Change::Reserve)), []);
+    assert_eq!(
+        did(&mut owner, ask(1, 1, UnitChange::Reset)),
+        [Did::Publish(1)]
+    );
+    assert_eq!(did(&mut owner, ask(0, 1, UnitChange::Reserve)), []);
     assert_eq!(did(&mut owner, Input::Gone(CoreId(1))), []);
     assert_eq!(did(&mut owner, acknowledge(0, 1)), [Did::Publish(2)]);
 }
@@ -118,11 +124,14 @@ fn the_change_of_a_core_that_ends_is_still_finished() {
 #[test]
 fn commands_beyond_the_limit_are_busy_and_resets_are_not() {
     let mut owner = owner();
-    assert_eq!(did(&mut owner, ask(0, 0, Change::Reset)), [Did::Publish(1)]);
+    assert_eq!(
+        did(&mut owner, ask(0, 0, UnitChange::Reset)),
+        [Did::Publish(1)]
+    );
     for id in 0..MAX_WAITING as u64 {
-        assert_eq!(did(&mut owner, ask(0, id, Change::Release)), []);
+        assert_eq!(did(&mut owner, ask(0, id, UnitChange::Release)), []);
     }
     let busy = Did::Reply(0, 1, Err(BUSY));
-    assert_eq!(did(&mut owner, ask(0, 1, Change::Release)), [busy]);
-    assert_eq!(did(&mut owner, ask(0, 2, Change::Reset)), []);
+    assert_eq!(did(&mut owner, ask(0, 1, UnitChange::Release)), [busy]);
+    assert_eq!(did(&mut owner, ask(0, 2, UnitChange::Reset)), []);
 }

@@ -2,14 +2,14 @@
 
 use super::*;
 
-fn lock(lba: u64, blocks: u64) -> Change {
-    Change::Lock(Extent::new(lba, blocks))
+fn lock(lba: u64, blocks: u64) -> UnitChange {
+    UnitChange::Lock(Extent::new(lba, blocks))
 }
 
-const GRANTED: Result<(), Failure> = Ok(());
-const WITHDRAWN: Failure = Failure::Status(Status::TaskAborted);
+const GRANTED: Result<(), CommandFailure> = Ok(());
+const WITHDRAWN: CommandFailure = CommandFailure::Status(Status::TaskAborted);
 
-fn held(owner: &Owner) -> Vec<(u16, u64)> {
+fn held(owner: &UnitOwner) -> Vec<(u16, u64)> {
     let locks = owner.state().locks.iter();
     locks.map(|lock| (lock.holder.0.0, lock.holder.1)).collect()
 }
@@ -24,7 +24,7 @@ fn a_lock_is_granted_when_every_core_lets_go() {
         did(&mut owner, acknowledge(1, 1)),
         [Did::Reply(0, 1, GRANTED)]
     );
-    let after = did(&mut owner, ask(0, 2, Change::Unlock(1)));
+    let after = did(&mut owner, ask(0, 2, UnitChange::Unlock(1)));
     assert_eq!(after, [Did::Publish(2), Did::Reply(0, 2, Ok(()))]);
     assert_eq!(held(&owner), []);
 }
@@ -60,7 +60,7 @@ fn overlapping_locks_are_granted_in_the_order_in_which_they_came() {
         "not past the one before it"
     );
     assert_eq!(did(&mut owner, ask(0, 3, lock(100, 8))), [Did::Publish(2)]);
-    let after = did(&mut owner, ask(0, 4, Change::Unlock(1)));
+    let after = did(&mut owner, ask(0, 4, UnitChange::Unlock(1)));
     let unlocked = Did::Reply(0, 4, Ok(()));
     let withdrawn = Did::Reply(0, 1, Err(WITHDRAWN));
     assert_eq!(
@@ -68,7 +68,7 @@ fn overlapping_locks_are_granted_in_the_order_in_which_they_came() {
         [withdrawn, Did::Publish(3), Did::Publish(4), unlocked]
     );
     assert_eq!(held(&owner), [(0, 3), (1, 1)]);
-    let after = did(&mut owner, ask(1, 2, Change::Unlock(1)));
+    let after = did(&mut owner, ask(1, 2, UnitChange::Unlock(1)));
     assert_eq!(
         after
             .iter()
@@ -84,7 +84,10 @@ fn a_reset_passes_a_lock_that_waits_for_a_transfer() {
     let mut owner = owner();
     assert_eq!(did(&mut owner, ask(0, 1, lock(0, 8))), [Did::Publish(1)]);
     assert_eq!(did(&mut owner, acknowledge(0, 1)), []);
-    assert_eq!(did(&mut owner, ask(0, 2, Change::Reset)), [Did::Publish(2)]);
+    assert_eq!(
+        did(&mut owner, ask(0, 2, UnitChange::Reset)),
+        [Did::Publish(2)]
+    );
     assert_eq!(held(&owner), [(0, 1)], "the reset does not lose it");
     assert_eq!(did(&mut owner, acknowledge(0, 2)), []);
     assert_eq!(
@@ -115,12 +118,12 @@ fn a_lock_that_is_not_granted_can_be_withdrawn() {
     let mut owner = owner();
     assert_eq!(did(&mut owner, ask(0, 1, lock(0, 8))), [Did::Publish(1)]);
     assert_eq!(did(&mut owner, ask(1, 1, lock(0, 8))), []);
-    let after = did(&mut owner, ask(1, 2, Change::Unlock(1)));
+    let after = did(&mut owner, ask(1, 2, UnitChange::Unlock(1)));
     assert_eq!(
         after,
         [Did::Reply(1, 1, Err(WITHDRAWN)), Did::Reply(1, 2, Ok(()))]
     );
-    let after = did(&mut owner, ask(0, 2, Change::Unlock(1)));
+    let after = did(&mut owner, ask(0, 2, UnitChange::Unlock(1)));
     let withdrawn = Did::Reply(0, 1, Err(WITHDRAWN));
     assert_eq!(
         after,
@@ -133,7 +136,7 @@ fn a_lock_that_is_not_granted_can_be_withdrawn() {
 #[test]
 fn giving_back_what_is_not_locked_does_nothing() {
     let mut owner = owner();
-    let after = did(&mut owner, ask(0, 2, Change::Unlock(1)));
+    let after = did(&mut owner, ask(0, 2, UnitChange::Unlock(1)));
     assert_eq!(after, [Did::Reply(0, 2, Ok(()))]);
 }
 

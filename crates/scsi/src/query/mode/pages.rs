@@ -1,11 +1,11 @@
 //! The mode pages.
 
 use crate::medium::Traits;
-use crate::setting::{ModeParameter, ModeParameters};
+use crate::unit_settings::{ModeParameter, ModeParameters};
 
 /// A mode page.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct ModePage {
     /// PAGE CODE.
     pub(super) code: u8,
     /// SUBPAGE CODE.
@@ -13,13 +13,13 @@ pub(super) struct Page {
     /// The page with its header, and zeros where its parameters are.
     octets: &'static [u8],
     /// What can be changed in it.
-    pub(super) parameters: &'static [Place],
+    pub(super) parameters: &'static [ParameterPosition],
 }
 
 /// Where in a page a parameter stands: the octet and the bit's mask.
-type Place = (ModeParameter, usize, u8);
+type ParameterPosition = (ModeParameter, usize, u8);
 
-impl Page {
+impl ModePage {
     /// The page with these values.
     pub(super) fn values(&self, values: ModeParameters) -> Vec<u8> {
         self.with(self.octets.to_vec(), |parameter| values.is_set(parameter))
@@ -53,7 +53,7 @@ impl Page {
 }
 
 /// All there are, in the order in which they are returned.
-pub(super) const PAGES: &[Page] = &[
+pub(super) const PAGES: &[ModePage] = &[
     // Read-write error recovery: nothing is reallocated or corrected, and retries are not counted.
     fixed(0x01, 0, &[0x01, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
     // Disconnect-reconnect: no limits beyond those of the transport.
@@ -63,7 +63,7 @@ pub(super) const PAGES: &[Page] = &[
         &[0x02, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
     ),
     // Caching.
-    Page {
+    ModePage {
         code: 0x08,
         subpage: 0,
         octets: &[
@@ -73,7 +73,7 @@ pub(super) const PAGES: &[Page] = &[
     },
     // Control: a task set for each nexus (TST = 001b); SIMPLE tasks are reordered without
     // restriction (QUEUE ALGORITHM MODIFIER = 1h); log parameters are not saved (GLTSD = 1).
-    Page {
+    ModePage {
         code: 0x0a,
         subpage: 0,
         octets: &[0x0a, 0x0a, 0x22, 0x10, 0, 0, 0, 0, 0, 0, 0, 0],
@@ -99,8 +99,8 @@ const CONTROL_EXTENSION: [u8; 32] = {
 };
 
 /// A page in which nothing can be changed.
-const fn fixed(code: u8, subpage: u8, octets: &'static [u8]) -> Page {
-    Page {
+const fn fixed(code: u8, subpage: u8, octets: &'static [u8]) -> ModePage {
+    ModePage {
         code,
         subpage,
         octets,

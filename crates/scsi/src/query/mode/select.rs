@@ -1,47 +1,47 @@
 //! MODE SELECT: reads a mode parameter list, and refuses it with a pointer to the first field that
 //! is wrong.
 
-use super::pages::{PAGES, Page};
+use super::pages::{ModePage, PAGES};
 use super::{Form, block_descriptor, unit};
-use crate::commands::{Answer, Query};
-use crate::owner::Change;
-use crate::setting::{ModeChange, ModeParameter, Setting};
-use crate::task::Failure;
+use crate::commands::{Query, QueryResult};
+use crate::owner::UnitChange;
+use crate::task::CommandFailure;
 use crate::unit::UnitState;
+use crate::unit_settings::{ModeChange, ModeParameter, SettingChange};
 use crate::wire::cdb::{Field, be16, bit, octet};
 use crate::wire::sense::Sense;
 
 /// MODE SELECT(6).
 #[must_use]
-pub fn select6(query: &Query<'_>) -> Answer {
+pub fn select6(query: &Query<'_>) -> QueryResult {
     select(query, Form::Six, Field::new(4, 1)).into()
 }
 
 /// MODE SELECT(10).
 #[must_use]
-pub fn select10(query: &Query<'_>) -> Answer {
+pub fn select10(query: &Query<'_>) -> QueryResult {
     select(query, Form::Ten, Field::new(7, 2)).into()
 }
 
-fn select(query: &Query<'_>, form: Form, length: Field) -> Result<Answer, Failure> {
+fn select(query: &Query<'_>, form: Form, length: Field) -> Result<QueryResult, CommandFailure> {
     let unit = unit(query)?;
     if bit(query.cdb, 1, SP) {
         return Err(Sense::cdb_field(1, Some(0)).into());
     }
     let length = length.read(query.cdb) as usize;
     if length == 0 {
-        return Ok(Answer::Good);
+        return Ok(QueryResult::Good);
     }
     if !bit(query.cdb, 1, PF) {
         return Err(Sense::cdb_field(1, Some(4)).into());
     }
     let list = query.parameters.get(..length);
     let change = read(unit, list.ok_or(Sense::parameter_length())?, form)?;
-    let answer = Change::Setting(Setting::Mode(change));
+    let answer = UnitChange::Setting(SettingChange::Mode(change));
     let cache_off = unit.caches_writes() && change.value(ModeParameter::Wce) == Some(false);
     Ok(match cache_off {
-        true => Answer::ChangeAndFlush(answer),
-        false => Answer::Change(answer),
+        true => QueryResult::ChangeAndFlush(answer),
+        false => QueryResult::Change(answer),
     })
 }
 
@@ -125,7 +125,7 @@ fn read_page(
 
 /// The page that a page header names, if the header gives its true length. PS is reserved here, and
 /// ignored like other leftovers of MODE SENSE.
-fn page_at(list: &[u8], at: usize) -> Result<&'static Page, Sense> {
+fn page_at(list: &[u8], at: usize) -> Result<&'static ModePage, Sense> {
     let (code, has_subpage) = (octet(list, at) & 0x3f, bit(list, at, SPF));
     let (subpage, length_at, length) = match has_subpage {
         true => (

@@ -2,14 +2,14 @@
 
 use proptest::prelude::*;
 
-use crate::commands::{Answer, Handler, Row, TABLE, find};
-use crate::owner::Change;
-use crate::query::test_unit::{Asked, nexus, unit};
-use crate::setting::apply;
+use crate::commands::{CommandRow, Handler, QueryResult, TABLE, find};
+use crate::owner::UnitChange;
+use crate::query::test_unit::{TestQuery, nexus, unit};
+use crate::unit_settings::apply;
 use crate::wire::lun::Lun;
 
 /// A CDB of one of the rows, with any value in each of its fields.
-fn cdb() -> impl Strategy<Value = (&'static Row, Vec<u8>)> {
+fn cdb() -> impl Strategy<Value = (&'static CommandRow, Vec<u8>)> {
     let row = (0..TABLE.len()).prop_map(|at| &TABLE[at]);
     (row, any::<[u8; 16]>()).prop_map(|(row, noise)| {
         let mut cdb: Vec<_> = row
@@ -56,17 +56,17 @@ proptest! {
     fn any_command_is_answered((row, cdb) in cdb(), parameters in parameters(), there: bool) {
         prop_assume!(!matches!(row.handler, Handler::Medium(_)));
         let mut unit = unit();
-        let answer = Asked {
+        let answer = TestQuery {
             parameters: &parameters,
             unit: there.then_some(&unit),
             lun: Lun::from_index(if there { 0 } else { 5 }),
-            ..Asked::new(&cdb, &unit)
+            ..TestQuery::new(&cdb, &unit)
         }
         .answer();
         match answer {
-            Answer::Data(data) => prop_assert!(data.len() <= 64 << 10),
-            Answer::Change(Change::Setting(setting))
-            | Answer::ChangeAndFlush(Change::Setting(setting)) => {
+            QueryResult::Data(data) => prop_assert!(data.len() <= 64 << 10),
+            QueryResult::Change(UnitChange::Setting(setting))
+            | QueryResult::ChangeAndFlush(UnitChange::Setting(setting)) => {
                 let _ = apply(&mut unit, &nexus(1).identity, &setting);
             }
             _ => {}

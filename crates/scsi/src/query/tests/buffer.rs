@@ -1,8 +1,8 @@
-use crate::commands::Answer;
-use crate::owner::Change;
-use crate::query::test_unit::{Asked, data, is_cdb_field, nexus, sense, unit};
-use crate::setting::{Setting, apply};
+use crate::commands::QueryResult;
+use crate::owner::UnitChange;
+use crate::query::test_unit::{TestQuery, data, is_cdb_field, nexus, sense, unit};
 use crate::unit::UnitState;
+use crate::unit_settings::{SettingChange, apply};
 
 const DATA: u8 = 0x02;
 const DESCRIPTOR: u8 = 0x03;
@@ -18,13 +18,13 @@ fn read(mode: u8, offset: u32) -> [u8; 10] {
     cdb(0x3c, mode, offset, 0x1_0000)
 }
 
-fn write(unit: &mut UnitState, cdb: &[u8; 10], octets: &[u8]) -> Answer {
-    let answer = Asked {
+fn write(unit: &mut UnitState, cdb: &[u8; 10], octets: &[u8]) -> QueryResult {
+    let answer = TestQuery {
         parameters: octets,
-        ..Asked::new(cdb, unit)
+        ..TestQuery::new(cdb, unit)
     }
     .answer();
-    if let Answer::Change(Change::Setting(setting)) = &answer {
+    if let QueryResult::Change(UnitChange::Setting(setting)) = &answer {
         assert_eq!(apply(unit, &nexus(1).identity, setting), Ok(vec![]));
     }
     answer
@@ -55,9 +55,13 @@ fn the_data_buffer_reads_zeros_before_it_was_written() {
 
 #[test]
 fn reading_from_beyond_the_end_is_refused() {
-    is_cdb_field(Asked::new(&read(DATA, 0x1_0001), &unit()).answer(), 3, None);
     is_cdb_field(
-        Asked::new(&read(DATA, 0xff_ffff), &unit()).answer(),
+        TestQuery::new(&read(DATA, 0x1_0001), &unit()).answer(),
+        3,
+        None,
+    );
+    is_cdb_field(
+        TestQuery::new(&read(DATA, 0xff_ffff), &unit()).answer(),
         3,
         None,
     );
@@ -83,7 +87,7 @@ fn writing_beyond_the_end_is_refused() {
     );
     assert!(unit.settings.buffer.is_empty());
     let answer = write(&mut unit, &cdb(0x3b, DATA, 0xffff, 1), b"z");
-    assert!(matches!(answer, Answer::Change(_)));
+    assert!(matches!(answer, QueryResult::Change(_)));
     assert_eq!(data(&read(DATA, 0xffff), &unit), b"z");
 }
 
@@ -94,14 +98,14 @@ fn a_buffer_that_is_not_there() {
     other[2] = 1;
     is_cdb_field(write(&mut unit, &other, b"a"), 2, None);
     other[0] = 0x3c;
-    is_cdb_field(Asked::new(&other, &unit).answer(), 2, None);
+    is_cdb_field(TestQuery::new(&other, &unit).answer(), 2, None);
 }
 
 #[test]
 fn echo() {
     let mut unit = unit();
     assert_eq!(
-        sense(Asked::new(&read(ECHO, 0), &unit).answer()).code,
+        sense(TestQuery::new(&read(ECHO, 0), &unit).answer()).code,
         0x2c00
     );
     write(&mut unit, &cdb(0x3b, ECHO, 0, 4), b"ping");
@@ -121,7 +125,7 @@ fn an_echo_larger_than_its_buffer_is_refused() {
     let answer = write(&mut unit, &cdb(0x3b, ECHO, 0, 0x1000), &[1; 0x1000]);
     assert!(matches!(
         answer,
-        Answer::Change(Change::Setting(Setting::Echo(_)))
+        QueryResult::Change(UnitChange::Setting(SettingChange::Echo(_)))
     ));
 }
 
@@ -136,9 +140,9 @@ fn fewer_octets_came_than_the_cdb_says() {
 fn other_modes_are_refused() {
     let unit = unit();
     for mode in (0..0x20).filter(|mode| ![DATA, DESCRIPTOR, ECHO, ECHO_DESCRIPTOR].contains(mode)) {
-        is_cdb_field(Asked::new(&read(mode, 0), &unit).answer(), 1, Some(4));
+        is_cdb_field(TestQuery::new(&read(mode, 0), &unit).answer(), 1, Some(4));
         is_cdb_field(
-            Asked::new(&cdb(0x3b, mode, 0, 0), &unit).answer(),
+            TestQuery::new(&cdb(0x3b, mode, 0, 0), &unit).answer(),
             1,
             Some(4),
         );

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use crate::commands::Answer;
-use crate::query::test_unit::{Asked, Told, data, is_cdb_field, unit};
-use crate::statistics::Usage;
+use crate::commands::QueryResult;
+use crate::query::test_unit::{FixedUsage, TestQuery, data, is_cdb_field, unit};
+use crate::statistics::SpaceUsage;
 use crate::unit::UnitState;
 use crate::wire::lun::Lun;
 
@@ -53,14 +53,18 @@ fn names_that_are_too_long_are_cut_off() {
 #[test]
 fn page_code_without_evpd_is_refused() {
     let unit = unit();
-    is_cdb_field(Asked::new(&[0x12, 0, 1, 0, 96, 0], &unit).answer(), 2, None);
+    is_cdb_field(
+        TestQuery::new(&[0x12, 0, 1, 0, 96, 0], &unit).answer(),
+        2,
+        None,
+    );
 }
 
 #[test]
 fn unknown_vpd_page_is_refused() {
     let unit = unit();
     is_cdb_field(
-        Asked::new(&[0x12, 1, 0xb5, 0, 96, 0], &unit).answer(),
+        TestQuery::new(&[0x12, 1, 0xb5, 0, 96, 0], &unit).answer(),
         2,
         None,
     );
@@ -69,19 +73,19 @@ fn unknown_vpd_page_is_refused() {
 #[test]
 fn absent_lun_has_qualifier_3_and_type_1f() {
     let asked = |cdb: &[u8]| {
-        Asked {
+        TestQuery {
             unit: None,
             lun: Lun::from_index(7),
-            ..Asked::new(cdb, &unit())
+            ..TestQuery::new(cdb, &unit())
         }
         .answer()
     };
-    let Answer::Data(data) = asked(&[0x12, 0, 0, 0, 96, 0]) else {
+    let QueryResult::Data(data) = asked(&[0x12, 0, 0, 0, 96, 0]) else {
         panic!()
     };
     assert_eq!(data[..8], [0x7f, 0x00, 0x06, 0x12, 91, 0x28, 0x00, 0x02]);
     assert_eq!(data[8..36], [b' '; 28]);
-    let Answer::Data(data) = asked(&[0x12, 1, 0, 0, 96, 0]) else {
+    let QueryResult::Data(data) = asked(&[0x12, 1, 0, 0, 96, 0]) else {
         panic!()
     };
     assert_eq!(data, [0x7f, 0, 0, 1, 0]);
@@ -222,7 +226,7 @@ fn logical_block_provisioning() {
     assert_eq!(vpd(0xb2, &unit()), [0, 0xb2, 0, 4, 0, 0xe6, 2, 0]);
     assert_eq!(vpd(0xb2, &fixed()), [0, 0xb2, 0, 4, 0, 0, 0, 0]);
     let unit = unit();
-    unit.statistics.set_gauge(Told(Usage {
+    unit.statistics.set_gauge(FixedUsage(SpaceUsage {
         used: 1,
         available: 2,
     }));

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use crate::commands::Answer;
-use crate::query::test_unit::{Asked, Told, data, is_cdb_field, unit};
-use crate::statistics::Usage;
+use crate::commands::QueryResult;
+use crate::query::test_unit::{FixedUsage, TestQuery, data, is_cdb_field, unit};
+use crate::statistics::SpaceUsage;
 use crate::unit::CoreId;
 
 const fn log_sense(page: u8, subpage: u8, pointer: u8) -> [u8; 10] {
@@ -52,8 +52,8 @@ fn start_stop_cycles() {
 #[test]
 fn parameters_from_the_pointer_on() {
     let unit = unit();
-    let from = |pointer| Asked::new(&log_sense(0x0e, 0, pointer), &unit).answer();
-    assert!(matches!(from(5), Answer::Data(data) if data[4..6] == [0, 6] && data.len() == 12));
+    let from = |pointer| TestQuery::new(&log_sense(0x0e, 0, pointer), &unit).answer();
+    assert!(matches!(from(5), QueryResult::Data(data) if data[4..6] == [0, 6] && data.len() == 12));
     is_cdb_field(from(7), 5, None);
 }
 
@@ -78,11 +78,11 @@ fn general_statistics() {
 fn provisioning_is_told_where_the_volume_counts_it() {
     let unit = unit();
     is_cdb_field(
-        Asked::new(&log_sense(0x0c, 0, 0), &unit).answer(),
+        TestQuery::new(&log_sense(0x0c, 0, 0), &unit).answer(),
         2,
         Some(5),
     );
-    unit.statistics.set_gauge(Told(Usage {
+    unit.statistics.set_gauge(FixedUsage(SpaceUsage {
         used: 2048 * 3,
         available: 2048 * 0x1234,
     }));
@@ -98,13 +98,17 @@ fn provisioning_is_told_where_the_volume_counts_it() {
 fn unknown_pages_and_controls_are_pointed_at() {
     let unit = unit();
     is_cdb_field(
-        Asked::new(&log_sense(0x2f, 0, 0), &unit).answer(),
+        TestQuery::new(&log_sense(0x2f, 0, 0), &unit).answer(),
         2,
         Some(5),
     );
-    is_cdb_field(Asked::new(&log_sense(0x0d, 1, 0), &unit).answer(), 3, None);
+    is_cdb_field(
+        TestQuery::new(&log_sense(0x0d, 1, 0), &unit).answer(),
+        3,
+        None,
+    );
     let defaults = [0x4d, 0, 0xcd, 0, 0, 0, 0, 1, 0, 0];
-    is_cdb_field(Asked::new(&defaults, &unit).answer(), 2, Some(7));
+    is_cdb_field(TestQuery::new(&defaults, &unit).answer(), 2, Some(7));
     let save = [0x4d, 1, 0x4d, 0, 0, 0, 0, 1, 0, 0];
-    is_cdb_field(Asked::new(&save, &unit).answer(), 1, Some(0));
+    is_cdb_field(TestQuery::new(&save, &unit).answer(), 1, Some(0));
 }

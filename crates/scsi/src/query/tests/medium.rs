@@ -1,14 +1,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::commands::Answer;
-use crate::operation::{Operation, OperationState};
-use crate::owner::Change;
-use crate::query::test_unit::{Asked, data, is_cdb_field, sense, unit};
-use crate::setting::{Setting, Timestamp};
+use crate::commands::QueryResult;
+use crate::long_operation::{LongOperationKind, OperationState};
+use crate::owner::UnitChange;
+use crate::query::test_unit::{TestQuery, data, is_cdb_field, sense, unit};
 use crate::unit::UnitState;
+use crate::unit_settings::{SettingChange, Timestamp};
 use crate::wire::lun::Lun;
-use crate::wire::sense::{Key, Specific};
+use crate::wire::sense::{SenseKey, SenseSpecific};
 
 fn ejected() -> UnitState {
     let mut unit = unit();
@@ -19,24 +19,24 @@ fn ejected() -> UnitState {
 fn formatting() -> UnitState {
     UnitState {
         operation: OperationState::Running {
-            operation: Operation::Format,
+            operation: LongOperationKind::Format,
             progress: 0x4000,
         },
         ..unit()
     }
 }
 
-fn refused(cdb: &[u8], unit: &UnitState) -> (Key, u16) {
-    let sense = sense(Asked::new(cdb, unit).answer());
+fn refused(cdb: &[u8], unit: &UnitState) -> (SenseKey, u16) {
+    let sense = sense(TestQuery::new(cdb, unit).answer());
     (sense.key, sense.code)
 }
 
 /// What the command changes, and whether it flushes then.
-fn change(cdb: &[u8], unit: &UnitState) -> Option<(Setting, bool)> {
-    match Asked::new(cdb, unit).answer() {
-        Answer::Good => None,
-        Answer::Change(Change::Setting(setting)) => Some((setting, false)),
-        Answer::ChangeAndFlush(Change::Setting(setting)) => Some((setting, true)),
+fn change(cdb: &[u8], unit: &UnitState) -> Option<(SettingChange, bool)> {
+    match TestQuery::new(cdb, unit).answer() {
+        QueryResult::Good => None,
+        QueryResult::Change(UnitChange::Setting(setting)) => Some((setting, false)),
+        QueryResult::ChangeAndFlush(UnitChange::Setting(setting)) => Some((setting, true)),
         other => panic!("{other:?}"),
     }
 }
@@ -46,8 +46,8 @@ const TUR: [u8; 6] = [0; 6];
 #[test]
 fn test_unit_ready() {
     assert_eq!(change(&TUR, &unit()), None);
-    assert_eq!(refused(&TUR, &ejected()), (Key::NotReady, 0x3a00));
-    assert_eq!(refused(&TUR, &formatting()), (Key::NotReady, 0x0404));
+    assert_eq!(refused(&TUR, &ejected()), (SenseKey::NotReady, 0x3a00));
+    assert_eq!(refused(&TUR, &formatting()), (SenseKey::NotReady, 0x0404));
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn commands_that_ask_about_the_medium_need_one() {
     ] {
         assert_eq!(
             refused(cdb, &ejected()),
-            (Key::NotReady, 0x3a00),
+            (SenseKey::NotReady, 0x3a00),
             "{cdb:02x?}"
         );
     }
@@ -84,9 +84,9 @@ fn request_sense_has_the_format_that_desc_asks_for() {
 #[test]
 fn request_sense_tells_a_unit_attention() {
     let unit = unit();
-    let mut asked = Asked::new(&[0x03, 1, 0, 0, 18, 0], &unit);
+    let mut asked = TestQuery::new(&[0x03, 1, 0, 0, 18, 0], &unit);
     asked.local.attention = Some(0x2901);
-    let Answer::Data(data) = asked.answer() else {
+    let QueryResult::Data(data) = asked.answer() else {
         panic!()
     };
     assert_eq!(data, [0x72, 0x06, 0x29, 0x01, 0, 0, 0, 0]);
@@ -102,13 +102,15 @@ fn request_sense_tells_progress() {
 #[test]
 fn request_sense_on_an_absent_lun() {
     let unit = unit();
-    let answer = Asked {
+    let answer = TestQuery {
         unit: None,
         lun: Lun::from_index(9),
-        ..Asked::new(&[0x03, 0, 0, 0, 18, 0], &unit)
+        ..TestQuery::new(&[0x03, 0, 0, 0, 18, 0], &unit)
     }
     .answer();
-    assert!(matches!(answer, Answer::Data(data) if data[2] == 5 && data[12..14] == [0x25, 0x00]));
+    assert!(
+        matches!(answer, QueryResult::Data(data) if data[2] == 5 && data[12..14] == [0x25, 0x00])
+    );
 }
 
 #[test]
@@ -144,17 +146,26 @@ fn start_stop_unit_flushes_when_it_stops() {
     let cdb = |flags| [0x1b, 0, 0, 0, flags, 0];
     let unit = unit();
     assert_eq!(change(&cdb(0x01), &unit), None);
-    assert_eq!(change(&cdb(0x00), &unit), Some((Setting::Stop, true)));
-    assert_eq!(change(&cdb(0x04), &unit), Some((Setting::Stop, false)));
-    assert_eq!(change(&cdb(0x02), &unit), Some((Setting::Eject, true)));
-    assert_eq!(change(&cdb(0x03), &unit), Some((Setting::Load, false)));
+    assert_eq!(change(&cdb(0x00), &unit), Some((SettingChange::Stop, true)));
+    assert_eq!(
+        change(&cdb(0x04), &unit),
+        Some((SettingChange::Stop, false))
+    );
+    assert_eq!(
+        change(&cdb(0x02), &unit),
+        Some((SettingChange::Eject, true))
+    );
+    assert_eq!(
+        change(&cdb(0x03), &unit),
+        Some((SettingChange::Load, false))
+    );
 }
 
 #[test]
 fn start_stop_unit_with_a_power_condition_neither_ejects_nor_stops() {
     let unit = unit();
     for condition in 1..16 {
-        let expected = matches!(condition, 0x3 | 0xb).then_some((Setting::Stop, true));
+        let expected = matches!(condition, 0x3 | 0xb).then_some((SettingChange::Stop, true));
         let cdb = [0x1b, 1, 0, 0, condition << 4 | 0x02, 0];
         assert_eq!(change(&cdb, &unit), expected, "{condition:x}h");
     }
@@ -166,7 +177,7 @@ fn start_stop_unit_ejects_no_fixed_medium() {
     Arc::make_mut(&mut unit.identity).removable = false;
     for flags in [0x02, 0x03] {
         is_cdb_field(
-            Asked::new(&[0x1b, 0, 0, 0, flags, 0], &unit).answer(),
+            TestQuery::new(&[0x1b, 0, 0, 0, flags, 0], &unit).answer(),
             4,
             Some(1),
         );
@@ -176,7 +187,7 @@ fn start_stop_unit_ejects_no_fixed_medium() {
 #[test]
 fn start_stop_unit_waits_for_a_format() {
     let cdb = [0x1b, 0, 0, 0, 0x01, 0];
-    assert_eq!(refused(&cdb, &formatting()), (Key::NotReady, 0x0404));
+    assert_eq!(refused(&cdb, &formatting()), (SenseKey::NotReady, 0x0404));
 }
 
 #[test]
@@ -184,13 +195,13 @@ fn prevent_and_allow_medium_removal() {
     let cdb = |prevent| [0x1e, 0, 0, 0, prevent, 0];
     assert_eq!(
         change(&cdb(1), &unit()),
-        Some((Setting::Prevent(true), false))
+        Some((SettingChange::Prevent(true), false))
     );
     assert_eq!(
         change(&cdb(0), &unit()),
-        Some((Setting::Prevent(false), false))
+        Some((SettingChange::Prevent(false), false))
     );
-    is_cdb_field(Asked::new(&cdb(2), &unit()).answer(), 4, Some(1));
+    is_cdb_field(TestQuery::new(&cdb(2), &unit()).answer(), 4, Some(1));
 }
 
 #[test]
@@ -198,17 +209,17 @@ fn send_diagnostic_runs_the_default_self_test_only() {
     assert_eq!(change(&[0x1d, 0x04, 0, 0, 0, 0], &unit()), None);
     assert_eq!(change(&[0x1d, 0x14, 0, 0, 0, 0], &ejected()), None);
     is_cdb_field(
-        Asked::new(&[0x1d, 0x20, 0, 0, 0, 0], &unit()).answer(),
+        TestQuery::new(&[0x1d, 0x20, 0, 0, 0, 0], &unit()).answer(),
         1,
         Some(5),
     );
     is_cdb_field(
-        Asked::new(&[0x1d, 0x10, 0, 0, 4, 0], &unit()).answer(),
+        TestQuery::new(&[0x1d, 0x10, 0, 0, 4, 0], &unit()).answer(),
         4,
         Some(2),
     );
-    let Some(Specific::Progress(progress)) =
-        sense(Asked::new(&[0x1d, 0x04, 0, 0, 0, 0], &formatting()).answer()).specific
+    let Some(SenseSpecific::Progress(progress)) =
+        sense(TestQuery::new(&[0x1d, 0x04, 0, 0, 0, 0], &formatting()).answer()).specific
     else {
         panic!()
     };
@@ -234,11 +245,11 @@ fn report_timestamp_goes_on_from_what_was_set() {
     assert_eq!(data(&REPORT_TIMESTAMP, &unit), expected);
 }
 
-fn set_timestamp(length: u8, list: &[u8]) -> Answer {
+fn set_timestamp(length: u8, list: &[u8]) -> QueryResult {
     let cdb = [0xa4, 0x0f, 0, 0, 0, 0, 0, 0, 0, length, 0, 0];
-    Asked {
+    TestQuery {
         parameters: list,
-        ..Asked::new(&cdb, &unit())
+        ..TestQuery::new(&cdb, &unit())
     }
     .answer()
 }
@@ -246,7 +257,8 @@ fn set_timestamp(length: u8, list: &[u8]) -> Answer {
 #[test]
 fn set_timestamp_takes_48_bits_of_milliseconds() {
     let answer = set_timestamp(12, &[0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 0, 0]);
-    let Answer::Change(Change::Setting(Setting::Timestamp(timestamp))) = answer else {
+    let QueryResult::Change(UnitChange::Setting(SettingChange::Timestamp(timestamp))) = answer
+    else {
         panic!("{answer:?}")
     };
     assert_eq!(timestamp.set_ms, Some(0x0102_0304_0506));
@@ -256,5 +268,5 @@ fn set_timestamp_takes_48_bits_of_milliseconds() {
 #[test]
 fn set_timestamp_with_a_short_list() {
     assert_eq!(sense(set_timestamp(11, &[0; 11])).code, 0x1a00);
-    assert!(matches!(set_timestamp(0, &[]), Answer::Good));
+    assert!(matches!(set_timestamp(0, &[]), QueryResult::Good));
 }

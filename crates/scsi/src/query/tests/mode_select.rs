@@ -1,28 +1,28 @@
 use std::sync::Arc;
 
-use crate::commands::Answer;
-use crate::owner::Change;
-use crate::query::test_unit::{Asked, data, is_cdb_field, sense, unit};
-use crate::setting::{ModeChange, ModeParameter, Setting, apply};
+use crate::commands::QueryResult;
+use crate::owner::UnitChange;
+use crate::query::test_unit::{TestQuery, data, is_cdb_field, sense, unit};
 use crate::unit::UnitState;
+use crate::unit_settings::{ModeChange, ModeParameter, SettingChange, apply};
 use crate::wire::sense::Sense;
 
 const CONTROL: [u8; 12] = [0x0a, 0x0a, 0x22, 0x10, 0, 0, 0, 0, 0, 0, 0, 0];
 
-fn select6(list: &[u8], unit: &UnitState) -> Answer {
+fn select6(list: &[u8], unit: &UnitState) -> QueryResult {
     let cdb = [0x15, 0x10, 0, 0, list.len() as u8, 0];
-    Asked {
+    TestQuery {
         parameters: list,
-        ..Asked::new(&cdb, unit)
+        ..TestQuery::new(&cdb, unit)
     }
     .answer()
 }
 
-fn select10(list: &[u8], unit: &UnitState) -> Answer {
+fn select10(list: &[u8], unit: &UnitState) -> QueryResult {
     let cdb = [0x55, 0x10, 0, 0, 0, 0, 0, 0, list.len() as u8, 0];
-    Asked {
+    TestQuery {
         parameters: list,
-        ..Asked::new(&cdb, unit)
+        ..TestQuery::new(&cdb, unit)
     }
     .answer()
 }
@@ -38,15 +38,17 @@ fn control(octet: usize, bits: u8) -> [u8; 12] {
     page
 }
 
-fn change(answer: Answer) -> (ModeChange, bool) {
+fn change(answer: QueryResult) -> (ModeChange, bool) {
     match answer {
-        Answer::Change(Change::Setting(Setting::Mode(change))) => (change, false),
-        Answer::ChangeAndFlush(Change::Setting(Setting::Mode(change))) => (change, true),
+        QueryResult::Change(UnitChange::Setting(SettingChange::Mode(change))) => (change, false),
+        QueryResult::ChangeAndFlush(UnitChange::Setting(SettingChange::Mode(change))) => {
+            (change, true)
+        }
         other => panic!("{other:?}"),
     }
 }
 
-fn is_parameter_field(answer: Answer, octet: u16, bit: Option<u8>) {
+fn is_parameter_field(answer: QueryResult, octet: u16, bit: Option<u8>) {
     assert_eq!(sense(answer), Sense::parameter_field(octet, bit));
 }
 
@@ -76,7 +78,10 @@ fn what_mode_sense_told_can_be_sent_back() {
     let nexus = crate::query::test_unit::nexus(1).identity;
     let sensed = data(&[0x1a, 0, 0x3f, 0xff, 0xff, 0], &unit);
     let (change, _) = change(select6(&sensed, &unit));
-    assert_eq!(apply(&mut unit, &nexus, &Setting::Mode(change)), Ok(vec![]));
+    assert_eq!(
+        apply(&mut unit, &nexus, &SettingChange::Mode(change)),
+        Ok(vec![])
+    );
 }
 
 #[test]
@@ -169,9 +174,9 @@ fn lists_cut_off_anywhere_are_a_length_error_and_never_worse() {
 #[test]
 fn fewer_octets_came_than_the_cdb_says() {
     let unit = unit();
-    let answer = Asked {
+    let answer = TestQuery {
         parameters: &[0; 4],
-        ..Asked::new(&[0x15, 0x10, 0, 0, 16, 0], &unit)
+        ..TestQuery::new(&[0x15, 0x10, 0, 0, 16, 0], &unit)
     }
     .answer();
     assert_eq!(sense(answer).code, 0x1a00);
@@ -179,8 +184,8 @@ fn fewer_octets_came_than_the_cdb_says() {
 
 #[test]
 fn an_empty_list_changes_nothing() {
-    let answer = Asked::new(&[0x15, 0x10, 0, 0, 0, 0], &unit()).answer();
-    assert!(matches!(answer, Answer::Good));
+    let answer = TestQuery::new(&[0x15, 0x10, 0, 0, 0, 0], &unit()).answer();
+    assert!(matches!(answer, QueryResult::Good));
 }
 
 #[test]
@@ -189,9 +194,9 @@ fn saving_and_vendor_specific_formats_are_refused() {
     let cdb = |flags| [0x15, flags, 0, 0, 16, 0];
     let list = list6(&[&CONTROL]);
     let answer = |cdb: &[u8]| {
-        Asked {
+        TestQuery {
             parameters: &list,
-            ..Asked::new(cdb, &unit)
+            ..TestQuery::new(cdb, &unit)
         }
         .answer()
     };
@@ -204,7 +209,7 @@ fn a_change_of_mode_reaches_the_state() {
     let mut state = unit();
     let nexus = crate::query::test_unit::nexus(1).identity;
     let (change, _) = change(select6(&list6(&[&CONTROL]), &state));
-    apply(&mut state, &nexus, &Setting::Mode(change)).unwrap();
+    apply(&mut state, &nexus, &SettingChange::Mode(change)).unwrap();
     assert!(!state.tells_aborted());
     assert!(!Arc::ptr_eq(&state.settings, &unit().settings));
 }

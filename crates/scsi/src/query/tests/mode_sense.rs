@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use crate::query::test_unit::{Asked, data, is_cdb_field, sense, unit};
-use crate::setting::{ModeChange, ModeParameter};
+use crate::query::test_unit::{TestQuery, data, is_cdb_field, sense, unit};
 use crate::unit::UnitState;
+use crate::unit_settings::{ModeChange, ModeParameter};
 
 const CURRENT: u8 = 0x00;
 const CHANGEABLE: u8 = 0x40;
@@ -142,14 +142,14 @@ fn without_a_cache_wce_is_zero_and_stays_so() {
 #[test]
 fn saved_values_are_not_supported() {
     let unit = unit();
-    let sense = sense(Asked::new(&[0x1a, 0, SAVED | 0x0a, 0, 0xff, 0], &unit).answer());
+    let sense = sense(TestQuery::new(&[0x1a, 0, SAVED | 0x0a, 0, 0xff, 0], &unit).answer());
     assert_eq!(sense.code, 0x3900);
 }
 
 #[test]
 fn unknown_pages_are_pointed_at() {
     let unit = unit();
-    let answer = |page, subpage| Asked::new(&[0x1a, 0, page, subpage, 0xff, 0], &unit).answer();
+    let answer = |page, subpage| TestQuery::new(&[0x1a, 0, page, subpage, 0xff, 0], &unit).answer();
     is_cdb_field(answer(0x1d, 0), 2, Some(5));
     is_cdb_field(answer(0x0a, 2), 3, None);
     is_cdb_field(answer(0x3f, 7), 3, None);

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use crate::commands::{Answer, Row, TABLE};
+use crate::commands::{CommandRow, QueryResult, TABLE};
 use crate::limits;
-use crate::query::test_unit::{Asked, data, is_cdb_field, unit};
+use crate::query::test_unit::{TestQuery, data, is_cdb_field, unit};
 use crate::unit::UnitState;
 
 const ALL: u8 = 0;
@@ -18,7 +18,7 @@ fn cdb(options: u8, opcode: u8, action: u16) -> [u8; 12] {
     ]
 }
 
-fn action(row: &Row) -> u16 {
+fn action(row: &CommandRow) -> u16 {
     row.service_action.unwrap_or(0)
 }
 
@@ -77,7 +77,7 @@ fn every_row_is_answered_on_its_own() {
         assert_eq!(one[6..], row.usage[2..]);
         assert_eq!(data(&cdb(EITHER, row.opcode, action(row)), &unit), one);
         let refused = cdb(not_by, row.opcode, action(row));
-        is_cdb_field(Asked::new(&refused, &unit).answer(), 2, Some(2));
+        is_cdb_field(TestQuery::new(&refused, &unit).answer(), 2, Some(2));
     }
 }
 
@@ -111,7 +111,7 @@ fn what_is_not_there_is_not_supported() {
 
 #[test]
 fn unknown_reporting_options() {
-    is_cdb_field(Asked::new(&cdb(4, 0, 0), &unit()).answer(), 2, Some(2));
+    is_cdb_field(TestQuery::new(&cdb(4, 0, 0), &unit()).answer(), 2, Some(2));
 }
 
 #[test]
@@ -178,10 +178,10 @@ fn what_a_gateway_cannot_keep_is_not_offered() {
 
 #[test]
 fn without_a_unit_there_is_nothing_to_report() {
-    let answer = Asked {
+    let answer = TestQuery {
         unit: None,
-        ..Asked::new(&cdb(ALL, 0, 0), &unit())
+        ..TestQuery::new(&cdb(ALL, 0, 0), &unit())
     }
     .answer();
-    assert!(matches!(answer, Answer::Fail(_)));
+    assert!(matches!(answer, QueryResult::Fail(_)));
 }

@@ -1,5 +1,5 @@
-use crate::commands::Answer;
-use crate::query::test_unit::{Asked, data, is_cdb_field, sense, unit};
+use crate::commands::QueryResult;
+use crate::query::test_unit::{TestQuery, data, is_cdb_field, sense, unit};
 use crate::wire::lun::{Lun, WELL_KNOWN_REPORT_LUNS};
 
 const fn report_luns(select: u8) -> [u8; 12] {
@@ -37,7 +37,11 @@ fn report_luns_of_kinds_that_are_not_here() {
 #[test]
 fn report_luns_with_an_unknown_select_code() {
     for select in [0x03, 0x12, 0xff] {
-        is_cdb_field(Asked::new(&report_luns(select), &unit()).answer(), 2, None);
+        is_cdb_field(
+            TestQuery::new(&report_luns(select), &unit()).answer(),
+            2,
+            None,
+        );
     }
 }
 
@@ -45,16 +49,16 @@ fn report_luns_with_an_unknown_select_code() {
 fn report_luns_is_answered_on_lun_0_though_no_unit_be_there() {
     let unit = unit();
     let on = |lun| {
-        Asked {
+        TestQuery {
             unit: None,
             lun,
-            ..Asked::new(&report_luns(0), &unit)
+            ..TestQuery::new(&report_luns(0), &unit)
         }
         .answer()
     };
-    assert!(matches!(on(Lun::from_index(0)), Answer::Data(data) if data.len() == 32));
+    assert!(matches!(on(Lun::from_index(0)), QueryResult::Data(data) if data.len() == 32));
     assert_eq!(sense(on(Lun::from_index(5))).code, 0x2500);
-    assert!(matches!(on(WELL_KNOWN_REPORT_LUNS), Answer::Data(data) if data.len() == 32));
+    assert!(matches!(on(WELL_KNOWN_REPORT_LUNS), QueryResult::Data(data) if data.len() == 32));
 }
 
 #[test]

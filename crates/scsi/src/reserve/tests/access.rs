@@ -1,9 +1,9 @@
 //! SPC-5 table 62 and SBC-4 table 13: type x command class x role.
 
-use super::super::{Hold, Type, check};
+use super::super::{Holding, ReservationType, check};
 use super::{registered, reserve};
-use crate::commands::{Access, Row, TABLE};
-use crate::nexus::Identity;
+use crate::commands::{Access, CommandRow, TABLE};
+use crate::nexus::NexusIdentity;
 use crate::testing::{by_port, host, unit};
 use crate::unit::UnitState;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ const TEST_UNIT_READY: &[u8] = &[0x00, 0, 0, 0, 0, 0];
 const READ: &[u8] = &[0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0];
 const WRITE: &[u8] = &[0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0];
 
-fn allowed(state: &UnitState, nexus: &Identity, cdb: &[u8]) -> bool {
+fn allowed(state: &UnitState, nexus: &NexusIdentity, cdb: &[u8]) -> bool {
     let action = u16::from(cdb[1] & 0x1f);
     let row = TABLE.iter().find(|row| {
         row.opcode == cdb[0] && row.service_action.is_none_or(|expected| expected == action)
@@ -20,7 +20,7 @@ fn allowed(state: &UnitState, nexus: &Identity, cdb: &[u8]) -> bool {
     check(state, nexus, row.expect("in the table"), cdb).is_ok()
 }
 
-fn blank(row: &Row) -> Vec<u8> {
+fn blank(row: &CommandRow) -> Vec<u8> {
     let mut cdb = vec![0; row.usage.len()];
     cdb[0] = row.opcode;
     cdb[1] = row.service_action.unwrap_or(0) as u8;
@@ -28,7 +28,7 @@ fn blank(row: &Row) -> Vec<u8> {
 }
 
 /// Host 1 holds, host 2 is registered, host 3 is a stranger.
-fn reserved_as(kind: Type) -> UnitState {
+fn reserved_as(kind: ReservationType) -> UnitState {
     let mut reservations = registered(&[(&host(1), 0x1111), (&host(2), 0x2222)]);
     reservations.act(&host(1), &reserve(0x1111, kind)).unwrap();
     UnitState {
@@ -39,7 +39,7 @@ fn reserved_as(kind: Type) -> UnitState {
 
 #[test]
 fn each_type_gives_each_role_what_the_table_says() {
-    use Type::*;
+    use ReservationType::*;
     // By type: registrant reads, registrant writes, stranger reads, stranger writes.
     let table = [
         (WriteExclusive, [true, false, true, false]),
@@ -68,7 +68,7 @@ fn each_type_gives_each_role_what_the_table_says() {
 
 #[test]
 fn a_registrant_by_another_port_is_a_stranger() {
-    let state = reserved_as(Type::WriteExclusiveRegistrantsOnly);
+    let state = reserved_as(ReservationType::WriteExclusiveRegistrantsOnly);
     let other_path = by_port(2, 2);
     assert!(allowed(&state, &host(2), WRITE));
     assert!(!allowed(&state, &other_path, WRITE));
@@ -150,7 +150,7 @@ fn what_the_table_always_allows_never_conflicts() {
 /// REPORT CAPABILITIES promises it with ALLOW COMMANDS = 011b.
 #[test]
 fn what_report_capabilities_promises_passes_write_exclusive() {
-    let state = reserved_as(Type::WriteExclusive);
+    let state = reserved_as(ReservationType::WriteExclusive);
     let promised = [
         "MODE SENSE",
         "READ BUFFER",
@@ -169,7 +169,7 @@ fn what_report_capabilities_promises_passes_write_exclusive() {
 
 #[test]
 fn starting_and_allowing_pass_where_stopping_and_preventing_conflict() {
-    let state = reserved_as(Type::ExclusiveAccess);
+    let state = reserved_as(ReservationType::ExclusiveAccess);
     let start_stop = |octet| allowed(&state, &host(3), &[0x1b, 0, 0, 0, octet, 0]);
     assert!(start_stop(0x01), "START");
     assert!(!start_stop(0x00), "stop");
@@ -183,7 +183,7 @@ fn starting_and_allowing_pass_where_stopping_and_preventing_conflict() {
 fn reserve_6_keeps_others_from_all_but_a_few_commands() {
     let mut state = unit();
     let reservations = Arc::make_mut(&mut state.reservations);
-    reservations.hold = Hold::Reserved(host(1));
+    reservations.hold = Holding::Reserved(host(1));
     for cdb in [TEST_UNIT_READY, READ, WRITE, &[0x1a, 0, 0x3f, 0, 255, 0]] {
         assert!(allowed(&state, &host(1), cdb), "holder: {cdb:02x?}");
         assert!(!allowed(&state, &host(2), cdb), "other: {cdb:02x?}");

@@ -1,14 +1,17 @@
 //! Registering, reserving and releasing.
 
-use super::super::{MAX_REGISTRATIONS, Move, Notice, Outcome, Refusal, Register, Type};
+use super::super::{
+    ActionOutcome, MAX_REGISTRATIONS, Register, RegisterAndMove, ReservationNotice,
+    ReservationRefusal, ReservationType,
+};
 use super::{act, quietly, register, register_anyway, registered, release, reserve};
-use crate::nexus::Identity;
+use crate::nexus::NexusIdentity;
 use crate::reserve::{Action, Reservations};
 use crate::testing::{by_port, host};
 use std::sync::Arc;
 
-fn told(notice: Notice, whom: &[u8]) -> Outcome {
-    Outcome {
+fn told(notice: ReservationNotice, whom: &[u8]) -> ActionOutcome {
+    ActionOutcome {
         notices: vec![(notice, whom.iter().map(|number| host(*number)).collect())],
         abort: Vec::new(),
     }
@@ -17,7 +20,7 @@ fn told(notice: Notice, whom: &[u8]) -> Outcome {
 #[test]
 fn register_needs_the_key_that_is_there() {
     let mut all = Reservations::default();
-    let conflict = Err(Refusal::Conflict);
+    let conflict = Err(ReservationRefusal::Conflict);
     assert_eq!(act(&mut all, &host(1), &register(7, 0xa)), conflict);
     quietly(&mut all, &host(1), &register(0, 0xa));
     assert_eq!(act(&mut all, &host(1), &register(0, 0xb)), conflict);
@@ -42,7 +45,7 @@ fn register_and_ignore_existing_key_needs_none() {
 #[test]
 fn nobody_does_anything_without_being_registered() {
     let mut all = registered(&[(&host(1), 0xa)]);
-    let kind = Type::WriteExclusive;
+    let kind = ReservationType::WriteExclusive;
     for action in [
         reserve(0, kind),
         reserve(0xa, kind),
@@ -51,7 +54,7 @@ fn nobody_does_anything_without_being_registered() {
         super::preempt(0xa, 0xa, kind),
         moved(0xa, 0xb, 3),
     ] {
-        let refused = Err(Refusal::Conflict);
+        let refused = Err(ReservationRefusal::Conflict);
         assert_eq!(act(&mut all, &host(2), &action), refused, "{action:?}");
     }
 }
@@ -59,15 +62,31 @@ fn nobody_does_anything_without_being_registered() {
 #[test]
 fn reserve_again_as_before_is_good_and_otherwise_a_conflict() {
     let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xb)]);
-    quietly(&mut all, &host(1), &reserve(0xa, Type::WriteExclusive));
-    quietly(&mut all, &host(1), &reserve(0xa, Type::WriteExclusive));
-    let conflict = Err(Refusal::Conflict);
+    quietly(
+        &mut all,
+        &host(1),
+        &reserve(0xa, ReservationType::WriteExclusive),
+    );
+    quietly(
+        &mut all,
+        &host(1),
+        &reserve(0xa, ReservationType::WriteExclusive),
+    );
+    let conflict = Err(ReservationRefusal::Conflict);
     assert_eq!(
-        act(&mut all, &host(1), &reserve(0xa, Type::ExclusiveAccess)),
+        act(
+            &mut all,
+            &host(1),
+            &reserve(0xa, ReservationType::ExclusiveAccess)
+        ),
         conflict
     );
     assert_eq!(
-        act(&mut all, &host(2), &reserve(0xb, Type::WriteExclusive)),
+        act(
+            &mut all,
+            &host(2),
+            &reserve(0xb, ReservationType::WriteExclusive)
+        ),
         conflict
     );
     assert_eq!(all.generation(), 2, "RESERVE is not counted");
@@ -76,29 +95,51 @@ fn reserve_again_as_before_is_good_and_otherwise_a_conflict() {
 #[test]
 fn release_by_another_registrant_is_good_and_does_nothing() {
     let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xb)]);
-    quietly(&mut all, &host(2), &release(0xb, Type::WriteExclusive));
-    quietly(&mut all, &host(1), &reserve(0xa, Type::WriteExclusive));
-    quietly(&mut all, &host(2), &release(0xb, Type::WriteExclusive));
+    quietly(
+        &mut all,
+        &host(2),
+        &release(0xb, ReservationType::WriteExclusive),
+    );
+    quietly(
+        &mut all,
+        &host(1),
+        &reserve(0xa, ReservationType::WriteExclusive),
+    );
+    quietly(
+        &mut all,
+        &host(2),
+        &release(0xb, ReservationType::WriteExclusive),
+    );
     assert!(all.is_holder(&host(1)));
 }
 
 #[test]
 fn release_of_another_type_is_an_invalid_release() {
     let mut all = registered(&[(&host(1), 0xa)]);
-    quietly(&mut all, &host(1), &reserve(0xa, Type::WriteExclusive));
-    let found = act(&mut all, &host(1), &release(0xa, Type::ExclusiveAccess));
-    assert_eq!(found, Err(Refusal::InvalidRelease));
+    quietly(
+        &mut all,
+        &host(1),
+        &reserve(0xa, ReservationType::WriteExclusive),
+    );
+    let found = act(
+        &mut all,
+        &host(1),
+        &release(0xa, ReservationType::ExclusiveAccess),
+    );
+    assert_eq!(found, Err(ReservationRefusal::InvalidRelease));
     assert!(all.is_holder(&host(1)));
 }
 
 #[test]
 fn release_tells_those_whom_the_reservation_had_admitted() {
-    for kind in Type::ALL {
+    for kind in ReservationType::ALL {
         let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xb), (&host(3), 0xc)]);
         quietly(&mut all, &host(1), &reserve(0xa, kind));
         let expected = match kind {
-            Type::WriteExclusive | Type::ExclusiveAccess => Outcome::default(),
-            _ => told(Notice::ReservationsReleased, &[2, 3]),
+            ReservationType::WriteExclusive | ReservationType::ExclusiveAccess => {
+                ActionOutcome::default()
+            }
+            _ => told(ReservationNotice::ReservationsReleased, &[2, 3]),
         };
         let found = act(&mut all, &host(1), &release(0xa, kind));
         assert_eq!(found, Ok(expected), "{kind:?}");
@@ -108,24 +149,28 @@ fn release_tells_those_whom_the_reservation_had_admitted() {
 
 #[test]
 fn each_registrant_releases_an_all_registrants_reservation() {
-    let kind = Type::WriteExclusiveAllRegistrants;
+    let kind = ReservationType::WriteExclusiveAllRegistrants;
     let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xb)]);
     quietly(&mut all, &host(1), &reserve(0xa, kind));
     quietly(&mut all, &host(2), &reserve(0xb, kind));
     let found = act(&mut all, &host(2), &release(0xb, kind));
-    assert_eq!(found, Ok(told(Notice::ReservationsReleased, &[1])));
+    assert_eq!(
+        found,
+        Ok(told(ReservationNotice::ReservationsReleased, &[1]))
+    );
 }
 
 #[test]
 fn a_holder_that_unregisters_releases() {
-    for kind in Type::ALL {
+    for kind in ReservationType::ALL {
         let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xb)]);
         quietly(&mut all, &host(1), &reserve(0xa, kind));
         let expected = match kind {
-            Type::WriteExclusiveRegistrantsOnly | Type::ExclusiveAccessRegistrantsOnly => {
-                told(Notice::ReservationsReleased, &[2])
+            ReservationType::WriteExclusiveRegistrantsOnly
+            | ReservationType::ExclusiveAccessRegistrantsOnly => {
+                told(ReservationNotice::ReservationsReleased, &[2])
             }
-            _ => Outcome::default(),
+            _ => ActionOutcome::default(),
         };
         let found = act(&mut all, &host(1), &register(0xa, 0));
         assert_eq!(found, Ok(expected), "{kind:?}");
@@ -141,7 +186,7 @@ fn a_holder_that_unregisters_releases() {
 #[test]
 fn the_last_registrant_takes_an_all_registrants_reservation_along() {
     let mut all = registered(&[(&host(1), 0xa)]);
-    let kind = Type::ExclusiveAccessAllRegistrants;
+    let kind = ReservationType::ExclusiveAccessAllRegistrants;
     quietly(&mut all, &host(1), &reserve(0xa, kind));
     quietly(&mut all, &host(1), &register(0xa, 0));
     assert_eq!(all.reservation(), None);
@@ -150,9 +195,16 @@ fn the_last_registrant_takes_an_all_registrants_reservation_along() {
 #[test]
 fn clear_tells_all_other_registrants() {
     let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xb), (&host(3), 0xa)]);
-    quietly(&mut all, &host(1), &reserve(0xa, Type::WriteExclusive));
+    quietly(
+        &mut all,
+        &host(1),
+        &reserve(0xa, ReservationType::WriteExclusive),
+    );
     let found = act(&mut all, &host(2), &Action::Clear { key: 0xb });
-    assert_eq!(found, Ok(told(Notice::ReservationsPreempted, &[1, 3])));
+    assert_eq!(
+        found,
+        Ok(told(ReservationNotice::ReservationsPreempted, &[1, 3]))
+    );
     assert!(all.registrations().is_empty());
     assert_eq!(all.reservation(), None);
     assert_eq!(all.generation(), 4);
@@ -184,7 +236,7 @@ fn all_tg_pt_registers_and_unregisters_by_every_port() {
 fn all_tg_pt_conflicts_where_one_port_would() {
     let mut all = registered(&[(&by_port(1, 2), 0xb)]);
     let found = act(&mut all, &host(1), &by_all_ports(0, 0xa, 1));
-    assert_eq!(found, Err(Refusal::Conflict));
+    assert_eq!(found, Err(ReservationRefusal::Conflict));
     quietly(&mut all, &host(1), &by_all_ports(0, 0xb, 1));
     assert_eq!(all.registrations().len(), 3);
 }
@@ -207,30 +259,30 @@ fn spec_i_pt_registers_others_that_are_not_yet() {
     assert_eq!(all.key(&host(2)), Some(0xa));
     assert_eq!(all.key(&host(3)), Some(0xc), "keeps its key");
     let found = act(&mut all, &host(1), &specifying(0xa, 0xb, &[4]));
-    assert_eq!(found, Err(Refusal::SpecifiedByRegistrant));
+    assert_eq!(found, Err(ReservationRefusal::SpecifiedByRegistrant));
 }
 
 #[test]
 fn registrations_are_bounded_and_none_is_made_where_not_all_can() {
     let stranger = |number: usize| {
         let initiator = (number as u64).to_be_bytes().into();
-        Arc::new(Identity { initiator, port: 1 })
+        Arc::new(NexusIdentity { initiator, port: 1 })
     };
     let mut all = Reservations::default();
     for number in 1..MAX_REGISTRATIONS {
         quietly(&mut all, &stranger(number), &register(0, 1));
     }
     let found = act(&mut all, &host(1), &specifying(0, 0xa, &[2]));
-    assert_eq!(found, Err(Refusal::NoResources));
+    assert_eq!(found, Err(ReservationRefusal::NoResources));
     assert!(!all.is_registered(&host(1)));
     quietly(&mut all, &host(1), &register(0, 0xa));
     let found = act(&mut all, &host(2), &register(0, 0xa));
-    assert_eq!(found, Err(Refusal::NoResources));
+    assert_eq!(found, Err(ReservationRefusal::NoResources));
     quietly(&mut all, &host(1), &register(0xa, 0xb));
 }
 
 fn moved(key: u64, new_key: u64, to: u8) -> Action {
-    Action::Move(Move {
+    Action::Move(RegisterAndMove {
         key,
         new_key,
         to: host(to),
@@ -242,7 +294,11 @@ fn moved(key: u64, new_key: u64, to: u8) -> Action {
 #[test]
 fn register_and_move_hands_the_reservation_over() {
     let mut all = registered(&[(&host(1), 0xa)]);
-    quietly(&mut all, &host(1), &reserve(0xa, Type::WriteExclusive));
+    quietly(
+        &mut all,
+        &host(1),
+        &reserve(0xa, ReservationType::WriteExclusive),
+    );
     quietly(&mut all, &host(1), &moved(0xa, 0xb, 2));
     assert!(all.is_holder(&host(2)));
     assert_eq!(all.key(&host(1)), Some(0xa));
@@ -253,7 +309,11 @@ fn register_and_move_hands_the_reservation_over() {
 #[test]
 fn register_and_move_can_unregister_the_old_holder() {
     let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xc)]);
-    quietly(&mut all, &host(1), &reserve(0xa, Type::ExclusiveAccess));
+    quietly(
+        &mut all,
+        &host(1),
+        &reserve(0xa, ReservationType::ExclusiveAccess),
+    );
     let Action::Move(mut leave) = moved(0xa, 0xb, 2) else {
         panic!("not a move");
     };
@@ -267,13 +327,17 @@ fn register_and_move_can_unregister_the_old_holder() {
 #[test]
 fn register_and_move_is_for_the_one_holder_only() {
     let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xb)]);
-    let conflict = Err(Refusal::Conflict);
+    let conflict = Err(ReservationRefusal::Conflict);
     assert_eq!(
         act(&mut all, &host(1), &moved(0xa, 0xc, 3)),
         conflict,
         "nothing held"
     );
-    quietly(&mut all, &host(1), &reserve(0xa, Type::WriteExclusive));
+    quietly(
+        &mut all,
+        &host(1),
+        &reserve(0xa, ReservationType::WriteExclusive),
+    );
     assert_eq!(
         act(&mut all, &host(2), &moved(0xb, 0xc, 3)),
         conflict,
@@ -281,14 +345,18 @@ fn register_and_move_is_for_the_one_holder_only() {
     );
     assert_eq!(
         act(&mut all, &host(1), &moved(0xa, 0, 3)),
-        Err(Refusal::ZeroKey)
+        Err(ReservationRefusal::ZeroKey)
     );
     assert_eq!(
         act(&mut all, &host(1), &moved(0xa, 0xc, 1)),
-        Err(Refusal::MovedToItself)
+        Err(ReservationRefusal::MovedToItself)
     );
-    quietly(&mut all, &host(1), &release(0xa, Type::WriteExclusive));
-    let kind = Type::WriteExclusiveAllRegistrants;
+    quietly(
+        &mut all,
+        &host(1),
+        &release(0xa, ReservationType::WriteExclusive),
+    );
+    let kind = ReservationType::WriteExclusiveAllRegistrants;
     quietly(&mut all, &host(1), &reserve(0xa, kind));
     assert_eq!(
         act(&mut all, &host(1), &moved(0xa, 0xc, 3)),

@@ -1,23 +1,25 @@
 //! PERSISTENT RESERVE IN and OUT as they come in.
 
-use super::super::{Action, Register, Type, apply, persistent_reserve_in, persistent_reserve_out};
+use super::super::{
+    Action, Register, ReservationType, apply, persistent_reserve_in, persistent_reserve_out,
+};
 use super::{quietly, registered, reserve};
-use crate::commands::{Answer, Local, Query};
-use crate::owner::{Change, Effect, Request};
-use crate::task::Failure;
+use crate::commands::{LocalFacts, Query, QueryResult};
+use crate::owner::{Effect, OwnerRequest, UnitChange};
+use crate::task::CommandFailure;
 use crate::testing::{by_port, host, nexus, unit};
-use crate::unit::{CoreId, UnitState, Who};
+use crate::unit::{CoreId, EffectScope, UnitState};
 use crate::wire::lun::Lun;
-use crate::wire::sense::{Key, Sense};
+use crate::wire::sense::{Sense, SenseKey};
 use crate::wire::status::Status;
 use crate::wire::transport_id;
 use std::sync::Arc;
 use std::time::Duration;
 
-const PARAMETER_LENGTH: Failure = Failure::Check(Sense::parameter_length());
+const PARAMETER_LENGTH: CommandFailure = CommandFailure::Check(Sense::parameter_length());
 
 /// What host 1 is answered.
-fn ask(state: &UnitState, cdb: &[u8], parameters: &[u8]) -> Answer {
+fn ask(state: &UnitState, cdb: &[u8], parameters: &[u8]) -> QueryResult {
     let query = Query {
         cdb,
         parameters,
@@ -25,7 +27,7 @@ fn ask(state: &UnitState, cdb: &[u8], parameters: &[u8]) -> Answer {
         nexus: &nexus(1),
         lun: Lun::from_index(0),
         now: Duration::ZERO,
-        local: &Local::default(),
+        local: &LocalFacts::default(),
     };
     match cdb[0] {
         0x5e => persistent_reserve_in(&query),
@@ -36,17 +38,17 @@ fn ask(state: &UnitState, cdb: &[u8], parameters: &[u8]) -> Answer {
 fn read(state: &UnitState, action: u8) -> Vec<u8> {
     let cdb = [0x5e, action, 0, 0, 0, 0, 0, 0xff, 0xff, 0];
     match ask(state, &cdb, &[]) {
-        Answer::Data(data) => data,
+        QueryResult::Data(data) => data,
         answer => panic!("{answer:?}"),
     }
 }
 
-fn out(action: u8, kind: u8, list: &[u8]) -> Result<Action, Failure> {
+fn out(action: u8, kind: u8, list: &[u8]) -> Result<Action, CommandFailure> {
     let [a, b, c, d] = (list.len() as u32).to_be_bytes();
     let cdb = [0x5f, action, kind, 0, 0, a, b, c, d, 0];
     match ask(&unit(), &cdb, list) {
-        Answer::Change(Change::PersistentReserve(action)) => Ok(action),
-        Answer::Fail(failure) => Err(failure),
+        QueryResult::Change(UnitChange::PersistentReserve(action)) => Ok(action),
+        QueryResult::Fail(failure) => Err(failure),
         answer => panic!("{answer:?}"),
     }
 }
@@ -73,16 +75,16 @@ fn moving(port: u16, id: &[u8]) -> Vec<u8> {
     list
 }
 
-fn in_list(octet: u16, bit: Option<u8>) -> Failure {
-    Failure::Check(Sense::parameter_field(octet, bit))
+fn in_list(octet: u16, bit: Option<u8>) -> CommandFailure {
+    CommandFailure::Check(Sense::parameter_field(octet, bit))
 }
 
-fn in_cdb(octet: u16, bit: u8) -> Failure {
-    Failure::Check(Sense::cdb_field(octet, Some(bit)))
+fn in_cdb(octet: u16, bit: u8) -> CommandFailure {
+    CommandFailure::Check(Sense::cdb_field(octet, Some(bit)))
 }
 
 /// Hosts 1 and 2 with keys A and B, reserved by host 1.
-fn reserved(kind: Type) -> UnitState {
+fn reserved(kind: ReservationType) -> UnitState {
     let mut reservations = registered(&[(&host(1), 0xa), (&host(2), 0xb)]);
     quietly(&mut reservations, &host(1), &reserve(0xa, kind));
     UnitState {
@@ -97,7 +99,10 @@ fn read_keys() {
         0, 0, 0, 2, 0, 0, 0, 16, // generation, length
         0, 0, 0, 0, 0, 0, 0, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0x0b,
     ];
-    assert_eq!(read(&reserved(Type::WriteExclusive), 0), expected);
+    assert_eq!(
+        read(&reserved(ReservationType::WriteExclusive), 0),
+        expected
+    );
     assert_eq!(read(&unit(), 0), [0; 8]);
 }
 
@@ -108,10 +113,13 @@ fn read_reservation() {
         0, 0, 0, 0, 0, 0, 0, 0x0a, 0, 0, 0, 0, 0, 0x06, 0, 0,
     ];
     assert_eq!(
-        read(&reserved(Type::ExclusiveAccessRegistrantsOnly), 1),
+        read(
+            &reserved(ReservationType::ExclusiveAccessRegistrantsOnly),
+            1
+        ),
         expected
     );
-    let all = read(&reserved(Type::ExclusiveAccessAllRegistrants), 1);
+    let all = read(&reserved(ReservationType::ExclusiveAccessAllRegistrants), 1);
     assert_eq!(all[8..16], [0; 8], "no key where all are holders");
     assert_eq!(all[21], 0x08);
     assert_eq!(read(&unit(), 1), [0; 8]);
@@ -130,7 +138,7 @@ fn report_capabilities() {
 #[test]
 fn read_full_status() {
     let id = transport_id::iscsi("iqn.2026-11.org.test:host1", [0x80, 0, 0, 0, 0, 1]);
-    let data = read(&reserved(Type::WriteExclusive), 3);
+    let data = read(&reserved(ReservationType::WriteExclusive), 3);
     let (first, second) = data[8..].split_at(24 + id.len());
     let length = data.len() as u8 - 8;
     assert_eq!(data[..8], [0, 0, 0, 2, 0, 0, 0, length]);
@@ -141,7 +149,7 @@ fn read_full_status() {
     assert_eq!(first[16..24], [0, 0, 0, 1, 0, 0, 0, id.len() as u8]);
     assert_eq!(first[24..], *id);
     assert_eq!(second[12..14], [0, 0], "not a holder, so no type");
-    let data = read(&reserved(Type::WriteExclusiveAllRegistrants), 3);
+    let data = read(&reserved(ReservationType::WriteExclusiveAllRegistrants), 3);
     assert_eq!(
         data[8 + first.len() + 12..][..2],
         [0x01, 0x07],
@@ -155,9 +163,9 @@ fn reserve_6_keeps_persistent_reserve_in_from_everybody() {
     apply::reserve(&mut state, &host(1)).unwrap();
     for action in 0..4 {
         let answer = ask(&state, &[0x5e, action, 0, 0, 0, 0, 0, 0, 8, 0], &[]);
-        let conflict = Failure::Status(Status::ReservationConflict);
+        let conflict = CommandFailure::Status(Status::ReservationConflict);
         assert!(
-            matches!(answer, Answer::Fail(found) if found == conflict),
+            matches!(answer, QueryResult::Fail(found) if found == conflict),
             "{action}"
         );
     }
@@ -165,7 +173,7 @@ fn reserve_6_keeps_persistent_reserve_in_from_everybody() {
 
 #[test]
 fn every_service_action_is_what_its_code_says() {
-    let (key, kind) = (0xa, Type::ExclusiveAccess);
+    let (key, kind) = (0xa, ReservationType::ExclusiveAccess);
     let expect = |code, action| assert_eq!(out(code, 3, &list(0xa, 0xb, 0)), Ok(action));
     expect(0, super::register(0xa, 0xb));
     expect(1, Action::Reserve { key, kind });
@@ -224,7 +232,7 @@ fn the_list_is_as_long_as_it_says() {
     let huge = [0x5f, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0];
     let answer = ask(&unit(), &huge, &whole);
     assert!(
-        matches!(answer, Answer::Fail(PARAMETER_LENGTH)),
+        matches!(answer, QueryResult::Fail(PARAMETER_LENGTH)),
         "{answer:?}"
     );
 }
@@ -324,12 +332,12 @@ fn register_and_move_cut_anywhere_is_an_error() {
     assert_eq!(out(7, 0, &moving(2, &two)), Err(PARAMETER_LENGTH));
 }
 
-fn apply_to(state: &mut UnitState, action: Action) -> Result<Vec<Effect>, Failure> {
-    state.apply(&Request {
+fn apply_to(state: &mut UnitState, action: Action) -> Result<Vec<Effect>, CommandFailure> {
+    state.apply(&OwnerRequest {
         core: CoreId(0),
         id: 1,
         nexus: Some(host(1)),
-        change: Change::PersistentReserve(action),
+        change: UnitChange::PersistentReserve(action),
     })
 }
 
@@ -345,21 +353,26 @@ fn aptpl_is_refused_where_nothing_can_be_kept() {
 
 #[test]
 fn preempt_and_abort_aborts_before_it_tells() {
-    let mut state = reserved(Type::WriteExclusive);
+    let mut state = reserved(ReservationType::WriteExclusive);
     let action = out(5, 1, &list(0xa, 0xb, 0)).unwrap();
     let expected = vec![
-        Effect::Abort(Who::Only(vec![host(2)])),
-        Effect::Attention(Who::Only(vec![host(2)]), 0x2a05),
+        Effect::Abort(EffectScope::Only(vec![host(2)])),
+        Effect::Attention(EffectScope::Only(vec![host(2)]), 0x2a05),
     ];
     assert_eq!(apply_to(&mut state, action), Ok(expected));
 }
 
 #[test]
 fn refusals_are_told_as_the_standard_has_them() {
-    let mut state = reserved(Type::WriteExclusive);
+    let mut state = reserved(ReservationType::WriteExclusive);
     let mut found = |code, kind, list: &[u8]| apply_to(&mut state, out(code, kind, list).unwrap());
-    let check = |code| Err(Failure::Check(Sense::new(Key::IllegalRequest, code)));
-    let conflict = Err(Failure::Status(Status::ReservationConflict));
+    let check = |code| {
+        Err(CommandFailure::Check(Sense::new(
+            SenseKey::IllegalRequest,
+            code,
+        )))
+    };
+    let conflict = Err(CommandFailure::Status(Status::ReservationConflict));
     assert_eq!(found(2, 3, &list(0xa, 0, 0)), check(0x2604));
     assert_eq!(found(4, 1, &list(0xa, 0, 0)), Err(in_list(8, None)));
     assert_eq!(found(4, 0, &list(0xa, 0xa, 0)), Err(in_cdb(2, 3)));

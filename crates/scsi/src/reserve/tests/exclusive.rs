@@ -1,18 +1,18 @@
 //! RESERVE and RELEASE, and how they and persistent reservations keep out of each other's way.
 
-use super::super::{Hold, Refusal, Type, apply};
+use super::super::{Holding, ReservationRefusal, ReservationType, apply};
 use super::{act, quietly, register, registered, reserve};
-use crate::task::Failure;
+use crate::task::CommandFailure;
 use crate::testing::{host, unit};
 use crate::unit::UnitState;
 use crate::wire::status::Status;
 use std::sync::Arc;
 
-const CONFLICT: Failure = Failure::Status(Status::ReservationConflict);
+const CONFLICT: CommandFailure = CommandFailure::Status(Status::ReservationConflict);
 
 fn holder(state: &UnitState) -> Option<u8> {
     match state.reservations.hold() {
-        Hold::Reserved(holder) => (1..=3).find(|number| host(*number) == *holder),
+        Holding::Reserved(holder) => (1..=3).find(|number| host(*number) == *holder),
         _ => None,
     }
 }
@@ -33,7 +33,7 @@ fn release_by_another_does_nothing() {
     assert_eq!(apply::release(&mut state, &host(2)), Ok(()));
     assert_eq!(holder(&state), Some(1));
     assert_eq!(apply::release(&mut state, &host(1)), Ok(()));
-    assert_eq!(*state.reservations.hold(), Hold::Free);
+    assert_eq!(*state.reservations.hold(), Holding::Free);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_reset_and_a_lost_nexus_leave_persistent_reservations() {
     quietly(
         &mut reservations,
         &host(1),
-        &reserve(0xa, Type::WriteExclusive),
+        &reserve(0xa, ReservationType::WriteExclusive),
     );
     let mut state = unit();
     state.reservations = Arc::new(reservations.clone());
@@ -71,7 +71,7 @@ fn persistent_reserve_out_conflicts_for_everybody_while_reserved() {
     let reservations = Arc::make_mut(&mut state.reservations);
     for number in [1, 2] {
         let found = act(reservations, &host(number), &register(0, 0xa));
-        assert_eq!(found, Err(Refusal::Conflict), "host {number}");
+        assert_eq!(found, Err(ReservationRefusal::Conflict), "host {number}");
     }
 }
 
@@ -88,13 +88,13 @@ fn reserve_and_release_conflict_for_everybody_while_anybody_is_registered() {
 /// CRH = 1: whoever a persistent reservation gives access gets GOOD, and nothing happens.
 #[test]
 fn reserve_and_release_are_good_for_whom_a_persistent_reservation_admits() {
-    for kind in Type::ALL {
+    for kind in ReservationType::ALL {
         let mut reservations = registered(&[(&host(1), 0xa), (&host(2), 0xb)]);
         quietly(&mut reservations, &host(1), &reserve(0xa, kind));
         let mut state = unit();
         state.reservations = Arc::new(reservations.clone());
         let registrant = match kind {
-            Type::WriteExclusive | Type::ExclusiveAccess => Err(CONFLICT),
+            ReservationType::WriteExclusive | ReservationType::ExclusiveAccess => Err(CONFLICT),
             _ => Ok(()),
         };
         for (number, expected) in [(1, Ok(())), (2, registrant), (3, Err(CONFLICT))] {

@@ -1,8 +1,8 @@
 //! Random actions against a model that is as simple as the text of the standard.
 
-use super::super::{Action, Move, Reservations, Type};
+use super::super::{Action, RegisterAndMove, ReservationType, Reservations};
 use super::{act, register, register_anyway};
-use crate::nexus::Identity;
+use crate::nexus::NexusIdentity;
 use crate::testing::host;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
     keys: BTreeMap<u8, u64>,
-    held: Option<(Type, Option<u8>)>,
+    held: Option<(ReservationType, Option<u8>)>,
     generation: u32,
 }
 
@@ -29,7 +29,7 @@ impl Model {
         }
     }
 
-    fn hold(&mut self, who: u8, kind: Type) {
+    fn hold(&mut self, who: u8, kind: ReservationType) {
         self.held = Some((kind, (!kind.all_registrants()).then_some(who)));
     }
 
@@ -89,7 +89,7 @@ impl Model {
         true
     }
 
-    fn preempt(&mut self, who: u8, victim: u64, kind: Type) -> bool {
+    fn preempt(&mut self, who: u8, victim: u64, kind: ReservationType) -> bool {
         let own = self.key(who);
         let taken = match self.held {
             Some((_, None)) => victim == 0,
@@ -113,13 +113,34 @@ impl Model {
 
 #[derive(Clone, Copy, Debug)]
 enum What {
-    Register { key: u64, new: u64 },
-    RegisterAnyway { new: u64 },
-    Reserve { key: u64, kind: Type },
-    Release { key: u64, kind: Type },
-    Clear { key: u64 },
-    Preempt { key: u64, victim: u64, kind: Type },
-    Move { key: u64, new: u64, to: u8 },
+    Register {
+        key: u64,
+        new: u64,
+    },
+    RegisterAnyway {
+        new: u64,
+    },
+    Reserve {
+        key: u64,
+        kind: ReservationType,
+    },
+    Release {
+        key: u64,
+        kind: ReservationType,
+    },
+    Clear {
+        key: u64,
+    },
+    Preempt {
+        key: u64,
+        victim: u64,
+        kind: ReservationType,
+    },
+    Move {
+        key: u64,
+        new: u64,
+        to: u8,
+    },
 }
 
 impl What {
@@ -143,7 +164,7 @@ impl What {
             Self::Release { key, kind } => super::release(key, kind),
             Self::Clear { key } => Action::Clear { key },
             Self::Preempt { key, victim, kind } => super::preempt(key, victim, kind),
-            Self::Move { key, new, to } => Action::Move(Move {
+            Self::Move { key, new, to } => Action::Move(RegisterAndMove {
                 key,
                 new_key: new,
                 to: host(to),
@@ -157,7 +178,7 @@ impl What {
 /// Few hosts and few keys, so that they meet.
 fn what() -> impl Strategy<Value = What> {
     let key = || 0_u64..3;
-    let kind = || proptest::sample::select(Type::ALL.to_vec());
+    let kind = || proptest::sample::select(ReservationType::ALL.to_vec());
     prop_oneof![
         3 => (key(), key()).prop_map(|(key, new)| What::Register { key, new }),
         3 => key().prop_map(|new| What::RegisterAnyway { new }),
@@ -171,7 +192,7 @@ fn what() -> impl Strategy<Value = What> {
 }
 
 fn seen(all: &Reservations) -> Model {
-    let number = |nexus: &Arc<Identity>| (1..5).find(|number| host(*number) == *nexus);
+    let number = |nexus: &Arc<NexusIdentity>| (1..5).find(|number| host(*number) == *nexus);
     let registrations = all.registrations().iter();
     Model {
         keys: registrations

@@ -1,20 +1,22 @@
 //! PREEMPT and PREEMPT AND ABORT (SPC-5 §5.14.11.4).
 
-use super::super::{Action, Notice, Outcome, Refusal, Reservations, Type};
+use super::super::{
+    Action, ActionOutcome, ReservationNotice, ReservationRefusal, ReservationType, Reservations,
+};
 use super::{act, preempt, quietly, registered, reserve};
 use crate::testing::host;
 
-const WE: Type = Type::WriteExclusive;
-const EA: Type = Type::ExclusiveAccess;
-const AR: Type = Type::WriteExclusiveAllRegistrants;
+const WE: ReservationType = ReservationType::WriteExclusive;
+const EA: ReservationType = ReservationType::ExclusiveAccess;
+const AR: ReservationType = ReservationType::WriteExclusiveAllRegistrants;
 
-fn hosts(numbers: &[u8]) -> Vec<std::sync::Arc<crate::nexus::Identity>> {
+fn hosts(numbers: &[u8]) -> Vec<std::sync::Arc<crate::nexus::NexusIdentity>> {
     numbers.iter().map(|number| host(*number)).collect()
 }
 
-fn told(notices: &[(Notice, &[u8])]) -> Outcome {
+fn told(notices: &[(ReservationNotice, &[u8])]) -> ActionOutcome {
     let notices = notices.iter();
-    Outcome {
+    ActionOutcome {
         notices: notices
             .map(|(notice, whom)| (*notice, hosts(whom)))
             .collect(),
@@ -32,7 +34,10 @@ fn of_the_holder_takes_the_reservation_over() {
     let mut all = three();
     quietly(&mut all, &host(1), &reserve(0xa, WE));
     let found = act(&mut all, &host(2), &preempt(0xb, 0xa, WE));
-    assert_eq!(found, Ok(told(&[(Notice::RegistrationsPreempted, &[1])])));
+    assert_eq!(
+        found,
+        Ok(told(&[(ReservationNotice::RegistrationsPreempted, &[1])]))
+    );
     assert!(all.is_holder(&host(2)));
     assert!(!all.is_registered(&host(1)));
     assert_eq!(all.generation(), 4);
@@ -43,9 +48,9 @@ fn with_another_type_tells_those_who_stay() {
     let mut all = three();
     quietly(&mut all, &host(1), &reserve(0xa, WE));
     let found = act(&mut all, &host(2), &preempt(0xb, 0xa, EA));
-    let expected: &[(Notice, &[u8])] = &[
-        (Notice::ReservationsReleased, &[3]),
-        (Notice::RegistrationsPreempted, &[1]),
+    let expected: &[(ReservationNotice, &[u8])] = &[
+        (ReservationNotice::ReservationsReleased, &[3]),
+        (ReservationNotice::RegistrationsPreempted, &[1]),
     ];
     assert_eq!(found, Ok(told(expected)));
 }
@@ -55,7 +60,10 @@ fn of_another_registrant_leaves_the_reservation() {
     let mut all = three();
     quietly(&mut all, &host(1), &reserve(0xa, WE));
     let found = act(&mut all, &host(2), &preempt(0xb, 0xc, EA));
-    assert_eq!(found, Ok(told(&[(Notice::RegistrationsPreempted, &[3])])));
+    assert_eq!(
+        found,
+        Ok(told(&[(ReservationNotice::RegistrationsPreempted, &[3])]))
+    );
     assert!(all.is_holder(&host(1)));
     assert_eq!(all.reservation().map(|held| held.kind), Some(WE));
 }
@@ -64,7 +72,10 @@ fn of_another_registrant_leaves_the_reservation() {
 fn without_a_reservation_makes_none() {
     let mut all = three();
     let found = act(&mut all, &host(2), &preempt(0xb, 0xa, EA));
-    assert_eq!(found, Ok(told(&[(Notice::RegistrationsPreempted, &[1])])));
+    assert_eq!(
+        found,
+        Ok(told(&[(ReservationNotice::RegistrationsPreempted, &[1])]))
+    );
     assert_eq!(all.reservation(), None);
 }
 
@@ -74,15 +85,15 @@ fn of_an_unknown_key_conflicts_and_of_zero_is_invalid() {
     quietly(&mut all, &host(1), &reserve(0xa, WE));
     assert_eq!(
         act(&mut all, &host(2), &preempt(0xb, 0xd, WE)),
-        Err(Refusal::Conflict)
+        Err(ReservationRefusal::Conflict)
     );
     assert_eq!(
         act(&mut all, &host(2), &preempt(0xb, 0, WE)),
-        Err(Refusal::ZeroKey)
+        Err(ReservationRefusal::ZeroKey)
     );
     assert_eq!(
         act(&mut all, &host(2), &preempt(0xa, 0xa, WE)),
-        Err(Refusal::Conflict)
+        Err(ReservationRefusal::Conflict)
     );
     assert_eq!(all.generation(), 3);
 }
@@ -94,7 +105,10 @@ fn of_zero_removes_everybody_else_where_all_are_holders() {
     let found = act(&mut all, &host(2), &preempt(0xb, 0, EA));
     assert_eq!(
         found,
-        Ok(told(&[(Notice::RegistrationsPreempted, &[1, 3])]))
+        Ok(told(&[(
+            ReservationNotice::RegistrationsPreempted,
+            &[1, 3]
+        )]))
     );
     assert_eq!(all.registrations().len(), 1);
     assert_eq!(all.reservation().map(|held| held.kind), Some(EA));
@@ -106,7 +120,10 @@ fn of_one_key_where_all_are_holders_only_unregisters() {
     let mut all = three();
     quietly(&mut all, &host(1), &reserve(0xa, AR));
     let found = act(&mut all, &host(2), &preempt(0xb, 0xc, EA));
-    assert_eq!(found, Ok(told(&[(Notice::RegistrationsPreempted, &[3])])));
+    assert_eq!(
+        found,
+        Ok(told(&[(ReservationNotice::RegistrationsPreempted, &[3])]))
+    );
     assert_eq!(all.reservation().map(|held| held.kind), Some(AR));
 }
 
@@ -115,7 +132,10 @@ fn by_the_holder_of_itself_changes_the_type() {
     let mut all = three();
     quietly(&mut all, &host(1), &reserve(0xa, WE));
     let found = act(&mut all, &host(1), &preempt(0xa, 0xa, EA));
-    assert_eq!(found, Ok(told(&[(Notice::ReservationsReleased, &[2, 3])])));
+    assert_eq!(
+        found,
+        Ok(told(&[(ReservationNotice::ReservationsReleased, &[2, 3])]))
+    );
     assert!(all.is_holder(&host(1)));
     assert_eq!(all.reservation().map(|held| held.kind), Some(EA));
 }
@@ -127,7 +147,10 @@ fn of_a_shared_key_spares_only_the_one_that_takes_over() {
     let found = act(&mut all, &host(2), &preempt(0xa, 0xa, WE));
     assert_eq!(
         found,
-        Ok(told(&[(Notice::RegistrationsPreempted, &[1, 3])]))
+        Ok(told(&[(
+            ReservationNotice::RegistrationsPreempted,
+            &[1, 3]
+        )]))
     );
     assert!(all.is_holder(&host(2)));
 }
@@ -136,7 +159,10 @@ fn of_a_shared_key_spares_only_the_one_that_takes_over() {
 fn of_its_own_key_without_a_reservation_unregisters_itself_unheard() {
     let mut all = registered(&[(&host(1), 0xa), (&host(2), 0xa)]);
     let found = act(&mut all, &host(1), &preempt(0xa, 0xa, WE));
-    assert_eq!(found, Ok(told(&[(Notice::RegistrationsPreempted, &[2])])));
+    assert_eq!(
+        found,
+        Ok(told(&[(ReservationNotice::RegistrationsPreempted, &[2])]))
+    );
     assert!(all.registrations().is_empty());
 }
 
@@ -159,7 +185,7 @@ fn and_abort_aborts_for_whoever_is_preempted() {
         abort: true,
     };
     let outcome = act(&mut all, &host(2), &action).unwrap();
-    assert_eq!(outcome, Outcome::default(), "nobody else has the key");
+    assert_eq!(outcome, ActionOutcome::default(), "nobody else has the key");
 }
 
 #[test]
@@ -173,6 +199,9 @@ fn needs_a_type_only_where_it_reserves() {
     };
     assert!(act(&mut all, &host(2), &without(0xc)).is_ok());
     quietly(&mut all, &host(1), &reserve(0xa, WE));
-    assert_eq!(act(&mut all, &host(2), &without(0xa)), Err(Refusal::NoType));
+    assert_eq!(
+        act(&mut all, &host(2), &without(0xa)),
+        Err(ReservationRefusal::NoType)
+    );
     assert!(all.is_holder(&host(1)));
 }

@@ -1,13 +1,13 @@
 //! Reservations over a power loss.
 
-use super::super::{Hold, Registration, Reservation, Reservations, StoreError, Type};
+use super::super::{Holding, Registration, Reservation, ReservationType, Reservations, StoreError};
 use super::quietly;
-use crate::nexus::Identity;
+use crate::nexus::NexusIdentity;
 use crate::testing::{by_port, host};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-fn kept(kind: Option<Type>) -> Reservations {
+fn kept(kind: Option<ReservationType>) -> Reservations {
     let registration = |nexus, key| Registration { nexus, key };
     let mut all = Reservations {
         generation: 0,
@@ -17,18 +17,18 @@ fn kept(kind: Option<Type>) -> Reservations {
             registration(host(2), u64::MAX),
             registration(by_port(1, 2), 0xa),
         ],
-        hold: Hold::Free,
+        hold: Holding::Free,
     };
     if let Some(kind) = kind {
         let holder = (!kind.all_registrants()).then(|| host(2));
-        all.hold = Hold::Persistent(Reservation { kind, holder });
+        all.hold = Holding::Persistent(Reservation { kind, holder });
     }
     all
 }
 
 #[test]
 fn comes_back_as_it_was() {
-    for kind in Type::ALL.map(Some).into_iter().chain([None]) {
+    for kind in ReservationType::ALL.map(Some).into_iter().chain([None]) {
         let before = kept(kind);
         let after = Reservations::from_bytes(&before.to_bytes());
         assert_eq!(after, Ok(before), "{kind:?}");
@@ -37,7 +37,7 @@ fn comes_back_as_it_was() {
 
 #[test]
 fn keeps_nothing_without_aptpl_nor_the_generation() {
-    let mut all = kept(Some(Type::WriteExclusive));
+    let mut all = kept(Some(ReservationType::WriteExclusive));
     all.generation = 77;
     let restored = Reservations::from_bytes(&all.to_bytes()).unwrap();
     assert_eq!(restored.generation(), 0);
@@ -51,19 +51,19 @@ fn keeps_nothing_without_aptpl_nor_the_generation() {
 
 #[test]
 fn is_restored_for_initiators_that_are_not_logged_in_and_works() {
-    let bytes = kept(Some(Type::WriteExclusive)).to_bytes();
+    let bytes = kept(Some(ReservationType::WriteExclusive)).to_bytes();
     let mut all = Reservations::from_bytes(&bytes).unwrap();
     quietly(
         &mut all,
         &host(2),
-        &super::release(u64::MAX, Type::WriteExclusive),
+        &super::release(u64::MAX, ReservationType::WriteExclusive),
     );
     assert_eq!(all.reservation(), None);
 }
 
 #[test]
 fn every_truncation_says_where_it_ends() {
-    let bytes = kept(Some(Type::ExclusiveAccess)).to_bytes();
+    let bytes = kept(Some(ReservationType::ExclusiveAccess)).to_bytes();
     for len in 0..bytes.len() {
         let found = Reservations::from_bytes(&bytes[..len]);
         assert!(
@@ -75,7 +75,7 @@ fn every_truncation_says_where_it_ends() {
 
 #[test]
 fn every_damaged_octet_is_noticed() {
-    let bytes = kept(Some(Type::ExclusiveAccess)).to_bytes();
+    let bytes = kept(Some(ReservationType::ExclusiveAccess)).to_bytes();
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x10;
@@ -108,11 +108,11 @@ fn says_what_is_wrong() {
     assert_eq!(found, Err(StoreError::Trailing(1)));
 }
 
-fn identity() -> impl Strategy<Value = Arc<Identity>> {
+fn identity() -> impl Strategy<Value = Arc<NexusIdentity>> {
     let octets = proptest::collection::vec(any::<u8>(), 0..300);
     (octets, any::<u16>()).prop_map(|(octets, port)| {
         let initiator = octets.into();
-        Arc::new(Identity { initiator, port })
+        Arc::new(NexusIdentity { initiator, port })
     })
 }
 

@@ -1,11 +1,11 @@
 use super::*;
 use crate::alua::AccessState;
-use crate::setting::{ModeChange, ModeParameter, Setting};
 use crate::testing::{host, resized, unit};
 use crate::unit::CoreId;
+use crate::unit_settings::{ModeChange, ModeParameter, SettingChange};
 
-fn apply(state: &mut UnitState, change: Change) -> Result<Vec<Effect>, Failure> {
-    state.apply(&Request {
+fn apply(state: &mut UnitState, change: UnitChange) -> Result<Vec<Effect>, CommandFailure> {
+    state.apply(&OwnerRequest {
         core: CoreId(0),
         id: 1,
         nexus: Some(host(1)),
@@ -16,7 +16,7 @@ fn apply(state: &mut UnitState, change: Change) -> Result<Vec<Effect>, Failure> 
 #[test]
 fn a_change_of_capacity_is_told_to_everybody_once() {
     let mut state = unit();
-    let told = vec![Effect::Attention(Who::All, 0x2a09)];
+    let told = vec![Effect::Attention(EffectScope::All, 0x2a09)];
     assert_eq!(apply(&mut state, resized(4096)), Ok(told));
     assert_eq!(state.traits.blocks, 4096);
     assert_eq!(apply(&mut state, resized(4096)), Ok(vec![]));
@@ -28,9 +28,9 @@ fn a_cache_and_protection_that_come_and_go_are_told_as_mode_parameters() {
     let with = |write_cache, read_only| {
         let mut traits = unit().traits;
         (traits.write_cache, traits.read_only) = (write_cache, read_only);
-        Change::Medium(traits)
+        UnitChange::Medium(traits)
     };
-    let told = vec![Effect::Attention(Who::All, 0x2a01)];
+    let told = vec![Effect::Attention(EffectScope::All, 0x2a01)];
     for (write_cache, read_only) in [(false, false), (true, false), (true, true), (false, false)] {
         let change = || with(write_cache, read_only);
         assert_eq!(apply(&mut state, change()), Ok(told.clone()));
@@ -43,27 +43,27 @@ fn a_cache_and_protection_that_come_and_go_are_told_as_mode_parameters() {
 #[test]
 fn a_reset_aborts_for_everybody_before_it_resets_and_tells() {
     let mut state = unit();
-    apply(&mut state, Change::Reserve).unwrap();
+    apply(&mut state, UnitChange::Reserve).unwrap();
     let expected = vec![
-        Effect::Abort(Who::All),
+        Effect::Abort(EffectScope::All),
         Effect::Reset,
-        Effect::Attention(Who::All, 0x2903),
+        Effect::Attention(EffectScope::All, 0x2903),
     ];
-    assert_eq!(apply(&mut state, Change::Reset), Ok(expected.clone()));
+    assert_eq!(apply(&mut state, UnitChange::Reset), Ok(expected.clone()));
     assert_eq!(state.reservations, unit().reservations);
     let mut change = ModeChange::default();
     change.set(ModeParameter::DSense, true);
-    apply(&mut state, Change::Setting(Setting::Mode(change))).unwrap();
-    let modes = Effect::Attention(Who::All, 0x2a01);
+    apply(&mut state, UnitChange::Setting(SettingChange::Mode(change))).unwrap();
+    let modes = Effect::Attention(EffectScope::All, 0x2a01);
     let expected = [expected, vec![modes]].concat();
-    assert_eq!(apply(&mut state, Change::Reset), Ok(expected));
+    assert_eq!(apply(&mut state, UnitChange::Reset), Ok(expected));
 }
 
 #[test]
 fn a_new_access_state_is_told_to_the_others() {
     let mut state = unit();
-    let change = || Change::AccessState(AccessState::NonOptimized);
-    let told = vec![Effect::Attention(Who::AllBut(host(1)), 0x2a06)];
+    let change = || UnitChange::AccessState(AccessState::NonOptimized);
+    let told = vec![Effect::Attention(EffectScope::AllBut(host(1)), 0x2a06)];
     assert_eq!(apply(&mut state, change()), Ok(told));
     assert_eq!(apply(&mut state, change()), Ok(vec![]));
 }
@@ -71,20 +71,20 @@ fn a_new_access_state_is_told_to_the_others() {
 #[test]
 fn the_loss_of_a_nexus_ends_what_it_had_reserved() {
     let mut state = unit();
-    apply(&mut state, Change::Reserve).unwrap();
+    apply(&mut state, UnitChange::Reserve).unwrap();
     assert_ne!(state.reservations, unit().reservations);
-    assert_eq!(apply(&mut state, Change::NexusLoss), Ok(vec![]));
+    assert_eq!(apply(&mut state, UnitChange::NexusLoss), Ok(vec![]));
     assert_eq!(state.reservations, unit().reservations);
 }
 
 #[test]
 fn a_reservation_for_nobody_is_an_error_of_the_target() {
-    let found = unit().apply(&Request {
+    let found = unit().apply(&OwnerRequest {
         core: CoreId(0),
         id: 1,
         nexus: None,
-        change: Change::Reserve,
+        change: UnitChange::Reserve,
     });
-    let failure = Sense::new(Key::HardwareError, 0x4400);
-    assert_eq!(found, Err(Failure::Check(failure)));
+    let failure = Sense::new(SenseKey::HardwareError, 0x4400);
+    assert_eq!(found, Err(CommandFailure::Check(failure)));
 }

@@ -35,7 +35,7 @@ fn parameter_field_pointer_to_a_whole_octet_has_no_bit() {
 fn fixed_information_of_a_medium_error() {
     let sense = Sense {
         information: Some(0x1234),
-        ..Sense::new(Key::MediumError, asc::UNRECOVERED_READ_ERROR)
+        ..Sense::new(SenseKey::MediumError, asc::UNRECOVERED_READ_ERROR)
     };
     assert_eq!(
         sense.encode(Format::Fixed).as_slice(),
@@ -50,7 +50,7 @@ fn fixed_leaves_out_what_needs_more_than_32_bits() {
     let sense = Sense {
         information: Some(1 << 32),
         command_specific: Some(1 << 32),
-        ..Sense::new(Key::MediumError, asc::UNRECOVERED_READ_ERROR)
+        ..Sense::new(SenseKey::MediumError, asc::UNRECOVERED_READ_ERROR)
     };
     let fixed = sense.encode(Format::Fixed);
     assert_eq!(
@@ -64,8 +64,8 @@ fn descriptors_of_everything() {
     let sense = Sense {
         information: Some(0x0102_0304_0506_0708),
         command_specific: Some(0x0a0b),
-        specific: Some(Specific::Progress(0x8000)),
-        ..Sense::new(Key::NotReady, 0x041b)
+        specific: Some(SenseSpecific::Progress(0x8000)),
+        ..Sense::new(SenseKey::NotReady, 0x041b)
     };
     assert_eq!(
         sense.encode(Format::Descriptor).as_slice(),
@@ -80,7 +80,7 @@ fn descriptors_of_everything() {
 
 #[test]
 fn segment_pointer_sets_sd() {
-    let specific = Specific::Segment {
+    let specific = SenseSpecific::Segment {
         in_segments: true,
         octet: 3,
         bit: None,
@@ -100,11 +100,11 @@ proptest! {
         in_cdb: bool,
     ) {
         let sense = Sense {
-            key: Key::IllegalRequest,
+            key: SenseKey::IllegalRequest,
             code,
             information: information.map(u64::from),
             command_specific: command_specific.map(u64::from),
-            specific: Some(Specific::Field { in_cdb, octet, bit }),
+            specific: Some(SenseSpecific::Field { in_cdb, octet, bit }),
         };
         prop_assert_eq!(decode_fixed(sense.encode(Format::Fixed).as_slice()), sense);
         prop_assert_eq!(decode_descriptors(sense.encode(Format::Descriptor).as_slice()), sense);
@@ -115,7 +115,7 @@ fn decode_fixed(bytes: &[u8]) -> Sense {
     assert_eq!((bytes.len(), bytes[7], bytes[2]), (18, 10, 5));
     let number = |at: usize| u64::from(u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()));
     Sense {
-        key: Key::IllegalRequest,
+        key: SenseKey::IllegalRequest,
         code: u16::from_be_bytes([bytes[12], bytes[13]]),
         information: (bytes[0] & 0x80 != 0).then(|| number(3)),
         command_specific: Some(number(8)).filter(|&value| value != 0),
@@ -127,7 +127,7 @@ fn decode_descriptors(bytes: &[u8]) -> Sense {
     assert_eq!((bytes[0], bytes[1]), (0x72, 5));
     assert_eq!(usize::from(bytes[7]), bytes.len() - 8);
     let mut sense = Sense::new(
-        Key::IllegalRequest,
+        SenseKey::IllegalRequest,
         u16::from_be_bytes([bytes[2], bytes[3]]),
     );
     let mut rest = &bytes[8..];
@@ -145,9 +145,9 @@ fn decode_descriptors(bytes: &[u8]) -> Sense {
     sense
 }
 
-fn decode_pointer(octets: &[u8]) -> Specific {
+fn decode_pointer(octets: &[u8]) -> SenseSpecific {
     assert_eq!(octets[0] & 0x80, 0x80);
-    Specific::Field {
+    SenseSpecific::Field {
         in_cdb: octets[0] & 0x40 != 0,
         octet: u16::from_be_bytes([octets[1], octets[2]]),
         bit: (octets[0] & 0x08 != 0).then_some(octets[0] & 0x07),

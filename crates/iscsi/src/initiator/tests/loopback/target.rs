@@ -12,7 +12,9 @@ use super::super::rig::{INITIATOR, TARGET, Wire, octets_of};
 use crate::auth::Hash;
 use crate::login::{self, Login};
 use crate::session::{self, Session};
-use crate::target::{Access, Chap, ChapUser, Config, Endpoints, Limits, Node};
+use crate::target::{
+    ChapUser, Endpoints, NodeAccess, TargetChap, TargetConfig, TargetLimits, TargetNode,
+};
 
 /// Who may come in.
 #[derive(Clone, Copy)]
@@ -35,11 +37,11 @@ pub(super) struct Target {
 
 const NOW: Duration = Duration::ZERO;
 
-fn access(guard: Guard) -> Access {
+fn access(guard: Guard) -> NodeAccess {
     let allow = BTreeSet::from([INITIATOR.to_owned()]);
-    Access {
+    NodeAccess {
         allow: matches!(guard, Guard::Listed).then_some(allow),
-        chap: matches!(guard, Guard::Chap).then(|| Chap {
+        chap: matches!(guard, Guard::Chap).then(|| TargetChap {
             users: vec![ChapUser {
                 name: "user".into(),
                 initiator: None,
@@ -53,18 +55,18 @@ fn access(guard: Guard) -> Access {
 
 impl Target {
     pub(super) fn new(guard: Guard) -> Self {
-        let node = Node {
+        let node = TargetNode {
             name: TARGET.into(),
             alias: None,
             access: access(guard),
         };
-        let config = Config {
+        let config = TargetConfig {
             nodes: vec![Arc::new(node)],
             portals: Vec::new(),
             advertise: Vec::new(),
-            limits: Limits {
+            limits: TargetLimits {
                 data_segment: 700,
-                ..Limits::default()
+                ..TargetLimits::default()
             },
         };
         let endpoints = Endpoints {
@@ -109,8 +111,8 @@ impl Target {
     fn login(&mut self, mut login: Box<Login<HeapLease>>, wire: &mut Wire) -> bool {
         let event = login.poll();
         match &event {
-            Some(login::Event::Session { .. }) => login.admit(1),
-            Some(login::Event::Close(_)) => {
+            Some(login::LoginEvent::Session { .. }) => login.admit(1),
+            Some(login::LoginEvent::Close(_)) => {
                 login.transmit(wire);
                 return false;
             }
@@ -118,7 +120,7 @@ impl Target {
         }
         login.transmit(wire);
         self.stage = match event {
-            Some(login::Event::Done) => {
+            Some(login::LoginEvent::Done) => {
                 let session = login.into_session(NOW).unwrap();
                 Stage::Session(Box::new(session))
             }
@@ -131,21 +133,21 @@ impl Target {
         let event = session.poll();
         let any = event.is_some();
         let over = match event {
-            Some(session::Event::Execute(command)) => {
+            Some(session::SessionEvent::Execute(command)) => {
                 self.execute(&mut session, &command);
                 false
             }
-            Some(session::Event::DataOut { tag, data, .. }) => {
+            Some(session::SessionEvent::DataOut { tag, data, .. }) => {
                 self.disk = octets_of(&data);
                 let moved = self.disk.len() as u64;
                 session.complete(tag, &good(0, moved));
                 false
             }
-            Some(session::Event::Manage { id, .. }) => {
+            Some(session::SessionEvent::Manage { id, .. }) => {
                 session.managed(id, FunctionResult::Complete);
                 false
             }
-            Some(session::Event::LoggedOut) => true,
+            Some(session::SessionEvent::LoggedOut) => true,
             Some(other) => panic!("{other:?} from our own target"),
             None => false,
         };

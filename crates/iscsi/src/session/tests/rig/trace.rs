@@ -1,5 +1,6 @@
 //! What a session sends, in one line a PDU.
 
+use scsi::medium::{HeapLease, Lease as _};
 use scsi::residual::Residual;
 
 use crate::wire::async_message::AsyncMessage;
@@ -142,4 +143,15 @@ fn response_line(itt: &str, pdu: &ScsiResponse, data: &[u8]) -> String {
         pdu.status,
         residual(pdu.residual)
     )
+}
+
+pub(in crate::session::tests) fn octets_of(lease: &HeapLease) -> Vec<u8> {
+    let mut octets = vec![0; lease.len()];
+    lease.copy_out(0, &mut octets);
+    octets
+}
+
+/// Octets that tell their place.
+pub(in crate::session::tests) fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at / 7 + at) as u8).collect()
 }

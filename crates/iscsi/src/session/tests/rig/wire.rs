@@ -3,7 +3,7 @@
 use scsi::medium::HeapLease;
 
 use super::octets_of;
-use crate::datamover::Outgoing;
+use crate::pdu_sink::PduSink;
 
 /// The connection: octets in one order, however they were given.
 #[derive(Default)]
@@ -12,7 +12,7 @@ pub(super) struct Wire {
     copy: Vec<u8>,
 }
 
-impl Outgoing<HeapLease> for Wire {
+impl PduSink<HeapLease> for Wire {
     fn octets(&mut self, octets: &[u8]) {
         self.octets.extend_from_slice(octets);
     }

@@ -1,0 +1,79 @@
+//! Who works when, told by those who do.
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use super::{ThreadGroup, take_turns};
+use crate::load_threads::{
+    LiveFigures, LoadPhase, LoadThread, RunObserver, RunTimes, ThreadTotals,
+};
+
+/// What a member does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Did {
+    Begin(usize),
+    End(usize),
+}
+
+/// A member that works in each of its turns, however late it sees it, and is slow to end that.
+fn work(group: usize, diary: &Mutex<Vec<Did>>, post: &LoadThread<'_>) -> ThreadTotals {
+    let tell = |did| diary.lock().unwrap().push(did);
+    let (mut begun, mut rested) = (0, 0);
+    post.ready(None);
+    loop {
+        let (turn, phase) = post.at();
+        match phase {
+            _ if phase.is_end() => return ThreadTotals::default(),
+            _ if turn > begun => {
+                tell(Did::Begin(group));
+                begun = turn;
+            }
+            LoadPhase::Rest if turn > rested => {
+                // Whoever does not wait for this one goes ahead.
+                (0..1000).for_each(|_| thread::yield_now());
+                tell(Did::End(group));
+                rested = turn;
+                post.rested(ThreadTotals::default());
+            }
+            _ => thread::yield_now(),
+        }
+    }
+}
+
+#[test]
+fn turns_do_not_overlap() {
+    const MEMBERS: usize = 3;
+    let diary = Mutex::default();
+    let member = |group| {
+        let diary = &diary;
+        move |post: &LoadThread<'_>| work(group, diary, post)
+    };
+    let groups = [0, 1].map(|group| ThreadGroup {
+        members: (0..MEMBERS).map(|_| member(group)).collect(),
+        targets: vec![std::process::id()],
+    });
+    let times = RunTimes {
+        ramp: Duration::ZERO,
+        runtime: Duration::from_millis(1),
+    };
+    let (stop, live) = (AtomicBool::new(false), &mut |_: LiveFigures| {});
+    let watch = &mut RunObserver { stop: &stop, live };
+    let order = [0, 1, 1, 0];
+    let failure = take_turns(groups.into(), watch, |resting, watch| {
+        for group in order {
+            let result = resting[group].turn(times, watch);
+            assert_eq!(result.reports.len(), MEMBERS);
+        }
+    });
+    assert_eq!(failure.unwrap(), None);
+    let diary = diary.into_inner().unwrap();
+    let turns: Vec<_> = diary.chunks(2 * MEMBERS).collect();
+    assert_eq!(turns.len(), order.len());
+    for (turn, group) in turns.into_iter().zip(order) {
+        let count = |did| turn.iter().filter(|one| **one == did).count();
+        assert_eq!(count(Did::Begin(group)), MEMBERS, "{turn:?}");
+        assert_eq!(count(Did::End(group)), MEMBERS, "{turn:?}");
+    }
+}

@@ -1,0 +1,228 @@
+//! A connection as a core keeps it, from accept until its last task has ended.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use ::io::ring::SocketId;
+use block::lease::BlockLease;
+use fc::remote::RemoteId;
+use iscsi::login::Login;
+use iscsi::session::Session;
+use scsi::medium::Now;
+
+use super::event_key::{GENERATIONS, SlotKey};
+
+/// One connection.
+pub(super) struct CoreConnection {
+    pub(super) key: SlotKey,
+    pub(super) peer: IpAddr,
+    pub(super) phase: ConnectionPhase,
+    /// `None` once closed.
+    pub(super) socket: Option<SocketId>,
+    /// A batch is on its way.
+    pub(super) sending: bool,
+    /// A receive is under way.
+    pub(super) receiving: bool,
+    /// Octets received that could not be used yet.
+    pub(super) early: Vec<u8>,
+    /// It is to be closed (or moved) when everything queued has been sent; closed at this instant.
+    pub(super) closing: Option<Now>,
+    /// It is on the list of connections that may have something to send.
+    pub(super) dirty: bool,
+    /// The instant for which it is in the heap of timers.
+    pub(super) timer: Option<Now>,
+}
+
+/// How far a connection got.
+pub(super) enum ConnectionPhase {
+    /// Not logged in.
+    Login(Box<Login<BlockLease>>),
+    /// Logged in, waiting for its last send to come back before it moves to its session's core.
+    Moving(Box<Login<BlockLease>>),
+    /// In full-feature phase.
+    Session {
+        session: Box<Session<BlockLease>>,
+        tsih: u16,
+        nexus: NexusState,
+    },
+    /// The socket is gone; its tasks are coming to their end.
+    Ending { tsih: u16 },
+}
+
+/// Whether the device server knows the nexus of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NexusState {
+    /// It does.
+    Yes,
+    /// It is letting it go. Until then its initiator, which has logged out, gets no answer: what
+    /// it does next, under another name even, must find nothing of this nexus.
+    Leaving,
+    /// It never did, as in discovery, or has let it go.
+    No,
+}
+
+/// Connections by slot. The slot of a session is its nexus number, so what the device server says
+/// finds its connection by an index. Nexuses of Fibre Channel have slots among them.
+#[derive(Default)]
+pub(super) struct NexusTable {
+    slots: Vec<Option<NexusOwner>>,
+    /// The connections of sessions by TSIH, as a target that is reset ends all of its sessions by
+    /// their handles.
+    sessions: HashMap<u16, SlotKey>,
+    free: Vec<u32>,
+    generation: u32,
+}
+
+/// Where a nexus is.
+pub(super) enum NexusOwner {
+    /// It is a session on a connection.
+    Connection(Box<CoreConnection>),
+    /// It is with a remote port.
+    Remote(FcNexus),
+}
+
+/// A remote port of Fibre Channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FcNexus {
+    /// Behind which port of ours, by its number on this core.
+    pub(super) fc_port: u32,
+    pub(super) id: RemoteId,
+}
+
+impl CoreConnection {
+    /// What a login that failed said it was.
+    pub(super) fn claimed(&self) -> Option<&str> {
+        match &self.phase {
+            ConnectionPhase::Login(login) => login.claimed(),
+            _ => None,
+        }
+    }
+
+    /// PDUs that its session has not sent.
+    pub(super) fn queued(&self) -> usize {
+        match &self.phase {
+            ConnectionPhase::Session { session, .. } => session.queued(),
+            _ => 0,
+        }
+    }
+}
+
+impl ConnectionPhase {
+    /// The TSIH, once there is one.
+    fn tsih(&self) -> Option<u16> {
+        match self {
+            Self::Login(_) => None,
+            Self::Moving(login) => login.outcome().map(|session| session.tsih),
+            Self::Session { tsih, .. } | Self::Ending { tsih } => Some(*tsih),
+        }
+    }
+}
+
+impl NexusTable {
+    pub(super) fn insert(
+        &mut self,
+        peer: IpAddr,
+        socket: SocketId,
+        phase: ConnectionPhase,
+    ) -> SlotKey {
+        let slot = self.vacancy();
+        self.generation = (self.generation + 1) % GENERATIONS;
+        let key = SlotKey {
+            slot,
+            generation: self.generation,
+        };
+        self.slots[slot as usize] = Some(NexusOwner::Connection(Box::new(CoreConnection {
+            key,
+            peer,
+            phase,
+            socket: Some(socket),
+            sending: false,
+            receiving: false,
+            early: Vec::new(),
+            closing: None,
+            dirty: false,
+            timer: None,
+        })));
+        self.note_session(key);
+        key
+    }
+
+    /// Makes a connection known by its TSIH; to be called when it gets one.
+    pub(super) fn note_session(&mut self, key: SlotKey) {
+        let tsih = self.get(key).and_then(|connection| connection.phase.tsih());
+        if let Some(tsih) = tsih {
+            self.sessions.insert(tsih, key);
+        }
+    }
+
+    /// The slot of a nexus with a remote port.
+    pub(super) fn insert_remote(&mut self, remote: FcNexus) -> u32 {
+        let slot = self.vacancy();
+        self.slots[slot as usize] = Some(NexusOwner::Remote(remote));
+        slot
+    }
+
+    fn vacancy(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() as u32 - 1
+        })
+    }
+
+    pub(super) fn place(&mut self, slot: u32) -> Option<&mut NexusOwner> {
+        self.slots.get_mut(slot as usize)?.as_mut()
+    }
+
+    pub(super) fn at(&mut self, slot: u32) -> Option<&mut CoreConnection> {
+        match self.place(slot)? {
+            NexusOwner::Connection(connection) => Some(connection),
+            NexusOwner::Remote(_) => None,
+        }
+    }
+
+    pub(super) fn get(&mut self, key: SlotKey) -> Option<&mut CoreConnection> {
+        self.at(key.slot).filter(|connection| connection.key == key)
+    }
+
+    pub(super) fn remove(&mut self, slot: u32) -> Option<Box<CoreConnection>> {
+        match self.vacate(slot)? {
+            NexusOwner::Connection(connection) => Some(connection),
+            NexusOwner::Remote(_) => None,
+        }
+    }
+
+    /// Frees a slot.
+    pub(super) fn vacate(&mut self, slot: u32) -> Option<NexusOwner> {
+        let place = self.slots.get_mut(slot as usize)?.take()?;
+        self.free.push(slot);
+        if let NexusOwner::Connection(connection) = &place
+            && let Some(tsih) = connection.phase.tsih()
+            && self.sessions.get(&tsih) == Some(&connection.key)
+        {
+            self.sessions.remove(&tsih);
+        }
+        Some(place)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &CoreConnection> {
+        self.slots.iter().flatten().filter_map(|place| match place {
+            NexusOwner::Connection(connection) => Some(&**connection),
+            NexusOwner::Remote(_) => None,
+        })
+    }
+
+    pub(super) fn keys(&self) -> Vec<SlotKey> {
+        self.iter().map(|connection| connection.key).collect()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+
+    /// The connection of the session with this TSIH, unless its socket is gone.
+    pub(super) fn find(&mut self, tsih: u16) -> Option<SlotKey> {
+        let key = *self.sessions.get(&tsih)?;
+        let connection = self.get(key)?;
+        (!matches!(connection.phase, ConnectionPhase::Ending { .. })).then_some(key)
+    }
+}

@@ -1,0 +1,151 @@
+//! Messages between cores. They are rare: nothing on the I/O path crosses cores.
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ::io::memory::drain_stores;
+use ::io::ring::Waker;
+use iscsi::login::Login;
+use scsi::nexus::{AttentionHistory, Nexus};
+use scsi::owner::{OwnerRequest, Publication};
+use scsi::task::CommandFailure;
+use scsi::unit::{CoreId, UnitId};
+
+use block::lease::BlockLease;
+
+/// What one core tells another.
+pub enum CoreMessage {
+    /// A connection whose login has ended, for the core that its session shall live on.
+    Session(Box<NewSession>),
+    /// End the session with this TSIH: its port logs in again, or it was told to go.
+    End(u16),
+    /// The session with this TSIH loses its nexus, and its port had heard this.
+    Heard(u16, AttentionHistory),
+    /// The session with this TSIH has ended, at the medium too.
+    Ended {
+        /// Which session.
+        tsih: u16,
+    },
+    /// The session with this TSIH has reset its target: all others of that target end.
+    ColdReset(u16),
+    /// For the owner of a unit.
+    Ask(UnitId, OwnerRequest),
+    /// For the owner of a unit: this core works by that version.
+    Acknowledge(UnitId, CoreId, u64),
+    /// From the owner of a unit.
+    Publish(UnitId, Publication),
+    /// From the owner of a unit.
+    Reply(UnitId, u64, Result<(), CommandFailure>),
+    /// Ask every initiator to log out, and stop when they have or their time is over.
+    Stop,
+    /// The core has no sessions any more.
+    Stopped(CoreId),
+    /// All have stopped and volumes are flushed: leave the loop.
+    Leave,
+}
+
+/// A session that begins.
+pub struct NewSession {
+    /// Its connection.
+    pub socket: OwnedFd,
+    /// Its login, with the final response still to be sent.
+    pub login: Login<BlockLease>,
+    /// The I_T nexus; `None` for a discovery session.
+    pub nexus: Option<Nexus>,
+    /// What its port had heard by its last session, since the target started.
+    pub heard: Option<AttentionHistory>,
+    /// Its TSIH.
+    pub tsih: u16,
+    /// Octets that came after the last login request.
+    pub early: Vec<u8>,
+}
+
+/// A core's way to the others.
+pub trait Mailer {
+    /// Leaves a message for a core, possibly this one.
+    fn send(&mut self, to: CoreId, message: CoreMessage);
+
+    /// The next message for this core; to be asked after [`io::ring::RingEvent::Woken`].
+    fn receive(&mut self) -> Option<CoreMessage>;
+
+    /// How many cores there are.
+    fn cores(&self) -> u16;
+}
+
+/// The mailboxes of a process's cores.
+#[derive(Clone)]
+pub struct Mailboxes {
+    boxes: Arc<[Mailbox]>,
+}
+
+struct Mailbox {
+    messages: Mutex<Vec<CoreMessage>>,
+    waker: Waker,
+}
+
+impl Mailboxes {
+    /// Mailboxes for cores whose rings have these wakers, in the order of their ids.
+    #[must_use]
+    pub fn new(wakers: Vec<Waker>) -> Self {
+        let mailbox = |waker| Mailbox {
+            messages: Mutex::default(),
+            waker,
+        };
+        Self {
+            boxes: wakers.into_iter().map(mailbox).collect(),
+        }
+    }
+
+    /// Leaves a message for a core and wakes it.
+    pub fn send(&self, to: CoreId, message: CoreMessage) {
+        let mailbox = &self.boxes[usize::from(to.0)];
+        // The message may say that a write is over.
+        drain_stores();
+        mailbox
+            .messages
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(message);
+        mailbox.waker.wake();
+    }
+
+    /// The way of one core to the others.
+    #[must_use]
+    pub fn counter(&self, core: CoreId) -> CoreMailbox {
+        CoreMailbox {
+            office: self.clone(),
+            core,
+            arrived: Vec::new(),
+        }
+    }
+}
+
+/// One core's counter at the post office.
+pub struct CoreMailbox {
+    office: Mailboxes,
+    core: CoreId,
+    arrived: Vec<CoreMessage>,
+}
+
+impl Mailer for CoreMailbox {
+    fn send(&mut self, to: CoreId, message: CoreMessage) {
+        self.office.send(to, message);
+    }
+
+    fn receive(&mut self) -> Option<CoreMessage> {
+        if self.arrived.is_empty() {
+            let mailbox = &self.office.boxes[usize::from(self.core.0)];
+            let mut messages = mailbox
+                .messages
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            std::mem::swap(&mut *messages, &mut self.arrived);
+            self.arrived.reverse();
+        }
+        self.arrived.pop()
+    }
+
+    fn cores(&self) -> u16 {
+        self.office.boxes.len() as u16
+    }
+}

@@ -1,0 +1,145 @@
+//! What a remote unit and the session with it say of themselves.
+
+use ::io::ether::Place;
+use block::details::DetailGroup;
+use fc::port::{Fc4Layer, Port};
+use fc::remote::RemotePort;
+use iscsi::initiator::LoginOutcome;
+use scsi::client::Facts;
+use scsi::wire::designator;
+
+/// What the unit says.
+pub(super) fn of_unit(facts: &Facts) -> DetailGroup {
+    DetailGroup {
+        heading: "unit",
+        values: unit(facts),
+    }
+}
+
+/// What a session of iSCSI was negotiated to. `place` is the portal's host and port, and the
+/// InitiatorName; `sessions` is how many of them each core has.
+pub(super) fn session(
+    session: &LoginOutcome,
+    place: (&str, u16, &str),
+    sessions: u16,
+) -> Vec<DetailGroup> {
+    let mut values = at(place, session);
+    values.push(("sessions per core", sessions.to_string()));
+    vec![
+        group("session", values),
+        group("negotiated", negotiated(session)),
+    ]
+}
+
+type DetailValues = Vec<(&'static str, String)>;
+
+fn unit(facts: &Facts) -> DetailValues {
+    let identity = &facts.identity;
+    let most = match facts.max_transfer {
+        0 => "not reported".to_owned(),
+        blocks => format!("{blocks} blocks"),
+    };
+    vec![
+        ("vendor", identity.vendor.clone()),
+        ("product", identity.product.clone()),
+        ("revision", identity.revision.clone()),
+        ("serial", identity.serial.clone()),
+        ("designator", designator::text(&identity.designator)),
+        ("longest transfer", most),
+        ("reports holes", yes(facts.provisioned)),
+        ("FUA", yes(facts.dpofua)),
+    ]
+}
+
+fn at((host, port, initiator): (&str, u16, &str), session: &LoginOutcome) -> DetailValues {
+    let host = match host.contains(':') {
+        true => format!("[{host}]"),
+        false => host.to_owned(),
+    };
+    let mut values = vec![
+        ("portal", format!("{host}:{port}")),
+        ("initiator", initiator.to_owned()),
+    ];
+    if let Some(group) = session.portal_group {
+        values.push(("portal group", group.to_string()));
+    }
+    if let Some(alias) = &session.alias {
+        values.push(("alias", alias.clone()));
+    }
+    let chap = session
+        .hash
+        .map(|hash| format!("CHAP with {}", hash.name()));
+    values.push(("authentication", chap.unwrap_or_else(|| "none".to_owned())));
+    values
+}
+
+/// By the names of RFC 7143 §13, in octets and seconds.
+fn negotiated(session: &LoginOutcome) -> DetailValues {
+    let keys = &session.keys;
+    let digest = |on| if on { "CRC32C" } else { "None" }.to_owned();
+    let flag = |on| if on { "Yes" } else { "No" }.to_owned();
+    vec![
+        ("HeaderDigest", digest(keys.header_digest)),
+        ("DataDigest", digest(keys.data_digest)),
+        (
+            "MaxRecvDataSegmentLength, ours",
+            keys.own_data_segment.to_string(),
+        ),
+        (
+            "MaxRecvDataSegmentLength, theirs",
+            keys.peer_data_segment.to_string(),
+        ),
+        ("MaxBurstLength", keys.max_burst.to_string()),
+        ("FirstBurstLength", keys.first_burst.to_string()),
+        ("InitialR2T", flag(keys.initial_r2t)),
+        ("ImmediateData", flag(keys.immediate_data)),
+        ("MaxOutstandingR2T", keys.outstanding_r2t.to_string()),
+        ("DataPDUInOrder", flag(keys.pdu_in_order)),
+        ("DataSequenceInOrder", flag(keys.sequence_in_order)),
+        ("DefaultTime2Wait", keys.time2wait.to_string()),
+        ("DefaultTime2Retain", keys.time2retain.to_string()),
+        ("ErrorRecoveryLevel", keys.error_recovery_level.to_string()),
+        ("TaskReporting", keys.task_reporting.name().to_owned()),
+        ("iSCSIProtocolLevel", keys.protocol_level.to_string()),
+    ]
+}
+
+/// Our N_Port and the target's, and what their logins agreed upon.
+pub(super) fn ports<F: Fc4Layer>(
+    place: &Place,
+    ours: &Port<F>,
+    target: Option<&RemotePort>,
+    lost: Option<String>,
+) -> Vec<DetailGroup> {
+    let address = ours.address().unwrap_or_default();
+    let own = vec![
+        ("interface", place.to_string()),
+        ("port name", ours.wwpn().to_string()),
+        ("node name", ours.wwnn().to_string()),
+        ("FC-ID", address.fc_id.to_string()),
+        ("MAC", address.mac.to_string()),
+        ("frame payload", ours.payload_max().to_string()),
+        ("frames lost", lost.unwrap_or_else(|| "none".to_owned())),
+    ];
+    let mut groups = vec![group("port", own)];
+    if let Some(target) = target {
+        let address = target.address();
+        let values = vec![
+            ("port name", target.wwpn().to_string()),
+            ("node name", target.neighbour().wwnn.to_string()),
+            ("FC-ID", address.fc_id.to_string()),
+            ("MAC", address.mac.to_string()),
+            ("frame payload", target.payload_max().to_string()),
+        ];
+        groups.push(group("target port", values));
+    }
+    groups
+}
+
+const fn group(heading: &'static str, values: DetailValues) -> DetailGroup {
+    DetailGroup { heading, values }
+}
+
+fn yes(is: bool) -> String {
+    if is { "yes" } else { "no" }.to_owned()
+}

@@ -1,0 +1,74 @@
+//! The end of an initiator that is alive, but does not send what it owes: data that was asked for
+//! or announced, or the request whose CmdSN is missing.
+//!
+//! A write that waits for its data holds the blocks that it goes to, and COMPARE AND WRITE, FORMAT
+//! UNIT or a fence of another initiator wait for it. Pings answered in time say nothing of that.
+
+use scsi::medium::{Lease, Now};
+
+use super::Session;
+use super::task::SessionTask;
+
+impl<L: Lease> Session<L> {
+    /// Ends the session when data is owed for long and next to nothing moved between two looks:
+    /// neither came data, nor left any.
+    pub(super) fn check_owed(&mut self) {
+        let oldest = self.tasks.iter().filter_map(oldest).min();
+        let wait = self.config.limits.nop_timeout;
+        if self.owed.is_slow(self.now, wait, oldest) {
+            self.violated("requested data did not arrive", "--nop-timeout");
+        }
+    }
+
+    /// A request waits for the one before it. Over one connection that one cannot come late: it was
+    /// rejected, or never sent. The initiator may plug the gap (RFC 7143 §11.6.1), but not take for
+    /// ever, as what came early is held meanwhile.
+    pub(super) fn watch_gap(&mut self) {
+        if !self.has_gap() {
+            self.gap = None;
+        } else if self.gap.is_none() {
+            let deadline = self.now.saturating_add(self.config.limits.nop_timeout);
+            self.gap = Some((self.window.expected(), deadline));
+        }
+    }
+
+    pub(super) fn check_gap(&mut self) {
+        let expected = self.window.expected();
+        match self.gap {
+            Some((missing, _)) if missing != expected => {
+                self.gap = None;
+                self.watch_gap();
+            }
+            Some((_, deadline)) if deadline <= self.now && self.has_gap() => {
+                self.violated("a missing CmdSN", "RFC 7143 §4.2.2.1");
+            }
+            Some((_, deadline)) if deadline <= self.now => self.gap = None,
+            _ => {}
+        }
+    }
+
+    /// Whether requests wait for one that has not come, and not for a task management function.
+    fn has_gap(&self) -> bool {
+        !self.deferred.is_empty() && !self.is_deferred(self.window.expected())
+    }
+
+    /// How many bytes may be held before the device server takes them. Behind a gap it is little:
+    /// that is all that the initiators of many sessions can make us hold by leaving gaps.
+    pub(super) fn may_hold(&self) -> usize {
+        let limit = self.config.limits.held_bytes as usize;
+        match self.has_gap() {
+            true => limit.min(HELD_BEHIND_GAP),
+            false => limit,
+        }
+    }
+}
+
+/// Since when data of a task is owed.
+fn oldest<L>(task: &SessionTask<L>) -> Option<Now> {
+    let unsolicited = task.unsolicited.open.then_some(task.unsolicited.since);
+    let sequences = task.sequences.iter().map(|sequence| sequence.since);
+    unsolicited.into_iter().chain(sequences).min()
+}
+
+/// Enough for the data of a few small writes.
+const HELD_BEHIND_GAP: usize = 16 << 10;

@@ -1,0 +1,59 @@
+//! Whether what a peer has to do gets on, however slowly.
+
+use scsi::medium::Now;
+
+/// Looks at something now and then: it is stuck when nothing of it moved between two looks.
+#[derive(Debug, Default)]
+pub(super) struct StallTimer {
+    /// When to look next; `None` while nothing is under way.
+    look: Option<Now>,
+    /// Bytes that moved since the last look.
+    moved: u32,
+}
+
+/// Bytes between two looks below which a peer counts as slow: by default about 1 KiB a second. A
+/// peer that sends a byte now and then would otherwise hold the memory that was lent to it for
+/// ever.
+const LEAST: u32 = 64 << 10;
+
+impl StallTimer {
+    pub(super) const fn deadline(&self) -> Option<Now> {
+        self.look
+    }
+
+    /// Something is under way. The first look never finds it stuck, as `now` may be long ago: what
+    /// came last from the peer can have waited for others, or for a medium.
+    pub(super) fn begin(&mut self, now: Now, wait: Now) {
+        if self.look.is_none() {
+            self.look = Some(now.saturating_add(wait));
+            self.moved = u32::MAX;
+        }
+    }
+
+    pub(super) const fn moved(&mut self, bytes: u32) {
+        self.moved = self.moved.saturating_add(bytes);
+    }
+
+    /// Looks, if it is time to. Whether what is `under_way` has not moved since the last look.
+    pub(super) fn is_stuck(&mut self, now: Now, wait: Now, under_way: bool) -> bool {
+        if self.look.is_none_or(|look| now < look) {
+            return false;
+        }
+        let stuck = under_way && std::mem::take(&mut self.moved) == 0;
+        self.look = (under_way && !stuck).then(|| now.saturating_add(wait));
+        stuck
+    }
+
+    /// Checks progress, if it is time to. Returns whether an operation was in flight for longer
+    /// than `wait` (the `oldest` since then) and less than [`LEAST`] moved since the last check.
+    pub(super) fn is_slow(&mut self, now: Now, wait: Now, oldest: Option<Now>) -> bool {
+        if self.look.is_none_or(|look| now < look) {
+            return false;
+        }
+        let overdue = oldest.is_some_and(|oldest| oldest.saturating_add(wait) <= now);
+        let moved = std::mem::take(&mut self.moved);
+        let slow = overdue && moved < LEAST;
+        self.look = (oldest.is_some() && !slow).then(|| now.saturating_add(wait));
+        slow
+    }
+}
