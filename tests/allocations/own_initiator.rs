@@ -143,9 +143,10 @@ impl Rig {
     fn turn(&mut self, write: bool) {
         for id in 0..8 {
             let lease = Nowhere(LENGTH as usize);
-            let data = match write {
-                true => Data::Out(lease),
-                false => Data::In(lease),
+            let data = if write {
+                Data::Out(lease)
+            } else {
+                Data::In(lease)
             };
             let command = ClientCommand {
                 id,

@@ -94,9 +94,10 @@ impl Ring for Still {
         if self.accepted.is_some() {
             return self.accepted.take();
         }
-        let octets = match self.arrived.is_empty() {
-            true => return None,
-            false => (self.receiving.take()?, self.arrived.pop_front()?),
+        let octets = if self.arrived.is_empty() {
+            return None;
+        } else {
+            (self.receiving.take()?, self.arrived.pop_front()?)
         };
         Some(RingEvent::Received {
             token: octets.0,

@@ -183,9 +183,10 @@ pub fn measure(
         ramp: words.ramp,
         runtime: words.runtime,
     };
-    let members = match place.together {
-        true => vec![member(0..load.jobs)],
-        false => (0..load.jobs).map(|at| member(at..at + 1)).collect(),
+    let members = if place.together {
+        vec![member(0..load.jobs)]
+    } else {
+        (0..load.jobs).map(|at| member(at..at + 1)).collect()
     };
     let result = load_threads::run(members, times, watch, || place.pid.into_iter().collect())?;
     let address = format!("floor {}", place.address);

@@ -88,9 +88,12 @@ pub fn measure(
         runtime: words.runtime,
     };
     let given = machinery.targets.clone();
-    let result = load_threads::run(members, times, watch, || match given.is_empty() {
-        true => processes::peers(&processes::sockets()),
-        false => given,
+    let result = load_threads::run(members, times, watch, || {
+        if given.is_empty() {
+            processes::peers(&processes::sockets())
+        } else {
+            given
+        }
     })?;
     let addresses = subjects.iter().map(|subject| subject.address.clone());
     Ok(measured(addresses.collect(), load, &result))

@@ -199,9 +199,12 @@ impl<'a> RaceLoad<'a> {
 /// Who goes when: all, beginning with another one each time, and the other way round every second
 /// time, so that each also has another one before it.
 fn order(round: usize, lanes: usize) -> impl Iterator<Item = usize> {
-    let nth = move |at: usize| match round.is_multiple_of(2) {
-        true => (round + at) % lanes,
-        false => (round + lanes - at) % lanes,
+    let nth = move |at: usize| {
+        if round.is_multiple_of(2) {
+            (round + at) % lanes
+        } else {
+            (round + lanes - at) % lanes
+        }
     };
     (0..lanes).map(nth)
 }

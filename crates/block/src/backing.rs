@@ -179,9 +179,10 @@ impl Backing {
 
     /// A file description of one's own. Whoever is locked out by the lock is so already.
     fn reopen(&self) -> io::Result<OwnedFd> {
-        let access = match self.rules.read_only {
-            true => OFlags::RDONLY,
-            false => OFlags::RDWR,
+        let access = if self.rules.read_only {
+            OFlags::RDONLY
+        } else {
+            OFlags::RDWR
         };
         let direct = match self.rules.direct {
             Some(_) => OFlags::DIRECT,
@@ -203,17 +204,19 @@ impl Backing {
 
     /// Whether what was accepted can still be made durable.
     fn check(&self) -> Result<(), MediumError> {
-        match self.lost.load(SeqCst) {
-            true => Err(MediumError::Write),
-            false => Ok(()),
+        if self.lost.load(SeqCst) {
+            Err(MediumError::Write)
+        } else {
+            Ok(())
         }
     }
 
     /// Refuses an operation on blocks that a file has lost.
     fn check_end(&self, extent: Extent, refusal: MediumError) -> Result<(), MediumError> {
-        match self.rules.block_size.range(extent).end > self.end.load(Relaxed) {
-            true => Err(refusal),
-            false => Ok(()),
+        if self.rules.block_size.range(extent).end > self.end.load(Relaxed) {
+            Err(refusal)
+        } else {
+            Ok(())
         }
     }
 

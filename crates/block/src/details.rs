@@ -47,9 +47,10 @@ impl Details {
     /// The identities of all that is not made of others.
     #[must_use]
     pub fn leaves(&self) -> Vec<&str> {
-        match self.parts.is_empty() {
-            true => self.identity.as_deref().into_iter().collect(),
-            false => self.parts.iter().flat_map(Self::leaves).collect(),
+        if self.parts.is_empty() {
+            self.identity.as_deref().into_iter().collect()
+        } else {
+            self.parts.iter().flat_map(Self::leaves).collect()
         }
     }
 }

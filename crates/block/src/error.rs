@@ -196,9 +196,10 @@ impl VolumeError {
     /// Permission is lacking for what is at this path.
     pub(crate) fn denied(path: &Path, read_only: bool) -> Self {
         let can_be_read = || rustix::fs::access(path, Access::READ_OK).is_ok();
-        match !read_only && can_be_read() {
-            true => Self::DeniedToWrite,
-            false => Self::Denied,
+        if !read_only && can_be_read() {
+            Self::DeniedToWrite
+        } else {
+            Self::Denied
         }
     }
 }

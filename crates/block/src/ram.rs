@@ -66,9 +66,10 @@ impl Ram {
     /// When the size is less than a block, `block_size` is neither 512 nor 4096, or there is no
     /// address space left.
     pub fn new(size: u64, block_size: u32, memory: &MemoryLimit) -> Result<Self, VolumeError> {
-        let pages = match size <= memory.limit().saturating_sub(memory.used()) {
-            true => Pages::Huge,
-            false => Pages::Small,
+        let pages = if size <= memory.limit().saturating_sub(memory.used()) {
+            Pages::Huge
+        } else {
+            Pages::Small
         };
         Self::with_pages(size, block_size, memory, pages)
     }

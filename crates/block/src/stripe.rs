@@ -85,9 +85,10 @@ impl Layout for Chunks {
 
     /// The part's own where that does not cross chunks, else whole rounds.
     fn granule(&self, of_part: u64) -> u64 {
-        match self.chunk.is_multiple_of(of_part) {
-            true => of_part,
-            false => least_common_multiple(self.chunk, of_part).saturating_mul(self.parts),
+        if self.chunk.is_multiple_of(of_part) {
+            of_part
+        } else {
+            least_common_multiple(self.chunk, of_part).saturating_mul(self.parts)
         }
     }
 

@@ -79,9 +79,10 @@ pub fn discover(
             portal: there.clone(),
             ..name(&found.name)
         };
-        let told = match portals.is_empty() {
-            true => vec![portal.to_string()],
-            false => portals.iter().map(ToString::to_string).collect(),
+        let told = if portals.is_empty() {
+            vec![portal.to_string()]
+        } else {
+            portals.iter().map(ToString::to_string).collect()
         };
         DiscoveredTarget {
             name: found.name,
@@ -94,9 +95,10 @@ pub fn discover(
 
 fn host_port(portal: &iscsi::initiator::portal::ReportedPortal) -> Option<HostPort> {
     let (host, port) = (&portal.host, portal.port);
-    let text = match host.contains(':') {
-        true => format!("[{host}]:{port}"),
-        false => format!("{host}:{port}"),
+    let text = if host.contains(':') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
     };
     text.parse().ok()
 }

@@ -424,11 +424,12 @@ fn not_flushed(flushes: &FinalFlushes, volumes: &[Arc<dyn Volume>]) -> Result<()
     };
     let mut missing = flushes.missing();
     missing.retain(|(volume, _)| has_cache(&*volumes[*volume]));
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(ServeError::NotFlushed(
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(ServeError::NotFlushed(
             missing.into_iter().map(|(_, name)| name).collect(),
-        )),
+        ))
     }
 }
 

@@ -165,9 +165,10 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 pub(crate) fn check_regular(file: &File) -> io::Result<()> {
-    match file.metadata()?.is_file() {
-        true => Ok(()),
-        false => Err(io::Error::other("it is not a regular file")),
+    if file.metadata()?.is_file() {
+        Ok(())
+    } else {
+        Err(io::Error::other("it is not a regular file"))
     }
 }
 

@@ -137,9 +137,10 @@ impl Worker {
 
     /// Waits while spinning pays, or for `patience`; returns whether that is it.
     fn wait_once(&mut self, patience: Option<Duration>) -> io::Result<bool> {
-        let timeout = match self.ring.pauses() {
-            true => patience,
-            false => self.polling.timeout(self.now(), patience),
+        let timeout = if self.ring.pauses() {
+            patience
+        } else {
+            self.polling.timeout(self.now(), patience)
         };
         self.ring.wait(timeout)?;
         let now = self.now();

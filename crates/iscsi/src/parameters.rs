@@ -62,9 +62,10 @@ impl Parameters {
     pub fn farewell(&self, logged_out: bool) -> String {
         let name = &self.initiator.name;
         let place = self.node().map_or("discovery", |node| &node.name);
-        match logged_out {
-            true => format!("{name} logged out of {place}"),
-            false => format!("{name}: session with {place} lost"),
+        if logged_out {
+            format!("{name} logged out of {place}")
+        } else {
+            format!("{name}: session with {place} lost")
         }
     }
 }

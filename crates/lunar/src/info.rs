@@ -132,9 +132,10 @@ impl<'a> InfoReport<'a> {
             counted(self.size_bytes / u64::from(self.block_size), "block"),
             self.block_size
         );
-        let cache = match self.write_cache {
-            true => "yes: a write is durable after a flush, or with FUA",
-            false => "no",
+        let cache = if self.write_cache {
+            "yes: a write is durable after a flush, or with FUA"
+        } else {
+            "no"
         };
         let medium = if self.solid_state {
             "solid state"

@@ -138,9 +138,10 @@ pub(crate) fn run(args: &LsArgs) -> Result<ExitCode, VerbError> {
         }
         documents::print(text.as_bytes())?;
     }
-    match failed.is_empty() {
-        true => Ok(ExitCode::SUCCESS),
-        false => Err(VerbError::failed(failed.join("\nlunar: "))),
+    if failed.is_empty() {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        Err(VerbError::failed(failed.join("\nlunar: ")))
     }
 }
 

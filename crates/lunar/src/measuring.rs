@@ -278,9 +278,10 @@ fn print(outcome: &RunResult, json: bool) -> Result<(), VerbError> {
         documents::print_json(outcome)?;
     } else if !outcome.rows.is_empty() {
         let sweep = table::sweep(outcome).map(|text| text + "\n\n");
-        let races = match outcome.races.is_empty() {
-            true => String::new(),
-            false => format!("\n{}", table::races(outcome)),
+        let races = if outcome.races.is_empty() {
+            String::new()
+        } else {
+            format!("\n{}", table::races(outcome))
         };
         let text = sweep.unwrap_or_default() + &table::table(outcome) + "\n" + &races;
         documents::print(text.as_bytes())?;

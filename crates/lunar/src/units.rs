@@ -27,9 +27,10 @@ where
 pub(crate) fn printable(text: &str, keep: &[char]) -> String {
     let mut printable = String::with_capacity(text.len());
     for char in text.chars() {
-        match char.is_control() && !keep.contains(&char) {
-            true => printable.push_str(&format!("%{:02X}", u32::from(char))),
-            false => printable.push(char),
+        if char.is_control() && !keep.contains(&char) {
+            printable.push_str(&format!("%{:02X}", u32::from(char)));
+        } else {
+            printable.push(char);
         }
     }
     printable

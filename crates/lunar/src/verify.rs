@@ -85,9 +85,10 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, VerbError> {
     let verified = pair::verify(&options, &mut |progress| watch.look(progress));
     watch.finish();
     let verified = verified.map_err(|error| VerbError::failed(error.to_string()))?;
-    match args.json {
-        true => documents::print_json(&report(&verified, &args.a, &args.b))?,
-        false => documents::print(said(&verified).as_bytes())?,
+    if args.json {
+        documents::print_json(&report(&verified, &args.a, &args.b))?
+    } else {
+        documents::print(said(&verified).as_bytes())?
     };
     match failure(&verified, &args.a, &args.b) {
         Some(failure) => Err(failure),

@@ -149,9 +149,10 @@ impl CommandRow {
             return Ok(());
         }
         let siblings = table::rows(self.opcode);
-        Err(match siblings.iter().any(|row| row.needs.met_by(unit)) {
-            true => INVALID_SERVICE_ACTION,
-            false => INVALID_OPCODE,
+        Err(if siblings.iter().any(|row| row.needs.met_by(unit)) {
+            INVALID_SERVICE_ACTION
+        } else {
+            INVALID_OPCODE
         })
     }
 

@@ -248,12 +248,13 @@ impl UnitState {
     /// # Errors
     /// NOT READY, MEDIUM NOT PRESENT.
     pub fn has_medium(&self) -> Result<(), CommandFailure> {
-        match self.settings.loaded {
-            true => Ok(()),
-            false => Err(CommandFailure::Check(Sense::new(
+        if self.settings.loaded {
+            Ok(())
+        } else {
+            Err(CommandFailure::Check(Sense::new(
                 SenseKey::NotReady,
                 asc::MEDIUM_NOT_PRESENT,
-            ))),
+            )))
         }
     }
 
@@ -279,9 +280,10 @@ impl UnitState {
     /// How D_SENSE asks for sense data.
     #[must_use]
     pub fn sense_format(&self) -> Format {
-        match self.settings.mode.is_set(ModeParameter::DSense) {
-            true => Format::Descriptor,
-            false => Format::Fixed,
+        if self.settings.mode.is_set(ModeParameter::DSense) {
+            Format::Descriptor
+        } else {
+            Format::Fixed
         }
     }
 

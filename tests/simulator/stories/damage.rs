@@ -82,9 +82,10 @@ impl Spoiler {
         if at >= self.header.len() && self.at == self.len {
             self.at = 0;
         }
-        match self.hits(at) && !self.done.replace(true) {
-            true => octet ^ 0x10,
-            false => octet,
+        if self.hits(at) && !self.done.replace(true) {
+            octet ^ 0x10
+        } else {
+            octet
         }
     }
 

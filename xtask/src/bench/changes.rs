@@ -145,8 +145,9 @@ fn rounded(value: f64) -> f64 {
     }
     let one = 10f64.powf(value.abs().log10().floor() - 3.0);
     // Divided where that is exact: 0.1 is no binary fraction.
-    match one < 1.0 {
-        true => (value / one).round() / (1.0 / one).round(),
-        false => (value / one).round() * one,
+    if one < 1.0 {
+        (value / one).round() / (1.0 / one).round()
+    } else {
+        (value / one).round() * one
     }
 }

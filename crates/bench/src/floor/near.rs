@@ -216,9 +216,10 @@ impl RequestPipeline {
     }
 
     fn waited_for(&self) -> PollFd<'_> {
-        let flags = match self.out.is_empty() {
-            true => PollFlags::IN,
-            false => PollFlags::IN | PollFlags::OUT,
+        let flags = if self.out.is_empty() {
+            PollFlags::IN
+        } else {
+            PollFlags::IN | PollFlags::OUT
         };
         PollFd::new(&self.socket, flags)
     }
@@ -247,9 +248,10 @@ impl RequestPipeline {
             }
             self.received -= HEADER + data;
             self.under_way.pop_front();
-            let tally = match write {
-                true => &mut report.writes,
-                false => &mut report.reads,
+            let tally = if write {
+                &mut report.writes
+            } else {
+                &mut report.reads
             };
             if counts {
                 tally.record(bytes.into(), now.duration_since(began).as_nanos() as u64);

@@ -306,9 +306,10 @@ impl<'a> LoadJob<'a> {
         let counts = slot.counts && result.is_ok();
         self.free.push(id as u32);
         let wrong = self.judge(place, write, &result);
-        let tally = match write {
-            true => &mut self.report.writes,
-            false => &mut self.report.reads,
+        let tally = if write {
+            &mut self.report.writes
+        } else {
+            &mut self.report.reads
         };
         if let Some(wrong) = wrong {
             let failure = format!("{}: {wrong}", self.task.subject.address);

@@ -189,9 +189,10 @@ impl<'scope> Coordinator<'scope> {
         while self.ended < self.threads.len() {
             if !self.goes_on(watch) {
                 let since = *in_vain.get_or_insert_with(Instant::now);
-                phase = match since.elapsed() > PATIENCE {
-                    true => LoadPhase::Abandon,
-                    false => LoadPhase::Cancel,
+                phase = if since.elapsed() > PATIENCE {
+                    LoadPhase::Abandon
+                } else {
+                    LoadPhase::Cancel
                 };
                 self.set(phase);
             }

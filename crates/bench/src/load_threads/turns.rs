@@ -76,9 +76,10 @@ where
             let before = processes::sockets();
             let mut lead = Coordinator::start(scope, members, stage)?;
             lead.meet(watch);
-            let targets = match targets.is_empty() {
-                true => processes::peers(&(&processes::sockets() - &before)),
-                false => targets,
+            let targets = if targets.is_empty() {
+                processes::peers(&(&processes::sockets() - &before))
+            } else {
+                targets
             };
             all.push(RestingGroup { lead, targets });
         }

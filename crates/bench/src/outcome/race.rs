@@ -87,9 +87,10 @@ impl Contender {
         let losses: Vec<_> = losses
             .map(|LossCount { place, count }| format!("{count} {place}"))
             .collect();
-        Some(match losses.is_empty() {
-            true => format!("{own}: no frame was lost in any place checked"),
-            false => format!("{own}: lost: {}", losses.join("; ")),
+        Some(if losses.is_empty() {
+            format!("{own}: no frame was lost in any place checked")
+        } else {
+            format!("{own}: lost: {}", losses.join("; "))
         })
     }
 }

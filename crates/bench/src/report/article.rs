@@ -180,9 +180,10 @@ fn upwards(unit: &str, times: bool, panels: &[(String, Vec<NamedValues>)]) -> Ax
             .flat_map(|(_, values)| values.iter().flatten().copied())
     };
     let max = values().fold(0.0, f64::max);
-    match times {
-        true => Axis::times(unit, values().fold(max, f64::min), max),
-        false => Axis::linear(unit, max),
+    if times {
+        Axis::times(unit, values().fold(max, f64::min), max)
+    } else {
+        Axis::linear(unit, max)
     }
 }
 

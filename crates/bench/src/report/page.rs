@@ -135,12 +135,15 @@ fn highlights(outcome: &RunResult, series: &Series<'_>) -> String {
 
 /// Each row with what tells it from all others.
 fn all_rows<'s>(series: &'s Series<'_>) -> impl Iterator<Item = (String, &'s ResultRow)> {
-    let named = |name: &str, row: &ResultRow| match series.is_sweep() {
-        true => format!(
-            "{name}, {}",
-            series.across.word(series.across.of(&row.load))
-        ),
-        false => name.to_owned(),
+    let named = |name: &str, row: &ResultRow| {
+        if series.is_sweep() {
+            format!(
+                "{name}, {}",
+                series.across.word(series.across.of(&row.load))
+            )
+        } else {
+            name.to_owned()
+        }
     };
     let lines = series.lines.iter();
     lines.flat_map(move |line| {

@@ -51,9 +51,10 @@ fn device_number(path: &Path) -> Result<u64, VolumeError> {
 }
 
 fn open_exclusively(options: &DeviceOptions) -> Result<OwnedFd, VolumeError> {
-    let access = match options.read_only {
-        true => OFlags::RDONLY,
-        false => OFlags::RDWR,
+    let access = if options.read_only {
+        OFlags::RDONLY
+    } else {
+        OFlags::RDWR
     };
     let flags = access | OFlags::EXCL | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY;
     rustix::fs::open(&options.path, flags, Mode::empty()).map_err(|error| match error {

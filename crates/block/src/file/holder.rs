@@ -28,9 +28,10 @@ impl FileHolder {
         };
         let place = (stat.st_dev, stat.st_ino);
         let own = process::id();
-        let id = match has_locked(own, place, Some(file.as_raw_fd())) {
-            true => Some(own),
-            false => processes().find(|id| *id != own && has_locked(*id, place, None)),
+        let id = if has_locked(own, place, Some(file.as_raw_fd())) {
+            Some(own)
+        } else {
+            processes().find(|id| *id != own && has_locked(*id, place, None))
         };
         Self(id.map(|id| Process { id, name: name(id) }))
     }

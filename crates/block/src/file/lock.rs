@@ -16,18 +16,20 @@ use crate::error::VolumeError;
 
 /// Locks a file against writers, and for writing against readers too.
 pub(super) fn lock(file: &OwnedFd, read_only: bool) -> Result<(), VolumeError> {
-    let how = match read_only {
-        true => FlockOperation::NonBlockingLockShared,
-        false => FlockOperation::NonBlockingLockExclusive,
+    let how = if read_only {
+        FlockOperation::NonBlockingLockShared
+    } else {
+        FlockOperation::NonBlockingLockExclusive
     };
     match rustix::fs::flock(file, how) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => return Err(VolumeError::Locked(FileHolder::of(file))),
         Err(error) => return Err(VolumeError::kernel("lock it")(error)),
     }
-    let used = match read_only {
-        true => &[CONSISTENT_READ][..],
-        false => &[CONSISTENT_READ, WRITE, RESIZE],
+    let used = if read_only {
+        &[CONSISTENT_READ][..]
+    } else {
+        &[CONSISTENT_READ, WRITE, RESIZE]
     };
     match is_shared(file, used) {
         Ok(true) => Ok(()),

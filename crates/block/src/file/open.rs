@@ -109,9 +109,10 @@ fn open_or_create(options: &FileOptions) -> Result<(OwnedFd, bool), VolumeError>
         return Err(VolumeError::Missing);
     }
     if options.size.is_none() {
-        return Err(match options.read_only {
-            true => VolumeError::NothingToRead,
-            false => VolumeError::NoFile,
+        return Err(if options.read_only {
+            VolumeError::NothingToRead
+        } else {
+            VolumeError::NoFile
         });
     }
     let flags = flags(options) | OFlags::CREATE | OFlags::EXCL;
@@ -138,13 +139,15 @@ fn open_existing(options: &FileOptions) -> rustix::io::Result<OwnedFd> {
 }
 
 fn flags(options: &FileOptions) -> OFlags {
-    let access = match options.read_only {
-        true => OFlags::RDONLY,
-        false => OFlags::RDWR,
+    let access = if options.read_only {
+        OFlags::RDONLY
+    } else {
+        OFlags::RDWR
     };
-    let direct = match options.direct {
-        true => OFlags::DIRECT,
-        false => OFlags::empty(),
+    let direct = if options.direct {
+        OFlags::DIRECT
+    } else {
+        OFlags::empty()
     };
     access | direct | OFlags::CLOEXEC | OFlags::NOCTTY
 }
@@ -217,9 +220,10 @@ fn prepare(
         });
     }
     if octets == 0 {
-        return Err(match options.as_is {
-            true => VolumeError::NothingInIt,
-            false => VolumeError::Empty,
+        return Err(if options.as_is {
+            VolumeError::NothingInIt
+        } else {
+            VolumeError::Empty
         });
     }
     let blocks = block_size.capacity(octets)?;
@@ -238,9 +242,10 @@ fn prepare(
         sync: options.sync,
         direct: direct.as_ref().map(|direct| direct.memory),
         unmap_granularity: unmap_granularity(file, options, octets, block_size),
-        zeroing: match options.sparse {
-            true => &[Zeroing::Punch, Zeroing::Range],
-            false => &[Zeroing::Range],
+        zeroing: if options.sparse {
+            &[Zeroing::Punch, Zeroing::Range]
+        } else {
+            &[Zeroing::Range]
         },
         knows_holes: true,
         atomic: direct.and_then(|_| atomic(&facts, block_size)),
@@ -284,24 +289,25 @@ impl Direct {
 /// initiators that write neighbouring blocks would undo each other's writes.
 fn block_size(options: &FileOptions, direct: Option<&Direct>) -> Result<BlockSize, VolumeError> {
     let least = direct.map_or(1, |direct| direct.offset);
-    let asked = options
-        .block_size
-        .unwrap_or(match options.lasting_block_size {
-            true => DEFAULT_BLOCK_SIZE,
-            false => least.max(DEFAULT_BLOCK_SIZE),
-        });
+    let asked = options.block_size.unwrap_or(if options.lasting_block_size {
+        DEFAULT_BLOCK_SIZE
+    } else {
+        least.max(DEFAULT_BLOCK_SIZE)
+    });
     let block_size = BlockSize::new(asked)?;
-    match asked < least {
-        true => Err(VolumeError::Granularity { asked, least }),
-        false => Ok(block_size),
+    if asked < least {
+        Err(VolumeError::Granularity { asked, least })
+    } else {
+        Ok(block_size)
     }
 }
 
 /// Makes a file longer, or a part of that where it fails.
 fn extend(file: &OwnedFd, from: u64, to: u64, sparse: bool) -> Result<(), VolumeError> {
-    let extended = match sparse {
-        true => rustix::fs::ftruncate(file, to),
-        false => rustix::fs::fallocate(file, FallocateFlags::empty(), from, to - from),
+    let extended = if sparse {
+        rustix::fs::ftruncate(file, to)
+    } else {
+        rustix::fs::fallocate(file, FallocateFlags::empty(), from, to - from)
     };
     extended.map_err(|error| match error {
         Errno::OPNOTSUPP | Errno::NOSYS => VolumeError::NoReservation,

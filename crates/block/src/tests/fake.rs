@@ -128,9 +128,10 @@ fn read(file: &OwnedFd, offset: u64, buffer: &Buffer) -> io::Result<u64> {
 fn write(file: &OwnedFd, offset: u64, buffer: &Buffer, dsync: bool) -> io::Result<u64> {
     let mut octets = Vec::new();
     buffer.append_to(&mut octets);
-    let flags = match dsync {
-        true => ReadWriteFlags::DSYNC,
-        false => ReadWriteFlags::empty(),
+    let flags = if dsync {
+        ReadWriteFlags::DSYNC
+    } else {
+        ReadWriteFlags::empty()
     };
     let written = rustix::io::pwritev2(file, &[io::IoSlice::new(&octets)], offset, flags)?;
     Ok(written as u64)

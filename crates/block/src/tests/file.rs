@@ -210,12 +210,13 @@ fn lock_keeps_to_those_of_qemu() {
         let qemu = std::fs::File::open(&path).unwrap();
         ::io::lock::share_byte(&qemu, byte).unwrap();
         for (options, may) in [(&read_only, may_read), (&at(path.clone()), may_write)] {
-            match may {
-                true => drop(reopen(|| FileVolume::open(options))),
-                false => assert!(
+            if may {
+                drop(reopen(|| FileVolume::open(options)));
+            } else {
+                assert!(
                     matches!(FileVolume::open(options), Err(VolumeError::Locked(_))),
                     "byte {byte}"
-                ),
+                );
             }
         }
     }

@@ -114,13 +114,14 @@ fn portal(piece: TextPiece<'_>) -> Parsed<PortalAddress> {
 pub(super) fn interface(piece: TextPiece<'_>) -> Parsed<String> {
     let name = piece.string()?;
     let wrong = name.is_empty() || name.len() > 15 || name.contains(['/', ' ']);
-    match wrong {
-        true => Err(host_fault(
+    if wrong {
+        Err(host_fault(
             piece,
             "the name of an Ethernet interface is expected here",
             "write for example fcoe://eth0",
-        )),
-        false => Ok(name),
+        ))
+    } else {
+        Ok(name)
     }
 }
 

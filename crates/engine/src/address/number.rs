@@ -147,9 +147,10 @@ fn scaled(
         });
     };
     let factor = base.pow(power);
-    let part = match has_decimals {
-        true => part(decimals.text, factor),
-        false => Some(0),
+    let part = if has_decimals {
+        part(decimals.text, factor)
+    } else {
+        Some(0)
     };
     let part = part.ok_or_else(|| {
         rest.fault(SyntaxProblem::Number {

@@ -176,9 +176,10 @@ impl Address {
                 .map_err(|cause| self.cannot_open(cause))?,
         };
         let protect = options.read_only && !volume.traits().read_only;
-        Ok(match protect {
-            true => Arc::new(Readonly::new(volume)),
-            false => volume,
+        Ok(if protect {
+            Arc::new(Readonly::new(volume))
+        } else {
+            volume
         })
     }
 

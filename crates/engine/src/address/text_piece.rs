@@ -108,20 +108,22 @@ impl<'a> TextPiece<'a> {
                 "this is not UTF-8 after decoding %XX",
             ))
         })?;
-        match text.chars().any(char::is_control) {
-            true => Err(self.fault(SyntaxProblem::Octets(
+        if text.chars().any(char::is_control) {
+            Err(self.fault(SyntaxProblem::Octets(
                 "control characters are not allowed here",
-            ))),
-            false => Ok(text),
+            )))
+        } else {
+            Ok(text)
         }
     }
 
     /// The path that the piece stands for.
     pub(super) fn path(self) -> Parsed<PathBuf> {
         let octets = self.octets()?;
-        match octets.contains(&0) {
-            true => Err(self.fault(SyntaxProblem::Octets("a path cannot contain the byte 0"))),
-            false => Ok(OsString::from_vec(octets).into()),
+        if octets.contains(&0) {
+            Err(self.fault(SyntaxProblem::Octets("a path cannot contain the byte 0")))
+        } else {
+            Ok(OsString::from_vec(octets).into())
         }
     }
 }

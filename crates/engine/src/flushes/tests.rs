@@ -11,9 +11,10 @@ fn lines(volumes: usize, apart: Duration, failed: Option<usize>) -> Vec<String> 
     let (start, mut lines) = (Instant::now(), Vec::new());
     for volume in 0..volumes {
         let mut results = flushes.results.lock().unwrap();
-        let result = match Some(volume) == failed {
-            true => Err(MediumError::Write),
-            false => Ok(()),
+        let result = if Some(volume) == failed {
+            Err(MediumError::Write)
+        } else {
+            Ok(())
         };
         results.each[volume] = Some(result);
         results.done += 1;

@@ -161,9 +161,10 @@ impl<L: Lease> CopyMachine<L> {
             doubtful: false,
             rest: range,
         };
-        match hole {
-            true => self.look(free, piece),
-            false => self.read_part(free, piece),
+        if hole {
+            self.look(free, piece);
+        } else {
+            self.read_part(free, piece);
         }
         self.orders.pop_front()
     }

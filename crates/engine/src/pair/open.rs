@@ -64,9 +64,10 @@ impl VolumePair {
         let written = a.written();
         let octets = VolumeShape::of(&a.traits()).octets;
         even(&options.a, &a.traits().block_size.into())?;
-        let (address, how) = match read_only {
-            true => (options.b.clone(), &for_reading),
-            false => (with_size(&options.b, octets), &for_writing),
+        let (address, how) = if read_only {
+            (options.b.clone(), &for_reading)
+        } else {
+            (with_size(&options.b, octets), &for_writing)
         };
         let b = address.open(how).inspect_err(|_| drop(undo.undo()))?;
         let pair = Self {

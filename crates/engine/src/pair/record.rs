@@ -97,13 +97,15 @@ impl Record {
             Err(cause) => return Err(PairError::Record { path, cause }),
         };
         let whole = whole(&text).ok_or(PairError::Damaged(path))?;
-        let state = match text.starts_with(&self.head) {
-            true => whole,
-            false => return Err(PairError::Resume(OTHER)),
+        let state = if text.starts_with(&self.head) {
+            whole
+        } else {
+            return Err(PairError::Resume(OTHER));
         };
-        match state.may_have_left(written) {
-            true => Ok(state),
-            false => Err(PairError::Resume(WRITTEN)),
+        if state.may_have_left(written) {
+            Ok(state)
+        } else {
+            Err(PairError::Resume(WRITTEN))
         }
     }
 
@@ -133,9 +135,10 @@ fn whole(text: &str) -> Option<SavedCopy> {
 
 impl SavedCopy {
     fn text(&self) -> String {
-        let mut text = match self.ended {
-            true => "run ended\n",
-            false => "run going on\n",
+        let mut text = if self.ended {
+            "run ended\n"
+        } else {
+            "run going on\n"
         }
         .to_owned();
         for (seconds, nanoseconds) in &self.written {

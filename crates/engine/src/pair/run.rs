@@ -418,9 +418,10 @@ fn whole(
 /// their parts together; what they do not use takes no memory.
 fn worker(pair: &VolumePair, options: &PairOptions) -> Result<Worker, PairError> {
     let is_nested = |address: &Address| !address.inner().is_empty();
-    let around = match is_nested(&options.a) || is_nested(&options.b) {
-        true => 16,
-        false => 1,
+    let around = if is_nested(&options.a) || is_nested(&options.b) {
+        16
+    } else {
+        1
     };
     let memory = (2 * options.depth + 4) * CHUNK as usize * around;
     Worker::new(&pair.volumes, RingKind::Auto, memory).map_err(ring)

@@ -222,11 +222,13 @@ impl StatusWindow {
     fn next(&mut self) -> Option<MappedSpan> {
         let span = self.known.front_mut()?;
         let Range { start, end } = span.range;
-        let stop = match span.hole {
-            true => end.min(start + HOLE),
+        let stop = if span.hole {
+            start + HOLE
+        } else {
             // Pieces end where those of other runs do, and where granules are likely to.
-            false => end.min((start / CHUNK + 1) * CHUNK),
+            (start / CHUNK + 1) * CHUNK
         };
+        let stop = stop.min(end);
         let hole = span.hole;
         span.range.start = stop;
         if stop == end {

@@ -105,9 +105,10 @@ impl<L: Lease> VerifyMachine<L> {
             data: [None, None],
             waiting: 0,
         };
-        match hole {
-            true => self.look(free, piece),
-            false => self.read(free, piece),
+        if hole {
+            self.look(free, piece);
+        } else {
+            self.read(free, piece);
         }
         self.orders.pop_front()
     }

@@ -36,9 +36,10 @@ pub struct TargetPortal {
 /// `HOST:PORT/TARGET`, with an IPv6 address in brackets.
 impl fmt::Display for TargetPortal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.host.contains(':') {
-            true => write!(f, "[{}]:{}", self.host, self.port)?,
-            false => write!(f, "{}:{}", self.host, self.port)?,
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)?;
+        } else {
+            write!(f, "{}:{}", self.host, self.port)?;
         }
         match &self.config.purpose {
             InitiatorPurpose::Normal(target) => write!(f, "/{target}"),
@@ -195,9 +196,10 @@ impl Link for InitiatorConnection {
 
     fn awaited(&self) -> String {
         let Self { host, port, .. } = self;
-        let portal = match host.contains(':') {
-            true => format!("[{host}]:{port}"),
-            false => format!("{host}:{port}"),
+        let portal = if host.contains(':') {
+            format!("[{host}]:{port}")
+        } else {
+            format!("{host}:{port}")
         };
         match self.is_up() {
             false => format!("{portal} to accept the connection"),

@@ -52,9 +52,10 @@ fn unit(facts: &Facts) -> DetailValues {
 }
 
 fn at((host, port, initiator): (&str, u16, &str), session: &LoginOutcome) -> DetailValues {
-    let host = match host.contains(':') {
-        true => format!("[{host}]"),
-        false => host.to_owned(),
+    let host = if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
     };
     let mut values = vec![
         ("portal", format!("{host}:{port}")),

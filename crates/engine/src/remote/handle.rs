@@ -180,9 +180,10 @@ impl RemoteHandle {
     fn warn(&mut self, line: String) {
         let place = self.machine.link.name();
         let was_told = self.why.as_ref() == Some(&line);
-        match was_told || self.has_doubts() && self.machine.client.is_idle() {
-            true => tracing::debug!("{place}: {line}"),
-            false => tracing::warn!("{place}: {line}"),
+        if was_told || self.has_doubts() && self.machine.client.is_idle() {
+            tracing::debug!("{place}: {line}");
+        } else {
+            tracing::warn!("{place}: {line}");
         }
         self.why = Some(line);
     }
@@ -233,12 +234,13 @@ impl RemoteHandle {
             }
             self.machine.abandon();
             self.tell_doubts();
-            self.attempts = match self.has_doubts() {
-                true => Backoff {
+            self.attempts = if self.has_doubts() {
+                Backoff {
                     since: None,
                     ..std::mem::take(&mut self.attempts)
-                },
-                false => Backoff::default(),
+                }
+            } else {
+                Backoff::default()
             };
             (self.away, self.wanted) = (true, false);
             // It may be there, but not have come far enough to be of use.

@@ -155,9 +155,10 @@ impl RemoteUnit {
             LinkEvent::Ended(end) => {
                 self.waiting.clear();
                 self.unaccounted |= end.leaves_commands();
-                match end.is_stuck() {
-                    true => self.client.stuck(),
-                    false => self.client.lost(),
+                if end.is_stuck() {
+                    self.client.stuck();
+                } else {
+                    self.client.lost();
                 }
                 self.doubt();
                 return Some(UnitEvent::Ended(end));

@@ -203,9 +203,10 @@ fn drive(mut core: Core<AnyRing, CoreMailbox>, common: &Common) -> io::Result<()
     while !core.has_left() {
         let now = common.start.elapsed();
         let patience = core.patience(now);
-        let timeout = match core.ring().pauses() {
-            true => patience,
-            false => polling.timeout(now, patience),
+        let timeout = if core.ring().pauses() {
+            patience
+        } else {
+            polling.timeout(now, patience)
         };
         core.ring().wait(timeout)?;
         let now = common.start.elapsed();

@@ -124,9 +124,10 @@ impl VolumeGauge {
 
 impl UsageGauge for VolumeGauge {
     fn usage(&self) -> Option<SpaceUsage> {
-        match self.volume.can_grow() {
-            true => *self.last.lock().unwrap_or_else(PoisonError::into_inner),
-            false => self.volume.usage(),
+        if self.volume.can_grow() {
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        } else {
+            self.volume.usage()
         }
     }
 
@@ -162,9 +163,10 @@ fn unit(
     if let Some(block_size) = options.units.block_size.map(BlockSizeOption::bytes) {
         has_block(&address, block_size)?;
     }
-    let (target, lun) = match options.target_per_volume {
-        true => (format!("{}:{number}", options.iqn), 0),
-        false => (options.iqn.clone(), number),
+    let (target, lun) = if options.target_per_volume {
+        (format!("{}:{number}", options.iqn), 0)
+    } else {
+        (options.iqn.clone(), number)
     };
     let target = name(&target)?;
     Ok(UnitPlan {
@@ -210,10 +212,12 @@ pub(super) fn open(
 }
 
 fn cannot_open(unit: &UnitPlan, error: &OpenError) -> ServeError {
-    let cause = match error.address == unit.address.to_string() {
-        true => error.cause.to_string(),
-        // It is about a volume within.
-        false => error.to_string(),
+    let is_whole = error.address == unit.address.to_string();
+    let cause = if is_whole {
+        error.cause.to_string()
+    } else {
+        // It names a volume inside of it.
+        error.to_string()
     };
     ServeError::Open {
         address: unit.written.clone(),

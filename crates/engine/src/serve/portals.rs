@@ -19,9 +19,10 @@ pub(super) fn reachable(bound: &[SocketAddr]) -> Vec<SocketAddr> {
 fn expand(bound: &[SocketAddr], own: &[IpAddr]) -> Vec<SocketAddr> {
     let mut portals = Vec::new();
     for portal in bound {
-        let found = match portal.ip().is_unspecified() {
-            true => behind(portal, own),
-            false => vec![*portal],
+        let found = if portal.ip().is_unspecified() {
+            behind(portal, own)
+        } else {
+            vec![*portal]
         };
         for portal in found {
             if !portals.contains(&portal) {

@@ -182,9 +182,10 @@ impl SimMedium {
     }
 
     fn status(&self, extent: Extent) -> MediumOutcome<BlockLease> {
-        let state = match self.mapped.borrow()[extent.lba as usize] {
-            true => Provisioning::Mapped,
-            false => Provisioning::Deallocated,
+        let state = if self.mapped.borrow()[extent.lba as usize] {
+            Provisioning::Mapped
+        } else {
+            Provisioning::Deallocated
         };
         MediumOutcome::Provisioning { blocks: 1, state }
     }

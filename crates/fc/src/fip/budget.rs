@@ -112,11 +112,12 @@ impl Budget {
         let mixed = (mac ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let bucket = &mut self.buckets[(mixed >> 32) as usize % BUCKETS];
         let was_empty = bucket.is_empty;
-        match bucket.take(now, &SHARED) {
-            true => Ok(()),
-            false => Err(OverBudget {
+        if bucket.take(now, &SHARED) {
+            Ok(())
+        } else {
+            Err(OverBudget {
                 is_first: !was_empty,
-            }),
+            })
         }
     }
 }

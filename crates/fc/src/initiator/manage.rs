@@ -81,9 +81,10 @@ impl<L: Lease> FcpInitiator<L> {
         let found = self.tasks.iter().find(|(_, task)| of_it(task));
         let (_, task) = found.ok_or(CommandRefusal::NoCommand)?;
         let (names, number) = ((task.ox_id, task.rx_id), task.number);
-        match self.ask_rec(remote, names, LinkServiceKind::Query(id), number) {
-            true => Ok(()),
-            false => Err(CommandRefusal::Full),
+        if self.ask_rec(remote, names, LinkServiceKind::Query(id), number) {
+            Ok(())
+        } else {
+            Err(CommandRefusal::Full)
         }
     }
 
@@ -93,9 +94,10 @@ impl<L: Lease> FcpInitiator<L> {
             Reply::Rec(at) => !at.status.has(ExchangeStatus::COMPLETE),
             _ => false,
         };
-        let code = match is_there {
-            true => response::SUCCEEDED,
-            false => response::COMPLETE,
+        let code = if is_there {
+            response::SUCCEEDED
+        } else {
+            response::COMPLETE
         };
         self.told(remote, id, Some(code));
     }

@@ -57,9 +57,12 @@ impl<F: Fc4Layer> Port<F> {
         if !self.remotes.get(id).is_some_and(RemotePort::is_logged_in) {
             return self.queue(id, asked.answered(&Reply::Reject(refusal::NO_LOGIN)));
         }
-        let answers = pages.iter().map(|page| match page.concerns_fcp() {
-            true => page.logged_out(ServicePage::EXECUTED),
-            false => page.logged_out(ServicePage::INVALID),
+        let answers = pages.iter().map(|page| {
+            if page.concerns_fcp() {
+                page.logged_out(ServicePage::EXECUTED)
+            } else {
+                page.logged_out(ServicePage::INVALID)
+            }
         });
         self.queue(id, asked.answered(&Reply::Process(answers.collect())));
         let mut meant = self.meant(id, pages);

@@ -86,9 +86,10 @@ impl Remotes {
     }
 
     fn place(&mut self, id: RemoteId, local: &LocalPort) {
-        match self.get(id).is_some_and(|remote| remote.has_place(local)) {
-            true => self.placed.insert(id),
-            false => self.placed.remove(&id),
+        if self.get(id).is_some_and(|remote| remote.has_place(local)) {
+            self.placed.insert(id)
+        } else {
+            self.placed.remove(&id)
         };
     }
 

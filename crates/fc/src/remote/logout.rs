@@ -74,9 +74,10 @@ impl RemotePort {
         self.rest(None);
         let soon = |at: Now| cx.now < at.saturating_add(E_D_TOV);
         let before = self.logged_out.replace(cx.now);
-        self.logouts = match before.is_some_and(soon) {
-            true => self.logouts.saturating_add(1),
-            false => 1,
+        self.logouts = if before.is_some_and(soon) {
+            self.logouts.saturating_add(1)
+        } else {
+            1
         };
         // A target may have lost its memory of us, or it does not know us and never will. An
         // initiator comes when it wants to.

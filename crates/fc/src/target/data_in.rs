@@ -15,9 +15,10 @@ impl<L: Lease> FcpTarget<L> {
         if task.stage != ExchangeStage::Executing || data.is_empty() || room == 0 {
             return;
         }
-        let data = match data.len() > room {
-            true => data.slice(0, room),
-            false => data,
+        let data = if data.len() > room {
+            data.slice(0, room)
+        } else {
+            data
         };
         let remote = task.remote;
         let Some(nexus) = self.nexuses.get_mut(remote.index()) else {

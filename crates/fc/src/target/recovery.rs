@@ -105,9 +105,10 @@ impl<L: Lease> FcpTarget<L> {
     ) -> Option<ExchangeSlot> {
         let slot = self.tasks.find(remote, ox_id, rx_id)?;
         let task = &self.tasks[slot];
-        let is_it = match self.peer(remote)?.fcp.retry_identifier {
-            true => task.retry_id == request.parameter,
-            false => rx_id != RxId::UNASSIGNED || !task.stage.is_over(),
+        let is_it = if self.peer(remote)?.fcp.retry_identifier {
+            task.retry_id == request.parameter
+        } else {
+            rx_id != RxId::UNASSIGNED || !task.stage.is_over()
         };
         is_it.then_some(slot)
     }

@@ -202,9 +202,10 @@ impl<L: Lease> FcpTarget<L> {
         };
         let peer = &nexus.peer;
         let wants_confirmation = is_worth_confirming(peer, task.kept_octets());
-        let f_ctl = match wants_confirmation {
-            true => PASSING,
-            false => FCtl::REPLY,
+        let f_ctl = if wants_confirmation {
+            PASSING
+        } else {
+            FCtl::REPLY
         };
         let header = FrameHeader {
             f_ctl,

@@ -160,9 +160,10 @@ impl CablePort {
     }
 
     pub(super) fn commit(&mut self, len: usize) {
-        match self.lost.commit(len) {
-            true => self.drops.oversize += 1,
-            false => self.slots.commit(len),
+        if self.lost.commit(len) {
+            self.drops.oversize += 1;
+        } else {
+            self.slots.commit(len);
         }
     }
 

@@ -95,11 +95,13 @@ pub(super) fn change(message: &[u8], name: &str, index: i32) -> Option<LinkChang
     let told = (kind == libc::RTM_NEWLINK).then(|| parse(message)?.ok())??;
     let mut attributes = attributes(info.get(INFO..)?);
     let named = attributes.find(|(kind, _)| *kind == libc::IFLA_IFNAME)?.1;
-    match named.strip_suffix(&[0]) == Some(name.as_bytes()) {
-        // Some drivers tell of other things by messages without a state.
-        true => (told.link.mtu > 0).then_some(LinkChange::Is(told)),
-        // It has another name now.
-        false => is_ours.then_some(LinkChange::Gone),
+    let has_name = named.strip_suffix(&[0]) == Some(name.as_bytes());
+    if has_name {
+        // Some drivers report other things by messages without a state.
+        (told.link.mtu > 0).then_some(LinkChange::Is(told))
+    } else {
+        // The interface was renamed.
+        is_ours.then_some(LinkChange::Gone)
     }
 }
 

@@ -135,25 +135,30 @@ impl PacketPort {
             return Ok(None);
         }
         let socket = &self.socket;
-        let news = self.station.look(|station, is_anew| match is_anew {
-            true => Self::attach(station, socket),
-            false => Ok(()),
+        let news = self.station.look(|station, is_anew| {
+            if is_anew {
+                Self::attach(station, socket)
+            } else {
+                Ok(())
+            }
         });
         Self::rest(socket);
         news
     }
 
     pub(super) fn join(&mut self, mac: EtherMac) -> io::Result<()> {
-        match self.station.join(&self.socket, mac)? {
-            true => raw::filter(&self.socket, &filter::program(self.station.addresses())),
-            false => Ok(()),
+        if self.station.join(&self.socket, mac)? {
+            raw::filter(&self.socket, &filter::program(self.station.addresses()))
+        } else {
+            Ok(())
         }
     }
 
     pub(super) fn leave(&mut self, mac: EtherMac) -> io::Result<()> {
-        match self.station.leave(&self.socket, mac)? {
-            true => raw::filter(&self.socket, &filter::program(self.station.addresses())),
-            false => Ok(()),
+        if self.station.leave(&self.socket, mac)? {
+            raw::filter(&self.socket, &filter::program(self.station.addresses()))
+        } else {
+            Ok(())
         }
     }
 
@@ -186,9 +191,10 @@ impl PacketPort {
     }
 
     pub(super) fn commit(&mut self, len: usize) {
-        match self.lost.commit(len) {
-            true => self.drops.oversize += 1,
-            false => self.slots.commit(len),
+        if self.lost.commit(len) {
+            self.drops.oversize += 1;
+        } else {
+            self.slots.commit(len);
         }
     }
 

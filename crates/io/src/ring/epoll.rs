@@ -116,9 +116,10 @@ impl EpollRing {
             tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
         });
-        let timeout = match self.paused.is_empty() || timeout == Some(Timespec::default()) {
-            true => timeout,
-            false => self.rest(timeout)?,
+        let timeout = if self.paused.is_empty() || timeout == Some(Timespec::default()) {
+            timeout
+        } else {
+            self.rest(timeout)?
         };
         self.polled.clear();
         let polled = spare_capacity(&mut self.polled);
@@ -399,9 +400,10 @@ impl FileRing for EpollRing {
     fn file(&mut self, token: Token, op: FileOp) {
         let (pending, job) = PendingFile::new(token, op);
         let key = self.files.insert(pending);
-        match job.never_waits() {
-            true => self.at_once.push(key, job),
-            false => self.jobs.push((key, job)),
+        if job.never_waits() {
+            self.at_once.push(key, job);
+        } else {
+            self.jobs.push((key, job));
         }
     }
 }

@@ -38,13 +38,15 @@ impl<L: Lease> InitiatorTask<L> {
             Data::Out(_) => self.len.min(keys.first_burst),
             _ => 0,
         };
-        let immediate = match keys.immediate_data {
-            true => first.min(keys.peer_data_segment),
-            false => 0,
+        let immediate = if keys.immediate_data {
+            first.min(keys.peer_data_segment)
+        } else {
+            0
         };
-        let unsolicited = match keys.initial_r2t {
-            true => 0,
-            false => first - immediate,
+        let unsolicited = if keys.initial_r2t {
+            0
+        } else {
+            first - immediate
         };
         First {
             immediate,

@@ -205,9 +205,10 @@ impl<L: Lease> Initiator<L> {
                 | function::I_T_NEXUS_RESET => true,
                 _ => task.lun == function.lun,
             };
-            let why = match of_ladder && task.deadline <= now {
-                true => IscsiWhy::Late,
-                false => IscsiWhy::Own(IscsiCause::Function(function.code)),
+            let why = if of_ladder && task.deadline <= now {
+                IscsiWhy::Late
+            } else {
+                IscsiWhy::Own(IscsiCause::Function(function.code))
             };
             (before && covered).then_some((Fate::Aborted, why))
         });

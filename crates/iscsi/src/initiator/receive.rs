@@ -111,9 +111,10 @@ impl<L: Lease> Initiator<L> {
             }
             InitiatorInbound::Fill(fill) => {
                 self.fill(fill, octets, end);
-                self.inbound = match end {
-                    true => InitiatorInbound::Drop,
-                    false => InitiatorInbound::Fill(fill.after(octets.len())),
+                self.inbound = if end {
+                    InitiatorInbound::Drop
+                } else {
+                    InitiatorInbound::Fill(fill.after(octets.len()))
                 };
             }
         }

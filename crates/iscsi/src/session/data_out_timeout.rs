@@ -56,9 +56,10 @@ impl<L: Lease> Session<L> {
     /// that is all that the initiators of many sessions can make us hold by leaving gaps.
     pub(super) fn may_hold(&self) -> usize {
         let limit = self.config.limits.held_bytes as usize;
-        match self.has_gap() {
-            true => limit.min(HELD_BEHIND_GAP),
-            false => limit,
+        if self.has_gap() {
+            limit.min(HELD_BEHIND_GAP)
+        } else {
+            limit
         }
     }
 }

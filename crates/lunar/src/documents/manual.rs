@@ -47,9 +47,10 @@ pub(super) fn page(verb: Option<&str>) -> Option<String> {
 }
 
 fn title(name: &str) -> String {
-    match name == LUNAR.0 {
-        true => name.to_owned(),
-        false => format!("lunar-{name}"),
+    if name == LUNAR.0 {
+        name.to_owned()
+    } else {
+        format!("lunar-{name}")
     }
 }
 

@@ -198,9 +198,12 @@ impl RoffWriter {
 /// An option in bold letters, its value in italics.
 fn option(heading: &str) -> String {
     let words = heading.trim_start_matches("\\fB").trim_end_matches("\\fR");
-    let words = words.split(' ').map(|word| match word.starts_with("\\-") {
-        true => format!("\\fB{word}\\fR"),
-        false => format!("\\fI{word}\\fR"),
+    let words = words.split(' ').map(|word| {
+        if word.starts_with("\\-") {
+            format!("\\fB{word}\\fR")
+        } else {
+            format!("\\fI{word}\\fR")
+        }
     });
     words.collect::<Vec<_>>().join(" ")
 }

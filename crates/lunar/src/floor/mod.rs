@@ -70,9 +70,10 @@ fn answer(listen: &ListenAddress, size: u64, args: &FloorArgs) -> Result<ExitCod
     let address = listener.address().map_err(failed)?;
     documents::print(format!("{address}\n").as_bytes())?;
     heed_end()?;
-    let lives = match args.with_input {
-        true => ServerLifetime::WithInput,
-        false => ServerLifetime::On,
+    let lives = if args.with_input {
+        ServerLifetime::WithInput
+    } else {
+        ServerLifetime::On
     };
     listener.run(lives).map_err(failed)?;
     Ok(ExitCode::SUCCESS)

@@ -91,13 +91,14 @@ fn ip(args: &[&str]) -> Result<(), VerbError> {
 fn ran(command: &mut Command) -> Result<(), String> {
     let ran = command.output().map_err(|cause| cause.to_string())?;
     let said = String::from_utf8_lossy(&ran.stderr);
-    match ran.status.success() {
-        true => Ok(()),
-        false => Err(said
+    if ran.status.success() {
+        Ok(())
+    } else {
+        Err(said
             .lines()
             .last()
             .unwrap_or("it gave no reason")
-            .to_owned()),
+            .to_owned())
     }
 }
 

@@ -78,9 +78,10 @@ impl Served {
 
     /// Where frames may be lost.
     pub(super) fn losses(&self) -> Losses {
-        match self.private {
-            true => Losses::between(self.pid()),
-            false => Losses::here(),
+        if self.private {
+            Losses::between(self.pid())
+        } else {
+            Losses::here()
         }
     }
 

@@ -30,9 +30,10 @@ fn line(lun: &ReadyLun, json: bool) -> String {
 /// The addresses by which initiators reach a LUN: one a portal.
 fn addresses(lun: &ReadyLun) -> impl Iterator<Item = String> {
     let is_iscsi = lun.address.starts_with("iscsi:");
-    let (others, own) = match is_iscsi {
-        true => (&lun.portals[..], None),
-        false => (&[][..], Some(lun.address.clone())),
+    let (others, own) = if is_iscsi {
+        (&lun.portals[..], None)
+    } else {
+        (&[][..], Some(lun.address.clone()))
     };
     let others = others.iter();
     others

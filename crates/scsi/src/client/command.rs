@@ -147,9 +147,10 @@ impl<L: Lease> OperationWork<L> {
                 };
                 let data = Data::Out(part(data, rest, piece, block_size));
                 let flags = if cached.fua(facts, keep) { FUA } else { 0 };
-                let cdb = match atomic {
-                    true => cdb::write_atomic(flags, piece),
-                    false => cdb::transfer(WRITE, flags, piece),
+                let cdb = if *atomic {
+                    cdb::write_atomic(flags, piece)
+                } else {
+                    cdb::transfer(WRITE, flags, piece)
                 };
                 Some((cdb, data))
             }

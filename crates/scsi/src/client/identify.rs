@@ -336,9 +336,10 @@ impl<L: Lease> Identify<L> {
     /// Only of those is it asked that have something to tell: some units take a command that they
     /// do not know badly.
     fn ask_about_write_same(&mut self) -> IdentifyStep<L> {
-        match self.told.write_same_unmaps() {
-            true => self.next(Question::WriteSame),
-            false => self.finish(),
+        if self.told.write_same_unmaps() {
+            self.next(Question::WriteSame)
+        } else {
+            self.finish()
         }
     }
 

@@ -52,12 +52,13 @@ impl<L: Lease> Client<L> {
 
     /// What is wanted on a new nexus, or after a reset.
     pub(super) fn wishes(&self) -> UnitWishes {
-        match self.book.is_fenced() {
-            true => UnitWishes {
+        if self.book.is_fenced() {
+            UnitWishes {
                 key: None,
                 ..self.wishes
-            },
-            false => self.wishes,
+            }
+        } else {
+            self.wishes
         }
     }
 }

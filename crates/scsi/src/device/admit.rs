@@ -74,12 +74,13 @@ impl<L: Lease> DeviceServer<L> {
             return Err(CommandFailure::Check(INVALID_MESSAGE));
         }
         let row = row.map_err(CommandFailure::Check)?;
-        match usize::from(command.cdb_len) < row.usage.len() {
-            true => Err(CommandFailure::Check(Sense::cdb_field(
+        if usize::from(command.cdb_len) < row.usage.len() {
+            Err(CommandFailure::Check(Sense::cdb_field(
                 u16::from(command.cdb_len),
                 None,
-            ))),
-            false => Ok(row),
+            )))
+        } else {
+            Ok(row)
         }
     }
 

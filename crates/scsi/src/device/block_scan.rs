@@ -286,9 +286,10 @@ fn check_write_same(traits: &Traits, cdb: &[u8]) -> Result<(), Sense> {
 }
 
 fn check_anchor(traits: &Traits, anchor: bool) -> Result<(), Sense> {
-    match anchor && !traits.anchor {
-        true => Err(Sense::cdb_field(1, Some(0))),
-        false => Ok(()),
+    if anchor && !traits.anchor {
+        Err(Sense::cdb_field(1, Some(0)))
+    } else {
+        Ok(())
     }
 }
 

@@ -49,9 +49,10 @@ impl<L: Lease> DeviceServer<L> {
         };
         let traits = &self.state(self.tasks[slot as usize].unit).traits;
         let room = u64::from(limits::prefetch(traits));
-        let ending = match extent.blocks <= room {
-            true => TaskEnd::ConditionMet,
-            false => TaskEnd::Good,
+        let ending = if extent.blocks <= room {
+            TaskEnd::ConditionMet
+        } else {
+            TaskEnd::Good
         };
         extent.blocks = extent.blocks.min(room);
         self.start_in_cache(slot, MediumOp::Prefetch { extent }, ending);

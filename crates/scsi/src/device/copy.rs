@@ -43,9 +43,10 @@ impl CopyJob {
         let cut = |(unit, extent): (UnitId, Extent)| {
             let done = self.done / size(unit);
             let blocks = (extent.blocks - done).min(SEGMENT_BYTES / size(unit));
-            let first = match backwards {
-                true => extent.blocks - done - blocks,
-                false => done,
+            let first = if backwards {
+                extent.blocks - done - blocks
+            } else {
+                done
             };
             (unit, Extent::new(extent.lba + first, blocks))
         };
@@ -215,9 +216,10 @@ impl<L: Lease> DeviceServer<L> {
             copy.done += bytes;
             copy.bytes += bytes;
         }
-        match self.segment_is_done(slot) {
-            true => self.next_segment(slot),
-            false => self.copy_on(slot),
+        if self.segment_is_done(slot) {
+            self.next_segment(slot);
+        } else {
+            self.copy_on(slot);
         }
     }
 

@@ -297,9 +297,10 @@ impl FunctionScope {
 
 /// What QUERY TASK and QUERY TASK SET answer.
 const fn existence(found: bool) -> FunctionResult {
-    match found {
-        true => FunctionResult::Succeeded([0; 3]),
-        false => FunctionResult::Complete,
+    if found {
+        FunctionResult::Succeeded([0; 3])
+    } else {
+        FunctionResult::Complete
     }
 }
 

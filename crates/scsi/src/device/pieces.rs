@@ -106,9 +106,10 @@ impl<L: Lease> DeviceServer<L> {
             .row
             .blocks(&task.cdb)
             .saturating_mul(self.block_size(slot));
-        let program = match bytes <= SEGMENT_BYTES {
-            true => &OR_WRITE,
-            false => &LONG_OR_WRITE,
+        let program = if bytes <= SEGMENT_BYTES {
+            &OR_WRITE
+        } else {
+            &LONG_OR_WRITE
         };
         self.run_program(slot, program, self.transfer_limit(slot));
     }

@@ -183,9 +183,10 @@ impl<L: Lease> DeviceServer<L> {
             if own && cause.is_before(&self.tasks[slot as usize]) {
                 continue;
             }
-            let ending = match own || silent {
-                true => TaskEnd::Aborted,
-                false => TaskEnd::TaskAborted,
+            let ending = if own || silent {
+                TaskEnd::Aborted
+            } else {
+                TaskEnd::TaskAborted
             };
             if !own && silent && !reset && !cleared.contains(&nexus) {
                 cleared.push(nexus);

@@ -88,15 +88,16 @@ impl<L: Lease> DeviceServer<L> {
 
     /// The owner agreed.
     pub(super) fn changed(&mut self, slot: TaskSlot, flush: bool) {
-        match flush {
-            true => self.operate(
+        if flush {
+            self.operate(
                 slot,
                 0,
                 MediumOp::Flush {
                     extent: Extent::new(0, 0),
                 },
-            ),
-            false => self.finish(slot, TaskEnd::Good),
+            );
+        } else {
+            self.finish(slot, TaskEnd::Good);
         }
     }
 

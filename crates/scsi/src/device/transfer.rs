@@ -223,9 +223,10 @@ impl<L: Lease> DeviceServer<L> {
         let segment = stream.issued;
         stream.issued += 1;
         let extent = stream.segment(segment);
-        let op = match stream.write {
-            true => MediumOp::PrepareWrite { extent },
-            false => self.read_of(slot, extent),
+        let op = if stream.write {
+            MediumOp::PrepareWrite { extent }
+        } else {
+            self.read_of(slot, extent)
         };
         self.operate(slot, segment, op);
     }

@@ -52,9 +52,10 @@ fn sense(query: &Query<'_>, form: Form) -> Result<QueryResult, CommandFailure> {
     }
     let pages = selected(octet(query.cdb, 2) & 0x3f, octet(query.cdb, 3))?;
     let long = bit(query.cdb, 1, LLBAA);
-    let descriptor = match bit(query.cdb, 1, DBD) {
-        true => Vec::new(),
-        false => block_descriptor(&unit.traits, long),
+    let descriptor = if bit(query.cdb, 1, DBD) {
+        Vec::new()
+    } else {
+        block_descriptor(&unit.traits, long)
     };
     let values = |page: &ModePage| match control {
         CHANGEABLE => page.changeable(&unit.traits),
@@ -79,9 +80,10 @@ fn selected(code: u8, subpage: u8) -> Result<Vec<&'static ModePage>, Sense> {
         return Ok(pages);
     }
     let known = code == ALL_PAGES || PAGES.iter().any(|page| page.code == code);
-    Err(match known {
-        true => Sense::cdb_field(3, None),
-        false => Sense::cdb_field(2, Some(5)),
+    Err(if known {
+        Sense::cdb_field(3, None)
+    } else {
+        Sense::cdb_field(2, Some(5))
     })
 }
 

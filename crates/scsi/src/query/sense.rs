@@ -13,9 +13,10 @@ use crate::wire::sense::{Format, Sense, SenseKey};
 /// the DESC bit asks for whatever D_SENSE says.
 #[must_use]
 pub fn request_sense(query: &Query<'_>) -> QueryResult {
-    let format = match bit(query.cdb, 1, DESC) {
-        true => Format::Descriptor,
-        false => Format::Fixed,
+    let format = if bit(query.cdb, 1, DESC) {
+        Format::Descriptor
+    } else {
+        Format::Fixed
     };
     QueryResult::Data(pollable(query).encode(format).as_slice().to_vec())
 }

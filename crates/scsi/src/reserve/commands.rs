@@ -104,14 +104,15 @@ const REGISTER_AND_MOVE: u8 = 0x07;
 
 fn register(nexus: &Nexus, list: &wire::List, key: Option<u64>) -> Register {
     let own = &nexus.identity;
-    let ports = match list.all_ports {
-        true => nexus
+    let ports = if list.all_ports {
+        nexus
             .target
             .ports
             .iter()
             .map(|port| port.relative_id)
-            .collect(),
-        false => vec![own.port],
+            .collect()
+    } else {
+        vec![own.port]
     };
     let siblings = ports.iter().filter(|port| **port != own.port);
     let initiators = list.initiators.as_ref();

@@ -200,9 +200,10 @@ fn hold(registrations: &[Registration], kind: u8, holder: u32) -> Result<Holding
     let named = registrations
         .get(holder as usize)
         .map(|one| one.nexus.clone());
-    let whole = match kind.all_registrants() {
-        true => holder == NO_HOLDER && !registrations.is_empty(),
-        false => named.is_some(),
+    let whole = if kind.all_registrants() {
+        holder == NO_HOLDER && !registrations.is_empty()
+    } else {
+        named.is_some()
     };
     if !whole {
         return Err(StoreError::Invalid("holder"));

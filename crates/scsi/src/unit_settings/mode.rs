@@ -40,9 +40,10 @@ impl ModeParameters {
     /// commands somebody else's reset aborted learn it by their own timeouts, and reset in turn.
     #[must_use]
     pub fn new(traits: &Traits) -> Self {
-        match traits.write_cache {
-            true => Self(ModeParameter::Tas.bit() | ModeParameter::Wce.bit()),
-            false => Self(ModeParameter::Tas.bit()),
+        if traits.write_cache {
+            Self(ModeParameter::Tas.bit() | ModeParameter::Wce.bit())
+        } else {
+            Self(ModeParameter::Tas.bit())
         }
     }
 

@@ -96,9 +96,10 @@ impl Target {
     fn stamps(&mut self, watch: &Watch, numbered: bool, script: &mut Script<'_>) -> Stamps {
         let window = script.octet();
         Stamps {
-            stat_sn: match numbered {
-                true => self.next_stat_sn(),
-                false => self.stat_sn,
+            stat_sn: if numbered {
+                self.next_stat_sn()
+            } else {
+                self.stat_sn
             },
             exp_cmd_sn: watch.cmd_sn,
             max_cmd_sn: watch.cmd_sn.plus(u32::from(window & 15)).minus(1),
@@ -107,9 +108,12 @@ impl Target {
 
     /// One of the commands that were sent last, of this kind if there is one.
     fn task(watch: &Watch, write: bool, script: &mut Script<'_>) -> Option<Seen> {
-        let fits = |seen: &&Seen| match write {
-            true => seen.command.write,
-            false => seen.command.read,
+        let fits = |seen: &&Seen| {
+            if write {
+                seen.command.write
+            } else {
+                seen.command.read
+            }
         };
         let number = script.below(3);
         watch
@@ -166,13 +170,15 @@ impl Target {
         };
         let keys = &self.keys;
         let expected = seen.command.expected;
-        let immediate = match keys.immediate_data {
-            true => keys.first_burst.min(keys.peer_data_segment),
-            false => 0,
+        let immediate = if keys.immediate_data {
+            keys.first_burst.min(keys.peer_data_segment)
+        } else {
+            0
         };
-        let first = match keys.initial_r2t {
-            true => immediate,
-            false => keys.first_burst,
+        let first = if keys.initial_r2t {
+            immediate
+        } else {
+            keys.first_burst
         };
         let max_burst = keys.max_burst;
         let (sn, offset) = self.turn_to(seen.command.itt, first.min(expected));
@@ -200,9 +206,10 @@ impl Target {
             return self.nop_in(script, watch);
         };
         let status = script.pick(&[0, 2, 8, 0, 0x28, 0x18]);
-        let moved = match self.current.0 == seen.command.itt {
-            true => self.current.2,
-            false => 0,
+        let moved = if self.current.0 == seen.command.itt {
+            self.current.2
+        } else {
+            0
         };
         let left = seen.command.expected.saturating_sub(moved);
         let pdu = ScsiResponse {

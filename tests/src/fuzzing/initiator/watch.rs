@@ -130,9 +130,10 @@ impl Watch {
     fn pdu(&mut self) {
         let bhs = self.header.take().expect("data has a header");
         let data = std::mem::take(&mut self.data);
-        let limit = match self.logged_in {
-            true => self.keys.peer_data_segment.max(DEFAULT_DATA_SEGMENT),
-            false => DEFAULT_DATA_SEGMENT,
+        let limit = if self.logged_in {
+            self.keys.peer_data_segment.max(DEFAULT_DATA_SEGMENT)
+        } else {
+            DEFAULT_DATA_SEGMENT
         };
         assert!(bhs.data_len() <= limit, "{} bytes in a PDU", bhs.data_len());
         match bhs.opcode() {
@@ -184,9 +185,10 @@ impl Watch {
     fn segment(&self) -> u32 {
         let declared = self.keys.peer_data_segment;
         let text = |bhs: &Bhs| bhs.opcode() == Opcode::TextRequest;
-        match self.others.iter().any(text) {
-            true => declared.max(DECLARED_LATER),
-            false => declared,
+        if self.others.iter().any(text) {
+            declared.max(DECLARED_LATER)
+        } else {
+            declared
         }
     }
 

@@ -146,9 +146,10 @@ impl Device {
         if !self.functions.is_empty() {
             self.answer(0, 0, session);
         } else if let Some(job) = self.jobs.first() {
-            match job.lent.is_empty() {
-                true => self.complete(0, Status::Good, session),
-                false => self.abort(0, session),
+            if job.lent.is_empty() {
+                self.complete(0, Status::Good, session);
+            } else {
+                self.abort(0, session);
             }
         } else {
             return false;

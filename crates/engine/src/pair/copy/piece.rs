@@ -179,9 +179,10 @@ impl<L: Lease> CopyMachine<L> {
     }
 
     fn zeros_until(&mut self, piece: &mut CopyPiece, to: u64) {
-        let kind = match piece.unreadable {
-            true => RangeContent::Unreadable,
-            false => RangeContent::Zeros,
+        let kind = if piece.unreadable {
+            RangeContent::Unreadable
+        } else {
+            RangeContent::Zeros
         };
         self.did(kind, piece.rest.start..to);
         piece.rest.start = to;

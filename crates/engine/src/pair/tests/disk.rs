@@ -130,9 +130,10 @@ impl Disk {
     fn unmap(&mut self, extent: Extent) {
         let range = self.range(extent);
         self.octets[range.clone()].fill(0);
-        let end = match range.end == self.octets.len() {
-            true => range.end.div_ceil(GRANULE),
-            false => range.end / GRANULE,
+        let end = if range.end == self.octets.len() {
+            range.end.div_ceil(GRANULE)
+        } else {
+            range.end / GRANULE
         };
         for granule in range.start.div_ceil(GRANULE)..end {
             self.mapped[granule] = false;
@@ -149,9 +150,10 @@ impl Disk {
         let granules = same.take_while(|mapped| **mapped == state).count();
         let end = (range.start / GRANULE + granules) * GRANULE;
         let blocks = (end.min(range.end) - range.start) as u64 / self.shape.block_size;
-        let state = match state {
-            true => Provisioning::Mapped,
-            false => Provisioning::Deallocated,
+        let state = if state {
+            Provisioning::Mapped
+        } else {
+            Provisioning::Deallocated
         };
         Ok(MediumOutcome::Provisioning { blocks, state })
     }

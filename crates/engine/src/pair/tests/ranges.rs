@@ -16,9 +16,10 @@ fn ranges_hold_what_was_added_and_not_removed() {
             let end = start + rng.below(LEN - start + 1);
             let range = start as u64..end as u64;
             let adds = rng.one_in(2);
-            match adds {
-                true => ranges.add(range),
-                false => ranges.remove(&range),
+            if adds {
+                ranges.add(range);
+            } else {
+                ranges.remove(&range);
             }
             bits[start..end].fill(adds);
             let held = |at: u64| ranges.iter().any(|range| range.contains(&at));

@@ -60,9 +60,12 @@ fn a_query_is_told_to_be_unanswered_when_the_login_ends() {
 
 #[test]
 fn a_target_that_is_silent_is_stuck_and_said_to_be_so_once() {
-    let mut pair = Pair::new(plain(), |_, to_target| match to_target {
-        true => Fate::IsLost,
-        false => Fate::Arrives,
+    let mut pair = Pair::new(plain(), |_, to_target| {
+        if to_target {
+            Fate::IsLost
+        } else {
+            Fate::Arrives
+        }
     });
     pair.test(1);
     pair.test(2);

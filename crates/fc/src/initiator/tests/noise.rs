@@ -29,9 +29,10 @@ fn dice(mut state: u64) -> impl FnMut() -> u64 {
 }
 
 fn begin(pair: &mut Pair, id: u64, is_write: bool) {
-    match is_write {
-        true => pair.write(id, place(id), pattern(id)),
-        false => pair.read(id, place(id), BLOCKS as u16),
+    if is_write {
+        pair.write(id, place(id), pattern(id));
+    } else {
+        pair.read(id, place(id), BLOCKS as u16);
     }
 }
 

@@ -7,9 +7,12 @@ use crate::frame_sink::HeapFrames;
 
 #[test]
 fn a_write_whose_data_does_not_come_ends_at_the_device_server_after_r_a_tov() {
-    let mut pair = Pair::new(all(), |at, to_target| match to_target && at > 0 {
-        true => Fate::IsLost,
-        false => Fate::Arrives,
+    let mut pair = Pair::new(all(), |at, to_target| {
+        if to_target && at > 0 {
+            Fate::IsLost
+        } else {
+            Fate::Arrives
+        }
     });
     pair.write(1, 0, vec![7; 4096]);
     pair.settle();

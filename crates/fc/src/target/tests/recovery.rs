@@ -11,9 +11,12 @@ use crate::wire::frame::{FCtl, FrameHeader, FrameType, OxId, RCtl, RxId};
 
 /// A pair of which one frame is lost: its number, and whether it goes to the target.
 fn losing(fcp: Fcp, victim: (usize, bool)) -> Pair {
-    Pair::new(fcp, move |at, to_target| match (at, to_target) == victim {
-        true => Fate::IsLost,
-        false => Fate::Arrives,
+    Pair::new(fcp, move |at, to_target| {
+        if (at, to_target) == victim {
+            Fate::IsLost
+        } else {
+            Fate::Arrives
+        }
     })
 }
 

@@ -30,9 +30,12 @@ fn without_one_an_ox_id_may_begin_another_command_as_soon_as_the_last_has_ended(
 
 #[test]
 fn a_second_copy_of_a_command_under_way_is_always_known() {
-    let mut pair = Pair::new(plain(), |_, to_target| match to_target {
-        true => Fate::ComesTwice,
-        false => Fate::Arrives,
+    let mut pair = Pair::new(plain(), |_, to_target| {
+        if to_target {
+            Fate::ComesTwice
+        } else {
+            Fate::Arrives
+        }
     });
     pair.is_stopped = true;
     pair.test(1);

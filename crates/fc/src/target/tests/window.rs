@@ -115,9 +115,12 @@ fn what_has_come_is_expected_no_longer() {
     let frame = u64::from(peer(1, 2, plain()).payload_max);
     let left = LEN as u64 - 2 * frame;
     // The command of a write and two frames of its data come; of a read two frames of data.
-    let lost = |at: usize, to_target: bool| match at < 2 + usize::from(to_target) {
-        true => Fate::Arrives,
-        false => Fate::IsLost,
+    let lost = |at: usize, to_target: bool| {
+        if at < 2 + usize::from(to_target) {
+            Fate::Arrives
+        } else {
+            Fate::IsLost
+        }
     };
     let mut pair = Pair::new(plain(), lost);
     pair.write(1, 0, vec![7; LEN]);

@@ -160,9 +160,10 @@ impl XdpQueue {
         self.outgoing.publish();
         while self.outgoing.waiting() > 0 {
             let before = self.outgoing.waiting();
-            let kicked = match self.outgoing.needs_wakeup() {
-                true => send(&self.socket, &[], SendFlags::DONTWAIT),
-                false => break,
+            let kicked = if self.outgoing.needs_wakeup() {
+                send(&self.socket, &[], SendFlags::DONTWAIT)
+            } else {
+                break;
             };
             match kicked {
                 // It sends some at a time.

@@ -64,9 +64,10 @@ impl Memory {
             assert!(self.is_allocated(granule) || self.read(granule) == 0);
         }
         let allocated = (0..count).filter(|granule| self.is_allocated(*granule));
-        let charge = match self.granules.is_huge(&(0..1)) {
-            true => GROUP,
-            false => allocated.count() as u64 * GRANULE,
+        let charge = if self.granules.is_huge(&(0..1)) {
+            GROUP
+        } else {
+            allocated.count() as u64 * GRANULE
         };
         assert_eq!(self.granules.charged(), charge);
         assert_eq!(self.limit.used(), charge);

@@ -262,16 +262,15 @@ fn a_target_that_is_silent_is_asked_for_life_before_a_reset() {
             rig.ping(Itt(0x3fff1), u32::MAX);
         }
         rig.wait(5);
-        match lives {
-            true => assert!(
+        if lives {
+            assert!(
                 rig.sent()
                     .iter()
                     .any(|sent| sent.ends_with("5 lun=Some(1) of - 0"))
-            ),
-            false => {
-                assert_eq!(rig.failed().fate, Fate::Unknown);
-                assert_eq!(rig.end(), SessionEnd::Silent);
-            }
+            );
+        } else {
+            assert_eq!(rig.failed().fate, Fate::Unknown);
+            assert_eq!(rig.end(), SessionEnd::Silent);
         }
     }
 }

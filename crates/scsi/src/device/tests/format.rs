@@ -150,9 +150,10 @@ fn a_format_that_fails_or_is_aborted_leaves_a_corrupted_format() {
             rig.fail = Some(MediumError::Write);
         }
         rig.answer(0);
-        match abort {
-            true => assert_eq!(rig.ended[&(A, format)], End::Aborted),
-            false => assert_eq!(rig.sense(A, format), (0x3, 0x0c00)),
+        if abort {
+            assert_eq!(rig.ended[&(A, format)], End::Aborted);
+        } else {
+            assert_eq!(rig.sense(A, format), (0x3, 0x0c00));
         }
         rig.hold = false;
         let read = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
@@ -240,9 +241,10 @@ fn only_a_sanitize_with_ause_lets_itself_be_forgotten() {
         let read = rig.send(&cdb10(0x28, 0, 0, 1), 512, Vec::new());
         assert_eq!(rig.sense(A, read), (0x3, 0x3103));
         let exit = rig.send(&sanitize(0x1f, 0), 0, Vec::new());
-        match lasting {
-            true => assert_eq!(rig.sense(A, exit), (0x5, 0x2400)),
-            false => assert_eq!(rig.status(exit), Status::Good),
+        if lasting {
+            assert_eq!(rig.sense(A, exit), (0x5, 0x2400));
+        } else {
+            assert_eq!(rig.status(exit), Status::Good);
         }
         let erase = rig.send(&sanitize(0x02, 0), 0, Vec::new());
         assert_eq!(rig.status(erase), Status::Good);

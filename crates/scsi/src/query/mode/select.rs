@@ -39,9 +39,10 @@ fn select(query: &Query<'_>, form: Form, length: Field) -> Result<QueryResult, C
     let change = read(unit, list.ok_or(Sense::parameter_length())?, form)?;
     let answer = UnitChange::Setting(SettingChange::Mode(change));
     let cache_off = unit.caches_writes() && change.value(ModeParameter::Wce) == Some(false);
-    Ok(match cache_off {
-        true => QueryResult::ChangeAndFlush(answer),
-        false => QueryResult::Change(answer),
+    Ok(if cache_off {
+        QueryResult::ChangeAndFlush(answer)
+    } else {
+        QueryResult::Change(answer)
     })
 }
 
@@ -127,13 +128,14 @@ fn read_page(
 /// ignored like other leftovers of MODE SENSE.
 fn page_at(list: &[u8], at: usize) -> Result<&'static ModePage, Sense> {
     let (code, has_subpage) = (octet(list, at) & 0x3f, bit(list, at, SPF));
-    let (subpage, length_at, length) = match has_subpage {
-        true => (
+    let (subpage, length_at, length) = if has_subpage {
+        (
             octet(list, at + 1),
             at + 2,
             usize::from(be16(list, at + 2)) + 4,
-        ),
-        false => (0, at + 1, usize::from(octet(list, at + 1)) + 2),
+        )
+    } else {
+        (0, at + 1, usize::from(octet(list, at + 1)) + 2)
     };
     let page = PAGES
         .iter()
@@ -143,9 +145,10 @@ fn page_at(list: &[u8], at: usize) -> Result<&'static ModePage, Sense> {
     if list.len() < at + page.header_len() {
         return Err(Sense::parameter_length());
     }
-    match length == page.len() {
-        true => Ok(page),
-        false => Err(Sense::parameter_field(length_at as u16, None)),
+    if length == page.len() {
+        Ok(page)
+    } else {
+        Err(Sense::parameter_field(length_at as u16, None))
     }
 }
 

@@ -36,9 +36,10 @@ pub(super) fn line(bhs: &Bhs, data: &[u8]) -> String {
     match bhs.opcode() {
         Opcode::LoginRequest => {
             let pdu = LoginRequest::decode(bhs);
-            let next = match pdu.transit {
-                true => format!(" T {}", pdu.next),
-                false => String::new(),
+            let next = if pdu.transit {
+                format!(" T {}", pdu.next)
+            } else {
+                String::new()
             };
             format!("Login {}{next}{} {text}", pdu.current, flag(pdu.more, " C"))
         }
